@@ -1,0 +1,53 @@
+"""Constants between the IR and NumPy: small ones inline (`dense`), the rest as handles into the store."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, DenseResourceAttr, TensorType
+
+from inarch._xdsl import ConstantStore
+from inarch.dialects._types import dtype_of, mlir_type
+from inarch.dtypes import from_numpy
+from inarch.lazy import np
+
+if TYPE_CHECKING:
+    Array = np.ndarray[Any, Any]
+
+ConstantAttr = DenseIntOrFPElementsAttr | DenseResourceAttr
+
+INLINE_ELEMENTS = 16
+"""Constants of at most this many elements are printed in the text; larger ones are handles."""
+
+
+def constant_array(value: ConstantAttr, store: ConstantStore) -> Array:
+    """The (read-only) array of a constant; a handle is looked up in `store` without a copy."""
+    shape = tuple(value.type.get_shape())
+    dtype = np.dtype(dtype_of(value.type.element_type).numpy)
+    if isinstance(value, DenseResourceAttr):
+        data: memoryview | bytes = store.get(value.resource_handle.data)
+    elif dtype.name == "bool":
+        data = np.array(value.get_values(), dtype).tobytes()
+    else:
+        data = value.data.data
+    if len(data) == dtype.itemsize and math.prod(shape) != 1:  # a splat holds one element
+        return np.broadcast_to(np.frombuffer(data, dtype).reshape((1,) * len(shape)), shape)
+    return np.frombuffer(data, dtype).reshape(shape)
+
+
+def constant_attribute(
+    array: Array, store: ConstantStore, name: str = "constant"
+) -> ConstantAttr:
+    """`array` as an attribute: `dense` up to 16 elements, else a handle called `name` in `store`.
+
+    The array must not change afterwards: the store keeps its memory, not a copy.
+    """
+    element = mlir_type(from_numpy(array.dtype.name))
+    kind = TensorType(element, array.shape)
+    if array.size <= INLINE_ELEMENTS:
+        if array.dtype.name == "bool":
+            return DenseIntOrFPElementsAttr.from_list(kind, [int(v) for v in array.ravel()])  # pyright: ignore[reportArgumentType]
+        return DenseIntOrFPElementsAttr(kind, BytesAttr(array.tobytes()))  # pyright: ignore[reportArgumentType]
+    data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+    return DenseResourceAttr.from_params(store.put(name, data), kind)  # pyright: ignore[reportArgumentType]

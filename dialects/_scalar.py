@@ -1,0 +1,222 @@
+"""Scalar arithmetic written in Python, traced to `arith` and `math` ops.
+
+A structured op states what it computes per element as one Python function:
+
+    body = lambda a, b, acc: acc + a * b
+
+which is called once with `Scalar`s; every operator appends an op to the block being built. Signed and
+unsigned integers share a type in the IR (signless), so a Scalar remembers which it is and picks the op.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from inarch.dialects._types import dtype_of, i1, mlir_type, storage_type
+from inarch.dtypes import DTYPES, DType
+
+Number = bool | int | float
+"""A Python number in a traced body; it takes the dtype of the Scalar it meets."""
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """One element while a body is traced: an SSA value, its dtype, and the block that grows."""
+
+    value: SSAValue
+    dtype: DType
+    block: Block
+
+    # -- arithmetic
+
+    def __add__(self, other: Scalar | Number) -> Scalar:
+        return self._binary(other, arith.AddfOp, arith.AddiOp)
+
+    def __radd__(self, other: Number) -> Scalar:
+        return self._constant(other) + self
+
+    def __sub__(self, other: Scalar | Number) -> Scalar:
+        return self._binary(other, arith.SubfOp, arith.SubiOp)
+
+    def __rsub__(self, other: Number) -> Scalar:
+        return self._constant(other) - self
+
+    def __mul__(self, other: Scalar | Number) -> Scalar:
+        return self._binary(other, arith.MulfOp, arith.MuliOp)
+
+    def __rmul__(self, other: Number) -> Scalar:
+        return self._constant(other) * self
+
+    def __truediv__(self, other: Scalar | Number) -> Scalar:
+        """IEEE division; integers divide towards zero, as in C and ONNX."""
+        return self._binary(other, arith.DivfOp, arith.DivSIOp, arith.DivUIOp)
+
+    def __rtruediv__(self, other: Number) -> Scalar:
+        return self._constant(other) / self
+
+    def __mod__(self, other: Scalar | Number) -> Scalar:
+        """C's remainder: the sign of the dividend."""
+        return self._binary(other, arith.RemfOp, arith.RemSIOp, arith.RemUIOp)
+
+    def __neg__(self) -> Scalar:
+        if self.dtype.is_float:
+            return self._emit(arith.NegfOp(self.value))
+        return self._constant(0) - self
+
+    def __and__(self, other: Scalar | Number) -> Scalar:
+        return self._binary(other, None, arith.AndIOp)
+
+    def __or__(self, other: Scalar | Number) -> Scalar:
+        return self._binary(other, None, arith.OrIOp)
+
+    def __xor__(self, other: Scalar | Number) -> Scalar:
+        return self._binary(other, None, arith.XOrIOp)
+
+    def __invert__(self) -> Scalar:
+        """Logical not of a bool; every bit of an integer."""
+        ones = True if self.dtype.name == "i1" else -1
+        return self ^ self._constant(ones)
+
+    def maximum(self, other: Scalar | Number) -> Scalar:
+        """The larger; NaN when either is NaN."""
+        return self._binary(other, arith.MaximumfOp, arith.MaxSIOp, arith.MaxUIOp)
+
+    def minimum(self, other: Scalar | Number) -> Scalar:
+        """The smaller; NaN when either is NaN."""
+        return self._binary(other, arith.MinimumfOp, arith.MinSIOp, arith.MinUIOp)
+
+    def power(self, other: Scalar | Number) -> Scalar:
+        """`self ** other`, floats."""
+        return self._binary(other, math.PowFOp, None)
+
+    # -- comparison (NaN compares false, except that it differs from everything)
+
+    def equal(self, other: Scalar | Number) -> Scalar:
+        """`self == other`, a bool."""
+        return self._compare(other, "oeq", "eq", "eq")
+
+    def not_equal(self, other: Scalar | Number) -> Scalar:
+        """`self != other`, a bool."""
+        return self._compare(other, "une", "ne", "ne")
+
+    def less(self, other: Scalar | Number) -> Scalar:
+        """`self < other`, a bool."""
+        return self._compare(other, "olt", "slt", "ult")
+
+    def less_equal(self, other: Scalar | Number) -> Scalar:
+        """`self <= other`, a bool."""
+        return self._compare(other, "ole", "sle", "ule")
+
+    def select(self, if_true: Scalar, if_false: Scalar | Number) -> Scalar:
+        """`if_true` where this bool is set, else `if_false`."""
+        other = if_true._constant(if_false)
+        op = arith.SelectOp(self.value, if_true.value, other.value)
+        return if_true._emit(op)
+
+    # -- functions
+
+    def abs(self) -> Scalar:
+        """The absolute value."""
+        return self._emit(
+            math.AbsFOp(self.value) if self.dtype.is_float else math.AbsIOp(self.value)
+        )
+
+    def unary(self, op: type[Operation]) -> Scalar:
+        """Applies a one-operand float op of the `math` dialect: `x.unary(math.ExpOp)`."""
+        return self._emit(op(self.value))  # pyright: ignore[reportCallIssue] - each math op takes its operand
+
+    def cast(self, dtype: DType | str) -> Scalar:
+        """To another dtype: floats truncate towards zero, to bool means `!= 0`."""
+        target = DTYPES[dtype] if isinstance(dtype, str) else dtype
+        if target == self.dtype:
+            return self
+        if target.name == "i1":
+            return self.not_equal(0)
+        to = storage_type(mlir_type(target))
+        op = _cast_op(self, target, to)
+        if op is None:  # the same width: only the signedness differs
+            return Scalar(self.value, target, self.block)
+        self.block.add_op(op)
+        return Scalar(op.results[0], target, self.block)
+
+    # -- building
+
+    def _emit(self, op: Operation) -> Scalar:
+        self.block.add_op(op)
+        return Scalar(op.results[0], self.dtype, self.block)
+
+    def _constant(self, number: Scalar | Number) -> Scalar:
+        if isinstance(number, Scalar):
+            return number
+        return constant(number, self.dtype, self.block)
+
+    def _binary(
+        self,
+        other: Scalar | Number,
+        float_op: type[Operation] | None,
+        signed_op: type[Operation] | None,
+        unsigned_op: type[Operation] | None = None,
+    ) -> Scalar:
+        right = self._constant(other)
+        assert right.dtype == self.dtype, f"a body mixes {self.dtype.name} and {right.dtype.name}"
+        if self.dtype.is_float:
+            op = float_op
+        else:
+            op = unsigned_op if self.dtype.is_unsigned and unsigned_op else signed_op
+        assert op is not None, f"no such operation on {self.dtype.name}"
+        return self._emit(op(self.value, right.value))  # pyright: ignore[reportCallIssue] - each takes two operands
+
+    def _compare(self, other: Scalar | Number, floats: str, signed: str, unsigned: str) -> Scalar:
+        right = self._constant(other)
+        if self.dtype.is_float:
+            op: Operation = arith.CmpfOp(self.value, right.value, floats)
+        else:
+            kind = unsigned if self.dtype.is_unsigned else signed
+            op = arith.CmpiOp(self.value, right.value, kind)
+        self.block.add_op(op)
+        return Scalar(op.results[0], DTYPES["i1"], self.block)
+
+
+def constant(number: Number, dtype: DType, block: Block) -> Scalar:
+    """`number` as a Scalar of `dtype` at the end of `block`."""
+    to = storage_type(mlir_type(dtype))
+    value = number_attribute(number, to)
+    op = arith.ConstantOp(value)
+    block.add_op(op)
+    return Scalar(op.results[0], dtype, block)
+
+
+def number_attribute(number: Number, element_type: Attribute) -> FloatAttr | IntegerAttr:  # pyright: ignore[reportMissingTypeArgument, reportUnknownParameterType]
+    """`number` as a typed attribute: `0.0 : f32`, `-128 : i8`."""
+    if dtype_of(element_type).is_float:
+        return FloatAttr(float(number), element_type)  # pyright: ignore[reportArgumentType, reportCallIssue, reportUnknownVariableType]
+    if element_type == i1:
+        return IntegerAttr(int(bool(number)), 1)
+    bits = dtype_of(element_type).bits
+    wrapped = int(number) & ((1 << bits) - 1)  # unsigned values live in signless attributes
+    signed = wrapped - (1 << bits) if wrapped >> (bits - 1) else wrapped
+    return IntegerAttr(signed, element_type)  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+
+def _cast_op(x: Scalar, target: DType, to: Attribute) -> Operation | None:
+    """The arith op that converts `x` to `target`, or None when only the signedness changes."""
+    source = x.dtype
+    if source.is_float and target.is_float:
+        wider = target.bits > source.bits
+        return arith.ExtFOp(x.value, to) if wider else arith.TruncFOp(x.value, to)  # pyright: ignore[reportArgumentType]
+    if source.is_float:
+        op = arith.FPToUIOp if target.is_unsigned else arith.FPToSIOp
+        return op(x.value, to)  # pyright: ignore[reportArgumentType]
+    if target.is_float:
+        op = arith.UIToFPOp if source.is_unsigned else arith.SIToFPOp
+        return op(x.value, to)  # pyright: ignore[reportArgumentType]
+    if source.name != "i1" and target.bits == source.bits:
+        return None
+    if target.bits > source.bits or source.name == "i1":
+        op = arith.ExtUIOp if source.is_unsigned else arith.ExtSIOp
+        return op(x.value, to)  # pyright: ignore[reportArgumentType]
+    return arith.TruncIOp(x.value, to)  # pyright: ignore[reportArgumentType]

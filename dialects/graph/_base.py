@@ -1,0 +1,202 @@
+"""The base classes of `graph` ops: a class tells its op's whole story.
+
+Fields and assembly format; a docstring with the equation, shapes, dtypes and numbered constraints;
+`check` (the constraints), `infer` (result types), `reference` (NumPy), and for structured ops `nest`
+(index maps and a scalar body, from which the loop nest is derived). A composition states `decompose`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Self, TypeAlias, cast
+
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    FloatAttr,
+    IntegerAttr,
+    LocationAttr,
+    StringAttr,
+    TensorType,
+)
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue, SSAValues
+from xdsl.irdl import IRDLOperation, traits_def
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from inarch.dialects._nest import NestSpec
+from inarch.dialects._types import dtype_of, i64, is_supported
+from inarch.dtypes import DType
+from inarch.lazy import np
+
+Array: TypeAlias = "np.ndarray[Any, Any]"
+Tensor: TypeAlias = TensorType[Attribute]
+
+
+Property: TypeAlias = Attribute | bool | int | float | str | Sequence[int]
+"""What `GraphOp.make` takes as a property."""
+
+
+def as_attribute(value: Property) -> Attribute:
+    """The attribute that a Python value stands for in `GraphOp.make`."""
+    match value:
+        case Attribute():
+            return value
+        case bool():
+            return IntegerAttr(int(value), 1)
+        case int():
+            return IntegerAttr(value, 64)
+        case float():
+            return FloatAttr(value, 64)
+        case str():
+            return StringAttr(value)
+        case _:
+            return DenseArrayBase.from_list(i64, list(value))
+
+
+def ints(array: DenseArrayBase[Any]) -> tuple[int, ...]:
+    """The values of an `array<i64>` property."""
+    return tuple(int(value) for value in array.get_values())
+
+
+def require(condition: bool, label: str, message: str) -> None:  # noqa: FBT001
+    """Raises `label: message` unless `condition`; `label` is the constraint's number, `C1`."""
+    if not condition:
+        raise VerifyException(f"{label}: {message}")
+
+
+def tensor_of(value: SSAValue) -> Tensor:
+    """The tensor type of `value`. Raises VerifyException for any other type."""
+    if not isinstance(value.type, TensorType):
+        raise VerifyException(f"expected a tensor, found {value.type}")
+    return cast("Tensor", value.type)
+
+
+def shape_of(value: SSAValue) -> tuple[int, ...]:
+    """The static shape of a tensor value."""
+    return tuple(tensor_of(value).get_shape())
+
+
+def element_of(value: SSAValue) -> Attribute:
+    """The element type of a tensor value."""
+    return tensor_of(value).element_type
+
+
+def tensor_dtype(value: SSAValue) -> DType:
+    """The dtype of a tensor value's elements."""
+    return dtype_of(element_of(value))
+
+
+class GraphOp(IRDLOperation, ABC):
+    """An op on whole tensors with value semantics.
+
+    Common constraints, checked here: C0: every tensor is static and of a supported dtype, and each
+    result has the type that `infer` gives (its layout encoding is free).
+    """
+
+    traits = traits_def(Pure())
+
+    @abstractmethod
+    def infer(self) -> Sequence[Tensor]:
+        """Result types from operand types and properties; may rely on `check` having passed."""
+
+    @abstractmethod
+    def reference(self, *operands: Array) -> Array | tuple[Array, ...]:
+        """The op in NumPy, written independently of its lowering: test oracle and folder."""
+
+    def check(self) -> None:
+        """The op's numbered constraints on operands and properties; see `require`."""
+
+    @classmethod
+    def make(
+        cls,
+        *operands: SSAValue | Operation,
+        location: LocationAttr | None = None,
+        **properties: Property,
+    ) -> Self:
+        """The op with inferred result types: `ConvOp.make(x, w, strides=[1, 1], groups=2)`.
+
+        Python values become properties: bool `i1`, int `i64`, float `f64`, str, ints `array<i64>`.
+        Raises VerifyException when a constraint fails.
+        """
+        op = cls.create(
+            operands=[SSAValue.get(operand) for operand in operands],
+            properties={name: as_attribute(value) for name, value in properties.items()},
+            location=location,
+        )
+        op._add_defaults()
+        op.infer_results()
+        return op
+
+    def infer_results(self) -> None:
+        """Checks the constraints, then gives the op the results that `infer` states."""
+        _check_tensors(self.operands)
+        self.check()
+        self.results = SSAValues(OpResult(t, self, i) for i, t in enumerate(self.infer()))
+
+    def _add_defaults(self) -> None:
+        """Fills in the properties that have a default value and were not given."""
+        for name, definition in self.get_irdl_definition().properties.items():
+            default = definition.default_value
+            if default is not None and name not in self.properties:
+                self.properties[name] = default
+
+    def verify_(self) -> None:
+        _check_tensors(self.operands)
+        _check_tensors(self.results)
+        self.check()
+        for index, (result, expected) in enumerate(zip(self.results, self.infer(), strict=True)):
+            found = tensor_of(result)
+            same = (
+                found.get_shape() == expected.get_shape()
+                and found.element_type == expected.element_type
+            )
+            require(same, "C0", f"expected result {index} of type {expected}, found {found}")
+
+    def emit_error(self, message: str, underlying_error: Exception) -> Any:
+        """Without the text of the whole module, which xDSL would attach."""
+        raise underlying_error
+
+
+class StructuredOp(GraphOp):
+    """An op whose loop nest is derived from its index maps and its scalar body."""
+
+    @abstractmethod
+    def nest(self) -> NestSpec:
+        """The op as one nest over its operands, in order; it has one result."""
+
+
+class CompositeOp(GraphOp):
+    """A composition that has a name of its own while patterns want to see it (softmax, gelu ...)."""
+
+    @abstractmethod
+    def decompose(self) -> list[Operation]:
+        """The same value from simpler graph ops, in order; the last op's result replaces this one's."""
+
+
+def _check_tensors(values: Sequence[SSAValue]) -> None:
+    for value in values:
+        found = tensor_of(value)
+        require(found.has_static_shape(), "C0", f"expected a static shape, found {found}")
+        require(
+            is_supported(found.element_type), "C0", f"expected a supported dtype, found {found}"
+        )
+
+
+def broadcast(*shapes: Sequence[int]) -> tuple[int, ...] | None:
+    """The NumPy broadcast of `shapes`, or None when they do not broadcast.
+
+    >>> broadcast((2, 1, 3), (4, 1)), broadcast((2,), (3,))
+    ((2, 4, 3), None)
+    """
+    rank = max((len(shape) for shape in shapes), default=0)
+    result: list[int] = []
+    for axis in range(rank):
+        sizes = {
+            shape[axis - rank + len(shape)] for shape in shapes if axis - rank + len(shape) >= 0
+        }
+        sizes.discard(1)
+        if len(sizes) > 1:
+            return None
+        result.append(sizes.pop() if sizes else 1)
+    return tuple(result)

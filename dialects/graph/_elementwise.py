@@ -1,0 +1,100 @@
+"""Families of elementwise ops: a concrete op is a name, a docstring, a body and a NumPy function."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute
+from xdsl.ir.affine import AffineExpr
+from xdsl.irdl import operand_def, result_def
+
+from inarch.dialects._nest import NestBuilder, NestSpec
+from inarch.dialects._scalar import Scalar
+from inarch.dialects._types import tensor
+from inarch.dialects.graph._base import (
+    Array,
+    StructuredOp,
+    Tensor,
+    broadcast,
+    element_of,
+    require,
+    shape_of,
+    tensor_dtype,
+)
+
+
+class ElementwiseOp(StructuredOp):
+    """`out[i] = scalar(operands[i] ...)` with NumPy broadcasting; one result."""
+
+    @abstractmethod
+    def scalar(self, *operands: Scalar) -> Scalar:
+        """The op on one element of each operand."""
+
+    def result_element(self) -> Attribute:
+        """The result's element type: that of the last operand."""
+        return element_of(self.operands[-1])
+
+    def infer(self) -> Sequence[Tensor]:
+        shape = broadcast(*(shape_of(operand) for operand in self.operands))
+        assert shape is not None  # `check` has seen to it
+        return [tensor(self.result_element(), shape)]
+
+    def nest(self) -> NestSpec:
+        builder = NestBuilder()
+        (result,) = self.infer()
+        index = builder.shape(result.get_shape())
+        reads = [
+            tuple(0 if size == 1 else i for i, size in zip(_last(index, shape), shape, strict=True))
+            for shape in (shape_of(operand) for operand in self.operands)
+        ]
+        return builder.spec(reads, index, self.scalar)
+
+
+def _last(index: Sequence[AffineExpr], shape: Sequence[int]) -> Sequence[AffineExpr]:
+    return index[len(index) - len(shape) :]
+
+
+class UnaryOp(ElementwiseOp):
+    """`out[i] = f(x[i])`; `out` has the shape and dtype of `x`. C1: x has one of the op's dtypes."""
+
+    x = operand_def(TensorType)
+    out = result_def(TensorType)
+    assembly_format = "$x attr-dict `:` type($x) `->` type($out)"
+
+    def check(self) -> None:
+        found = tensor_dtype(self.x)
+        require(self.takes(found.is_float, found.name), "C1", f"no {self.name} on {found.name}")
+
+    @staticmethod
+    def takes(is_float: bool, dtype: str) -> bool:  # noqa: FBT001
+        """Whether the op is defined on this dtype; floats unless overridden."""
+        return is_float and bool(dtype)
+
+
+class BinaryOp(ElementwiseOp):
+    """`out[i] = f(a[i], b[i])`, broadcast.
+
+    C1: a and b have one dtype. C2: their shapes broadcast. C3: it is one of the op's dtypes.
+    """
+
+    a = operand_def(TensorType)
+    b = operand_def(TensorType)
+    out = result_def(TensorType)
+    assembly_format = "$a `,` $b attr-dict `:` type($a) `,` type($b) `->` type($out)"
+
+    def check(self) -> None:
+        left, right = tensor_dtype(self.a), tensor_dtype(self.b)
+        require(left == right, "C1", f"expected one dtype, found {left.name} and {right.name}")
+        a, b = shape_of(self.a), shape_of(self.b)
+        require(broadcast(a, b) is not None, "C2", f"shapes {a} and {b} do not broadcast")
+        require(self.takes(left.is_float, left.name), "C3", f"no {self.name} on {left.name}")
+
+    @staticmethod
+    def takes(is_float: bool, dtype: str) -> bool:  # noqa: FBT001
+        """Whether the op is defined on this dtype; all but bool unless overridden."""
+        return is_float or dtype != "i1"
+
+    @abstractmethod
+    def reference(self, a: Array, b: Array) -> Array: ...

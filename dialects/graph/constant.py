@@ -1,0 +1,54 @@
+"""`graph.constant`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self, cast
+
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, DenseResourceAttr, TensorType
+from xdsl.irdl import irdl_op_definition, prop_def, result_def, traits_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import ConstantLike
+
+from inarch.dialects._constants import ConstantAttr, constant_array
+from inarch.dialects.graph._base import Array, GraphOp, Tensor
+from inarch.errors import InternalError
+
+
+@irdl_op_definition
+class ConstantOp(GraphOp):
+    """`out = value`: a tensor known at compile time, inline (`dense`) or a handle into the store.
+
+    The result has the type of `value`. Its array: `dialects._constants.constant_array(value, store)`.
+    """
+
+    name = "graph.constant"
+    value = prop_def(DenseIntOrFPElementsAttr | DenseResourceAttr)
+    out = result_def(TensorType)
+    traits = traits_def(ConstantLike())
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        value = parser.parse_attribute()
+        attributes = parser.parse_optional_attr_dict()
+        if not isinstance(value, DenseIntOrFPElementsAttr | DenseResourceAttr):
+            parser.raise_error(f"expected a dense constant, found {value}")
+        op = cls.make(value=value)
+        op.attributes |= attributes
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_attribute(self.value)
+        printer.print_op_attributes(self.attributes)
+
+    def infer(self) -> Sequence[Tensor]:
+        return [cast("Tensor", self.value.type)]
+
+    def reference(self, *operands: Array) -> Array:
+        if isinstance(self.value, DenseResourceAttr):
+            raise InternalError("a constant handle is read through the store, not its reference")
+        from inarch._xdsl import ConstantStore
+
+        return constant_array(cast("ConstantAttr", self.value), ConstantStore())

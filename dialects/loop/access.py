@@ -1,0 +1,152 @@
+"""The attributes of `loop.nest`: an iterator, how an operand is read, how an output is written."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Self
+
+from xdsl.dialects.builtin import AffineMapAttr, FloatAttr, IntAttr, IntegerAttr, NoneAttr, StringAttr
+from xdsl.ir import Attribute, ParametrizedAttribute
+from xdsl.ir.affine import AffineMap
+from xdsl.irdl import irdl_attr_definition, param_def
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from inarch.dialects._scalar import Number, number_attribute
+
+KINDS = ("parallel", "reduction")
+MODES = ("serial", "unroll", "vector")
+
+
+@irdl_attr_definition
+class IteratorAttr(ParametrizedAttribute):
+    """`#loop.iterator<name = size [reduction] [unroll|vector]>`: one loop of a nest.
+
+    `mode` says how the C emitter runs it: `serial` (a loop), `unroll` (copies of the body) or `vector`
+    (lanes of vector registers). C1: size >= 0; kind and mode are known.
+    """
+
+    name = "loop.iterator"
+    label: StringAttr = param_def()
+    size: IntAttr = param_def()
+    kind: StringAttr = param_def()
+    mode: StringAttr = param_def()
+
+    @classmethod
+    def get(cls, label: str, size: int, kind: str = "parallel", mode: str = "serial") -> Self:
+        """The iterator `label` of `size` points."""
+        return cls(StringAttr(label), IntAttr(size), StringAttr(kind), StringAttr(mode))
+
+    @property
+    def is_reduction(self) -> bool:
+        """Whether the accumulator is carried from point to point."""
+        return self.kind.data == "reduction"
+
+    def verify(self) -> None:
+        if self.size.data < 0 or self.kind.data not in KINDS or self.mode.data not in MODES:
+            raise VerifyException(
+                f"C1: expected a size >= 0, a kind of {KINDS} and a mode of {MODES}, found "
+                f"{self.size.data}, '{self.kind.data}', '{self.mode.data}'"
+            )
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            return cls.parse_in(parser).parameters
+
+    @classmethod
+    def parse_in(cls, parser: AttrParser) -> Self:
+        """Parses `name = size [reduction] [unroll|vector]`."""
+        label = parser.parse_identifier()
+        parser.parse_punctuation("=")
+        size = parser.parse_integer(allow_boolean=False, allow_negative=False)
+        kind = "reduction" if parser.parse_optional_keyword("reduction") else "parallel"
+        modes = (mode for mode in MODES if parser.parse_optional_keyword(mode))
+        return cls.get(label, size, kind, next(modes, "serial"))
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            self.print_in(printer)
+
+    def print_in(self, printer: Printer) -> None:
+        """Prints what `parse_in` parses."""
+        kind = " reduction" if self.is_reduction else ""
+        mode = "" if self.mode.data == "serial" else f" {self.mode.data}"
+        printer.print_string(f"{self.label.data} = {self.size.data}{kind}{mode}")
+
+
+@irdl_attr_definition
+class ReadAttr(ParametrizedAttribute):
+    """`#loop.read<map, pad>`: element `map(iterators)` of an operand; outside it, `pad` (or none)."""
+
+    name = "loop.read"
+    map: AffineMapAttr = param_def()
+    pad: Attribute = param_def()
+
+    @classmethod
+    def get(cls, index: AffineMap, pad: Attribute | None = None) -> Self:
+        """A read at `index`; `pad` is a typed number."""
+        return cls(AffineMapAttr(index), pad or NoneAttr())
+
+
+@irdl_attr_definition
+class WriteAttr(ParametrizedAttribute):
+    """`#loop.write<map, init, clip>`: element `map(iterators)` of an output.
+
+    `init` is the number at which the accumulator starts; none: the element's value before the nest.
+    With `clip = "clip"`, writes outside the output are dropped (the tile runs over the edge).
+    """
+
+    name = "loop.write"
+    map: AffineMapAttr = param_def()
+    init: Attribute = param_def()
+    clip: StringAttr = param_def()
+
+    @classmethod
+    def get(cls, index: AffineMap, init: Attribute | None = None, *, clip: bool = False) -> Self:
+        """A write at `index`; `init` is a typed number."""
+        return cls(AffineMapAttr(index), init or NoneAttr(), StringAttr("clip" if clip else "none"))
+
+    @property
+    def clips(self) -> bool:
+        """Whether writes outside the output are dropped."""
+        return self.clip.data == "clip"
+
+
+def number_of(attribute: Attribute) -> Number | None:
+    """The Python number of a typed number, None for `none`."""
+    if isinstance(attribute, FloatAttr):
+        return attribute.value.data
+    if isinstance(attribute, IntegerAttr):
+        return attribute.value.data
+    return None
+
+
+def parse_number(parser: AttrParser) -> Number:
+    """A number without its type: an integer, a decimal, `inf`, `-inf` or `nan`."""
+    negative = parser.parse_optional_punctuation("-") is not None
+    for word in ("inf", "nan"):
+        if parser.parse_optional_keyword(word):
+            return -float(word) if negative else float(word)
+    value = parser.parse_number(allow_boolean=False)
+    return -value if negative else value
+
+
+def number_text(value: Number) -> str:
+    """What `parse_number` parses, exactly.
+
+    >>> number_text(0.0), number_text(1e-05), number_text(-math.inf), number_text(3)
+    ('0.0', '1.0e-05', '-inf', '3')
+    """
+    if isinstance(value, int) or math.isinf(value) or math.isnan(value):
+        return str(value)
+    mantissa, _, exponent = repr(value).partition("e")
+    mantissa = mantissa if "." in mantissa else f"{mantissa}.0"
+    return f"{mantissa}e{exponent}" if exponent else mantissa
+
+
+def typed(value: Number | None, element_type: Attribute) -> Attribute | None:
+    """`value` as an attribute of that type, for ReadAttr.pad and WriteAttr.init."""
+    return None if value is None else number_attribute(value, element_type)

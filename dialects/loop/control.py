@@ -1,0 +1,116 @@
+"""`loop.for`, the explicit loop, and `loop.call`, a call of a function on buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+from xdsl.dialects.builtin import FlatSymbolRefAttrConstr, IndexType, IntAttr, MemRefType, StringAttr, SymbolRefAttr
+from xdsl.ir import Block, Region, SSAValue
+from xdsl.irdl import irdl_op_definition, prop_def, region_def, traits_def, var_operand_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, RecursiveMemoryEffect
+
+from inarch.dialects.loop._base import BufferOp, require
+
+FOR_MODES = ("serial", "parallel", "unroll")
+
+
+@irdl_op_definition
+class ForOp(BufferOp):
+    """`loop.for %i = lower to upper step step [parallel|unroll] { ... }`: an explicit loop.
+
+    The body runs for `i = lower, lower + step, ...` while `i < upper`. `parallel` promises that the
+    iterations are independent; `unroll` asks for copies of the body. The body may use `memref.load`,
+    `memref.store`, `scf.if`, `arith` on indices, and nests on subviews.
+    C1: step > 0 and the mode is known. C2: the region has one argument of type index.
+    """
+
+    name = "loop.for"
+    lower = prop_def(IntAttr)
+    upper = prop_def(IntAttr)
+    step = prop_def(IntAttr)
+    mode = prop_def(StringAttr)
+    body = region_def("single_block")
+    traits = traits_def(RecursiveMemoryEffect())
+
+    def __init__(
+        self, lower: int, upper: int, step: int, body: Region, mode: str = "serial"
+    ) -> None:
+        super().__init__(
+            properties={
+                "lower": IntAttr(lower),
+                "upper": IntAttr(upper),
+                "step": IntAttr(step),
+                "mode": StringAttr(mode),
+            },
+            regions=[body],
+        )
+
+    @property
+    def induction(self) -> SSAValue:
+        """The loop's index."""
+        return self.body.block.args[0]
+
+    def verify_(self) -> None:
+        require(self.step.data > 0, "C1", f"expected a step > 0, found {self.step.data}")
+        known = self.mode.data in FOR_MODES
+        require(known, "C1", f"expected a mode of {FOR_MODES}, found '{self.mode.data}'")
+        types = [argument.type for argument in self.body.block.args]
+        require(types == [IndexType()], "C2", "expected a region with one argument of type index")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        induction = parser.parse_argument(expect_type=False)
+        parser.parse_punctuation("=")
+        lower = parser.parse_integer()
+        parser.parse_keyword("to")
+        upper = parser.parse_integer()
+        step = parser.parse_integer() if parser.parse_optional_keyword("step") else 1
+        modes = (mode for mode in FOR_MODES if parser.parse_optional_keyword(mode))
+        mode = next(modes, "serial")
+        body = parser.parse_region([induction.resolve(IndexType())])
+        op = cls(lower, upper, step, body, mode)
+        attributes = parser.parse_optional_attr_dict()
+        op.attributes |= attributes
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.induction)
+        mode = "" if self.mode.data == "serial" else f" {self.mode.data}"
+        step = "" if self.step.data == 1 else f" step {self.step.data}"
+        printer.print_string(f" = {self.lower.data} to {self.upper.data}{step}{mode} ")
+        printer.print_region(self.body, print_entry_block_args=False)
+        if self.attributes:
+            printer.print_op_attributes(self.attributes)
+
+
+@irdl_op_definition
+class CallOp(BufferOp):
+    """`loop.call @f(%a, %b) : memref<...>, ...`: calls a function of the module on buffers.
+
+    A function without a body is an import: at run time a slot of the library's import table.
+    The callee's existence is checked once a module (`verify_module`), its signature by `plan-memory`.
+    C0: buffers are static.
+    """
+
+    name = "loop.call"
+    callee = prop_def(FlatSymbolRefAttrConstr)
+    arguments = var_operand_def(MemRefType)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "$callee `(` $arguments `)` attr-dict `:` type($arguments)"
+
+    def __init__(self, callee: str, arguments: Sequence[SSAValue]) -> None:
+        super().__init__(
+            operands=[list(arguments)], properties={"callee": SymbolRefAttr(callee)}
+        )
+
+    def verify_(self) -> None:
+        self.check_buffers()
+
+
+def empty_loop(lower: int, upper: int, step: int = 1, mode: str = "serial") -> ForOp:
+    """A `loop.for` whose body is empty, to be filled and ended with `loop.yield`."""
+    return ForOp(lower, upper, step, Region(Block(arg_types=[IndexType()])), mode)

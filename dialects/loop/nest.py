@@ -1,0 +1,358 @@
+"""`loop.nest`: the structured loop nest, and the terminator of every region of `loop`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+from xdsl.dialects.builtin import ArrayAttr, MemRefType
+from xdsl.ir import Attribute, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineMap
+from xdsl.irdl import (
+    IRDLOperation,
+    AttrSizedOperandSegments,
+    irdl_op_definition,
+    opt_region_def,
+    prop_def,
+    region_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import IsTerminator, MemoryReadEffect, MemoryWriteEffect, Pure
+
+from inarch._xdsl import linear_form, parse_affine_expr, print_affine_expr
+from inarch.dialects.loop._base import BufferOp, buffer_shape, memref_of, require
+from inarch.dialects.loop.access import (
+    IteratorAttr,
+    ReadAttr,
+    WriteAttr,
+    number_of,
+    number_text,
+    parse_number,
+    typed,
+)
+
+
+@irdl_op_definition
+class YieldOp(IRDLOperation):
+    """Ends a region of a `loop` op: the new accumulators of a nest, nothing in a `loop.for`."""
+
+    name = "loop.yield"
+    values = var_operand_def()
+    traits = traits_def(IsTerminator(), Pure())
+    assembly_format = "($values^ `:` type($values))? attr-dict"
+
+    def __init__(self, *values: SSAValue) -> None:
+        super().__init__(operands=[list(values)])
+
+
+@irdl_op_definition
+class NestOp(BufferOp):
+    """A perfect nest with one scalar body.
+
+        for each point p of the parallel iterators, in any order:
+            acc = init                               (the output's element, where there is no init)
+            for each point r of the reduction iterators:
+                acc = body(ins[map(p, r)], acc)
+            outs[map(p)] = finish(ins[map(p)], acc)  (acc, where there is no finish)
+
+    Iterators are written in the order in which the emitted loops run; a compile-time reordering is
+    always legal. Both regions take the elements of `ins`, then one accumulator an output, and end in
+    `loop.yield` of the new accumulators.
+
+    C0: buffers are static and signless. C1: iterators are well formed, with distinct names.
+    C2: a map has one linear result a dimension of its buffer, over the iterators.
+    C3: every access is in bounds, except reads with `pad` and writes with `clip`.
+    C4: a write's map uses parallel iterators only, and no two points write one element.
+    C5: the regions' arguments are the elements of `ins`, then of `outs`; they yield those of `outs`.
+    C6: `finish` uses no operand that varies with a reduction iterator.
+    C7: pad and init have the buffer's element type.
+    """
+
+    name = "loop.nest"
+    ins = var_operand_def(MemRefType)
+    outs = var_operand_def(MemRefType)
+    iterators = prop_def(ArrayAttr[IteratorAttr])
+    reads = prop_def(ArrayAttr[ReadAttr])
+    writes = prop_def(ArrayAttr[WriteAttr])
+    body = region_def("single_block")
+    finish = opt_region_def("single_block")
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+    def __init__(
+        self,
+        iterators: Sequence[IteratorAttr],
+        ins: Sequence[SSAValue],
+        reads: Sequence[ReadAttr],
+        outs: Sequence[SSAValue],
+        writes: Sequence[WriteAttr],
+        body: Region,
+        finish: Region | None = None,
+    ) -> None:
+        super().__init__(
+            operands=[list(ins), list(outs)],
+            properties={
+                "iterators": ArrayAttr(iterators),
+                "reads": ArrayAttr(reads),
+                "writes": ArrayAttr(writes),
+            },
+            regions=[body, [finish] if finish is not None else []],
+        )
+
+    # -- views
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The iterators' names, outermost first."""
+        return tuple(iterator.label.data for iterator in self.iterators)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The iterators' trip counts, outermost first."""
+        return tuple(iterator.size.data for iterator in self.iterators)
+
+    @property
+    def has_reduction(self) -> bool:
+        """Whether any iterator reduces."""
+        return any(iterator.is_reduction for iterator in self.iterators)
+
+    def read_map(self, index: int) -> AffineMap:
+        """The map of operand `index`."""
+        return self.reads.data[index].map.data
+
+    def write_map(self, index: int) -> AffineMap:
+        """The map of output `index`."""
+        return self.writes.data[index].map.data
+
+    def yielded(self, region: Region) -> Sequence[SSAValue]:
+        """What `body` or `finish` yields."""
+        last = region.block.last_op
+        assert isinstance(last, YieldOp)
+        return tuple(last.values)
+
+    def element_arguments(self, region: Region) -> tuple[BlockArgument, ...]:
+        """The region's arguments that stand for the elements of `ins`."""
+        return tuple(region.block.args[: len(self.ins)])
+
+    def accumulators(self, region: Region) -> tuple[BlockArgument, ...]:
+        """The region's arguments that stand for the accumulators, one an output."""
+        return tuple(region.block.args[len(self.ins) :])
+
+    # -- verification
+
+    def verify_(self) -> None:
+        self.check_buffers()
+        require(len(set(self.names)) == len(self.names), "C1", "expected distinct iterator names")
+        require(
+            len(self.reads) == len(self.ins) and len(self.writes) == len(self.outs),
+            "C2",
+            "expected one access for each operand",
+        )
+        for value, read in zip(self.ins, self.reads, strict=True):
+            self._check_access(value, read.map.data, free=number_of(read.pad) is not None)
+            self._check_number(value, read.pad, "pad")
+        for value, write in zip(self.outs, self.writes, strict=True):
+            self._check_access(value, write.map.data, free=write.clips)
+            self._check_number(value, write.init, "init")
+            self._check_write(write.map.data)
+        self._check_region(self.body)
+        if self.finish is not None:
+            self._check_region(self.finish)
+            self._check_finish(self.finish)
+
+    def _check_access(self, value: SSAValue, index: AffineMap, *, free: bool) -> None:
+        shape = buffer_shape(value)
+        count = len(self.iterators)
+        require(
+            index.num_dims == count and index.num_symbols == 0 and len(index.results) == len(shape),
+            "C2",
+            f"expected a map from {count} iterators to {len(shape)} dimensions, found {index}",
+        )
+        for axis, (expr, size) in enumerate(zip(index.results, shape, strict=True)):
+            coefficients, constant = linear_form(expr, count)
+            if free or 0 in self.sizes:
+                continue
+            spans = [c * (n - 1) for c, n in zip(coefficients, self.sizes, strict=True)]
+            low = constant + sum(min(span, 0) for span in spans)
+            high = constant + sum(max(span, 0) for span in spans)
+            require(
+                low >= 0 and high < size,
+                "C3",
+                f"index {print_affine_expr(expr, self.names)} of dimension {axis} runs from {low} "
+                f"to {high}, outside a size of {size}",
+            )
+
+    def _check_number(self, value: SSAValue, number: Attribute, what: str) -> None:
+        wanted = memref_of(value).element_type
+        found = getattr(number, "type", None)
+        require(
+            number_of(number) is None or found == wanted,
+            "C7",
+            f"expected {what} of type {wanted}, found {number}",
+        )
+
+    def _check_write(self, index: AffineMap) -> None:
+        used: set[int] = set()
+        for expr in index.results:
+            coefficients, _ = linear_form(expr, len(self.iterators))
+            terms = [
+                (abs(c), self.sizes[i]) for i, c in enumerate(coefficients) if c and self.sizes[i] > 1
+            ]
+            reached = 0
+            for coefficient, size in sorted(terms):
+                require(
+                    coefficient > reached,
+                    "C4",
+                    f"{print_affine_expr(expr, self.names)} writes one element twice",
+                )
+                reached += coefficient * (size - 1)
+            used |= {i for i, c in enumerate(coefficients) if c}
+        for position, iterator in enumerate(self.iterators):
+            name = iterator.label.data
+            if iterator.is_reduction:
+                require(position not in used, "C4", f"a write uses the reduction iterator {name}")
+            elif iterator.size.data > 1:
+                require(position in used, "C4", f"a write does not use the parallel iterator {name}")
+
+    def _check_region(self, region: Region) -> None:
+        elements = [memref_of(value).element_type for value in (*self.ins, *self.outs)]
+        found = [argument.type for argument in region.block.args]
+        require(
+            found == elements,
+            "C5",
+            f"expected arguments ({_types(elements)}), found ({_types(found)})",
+        )
+        last = region.block.last_op
+        require(isinstance(last, YieldOp), "C5", "expected a region that ends in loop.yield")
+        yielded = [value.type for value in self.yielded(region)]
+        outs = elements[len(self.ins) :]
+        require(
+            yielded == outs, "C5", f"expected to yield ({_types(outs)}), found ({_types(yielded)})"
+        )
+
+    def _check_finish(self, finish: Region) -> None:
+        for argument, read in zip(self.element_arguments(finish), self.reads, strict=True):
+            if argument.uses:
+                varying = self.reduction_uses(read.map.data)
+                require(
+                    not varying,
+                    "C6",
+                    f"finish uses operand {argument.index}, which varies with {', '.join(varying)}",
+                )
+
+    def reduction_uses(self, index: AffineMap) -> list[str]:
+        """The names of the reduction iterators that a map uses."""
+        used = index.used_dims()
+        return [
+            iterator.label.data
+            for position, iterator in enumerate(self.iterators)
+            if iterator.is_reduction and position in used
+        ]
+
+    # -- text
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        iterators = parser.parse_comma_separated_list(
+            parser.Delimiter.PAREN, lambda: IteratorAttr.parse_in(parser)
+        )
+        names = [iterator.label.data for iterator in iterators]
+        ins: list[SSAValue] = []
+        reads: list[ReadAttr] = []
+        outs: list[SSAValue] = []
+        writes: list[WriteAttr] = []
+
+        def parse_in() -> None:
+            operand = parser.parse_unresolved_operand()
+            index = _parse_map(parser, names)
+            pad = parse_number(parser) if parser.parse_optional_keyword("pad") else None
+            parser.parse_punctuation(":")
+            buffer = parser.parse_type()
+            ins.append(parser.resolve_operand(operand, buffer))
+            reads.append(ReadAttr.get(index, _typed(pad, buffer)))
+
+        def parse_out() -> None:
+            operand = parser.parse_unresolved_operand()
+            index = _parse_map(parser, names)
+            init = parse_number(parser) if parser.parse_optional_keyword("init") else None
+            clip = parser.parse_optional_keyword("clip") is not None
+            parser.parse_punctuation(":")
+            buffer = parser.parse_type()
+            outs.append(parser.resolve_operand(operand, buffer))
+            writes.append(WriteAttr.get(index, _typed(init, buffer), clip=clip))
+
+        if parser.parse_optional_keyword("ins"):
+            parser.parse_comma_separated_list(parser.Delimiter.PAREN, parse_in)
+        parser.parse_keyword("outs")
+        parser.parse_comma_separated_list(parser.Delimiter.PAREN, parse_out)
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        body = parser.parse_region()
+        finish = parser.parse_region() if parser.parse_optional_keyword("finish") else None
+        op = cls(iterators, ins, reads, outs, writes, body, finish)
+        if attributes is not None:
+            op.attributes |= attributes.data
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" (")
+        printer.print_list(self.iterators, lambda iterator: iterator.print_in(printer))
+        printer.print_string(")")
+        if self.ins:
+            printer.print_string(" ins(")
+            printer.print_list(
+                list(zip(self.ins, self.reads, strict=True)), lambda p: self._print_in(printer, *p)
+            )
+            printer.print_string(")")
+        printer.print_string(" outs(")
+        printer.print_list(
+            list(zip(self.outs, self.writes, strict=True)), lambda p: self._print_out(printer, *p)
+        )
+        printer.print_string(")")
+        printer.print_op_attributes(self.attributes, print_keyword=True)
+        printer.print_string(" ")
+        printer.print_region(self.body)
+        if self.finish is not None:
+            printer.print_string(" finish ")
+            printer.print_region(self.finish)
+
+    def _print_in(self, printer: Printer, value: SSAValue, read: ReadAttr) -> None:
+        self._print_access(printer, value, read.map.data)
+        if (pad := number_of(read.pad)) is not None:
+            printer.print_string(f" pad {number_text(pad)}")
+        printer.print_string(" : ")
+        printer.print_attribute(value.type)
+
+    def _print_out(self, printer: Printer, value: SSAValue, write: WriteAttr) -> None:
+        self._print_access(printer, value, write.map.data)
+        if (init := number_of(write.init)) is not None:
+            printer.print_string(f" init {number_text(init)}")
+        printer.print_string(" clip : " if write.clips else " : ")
+        printer.print_attribute(value.type)
+
+    def _print_access(self, printer: Printer, value: SSAValue, index: AffineMap) -> None:
+        printer.print_ssa_value(value)
+        exprs = ", ".join(print_affine_expr(expr, self.names) for expr in index.results)
+        printer.print_string(f"[{exprs}]")
+
+
+def _parse_map(parser: Parser, names: Sequence[str]) -> AffineMap:
+    exprs = parser.parse_comma_separated_list(
+        parser.Delimiter.SQUARE, lambda: parse_affine_expr(parser, names)
+    )
+    return AffineMap(len(names), 0, tuple(exprs))
+
+
+def _typed(value: int | float | None, buffer: Attribute) -> Attribute | None:
+    return typed(value, buffer.element_type) if isinstance(buffer, MemRefType) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+
+
+def _types(types: Sequence[Attribute]) -> str:
+    return ", ".join(str(t) for t in types)
+
+
+def nest_ops(op: Operation) -> list[NestOp]:
+    """Every nest within `op`, in program order."""
+    return [nested for nested in op.walk() if isinstance(nested, NestOp)]

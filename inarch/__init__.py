@@ -1,0 +1,69 @@
+"""Inarch: a multi-level model compiler onto which people graft their own codegens and microkernels.
+
+    module = inarch.compile("model.onnx")      # an ONNX file, MLIR text, or an xDSL module
+    probabilities = module(image)              # NumPy in, NumPy out
+    module.save("model.inarch")
+    inarch.load("model.inarch")
+
+Importing this costs next to nothing: everything below is imported when first used.
+
+>>> import inarch
+>>> issubclass(inarch.UsageError, inarch.InarchError)
+True
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from inarch.compiler import compile
+    from inarch.errors import (
+        ArgumentError,
+        EnvironmentFault,
+        InarchError,
+        InternalError,
+        UnsupportedError,
+        UsageError,
+    )
+    from inarch.runtime.module import Module, load
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "compile": "inarch.compiler",
+    "load": "inarch.runtime.module",
+    "Module": "inarch.runtime.module",
+    "ArgumentError": "inarch.errors",
+    "EnvironmentFault": "inarch.errors",
+    "InarchError": "inarch.errors",
+    "InternalError": "inarch.errors",
+    "UnsupportedError": "inarch.errors",
+    "UsageError": "inarch.errors",
+}
+
+__all__ = [
+    "ArgumentError",
+    "EnvironmentFault",
+    "InarchError",
+    "InternalError",
+    "Module",
+    "UnsupportedError",
+    "UsageError",
+    "__version__",
+    "compile",
+    "load",
+]
+
+
+def __getattr__(name: str) -> object:
+    """PEP 562: the public names, each imported from its home when first used."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'inarch' has no attribute '{name}'")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,447 @@
+"""The only place that touches private or volatile xDSL API, so that an xDSL release touches one file.
+
+Contexts with a store of constants, a parser that locates every op, verification in linear time with
+one-line errors, and a rewrite driver with a limit. `docs/architecture.md` says why xDSL's own are not
+enough in each case.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from io import StringIO
+
+from xdsl.context import Context
+from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
+from xdsl.dialects.builtin import (
+    Builtin,
+    CallSiteLoc,
+    FileLineColLoc,
+    FusedLoc,
+    IntAttr,
+    ModuleOp,
+    NameLoc,
+    NoneAttr,
+    StringAttr,
+    SymbolRefAttr,
+    UnknownLoc,
+)
+from xdsl.ir import Attribute, Block, Dialect, Operation, OpResult, SSAValue
+from xdsl.ir.affine import AffineExpr
+from xdsl.irdl.dominance import DominanceInfo
+from xdsl.parser import Parser
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
+from xdsl.printer import Printer
+from xdsl.traits import IsTerminator, NoTerminator
+from xdsl.utils.exceptions import ParseError, VerifyException
+
+from inarch.errors import InarchError, InternalError
+
+__all__ = [
+    "ConstantStore",
+    "apply_patterns",
+    "linear_form",
+    "location_text",
+    "named_location",
+    "make_context",
+    "parse_affine_expr",
+    "parse_module",
+    "print_affine_expr",
+    "print_module",
+    "store_of",
+    "verify_module",
+]
+
+
+# ------------------------------------------------------------------------------------ constants
+
+
+class ConstantStore(OpAsmDialectInterface):
+    """The bytes behind `dense_resource<key>` handles: one store a context, payloads never printed.
+
+    xDSL's own store is one global of hex strings that renames keys on a second parse.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._data: dict[str, memoryview] = {}
+
+    def put(self, name: str, data: bytes | memoryview) -> str:
+        """Stores `data` under `name` as MLIR can write it (other characters become `_`), with a number
+        behind it when that is taken; returns the key.
+        """
+        stem = re.sub(r"[^A-Za-z0-9_$]", "_", name)
+        stem = stem if stem[:1].isalpha() or stem[:1] == "_" else f"_{stem}"
+        key, count = stem, 0
+        while key in self._data:
+            count += 1
+            key = f"{stem}_{count}"
+        self._data[key] = memoryview(data).cast("B")
+        return key
+
+    def set(self, key: str, data: bytes | memoryview) -> None:
+        """Stores `data` under exactly `key`, in place of what was there."""
+        self._data[key] = memoryview(data).cast("B")
+
+    def get(self, key: str) -> memoryview:
+        """The bytes of `key`. Raises when the text was read without its side file."""
+        if key not in self._data:
+            raise InarchError(
+                f"constant '{key}' has no data: expected it in the store; "
+                "read the text together with its side file (--resources FILE.npz)"
+            )
+        return self._data[key]
+
+    def keys(self) -> list[str]:
+        """All keys, in order of arrival."""
+        return list(self._data)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._data
+
+    # -- xDSL's interface, called by its parser and printer
+
+    def declare_resource(self, key: str) -> str:
+        return key
+
+    def parse_resource(self, key: str, val: str) -> None:
+        """MLIR's textual form: `0x`, four bytes of alignment, the data; all in hexadecimal."""
+        if not val.startswith("0x") or len(val) < 10:
+            raise ValueError(f"expected a hexadecimal blob for resource '{key}', found {val[:16]!r}")
+        self.set(key, bytes.fromhex(val[10:]))
+
+    def lookup(self, key: str) -> str | None:
+        return None
+
+    def build_resources(self, keys: Iterable[str]) -> dict[str, str]:
+        return {}
+
+
+def make_context(dialects: Mapping[str, Callable[[], Dialect]]) -> Context:
+    """A context with its own constant store that knows `dialects`, each loaded when first met."""
+    context = Context()
+    builtin = Dialect(
+        "builtin", list(Builtin.operations), list(Builtin.attributes), [ConstantStore()]
+    )
+    context.load_dialect(builtin)
+    for name, factory in dialects.items():
+        if name != "builtin":
+            context.register_dialect(name, factory)
+    return context
+
+
+def store_of(context: Context) -> ConstantStore:
+    """The constant store of a context made by `make_context`."""
+    builtin = next(d for d in context.loaded_dialects if d.name == "builtin")
+    store = builtin.get_interface(OpAsmDialectInterface)
+    if not isinstance(store, ConstantStore):
+        raise InarchError(
+            "this xDSL context has no constant store; make it with inarch.dialects.new_context()"
+        )
+    return store
+
+
+# ------------------------------------------------------------------------------------ locations
+
+
+def named_location(name: str) -> NameLoc:
+    """`loc("name")`: where an op came from in a model."""
+    return NameLoc(StringAttr(name), NoneAttr())
+
+
+def location_text(op: Operation) -> str | None:
+    """Where `op` came from, as messages print it: `file:line:col`, a model's node name, or None."""
+    current: Operation | None = op
+    while current is not None:
+        if (text := _location(current.location)) is not None:
+            return text
+        current = current.parent_op()
+    return None
+
+
+def _location(location: Attribute) -> str | None:
+    match location:
+        case FileLineColLoc():
+            return f"{location.filename.data}:{location.line.data}:{location.column.data}"
+        case NameLoc():
+            return location.desc.data
+        case CallSiteLoc():
+            return _location(location.callee)
+        case FusedLoc():
+            parts = [text for part in location.locations if (text := _location(part)) is not None]
+            return " + ".join(parts) or None
+        case _:
+            return None
+
+
+# ------------------------------------------------------------------------------------ text
+
+
+class _LocatedParser(Parser):
+    """xDSL's parser, except that every op gets the `file:line:col` where its text starts."""
+
+    def __init__(self, ctx: Context, text: str, name: str, line_offset: int) -> None:
+        super().__init__(ctx, text, name)
+        self._file = StringAttr(name)
+        self._first_line = line_offset
+        # Span.get_location counts newlines from the start of the file each time: quadratic.
+        self._line_starts = [0, *(i + 1 for i, char in enumerate(text) if char == "\n")]
+
+    def parse_operation(self) -> Operation:
+        start = self._current_token.span.start
+        op = super().parse_operation()
+        if isinstance(op.location, UnknownLoc):
+            line = bisect_right(self._line_starts, start)
+            column = start - self._line_starts[line - 1] + 1
+            op.location = FileLineColLoc(
+                self._file, IntAttr(line + self._first_line), IntAttr(column)
+            )
+        return op
+
+
+def parse_module(
+    context: Context, text: str, name: str = "<text>", *, line_offset: int = 0
+) -> ModuleOp:
+    """Parses MLIR text. Raises InarchError at `name:line:col` for the first thing that is wrong.
+
+    `line_offset` is added to line numbers: the text may be a piece of a larger file.
+    """
+    try:
+        return _LocatedParser(context, text, name, line_offset).parse_module()
+    except ParseError as error:
+        place = error.span.get_location()
+        where = f"{name}:{place.line + line_offset}:{place.col}"
+        raise InarchError(error.msg.strip(), where=where) from error
+    except VerifyException as error:
+        raise InarchError(str(error), where=name) from error
+    except RecursionError as error:
+        raise InarchError("expected fewer than 200 nested regions", where=name) from error
+    except (
+        ValueError,
+        AssertionError,
+        KeyError,
+        IndexError,
+        TypeError,
+        AttributeError,
+        NotImplementedError,
+    ) as error:
+        # xDSL's parser lets some malformed literals escape as plain Python exceptions.
+        detail = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        raise InarchError(f"expected MLIR text; the parser failed with {detail}", where=name) from error
+
+
+def print_module(module: Operation, *, generic: bool = False, locations: bool = False) -> str:
+    """The text of `module`, ending in a newline."""
+    stream = StringIO()
+    printer = Printer(stream, print_generic_format=generic, print_debuginfo=locations)
+    printer.print_op(module)
+    return stream.getvalue() + "\n"
+
+
+def parse_affine_expr(parser: Parser, names: Sequence[str]) -> AffineExpr:
+    """Parses one affine expression over the iterators `names`: `oh * 2 + kh - 1`."""
+    from xdsl.parser.affine_parser import AffineParser
+
+    affine = AffineParser(parser._parser_state)  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
+    optional_id = affine._get_parse_optional_bare_id(list(names), [])  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
+    return affine._parse_affine_expr(optional_id)  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
+
+
+def print_affine_expr(expr: AffineExpr, names: Sequence[str]) -> str:
+    """An affine expression over the iterators `names`, without redundant parentheses.
+
+    Only linear expressions occur in Inarch's dialects; a term is `name`, `name * c` or `c`.
+    """
+    coefficients, constant = linear_form(expr, len(names))
+    text = ""
+    for name, coefficient in zip(names, coefficients, strict=True):
+        if coefficient:
+            term = name if abs(coefficient) == 1 else f"{name} * {abs(coefficient)}"
+            sign = "-" if coefficient < 0 else "+"
+            text += f" {sign} {term}" if text else (f"-{term}" if coefficient < 0 else term)
+    if constant or not text:
+        text += f" {'-' if constant < 0 else '+'} {abs(constant)}" if text else str(constant)
+    return text
+
+
+def linear_form(expr: AffineExpr, count: int) -> tuple[list[int], int]:
+    """`(coefficients, constant)` of a linear expression over `count` dims.
+
+    Raises InarchError when the expression has a div, a mod or a symbol in it.
+    """
+    try:
+        zero = expr.eval([0] * count, [])
+        units = [expr.eval([int(i == j) for j in range(count)], []) - zero for i in range(count)]
+        twos = [expr.eval([2 * int(i == j) for j in range(count)], []) - zero for i in range(count)]
+        ones = expr.eval([1] * count, [])
+    except (ValueError, IndexError, ZeroDivisionError) as error:
+        raise InarchError(f"expected a linear index expression, found {expr}") from error
+    if any(b != 2 * a for a, b in zip(units, twos, strict=True)) or ones != zero + sum(units):
+        raise InarchError(f"expected a linear index expression, found {expr}")
+    if not _only_linear(expr):
+        raise InarchError(f"expected a linear index expression, found {expr}")
+    return units, zero
+
+
+def _only_linear(expr: AffineExpr) -> bool:
+    """Whether no div or mod occurs anywhere in `expr`."""
+    text = str(expr)
+    return not any(word in text for word in ("floordiv", "ceildiv", "mod"))
+
+
+# ------------------------------------------------------------------------------------ verification
+
+
+def verify_module(module: ModuleOp) -> None:
+    """Checks every op, SSA dominance and symbol uses in one linear pass.
+
+    xDSL's own `verify` checks no dominance, looks symbols up by linear scan, and attaches the text of
+    the whole module to its errors. Raises InarchError at the op's location.
+    """
+    order: dict[Operation, int] = {}
+    for index, op in enumerate(module.walk()):
+        order[op] = index
+    symbols = _symbols(module)
+    dominance: dict[int, DominanceInfo] = {}
+    for op in order:
+        try:
+            _check_terminator(op)
+            op.verify_()
+        except VerifyException as error:
+            raise _at(op, f"'{op.name}' {_first_line(error)}") from error
+        _check_operands(op, order, dominance)
+        for name, reference in _symbol_uses(op):
+            if reference not in symbols:
+                known = ", ".join(f"@{s}" for s in sorted(symbols)) or "none"
+                raise _at(op, f"'{op.name}' {name} refers to no symbol @{reference}; known: {known}")
+
+
+def _first_line(error: Exception) -> str:
+    text = str(error).strip()
+    return text.splitlines()[0] if text else type(error).__name__
+
+
+def _at(op: Operation, message: str) -> InarchError:
+    return InarchError(message, where=location_text(op))
+
+
+def _check_terminator(op: Operation) -> None:
+    for region in op.regions:
+        for block in region.blocks:
+            last = block.last_op
+            if op.has_trait(NoTerminator, value_if_unregistered=True):
+                continue
+            if last is None or not last.has_trait(IsTerminator, value_if_unregistered=True):
+                found = "an empty block" if last is None else f"'{last.name}'"
+                raise VerifyException(f"expected a region that ends in a terminator, found {found}")
+
+
+def _symbols(module: ModuleOp) -> set[str]:
+    found: set[str] = set()
+    for op in module.body.ops:
+        name = op.properties.get("sym_name", op.attributes.get("sym_name"))
+        if isinstance(name, StringAttr):
+            if name.data in found:
+                raise _at(op, f"'{op.name}' redefines symbol @{name.data}")
+            found.add(name.data)
+    return found
+
+
+def _symbol_uses(op: Operation) -> Iterator[tuple[str, str]]:
+    for table in (op.properties, op.attributes):
+        for name, attribute in table.items():
+            if isinstance(attribute, SymbolRefAttr):
+                yield name, attribute.root_reference.data
+
+
+def _check_operands(
+    op: Operation, order: Mapping[Operation, int], dominance: dict[int, DominanceInfo]
+) -> None:
+    for index, operand in enumerate(op.operands):
+        if not _dominates(operand, op, order, dominance):
+            name = operand.name_hint
+            which = f"%{name}" if name else f"number {index}"
+            raise _at(op, f"'{op.name}' operand {which} is used before it is defined")
+
+
+def _dominates(
+    value: SSAValue,
+    user: Operation,
+    order: Mapping[Operation, int],
+    dominance: dict[int, DominanceInfo],
+) -> bool:
+    home = value.owner if isinstance(value.owner, Block) else value.owner.parent
+    if home is None or home.parent is None:
+        return False
+    region = home.parent
+    inside: Operation | None = user
+    while inside is not None and (inside.parent is None or inside.parent.parent is not region):
+        inside = inside.parent_op()
+    if inside is None or inside.parent is None:
+        return False
+    if inside.parent is home:
+        if not isinstance(value, OpResult):
+            return True
+        # `walk` visits an op before those nested in it, so its order within one block is the block's.
+        return value.op in order and order[value.op] < order[inside]
+    if id(region) not in dominance:
+        dominance[id(region)] = DominanceInfo(region)
+    return dominance[id(region)].strictly_dominates(home, inside.parent)
+
+
+# ------------------------------------------------------------------------------------ rewriting
+
+
+def apply_patterns(
+    module: Operation, patterns: Sequence[RewritePattern], *, max_rewrites: int | None = None
+) -> int:
+    """Applies `patterns` (first match wins) to every op until none matches; returns how many did.
+
+    New ops without a location get the one of the op that was matched. Nothing is folded or erased
+    besides what the patterns do. Raises InternalError after `max_rewrites` (default: 100 per op,
+    at least 1,000), since two patterns that undo each other would run for ever.
+    """
+    todo = list(module.walk())
+    limit = max_rewrites if max_rewrites is not None else max(1_000, 100 * len(todo))
+    done = 0
+    changed = True
+    while changed:
+        changed = False
+        gone: set[Operation] = set()
+        for op in todo:
+            if op in gone:
+                continue
+            name = _rewrite_once(op, patterns, gone)
+            if name is None:
+                continue
+            changed = True
+            done += 1
+            if done > limit:
+                raise InternalError(f"{name} still rewrites '{op.name}' after {limit} rewrites")
+        if changed:
+            todo = list(module.walk())
+    return done
+
+
+def _rewrite_once(
+    op: Operation, patterns: Sequence[RewritePattern], gone: set[Operation]
+) -> str | None:
+    """The name of the pattern that rewrote `op`, if one did."""
+    location = op.location
+    rewriter = PatternRewriter(op)
+
+    def stamp(new: Operation) -> None:
+        if isinstance(new.location, UnknownLoc):
+            new.location = location
+
+    def forget(old: Operation) -> None:
+        gone.update(old.walk())
+
+    rewriter.operation_insertion_handler.append(stamp)
+    rewriter.operation_removal_handler.append(forget)
+    for pattern in patterns:
+        pattern.match_and_rewrite(op, rewriter)
+        if rewriter.has_done_action:
+            return type(pattern).__name__
+    return None

@@ -1,0 +1,148 @@
+"""Finding things by their file.
+
+Whatever one can add to Inarch (a pass, a backend, a microkernel, ...) is one module that defines one
+well-known constant. The module's name is the thing's name, so `passes/graph/fold_constants.py`, which
+defines `PASS`, is the pass `fold-constants`. Other distributions add theirs under the entry-point
+group named like our package; `--load file.py` adds those of one file for one run.
+
+Nothing is imported before it is asked for, and a broken or clashing thing raises only when *its* name
+is used, so one bad plugin never disables the rest.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from pkgutil import iter_modules
+from types import ModuleType
+from typing import Generic, TypeVar, cast
+
+from inarch.errors import InarchError, UsageError, unknown
+
+T = TypeVar("T")
+
+API_VERSION = 1
+"""The `api` field that public dataclasses (Backend, Loader, Microkernel, ...) carry."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a thing of one name comes from: a `module`, and the `constant` in it."""
+
+    module: str
+    constant: str
+    source: str
+    """What a person recognises: a module path, `entry point of DIST`, or the path of a loaded file."""
+
+
+class Extensions(Mapping[str, T], Generic[T]):
+    """The things of one kind, by name; each is imported when it is first asked for.
+
+    Things are the modules and packages directly in `group`, or in its `folders` when given, that
+    have a name without a leading `_` (those are helpers). `constant` names what a module defines.
+    """
+
+    def __init__(self, group: str, constant: str, folders: tuple[str, ...] = ()) -> None:
+        self.group = group
+        self.constant = constant
+        self.kind = constant.lower()
+        self._packages = [f"{group}.{folder}" for folder in folders] or [group]
+        self._loaded: dict[str, Origin] = {}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**self._origins, **self._loaded})
+
+    def __len__(self) -> int:
+        return len({**self._origins, **self._loaded})
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._origins or name in self._loaded
+
+    def __getitem__(self, name: str) -> T:
+        origin = self.origin(name)
+        try:
+            thing = getattr(import_module(origin.module), origin.constant)
+        except InarchError:
+            raise
+        except Exception as error:
+            # A plugin may fail in any way while it is imported; only its own name is unusable then.
+            raise InarchError(
+                f"{self.kind} '{name}' ({origin.source}) cannot be imported: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+        if (api := getattr(thing, "api", API_VERSION)) != API_VERSION:
+            raise InarchError(
+                f"{self.kind} '{name}' ({origin.source}) has api = {api}; "
+                f"this Inarch knows api = {API_VERSION}"
+            )
+        return cast(T, thing)
+
+    def origin(self, name: str) -> Origin:
+        """Where `name` comes from. Raises for an unknown name, and when two origins claim it."""
+        if name in self._loaded:
+            return self._loaded[name]
+        if name not in self._origins:
+            raise unknown(self.kind, name, self)
+        first, *others = self._origins[name]
+        if others:
+            raise UsageError(
+                f"{self.kind} '{name}' is defined twice: by {first.source} and by {others[0].source}; "
+                "remove or rename one"
+            )
+        return first
+
+    def add(self, module: ModuleType, name: str, path: Path) -> bool:
+        """Takes `module`'s constant as `name`; False when it does not define one of this kind."""
+        if not hasattr(module, self.constant):
+            return False
+        self._loaded[name] = Origin(module.__name__, self.constant, str(path))
+        return True
+
+    @cached_property
+    def _origins(self) -> dict[str, list[Origin]]:
+        """All origins of each name, ours first."""
+        found: dict[str, list[Origin]] = {}
+        for package in self._packages:
+            for module in iter_modules(import_module(package).__path__):
+                if not module.name.startswith("_"):
+                    path = f"{package}.{module.name}"
+                    origin = Origin(path, self.constant, path)
+                    found.setdefault(module.name.replace("_", "-"), []).append(origin)
+        for point in entry_points(group=self.group):
+            distribution = point.dist.name if point.dist else "an unknown package"
+            origin = Origin(
+                point.module, point.attr or self.constant, f"entry point of {distribution}"
+            )
+            found.setdefault(point.name, []).append(origin)
+        return found
+
+
+def load_file(path: Path, kinds: Mapping[str, Extensions[object]]) -> list[str]:
+    """Runs the Python file at `path` and adds every thing it defines, named like the file.
+
+    `kinds` are the tables that may take something. Returns what was added, as `kind name`.
+    Raises UsageError when the file is missing, fails to run, or defines nothing.
+    """
+    name = path.stem.replace("_", "-")
+    module_name = f"inarch_loaded_{path.stem}"
+    spec = importlib.util.spec_from_file_location(module_name, path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise UsageError(f"--load: expected a Python file, found '{path}'")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        # The file is the user's: whatever it raises is reported as theirs, in one line.
+        raise UsageError(f"--load: {path} fails: {type(error).__name__}: {error}") from error
+    added = [f"{table.kind} {name}" for table in kinds.values() if table.add(module, name, path)]
+    if not added:
+        wanted = ", ".join(sorted(table.constant for table in kinds.values()))
+        raise UsageError(f"--load: {path} defines none of {wanted}")
+    return added

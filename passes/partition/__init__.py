@@ -1,0 +1,1 @@
+"""Passes that give parts of a graph to backends."""

@@ -1,0 +1,1 @@
+"""Passes from `loop` to `kernel`."""
