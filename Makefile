@@ -1,0 +1,82 @@
+# Every target makes what it needs; `make` alone lists them. Needs Python 3.11+ with pip, nothing else.
+
+PYTHON ?= python3
+BIN := .venv/bin
+# Processes that tests run in: all processors, unless told otherwise (make test JOBS=1).
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+PYTEST := $(BIN)/python -m pytest -q -rs
+# Compilations are the long part of the tests and independent of each other: worth the processes.
+PARALLEL := -n $(JOBS)
+
+# ziglang carries a C compiler (about 400 MB unpacked), for machines that have none.
+CC_FOUND := $(firstword $(foreach cc,cc gcc clang,$(shell command -v $(cc) 2>/dev/null)))
+comma := ,
+EXTRAS := $(if $(CC_FOUND),dev,dev$(comma)zig)
+
+# What `make ci` runs after `make test`, in this order; .ci/run asks for it.
+AFTER_TEST := lint types slow fuzz wheel
+
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help setup demo test lit unit docs lint types slow fuzz wheel bench ci ci-stages clean
+
+help: ## what there is
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+setup: .venv/.stamp ## a virtual environment in .venv with Inarch, editable, and everything below
+
+demo: setup ## compile the real magika model and name the types of files in this repository
+	$(BIN)/python examples/demo.py
+
+test: lit unit docs ## lit, unit tests and documentation examples: run it before every commit
+
+lit: setup ## tests of text in, text out: tests/lit
+	$(BIN)/lit -q -j$(JOBS) tests/lit
+
+unit: setup ## tests in Python, without the slow ones: tests/unit
+	$(PYTEST) $(PARALLEL) -m "not slow and not fuzz" --ignore=tests/unit/test_docs.py
+
+docs: setup ## doctests, examples/*.py, and the blocks of every .md file
+	$(PYTEST) $(PARALLEL) -m "not slow and not fuzz" tests/unit/test_docs.py
+
+lint: setup ## ruff: rules and format
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: setup ## basedpyright, strict
+	$(BIN)/basedpyright
+
+slow: setup ## tests that take minutes: models, both compilers, numerics at length
+	$(PYTEST) $(PARALLEL) -m slow --ignore=tests/unit/test_wheel.py
+
+fuzz: setup ## random programs and malformed files at length
+	$(PYTEST) $(PARALLEL) -m fuzz
+
+wheel: setup ## build the wheel, install it in a clean venv, run the unit tests against it
+	$(PYTEST) -m slow tests/unit/test_wheel.py
+
+bench: setup ## measure call overhead, kernels and models
+	$(BIN)/python -m benchmarks
+
+ci: test $(AFTER_TEST) ## everything that must hold: test, lint, types, slow, fuzz, wheel
+
+ci-stages:
+	@echo $(AFTER_TEST)
+
+clean: ## remove what the above made, and nothing else
+	rm -rf .venv build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -prune -exec rm -rf {} +
+	find tests/lit -name Output -prune -exec rm -rf {} +
+	rm -f tests/lit/.lit_test_times.txt
+
+# Debian has venv without ensurepip unless python3-venv is there; pip can fill such a venv from outside.
+.venv/.stamp: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "error: expected Python 3.11 or newer, '$(PYTHON)' is $$($(PYTHON) -V 2>&1); use make PYTHON=python3.12" >&2; exit 1; }
+	@$(if $(CC_FOUND),,echo "no C compiler (cc, gcc, clang) found: the ziglang package will be used")
+	$(PYTHON) -m venv .venv >/dev/null 2>&1 || { $(PYTHON) -m venv --clear --without-pip .venv && \
+	  $(PYTHON) -m pip -q --python .venv/bin/python install pip; }
+	$(BIN)/python -m pip -q install -e '.[$(EXTRAS)]'
+	@touch $@
