@@ -1,0 +1,257 @@
+"""Reductions along axes: sum, mean, max, min, prod."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+
+from inarch.dialects._nest import Body, NestBuilder, NestSpec
+from inarch.dialects._scalar import Number, Scalar
+from inarch.dialects._types import i1, i64, tensor
+from inarch.dialects.graph._base import (
+    Array,
+    StructuredOp,
+    Tensor,
+    element_of,
+    ints,
+    require,
+    shape_of,
+    tensor_dtype,
+)
+from inarch.dtypes import DType
+from inarch.lazy import np
+
+
+class ReduceOp(StructuredOp):
+    """`out = f(x)` along `axes`; with no axes, `out = x`.
+
+    The reduced axes have size 1 in `out` where `keepdims` is set, and are left out otherwise. `out`
+    has the dtype of `x`. A reduction of no elements gives the op's start value.
+    C1: axes ascend within the rank of x. C2: the op is defined on the dtype (never on bool).
+    """
+
+    x = operand_def(TensorType)
+    axes = prop_def(DenseArrayBase.constr(i64))
+    keepdims = prop_def(IntegerAttr.constr(type=i1), default_value=IntegerAttr(0, 1))
+    out = result_def(TensorType)
+    assembly_format = (
+        "$x `axes` `=` $axes (`keepdims` `=` $keepdims^)? attr-dict `:` type($x) `->` type($out)"
+    )
+
+    @abstractmethod
+    def start(self) -> Number:
+        """The value of a reduction of no elements."""
+
+    @abstractmethod
+    def step(self, x: Scalar, acc: Scalar) -> Scalar:
+        """The accumulator after one more element."""
+
+    @abstractmethod
+    def reduce(self, x: Array, axes: tuple[int, ...]) -> Array:
+        """The op in NumPy along at least one axis, with the reduced axes kept."""
+
+    def finish(self) -> Body | None:
+        """What is applied to the accumulator at the end, if anything."""
+        return None
+
+    def reduced_axes(self) -> tuple[int, ...]:
+        """The axes that are reduced."""
+        return ints(self.axes)
+
+    def keeps_axes(self) -> bool:
+        """Whether reduced axes stay, with size 1."""
+        return bool(self.keepdims.value.data)
+
+    def count(self) -> int:
+        """How many elements of `x` make one of `out`."""
+        shape = shape_of(self.x)
+        return math.prod(shape[axis] for axis in self.reduced_axes())
+
+    def check(self) -> None:
+        axes, rank = self.reduced_axes(), len(shape_of(self.x))
+        ascend = list(axes) == sorted(set(axes)) and all(0 <= axis < rank for axis in axes)
+        require(ascend, "C1", f"expected ascending axes of rank {rank}, found {list(axes)}")
+        found = tensor_dtype(self.x).name
+        require(found != "i1", "C2", f"no {self.name} on {found}")
+
+    def infer(self) -> Sequence[Tensor]:
+        axes, shape = self.reduced_axes(), shape_of(self.x)
+        if self.keeps_axes():
+            kept = [1 if axis in axes else size for axis, size in enumerate(shape)]
+        else:
+            kept = [size for axis, size in enumerate(shape) if axis not in axes]
+        return [tensor(element_of(self.x), kept)]
+
+    def nest(self) -> NestSpec:
+        axes, shape = self.reduced_axes(), shape_of(self.x)
+        builder = NestBuilder()
+        kept = {
+            axis: builder.parallel(f"i{axis}", size)
+            for axis, size in enumerate(shape)
+            if axis not in axes
+        }
+        reduced = {axis: builder.reduction(f"r{axis}", shape[axis]) for axis in axes}
+        read = [kept[axis] if axis in kept else reduced[axis] for axis in range(len(shape))]
+        if self.keeps_axes():
+            write = [kept.get(axis, 0) for axis in range(len(shape))]
+        else:
+            write = list(kept.values())
+        if not axes:
+            return builder.spec([read], write, _same)
+        init = self.start()
+        return builder.spec([read], write, self.step, init=init, finish=self.finish())
+
+    def reference(self, x: Array) -> Array:
+        axes = self.reduced_axes()
+        result = self.reduce(x, axes) if axes else x.copy()
+        (kind,) = self.infer()
+        return np.asarray(result, dtype=x.dtype).reshape(kind.get_shape())
+
+
+@irdl_op_definition
+class ReduceSumOp(ReduceOp):
+    """`out = sum of x along axes`; integers wrap; no elements: 0. Constraints: see ReduceOp."""
+
+    name = "graph.reduce_sum"
+
+    def start(self) -> Number:
+        return 0
+
+    def step(self, x: Scalar, acc: Scalar) -> Scalar:
+        return acc + x
+
+    def reduce(self, x: Array, axes: tuple[int, ...]) -> Array:
+        return np.sum(x, axis=axes, dtype=_accumulator(x), keepdims=True)
+
+
+@irdl_op_definition
+class ReduceMeanOp(ReduceOp):
+    """`out = sum of x along axes / count`; no elements: NaN.
+
+    Integers add up in their own dtype and divide towards zero. C1: see ReduceOp. C2: the dtype is a
+    float or an integer of 32 or 64 bits. C3: an integer mean is of at least one element.
+    """
+
+    name = "graph.reduce_mean"
+
+    def check(self) -> None:
+        super().check()
+        dtype = tensor_dtype(self.x)
+        require(dtype.is_float or dtype.bits >= 32, "C2", f"no {self.name} on {dtype.name}")
+        some = dtype.is_float or self.count() > 0
+        require(some, "C3", "expected at least one element in an integer mean, found none")
+
+    def start(self) -> Number:
+        return 0
+
+    def step(self, x: Scalar, acc: Scalar) -> Scalar:
+        return acc + x
+
+    def finish(self) -> Body | None:
+        count = self.count()
+
+        def divide(_: Scalar, acc: Scalar) -> Scalar:
+            return acc / count
+
+        return divide
+
+    def reduce(self, x: Array, axes: tuple[int, ...]) -> Array:
+        total: Array = np.sum(x, axis=axes, dtype=_accumulator(x), keepdims=True)
+        if x.dtype.kind == "f":
+            with np.errstate(invalid="ignore"):
+                return np.divide(total, self.count())
+        count = x.dtype.type(self.count())
+        return (total - np.fmod(total, count)) // count
+
+
+@irdl_op_definition
+class ReduceMaxOp(ReduceOp):
+    """`out = largest x along axes`; NaN when any is NaN; no elements: -inf, or the least integer.
+
+    Constraints: see ReduceOp.
+    """
+
+    name = "graph.reduce_max"
+
+    def start(self) -> Number:
+        return lowest(tensor_dtype(self.x))
+
+    def step(self, x: Scalar, acc: Scalar) -> Scalar:
+        return acc.maximum(x)
+
+    def reduce(self, x: Array, axes: tuple[int, ...]) -> Array:
+        return np.max(x, axis=axes, keepdims=True, initial=self.start())
+
+
+@irdl_op_definition
+class ReduceMinOp(ReduceOp):
+    """`out = smallest x along axes`; NaN when any is NaN; no elements: inf, or the largest integer.
+
+    Constraints: see ReduceOp.
+    """
+
+    name = "graph.reduce_min"
+
+    def start(self) -> Number:
+        return highest(tensor_dtype(self.x))
+
+    def step(self, x: Scalar, acc: Scalar) -> Scalar:
+        return acc.minimum(x)
+
+    def reduce(self, x: Array, axes: tuple[int, ...]) -> Array:
+        return np.min(x, axis=axes, keepdims=True, initial=self.start())
+
+
+@irdl_op_definition
+class ReduceProdOp(ReduceOp):
+    """`out = product of x along axes`; integers wrap; no elements: 1. Constraints: see ReduceOp."""
+
+    name = "graph.reduce_prod"
+
+    def start(self) -> Number:
+        return 1
+
+    def step(self, x: Scalar, acc: Scalar) -> Scalar:
+        return acc * x
+
+    def reduce(self, x: Array, axes: tuple[int, ...]) -> Array:
+        return np.prod(x, axis=axes, dtype=_accumulator(x), keepdims=True)
+
+
+def lowest(dtype: DType) -> Number:
+    """The least value: -inf of floats. The start of a maximum.
+
+    >>> from inarch.dtypes import DTYPES
+    >>> lowest(DTYPES["f32"]), lowest(DTYPES["i8"]), lowest(DTYPES["ui8"])
+    (-inf, -128, 0)
+    """
+    if dtype.is_float:
+        return -math.inf
+    return 0 if dtype.is_unsigned else -(1 << (dtype.bits - 1))
+
+
+def highest(dtype: DType) -> Number:
+    """The largest value: inf of floats. The start of a minimum.
+
+    >>> from inarch.dtypes import DTYPES
+    >>> highest(DTYPES["f32"]), highest(DTYPES["i8"]), highest(DTYPES["ui8"])
+    (inf, 127, 255)
+    """
+    if dtype.is_float:
+        return math.inf
+    if dtype.name == "i1":
+        return 1
+    return (1 << (dtype.bits if dtype.is_unsigned else dtype.bits - 1)) - 1
+
+
+def _accumulator(x: Array) -> str:
+    """Floats add up in double precision, integers wrap in their own."""
+    return "float64" if x.dtype.kind == "f" else x.dtype.name
+
+
+def _same(x: Scalar) -> Scalar:
+    return x
