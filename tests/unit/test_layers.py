@@ -1,0 +1,162 @@
+"""Who may import whom: the table of docs/architecture.md, held by reading every file's imports."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+CORE = frozenset(
+    {
+        "errors",
+        "plugins",
+        "dtypes",
+        "lazy",
+        "cache",
+        "artifact",
+        "target",
+        "toolchain",
+        "microkernel",
+    }
+)
+TOP = frozenset({"compiler", "testing", "universe", "tools"})
+FOLDERS = ("dialects", "frontends", "passes", "backends", "runtime", "tools")
+
+MAY_IMPORT: dict[str, frozenset[str]] = {
+    "core": CORE,
+    "_xdsl": CORE,
+    "dialects": CORE | {"_xdsl", "dialects"},
+    "frontends": CORE | {"_xdsl", "dialects", "frontends"},
+    "passes": CORE | {"_xdsl", "dialects", "passes"},
+    "backends": CORE | {"_xdsl", "dialects", "passes", "backends"},
+    "runtime": CORE | {"runtime"},
+    "top": CORE | TOP | {"_xdsl", *FOLDERS},
+}
+"""Layer -> the parts of `inarch` it may import, as the table in docs/architecture.md says."""
+
+WITHOUT_XDSL = ("core", "runtime")
+"""Loading and running a compiled model must not need the compiler's framework."""
+
+SOURCES = sorted(
+    path.relative_to(ROOT)
+    for folder in ("inarch", *FOLDERS)
+    for path in (ROOT / folder).rglob("*.py")
+    if not any((ROOT / parent).is_symlink() for parent in path.relative_to(ROOT).parents)
+)
+
+
+def _layer(path: Path) -> str:
+    """The layer of a source file, given relative to the root."""
+    top, *rest = path.with_suffix("").parts
+    if top != "inarch":
+        return "top" if top == "tools" else top
+    if rest[0] == "_xdsl":
+        return "_xdsl"
+    return "core" if rest[0] in CORE else "top"
+
+
+def _imports(tree: ast.AST) -> list[tuple[int, str]]:
+    """`(line, dotted name)` of each import, also inside functions; `from a import b` is `a.b`."""
+    found: list[tuple[int, str]] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [(node.lineno, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            start = "." * node.level + (node.module or "")
+            found += [(node.lineno, f"{start}.{alias.name}") for alias in node.names]
+    return found
+
+
+def problems(path: Path, text: str) -> list[str]:
+    """What a source file at `path` (relative to the root) imports that its layer may not."""
+    layer = _layer(path)
+    found: list[str] = []
+    for line, name in _imports(ast.parse(text)):
+        first, *rest = name.split(".")
+        where = f"{path}:{line}: {layer} imports {name}"
+        if first == "":
+            found.append(f"{where}: write inarch.<folder>...")
+        elif first in FOLDERS:
+            found.append(f"{where}: a second copy of it; write inarch.{name}")
+        elif first == "xdsl" and layer in WITHOUT_XDSL:
+            found.append(f"{where}: this layer works without xDSL")
+        elif first == "xdsl" and layer != "_xdsl" and _is_private(rest):
+            found.append(f"{where}: private; only inarch/_xdsl.py may")
+        elif first == "inarch" and rest and not _allowed(layer, rest[0]):
+            found.append(f"{where}: may import {', '.join(sorted(MAY_IMPORT[layer]))}")
+    return found
+
+
+def _is_private(parts: list[str]) -> bool:
+    return any(part.startswith("_") and not part.startswith("__") for part in parts)
+
+
+def _allowed(layer: str, part: str) -> bool:
+    """`part` is what stands behind `inarch.`: a module, a folder, or a public name of `inarch`."""
+    return part in MAY_IMPORT[layer] or layer == "top" or part.startswith("__")
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=str)
+def test_imports_go_down_the_layers(path: Path) -> None:
+    assert problems(path, (ROOT / path).read_text()) == []
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=str)
+def test_private_xdsl_is_used_in_one_file_only(path: Path) -> None:
+    """Whatever must silence reportPrivateUsage belongs in `inarch/_xdsl.py`."""
+    if path == Path("inarch/_xdsl.py"):
+        return
+    text = (ROOT / path).read_text()
+    silenced = [
+        f"{path}:{number}: {line.strip()}"
+        for number, line in enumerate(text.splitlines(), 1)
+        if re.search(r"#.*pyright: ignore\[[^]]*reportPrivateUsage", line)
+    ]
+    assert silenced == []
+
+
+def test_the_table_is_the_one_in_the_documentation() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    row = re.search(r"^\| `inarch/` core: `([^`]*)`", text, re.MULTILINE)
+    assert row is not None
+    assert set(row[1].split()) == CORE
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "reason"),
+    [
+        ("passes/graph/a.py", "import inarch.backends.c", "may import"),
+        ("passes/graph/a.py", "from inarch import backends", "may import"),
+        ("dialects/graph/a.py", "from inarch.passes import PASSES", "may import"),
+        ("runtime/a.py", "from inarch.dialects import graph", "may import"),
+        ("runtime/a.py", "import xdsl.ir", "works without xDSL"),
+        ("inarch/errors.py", "def f():\n    from xdsl.ir import Operation", "works without xDSL"),
+        ("passes/graph/a.py", "from xdsl.parser import _core", "private"),
+        ("passes/graph/a.py", "import dialects.graph", "write inarch.dialects.graph"),
+        ("tools/a.py", "from passes import PASSES", "write inarch.passes.PASSES"),
+        ("passes/graph/a.py", "from . import b", "write inarch.<folder>"),
+    ],
+)
+def test_a_wrong_import_is_found(path: str, line: str, reason: str) -> None:
+    (problem,) = problems(Path(path), line)
+    assert reason in problem
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("passes/graph/a.py", "from inarch.dialects.graph.matmul import MatmulOp"),
+        ("backends/c/a.py", "from inarch.passes import PASSES"),
+        ("runtime/a.py", "from inarch.artifact import read"),
+        ("inarch/_xdsl.py", "from xdsl.parser import _core"),
+        ("tools/a.py", "import inarch"),
+        ("runtime/a.py", "from inarch import __version__"),
+        ("inarch/compiler.py", "from inarch.backends.c import emit"),
+    ],
+)
+def test_a_right_import_passes(path: str, line: str) -> None:
+    assert problems(Path(path), line) == []

@@ -1,0 +1,125 @@
+"""The shape of the repository: links, docstrings, sizes of files, nothing of anyone's machine."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = ("backends", "dialects", "frontends", "passes", "runtime", "tools")
+LINE_LIMIT = 400
+
+LONG_FILES = {
+    "inarch/_xdsl.py": "all use of private xDSL API, so that a release touches one file",
+}
+"""Files above LINE_LIMIT, each with the reason why it is one idea all the same."""
+
+MADE_FOLDERS = {"__pycache__", "build", "dist", "Output", "venv"}
+MADE_FILES = {".onnx", ".inarch", ".txt"}
+
+# Home folders and the usual places of clones and of throw-away environments; `~` is fine.
+MACHINE_PATH = re.compile(r"(?<![\w.$}~])/(?:root|home/\w+|Users/\w+|work|tmp/venv)/")
+
+
+def _files() -> list[Path]:
+    """The files of the repository, relative to the root, without links and without what is made.
+
+    A walk, not `git ls-files`: the tests also run where there is no git.
+    """
+    found: list[Path] = []
+    for folder, folders, names in os.walk(ROOT):
+        folders[:] = [name for name in folders if not _is_made(name)]
+        paths = [Path(folder) / name for name in names]
+        found += [path.relative_to(ROOT) for path in paths if not path.is_symlink()]
+    return sorted(path for path in found if path.suffix not in MADE_FILES)
+
+
+def _is_made(folder: str) -> bool:
+    hidden = folder.startswith(".") and folder != ".ci"
+    return hidden or folder.endswith(".egg-info") or folder in MADE_FOLDERS
+
+
+FILES = _files()
+PYTHON = [path for path in FILES if path.suffix == ".py"]
+OURS = [path for path in PYTHON if path.parts[0] in {"inarch", *FOLDERS}]
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_the_package_links_to_the_folder_beside_it(folder: str) -> None:
+    link = ROOT / "inarch" / folder
+    assert link.is_symlink(), f"{link} is no link; was this checked out without links?"
+    assert link.readlink() == Path("..") / folder
+    assert link.is_dir()
+
+
+def test_every_link_of_the_package_is_known() -> None:
+    links = [path.name for path in (ROOT / "inarch").iterdir() if path.is_symlink()]
+    assert sorted(links) == sorted(FOLDERS)
+
+
+def test_the_root_is_no_package() -> None:
+    """With one, pytest and type checkers would name every module after the clone's folder."""
+    assert [name for name in ("__init__.py", "conftest.py") if (ROOT / name).exists()] == []
+
+
+@pytest.mark.parametrize("folder", sorted({path.parent for path in OURS}), ids=str)
+def test_a_folder_says_what_it_holds(folder: Path) -> None:
+    init = ROOT / folder / "__init__.py"
+    assert init.is_file(), "a folder without __init__.py is left out of the wheel"
+    assert ast.get_docstring(ast.parse(init.read_text()))
+
+
+@pytest.mark.parametrize("path", OURS, ids=str)
+def test_the_first_line_of_a_file_says_its_idea(path: Path) -> None:
+    document = ast.get_docstring(ast.parse((ROOT / path).read_text())) or ""
+    assert document, "expected a docstring"
+    assert document.splitlines()[0].strip()
+
+
+@pytest.mark.parametrize("path", PYTHON, ids=str)
+def test_a_file_is_short(path: Path) -> None:
+    lines = len((ROOT / path).read_text().splitlines())
+    if str(path) in LONG_FILES:
+        assert lines > LINE_LIMIT, "no longer long: remove it from LONG_FILES"
+    else:
+        assert lines <= LINE_LIMIT, "split it, or give the reason in LONG_FILES"
+
+
+def test_no_file_names_a_path_of_someones_machine() -> None:
+    found: list[str] = []
+    for path in FILES:
+        data = (ROOT / path).read_bytes()
+        if b"\0" in data:
+            continue
+        for number, line in enumerate(data.decode().splitlines(), 1):
+            if MACHINE_PATH.search(line) and path != Path(__file__).relative_to(ROOT):
+                found.append(f"{path}:{number}: {line.strip()[:100]}")
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("see /root/x", True),
+        ("'/home/ann/inarch'", True),
+        ("-isystem /work/main", True),
+        ("$HOME/work/x", False),
+        ("~/work/x", False),
+        ("tests/work/x", False),
+        ("/tmp/x.c", False),
+    ],
+)
+def test_what_counts_as_a_path_of_a_machine(text: str, found: bool) -> None:
+    assert bool(MACHINE_PATH.search(text)) is found
+
+
+def test_make_documents_every_target() -> None:
+    text = (ROOT / "Makefile").read_text()
+    phony = re.search(r"^\.PHONY: (.*)$", text, re.MULTILINE)
+    assert phony is not None
+    documented = set(re.findall(r"^([a-z-]+):.*## ", text, re.MULTILINE))
+    assert set(phony[1].split()) - documented == {"ci-stages"}  # for .ci/run only
