@@ -4,19 +4,22 @@ A structured op states what it computes per element as one Python function:
 
     body = lambda a, b, acc: acc + a * b
 
-which is called once with `Scalar`s; every operator appends an op to the block being built. Signed and
-unsigned integers share a type in the IR (signless), so a Scalar remembers which it is and picks the op.
+which is called once with `Scalar`s; every operator appends an op to the block being built. Signed
+and unsigned integers share a type in the IR (signless), so a Scalar remembers which it is and picks
+the op.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import copysign, inf
+from struct import pack
 
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from inarch.dialects._types import dtype_of, i1, mlir_type, storage_type
+from inarch.dialects._types import dtype_of, f32, i1, mlir_type, storage_type
 from inarch.dtypes import DTYPES, DType
 
 Number = bool | int | float
@@ -52,15 +55,31 @@ class Scalar:
         return self._constant(other) * self
 
     def __truediv__(self, other: Scalar | Number) -> Scalar:
-        """IEEE division; integers divide towards zero, as in C and ONNX."""
-        return self._binary(other, arith.DivfOp, arith.DivSIOp, arith.DivUIOp)
+        """IEEE division; integers divide towards zero, as in C and ONNX.
+
+        Integers never trap: by zero gives 0, and the lowest by -1 wraps to itself, as in NumPy.
+        """
+        if self.dtype.is_float:
+            return self._binary(other, arith.DivfOp, None)
+        divisor = self._constant(other)
+        quotient = self._binary(_safe(divisor, other), None, arith.DivSIOp, arith.DivUIOp)
+        if _is_safe(other):
+            return quotient
+        if not self.dtype.is_unsigned:
+            quotient = divisor.equal(-1).select(-self, quotient)
+        return divisor.equal(0).select(0, quotient)
 
     def __rtruediv__(self, other: Number) -> Scalar:
         return self._constant(other) / self
 
     def __mod__(self, other: Scalar | Number) -> Scalar:
-        """C's remainder: the sign of the dividend."""
-        return self._binary(other, arith.RemfOp, arith.RemSIOp, arith.RemUIOp)
+        """C's remainder: the sign of the dividend. Integers by zero give 0, and never trap."""
+        if not self.dtype.is_float:
+            divisor = _safe(self._constant(other), other)
+            return self._binary(divisor, None, arith.RemSIOp, arith.RemUIOp)
+        from inarch.dialects.loop.scalar import RemfOp  # this package's files import us
+
+        return self._binary(other, RemfOp, None)
 
     def __neg__(self) -> Scalar:
         if self.dtype.is_float:
@@ -111,16 +130,24 @@ class Scalar:
         """`self <= other`, a bool."""
         return self._compare(other, "ole", "sle", "ule")
 
-    def select(self, if_true: Scalar, if_false: Scalar | Number) -> Scalar:
-        """`if_true` where this bool is set, else `if_false`."""
-        other = if_true._constant(if_false)
-        op = arith.SelectOp(self.value, if_true.value, other.value)
-        return if_true._emit(op)
+    def select(self, if_true: Scalar | Number, if_false: Scalar | Number) -> Scalar:
+        """`if_true` where this bool is set, else `if_false`; at least one of them is a Scalar."""
+        model = if_true if isinstance(if_true, Scalar) else if_false
+        assert isinstance(model, Scalar), "a number takes its dtype from the other value"
+        left, right = (
+            v if isinstance(v, Scalar) else constant(v, model.dtype, self.block)
+            for v in (if_true, if_false)
+        )
+        return replace(
+            self._emit(arith.SelectOp(self.value, left.value, right.value)), dtype=model.dtype
+        )
 
     # -- functions
 
     def abs(self) -> Scalar:
-        """The absolute value."""
+        """The absolute value; that of the lowest integer wraps to itself."""
+        if self.dtype.is_unsigned:
+            return self
         return self._emit(
             math.AbsFOp(self.value) if self.dtype.is_float else math.AbsIOp(self.value)
         )
@@ -181,6 +208,21 @@ class Scalar:
         return Scalar(op.results[0], DTYPES["i1"], self.block)
 
 
+def _is_safe(divisor: Scalar | Number) -> bool:
+    """Whether dividing by it cannot trap, which is known of numbers only."""
+    return not isinstance(divisor, Scalar) and divisor not in (0, -1)
+
+
+def _safe(divisor: Scalar, source: Scalar | Number) -> Scalar:
+    """`divisor` (which stands for `source`), with 1 in place of the integers that may trap."""
+    if _is_safe(source):
+        return divisor
+    traps = divisor.equal(0)
+    if not divisor.dtype.is_unsigned:
+        traps = traps | divisor.equal(-1)
+    return traps.select(1, divisor)
+
+
 def constant(number: Number, dtype: DType, block: Block) -> Scalar:
     """`number` as a Scalar of `dtype` at the end of `block`."""
     to = storage_type(mlir_type(dtype))
@@ -191,15 +233,27 @@ def constant(number: Number, dtype: DType, block: Block) -> Scalar:
 
 
 def number_attribute(number: Number, element_type: Attribute) -> FloatAttr | IntegerAttr:  # pyright: ignore[reportMissingTypeArgument, reportUnknownParameterType]
-    """`number` as a typed attribute: `0.0 : f32`, `-128 : i8`."""
+    """`number` as a typed attribute: `0.0 : f32`, `-128 : i8`; too large for f32 is an infinity."""
     if dtype_of(element_type).is_float:
-        return FloatAttr(float(number), element_type)  # pyright: ignore[reportArgumentType, reportCallIssue, reportUnknownVariableType]
+        value = float(number)
+        if element_type == f32 and not _fits_f32(value):
+            value = copysign(inf, value)
+        return FloatAttr(value, element_type)  # pyright: ignore[reportArgumentType, reportCallIssue, reportUnknownVariableType]
     if element_type == i1:
         return IntegerAttr(int(bool(number)), 1)
     bits = dtype_of(element_type).bits
     wrapped = int(number) & ((1 << bits) - 1)  # unsigned values live in signless attributes
     signed = wrapped - (1 << bits) if wrapped >> (bits - 1) else wrapped
     return IntegerAttr(signed, element_type)  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+
+def _fits_f32(value: float) -> bool:
+    """Whether `value` rounds to a finite f32, or is not finite itself."""
+    try:
+        pack("<f", value)
+    except OverflowError:
+        return False
+    return True
 
 
 def _cast_op(x: Scalar, target: DType, to: Attribute) -> Operation | None:

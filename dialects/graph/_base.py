@@ -101,8 +101,11 @@ class GraphOp(IRDLOperation, ABC):
         """Result types from operand types and properties; may rely on `check` having passed."""
 
     @abstractmethod
-    def reference(self, *operands: Array) -> Array | tuple[Array, ...]:
-        """The op in NumPy, written independently of its lowering: test oracle and folder."""
+    def reference(self, *operands: Any, **_: Any) -> Array | tuple[Array, ...]:
+        """The op in NumPy, written independently of its lowering: test oracle and folder.
+
+        Called with one array per operand; ops name their parameters (hence the open signature).
+        """
 
     def check(self) -> None:
         """The op's numbered constraints on operands and properties; see `require`."""

@@ -1,9 +1,10 @@
-"""Families of elementwise ops: a concrete op is a name, a docstring, a body and a NumPy function."""
+"""Families of elementwise ops: a concrete one is a name, a docstring, a body and a reference."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
@@ -23,14 +24,25 @@ from inarch.dialects.graph._base import (
     shape_of,
     tensor_dtype,
 )
+from inarch.dtypes import DType
+from inarch.lazy import np
+
+
+def evaluate(function: Callable[..., Any], *operands: Any, dtype: Any = None) -> Array:
+    """`function(*operands)` as an array (of `dtype`, if given), without floating-point warnings.
+
+    Infinities and NaN are results like any other.
+    """
+    with np.errstate(all="ignore"):
+        return np.asarray(function(*operands), dtype)
 
 
 class ElementwiseOp(StructuredOp):
     """`out[i] = scalar(operands[i] ...)` with NumPy broadcasting; one result."""
 
     @abstractmethod
-    def scalar(self, *operands: Scalar) -> Scalar:
-        """The op on one element of each operand."""
+    def scalar(self, *operands: Any, **_: Any) -> Scalar:
+        """The op on one element of each operand, a `Scalar` each; ops name their parameters."""
 
     def result_element(self) -> Attribute:
         """The result's element type: that of the last operand."""
@@ -57,7 +69,10 @@ def _last(index: Sequence[AffineExpr], shape: Sequence[int]) -> Sequence[AffineE
 
 
 class UnaryOp(ElementwiseOp):
-    """`out[i] = f(x[i])`; `out` has the shape and dtype of `x`. C1: x has one of the op's dtypes."""
+    """`out[i] = f(x[i])`; `out` has the shape of `x`.
+
+    C1: the op is defined on the dtype of x.
+    """
 
     x = operand_def(TensorType)
     out = result_def(TensorType)
@@ -65,18 +80,37 @@ class UnaryOp(ElementwiseOp):
 
     def check(self) -> None:
         found = tensor_dtype(self.x)
-        require(self.takes(found.is_float, found.name), "C1", f"no {self.name} on {found.name}")
+        require(self.takes(found), "C1", f"expected {self.domain()}, found {found.name}")
 
-    @staticmethod
-    def takes(is_float: bool, dtype: str) -> bool:  # noqa: FBT001
+    def takes(self, dtype: DType) -> bool:
         """Whether the op is defined on this dtype; floats unless overridden."""
-        return is_float and bool(dtype)
+        return dtype.is_float
+
+    def domain(self) -> str:
+        """The dtypes of `takes` in words, for C1."""
+        return "a float dtype"
+
+    @abstractmethod
+    def scalar(self, x: Scalar) -> Scalar: ...
+
+    @abstractmethod
+    def reference(self, x: Array) -> Array: ...
+
+
+class UnaryNumberOp(UnaryOp):
+    """A unary op on floats and integers. C1: the dtype of x is not i1."""
+
+    def takes(self, dtype: DType) -> bool:
+        return dtype.name != "i1"
+
+    def domain(self) -> str:
+        return "a float or integer dtype"
 
 
 class BinaryOp(ElementwiseOp):
     """`out[i] = f(a[i], b[i])`, broadcast.
 
-    C1: a and b have one dtype. C2: their shapes broadcast. C3: it is one of the op's dtypes.
+    C1: a and b have one dtype. C2: their shapes broadcast. C3: the op is defined on the dtype.
     """
 
     a = operand_def(TensorType)
@@ -89,12 +123,18 @@ class BinaryOp(ElementwiseOp):
         require(left == right, "C1", f"expected one dtype, found {left.name} and {right.name}")
         a, b = shape_of(self.a), shape_of(self.b)
         require(broadcast(a, b) is not None, "C2", f"shapes {a} and {b} do not broadcast")
-        require(self.takes(left.is_float, left.name), "C3", f"no {self.name} on {left.name}")
+        require(self.takes(left), "C3", f"expected {self.domain()}, found {left.name}")
 
-    @staticmethod
-    def takes(is_float: bool, dtype: str) -> bool:  # noqa: FBT001
-        """Whether the op is defined on this dtype; all but bool unless overridden."""
-        return is_float or dtype != "i1"
+    def takes(self, dtype: DType) -> bool:
+        """Whether the op is defined on this dtype; floats and integers unless overridden."""
+        return dtype.name != "i1"
+
+    def domain(self) -> str:
+        """The dtypes of `takes` in words, for C3."""
+        return "a float or integer dtype"
+
+    @abstractmethod
+    def scalar(self, a: Scalar, b: Scalar) -> Scalar: ...
 
     @abstractmethod
     def reference(self, a: Array, b: Array) -> Array: ...

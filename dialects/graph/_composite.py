@@ -1,0 +1,35 @@
+"""What decompositions share: constants of one element, and the axis of a property."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
+from xdsl.ir import Attribute
+
+from inarch.dialects._types import tensor
+from inarch.dialects.graph.constant import ConstantOp
+
+
+def number(value: float, element_type: Attribute) -> ConstantOp:
+    """A constant of shape [] that holds `value`, rounded to the float `element_type`."""
+    kind: Any = tensor(element_type, ())  # a float: untyped for the overloads of from_list
+    return ConstantOp.make(value=DenseIntOrFPElementsAttr.from_list(kind, [value]))
+
+
+def normal_axis(axis: int, rank: int) -> int | None:
+    """`axis` counted from the front (a negative one counts from the end); None when there is none.
+
+    A scalar has the axes 0 and -1, as if it were one element in a row.
+
+    >>> normal_axis(-1, 3), normal_axis(3, 3), normal_axis(-1, 0)
+    (2, None, 0)
+    """
+    size = max(rank, 1)
+    return axis % size if -size <= axis < size else None
+
+
+def axes_from(axis: int, shape: Sequence[int]) -> tuple[int, ...]:
+    """The axes from the normal `axis` to the last; none of a scalar."""
+    return tuple(range(axis, len(shape)))
