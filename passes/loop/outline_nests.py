@@ -1,0 +1,242 @@
+"""Nests and loops of public functions become kernels: private functions, equal ones shared."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.builder import Builder
+from xdsl.context import Context
+from xdsl.dialects import arith, memref
+from xdsl.dialects.builtin import MemRefType, ModuleOp, StringAttr, UnitAttr
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint
+
+from inarch._xdsl import print_module
+from inarch.dialects.loop._base import buffer_shape
+from inarch.dialects.loop.control import CallOp, ForOp
+from inarch.dialects.loop.nest import NestOp
+from inarch.passes.loop._functions import entry_blocks, error_at
+
+KERNEL = "inarch.kernel"
+_HASH_DIGITS = 8
+
+
+@dataclass(frozen=True)
+class OutlineNestsPass(ModulePass):
+    """Moves each nest, `kernel` op and `loop.for` of a public function into a kernel of its own.
+
+    A kernel is a private function with the unit attribute `inarch.kernel`; a `loop.call` takes the
+    op's place and keeps its location. Arguments are the buffers it reads, then those it writes (of
+    a nest: its operands, in order). Ops of equal text, but for names of values and locations, share
+    one kernel, called by kind, sizes and a hash of that text: `contract_64x10x128_1f0c6a2b`.
+    """
+
+    name = "outline-nests"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        kernels = _Kernels(op)
+        for _, block in entry_blocks(op):
+            for inner in list(block.ops):
+                if _is_outlined(inner):
+                    kernels.outline(inner)
+
+
+def _is_outlined(op: Operation) -> bool:
+    return isinstance(op, NestOp | ForOp) or op.name.startswith("kernel.")
+
+
+@dataclass
+class _Kernels:
+    """The kernels of one module, by their canonical text."""
+
+    module: ModuleOp
+    by_text: dict[str, str] = field(default_factory=dict[str, str])
+    taken: set[str] = field(default_factory=set[str])
+
+    def __post_init__(self) -> None:
+        for op in self.module.body.ops:
+            symbol = op.properties.get("sym_name")
+            if isinstance(symbol, StringAttr):
+                self.taken.add(symbol.data)
+
+    def outline(self, op: Operation) -> None:
+        """Replaces `op` by a call of a kernel that is there, or of a new one made from it."""
+        operands = _operands(op)
+        text = print_module(_kernel("kernel", op, operands, name_hints=False), generic=True)
+        if text not in self.by_text:
+            name = self._unique_name(f"{_kind(op)}_{_sizes(op)}_{_digest(text)}")
+            kernel = _kernel(name, op, operands, name_hints=True)
+            self.module.body.block.add_op(kernel)
+            self.by_text[text] = name
+        call = CallOp(self.by_text[text], operands)
+        call.location = op.location
+        Builder(InsertPoint.before(op)).insert(call)
+        constants = _outer_constants(op)
+        op.detach()
+        op.erase()
+        for constant in constants:
+            if not constant.results[0].uses:
+                constant.detach()
+                constant.erase()
+
+    def _unique_name(self, stem: str) -> str:
+        name, count = stem, 0
+        while name in self.taken:
+            count += 1
+            name = f"{stem}_{count}"
+        self.taken.add(name)
+        return name
+
+
+def _kernel(name: str, op: Operation, operands: Sequence[SSAValue], *, name_hints: bool) -> FuncOp:
+    """A private function of `operands` whose body is a copy of `op`."""
+    kernel = FuncOp(name, ([value.type for value in operands], []), visibility="private")
+    kernel.location = op.location
+    kernel.attributes[KERNEL] = UnitAttr()
+    arguments = kernel.body.block.args
+    builder = Builder(InsertPoint.at_end(kernel.body.block))
+    if isinstance(op, NestOp):  # one argument a use: the same buffer may be passed twice
+        copy = op.clone(clone_name_hints=name_hints)
+        copy.operands = arguments
+    else:
+        mapper: dict[SSAValue, SSAValue] = dict(zip(operands, arguments, strict=True))
+        for constant in _outer_constants(op):
+            builder.insert(constant.clone(mapper, clone_name_hints=name_hints))
+        copy = op.clone(mapper, clone_name_hints=name_hints)
+    if name_hints:
+        for argument, value in zip(arguments, operands, strict=True):
+            argument.name_hint = value.name_hint
+    builder.insert(copy)
+    end = ReturnOp()
+    end.location = op.location
+    builder.insert(end)
+    return kernel
+
+
+# ------------------------------------------------------------------------------------ operands
+
+
+def _operands(op: Operation) -> list[SSAValue]:
+    """What a kernel made from `op` takes: of a nest its operands, else what it captures."""
+    if isinstance(op, NestOp):
+        return list(op.operands)
+    captured = _captured(op)
+    for value in captured:
+        if not isinstance(value.type, MemRefType) and not _is_constant(value):
+            raise error_at(
+                op,
+                f"'{op.name}' expects to use only buffers and constants from outside, found "
+                f"a value of type {value.type}",
+            )
+    buffers = [value for value in captured if isinstance(value.type, MemRefType)]
+    written = _written(op)
+    return [*(b for b in buffers if b not in written), *(b for b in buffers if b in written)]
+
+
+def _captured(op: Operation) -> list[SSAValue]:
+    """The values from outside that `op` or an op in it uses, each once, in order of first use."""
+    inside: set[SSAValue] = set()
+    found: dict[SSAValue, None] = {}
+    for inner in op.walk():
+        found.update((operand, None) for operand in inner.operands if operand not in inside)
+        inside.update(inner.results)
+        for region in inner.regions:
+            for block in region.blocks:
+                inside.update(block.args)
+    return list(found)
+
+
+def _written(op: Operation) -> set[SSAValue]:
+    """The buffers that `op` or an op in it stores to, as far as a subview's source."""
+    views: dict[SSAValue, SSAValue] = {}
+    found: set[SSAValue] = set()
+    for inner in op.walk():
+        match inner:
+            case memref.StoreOp():
+                found.add(views.get(inner.memref, inner.memref))
+            case NestOp():
+                found.update(views.get(out, out) for out in inner.outs)
+            case _ if inner.name.startswith("kernel."):
+                last = inner.operands[-1]  # kernel ops have their destination last
+                found.add(views.get(last, last))
+            case _ if inner.results and isinstance(inner.results[0].type, MemRefType):
+                source = inner.operands[0]
+                views[inner.results[0]] = views.get(source, source)
+            case _:
+                pass
+    return found
+
+
+def _is_constant(value: SSAValue) -> bool:
+    return not isinstance(value, BlockArgument) and isinstance(value.owner, arith.ConstantOp)
+
+
+def _outer_constants(op: Operation) -> list[Operation]:
+    """The constants from outside that a kernel needs a copy of."""
+    found: list[Operation] = []
+    for value in _captured(op):
+        owner = value.owner
+        if isinstance(owner, arith.ConstantOp):
+            found.append(owner)
+    return found
+
+
+# ------------------------------------------------------------------------------------ names
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:_HASH_DIGITS]
+
+
+def _kind(op: Operation) -> str:
+    """What a reader wants to know first: `contract`, `reduce`, `copy`, `map`, `loop`, `pack`."""
+    if isinstance(op, ForOp):
+        return "loop"
+    if not isinstance(op, NestOp):
+        return op.name.removeprefix("kernel.").replace(".", "_")
+    if op.has_reduction:
+        return "contract" if _is_contraction(op) else "reduce"
+    yielded = op.yielded(op.body)
+    copies = all(isinstance(value, BlockArgument) for value in yielded) and op.finish is None
+    return "copy" if copies else "map"
+
+
+def _is_contraction(nest: NestOp) -> bool:
+    """Whether the body adds a product to its accumulator."""
+    total = nest.yielded(nest.body)[0].owner
+    if not isinstance(total, arith.AddfOp | arith.AddiOp):
+        return False
+    accumulator = nest.accumulators(nest.body)[0]
+    terms = [value for value in total.operands if value is not accumulator]
+    return len(terms) == 1 and isinstance(terms[0].owner, arith.MulfOp | arith.MuliOp)
+
+
+def _sizes(op: Operation) -> str:
+    """Trip counts, outermost first, or the shape of the last buffer: `64x10`; `scalar` for none."""
+    if isinstance(op, NestOp):
+        sizes = op.sizes
+    elif isinstance(op, ForOp):
+        sizes = _trip_counts(op)
+    else:
+        buffers = [value for value in op.operands if isinstance(value.type, MemRefType)]
+        sizes = buffer_shape(buffers[-1]) if buffers else ()
+    return "x".join(map(str, sizes)) or "scalar"
+
+
+def _trip_counts(loop: ForOp) -> tuple[int, ...]:
+    """Of a loop and of those in it, as long as each has one loop directly in it."""
+    counts: list[int] = []
+    current: ForOp | None = loop
+    while current is not None:
+        span = current.upper.data - current.lower.data
+        counts.append(max(0, -(-span // current.step.data)))
+        inner = [op for op in current.body.block.ops if isinstance(op, ForOp)]
+        current = inner[0] if len(inner) == 1 else None
+    return tuple(counts)
+
+
+PASS = OutlineNestsPass
