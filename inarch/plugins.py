@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -25,7 +26,7 @@ from typing import Generic, TypeVar, cast
 
 from inarch.errors import InarchError, UsageError, unknown
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 API_VERSION = 1
 """The `api` field that public dataclasses (Backend, Loader, Microkernel, ...) carry."""
@@ -41,7 +42,7 @@ class Origin:
     """What a person recognises: a module path, `entry point of DIST`, or the path of a loaded file."""
 
 
-class Extensions(Mapping[str, T], Generic[T]):
+class Extensions(Mapping[str, T_co], Generic[T_co]):
     """The things of one kind, by name; each is imported when it is first asked for.
 
     Things are the modules and packages directly in `group`, or in its `folders` when given, that
@@ -64,7 +65,7 @@ class Extensions(Mapping[str, T], Generic[T]):
     def __contains__(self, name: object) -> bool:
         return name in self._origins or name in self._loaded
 
-    def __getitem__(self, name: str) -> T:
+    def __getitem__(self, name: str) -> T_co:
         origin = self.origin(name)
         try:
             thing = getattr(import_module(origin.module), origin.constant)
@@ -81,7 +82,7 @@ class Extensions(Mapping[str, T], Generic[T]):
                 f"{self.kind} '{name}' ({origin.source}) has api = {api}; "
                 f"this Inarch knows api = {API_VERSION}"
             )
-        return cast(T, thing)
+        return cast("T_co", thing)
 
     def origin(self, name: str) -> Origin:
         """Where `name` comes from. Raises for an unknown name, and when two origins claim it."""
@@ -103,6 +104,15 @@ class Extensions(Mapping[str, T], Generic[T]):
             return False
         self._loaded[name] = Origin(module.__name__, self.constant, str(path))
         return True
+
+    @contextmanager
+    def scope(self) -> Generator[None]:
+        """What is `add`ed within the block is forgotten after it."""
+        before = dict(self._loaded)
+        try:
+            yield
+        finally:
+            self._loaded = before
 
     @cached_property
     def _origins(self) -> dict[str, list[Origin]]:

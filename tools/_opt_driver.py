@@ -1,0 +1,147 @@
+"""One program through `inarch-opt`: parse, verify, passes, verify, print."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TextIO
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from inarch._xdsl import parse_module, print_module, store_of, verify_module
+from inarch.dialects import new_context
+from inarch.errors import InarchError, InternalError, unknown
+from inarch.tools._opt_arguments import Options
+from inarch.tools._opt_files import read_resources, resources_of, write_atomically
+from inarch.tools._opt_instrument import Dumps, Timer
+from inarch.tools._opt_reproducer import Source, crash
+from inarch.tools.pipeline import apply_pass, verify_after
+
+SEPARATOR = "// -----"
+
+
+@dataclass(frozen=True)
+class Program:
+    """A piece of the input file `name`; its first line is number `line_offset + 1`."""
+
+    name: str
+    text: str
+    line_offset: int = 0
+
+
+@dataclass(frozen=True)
+class Session:
+    """What all programs of one run share."""
+
+    options: Options
+    passes: tuple[ModulePass, ...]
+    timer: Timer
+    err: TextIO
+
+
+def split(name: str, text: str) -> Iterator[Program]:
+    """The programs between the lines `// -----`."""
+    lines: list[str] = []
+    offset = 0
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip() != SEPARATOR:
+            lines.append(line)
+            continue
+        yield Program(name, "\n".join(lines), offset)
+        lines, offset = [], number
+    yield Program(name, "\n".join(lines), offset)
+
+
+def process(session: Session, program: Program) -> str:
+    """The text of the program after the passes. Raises InarchError at the first thing wrong."""
+    options, timer = session.options, session.timer
+    with timer.measure("parse"):
+        context, module = _parse(options, program)
+    if options.verify_each == "each":
+        with timer.measure("verify"):
+            verify_module(module)
+    dumps = Dumps(options, session.err)
+    for index, one in enumerate(session.passes):
+        dumps.before(one, module)
+        with timer.measure(f"pass {one.name}"):
+            _apply(session, program, index, context, module)
+        dumps.after(one, module)
+        if options.verify_each == "each":
+            with timer.measure("verify"):
+                verify_after(module, one)
+    if options.verify_each == "end":
+        with timer.measure("verify"):
+            verify_module(module)
+    with timer.measure("print"):
+        return _print(options, context, module)
+
+
+def _parse(options: Options, program: Program) -> tuple[Context, ModuleOp]:
+    context = new_context()
+    context.allow_unregistered = options.allow_unregistered_dialect
+    if options.resources is not None:
+        read_resources(options.resources, store_of(context))
+    text, name = program.text, program.name
+    return context, parse_module(context, text, name, line_offset=program.line_offset)
+
+
+def _apply(
+    session: Session, program: Program, index: int, context: Context, module: ModuleOp
+) -> None:
+    try:
+        apply_pass(context, module, session.passes[index])
+    except InarchError as error:
+        if isinstance(error, InternalError):
+            raise _crash(session, program, index, error) from error
+        if error.where is None:
+            error.where = program.name
+        raise
+    except Exception as error:
+        raise _crash(session, program, index, error) from error
+
+
+def _crash(session: Session, program: Program, index: int, error: Exception) -> InternalError:
+    options = session.options
+    if options.debug:
+        session.err.write("".join(traceback.format_exception(error)))
+    source = Source(program.text, lambda: _parse(options, program))
+    return crash(options, session.passes, index, error, source)
+
+
+def _print(options: Options, context: Context, module: ModuleOp) -> str:
+    if options.target != "mlir":
+        return _emit(options.target, context, module)
+    if options.write_resources is not None:
+        write_atomically(options.write_resources, resources_of(module, store_of(context)) or _EMPTY)
+    return print_module(module, generic=options.print_op_generic, locations=options.print_debuginfo)
+
+
+_EMPTY = b"PK\x05\x06" + bytes(18)
+"""A zip file without members."""
+
+
+def check_target(target: str) -> None:
+    """Raises UsageError unless `target` is `mlir` or a backend that emits text."""
+    if target == "mlir":
+        return
+    known = ["mlir", *_backends()]
+    if target not in known:
+        raise unknown("target", target, known)
+
+
+def _backends() -> list[str]:
+    from inarch.backends import BACKENDS
+
+    return list(BACKENDS)
+
+
+def _emit(target: str, context: Context, module: ModuleOp) -> str:
+    from inarch.backends import BACKENDS
+
+    emit = getattr(BACKENDS[target], "emit_text", None)
+    if emit is None:
+        raise InarchError(f"backend '{target}' has no emit_text: it does not print programs")
+    return emit(context, module)

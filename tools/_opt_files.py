@@ -1,0 +1,89 @@
+"""The files that `inarch-opt` reads and writes: text, and side files of constants (`.npz`)."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from io import BytesIO
+from pathlib import Path
+
+from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp
+
+from inarch._xdsl import ConstantStore
+from inarch.dialects._constants import constant_array
+from inarch.errors import EnvironmentFault, InarchError, UsageError
+from inarch.lazy import np
+
+
+def decode(data: bytes, name: str) -> str:
+    """MLIR text. Raises InarchError for anything else, such as a model in another format."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise InarchError(
+            "expected MLIR text in UTF-8, found other bytes; `inarch import` reads models",
+            where=name,
+        ) from error
+
+
+def read_text(path: Path) -> str:
+    """The text of an input file. Raises UsageError when it cannot be read."""
+    try:
+        return decode(path.read_bytes(), str(path))
+    except OSError as error:
+        raise UsageError(f"expected an input file, found '{path}': {error.strerror}") from error
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Writes `data` so that `path` holds either what it held or all of it.
+
+    Raises EnvironmentFault when it cannot be written.
+    """
+    try:
+        if path.exists() and not path.is_file():  # /dev/stdout must not be replaced by a file
+            path.write_bytes(data)
+            return
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        try:
+            temporary.write_bytes(data)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise EnvironmentFault(f"cannot write '{path}': {error.strerror}") from error
+
+
+def read_resources(path: Path, store: ConstantStore) -> None:
+    """Puts the bytes of every array in an `.npz` file into `store`, under the array's name.
+
+    Raises UsageError when it is no such file.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            for key in archive.files:
+                store.set(key, archive[key].tobytes())
+    except (OSError, ValueError, AttributeError, zipfile.BadZipFile) as error:
+        raise UsageError(
+            f"--resources: expected an .npz file of arrays, found '{path}': {error}"
+        ) from error
+
+
+def resources_of(module: ModuleOp, store: ConstantStore) -> bytes | None:
+    """An `.npz` file of the constants that `module` refers to; None when there are none.
+
+    Raises InarchError for a handle without data.
+    """
+    handles: dict[str, DenseResourceAttr] = {}
+    for op in module.walk():
+        for attribute in (*op.properties.values(), *op.attributes.values()):
+            if isinstance(attribute, DenseResourceAttr):
+                handles[attribute.resource_handle.data] = attribute
+    if not handles:
+        return None
+    stream = BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for key, handle in handles.items():
+            array = constant_array(handle, store)
+            with archive.open(f"{key}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+    return stream.getvalue()
