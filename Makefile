@@ -46,7 +46,7 @@ lint: setup ## ruff: rules and format
 	$(BIN)/ruff format --check
 
 types: setup ## basedpyright, strict
-	$(BIN)/basedpyright
+	$(BIN)/basedpyright --pythonpath $(BIN)/python
 
 slow: setup ## tests that take minutes: models, both compilers, numerics at length
 	$(PYTEST) $(PARALLEL) -m slow --ignore=tests/unit/test_wheel.py

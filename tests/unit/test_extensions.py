@@ -1,0 +1,226 @@
+"""Things are found by their file: ours keep their promises, and a plugin harms no other."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from inarch.dialects import DIALECTS, new_context
+from inarch.errors import InarchError, UsageError
+from inarch.passes import PASSES
+from inarch.plugins import Extensions, load_file
+from inarch.tools.pipeline import first_line
+
+ROOT = Path(__file__).parents[2]
+LIT = ROOT / "tests" / "lit"
+
+# ------------------------------------------------------------------------------------ the tree
+
+
+@pytest.mark.parametrize("name", list(PASSES))
+def test_a_pass_is_called_like_its_file(name: str) -> None:
+    found = PASSES[name]
+    assert issubclass(found, ModulePass)
+    assert found.name == name
+    assert first_line(found), "expected a docstring of the pass's own"
+
+
+@pytest.mark.parametrize("name", list(PASSES))
+def test_a_pass_has_its_lit_test(name: str) -> None:
+    origin = PASSES.origin(name)
+    *_, level, _ = origin.module.split(".")
+    assert (LIT / "passes" / level / f"{name}.mlir").is_file()
+
+
+@pytest.mark.parametrize("name", list(DIALECTS))
+def test_a_dialect_is_called_like_its_folder(name: str) -> None:
+    dialect = DIALECTS[name]
+    assert dialect.name == name
+    assert list(dialect.operations)
+
+
+def _families() -> list[tuple[str, str]]:
+    """`(dialect, file)` of each family of ops."""
+    files = (
+        (name, path)
+        for name in DIALECTS
+        for path in sorted((ROOT / "dialects" / name).glob("[a-z]*.py"))
+    )
+    return [(name, path.stem) for name, path in files]
+
+
+@pytest.mark.parametrize(("dialect", "family"), _families())
+def test_a_family_of_ops_has_its_lit_tests(dialect: str, family: str) -> None:
+    """What is right round-trips; what is wrong has a located message, one for each constraint."""
+    folder = LIT / "dialects" / dialect
+    wanted = {f"{family}.mlir", f"{family}-invalid.mlir"}
+    assert wanted - {path.name for path in folder.glob("*.mlir")} == set()
+
+
+def _operations() -> list[type[Operation]]:
+    return [op for name in DIALECTS for op in DIALECTS[name].operations]
+
+
+@pytest.mark.parametrize("op", _operations(), ids=lambda op: str(op.name))
+def test_an_op_has_a_docstring_of_its_own(op: type[Operation]) -> None:
+    assert "__doc__" in vars(op)
+    assert first_line(op)
+
+
+# ------------------------------------------------------------------------------------ plugins
+
+Table = Extensions[type[ModulePass]]
+
+PASS_TEXT = '''"""A pass of someone else."""
+from dataclasses import dataclass
+from xdsl.passes import ModulePass
+
+@dataclass(frozen=True)
+class ThePass(ModulePass):
+    """Does nothing."""
+    name = "{name}"
+    def apply(self, ctx, op):
+        pass
+
+PASS = ThePass
+'''
+
+
+def _distribution(folder: Path, name: str, points: dict[str, str]) -> None:
+    """What `pip install` leaves of a distribution that offers entry points."""
+    info = folder / f"{name}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    lines = [f"{key} = {module}" for key, module in points.items()]
+    (info / "entry_points.txt").write_text("\n".join(["[acme.passes]", *lines, ""]))
+
+
+@pytest.fixture
+def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Table:
+    """A table over a package of two levels, and three distributions with entry points."""
+    package = tmp_path / "acme" / "passes"
+    for level in ("high", "low"):
+        (package / level).mkdir(parents=True)
+        (package / level / "__init__.py").write_text("")
+        (package / level / "_helper.py").write_text(
+            "raise RuntimeError('helpers are not asked for')"
+        )
+    for init in (package.parent, package):
+        (init / "__init__.py").write_text("")
+    (package / "high" / "fold_relu.py").write_text(PASS_TEXT.format(name="fold-relu"))
+    (package / "low" / "tile.py").write_text(PASS_TEXT.format(name="tile"))
+    (package / "low" / "broken.py").write_text("import absent\n")
+    (package / "low" / "new_api.py").write_text("class PASS:\n    api = 99\n")
+
+    (tmp_path / "theirs_one.py").write_text(PASS_TEXT.format(name="stretch"))
+    (tmp_path / "theirs_two.py").write_text("raise ValueError('bad day')")
+    _distribution(tmp_path, "one", {"stretch": "theirs_one", "tile": "theirs_one"})
+    _distribution(tmp_path, "two", {"explode": "theirs_two", "named": "theirs_one:ThePass"})
+    _distribution(tmp_path, "three", {"gone": "theirs_three"})
+
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    for name in [name for name in sys.modules if name.split(".")[0] in {"acme", "theirs_one"}]:
+        monkeypatch.delitem(sys.modules, name)
+    return Extensions("acme.passes", "PASS", ("high", "low"))
+
+
+def test_files_come_first_then_entry_points(table: Table) -> None:
+    assert list(table)[:4] == ["fold-relu", "broken", "new-api", "tile"]
+    assert set(list(table)[4:]) == {"stretch", "explode", "named", "gone"}
+    assert len(table) == 8
+    assert "fold-relu" in table
+    assert "helper" not in table
+
+
+def test_listing_imports_nothing(table: Table) -> None:
+    assert list(table)
+    assert "acme.passes.high.fold_relu" not in sys.modules
+    assert table["fold-relu"].name == "fold-relu"
+    assert "acme.passes.high.fold_relu" in sys.modules
+
+
+def test_an_entry_point_names_a_module_or_a_thing(table: Table) -> None:
+    assert table["stretch"].name == "stretch"
+    assert table["named"] is table["stretch"]
+    assert table.origin("stretch").source == "entry point of one"
+    assert table.origin("fold-relu").source == "acme.passes.high.fold_relu"
+
+
+def test_an_unknown_name_gives_the_nearest(table: Table) -> None:
+    known = "broken, explode, fold-relu, gone, named, new-api, stretch, tile"
+    with pytest.raises(UsageError) as caught:
+        table["fold-rulu"]
+    expected = f"no pass 'fold-rulu'; did you mean 'fold-relu'? Known: {known}"
+    assert str(caught.value) == expected
+    with pytest.raises(UsageError, match=r"^no pass 'quux'\. Known: broken, "):
+        table["quux"]
+
+
+def test_two_origins_of_one_name_are_an_error_that_names_both(table: Table) -> None:
+    with pytest.raises(UsageError) as caught:
+        table["tile"]
+    assert str(caught.value) == (
+        "pass 'tile' is defined twice: by acme.passes.low.tile and by entry point of one; "
+        "remove or rename one"
+    )
+
+
+ABSENT = "ModuleNotFoundError: No module named"
+
+
+@pytest.mark.parametrize(
+    ("name", "origin", "reason"),
+    [
+        ("broken", "acme.passes.low.broken", f"cannot be imported: {ABSENT} 'absent'"),
+        ("explode", "entry point of two", "cannot be imported: ValueError: bad day"),
+        ("gone", "entry point of three", f"cannot be imported: {ABSENT} 'theirs_three'"),
+        ("new-api", "acme.passes.low.new_api", "has api = 99; this Inarch knows api = 1"),
+    ],
+)
+def test_a_broken_thing_raises_only_when_it_is_asked_for(
+    table: Table, name: str, origin: str, reason: str
+) -> None:
+    assert table["fold-relu"].name == "fold-relu"
+    with pytest.raises(InarchError) as caught:
+        table[name]
+    assert str(caught.value) == f"pass '{name}' ({origin}) {reason}"
+    assert table["stretch"].name == "stretch"
+
+
+# ------------------------------------------------------------------------------------ --load
+
+
+def test_a_loaded_file_is_called_like_the_file(table: Table, tmp_path: Path) -> None:
+    path = tmp_path / "my_pass.py"
+    path.write_text(PASS_TEXT.format(name="my-pass"))
+    assert load_file(path, {"passes": table}) == ["pass my-pass"]
+    table["my-pass"]().apply(new_context(), ModuleOp([]))
+    assert table.origin("my-pass").source == str(path)
+
+
+def test_a_file_with_nothing_in_it_is_refused(table: Table, tmp_path: Path) -> None:
+    path = tmp_path / "empty.py"
+    path.write_text("")
+    with pytest.raises(UsageError) as caught:
+        load_file(path, {"passes": table})
+    assert str(caught.value) == f"--load: {path} defines none of PASS"
+
+
+def test_a_file_that_fails_says_how(table: Table, tmp_path: Path) -> None:
+    path = tmp_path / "fails.py"
+    path.write_text("1 / 0")
+    with pytest.raises(UsageError) as caught:
+        load_file(path, {"passes": table})
+    assert str(caught.value) == f"--load: {path} fails: ZeroDivisionError: division by zero"
+
+
+def test_a_missing_file_is_refused(table: Table, tmp_path: Path) -> None:
+    path = tmp_path / "missing.py"
+    with pytest.raises(UsageError) as caught:
+        load_file(path, {"passes": table})
+    assert str(caught.value) == f"--load: expected a Python file, found '{path}'"
