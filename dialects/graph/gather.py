@@ -1,0 +1,62 @@
+"""`graph.gather`: slices picked by an array of indices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import IntegerAttr, TensorType
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+
+from inarch.dialects._types import i64, tensor
+from inarch.dialects.graph._base import (
+    Array,
+    GraphOp,
+    Tensor,
+    element_of,
+    require,
+    shape_of,
+    tensor_dtype,
+)
+from inarch.errors import ArgumentError
+from inarch.lazy import np
+
+
+@irdl_op_definition
+class GatherOp(GraphOp):
+    """`out[a.., i.., b..] = data[a.., indices[i..], b..]`, where `a..` are `axis` dimensions.
+
+    So `out` has the shape `data[:axis] + indices + data[axis + 1:]` and the dtype of data, which
+    may be any. An index runs from -size to size - 1; negative ones count from the end. C1: 0 <=
+    axis < rank of data. C2: indices are i32 or i64.
+    """
+
+    name = "graph.gather"
+    data = operand_def(TensorType)
+    indices = operand_def(TensorType)
+    axis = prop_def(IntegerAttr.constr(type=i64))
+    out = result_def(TensorType)
+    assembly_format = (
+        "$data `,` $indices `axis` `=` $axis attr-dict "
+        "`:` type($data) `,` type($indices) `->` type($out)"
+    )
+
+    def check(self) -> None:
+        axis, rank = self.axis.value.data, len(shape_of(self.data))
+        require(0 <= axis < rank, "C1", f"expected an axis of rank {rank}, found {axis}")
+        found = tensor_dtype(self.indices).name
+        require(found in ("i32", "i64"), "C2", f"expected indices of i32 or i64, found {found}")
+
+    def infer(self) -> Sequence[Tensor]:
+        axis, data = self.axis.value.data, shape_of(self.data)
+        shape = (*data[:axis], *shape_of(self.indices), *data[axis + 1 :])
+        return [tensor(element_of(self.data), shape)]
+
+    def reference(self, data: Array, indices: Array) -> Array:
+        axis = self.axis.value.data
+        size = data.shape[axis]
+        outside = indices[(indices < -size) | (indices >= size)]
+        if outside.size:
+            raise ArgumentError(
+                f"'{self.name}' expected indices from {-size} to {size - 1}, found {outside[0]}"
+            )
+        return np.take(data, indices, axis=axis)

@@ -1,0 +1,81 @@
+"""`graph.matmul`: the product of (batches of) matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir.affine import AffineExpr
+from xdsl.irdl import irdl_op_definition, operand_def, result_def
+
+from inarch.dialects._nest import NestBuilder, NestSpec
+from inarch.dialects._scalar import Scalar
+from inarch.dialects._types import tensor
+from inarch.dialects.graph._base import (
+    Array,
+    StructuredOp,
+    Tensor,
+    broadcast,
+    element_of,
+    require,
+    shape_of,
+    tensor_dtype,
+)
+from inarch.lazy import np
+
+
+@irdl_op_definition
+class MatmulOp(StructuredOp):
+    """`out[b.., m, n] = sum over k of x[b.., m, k] * y[b.., k, n]`.
+
+    The leading (batch) dimensions broadcast as in NumPy; `out` has the dtype of x. Integers wrap.
+    C1: x and y have one dtype, not bool. C2: both have rank 2 or more. C3: the last size of x is
+    the last but one of y. C4: the batch dimensions broadcast.
+    """
+
+    name = "graph.matmul"
+    x = operand_def(TensorType)
+    y = operand_def(TensorType)
+    out = result_def(TensorType)
+    assembly_format = "$x `,` $y attr-dict `:` type($x) `,` type($y) `->` type($out)"
+
+    def check(self) -> None:
+        left, right = tensor_dtype(self.x).name, tensor_dtype(self.y).name
+        one = left == right and left != "i1"
+        require(one, "C1", f"expected one dtype that is not bool, found {left} and {right}")
+        x, y = shape_of(self.x), shape_of(self.y)
+        matrices = len(x) >= 2 and len(y) >= 2
+        require(matrices, "C2", f"expected shapes of rank 2 or more, found {x} and {y}")
+        depth, rows = x[len(x) - 1], y[len(y) - 2]
+        require(depth == rows, "C3", f"expected {depth} rows in the second operand, found {rows}")
+        fit = broadcast(x[:-2], y[:-2]) is not None
+        require(fit, "C4", f"batch dimensions {x[:-2]} and {y[:-2]} do not broadcast")
+
+    def infer(self) -> Sequence[Tensor]:
+        x, y = shape_of(self.x), shape_of(self.y)
+        batch = broadcast(x[:-2], y[:-2])
+        assert batch is not None  # C4
+        return [tensor(element_of(self.x), (*batch, x[-2], y[-1]))]
+
+    def nest(self) -> NestSpec:
+        (result,) = self.infer()
+        shape, x, y = tuple(result.get_shape()), shape_of(self.x), shape_of(self.y)
+        builder = NestBuilder()
+        batch = builder.shape(shape[:-2], "b")
+        m, n = builder.parallel("m", shape[-2]), builder.parallel("n", shape[-1])
+        k = builder.reduction("k", x[-1])
+        reads = [(*_batch(batch, x[:-2]), m, k), (*_batch(batch, y[:-2]), k, n)]
+        return builder.spec(reads, (*batch, m, n), _multiply_add, init=0)
+
+    def reference(self, x: Array, y: Array) -> Array:
+        return np.matmul(x, y)
+
+
+def _batch(index: Sequence[AffineExpr], shape: Sequence[int]) -> list[AffineExpr | int]:
+    """How an operand with these batch dimensions is indexed."""
+    last = index[len(index) - len(shape) :]
+    return [0 if size == 1 else expr for size, expr in zip(shape, last, strict=True)]
+
+
+def _multiply_add(x: Scalar, y: Scalar, acc: Scalar) -> Scalar:
+    return acc + x * y

@@ -1,0 +1,189 @@
+"""Pooling over sliding windows: max_pool, avg_pool."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+
+from inarch.dialects._nest import Body, NestBuilder, NestSpec
+from inarch.dialects._scalar import Number, Scalar
+from inarch.dialects._types import i1, i64, tensor
+from inarch.dialects.graph._base import (
+    Array,
+    GraphOp,
+    StructuredOp,
+    Tensor,
+    as_attribute,
+    element_of,
+    ints,
+    require,
+    shape_of,
+    tensor_dtype,
+)
+from inarch.dialects.graph._window import Window
+from inarch.dialects.graph.reduce import lowest
+from inarch.lazy import np
+
+_FORMAT = (
+    "$x `window` `=` $window `strides` `=` $strides `pads` `=` $pads `dilations` `=` $dilations "
+    "(`ceil_mode` `=` $ceil_mode^)? "
+)
+_TYPES = "attr-dict `:` type($x) `->` type($out)"
+_FALSE = IntegerAttr(0, 1)
+
+
+class PoolOp(GraphOp):
+    """`out[n, c, o..] = f over k.. of x[n, c, p..]`, `p = o * stride + k * dilation - begin`.
+
+    x is [N, C, S..]; `pads` are the begins, then the ends. There are `floor((size + begin + end -
+    (k - 1) * dilation - 1) / stride) + 1` windows in a dimension; with `ceil_mode` that division
+    rounds up, and a last window that would start behind the input and its begin is left out (ONNX
+    MaxPool-22). `out` has the dtype of x.
+
+    C1: the op is defined on the dtype. C2: x has rank 3 or more. C3: every spatial dimension has
+    one window size, stride and dilation >= 1 and two pads >= 0. C4: a (dilated) window fits into
+    the padded input. C5: every window has an element of x.
+    """
+
+    x = operand_def(TensorType)
+    window = prop_def(DenseArrayBase.constr(i64))
+    strides = prop_def(DenseArrayBase.constr(i64))
+    pads = prop_def(DenseArrayBase.constr(i64))
+    dilations = prop_def(DenseArrayBase.constr(i64))
+    ceil_mode = prop_def(IntegerAttr.constr(type=i1), default_value=_FALSE)
+    out = result_def(TensorType)
+
+    def _add_defaults(self) -> None:
+        """In `make`: stride 1, no padding, dilation 1."""
+        super()._add_defaults()
+        rank = max(0, len(shape_of(self.x)) - 2)
+        self.properties = {
+            "strides": as_attribute([1] * rank),
+            "pads": as_attribute([0] * 2 * rank),
+            "dilations": as_attribute([1] * rank),
+            **self.properties,
+        }
+
+    def sliding(self) -> Window:
+        """The window with its strides, pads and dilations."""
+        return Window(ints(self.window), ints(self.strides), ints(self.pads), ints(self.dilations))
+
+    def outputs(self) -> tuple[int, ...]:
+        """How many windows there are in each spatial dimension."""
+        ceil = bool(self.ceil_mode.value.data)
+        return self.sliding().outputs(shape_of(self.x)[2:], ceil=ceil)
+
+    def check(self) -> None:
+        x = shape_of(self.x)
+        require(len(x) >= 3, "C2", f"expected a rank of 3 or more, found shape {x}")
+        self.sliding().check(x[2:], "C3", "C4")
+        for d, inside in enumerate(self._taps(padded=False)):
+            message = f"a window has no element of x in spatial dimension {d}"
+            require(min(inside, default=1) > 0, "C5", message)
+
+    def infer(self) -> Sequence[Tensor]:
+        shape = (*shape_of(self.x)[:2], *self.outputs())
+        return [tensor(element_of(self.x), shape)]
+
+    def _taps(self, *, padded: bool) -> list[list[int]]:
+        """For each dimension and window: how many taps are in x (or in x and its padding)."""
+        window, spatial = self.sliding(), shape_of(self.x)[2:]
+        counts: list[list[int]] = []
+        for d, count in enumerate(self.outputs()):
+            begin, end = window.pads[d], window.pads[len(spatial) + d]
+            inside = range(-begin, spatial[d] + end) if padded else range(spatial[d])
+            starts = [o * window.strides[d] - begin for o in range(count)]
+            taps = range(0, window.extents[d], window.dilations[d])
+            counts.append([sum(start + tap in inside for tap in taps) for start in starts])
+        return counts
+
+    def _nest(self, body: Body, init: Number) -> NestSpec:
+        """Reduces each window with `body`; elements outside x are `init`."""
+        x, window, outputs = shape_of(self.x), self.sliding(), self.outputs()
+        builder = NestBuilder()
+        n, c = builder.parallel("n", x[0]), builder.parallel("c", x[1])
+        o, tap_names = window.iterators(builder, outputs)
+        k = [builder.reduction(*tap) for tap in zip(tap_names, window.sizes, strict=True)]
+        pad = init if window.overruns(x[2:], outputs) else None
+        read = (n, c, *window.positions(o, k))
+        return builder.spec([read], (n, c, *o), body, init=init, pads=[pad])
+
+
+@irdl_op_definition
+class MaxPoolOp(PoolOp, StructuredOp):
+    """`out = largest element of x in the window`; NaN when any is NaN. All dtypes but bool.
+
+    Constraints: see PoolOp.
+    """
+
+    name = "graph.max_pool"
+    assembly_format = _FORMAT + _TYPES
+
+    def check(self) -> None:
+        found = tensor_dtype(self.x).name
+        require(found != "i1", "C1", f"no {self.name} on {found}")
+        super().check()
+
+    def nest(self) -> NestSpec:
+        return self._nest(_largest, lowest(tensor_dtype(self.x)))
+
+    def reference(self, x: Array) -> Array:
+        outputs, least = self.outputs(), lowest(tensor_dtype(self.x))
+        result = np.full((*x.shape[:2], *outputs), least, x.dtype)
+        for _, elements in self.sliding().views(x, outputs, least):
+            np.maximum(result, elements, out=result)
+        return result
+
+
+@irdl_op_definition
+class AvgPoolOp(PoolOp):
+    """`out = sum of x in the window / count`; floats.
+
+    `count` is how many taps are in x or, with `count_include_pad`, in x and its padding (never
+    those of a `ceil_mode` window behind the padding). Constraints: see PoolOp.
+    """
+
+    name = "graph.avg_pool"
+    count_include_pad = prop_def(IntegerAttr.constr(type=i1), default_value=_FALSE)
+    assembly_format = _FORMAT + "(`count_include_pad` `=` $count_include_pad^)? " + _TYPES
+
+    def check(self) -> None:
+        dtype = tensor_dtype(self.x)
+        require(dtype.is_float, "C1", f"no {self.name} on {dtype.name}")
+        super().check()
+
+    def sum_nest(self) -> NestSpec:
+        """The sums of the windows, before they are divided by `counts`."""
+        return self._nest(_sum, 0)
+
+    def counts(self) -> Array:
+        """What each sum is divided by: an array of the output's spatial shape, in its dtype."""
+        dtype = np.dtype(tensor_dtype(self.x).numpy)
+        result = np.ones((), dtype)
+        for taps in self._taps(padded=bool(self.count_include_pad.value.data)):
+            result = np.multiply.outer(result, np.array(taps, dtype))
+        return result
+
+    def reference(self, x: Array) -> Array:
+        outputs, window = self.outputs(), self.sliding()
+        total = np.zeros((*x.shape[:2], *outputs), np.float64)
+        for _, elements in window.views(x, outputs, 0):
+            total += elements
+        area, counted = np.array(x.shape[2:]), window
+        if self.count_include_pad.value.data:
+            area = area + np.array(window.pads).reshape(2, -1).sum(axis=0)
+            counted = replace(window, pads=(0,) * len(window.pads))
+        ones = np.ones(area, np.int64)
+        counts = sum(elements for _, elements in counted.views(ones, outputs, 0))
+        return np.asarray(total / counts).astype(x.dtype)
+
+
+def _largest(x: Scalar, acc: Scalar) -> Scalar:
+    return acc.maximum(x)
+
+
+def _sum(x: Scalar, acc: Scalar) -> Scalar:
+    return acc + x
