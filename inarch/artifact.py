@@ -1,0 +1,299 @@
+"""The compiled program in one file: a shared library, then a stored zip with weights and manifest.
+
+The file is a valid ELF library and a valid zip at once. Members: `weights.bin`, whose data starts
+at a multiple of 4096 so that it can be mapped; the submodules and sources of whoever wrote it; last
+`manifest.json`, which holds the size and SHA-256 of everything else. Opening checks the manifest,
+the library and where the weights are; members are checked when read, weights by `verify`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import mmap
+import os
+import stat
+import struct
+import weakref
+import zipfile
+import zlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO, Self
+
+from inarch.cache import replacing
+from inarch.errors import EnvironmentFault, InarchError
+from inarch.manifest import ABI, FORMAT, Manifest, parse
+
+WEIGHTS_ALIGNMENT = 4096
+
+_MANIFEST = "manifest.json"
+_WEIGHTS = "weights.bin"
+_MAX_MANIFEST = 256 << 20
+_CHUNK = 1 << 20
+_LOCAL_HEADER = 30
+_ZIP64_EXTRA = 20
+_PADDING_ID = 0xD935  # the extra field that Android's zipalign pads with
+
+Buffer = bytes | bytearray | memoryview
+
+_DAMAGE = (
+    zipfile.BadZipFile,
+    NotImplementedError,
+    RuntimeError,
+    EOFError,
+    ValueError,
+    OSError,
+    OverflowError,
+    LookupError,
+    MemoryError,
+    struct.error,
+    zlib.error,
+)
+"""What `zipfile` raises on damaged archives."""
+
+
+def write_artifact(  # noqa: PLR0917 - the parts of a program, in the order of the file
+    path: Path,
+    library: bytes | Path,
+    manifest: Mapping[str, Any],
+    weights: Iterable[tuple[int, Buffer]],
+    weights_bytes: int,
+    members: Mapping[str, bytes] | None = None,
+) -> None:
+    """Writes a program to `path`, which appears complete or not at all.
+
+    `library` is the ELF file or its bytes (empty for a program that another loader interprets).
+    `weights` are pieces (offset, bytes) by ascending offset; gaps are zeros, and there are
+    `weights_bytes` in all. `members` are further entries by name. `format`, `abi`, the sizes and
+    the hashes are added to `manifest`.
+
+    Raises EnvironmentFault when the folder cannot be written, InarchError when the manifest is not
+    valid, ValueError when pieces overlap or lie outside.
+    """
+    code = library if isinstance(library, bytes) else library.read_bytes()
+    with replacing(path) as file:
+        file.write(code)
+        # Mode "w" on an open file appends; mode "a" would search the library for a zip.
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+            offset, digest = _write_weights(archive, file, weights, weights_bytes)
+            listing: dict[str, dict[str, object]] = {}
+            for name, content in (members or {}).items():
+                archive.writestr(_entry(name), content)
+                listing[name] = {"bytes": len(content), "sha256": _sha256(content)}
+            full = {
+                **manifest,
+                "format": FORMAT,
+                "abi": ABI,
+                "library_bytes": len(code),
+                "library_sha256": _sha256(code),
+                "weights_offset": offset,
+                "weights_bytes": weights_bytes,
+                "weights_sha256": digest,
+                "members": listing,
+            }
+            parse(full, str(path))
+            archive.writestr(_entry(_MANIFEST), json.dumps(full, indent=1) + "\n")
+
+
+def _write_weights(
+    archive: zipfile.ZipFile,
+    file: BinaryIO,
+    weights: Iterable[tuple[int, Buffer]],
+    nbytes: int,
+) -> tuple[int, str]:
+    """Streams the pieces into an aligned entry; its offset in the file, and its hash."""
+    entry = _entry(_WEIGHTS)
+    entry.file_size = nbytes
+    before = file.tell() + _LOCAL_HEADER + len(_WEIGHTS) + _ZIP64_EXTRA + 4
+    padding = -before % WEIGHTS_ALIGNMENT
+    entry.extra = struct.pack("<HH", _PADDING_ID, padding) + bytes(padding)
+    digest = hashlib.sha256()
+    zeros = bytes(_CHUNK)
+    done = 0
+    with archive.open(entry, "w", force_zip64=True) as stream:
+
+        def write(data: memoryview) -> None:
+            stream.write(data)
+            digest.update(data)
+
+        def fill(end: int) -> None:
+            for start in range(done, end, _CHUNK):
+                write(memoryview(zeros)[: min(_CHUNK, end - start)])
+
+        for offset, piece in weights:
+            view = memoryview(piece).cast("B") if len(piece) else memoryview(b"")
+            if offset < done or offset + len(view) > nbytes:
+                raise ValueError(
+                    f"weights: {len(view)} bytes at {offset} overlap the {done} bytes before, "
+                    f"or lie outside of {nbytes}"
+                )
+            fill(offset)
+            write(view)
+            done = offset + len(view)
+        fill(nbytes)
+    return before + padding, digest.hexdigest()
+
+
+def _entry(name: str) -> zipfile.ZipInfo:
+    """A stored entry without a date: equal programs give equal files."""
+    entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+    entry.external_attr = 0o644 << 16
+    return entry
+
+
+class Artifact:
+    """An open program file, mapped read-only. Made by `Artifact.open`.
+
+    The mapping lives as long as anything made from it, also when the file is replaced. A file that
+    is overwritten in place breaks every reader of it, which is why `write_artifact` renames.
+    """
+
+    def __init__(self, where: str, view: memoryview, descriptor: int) -> None:
+        """For `open`: `view` is the whole file, `descriptor` is open for it and owned from here."""
+        self.where = where
+        self.descriptor = descriptor
+        weakref.finalize(self, os.close, descriptor)
+        self.content = view
+        """The whole file."""
+        self._archive = _open_archive(view, descriptor, where)
+        text = self._read(_MANIFEST, _MAX_MANIFEST)
+        self.manifest: Manifest = parse(_parse_json(text, where), where)
+        self.identity = _sha256(text)
+        """Names the content: two files with the same identity are the same program."""
+        if _sha256(self.library) != self.manifest.library.sha256:
+            raise self.error("expected the library of the manifest, found one of another hash")
+        self._check_weights()
+
+    @classmethod
+    def open(cls, path: Path | str) -> Self:
+        """Opens and checks a file.
+
+        Raises InarchError, located at `path`, for all that is not a complete program of this
+        format, and EnvironmentFault when the file exists but cannot be read.
+        """
+        where = str(path)
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        except FileNotFoundError as error:
+            raise _not_an_artifact(where, "no such file") from error
+        except OSError as error:
+            raise EnvironmentFault(f"cannot be read: {error.strerror}", where=where) from error
+        try:
+            view = _map(descriptor, where)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return cls(where, view, descriptor)
+
+    @property
+    def library(self) -> memoryview:
+        """The bytes of the shared library; empty for a program without one."""
+        return self.content[: self.manifest.library.nbytes]
+
+    @property
+    def weights(self) -> memoryview:
+        """The mapped weights; their address is a multiple of 4096."""
+        start = self.manifest.weights_offset
+        return self.content[start : start + self.manifest.weights.nbytes]
+
+    def member(self, name: str) -> bytes:
+        """The bytes of a further entry, checked against the manifest."""
+        known = self.manifest.members.get(name)
+        if known is None:
+            names = ", ".join(self.manifest.members) or "none"
+            raise self.error(f"expected a member '{name}', found {names}")
+        content = self._read(name, known.nbytes)
+        if _sha256(content) != known.sha256:
+            raise self.error(f"expected the member '{name}' of the manifest, found another content")
+        return content
+
+    def verify(self) -> None:
+        """Hashes what `open` did not: weights and members. Raises InarchError for a difference."""
+        if _sha256(self.weights) != self.manifest.weights.sha256:
+            raise self.error("expected the weights of the manifest, found others: a damaged file")
+        for name in self.manifest.members:
+            self.member(name)
+
+    def error(self, message: str) -> InarchError:
+        """An error located at this file."""
+        return InarchError(message, where=self.where)
+
+    def _read(self, name: str, limit: int) -> bytes:
+        """A stored entry of at most `limit` bytes, whose CRC holds."""
+        try:
+            entry = self._archive.getinfo(name)
+        except KeyError as error:
+            raise _not_an_artifact(self.where, f"a zip archive without '{name}'") from error
+        if entry.compress_type != zipfile.ZIP_STORED or entry.file_size > limit:
+            raise self.error(f"expected '{name}' to be stored, of at most {limit} bytes")
+        try:
+            return self._archive.read(entry)
+        except _DAMAGE as error:
+            raise self.error(f"'{name}' is damaged: {error}") from error
+
+    def _check_weights(self) -> None:
+        """The zip and the manifest agree on where the weights are, inside the file."""
+        start, size = self.manifest.weights_offset, self.manifest.weights.nbytes
+        try:
+            entry = self._archive.getinfo(_WEIGHTS)
+            name, extra = struct.unpack_from("<HH", self.content, entry.header_offset + 26)
+        except (KeyError, struct.error) as error:
+            raise self.error(f"expected '{_WEIGHTS}', found a damaged archive") from error
+        found = entry.header_offset + _LOCAL_HEADER + name + extra
+        if (found, entry.file_size) != (start, size) or start % WEIGHTS_ALIGNMENT:
+            raise self.error(
+                f"expected {size} bytes of weights at {start}, found {entry.file_size} at {found}"
+            )
+        if start + size > len(self.content):
+            raise self.error(f"expected weights up to byte {start + size}, found the end of file")
+
+
+def _map(descriptor: int, where: str) -> memoryview:
+    state = os.fstat(descriptor)
+    if not stat.S_ISREG(state.st_mode):
+        what = "a folder" if stat.S_ISDIR(state.st_mode) else "no regular file"
+        raise _not_an_artifact(where, what)
+    if state.st_size == 0:
+        raise _not_an_artifact(where, "an empty file")
+    try:
+        return memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
+    except OSError as error:
+        raise EnvironmentFault(f"cannot be mapped: {error.strerror}", where=where) from error
+
+
+def _open_archive(view: memoryview, descriptor: int, where: str) -> zipfile.ZipFile:
+    """The zip at the end of the file."""
+    file = os.fdopen(os.dup(descriptor), "rb")
+    try:
+        archive = zipfile.ZipFile(file)
+    except _DAMAGE as error:
+        file.close()
+        raise _not_an_artifact(where, _kind_of(view)) from error
+    # A ZipFile does not close a file that it was given.
+    weakref.finalize(archive, file.close)
+    return archive
+
+
+def _kind_of(view: memoryview) -> str:
+    start = bytes(view[:4])
+    if start == b"\x7fELF":
+        return "an ELF file without the archive at its end: truncated or stripped"
+    if start == b"PK\x03\x04":
+        return "a damaged zip archive"
+    return f"a file that starts with {start!r}"
+
+
+def _not_an_artifact(where: str, found: str) -> InarchError:
+    return InarchError(f"expected an Inarch artifact, found {found}", where=where)
+
+
+def _parse_json(text: bytes, where: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InarchError(f"{_MANIFEST}: expected JSON: {error}", where=where) from error
+
+
+def _sha256(data: Buffer) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -1,0 +1,363 @@
+"""C compilers: finding one, and making a shared library with it.
+
+Each translation unit is compiled to an object in parallel and kept by content (source, compiler and
+its version, flags, target), as is the linked library. Equal input gives an equal library: names are
+relative, there is no build id, and objects are linked in the order of their names.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from inarch.cache import Cache, default_cache, key_of, replacing
+from inarch.errors import EnvironmentFault, InarchError
+from inarch.target import Target
+
+Progress = Callable[[int, int, str], None]
+"""Called as `progress(done, total, name)` after each unit, from the calling thread."""
+
+Kind = Literal["gcc", "clang", "zig"]
+
+BASE_FLAGS = (
+    "-std=c11",
+    "-O3",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-ffp-contract=fast",
+    "-fno-math-errno",
+    # Floating-point exceptions are never observed; NaN and infinity keep their meaning.
+    "-fno-trapping-math",
+)
+
+_KIND_FLAGS: dict[Kind, tuple[str, ...]] = {
+    # Predictive commoning keeps loads of a sliding window in registers and spills accumulators.
+    "gcc": ("-fno-predictive-commoning",),
+    "clang": (),
+    # zig's defaults are those of a debug build.
+    "zig": ("-fno-sanitize=undefined", "-fno-stack-protector"),
+}
+
+_LINK_FLAGS = ("-shared", "-Wl,-z,defs", "-Wl,--build-id=none", "-Wl,--as-needed")
+
+_FORMAT = "1"
+"""Part of every key: changes when this file makes something else of the same input."""
+
+_NONE = (
+    "no C compiler: looked for $CC, gcc, clang, clang-19, zig; "
+    "install gcc or `pip install inarch[zig]`"
+)
+
+
+class CompilerError(InarchError):
+    """The C compiler refused our code, or died. `folder` keeps the source and a log."""
+
+    exit_code: ClassVar[int] = 3
+
+    def __init__(self, message: str, *, folder: Path) -> None:
+        super().__init__(message)
+        self.folder = folder
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A C compiler: how it is run, its family, and the first line of what it says of itself."""
+
+    command: tuple[str, ...]
+    kind: Kind
+    version: str
+
+    def cflags(self, target: Target) -> list[str]:
+        """`target.cflags()` in this compiler's spelling."""
+        if self.kind != "zig":
+            return target.cflags()
+        # zig compiles for the CPU it runs on unless told, and has its own names of levels.
+        if target.architecture == "generic":
+            return ["-mcpu=baseline"]
+        level = "generic" if target.level == "aarch64" else target.level.replace("-", "_")
+        extras = (name.replace("-", "_") for name in target.extras)
+        width = [flag for flag in target.cflags() if flag.startswith("-mprefer")]
+        return ["-mcpu=" + "+".join((level, *extras)), *width]
+
+
+def find_compiler() -> Compiler:
+    """`$CC`, else the first of gcc, clang, clang-19, zig and the PyPI package ziglang.
+
+    Raises EnvironmentFault when there is none, or when `$CC` cannot be run.
+    """
+    return _find(os.environ.get("CC", ""), os.environ.get("PATH", os.defpath))
+
+
+def compile_library(
+    units: Mapping[str, str],
+    out: Path,
+    *,
+    target: Target,
+    compiler: Compiler | None = None,
+    flags: Sequence[str] = (),
+    libraries: Sequence[str] = (),
+    jobs: int | None = None,
+    progress: Progress | None = None,
+    cache: Cache | None = None,
+    timeout: float = 600.0,
+) -> None:
+    """Compiles `units` (C source by file name) and links them to the shared library `out`.
+
+    Only symbols of default visibility are exported, and every symbol must be defined: in a unit,
+    in libm, libpthread, or in `libraries`: names (`cblas`) or absolute paths. `flags` are added to
+    each compilation; paths in them must be absolute. `jobs` is the number of compilers at once (as
+    many as this process may use CPUs), `timeout` the seconds that each may take.
+
+    Raises CompilerError when a unit does not compile or link; EnvironmentFault when there is no
+    compiler, or `out` cannot be written.
+    """
+    build = _Build(
+        compiler or find_compiler(), target, tuple(flags), cache or default_cache(), timeout
+    )
+    with tempfile.TemporaryDirectory(prefix="inarch-build-") as scratch:
+        folder = Path(scratch)
+        keys = {name: build.unit_key(name, source, folder) for name, source in units.items()}
+        link = [*_LINK_FLAGS, *_library_flags(libraries)]
+        made_of = [keys[name] for name in sorted(keys)]
+        key = key_of("library", build.identity, *made_of, *link, *_contents(libraries))
+        content = build.cache.get(key)
+        if content is None:
+            objects = build.objects(units, keys, folder, jobs or _cpus(), progress)
+            content = build.link(objects, link, folder)
+            build.cache.put(key, content)
+    with replacing(out) as file:
+        file.write(content)
+
+
+@dataclass(frozen=True)
+class _Build:
+    """What all steps of one `compile_library` share."""
+
+    compiler: Compiler
+    target: Target
+    extra: tuple[str, ...]
+    cache: Cache
+    timeout: float
+
+    @property
+    def flags(self) -> list[str]:
+        own = [*BASE_FLAGS, *_KIND_FLAGS[self.compiler.kind]]
+        return [*own, *self.compiler.cflags(self.target), *self.extra]
+
+    @property
+    def identity(self) -> str:
+        return key_of(_FORMAT, *self.compiler.command, self.compiler.version, *self.flags)
+
+    def unit_key(self, name: str, source: str, folder: Path) -> str:
+        """What the object depends on, the text of files that the source includes among it."""
+        text = source
+        if '#include "' in source or any(flag.startswith(("-I", "-i")) for flag in self.extra):
+            place = _place(folder, name, source, "expand")
+            self._run([*self.flags, "-E", "-P", "-x", "c", place.name, "-o", "out.i"], place)
+            text = (place.parent / "out.i").read_text(errors="surrogateescape")
+            shutil.rmtree(place.parent)
+        return key_of("object", self.identity, name, text.encode(errors="surrogateescape"))
+
+    def objects(
+        self,
+        units: Mapping[str, str],
+        keys: Mapping[str, str],
+        folder: Path,
+        jobs: int,
+        progress: Progress | None,
+    ) -> list[Path]:
+        """The compiled units, sorted by name."""
+        with ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="inarch-cc") as pool:
+            running = {
+                pool.submit(self._object, name, source, keys[name], folder, number): name
+                for number, (name, source) in enumerate(units.items())
+            }
+            try:
+                for done, future in enumerate(as_completed(running), 1):
+                    future.result()
+                    if progress is not None:
+                        progress(done, len(running), running[future])
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
+        return [future.result() for future, _ in sorted(running.items(), key=lambda item: item[1])]
+
+    def link(self, objects: Sequence[Path], flags: Sequence[str], folder: Path) -> bytes:
+        """The linked library."""
+        listing = folder / "link.txt"
+        listing.write_text("\n".join(str(path) for path in objects))
+        names = [str(path.relative_to(folder)) for path in objects]
+        self._run([*self.compiler.cflags(self.target), *names, *flags, "-o", "out.so"], listing)
+        return (folder / "out.so").read_bytes()
+
+    def _object(self, name: str, source: str, key: str, folder: Path, number: int) -> Path:
+        place = _place(folder, name, source, str(number))
+        path = place.with_suffix(".o")
+        content = self.cache.get(key)
+        if content is not None:
+            path.write_bytes(content)
+            return path
+        self._run([*self.flags, "-x", "c", "-c", place.name, "-o", path.name], place)
+        self.cache.put(key, path.read_bytes())
+        return path
+
+    def _run(self, arguments: Sequence[str], source: Path) -> None:
+        """Runs the compiler beside `source`; on failure keeps that file and the log, and raises."""
+        command = [*self.compiler.command, *arguments]
+        status, output = _call(command, source.parent, self.timeout)
+        if status == 0:
+            return
+        folder = self.cache.folder / "failed" / key_of(*command, output)[:16]
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError:
+            folder = Path(tempfile.mkdtemp(prefix="inarch-failed-"))
+        shutil.copy(source, folder)
+        (folder / "log.txt").write_text(f"{shlex.join(command)}\n\n{output}\n")
+        what = "cannot link" if source.name == "link.txt" else f"refused '{source.name}'"
+        raise CompilerError(
+            f"{self.compiler.kind} {what}: {_first_error(output, status)}; "
+            f"source, command and output are in {folder}",
+            folder=folder,
+        )
+
+
+def _place(folder: Path, name: str, source: str, subfolder: str) -> Path:
+    """Writes a unit into a folder of its own, so that its name alone enters the object."""
+    place = folder / subfolder
+    place.mkdir()
+    path = place / (re.sub(r"[^\w.+-]", "_", name).removesuffix(".c") + ".c")
+    path.write_text(source)
+    return path
+
+
+def _call(command: Sequence[str], folder: Path, timeout: float) -> tuple[int, str]:
+    """Exit status and all output of `command`; a negative status is the signal that ended it."""
+    # Messages are parsed and kept in the cache: one language.
+    environment = {**os.environ, "LC_ALL": "C"}
+    try:
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise EnvironmentFault(f"the C compiler '{command[0]}' cannot be run: {reason}") from error
+    with process:
+        try:
+            output, _ = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            _kill(process)
+            return 1, f"error: stopped after {timeout:g} s"
+        except BaseException:
+            _kill(process)
+            raise
+    return process.returncode, output.decode(errors="replace")
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Ends the compiler's driver and what it started: they are a session of their own."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
+def _first_error(output: str, status: int) -> str:
+    """The line of a compiler's output that says what is wrong."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    for line in lines:
+        if re.search(r"\b(error|undefined reference|undefined symbol)\b", line):
+            return line
+    if status < 0:
+        return f"killed by {signal.Signals(-status).name}"
+    return lines[0] if lines else f"exit status {status}"
+
+
+def _library_flags(libraries: Iterable[str]) -> list[str]:
+    flags: list[str] = []
+    for library in libraries:
+        if library.startswith("-"):
+            flags.append(library)
+        elif os.sep in library:
+            flags += [library, f"-Wl,-rpath,{Path(library).parent}"]
+        else:
+            flags.append(f"-l{library}")
+    return [*flags, "-lm", "-lpthread"]
+
+
+def _contents(libraries: Iterable[str]) -> list[bytes]:
+    """What stands in those `libraries` that are files: a static one becomes part of ours."""
+    paths = [Path(name) for name in libraries if os.sep in name and not name.startswith("-")]
+    try:
+        return [path.read_bytes() for path in paths]
+    except OSError as error:
+        raise EnvironmentFault(f"library '{error.filename}': {error.strerror}") from error
+
+
+def _cpus() -> int:
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
+@cache
+def _find(cc: str, path: str) -> Compiler:
+    """`find_compiler` for one environment; compilers do not change under a process."""
+    if cc.strip():
+        compiler = _probe(tuple(shlex.split(cc)), path)
+        if compiler is None:
+            raise EnvironmentFault(
+                f"$CC is '{cc}', which is not a C compiler that can be run; unset or correct it"
+            )
+        return compiler
+    for name in ("gcc", "clang", "clang-19", "zig"):
+        compiler = _probe((name, "cc") if name == "zig" else (name,), path)
+        if compiler is not None:
+            return compiler
+    if find_spec("ziglang") is not None:
+        compiler = _probe((sys.executable, "-m", "ziglang", "cc"), path)
+        if compiler is not None:
+            logging.getLogger("inarch").warning(
+                "no C compiler found; using the package ziglang (its first run takes a while)"
+            )
+            return compiler
+    raise EnvironmentFault(_NONE)
+
+
+def _probe(command: tuple[str, ...], path: str) -> Compiler | None:
+    """The compiler that `command` runs, or None when it does not run or is of no known family."""
+    program = shutil.which(command[0], path=path)
+    if program is None:
+        return None
+    program = str(Path(program).absolute())
+    is_zig = command[-1] == "cc" and len(command) > 1
+    query = [program, *command[1:-1], "version"] if is_zig else [program, *command[1:], "--version"]
+    try:
+        status, text = _call(query, Path.cwd(), 60.0)
+    except EnvironmentFault:
+        return None
+    if status != 0 or not text.strip():
+        return None
+    version = text.splitlines()[0]
+    if is_zig:
+        return Compiler((program, *command[1:]), "zig", version)
+    kind: Kind = "clang" if "clang" in text.lower() else "gcc"
+    return Compiler((program, *command[1:]), kind, version)
