@@ -1,7 +1,7 @@
 """The documentation runs: doctests, examples/*.py, and the code blocks of every Markdown file.
 
-The blocks of a document run in order, in one temporary folder with links to `benchmarks/`, `examples/`
-and `tests/`; each is a process of its own, so it is complete, and may use files of earlier ones.
+The blocks of a document run in order, in one temporary folder with links to `benchmarks`, `examples`
+and `tests`; each is a process of its own, so it is complete, and may use files of earlier ones.
 - `sh` runs under `bash -euo pipefail`, `python` under Python; both must succeed;
 - `console`: lines after `$ ` are commands, the lines below them their output; `...` fits anything;
 - other languages are for reading.
