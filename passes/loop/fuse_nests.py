@@ -1,0 +1,85 @@
+"""Elementwise nests join the nest that makes what they read, or that reads what they make."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.builder import Builder
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint
+
+from inarch.dialects.loop.buffer import AllocOp
+from inarch.dialects.loop.nest import NestOp
+from inarch.passes.loop._edge import Edge, find_edge
+from inarch.passes.loop._functions import entry_blocks
+from inarch.passes.loop._fusion import append_to_finish, inline_producer
+
+
+@dataclass(frozen=True)
+class FuseNestsPass(ModulePass):
+    """Fuses a producer P into its one consumer C through a buffer B that nothing else uses.
+
+    Either P is elementwise, and C computes it where it reads B, unless that would compute it at
+    more points than P does. Or C is elementwise, its points are the elements of B, and P computes C
+    in its `finish`: bias, activation, residual. The fused nest stands where C stood. That moves P
+    down, past ops that do not read B and that, as buffers are complete before they are first read,
+    do not write what P reads. A nest keeps to at most 16 buffers and 128 scalar ops.
+    """
+
+    name = "fuse-nests"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for _, block in entry_blocks(op):
+            _fuse_block(block)
+
+
+def _fuse_block(block: Block) -> None:
+    """In program order, each nest takes in its producers until none fits.
+
+    Producers stand before their consumers, so that they are fused as far as they can be by then.
+    """
+    position = {op: index for index, op in enumerate(block.ops) if isinstance(op, NestOp)}
+    for nest in list(position):
+        current: NestOp | None = nest
+        while current is not None:
+            fused = _fuse_once(current, position)
+            if fused is not None:
+                position[fused] = position[current]
+            current = fused
+
+
+def _fuse_once(consumer: NestOp, position: dict[NestOp, int]) -> NestOp | None:
+    """Fuses one producer into `consumer`; the nest that takes their place, or None."""
+    edges = [
+        edge
+        for buffer in dict.fromkeys(consumer.ins)
+        if (edge := find_edge(buffer, consumer)) is not None
+        and position.get(edge.producer, len(position)) < position[consumer]
+    ]
+    # The latest producer of a residual block is the one that nothing else waits for.
+    edges.sort(key=lambda edge: -position[edge.producer])
+    for fuse in (inline_producer, append_to_finish):
+        for edge in edges:
+            fused = fuse(edge)
+            if fused is not None:
+                _replace(edge, fused)
+                return fused
+    return None
+
+
+def _replace(edge: Edge, fused: NestOp) -> None:
+    """Puts `fused` in the place of the consumer, and erases what it replaces."""
+    Builder(InsertPoint.before(edge.consumer)).insert(fused)
+    for op in (edge.consumer, edge.producer):
+        op.detach()
+        op.erase()
+    alloc = edge.buffer.owner
+    if isinstance(alloc, AllocOp):
+        alloc.detach()
+        alloc.erase()
+
+
+PASS = FuseNestsPass
