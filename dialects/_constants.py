@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, DenseResourceAttr, TensorType
 
 from inarch._xdsl import ConstantStore
 from inarch.dialects._types import dtype_of, mlir_type
 from inarch.dtypes import from_numpy
-from inarch.lazy import np
-
-if TYPE_CHECKING:
-    Array = np.ndarray[Any, Any]
+from inarch.lazy import Array, np
 
 ConstantAttr = DenseIntOrFPElementsAttr | DenseResourceAttr
 

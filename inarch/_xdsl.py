@@ -93,6 +93,10 @@ class ConstantStore(OpAsmDialectInterface):
             )
         return self._data[key]
 
+    def drop(self, key: str) -> None:
+        """Forgets the bytes of `key`; the caller knows that nothing refers to it any more."""
+        self._data.pop(key, None)
+
     def keys(self) -> list[str]:
         """All keys, in order of arrival."""
         return list(self._data)

@@ -6,7 +6,7 @@ Inarch that op definitions and passes import at start-up takes `np` from here.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,4 +27,7 @@ else:
 
     np = _LazyModule("numpy")
 
-__all__ = ["np"]
+Array: TypeAlias = "np.ndarray[Any, Any]"
+"""A NumPy array of any dtype and shape."""
+
+__all__ = ["Array", "np"]

@@ -27,9 +27,8 @@ from xdsl.utils.exceptions import VerifyException
 from inarch.dialects._nest import NestSpec
 from inarch.dialects._types import dtype_of, i64, is_supported
 from inarch.dtypes import DType
-from inarch.lazy import np
+from inarch.lazy import Array
 
-Array: TypeAlias = "np.ndarray[Any, Any]"
 Tensor: TypeAlias = TensorType[Attribute]
 
 

@@ -1,0 +1,236 @@
+"""From a model to a running module: the pipeline as one readable list.
+
+    module = compile("model.onnx")              # import, lower, emit C, compile it, load
+    build("model.onnx", "model.inarch")         # the same into a file
+    lower(context, module, "loop")              # the IR at any level
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+
+from inarch._xdsl import store_of, verify_module
+from inarch.dialects import new_context
+from inarch.errors import EnvironmentFault, UsageError, unknown
+from inarch.passes import PASSES
+from inarch.target import Target
+
+if TYPE_CHECKING:
+    from inarch.backends.c import CProgram
+    from inarch.runtime.module import Module
+
+GRAPH = (
+    "fold-constants",
+    "simplify-graph",
+    "fold-batch-norm",
+    "decompose-composites",
+    "fold-constants",
+    "simplify-graph",
+)
+LOOP = ("graph-to-loop", "fuse-nests")
+KERNEL = ("materialize-padding", "schedule-nests", "fold-packs", "outline-nests", "plan-memory")
+PIPELINE = (*GRAPH, *LOOP, *KERNEL)
+
+LEVELS: Mapping[str, tuple[str, ...]] = {
+    "graph": ("simplify-graph",),
+    "loop": (*GRAPH, *LOOP),
+    "kernel": PIPELINE,
+}
+"""What `--emit` shows: the passes that have run. `graph` still has the composites in it."""
+
+Progress = Callable[[str, int, int], None]
+"""Called with (what is being done, steps done, steps in all)."""
+
+Source = Any
+"""A path (.onnx, .mlir), the bytes of an ONNX file, an `onnx.ModelProto`, or an xDSL ModuleOp."""
+
+
+@dataclass(frozen=True)
+class Built:
+    """What `build` made."""
+
+    path: Path
+    name: str
+    target: str
+    kernels: int
+    weights_bytes: int
+    workspace_bytes: int
+
+
+def compile(  # noqa: A001 - the verb of a compiler; users write inarch.compile
+    source: Source,
+    *,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    dims: Mapping[str, int] | None = None,
+    target: str = "native",
+    name: str | None = None,
+    context: Context | None = None,
+    progress: Progress | None = None,
+) -> Module:
+    """Compiles a model and loads it.
+
+    `shapes` gives shapes to inputs by name, `dims` values to symbolic dimensions. `target` is
+    `native` or a name such as `x86-64-v3`. `context` is that of a ModuleOp `source`; the module is
+    consumed. Raises InarchError for a bad model, EnvironmentFault when there is no C compiler.
+    """
+    from inarch.runtime.module import load
+
+    folder = tempfile.TemporaryDirectory(prefix="inarch-")
+    path = Path(folder.name) / "model.inarch"
+    build(
+        source,
+        path,
+        shapes=shapes,
+        dims=dims,
+        target=target,
+        name=name,
+        context=context,
+        progress=progress,
+    )
+    module = load(path)
+    module.keep(folder)
+    return module
+
+
+def build(
+    source: Source,
+    output: str | Path,
+    *,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    dims: Mapping[str, int] | None = None,
+    target: str = "native",
+    name: str | None = None,
+    context: Context | None = None,
+    progress: Progress | None = None,
+) -> Built:
+    """Compiles a model into the artifact `output`, which appears whole or not at all."""
+    from inarch.backends.c import emit
+
+    _check_writable(Path(output))
+    ctx = context if context is not None else new_context()
+    module = import_model(source, ctx, shapes=shapes, dims=dims, target=target, name=name)
+    del source
+    lower(ctx, module, "kernel", progress=progress)
+    program = emit(ctx, module)
+    return _write(ctx, module, program, Path(output), progress)
+
+
+def _check_writable(output: Path) -> None:
+    """Says at once what would only fail after all the work."""
+    if output.is_dir():
+        raise EnvironmentFault(f"cannot write '{output}': it is a folder")
+    if not os.access(output.parent, os.W_OK):
+        reason = "permission denied" if output.parent.is_dir() else "no such folder"
+        raise EnvironmentFault(f"cannot write '{output}': {reason}")
+
+
+def import_model(
+    source: Source,
+    context: Context,
+    *,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    dims: Mapping[str, int] | None = None,
+    target: str = "native",
+    name: str | None = None,
+) -> ModuleOp:
+    """Reads a model into `graph`, verified, with its target and name as module attributes.
+
+    Raises UsageError for a kind of file that no frontend reads.
+    """
+    from inarch.frontends import read_model
+
+    resolved = Target.native() if target == "native" else Target.parse(target)
+    if isinstance(source, ModuleOp):
+        module = source
+    else:
+        module = read_model(source, context, dims=dims or {}, shapes=shapes or {})
+    if name is not None:
+        _check_name(name)
+        module.attributes["inarch.name"] = StringAttr(name)
+    module.attributes.setdefault("inarch.name", StringAttr("model"))
+    if target != "native" or "inarch.target" not in module.attributes:
+        module.attributes["inarch.target"] = StringAttr(str(resolved))
+    verify_module(module)
+    return module
+
+
+def _check_name(name: str) -> None:
+    if not name.isidentifier() or not name.isascii():
+        raise UsageError(f"expected a name that is a C identifier, found '{name}'")
+
+
+def lower(
+    context: Context, module: ModuleOp, level: str, *, progress: Progress | None = None
+) -> None:
+    """Runs the passes that take an imported module to `level` (`graph`, `loop` or `kernel`)."""
+    if level not in LEVELS:
+        raise unknown("level", level, LEVELS)
+    passes = LEVELS[level]
+    for index, name in enumerate(passes):
+        if progress is not None:
+            progress(name, index, len(passes))
+        PASSES[name]().apply(context, module)
+    verify_module(module)
+
+
+def _write(
+    context: Context, module: ModuleOp, program: CProgram, output: Path, progress: Progress | None
+) -> Built:
+    from inarch.artifact import write_artifact
+    from inarch.toolchain import compile_library
+
+    target = Target.parse(_text(module, "inarch.target"))
+
+    def report(done: int, total: int, unit: str) -> None:
+        if progress is not None:
+            progress(f"compile {unit}", done, total)
+
+    with tempfile.TemporaryDirectory(prefix="inarch-build-") as folder:
+        library = Path(folder) / f"{program.prefix}.so"
+        compile_library(program.units, library, target=target, progress=report)
+        if progress is not None:
+            progress(f"write {output.name}", 0, 1)
+        write_artifact(
+            output,
+            library,
+            program.manifest(str(target), sorted(target.features)),
+            _weights(context, module),
+            program.weights_bytes,
+        )
+    return Built(
+        path=output,
+        name=program.prefix,
+        target=str(target),
+        kernels=len(program.units) - 1,
+        weights_bytes=program.weights_bytes,
+        workspace_bytes=max((f.workspace_bytes for f in program.functions), default=0),
+    )
+
+
+def _text(module: ModuleOp, attribute: str) -> str:
+    return cast("StringAttr", module.attributes[attribute]).data
+
+
+def _weights(context: Context, module: ModuleOp) -> Iterator[tuple[int, memoryview]]:
+    """`(offset, bytes)` of every constant of a planned module, each offset once, in order."""
+    from inarch.dialects._constants import ConstantAttr, constant_array
+    from inarch.dialects.loop.buffer import ConstantOp
+    from inarch.lazy import np
+
+    store = store_of(context)
+    constants: dict[int, ConstantAttr] = {}
+    for op in module.walk():
+        if isinstance(op, ConstantOp):
+            assert op.offset is not None  # plan-memory has run
+            constants[op.offset.value.data] = cast("ConstantAttr", op.value)
+    for offset in sorted(constants):
+        array = np.ascontiguousarray(constant_array(constants[offset], store))
+        yield offset, memoryview(array.reshape(-1).view(np.uint8))

@@ -1,0 +1,41 @@
+"""Replaces compositions (softmax, layer norm, gelu, batch norm) by the simpler ops they stand for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, UnknownLoc
+from xdsl.passes import ModulePass
+
+from inarch.dialects.graph._base import CompositeOp
+
+
+@dataclass(frozen=True)
+class DecomposeCompositesPass(ModulePass):
+    """Replaces each composite by `CompositeOp.decompose()`, until none is left.
+
+    Until then patterns can see the named op; from here on the loop passes fuse the pieces again.
+    """
+
+    name = "decompose-composites"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        todo = [nested for nested in op.walk() if isinstance(nested, CompositeOp)]
+        while todo:
+            composite = todo.pop()
+            parent = composite.parent
+            assert parent is not None
+            parts = composite.decompose()
+            for part in parts:
+                if isinstance(part.location, UnknownLoc):
+                    part.location = composite.location
+                parent.insert_op_before(part, composite)
+            (result,) = composite.results
+            result.replace_all_uses_with(parts[-1].results[0])
+            composite.detach()
+            composite.erase()
+            todo += [part for part in parts if isinstance(part, CompositeOp)]
+
+
+PASS = DecomposeCompositesPass

@@ -1,0 +1,90 @@
+"""Folds a batch norm into the constant weights of the convolution before it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from inarch._xdsl import ConstantStore, store_of
+from inarch.dialects._constants import ConstantAttr, constant_array, constant_attribute
+from inarch.dialects.graph._base import ints
+from inarch.dialects.graph.constant import ConstantOp
+from inarch.dialects.graph.conv import ConvOp
+from inarch.dialects.graph.normalization import BatchNormOp
+from inarch.lazy import Array, np
+from inarch.passes.graph._dead import erase_dead
+
+
+@dataclass(frozen=True)
+class FoldBatchNormPass(ModulePass):
+    """`batch_norm(conv(x, w, b))` with constants is `conv(x, w * s, (b - mean) * s + bias)`,
+
+    where `s = scale / sqrt(var + epsilon)` per output channel, computed in f64. A convolution with
+    other users, or with weights that are not constant, is left; its batch norm decomposes later.
+    """
+
+    name = "fold-batch-norm"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        store = store_of(ctx)
+        for norm in [nested for nested in op.walk() if isinstance(nested, BatchNormOp)]:
+            if _is_foldable(norm):
+                _fold(norm, store)
+        erase_dead(op, store)
+
+
+PASS = FoldBatchNormPass
+
+
+def _is_foldable(norm: BatchNormOp) -> bool:
+    conv = norm.x.owner
+    if not isinstance(conv, ConvOp) or not conv.out.has_one_use():
+        return False
+    return all(isinstance(v.owner, ConstantOp) for v in (*norm.operands[1:], *conv.operands[1:]))
+
+
+def _array(value: SSAValue, store: ConstantStore) -> Array:
+    owner = cast("ConstantOp", value.owner)
+    return constant_array(cast("ConstantAttr", owner.value), store).astype(np.float64)
+
+
+def _fold(norm: BatchNormOp, store: ConstantStore) -> None:
+    conv = norm.x.owner
+    assert isinstance(conv, ConvOp)
+    scale, bias, mean, var = (_array(value, store) for value in norm.operands[1:])
+    weights = _array(conv.w, store)
+    offset = _array(conv.bias, store) if conv.bias is not None else np.zeros_like(mean)
+    factor = scale / np.sqrt(var + norm.epsilon.value.data)
+    new_weights = weights * factor.reshape(-1, *[1] * (weights.ndim - 1))
+    new_bias = (offset - mean) * factor + bias
+    dtype = constant_array(
+        cast("ConstantAttr", cast("ConstantOp", conv.w.owner).value), store
+    ).dtype
+    constants = [
+        ConstantOp.make(
+            value=constant_attribute(array.astype(dtype), store, name), location=norm.location
+        )
+        for array, name in ((new_weights, "folded_weights"), (new_bias, "folded_bias"))
+    ]
+    folded = ConvOp.make(
+        conv.x,
+        *constants,
+        strides=ints(conv.strides),
+        pads=ints(conv.pads),
+        dilations=ints(conv.dilations),
+        groups=conv.groups.value.data,
+        location=conv.location,
+    )
+    parent = norm.parent
+    assert parent is not None
+    for new in (*constants, folded):
+        parent.insert_op_before(new, norm)
+    norm.out.replace_all_uses_with(folded.out)
+    for old in (norm, conv):
+        old.detach()
+        old.erase()

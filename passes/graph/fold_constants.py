@@ -1,0 +1,85 @@
+"""Evaluates ops whose operands are all constants, through their NumPy references."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from inarch._xdsl import ConstantStore, store_of
+from inarch.dialects._constants import ConstantAttr, constant_array, constant_attribute
+from inarch.dialects.graph._base import GraphOp, tensor_dtype
+from inarch.dialects.graph.call import CallOp
+from inarch.dialects.graph.constant import ConstantOp
+from inarch.lazy import Array, np
+from inarch.passes.graph._dead import erase_dead
+
+SMALL_BYTES = 1 << 20
+"""Results up to this size are always folded; larger ones only when they do not grow the weights."""
+
+
+@dataclass(frozen=True)
+class FoldConstantsPass(ModulePass):
+    """Replaces ops on constants by constants.
+
+    A result that is larger than 1 MiB and larger than its operands together (a broadcast) stays an op:
+    folding it would only make the weights larger. Constants without users disappear.
+    """
+
+    name = "fold-constants"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        store = store_of(ctx)
+        for nested in list(op.walk()):
+            if isinstance(nested, GraphOp) and _is_foldable(nested):
+                _fold(nested, store)
+        erase_dead(op, store)
+
+
+PASS = FoldConstantsPass
+
+
+def _is_foldable(op: GraphOp) -> bool:
+    if isinstance(op, ConstantOp | CallOp) or not op.operands:
+        return False
+    if not all(isinstance(operand.owner, ConstantOp) for operand in op.operands):
+        return False
+    result = sum(_nbytes(value) for value in op.results)
+    return result <= max(SMALL_BYTES, sum(_nbytes(value) for value in op.operands))
+
+
+def _nbytes(value: SSAValue) -> int:
+    shape = value.type.get_shape()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType] - a tensor
+    return int(np.prod(shape)) * tensor_dtype(value).nbytes  # pyright: ignore[reportUnknownArgumentType]
+
+
+def _fold(op: GraphOp, store: ConstantStore) -> None:
+    arrays = [
+        constant_array(cast("ConstantAttr", cast("ConstantOp", operand.owner).value), store)
+        for operand in op.operands
+    ]
+    with np.errstate(all="ignore"):  # inf and NaN are results like others
+        found = op.reference(*arrays)
+    results = found if isinstance(found, tuple) else (found,)
+    parent = op.parent
+    assert parent is not None
+    for value, array in zip(op.results, results, strict=True):
+        constant = _constant(array, op, value, store)
+        parent.insert_op_before(constant, op)
+        value.replace_all_uses_with(constant.results[0])
+    op.detach()
+    op.erase()
+
+
+def _constant(array: Array, op: Operation, value: SSAValue, store: ConstantStore) -> ConstantOp:
+    dtype = np.dtype(tensor_dtype(value).numpy)
+    assert array.dtype == dtype, f"{op.name}.reference gives {array.dtype}, infer says {dtype}"
+    name = value.name_hint or op.name.replace(".", "_")
+    attribute = constant_attribute(np.ascontiguousarray(array), store, name)
+    constant = ConstantOp.make(value=attribute, location=op.location)
+    constant.out.name_hint = value.name_hint
+    return constant

@@ -1,0 +1,59 @@
+"""Rewriting the iteration space of a nest: the one step behind splitting, reordering and domain cuts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xdsl.ir import SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap
+
+from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr
+from inarch.dialects.loop.nest import NestOp
+
+
+def rebuild(
+    nest: NestOp,
+    iterators: Sequence[IteratorAttr],
+    substitution: Sequence[AffineExpr],
+    *,
+    operands: Mapping[int, tuple[SSAValue, AffineMap]] | None = None,
+    clip: bool = False,
+) -> NestOp:
+    """A copy of `nest` over other `iterators`; the caller inserts it.
+
+    `substitution[i]` is old iterator `i` over the new ones: `[d0 * 4 + d1, d2]` splits the first by 4.
+    `operands` replaces inputs: position -> (buffer, map over the new iterators). With `clip`, writes
+    that run over the edge are dropped. The caller sees to it that the points are those of the old nest.
+    """
+    ins = list(nest.ins)
+    reads = [
+        ReadAttr(_substitute(read.map.data, substitution, len(iterators)), read.pad)
+        for read in nest.reads
+    ]
+    for position, (buffer, index) in (operands or {}).items():
+        ins[position] = buffer
+        reads[position] = ReadAttr.get(index)
+    writes = [
+        WriteAttr.get(
+            _substitute(write.map.data, substitution, len(iterators)),
+            None if write.init.name == "none" else write.init,
+            clip=clip or write.clips,
+        )
+        for write in nest.writes
+    ]
+    finish = nest.finish.clone() if nest.finish is not None else None
+    copy = NestOp(iterators, ins, reads, list(nest.outs), writes, nest.body.clone(), finish)
+    copy.location = nest.location
+    copy.attributes |= nest.attributes
+    return copy
+
+
+def _substitute(index: AffineMap, substitution: Sequence[AffineExpr], count: int) -> AffineMap:
+    return index.replace_dims_and_symbols(list(substitution), [], count, 0)
+
+
+def reorder(nest: NestOp, order: Sequence[int]) -> NestOp:
+    """A copy of `nest` whose iterators stand in `order` (old positions, outermost first)."""
+    place = {old: new for new, old in enumerate(order)}
+    substitution = [AffineExpr.dimension(place[old]) for old in range(len(order))]
+    return rebuild(nest, [nest.iterators.data[old] for old in order], substitution)

@@ -1,0 +1,75 @@
+"""Packs constants at compile time: `kernel.pack` of a `loop.constant` is another constant."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import AffineMapAttr, DenseResourceAttr, ModuleOp
+from xdsl.ir import Attribute, SSAValue
+from xdsl.passes import ModulePass
+
+from inarch._xdsl import ConstantStore, store_of
+from inarch.dialects._constants import ConstantAttr, constant_array, constant_attribute
+from inarch.dialects.kernel.pack import PackOp
+from inarch.dialects.loop.buffer import AllocOp, ConstantOp
+
+
+@dataclass(frozen=True)
+class FoldPacksPass(ModulePass):
+    """Replaces each `kernel.pack` of a constant into a buffer of its own by the packed constant.
+
+    The same packing of the same constant is done once. Constants without users disappear, and so do
+    their bytes: the unpacked weights are not kept in memory.
+    """
+
+    name = "fold-packs"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        store = store_of(ctx)
+        done: dict[tuple[ConstantAttr, AffineMapAttr, Attribute], ConstantAttr] = {}
+        users = Counter(c.value for c in op.walk() if isinstance(c, ConstantOp))
+        for pack in [p for p in op.walk() if isinstance(p, PackOp)]:
+            source, alloc = pack.src.owner, pack.dst.owner
+            if not isinstance(source, ConstantOp) or not isinstance(alloc, AllocOp):
+                continue
+            value = cast("ConstantAttr", source.value)
+            key = (value, pack.map, alloc.buffer.type)
+            if key not in done:
+                packed = pack.reference(constant_array(value, store))
+                done[key] = constant_attribute(packed, store, f"{_name(value)}_packed")
+            _replace(pack, alloc, done[key])
+            if not source.buffer.uses:
+                source.detach()
+                source.erase()
+                users[value] -= 1
+            if users[value] == 0:
+                _drop(store, value)
+
+
+PASS = FoldPacksPass
+
+
+def _name(value: ConstantAttr) -> str:
+    return value.resource_handle.data if isinstance(value, DenseResourceAttr) else "constant"
+
+
+def _replace(pack: PackOp, alloc: AllocOp, value: ConstantAttr) -> None:
+    constant = ConstantOp(value, alloc.buffer.type)
+    constant.location = pack.location
+    parent = alloc.parent
+    assert parent is not None
+    parent.insert_op_before(constant, alloc)
+    pack.detach()
+    pack.erase()
+    packed: SSAValue = constant.buffer
+    alloc.buffer.replace_all_uses_with(packed)
+    alloc.detach()
+    alloc.erase()
+
+
+def _drop(store: ConstantStore, value: ConstantAttr) -> None:
+    if isinstance(value, DenseResourceAttr):
+        store.drop(value.resource_handle.data)

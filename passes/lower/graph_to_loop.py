@@ -1,0 +1,191 @@
+"""`graph` to `loop`: values become buffers, structured ops become the nests that they state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    FunctionType,
+    ModuleOp,
+    StringAttr,
+    TensorType,
+    UnitAttr,
+)
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from inarch._xdsl import location_text, store_of
+from inarch.dialects._nest import NestBuilder
+from inarch.dialects._types import dtype_of, memref
+from inarch.dialects.graph._base import (
+    CompositeOp,
+    GraphOp,
+    StructuredOp,
+    Tensor,
+    shape_of,
+    tensor_dtype,
+)
+from inarch.dialects.graph.constant import ConstantOp
+from inarch.dialects.graph.shape import ReshapeOp
+from inarch.errors import InarchError, UnsupportedError
+from inarch.passes.lower._builder import LoopBuilder
+from inarch.plugins import Extensions
+
+Rule = Callable[[Operation, LoopBuilder], None]
+"""Appends the loops of an op to the builder and enters its results into `builder.buffers`."""
+
+RULES: Extensions[dict[type[Operation], Rule]] = Extensions("inarch.passes.lower._rules", "LOWERING")
+"""How ops that are not structured lower: one file a family, `LOWERING = {FooOp: rule}`."""
+
+
+@dataclass(frozen=True)
+class GraphToLoopPass(ModulePass):
+    """Lowers every function on tensors to one on buffers; outputs become trailing arguments.
+
+    Every buffer is written before it is read, and completely; nothing is updated in place.
+    """
+
+    name = "graph-to-loop"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        rules = {kind: rule for name in RULES for kind, rule in RULES[name].items()}
+        for function in list(op.body.ops):
+            if isinstance(function, FuncOp) and _is_on_tensors(function):
+                lowered = _lower_function(ctx, function, rules)
+                op.body.block.insert_op_before(lowered, function)
+                function.detach()
+                function.erase()
+
+
+PASS = GraphToLoopPass
+
+
+def _is_on_tensors(function: FuncOp) -> bool:
+    types = (*function.function_type.inputs, *function.function_type.outputs)
+    return any(isinstance(t, TensorType) for t in types)
+
+
+def _lower_function(
+    ctx: Context, function: FuncOp, rules: dict[type[Operation], Rule]
+) -> FuncOp:
+    inputs = [cast("Tensor", t) for t in function.function_type.inputs]
+    outputs = [cast("Tensor", t) for t in function.function_type.outputs]
+    types = [memref(t.element_type, t.get_shape()) for t in (*inputs, *outputs)]
+    region = Region() if function.is_declaration else Region(Block(arg_types=types))
+    lowered = FuncOp(
+        function.sym_name.data,
+        FunctionType.from_lists(types, []),
+        region,
+        function.sym_visibility,
+        arg_attrs=ArrayAttr(_argument_attributes(function, inputs, outputs)),
+    )
+    lowered.location = function.location
+    lowered.attributes |= function.attributes
+    if not function.is_declaration:
+        _lower_body(ctx, function, region.block, rules)
+    return lowered
+
+
+def _argument_attributes(
+    function: FuncOp, inputs: list[Tensor], outputs: list[Tensor]
+) -> list[DictionaryAttr]:
+    """Those of the tensors, and `inarch.result` on outputs, `inarch.dtype` where it is unsigned."""
+    given = [*_dictionaries(function.arg_attrs, len(inputs))]
+    results = [
+        {**attributes, "inarch.result": UnitAttr()}
+        for attributes in _dictionaries(function.res_attrs, len(outputs))
+    ]
+    attributes: list[DictionaryAttr] = []
+    for entry, kind in zip((*given, *results), (*inputs, *outputs), strict=True):
+        dtype = dtype_of(kind.element_type)
+        declared = {"inarch.dtype": StringAttr(dtype.name)} if dtype.name.startswith("ui") else {}
+        attributes.append(DictionaryAttr({**entry, **declared}))
+    return attributes
+
+
+def _dictionaries(
+    attributes: ArrayAttr[DictionaryAttr] | None, count: int
+) -> list[dict[str, Attribute]]:
+    return [dict(d.data) for d in attributes] if attributes else [{} for _ in range(count)]
+
+
+def _lower_body(
+    ctx: Context, function: FuncOp, block: Block, rules: dict[type[Operation], Rule]
+) -> None:
+    source = function.body.block
+    builder = LoopBuilder(block, store_of(ctx), function.location)
+    outputs = block.args[len(source.args) :]
+    for old, new in zip(source.args, block.args, strict=False):
+        builder.buffers[old] = new
+        new.name_hint = old.name_hint
+    for output in outputs:
+        output.name_hint = "out"
+    returned = source.last_op
+    assert isinstance(returned, ReturnOp)
+    _place_outputs(builder, returned, list(outputs))
+    for op in source.ops:
+        builder.location = op.location
+        if op is not returned:
+            _lower_op(op, builder, rules)
+    for value, output in zip(returned.operands, outputs, strict=True):
+        if builder.buffers[value] is not output and not _views(builder.buffers[value], output):
+            _copy(builder, value, output)
+    builder.add(ReturnOp())
+
+
+def _place_outputs(builder: LoopBuilder, returned: ReturnOp, outputs: list[SSAValue]) -> None:
+    """Lets the op that computes an output write into the output argument, through reshapes."""
+    for value, output in zip(returned.operands, outputs, strict=True):
+        root = value
+        while isinstance(root.owner, ReshapeOp):
+            root = root.owner.operands[0]
+        # Arguments and constants are not computed, and a value goes to one place only.
+        computed = isinstance(root.owner, GraphOp) and not isinstance(root.owner, ConstantOp)
+        if computed and root not in builder.destinations:
+            builder.destinations[root] = builder.reshape(output, shape_of(root))
+
+
+def _views(buffer: SSAValue, output: SSAValue) -> bool:
+    """Whether `buffer` is a (reshaped) view of `output`."""
+    while buffer is not output and isinstance(buffer.owner, Operation):
+        if buffer.owner.name != "loop.reshape":
+            return False
+        buffer = buffer.owner.operands[0]
+    return buffer is output
+
+
+def _lower_op(op: Operation, builder: LoopBuilder, rules: dict[type[Operation], Rule]) -> None:
+    for kind in type(op).__mro__:
+        if kind in rules:
+            rules[kind](op, builder)
+            return
+    if isinstance(op, StructuredOp):
+        (result,) = op.results
+        builder.nest(
+            op.nest(),
+            [builder.buffers[operand] for operand in op.operands],
+            [tensor_dtype(operand) for operand in op.operands],
+            builder.result(result),
+            tensor_dtype(result),
+        )
+    elif isinstance(op, CompositeOp):
+        raise InarchError(
+            f"'{op.name}' is a composition; run decompose-composites before graph-to-loop",
+            where=location_text(op),
+        )
+    else:
+        raise UnsupportedError(f"no lowering for '{op.name}'", where=location_text(op))
+
+
+def _copy(builder: LoopBuilder, value: SSAValue, output: SSAValue) -> None:
+    nest = NestBuilder()
+    index = nest.shape(shape_of(value))
+    spec = nest.spec([index], index, lambda x: x)
+    dtype = tensor_dtype(value)
+    builder.nest(spec, [builder.buffers[value]], [dtype], output, dtype)

@@ -1,0 +1,85 @@
+// RUN: inarch-opt %s --split-input-file -p simplify-graph | filecheck %s
+
+// CHECK-LABEL: @identities_vanish
+func.func @identities_vanish(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  %0 = graph.transpose %x perm = [0, 1] : tensor<2x3xf32> -> tensor<2x3xf32>
+  %1 = graph.reshape %0 shape = [2, 3] : tensor<2x3xf32> -> tensor<2x3xf32>
+  %2 = graph.broadcast_to %1 shape = [2, 3] : tensor<2x3xf32> -> tensor<2x3xf32>
+  %3 = graph.concat %2 axis = 0 : tensor<2x3xf32> -> tensor<2x3xf32>
+  func.return %3 : tensor<2x3xf32>
+}
+// CHECK-NEXT: func.return %x
+
+// -----
+
+// CHECK-LABEL: @transposes_merge
+func.func @transposes_merge(%x: tensor<2x3x4xf32>) -> tensor<3x4x2xf32> {
+  %0 = graph.transpose %x perm = [2, 0, 1] : tensor<2x3x4xf32> -> tensor<4x2x3xf32>
+  %1 = graph.transpose %0 perm = [2, 0, 1] : tensor<4x2x3xf32> -> tensor<3x4x2xf32>
+  func.return %1 : tensor<3x4x2xf32>
+}
+// CHECK-NEXT: graph.transpose %x perm = [1, 2, 0]
+
+// -----
+
+// CHECK-LABEL: @transpose_of_ones_is_a_reshape
+func.func @transpose_of_ones_is_a_reshape(%x: tensor<1x8x1x4xf32>) -> tensor<8x1x1x4xf32> {
+  %0 = graph.transpose %x perm = [1, 0, 2, 3] : tensor<1x8x1x4xf32> -> tensor<8x1x1x4xf32>
+  func.return %0 : tensor<8x1x1x4xf32>
+}
+// CHECK-NEXT: graph.reshape %x shape = [8, 1, 1, 4]
+
+// -----
+
+// CHECK-LABEL: @elementwise_ops_broadcast_themselves
+func.func @elementwise_ops_broadcast_themselves(%x: tensor<2x3xf32>, %b: tensor<3xf32>) -> tensor<2x3xf32> {
+  %0 = graph.broadcast_to %b shape = [2, 3] : tensor<3xf32> -> tensor<2x3xf32>
+  %1 = graph.add %x, %0 : tensor<2x3xf32>, tensor<2x3xf32> -> tensor<2x3xf32>
+  func.return %1 : tensor<2x3xf32>
+}
+// CHECK-NEXT: graph.add %x, %b : tensor<2x3xf32>, tensor<3xf32>
+
+// -----
+
+// CHECK-LABEL: @keeps_a_broadcast_that_gives_the_shape
+func.func @keeps_a_broadcast_that_gives_the_shape(%x: tensor<3xf32>) -> tensor<2x3xf32> {
+  %0 = graph.broadcast_to %x shape = [2, 3] : tensor<3xf32> -> tensor<2x3xf32>
+  %1 = graph.relu %0 : tensor<2x3xf32> -> tensor<2x3xf32>
+  func.return %1 : tensor<2x3xf32>
+}
+// CHECK-NEXT: graph.broadcast_to
+
+// -----
+
+// CHECK-LABEL: @times_one_vanishes
+func.func @times_one_vanishes(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = graph.constant dense<1.0> : tensor<2xf32>
+  %1 = graph.mul %0, %x : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
+  %2 = graph.div %1, %0 : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
+  func.return %2 : tensor<2xf32>
+}
+// CHECK-NEXT: func.return %x
+
+// -----
+
+// -0.0 + 0.0 is 0.0: adding zero is not the identity on floats, but is on integers.
+// CHECK-LABEL: @plus_zero_stays_on_floats
+func.func @plus_zero_stays_on_floats(%x: tensor<2xf32>, %y: tensor<2xi32>) -> (tensor<2xf32>, tensor<2xi32>) {
+  %0 = graph.constant dense<0.0> : tensor<2xf32>
+  %1 = graph.add %x, %0 : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
+  %2 = graph.constant dense<0> : tensor<2xi32>
+  %3 = graph.add %y, %2 : tensor<2xi32>, tensor<2xi32> -> tensor<2xi32>
+  func.return %1, %3 : tensor<2xf32>, tensor<2xi32>
+}
+// CHECK: %[[SUM:.*]] = graph.add %x
+// CHECK-NEXT: func.return %[[SUM]], %y
+
+// -----
+
+// CHECK-LABEL: @unused_ops_disappear
+func.func @unused_ops_disappear(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = graph.exp %x : tensor<2xf32> -> tensor<2xf32>
+  %1 = graph.neg %0 : tensor<2xf32> -> tensor<2xf32>
+  func.return %x : tensor<2xf32>
+}
+// CHECK-NEXT: func.return %x

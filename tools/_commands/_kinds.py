@@ -1,0 +1,22 @@
+"""The tables of everything that can be added to Inarch, by the plural that `inarch list` takes."""
+
+from __future__ import annotations
+
+from inarch.plugins import Extensions
+
+
+def kinds() -> dict[str, Extensions[object]]:
+    """Every table; nothing in them is imported yet."""
+    from inarch.backends import BACKENDS
+    from inarch.dialects import DIALECTS
+    from inarch.frontends import FRONTENDS
+    from inarch.passes import PASSES
+    from inarch.runtime.loaders import LOADERS
+
+    return {
+        "backends": BACKENDS,
+        "dialects": DIALECTS,
+        "frontends": FRONTENDS,
+        "loaders": LOADERS,
+        "passes": PASSES,
+    }  # pyright: ignore[reportReturnType] - a table of T is read as a table of objects

@@ -1,0 +1,79 @@
+"""Options that several commands share, and how their values are read."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from inarch.errors import UsageError
+from inarch.plugins import load_file
+
+
+def add_model_options(parser: argparse.ArgumentParser) -> None:
+    """`--dim`, `--shape`, `--target`, `--name`, `--load`: how a model is compiled."""
+    parser.add_argument(
+        "--dim",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="bind a symbolic dimension (repeatable)",
+    )
+    parser.add_argument(
+        "--shape",
+        action="append",
+        default=[],
+        metavar="INPUT=1x3x224x224",
+        help="give an input its shape (repeatable)",
+    )
+    parser.add_argument(
+        "--target",
+        default="native",
+        help="CPU to compile for: native (default), or a name such as x86-64-v3, "
+        "x86-64-v4+avx512vnni, aarch64, generic",
+    )
+    parser.add_argument("--name", help="prefix of every symbol (default: the model's name)")
+    parser.add_argument(
+        "--load",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE.py",
+        help="add the pass, frontend or other thing that a Python file defines (repeatable)",
+    )
+
+
+def model_keywords(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The keywords of `inarch.compiler.build` that the shared options stand for."""
+    load_files(arguments.load)
+    return {
+        "dims": dict(_dim(text) for text in arguments.dim),
+        "shapes": dict(_shape(text) for text in arguments.shape),
+        "target": arguments.target,
+        "name": arguments.name,
+    }
+
+
+def load_files(paths: list[Path]) -> None:
+    """Adds what each file of `--load` defines to the tables of its kinds."""
+    if not paths:
+        return
+    from inarch.tools._commands._kinds import kinds
+
+    for path in paths:
+        load_file(path, kinds())
+
+
+def _dim(text: str) -> tuple[str, int]:
+    name, equals, value = text.rpartition("=")
+    if not equals or not value.isdigit() or not name:
+        raise UsageError(f"--dim: expected NAME=VALUE with a whole number, found '{text}'")
+    return name, int(value)
+
+
+def _shape(text: str) -> tuple[str, tuple[int, ...]]:
+    name, equals, value = text.rpartition("=")
+    sizes = value.split("x") if value not in ("", "scalar") else []
+    if not equals or not name or not all(size.isdigit() for size in sizes):
+        raise UsageError(f"--shape: expected INPUT=1x3x224x224, found '{text}'")
+    return name, tuple(int(size) for size in sizes)

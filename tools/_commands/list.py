@@ -1,0 +1,68 @@
+"""`inarch list`: everything that can be named, and where it comes from."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import json
+from pathlib import Path
+
+from inarch.errors import InarchError, unknown
+from inarch.plugins import Extensions
+from inarch.tools._commands import Command
+from inarch.tools._commands._kinds import kinds
+from inarch.tools._commands._options import load_files
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "kind", nargs="?", help="one of backends, dialects, frontends, loaders, passes (default: all)"
+    )
+    parser.add_argument(
+        "--load", action="append", default=[], type=Path, metavar="FILE.py", help="also load a file"
+    )
+    parser.add_argument("--json", action="store_true", help="as JSON")
+
+
+def _execute(arguments: argparse.Namespace) -> int:
+    load_files(arguments.load)
+    tables = kinds()
+    if arguments.kind is not None and arguments.kind not in tables:
+        raise unknown("kind", arguments.kind, tables)
+    wanted = [arguments.kind] if arguments.kind else list(tables)
+    rows = {kind: [_row(tables[kind], name) for name in sorted(tables[kind])] for kind in wanted}
+    if arguments.json:
+        print(json.dumps(rows, indent=1))
+        return 0
+    for kind in wanted:
+        print(f"{kind}:")
+        width = max((len(row["name"]) for row in rows[kind]), default=0)
+        for row in rows[kind]:
+            print(f"  {row['name']:{width}}  {row['summary']}  [{row['origin']}]")
+    return 0
+
+
+def _row(table: Extensions[object], name: str) -> dict[str, str]:
+    """Name, first docstring line and origin; a broken thing says what is wrong with it."""
+    try:
+        origin = table.origin(name).source
+        summary = _summary(table[name])
+    except InarchError as error:
+        return {"name": name, "summary": f"BROKEN: {error.message}", "origin": "?"}
+    return {"name": name, "summary": summary, "origin": origin}
+
+
+def _summary(thing: object) -> str:
+    text = getattr(thing, "description", None)
+    if not isinstance(text, str):
+        module = inspect.getmodule(thing if isinstance(thing, type) else type(thing))
+        text = inspect.getdoc(thing) if isinstance(thing, type) else inspect.getdoc(module)
+    return (text or "").strip().splitlines()[0] if text else ""
+
+
+COMMAND = Command(
+    description="List passes, backends, loaders, frontends and dialects, with their origin.",
+    epilog="example:\n  inarch list passes\n",
+    add_arguments=_add_arguments,
+    execute=_execute,
+)

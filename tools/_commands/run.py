@@ -1,0 +1,253 @@
+"""`inarch run`: an artifact (or a model, compiled on the fly) on given or random inputs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from inarch.errors import EnvironmentFault, InarchError, UsageError
+from inarch.tools._commands import Command
+from inarch.tools._commands._options import add_model_options, model_keywords
+from inarch.tools._commands._progress import progress
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from inarch.runtime.module import Function, Module
+
+    Arrays = dict[str, np.ndarray[Any, Any]]
+
+TOLERANCE = 1e-4
+"""Largest difference that `--check` allows, relative to the largest magnitude of an output."""
+
+SHOWN_VALUES = 8
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", type=Path, help="an artifact (.inarch) or a model (.onnx, .mlir)")
+    parser.add_argument(
+        "--input",
+        action="append",
+        default=[],
+        metavar="[NAME=]FILE",
+        help="an input from a .npy file (by name, or in order), or all of them from one .npz",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="seed of inputs that are not given")
+    parser.add_argument("--function", default="main", help="the function to call (default: main)")
+    parser.add_argument("-o", "--output", type=Path, help="write the outputs to this .npz")
+    parser.add_argument(
+        "--check",
+        metavar="REFERENCE",
+        help="compare with a reference and leave with 1 on a difference: a .npz of outputs, a model "
+        "(.onnx, .mlir) evaluated by NumPy, or 'onnxruntime' for the model that is run",
+    )
+    parser.add_argument("--repeat", type=int, metavar="N", help="also time N calls")
+    add_model_options(parser)
+    parser.add_argument("--json", action="store_true", help="print the outputs' facts as JSON")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
+
+
+def _execute(arguments: argparse.Namespace) -> int:
+    module = _module(arguments)
+    function = module.get_function(arguments.function)
+    inputs = _inputs(function, arguments)
+    results = module.run(inputs) if arguments.function == "main" else _call(function, inputs)
+    if arguments.output is not None:
+        _save(arguments.output, results)
+    facts: dict[str, Any] = {"outputs": {name: _facts(array) for name, array in results.items()}}
+    if arguments.repeat:
+        facts["microseconds"] = _time(function, inputs, arguments.repeat)
+    if arguments.check:
+        facts["check"] = _check(arguments, inputs, results)
+    if arguments.json:
+        print(json.dumps(facts))
+    elif not arguments.quiet:
+        _print(facts, results)
+    return 0
+
+
+def _module(arguments: argparse.Namespace) -> Module:
+    from inarch.runtime.module import load
+
+    if arguments.model.suffix == ".inarch" or not arguments.model.suffix:
+        return load(arguments.model)
+    from inarch.compiler import compile as compile_model
+
+    with progress(quiet=arguments.quiet) as report:
+        return compile_model(arguments.model, progress=report, **model_keywords(arguments))
+
+
+def _call(function: Function, inputs: Arrays) -> Arrays:
+    found = function(**inputs)
+    arrays = found if isinstance(found, tuple) else (found,)
+    return {s.name: array for s, array in zip(function.outputs, arrays, strict=True)}
+
+
+def _inputs(function: Function, arguments: argparse.Namespace) -> Arrays:
+    """The given inputs, and seeded random ones for those that are not given."""
+    import numpy as np
+
+    names = [spec.name for spec in function.inputs]
+    given: Arrays = {}
+    for text in arguments.input:
+        given |= _read(text, [name for name in names if name not in given])
+    if stray := [name for name in given if name not in names]:
+        raise UsageError(f"--input: no input '{stray[0]}'; the inputs are: {', '.join(names)}")
+    rng = np.random.default_rng(arguments.seed)
+    random = {spec.name: _random(rng, spec.dtype, spec.shape) for spec in function.inputs}
+    return {name: given.get(name, random[name]) for name in names}
+
+
+def _random(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """Floats: standard normal; integers: 0 to 9, which are also good indices; bools: either."""
+    from inarch.dtypes import DTYPES
+
+    kind = DTYPES[dtype]
+    if kind.is_float:
+        return rng.standard_normal(shape).astype(kind.numpy)
+    return rng.integers(0, 2 if kind.name == "i1" else 10, shape).astype(kind.numpy)
+
+
+def _read(text: str, missing: list[str]) -> Arrays:
+    """`NAME=file.npy`, `file.npy` (the next input), or `file.npz` (by name)."""
+    import numpy as np
+
+    name, equals, path = text.rpartition("=")
+    try:
+        loaded = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise UsageError(f"--input: expected a .npy or .npz file, found '{path}': {error}") from error
+    if not isinstance(loaded, np.ndarray):
+        return {key: loaded[key] for key in loaded.files}
+    if equals:
+        return {name: loaded}
+    if not missing:
+        raise UsageError(f"--input: '{path}' is one array more than there are inputs")
+    return {missing[0]: loaded}
+
+
+def _save(path: Path, results: Arrays) -> None:
+    import numpy as np
+
+    from inarch.cache import replacing
+
+    with replacing(path) as file:
+        np.savez(file, **results)  # pyright: ignore[reportArgumentType] - names are the model's
+
+
+def _facts(array: np.ndarray[Any, Any]) -> dict[str, Any]:
+    import numpy as np
+
+    facts: dict[str, Any] = {"dtype": array.dtype.name, "shape": list(array.shape)}
+    if array.size:
+        values = array.astype(np.float64)
+        facts |= {"min": float(values.min()), "max": float(values.max()), "mean": float(values.mean())}
+        facts["argmax"] = int(array.argmax())
+    return facts
+
+
+def _time(function: Function, inputs: Arrays, count: int) -> float:
+    """The median time of a call, in microseconds."""
+    arrays = [inputs[spec.name] for spec in function.inputs]
+    times: list[float] = []
+    for _ in range(count):
+        start = time.perf_counter()
+        function(*arrays)
+        times.append(time.perf_counter() - start)
+    return sorted(times)[len(times) // 2] * 1e6
+
+
+def _check(arguments: argparse.Namespace, inputs: Arrays, results: Arrays) -> dict[str, float]:
+    """The difference of each output from the reference, relative to the reference's maximum."""
+    import numpy as np
+
+    expected = _reference(arguments, inputs)
+    differences: dict[str, float] = {}
+    for name, array in results.items():
+        if name not in expected:
+            raise InarchError(f"--check: the reference has no output '{name}'")
+        wanted = expected[name]
+        if wanted.shape != array.shape:
+            raise InarchError(
+                f"--check: output '{name}': expected shape {wanted.shape}, found {array.shape}"
+            )
+        if array.size == 0:
+            differences[name] = 0.0
+            continue
+        gap = np.abs(array.astype(np.float64) - wanted.astype(np.float64))
+        scale = float(np.abs(wanted.astype(np.float64)).max()) or 1.0
+        differences[name] = float(gap.max()) / scale
+        if not differences[name] <= TOLERANCE:
+            place = tuple(int(i) for i in np.unravel_index(int(gap.argmax()), gap.shape))
+            raise InarchError(
+                f"--check: output '{name}' differs by {differences[name]:.2e} of its maximum "
+                f"(allowed: {TOLERANCE:.0e}): element {list(place)} is {array[place]}, "
+                f"expected {wanted[place]}"
+            )
+    return differences
+
+
+def _reference(arguments: argparse.Namespace, inputs: Arrays) -> Arrays:
+    import numpy as np
+
+    if arguments.check.endswith(".npz"):
+        try:
+            with np.load(arguments.check, allow_pickle=False) as file:
+                return {name: file[name] for name in file.files}
+        except (OSError, ValueError) as error:
+            raise UsageError(f"--check: cannot read '{arguments.check}': {error}") from error
+    if arguments.check == "onnxruntime":
+        return _onnxruntime(arguments.model, inputs)
+    return _by_numpy(Path(arguments.check), arguments, inputs)
+
+
+def _by_numpy(model: Path, arguments: argparse.Namespace, inputs: Arrays) -> Arrays:
+    from inarch.compiler import import_model
+    from inarch.dialects import new_context
+    from inarch.testing import execute, output_names
+
+    keywords = model_keywords(arguments)
+    keywords["shapes"] = {name: array.shape for name, array in inputs.items()} | keywords["shapes"]
+    context = new_context()
+    module = import_model(model, context, **keywords)
+    results = execute(module, list(inputs.values()), ctx=context)
+    return dict(zip(output_names(module), results, strict=True))
+
+
+def _onnxruntime(model: Path, inputs: Arrays) -> Arrays:
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise EnvironmentFault(
+            "--check onnxruntime: the package onnxruntime is not installed; pip install onnxruntime"
+        ) from error
+    session: Any = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(names, inputs), strict=True))
+
+
+def _print(facts: dict[str, Any], results: Arrays) -> None:
+    import numpy as np
+
+    for name, array in results.items():
+        values = np.array2string(array.ravel()[:SHOWN_VALUES], precision=4, separator=", ")
+        more = " ..." if array.size > SHOWN_VALUES else ""
+        print(f"{name}: {array.dtype.name}{list(array.shape)} {values}{more}")
+    if "microseconds" in facts:
+        print(f"median of calls: {facts['microseconds']:.1f} us")
+    for name, difference in facts.get("check", {}).items():
+        print(f"check {name}: agrees, largest difference {difference:.1e} of the maximum")
+
+
+COMMAND = Command(
+    description="Run an artifact or a model on .npy/.npz inputs, or on seeded random ones.",
+    epilog="""examples:
+  inarch run model.inarch --input image.npy
+  inarch run model.onnx --dim batch=1 --check onnxruntime
+""",
+    add_arguments=_add_arguments,
+    execute=_execute,
+)
