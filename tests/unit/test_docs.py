@@ -1,7 +1,7 @@
 """The documentation runs: doctests, examples/*.py, and the code blocks of every Markdown file.
 
-The blocks of a document run in order, in one temporary folder with links to `benchmarks`, `examples`
-and `tests`; each is a process of its own, so it is complete, and may use files of earlier ones.
+The blocks of a document run in order, in one temporary folder with links to `benchmarks`,
+`examples` and `tests`; each is a process of its own, and may use files of earlier ones.
 - `sh` runs under `bash -euo pipefail`, `python` under Python; both must succeed;
 - `console`: lines after `$ ` are commands, the lines below them their output; `...` fits anything;
 - other languages are for reading.
@@ -86,7 +86,7 @@ class Block:
 
 
 FENCE = re.compile(
-    r"^(?:<!-- (?P<wish>[a-z ]+): (?P<value>.+) -->\n)?```(?P<language>[a-z]*)\n(?P<text>.*?)^```$",
+    r"^(?:<!-- (?P<wish>[a-z ]+): (?P<value>[^\n]+?) -->\n)?```(?P<language>[a-z]*)\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
 
@@ -226,6 +226,11 @@ def test_a_right_block_passes(language: str, text: str, folder: Path) -> None:
 )
 def test_a_wrong_block_fails(language: str, text: str, problem: str, folder: Path) -> None:
     assert problem in str(run_block(_document(language, text), folder))
+
+
+def test_comments_belong_to_the_block_below_them() -> None:
+    text = "<!-- file: a.py -->\n```python\n```\n<!-- file: b.mlir -->\n```mlir\n```\n```sh\n```\n"
+    assert [block.value for block in blocks_of(text)] == ["a.py", "b.mlir", ""]
 
 
 def test_a_comment_before_a_block_changes_what_is_done(folder: Path) -> None:
