@@ -100,9 +100,12 @@ def _load(options: Options, stack: ExitStack) -> None:
     """Adds what `--load`ed files define to the tables, until `stack` unwinds."""
     if not options.load:
         return
+    from inarch.backends import BACKENDS
+    from inarch.passes.lower.graph_to_loop import RULES
+
     tables = cast(
         "dict[str, Extensions[object]]",
-        {table.kind: table for table in (PASSES, DIALECTS)},
+        {table.kind: table for table in (PASSES, DIALECTS, RULES, BACKENDS)},
     )
     for table in tables.values():
         stack.enter_context(table.scope())

@@ -43,7 +43,7 @@ def find_pass(name: str) -> type[ModulePass]:
     if name not in PASSES:
         if name not in theirs:
             near = get_close_matches(name, theirs, n=1)  # all 130 of xDSL's would hide the message
-            raise unknown("pass", name, {*PASSES, *near}, within="--list-passes")
+            raise unknown("pass", name, {*PASSES, *near})
         return theirs[name]()
     origin = PASSES.origin(name).source
     if name in theirs:

@@ -1,1 +1,22 @@
-"""For authors of passes, ops and backends: run a pass, and prove that it keeps the meaning."""
+"""For authors of passes, ops and backends: run a pass, and prove that it keeps the meaning.
+
+>>> text = '''
+... func.func @f(%a: tensor<2xf32>) -> tensor<2xf32> {
+...   %b = graph.add %a, %a : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
+...   func.return %b : tensor<2xf32>
+... }'''
+>>> check_semantics(text, pipeline="canonicalize,cse")
+>>> round_trip(text)
+>>> from inarch.lazy import np
+>>> execute(text, [np.array([1, 2], "float32")])
+[array([2., 4.], dtype=float32)]
+
+`inarch.testing.lit_format` is the test format of lit suites.
+"""
+
+from __future__ import annotations
+
+from inarch.testing._check import check_semantics, round_trip, run_pass
+from inarch.testing._execute import execute, random_inputs
+
+__all__ = ["check_semantics", "execute", "random_inputs", "round_trip", "run_pass"]

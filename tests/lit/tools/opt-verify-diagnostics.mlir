@@ -39,7 +39,7 @@ func.func @expects_on_this_line(%a: tensor<2xf32>, %b: tensor<3xf32>) {
 // -----
 
 func.func @expects_a_parse_error() {
-  // expected-error @below {{Expected}}
+  // expected-error @below {{operand expected}}
   graph.add 5
 }
 

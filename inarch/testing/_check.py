@@ -1,0 +1,148 @@
+"""Proofs about programs: a pass keeps the meaning, the text keeps the program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from inarch._xdsl import ConstantStore, parse_module, print_module, store_of, verify_module
+from inarch.dialects import new_context
+from inarch.lazy import np
+from inarch.testing._execute import as_module, execute, random_inputs
+from inarch.testing._functions import Array, public_functions
+from inarch.tools.pipeline import apply_pipeline, parse_pipeline
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """Floats are equal when `|found - expected| <= atol + rtol * |expected|`; others exactly."""
+
+    rtol: float
+    atol: float
+
+
+def run_pass(text: str, pipeline: str) -> str:
+    """The text of the program after the passes, as `inarch-opt -p pipeline` prints it.
+
+    Raises InarchError when the text, the pipeline or the result is invalid.
+    """
+    context = new_context()
+    module = parse_module(context, text)
+    verify_module(module)
+    apply_pipeline(context, module, parse_pipeline(pipeline))
+    return print_module(module)
+
+
+def check_semantics(
+    before: ModuleOp | str,
+    after: ModuleOp | str | None = None,
+    *,
+    pipeline: str | None = None,
+    inputs: Sequence[Array] | None = None,
+    seed: int = 0,
+    rtol: float = 1e-5,
+    atol: float = 1e-6,
+    ctx: Context | None = None,
+) -> None:
+    """Checks that two programs, or one before and after `pipeline`, compute the same.
+
+    Every public function of `before` runs on seeded random inputs (`random_inputs`; or on `inputs`,
+    where there is one function). The programs may be of different levels: at loop level outputs are
+    arguments. `ctx` is the context of both modules and holds their constants.
+    Raises AssertionError that names the first differing element, InarchError for a bad program.
+    """
+    context, first = as_module(before, ctx)
+    verify_module(first)
+    second = _second(context, first, after, pipeline)
+    names = list(public_functions(first))
+    assert names, "expected a public function with a body, found none"
+    missing = [name for name in names if name not in public_functions(second)]
+    assert not missing, f"function @{missing[0]} is gone"
+    assert inputs is None or len(names) == 1, f"inputs for one function, found {len(names)}"
+    for name in names:
+        arrays = inputs if inputs is not None else random_inputs(first, seed, function=name)
+        expected = execute(first, arrays, context, function=name)
+        found = execute(second, arrays, context, function=name)
+        _compare(name, expected, found, Tolerance(rtol, atol))
+
+
+def _second(
+    context: Context, first: ModuleOp, after: ModuleOp | str | None, pipeline: str | None
+) -> ModuleOp:
+    if (after is None) == (pipeline is None):
+        raise TypeError("check_semantics takes either `after` or `pipeline`")
+    if pipeline is not None:
+        module = first.clone()
+        apply_pipeline(context, module, parse_pipeline(pipeline))
+        return module
+    _, module = as_module(after or "", context)
+    verify_module(module)
+    return module
+
+
+def _compare(
+    name: str, expected: Sequence[Array], found: Sequence[Array], tolerance: Tolerance
+) -> None:
+    assert len(expected) == len(found), (
+        f"function @{name}: expected {len(expected)} outputs, found {len(found)}"
+    )
+    for number, (left, right) in enumerate(zip(expected, found, strict=True)):
+        where = f"function @{name}, output {number}"
+        assert left.shape == right.shape, (
+            f"{where}: expected shape {left.shape}, found {right.shape}"
+        )
+        assert _same_storage(left.dtype, right.dtype), (
+            f"{where}: expected dtype {left.dtype.name}, found {right.dtype.name}"
+        )
+        _compare_elements(where, left, right.view(left.dtype), tolerance)
+
+
+def _same_storage(left: np.dtype[Any], right: np.dtype[Any]) -> bool:
+    """Whether both are one dtype below `graph`, where integers are signless."""
+    return left.itemsize == right.itemsize and (left.kind == "f") == (right.kind == "f")
+
+
+def _compare_elements(where: str, left: Array, right: Array, tolerance: Tolerance) -> None:
+    if left.dtype.kind == "f":
+        close = np.isclose(right, left, rtol=tolerance.rtol, atol=tolerance.atol, equal_nan=True)
+    else:
+        close = left == right
+    if np.all(close):
+        return
+    differing = np.argwhere(~close)
+    index = tuple(int(i) for i in differing[0])
+    raise AssertionError(
+        f"{where}, index {index}: expected {left[index]}, found {right[index]} "
+        f"({len(differing)} of {left.size} elements differ)"
+    )
+
+
+def round_trip(program: ModuleOp | str, ctx: Context | None = None) -> None:
+    """Checks that the printed text, in both forms, parses to a program that prints the same.
+
+    Raises AssertionError that names the first differing line; InarchError when it does not parse.
+    """
+    context, module = as_module(program, ctx)
+    for generic in (False, True):
+        text = print_module(module, generic=generic)
+        again = new_context()
+        again.allow_unregistered = context.allow_unregistered
+        _copy_store(store_of(context), store_of(again))
+        _same_text(text, print_module(parse_module(again, text), generic=generic))
+
+
+def _copy_store(source: ConstantStore, target: ConstantStore) -> None:
+    for key in source.keys():  # noqa: SIM118 - a store is no mapping
+        target.set(key, source.get(key))
+
+
+def _same_text(expected: str, found: str) -> None:
+    for number, (left, right) in enumerate(
+        zip(expected.splitlines(), found.splitlines(), strict=False), start=1
+    ):
+        assert left == right, f"line {number}: expected `{left}`, found `{right}`"
+    assert expected == found, "the text has another length"
