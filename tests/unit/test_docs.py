@@ -86,7 +86,8 @@ class Block:
 
 
 FENCE = re.compile(
-    r"^(?:<!-- (?P<wish>[a-z ]+): (?P<value>[^\n]+?) -->\n)?```(?P<language>[a-z]*)\n(?P<text>.*?)^```$",
+    r"^(?:<!-- (?P<wish>[a-z ]+): (?P<value>[^\n]+?) -->\n)?"
+    r"```(?P<language>[a-z]*)\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
 
