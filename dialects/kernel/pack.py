@@ -1,0 +1,166 @@
+"""`kernel.pack`: a copy into the layout that a microkernel wants."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+from xdsl.dialects.builtin import AffineMapAttr, MemRefType
+from xdsl.ir import SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, traits_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+
+from inarch._xdsl import linear_form, print_affine_expr
+from inarch.dialects.loop._base import BufferOp, buffer_shape, memref_of, require
+from inarch.errors import InarchError
+from inarch.lazy import np
+
+if TYPE_CHECKING:
+    Array = np.ndarray[Any, Any]
+
+
+@irdl_op_definition
+class PackOp(BufferOp):
+    """`dst[i] = src[map(i)]` for every element of dst; 0 where `map(i)` is outside src.
+
+        kernel.pack %w[o * 16 + v, i] to %p[o, i, v] : memref<20x3xf32>, memref<2x3x16xf32>
+
+    The iterators are the dimensions of dst (the text may call them anything; they print as `d0`,
+    `d1`, ...). C0: buffers are static, signless and strided. C1: both have one element type. C2:
+    the map has one linear result a dimension of src, over the dimensions of dst. C3: dst is not
+    src.
+    """
+
+    name = "kernel.pack"
+    src = operand_def(MemRefType)
+    dst = operand_def(MemRefType)
+    map = prop_def(AffineMapAttr)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+    def __init__(self, src: SSAValue, index: AffineMapAttr, dst: SSAValue) -> None:
+        super().__init__(operands=[src, dst], properties={"map": index})
+
+    def verify_(self) -> None:
+        self.check_buffers()
+        src, dst = memref_of(self.src).element_type, memref_of(self.dst).element_type
+        require(src == dst, "C1", f"expected one element type, found {src} and {dst}")
+        index, dims = self.map.data, len(buffer_shape(self.dst))
+        results = len(buffer_shape(self.src))
+        fits = index.num_dims == dims and index.num_symbols == 0 and len(index.results) == results
+        require(fits, "C2", f"expected a map from {dims} to {results} dimensions, found {index}")
+        for expr in index.results:
+            _check_linear(expr, dims)
+        require(self.src is not self.dst, "C3", "expected two buffers, found one")
+
+    def reference(self, src: Array) -> Array:
+        """The contents of dst, row-major: index arrays that broadcast, then one gather."""
+        shape = buffer_shape(self.dst)
+        if 0 in src.shape or 0 in shape:
+            return np.zeros(shape, src.dtype)
+        indices: list[Array] = []
+        outside: list[Array] = []
+        for expr, size in zip(self.map.data.results, src.shape, strict=True):
+            index = _positions(expr, shape)
+            indices.append(np.clip(index, 0, size - 1))
+            invalid = (index < 0) | (index >= size)
+            if invalid.any():
+                outside.append(invalid)
+        # A dimension of dst that no index uses has size 1 so far.
+        result = np.array(np.broadcast_to(src[tuple(indices)], shape), order="C")
+        for invalid in outside:
+            np.copyto(result, 0, where=invalid)
+        return result
+
+    # -- text
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        src = parser.parse_unresolved_operand()
+        terms = parser.parse_comma_separated_list(
+            parser.Delimiter.SQUARE, lambda: _parse_linear(parser)
+        )
+        parser.parse_keyword("to")
+        dst = parser.parse_unresolved_operand()
+        names = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_identifier)
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        src_type = parser.parse_type()
+        parser.parse_punctuation(",")
+        dst_type = parser.parse_type()
+        if unknown := sorted({name for form in terms for name in form} - {"", *names}):
+            parser.raise_error(f"expected the iterators {names}, found '{unknown[0]}'")
+        if len(set(names)) != len(names):
+            parser.raise_error(f"expected distinct iterators, found {names}")
+        results = tuple(_expression(form, names) for form in terms)
+        op = cls(
+            parser.resolve_operand(src, src_type),
+            AffineMapAttr(AffineMap(len(names), 0, results)),
+            parser.resolve_operand(dst, dst_type),
+        )
+        op.attributes |= attributes
+        return op
+
+    def print(self, printer: Printer) -> None:
+        names = [f"d{dim}" for dim in range(self.map.data.num_dims)]
+        exprs = [print_affine_expr(expr, names) for expr in self.map.data.results]
+        printer.print_string(" ")
+        printer.print_ssa_value(self.src)
+        printer.print_string(f"[{', '.join(exprs)}] to ")
+        printer.print_ssa_value(self.dst)
+        printer.print_string(f"[{', '.join(names)}]")
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.src.type)
+        printer.print_string(", ")
+        printer.print_attribute(self.dst.type)
+
+
+def _check_linear(expr: AffineExpr, dims: int) -> None:
+    try:
+        linear_form(expr, dims)
+    except InarchError as error:
+        require(condition=False, label="C2", message=error.message)
+
+
+def _positions(expr: AffineExpr, shape: tuple[int, ...]) -> Array:
+    """The values of an index expression over `shape`; dimensions it does not use have size 1."""
+    coefficients, constant = linear_form(expr, len(shape))
+    total = np.full((1,) * len(shape), constant)
+    for axis, coefficient in enumerate(coefficients):
+        if coefficient:
+            line = np.arange(shape[axis]) * coefficient
+            total = total + line.reshape([-1 if d == axis else 1 for d in range(len(shape))])
+    return total
+
+
+def _parse_linear(parser: Parser) -> dict[str, int]:
+    """Parses `o * 16 + v - 1`: the coefficient of each name, and the constant under ''.
+
+    The names are those of the list that follows, so they are not known yet.
+    """
+    form: dict[str, int] = {}
+    sign = -1 if parser.parse_optional_punctuation("-") else 1
+    while True:
+        name = parser.parse_optional_identifier()
+        if name is None:
+            name, factor = "", parser.parse_integer(allow_boolean=False, allow_negative=False)
+        else:
+            times = parser.parse_optional_punctuation("*")
+            factor = parser.parse_integer(allow_boolean=False) if times else 1
+        form[name] = form.get(name, 0) + sign * factor
+        if parser.parse_optional_punctuation("+"):
+            sign = 1
+        elif parser.parse_optional_punctuation("-"):
+            sign = -1
+        else:
+            return form
+
+
+def _expression(form: dict[str, int], names: list[str]) -> AffineExpr:
+    expr = AffineExpr.constant(form.get("", 0))
+    for dim, name in enumerate(names):
+        if coefficient := form.get(name, 0):
+            expr = expr + AffineExpr.dimension(dim) * coefficient
+    return expr.simplify(len(names), 0)
