@@ -59,27 +59,16 @@ class Scalar:
 
         Integers never trap: by zero gives 0, and the lowest by -1 wraps to itself, as in NumPy.
         """
-        if self.dtype.is_float:
-            return self._binary(other, arith.DivfOp, None)
-        divisor = self._constant(other)
-        quotient = self._binary(_safe(divisor, other), None, arith.DivSIOp, arith.DivUIOp)
-        if _is_safe(other):
-            return quotient
-        if not self.dtype.is_unsigned:
-            quotient = divisor.equal(-1).select(-self, quotient)
-        return divisor.equal(0).select(0, quotient)
+        return self._binary(other, arith.DivfOp, arith.DivSIOp, arith.DivUIOp)
 
     def __rtruediv__(self, other: Number) -> Scalar:
         return self._constant(other) / self
 
     def __mod__(self, other: Scalar | Number) -> Scalar:
-        """C's remainder: the sign of the dividend. Integers by zero give 0, and never trap."""
-        if not self.dtype.is_float:
-            divisor = _safe(self._constant(other), other)
-            return self._binary(divisor, None, arith.RemSIOp, arith.RemUIOp)
+        """C's remainder: the sign of the dividend. Integers never trap: by zero gives 0."""
         from inarch.dialects.loop.scalar import RemfOp  # this package's files import us
 
-        return self._binary(other, RemfOp, None)
+        return self._binary(other, RemfOp, arith.RemSIOp, arith.RemUIOp)
 
     def __neg__(self) -> Scalar:
         if self.dtype.is_float:
@@ -206,21 +195,6 @@ class Scalar:
             op = arith.CmpiOp(self.value, right.value, kind)
         self.block.add_op(op)
         return Scalar(op.results[0], DTYPES["i1"], self.block)
-
-
-def _is_safe(divisor: Scalar | Number) -> bool:
-    """Whether dividing by it cannot trap, which is known of numbers only."""
-    return not isinstance(divisor, Scalar) and divisor not in (0, -1)
-
-
-def _safe(divisor: Scalar, source: Scalar | Number) -> Scalar:
-    """`divisor` (which stands for `source`), with 1 in place of the integers that may trap."""
-    if _is_safe(source):
-        return divisor
-    traps = divisor.equal(0)
-    if not divisor.dtype.is_unsigned:
-        traps = traps | divisor.equal(-1)
-    return traps.select(1, divisor)
 
 
 def constant(number: Number, dtype: DType, block: Block) -> Scalar:

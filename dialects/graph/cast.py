@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
@@ -17,9 +19,9 @@ from inarch.lazy import np
 class CastOp(ElementwiseOp):
     """`out[i] = x[i]` as the dtype `to`; from and to any dtype.
 
-    To i1 means `x[i] != 0` (NaN is true). Floats to integers truncate towards zero; what does not
-    fit the integer, and NaN, give an unspecified value. Integers to narrower ones wrap; to floats,
-    and f64 to f32, they round to nearest, halves to even.
+    To i1 means `x[i] != 0` (NaN is true). Floats to integers truncate towards zero and saturate;
+    NaN gives 0. Integers to narrower ones wrap; to floats, and f64 to f32, they round to nearest,
+    halves to even.
     C1: `to` is a supported dtype.
     """
 
@@ -40,6 +42,16 @@ class CastOp(ElementwiseOp):
 
     def reference(self, x: Array) -> Array:
         dtype = np.dtype(dtype_of(self.to).numpy)
+        if dtype.kind in "iu" and x.dtype.kind == "f":
+            return evaluate(_saturate, x, dtype, dtype=dtype)
         if dtype.kind == "b":
             return evaluate(np.not_equal, x, 0)
         return evaluate(x.astype, dtype)
+
+
+def _saturate(x: Array, dtype: np.dtype[Any]) -> Array:
+    """Floats as integers; each limit is compared as the float that is exactly it, or one beyond."""
+    limits = np.iinfo(dtype)
+    inside = np.where(np.isnan(x), 0, x).astype(dtype)
+    raised = np.where(x <= float(limits.min), limits.min, inside)
+    return np.where(x >= float(limits.max) + 1, limits.max, raised)
