@@ -57,8 +57,8 @@ fuzz: setup ## random programs and malformed files at length
 wheel: setup ## build the wheel, install it in a clean venv, run the unit tests against it
 	$(PYTEST) -m slow tests/unit/test_wheel.py
 
-bench: setup ## measure call overhead, kernels and models
-	$(BIN)/python -m benchmarks
+bench: setup ## speed against onnxruntime, and what compiling costs (benchmarks/speed.py)
+	$(BIN)/python benchmarks/speed.py
 
 ci: test $(AFTER_TEST) ## everything that must hold: test, lint, types, slow, fuzz, wheel
 

@@ -1,6 +1,6 @@
 """The wheel: it holds every module of the tree, and works installed in a clean environment.
 
-Not every builder follows the links `inarch/dialects -> ../dialects`, and one that does not drops the
+Not every builder follows the links `inarch/dialects -> ../dialects`; one that does not drops the
 folders without a word; hence this test.
 """
 
