@@ -166,13 +166,13 @@ class Artifact:
         self._check_weights()
 
     @classmethod
-    def open(cls, path: Path | str) -> Self:
-        """Opens and checks a file.
+    def open(cls, path: Path | str, *, where: str | None = None) -> Self:
+        """Opens and checks a file; messages call it `where`, by default its path.
 
-        Raises InarchError, located at `path`, for all that is not a complete program of this
+        Raises InarchError, located there, for all that is not a complete program of this
         format, and EnvironmentFault when the file exists but cannot be read.
         """
-        where = str(path)
+        where = where or str(path)
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except FileNotFoundError as error:

@@ -18,6 +18,7 @@ CORE = frozenset(
         "lazy",
         "cache",
         "artifact",
+        "manifest",
         "target",
         "toolchain",
         "microkernel",

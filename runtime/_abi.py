@@ -1,0 +1,41 @@
+"""The C interface as cffi sees it: the structs of `include/inarch.h`, and the dynamic loader."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+_LOADER = """
+void *dlopen(const char *path, int flags);
+void *dlsym(void *handle, const char *name);
+char *dlerror(void);
+"""
+
+
+@cache
+def ffi() -> Any:
+    """The one FFI of the process: types of another would not be equal to its."""
+    from cffi import FFI
+
+    made = FFI()
+    made.cdef(structs() + _LOADER)
+    return made
+
+
+@cache
+def libc() -> Any:
+    """The process's own symbols.
+
+    `dlopen` is called through C and not through `ffi.dlopen`, because a library object of cffi
+    closes its library when it is collected, and code may still run in it then.
+    """
+    return ffi().dlopen(None)
+
+
+def structs() -> str:
+    """The declarations between the header's marks, without preprocessor lines."""
+    text = files("inarch.runtime").joinpath("include/inarch.h").read_text()
+    part = text.partition("/* [structs:")[2].partition("/* [end of structs]")[0]
+    lines = part.partition("*/")[2].splitlines()
+    return "\n".join(line for line in lines if not line.startswith("#"))

@@ -1,0 +1,75 @@
+/* The C interface of compiled models, ABI v0.
+ *
+ * A library `<prefix>` exports, with C linkage:
+ *
+ *   int32_t <prefix>_abi_version(void);
+ *       INARCH_ABI_VERSION.
+ *   int32_t <prefix>_bind(const void *weights, const inarch_import *imports, int32_t count);
+ *       Once, before any call: the weights (64-byte aligned, kept by the caller for as long as the
+ *       library is used), and the functions that the library imports, in its manifest's order. The
+ *       table is copied. Not to be called at the same time as anything else of the library.
+ *   int32_t <prefix>_<function>(DLTensor *args, int32_t n);
+ *       Inputs, then outputs. Checks count, dtype, shape, strides (NULL is row-major), element
+ *       alignment, and that outputs overlap nothing. Safe from any number of threads.
+ *   int32_t <prefix>_<function>_run(void *const *buffers, const void *weights, void *workspace);
+ *       The same without checks; `workspace` is 64-byte aligned and this call's own.
+ *   const char *<prefix>_last_error(void);
+ *       Why the last call of this thread that did not return 0 failed.
+ *
+ * Functions return 0 for success. The header is C11 and C++11, and needs nothing else.
+ */
+#ifndef INARCH_H
+#define INARCH_H
+
+#include <stdint.h>
+
+#define INARCH_ABI_VERSION 0
+
+/* The values of DLDevice.device_type and DLDataType.code that are used here. */
+#define INARCH_CPU 1
+#define INARCH_INT 0
+#define INARCH_UINT 1
+#define INARCH_FLOAT 2
+#define INARCH_BOOL 6
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* [structs: the part that the Python runtime reads as well]
+ * DLTensor as dlpack.h has it since version 0.2; not defined twice when that header came first. */
+#ifndef DLPACK_DLPACK_H_
+typedef struct {
+  int32_t device_type;
+  int32_t device_id;
+} DLDevice;
+
+typedef struct {
+  uint8_t code;
+  uint8_t bits;   /* of one element; a bool has 8 */
+  uint16_t lanes; /* 1 */
+} DLDataType;
+
+typedef struct {
+  void *data;
+  DLDevice device;
+  int32_t ndim;
+  DLDataType dtype;
+  int64_t *shape;
+  int64_t *strides; /* in elements; NULL: row-major */
+  uint64_t byte_offset;
+} DLTensor;
+#endif
+
+/* A function that a library imports: `call(self, args, n)` with its inputs, then its outputs. */
+typedef struct {
+  int32_t (*call)(void *self, DLTensor *args, int32_t n);
+  void *self;
+} inarch_import;
+/* [end of structs] */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* INARCH_H */

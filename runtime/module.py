@@ -1,0 +1,149 @@
+"""Loaded programs: named functions on arrays, and what can be asked about them.
+
+    module = load("model.inarch")
+    probabilities = module(image)
+
+Loading runs the file's native code: load only what you trust as you would a program.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import TypeAlias
+
+from inarch.artifact import Artifact
+from inarch.cache import replacing
+from inarch.errors import UsageError, unknown
+from inarch.manifest import Signature
+from inarch.runtime.function import Function
+from inarch.runtime.loaders import LOADERS, Loader
+from inarch.runtime.tensor import Array
+
+Imports: TypeAlias = Mapping[str, "Callable[..., object] | Module"]
+"""What fills a program's import slots: callables on arrays (inputs, then outputs written in place),
+functions of other modules, or modules, which stand for their `main`."""
+
+
+class Module:
+    """A program that can run: functions by name, and the modules that it uses."""
+
+    def __init__(
+        self,
+        type_key: str,
+        name: str,
+        functions: Mapping[str, Function],
+        *,
+        imports: Sequence[Module] = (),
+        sources: Mapping[str, Callable[[], str]] | None = None,
+        content: bytes | memoryview = b"",
+    ) -> None:
+        """For loaders. `sources` gives text by format; `content` is what `save` writes."""
+        self.type_key = type_key
+        """The name of the loader that made this: `shared-library`, ..."""
+        self.name = name
+        self.functions: Mapping[str, Function] = MappingProxyType(dict(functions))
+        self.imports = tuple(imports)
+        """The submodules that the program brought along."""
+        self._sources = dict(sources or {})
+        self._content = content
+
+    def __repr__(self) -> str:
+        return f"<inarch module '{self.name}': {', '.join(map(str, self.functions.values()))}>"
+
+    def __getitem__(self, name: str) -> Function:
+        return self.get_function(name)
+
+    def __call__(
+        self, /, *args: object, out: object = None, **by_name: object
+    ) -> Array | tuple[Array, ...]:
+        """Calls `main`; `Function.__call__` has the details."""
+        return self.get_function("main")(*args, out=out, **by_name)
+
+    @property
+    def signature(self) -> Signature:
+        """The signature of `main`."""
+        return self.get_function("main").signature
+
+    def get_function(self, name: str) -> Function:
+        """The function `name`. Raises UsageError for an unknown one, with those there are."""
+        if name not in self.functions:
+            raise unknown("function", name, self.functions, within=f"module '{self.name}'")
+        return self.functions[name]
+
+    def run(self, inputs: Mapping[str, object]) -> dict[str, Array]:
+        """Calls `main` with the inputs by name; the outputs by name."""
+        return self.get_function("main").run(inputs)
+
+    def get_source(self, fmt: str = "") -> str:
+        """The program's text in the format `fmt` (`c`), by default in the first that there is.
+
+        Raises UsageError when the module carries no such text.
+        """
+        if fmt and fmt not in self._sources:
+            raise unknown("source format", fmt, self._sources, within=f"module '{self.name}'")
+        if not self._sources:
+            raise UsageError(f"module '{self.name}' carries no source")
+        return self._sources[fmt or next(iter(self._sources))]()
+
+    def save(self, path: Path | str) -> None:
+        """Writes the file that `load` takes. Raises EnvironmentFault when it cannot be written."""
+        with replacing(Path(path)) as file:
+            file.write(self._content)
+
+    def save_to_bytes(self) -> bytes:
+        """What `save` writes."""
+        return bytes(self._content)
+
+    @staticmethod
+    def load_from_bytes(
+        data: bytes,
+        *,
+        verify: bool = False,
+        imports: Imports | None = None,
+        format: str | None = None,  # noqa: A002 - the word of the interface
+    ) -> Module:
+        """As `load`, of a file's bytes."""
+        if format is not None:
+            return _loader(format).from_bytes(data, format)
+        with tempfile.TemporaryDirectory(prefix="inarch-load-") as folder:
+            path = Path(folder, "module.inarch")
+            path.write_bytes(data)
+            return _run_loader(Artifact.open(path, where="<bytes>"), verify, imports)
+
+
+def load(
+    path: Path | str,
+    *,
+    verify: bool = False,
+    imports: Imports | None = None,
+    format: str | None = None,  # noqa: A002 - the word of the interface
+) -> Module:
+    """The program in the file at `path`.
+
+    `verify` also hashes the weights, which costs the reading of the whole file. `imports` fills the
+    program's import slots by name; what it lacks is looked up among the program's submodules, then
+    in `inarch.runtime.registry`. A file that is no artifact is read by the loader of `format`.
+
+    Raises InarchError for a file that is damaged or no artifact, or has an unfilled slot, and
+    EnvironmentFault when this machine cannot run it.
+    """
+    if format is not None:
+        return _loader(format).from_file(Path(path))
+    return _run_loader(Artifact.open(path), verify, imports)
+
+
+def _run_loader(artifact: Artifact, verify: bool, imports: Imports | None) -> Module:
+    if verify:
+        artifact.verify()
+    name = artifact.manifest.loaders[0]
+    if name not in LOADERS:
+        known = ", ".join(sorted(LOADERS))
+        raise artifact.error(f"expected a program for one of the loaders {known}, found '{name}'")
+    return LOADERS[name].from_artifact(artifact, imports or {})
+
+
+def _loader(name: str) -> Loader:
+    return LOADERS[name]

@@ -1,0 +1,167 @@
+"""Arrays across the C interface: anything as a NumPy array, checked against a port, as a DLTensor.
+
+Nothing is copied. What does not fit is refused with one message that says what would make it fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, TypeAlias, cast
+
+from inarch.dtypes import DTYPES, from_numpy
+from inarch.errors import ArgumentError, UnsupportedError
+from inarch.lazy import np
+from inarch.manifest import Port
+from inarch.runtime._abi import ffi
+
+Array: TypeAlias = "np.ndarray[Any, Any]"
+
+_CPU = 1  # DLDeviceType kDLCPU
+
+_NAMES = {(dtype.dlpack, dtype.bits): dtype.numpy for dtype in DTYPES.values()}
+"""NumPy's name by DLPack's code and bits."""
+
+
+def as_array(value: object, port: Port, role: str) -> Array:
+    """`value` as an array that shares its memory.
+
+    Takes NumPy arrays, and whatever has `__dlpack__` (PyTorch, JAX, ...) or the buffer protocol.
+    `role` starts the message of the ArgumentError for anything else: `main: argument 'x'`.
+    """
+    if type(value) is np.ndarray:
+        return cast("Array", value)
+    if isinstance(value, np.ma.MaskedArray):
+        raise ArgumentError(
+            f"{role}: expected {port.type}, found a masked array; use x.filled(value)"
+        )
+    if isinstance(value, np.ndarray | np.generic):
+        return np.asarray(cast("Array", value))
+    if hasattr(value, "__dlpack__"):
+        try:
+            return np.from_dlpack(cast("Any", value))
+        except Exception as error:
+            # The protocol lets producers raise anything: wrong device, requires_grad, ...
+            raise ArgumentError(
+                f"{role}: a {type(value).__name__} that does not give its memory: "
+                f"{error}; pass a detached array in CPU memory"
+            ) from error
+    try:
+        return np.asarray(memoryview(cast("Any", value)))
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(
+            f"{role}: expected {port.type}, found a {type(value).__name__}; "
+            f"use np.array(x, dtype=np.{_numpy_name(port)})"
+        ) from error
+
+
+def check(array: Array, port: Port, role: str) -> None:
+    """Raises ArgumentError unless `array` has the port's type, row-major and aligned."""
+    flags = array.flags
+    same_type = array.shape == port.shape and array.dtype == _dtype_of(port.dtype.numpy)
+    if same_type and flags.c_contiguous and flags.aligned:
+        return
+    expected = f"{role}: expected {port.type}"
+    if array.dtype.name != port.dtype.numpy:
+        found = f"{_name_of(array)}{list(array.shape)}"
+        raise ArgumentError(
+            f"{expected}, found {found}; convert it with x.astype(np.{_numpy_name(port)})"
+        )
+    if array.shape != port.shape:
+        same = array.size == np.prod(port.shape, dtype=np.int64)
+        advice = f"x.reshape({port.shape}) fits" if same else "pass an array of that shape"
+        raise ArgumentError(f"{expected}, found {_name_of(array)}{list(array.shape)}; {advice}")
+    if not array.dtype.isnative:
+        raise ArgumentError(
+            f"{expected}, found the other byte order; "
+            f"convert it with x.astype(np.{_numpy_name(port)})"
+        )
+    if not flags.c_contiguous:
+        raise ArgumentError(
+            f"{expected} in row-major order, found strides {array.strides}; "
+            "use np.ascontiguousarray(x)"
+        )
+    raise ArgumentError(f"{expected}, found an address that is not aligned; use x.copy()")
+
+
+def check_output(array: Array, port: Port, role: str) -> None:
+    """As `check`, and the array can be written."""
+    check(array, port, role)
+    if not array.flags.writeable:
+        raise ArgumentError(f"{role}: expected an array that can be written, found a read-only one")
+
+
+def empty(port: Port) -> Array:
+    """An array for an output."""
+    return np.empty(port.shape, port.dtype.numpy)
+
+
+class Layout:
+    """The DLTensors of one signature, except for the addresses; made once and never changed."""
+
+    def __init__(self, ports: Sequence[Port]) -> None:
+        made = ffi()
+        self._count = len(ports)
+        self._shapes = [made.new("int64_t[]", list(port.shape) or 1) for port in ports]
+        self._pattern = made.new("DLTensor[]", max(self._count, 1))
+        for tensor, shape, port in zip(self._pattern, self._shapes, ports, strict=False):
+            tensor.device.device_type = _CPU
+            tensor.ndim = len(port.shape)
+            tensor.dtype.code = port.dtype.dlpack
+            tensor.dtype.bits = port.dtype.bits
+            tensor.dtype.lanes = 1
+            tensor.shape = shape
+
+    def tensors(self, arrays: Sequence[Array]) -> Any:
+        """A new `DLTensor[]` for `arrays`, which must fit the ports and outlive it."""
+        made = ffi()
+        tensors = made.new("DLTensor[]", max(self._count, 1))
+        made.memmove(tensors, self._pattern, made.sizeof(self._pattern))
+        for number, array in enumerate(arrays):
+            tensors[number].data = made.from_buffer(array)
+        return tensors
+
+
+def view(tensor: Any, *, writeable: bool) -> Array:
+    """The array that a DLTensor describes, valid while the memory is.
+
+    Raises UnsupportedError for an element type that Inarch does not have.
+    """
+    made = ffi()
+    code, bits, lanes = tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes
+    name = _NAMES.get((code, bits))
+    if name is None or lanes != 1:
+        raise UnsupportedError(f"DLPack dtype ({code}, {bits}, {lanes}) is not supported")
+    dtype = np.dtype(name)
+    shape = tuple(tensor.shape[axis] for axis in range(tensor.ndim))
+    if 0 in shape:
+        return np.empty(shape, dtype)
+    strides = None
+    extent = dtype.itemsize
+    if tensor.strides == made.NULL:
+        extent *= int(np.prod(shape, dtype=np.int64))
+    else:
+        strides = tuple(tensor.strides[axis] * dtype.itemsize for axis in range(tensor.ndim))
+        extent += sum((size - 1) * step for size, step in zip(shape, strides, strict=True))
+    start = made.cast("char *", tensor.data) + tensor.byte_offset
+    array = np.ndarray(shape, dtype, made.buffer(start, extent), 0, strides)
+    array.flags.writeable = writeable
+    return array
+
+
+@cache
+def _dtype_of(name: str) -> Any:
+    return np.dtype(name)
+
+
+def _name_of(array: Array) -> str:
+    """The element type in the IR's words where it has one, else in NumPy's."""
+    try:
+        return from_numpy(array.dtype.name).name
+    except UnsupportedError:
+        return array.dtype.name
+
+
+def _numpy_name(port: Port) -> str:
+    # np.bool is the Python type before NumPy 2.
+    return "bool_" if port.dtype.numpy == "bool" else port.dtype.numpy
