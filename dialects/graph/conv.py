@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType
@@ -124,9 +125,10 @@ class ConvOp(StructuredOp):
         groups, window = self._groups(), self.window()
         outputs = window.outputs(x.shape[2:])
         batch, per_group = x.shape[0], w.shape[0] // groups
-        total = np.zeros((batch, groups, per_group, int(np.prod(outputs))), x.dtype)
+        count = math.prod(outputs)
+        total = np.zeros((batch, groups, per_group, count), x.dtype)
         for tap, elements in window.views(x, outputs, 0):
-            columns = elements.reshape(batch, groups, w.shape[1], -1)
+            columns = elements.reshape(batch, groups, w.shape[1], count)
             total += w[(..., *tap)].reshape(groups, per_group, w.shape[1]) @ columns
         if bias is not None:
             total += bias.reshape(groups, per_group, 1)
