@@ -76,7 +76,8 @@ clean: ## remove what the above made, and nothing else
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	  echo "error: expected Python 3.11 or newer, '$(PYTHON)' is $$($(PYTHON) -V 2>&1); use make PYTHON=python3.12" >&2; exit 1; }
 	@$(if $(CC_FOUND),,echo "no C compiler (cc, gcc, clang) found: the ziglang package will be used")
-	$(PYTHON) -m venv .venv >/dev/null 2>&1 || { $(PYTHON) -m venv --clear --without-pip .venv && \
+	@echo "setting up .venv with $$($(PYTHON) -V): pip install -e '.[$(EXTRAS)]'"
+	@$(PYTHON) -m venv .venv >/dev/null 2>&1 || { $(PYTHON) -m venv --clear --without-pip .venv && \
 	  $(PYTHON) -m pip -q --python .venv/bin/python install pip; }
-	$(BIN)/python -m pip -q install -e '.[$(EXTRAS)]'
+	@$(BIN)/python -m pip -qq install -e '.[$(EXTRAS)]'
 	@touch $@
