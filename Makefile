@@ -8,8 +8,9 @@ PYTEST := $(BIN)/python -m pytest -q -rs
 # Compilations are the long part of the tests and independent of each other: worth the processes.
 PARALLEL := -n $(JOBS)
 
-# ziglang carries a C compiler (about 400 MB unpacked), for machines that have none.
-CC_FOUND := $(firstword $(foreach cc,cc gcc clang,$(shell command -v $(cc) 2>/dev/null)))
+# ziglang carries a C compiler (about 400 MB unpacked), for machines where inarch/toolchain.py finds none.
+COMPILERS := $(if $(filter environment,$(origin CC)),$(CC)) gcc clang clang-19 zig
+CC_FOUND := $(firstword $(foreach cc,$(COMPILERS),$(shell command -v $(cc) 2>/dev/null)))
 comma := ,
 EXTRAS := $(if $(CC_FOUND),dev,dev$(comma)zig)
 
@@ -68,14 +69,12 @@ ci-stages:
 clean: ## remove what the above made, and nothing else
 	rm -rf .venv build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +
-	find tests/lit -name Output -prune -exec rm -rf {} +
-	rm -f tests/lit/.lit_test_times.txt
 
 # Debian has venv without ensurepip unless python3-venv is there; pip can fill such a venv from outside.
 .venv/.stamp: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	  echo "error: expected Python 3.11 or newer, '$(PYTHON)' is $$($(PYTHON) -V 2>&1); use make PYTHON=python3.12" >&2; exit 1; }
-	@$(if $(CC_FOUND),,echo "no C compiler (cc, gcc, clang) found: the ziglang package will be used")
+	@$(if $(CC_FOUND),,echo "no C compiler (gcc, clang) found: the ziglang package will be used")
 	@echo "setting up .venv with $$($(PYTHON) -V): pip install -e '.[$(EXTRAS)]'"
 	@$(PYTHON) -m venv .venv >/dev/null 2>&1 || { $(PYTHON) -m venv --clear --without-pip .venv && \
 	  $(PYTHON) -m pip -q --python .venv/bin/python install pip; }
