@@ -1,0 +1,103 @@
+// RUN: inarch-opt %s --split-input-file -p outline-nests | filecheck %s
+
+// Arguments are the nest's operands, in order, one a use; names of values do not matter for sharing.
+func.func @equal_nests_share_a_kernel(%x: memref<4x8xf32>, %w: memref<8x6xf32>, %v: memref<8x6xf32>, %y: memref<4x6xf32> {inarch.result}, %z: memref<4x6xf32> {inarch.result}, %u: memref<4x6xf32> {inarch.result}) {
+  loop.nest (m = 4, n = 6, k = 8 reduction) ins(%x[m, k] : memref<4x8xf32>, %w[k, n] : memref<8x6xf32>) outs(%y[m, n] init 0.0 : memref<4x6xf32>) {
+  ^bb0(%e: f32, %f: f32, %acc: f32):
+    %p = arith.mulf %e, %f : f32
+    %s = arith.addf %acc, %p : f32
+    loop.yield %s : f32
+  }
+  loop.nest (m = 4, n = 6, k = 8 reduction) ins(%x[m, k] : memref<4x8xf32>, %v[k, n] : memref<8x6xf32>) outs(%z[m, n] init 0.0 : memref<4x6xf32>) {
+  ^bb0(%left: f32, %right: f32, %total: f32):
+    %product = arith.mulf %left, %right : f32
+    %sum = arith.addf %total, %product : f32
+    loop.yield %sum : f32
+  }
+  loop.nest (m = 4, n = 6, k = 8 reduction) ins(%x[m, k] : memref<4x8xf32>, %v[k, n] : memref<8x6xf32>) outs(%u[m, n] init 1.0 : memref<4x6xf32>) {
+  ^bb0(%left: f32, %right: f32, %total: f32):
+    %product = arith.mulf %left, %right : f32
+    %sum = arith.addf %total, %product : f32
+    loop.yield %sum : f32
+  }
+  func.return
+}
+// CHECK-LABEL: func.func @equal_nests_share_a_kernel
+// CHECK-NEXT:    loop.call @[[K:contract_4x6x8_[0-9a-f]+]](%x, %w, %y) : memref<4x8xf32>, memref<8x6xf32>, memref<4x6xf32>
+// CHECK-NEXT:    loop.call @[[K]](%x, %v, %z)
+// CHECK-NEXT:    loop.call @[[OTHER:contract_4x6x8_[0-9a-f]+]](%x, %v, %u)
+// CHECK-NEXT:    func.return
+// CHECK:       func.func private @[[K]](%x: memref<4x8xf32>, %w: memref<8x6xf32>, %y: memref<4x6xf32>) attributes {inarch.kernel} {
+// CHECK-NEXT:    loop.nest (m = 4, n = 6, k = 8 reduction) ins(%x[m, k] : memref<4x8xf32>, %w[k, n] : memref<8x6xf32>) outs(%y[m, n] init 0.0 : memref<4x6xf32>) {
+// CHECK-NEXT:    ^bb0(%e: f32, %f: f32, %acc: f32):
+// CHECK:         func.return
+// CHECK:       func.func private @[[OTHER]]
+// CHECK-NOT:   func.func
+
+// -----
+
+func.func @a_buffer_that_is_read_twice_is_passed_twice(%x: memref<4x4xf32>, %y: memref<4x4xf32> {inarch.result}) {
+  loop.nest (i = 4, j = 4) ins(%x[i, j] : memref<4x4xf32>, %x[j, i] : memref<4x4xf32>) outs(%y[i, j] : memref<4x4xf32>) {
+  ^bb0(%e: f32, %f: f32, %acc: f32):
+    %s = arith.addf %e, %f : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+// CHECK-LABEL: func.func @a_buffer_that_is_read_twice_is_passed_twice
+// CHECK-NEXT:    loop.call @map_4x4_{{[0-9a-f]+}}(%x, %x, %y)
+
+// -----
+
+// Strided layouts stay; the name tells a copy, a reduction and a loop from each other.
+func.func @names_say_what_a_kernel_does(%x: memref<4x4xf32, strided<[8, 1]>>, %y: memref<4x4xf32>, %z: memref<4xf32>, %o: memref<4xf32> {inarch.result}) {
+  %two = arith.constant 2 : index
+  loop.nest (i = 4, j = 4) ins(%x[i, j] : memref<4x4xf32, strided<[8, 1]>>) outs(%y[i, j] : memref<4x4xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    loop.yield %e : f32
+  }
+  loop.nest (i = 4, j = 4 reduction) ins(%y[i, j] : memref<4x4xf32>) outs(%z[i] init -inf : memref<4xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %s = arith.maximumf %acc, %e : f32
+    loop.yield %s : f32
+  }
+  loop.for %i = 0 to 4 {
+    loop.for %j = 0 to 4 step 2 {
+      %v = memref.load %z[%two] : memref<4xf32>
+      memref.store %v, %o[%i] : memref<4xf32>
+      loop.yield
+    }
+    loop.yield
+  }
+  func.return
+}
+// CHECK-LABEL: func.func @names_say_what_a_kernel_does
+// CHECK-NEXT:    loop.call @[[COPY:copy_4x4_[0-9a-f]+]](%x, %y) : memref<4x4xf32, strided<[8, 1]>>, memref<4x4xf32>
+// CHECK-NEXT:    loop.call @[[REDUCE:reduce_4x4_[0-9a-f]+]](%y, %z)
+// CHECK-NEXT:    loop.call @[[LOOP:loop_4x2_[0-9a-f]+]](%z, %o)
+// CHECK-NEXT:    func.return
+// CHECK:       func.func private @[[COPY]](%x: memref<4x4xf32, strided<[8, 1]>>,
+// CHECK:       func.func private @[[REDUCE]]
+// CHECK:       func.func private @[[LOOP]](%z: memref<4xf32>, %o: memref<4xf32>) attributes {inarch.kernel} {
+// CHECK-NEXT:    %two = arith.constant 2 : index
+// CHECK-NEXT:    loop.for
+
+// -----
+
+func.func private @helper(%x: memref<4xf32>) {
+  loop.nest (i = 4) outs(%x[i] : memref<4xf32>) {
+  ^bb0(%acc: f32):
+    %s = arith.negf %acc : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+func.func @keeps_private_functions_and_calls(%x: memref<4xf32>) {
+  loop.call @helper(%x) : memref<4xf32>
+  func.return
+}
+// CHECK-LABEL: func.func private @helper
+// CHECK-NEXT:    loop.nest
+// CHECK-LABEL: func.func @keeps_private_functions_and_calls
+// CHECK-NEXT:    loop.call @helper(%x) : memref<4xf32>
+// CHECK-NEXT:    func.return
