@@ -12,11 +12,12 @@ import pytest
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("backends", "dialects", "frontends", "passes", "runtime", "tools")
 LINE_LIMIT = 400
+TEST_LINE_LIMIT = 800  # tests are tables of cases: long, but read one case at a time
 
 LONG_FILES = {
     "inarch/_xdsl.py": "all use of private xDSL API, so that a release touches one file",
 }
-"""Files above LINE_LIMIT, each with the reason why it is one idea all the same."""
+"""Files above the limit, each with the reason why it is one idea all the same."""
 
 MADE_FOLDERS = {"__pycache__", "build", "dist", "Output", "venv"}
 MADE_FILES = {".onnx", ".inarch", ".txt"}
@@ -83,10 +84,11 @@ def test_the_first_line_of_a_file_says_its_idea(path: Path) -> None:
 @pytest.mark.parametrize("path", PYTHON, ids=str)
 def test_a_file_is_short(path: Path) -> None:
     lines = len((ROOT / path).read_text().splitlines())
+    limit = TEST_LINE_LIMIT if path.parts[0] == "tests" else LINE_LIMIT
     if str(path) in LONG_FILES:
-        assert lines > LINE_LIMIT, "no longer long: remove it from LONG_FILES"
+        assert lines > limit, "no longer long: remove it from LONG_FILES"
     else:
-        assert lines <= LINE_LIMIT, "split it, or give the reason in LONG_FILES"
+        assert lines <= limit, "split it, or give the reason in LONG_FILES"
 
 
 def test_no_file_names_a_path_of_someones_machine() -> None:
