@@ -1,0 +1,323 @@
+// RUN: inarch-opt %s --split-input-file -p fuse-nests | filecheck %s
+
+// Bias and relu of a matmul; the product moves down to where its last consumer stood.
+func.func @appends_bias_and_relu_to_a_reduction(%x: memref<4x8xf32>, %w: memref<8x6xf32>, %b: memref<6xf32>, %y: memref<4x6xf32> {inarch.result}) {
+  %t0 = loop.alloc : memref<4x6xf32>
+  %t1 = loop.alloc : memref<4x6xf32>
+  loop.nest (m = 4, n = 6, k = 8 reduction) ins(%x[m, k] : memref<4x8xf32>, %w[k, n] : memref<8x6xf32>) outs(%t0[m, n] init 0.0 : memref<4x6xf32>) {
+  ^bb0(%e: f32, %f: f32, %acc: f32):
+    %p = arith.mulf %e, %f : f32
+    %s = arith.addf %acc, %p : f32
+    loop.yield %s : f32
+  }
+  loop.nest (i = 4, j = 6) ins(%t0[i, j] : memref<4x6xf32>, %b[j] : memref<6xf32>) outs(%t1[i, j] : memref<4x6xf32>) {
+  ^bb0(%e: f32, %bias: f32, %acc: f32):
+    %s = arith.addf %e, %bias : f32
+    loop.yield %s : f32
+  }
+  loop.nest (i = 4, j = 6) ins(%t1[i, j] : memref<4x6xf32>) outs(%y[i, j] : memref<4x6xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %zero = arith.constant 0.0 : f32
+    %r = arith.maximumf %e, %zero : f32
+    loop.yield %r : f32
+  }
+  func.return
+}
+// CHECK-LABEL: @appends_bias_and_relu_to_a_reduction
+// CHECK-NEXT:    loop.nest (m = 4, n = 6, k = 8 reduction) ins(%x[m, k] : memref<4x8xf32>, %w[k, n] : memref<8x6xf32>, %b[n] : memref<6xf32>) outs(%y[m, n] init 0.0 : memref<4x6xf32>) {
+// CHECK-NEXT:    ^bb0(%e: f32, %f: f32, %bias: f32, %acc: f32):
+// CHECK-NEXT:      %p = arith.mulf %e, %f : f32
+// CHECK-NEXT:      %s = arith.addf %acc, %p : f32
+// CHECK-NEXT:      loop.yield %s : f32
+// CHECK-NEXT:    } finish {
+// CHECK-NEXT:    ^bb0(%{{.*}}: f32, %{{.*}}: f32, %[[B:.*]]: f32, %[[ACC:.*]]: f32):
+// CHECK-NEXT:      %[[S:.*]] = arith.addf %[[ACC]], %[[B]] : f32
+// CHECK-NEXT:      %[[Z:.*]] = arith.constant 0.000000e+00 : f32
+// CHECK-NEXT:      %[[R:.*]] = arith.maximumf %[[S]], %[[Z]] : f32
+// CHECK-NEXT:      loop.yield %[[R]] : f32
+// CHECK-NEXT:    }
+// CHECK-NEXT:    func.return
+
+// -----
+
+// The consumer may write a permutation, or a part of a larger buffer (concat, output at an offset).
+func.func @writes_where_the_consumer_writes(%x: memref<4x8xf32>, %y: memref<9x4xf32> {inarch.result}) {
+  %t = loop.alloc : memref<4xf32>
+  loop.nest (m = 4, k = 8 reduction) ins(%x[m, k] : memref<4x8xf32>) outs(%t[m] init 0.0 : memref<4xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %s = arith.addf %acc, %e : f32
+    loop.yield %s : f32
+  }
+  loop.nest (j = 1, i = 4) ins(%t[i] : memref<4xf32>) outs(%y[j + 8, i] : memref<9x4xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    loop.yield %e : f32
+  }
+  func.return
+}
+// CHECK-LABEL: @writes_where_the_consumer_writes
+// CHECK-NEXT:    loop.nest (m = 4, k = 8 reduction) ins(%x[m, k] : memref<4x8xf32>) outs(%y[8, m] init 0.0 : memref<9x4xf32>) {
+
+// -----
+
+// A chain joins at the consumer's reads; equal reads of one buffer become one operand.
+func.func @joins_elementwise_nests_through_a_transpose(%x: memref<4x6xf32>, %y: memref<6x4xf32> {inarch.result}) {
+  %t0 = loop.alloc : memref<4x6xf32>
+  %t1 = loop.alloc : memref<6x4xf32>
+  loop.nest (i = 4, j = 6) ins(%x[i, j] : memref<4x6xf32>) outs(%t0[i, j] : memref<4x6xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %s = math.tanh %e : f32
+    loop.yield %s : f32
+  }
+  loop.nest (i = 6, j = 4) ins(%t0[j, i] : memref<4x6xf32>) outs(%t1[i, j] : memref<6x4xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    loop.yield %e : f32
+  }
+  loop.nest (i = 6, j = 4) ins(%t1[i, j] : memref<6x4xf32>, %x[j, i] : memref<4x6xf32>) outs(%y[i, j] : memref<6x4xf32>) {
+  ^bb0(%e: f32, %f: f32, %acc: f32):
+    %s = arith.mulf %e, %f : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+// CHECK-LABEL: @joins_elementwise_nests_through_a_transpose
+// CHECK-NEXT:    loop.nest (i = 6, j = 4) ins(%x[j, i] : memref<4x6xf32>) outs(%y[i, j] : memref<6x4xf32>) {
+// CHECK-NEXT:    ^bb0(%[[E:.*]]: f32, %{{.*}}: f32):
+// CHECK-NEXT:      %[[T:.*]] = math.tanh %[[E]] : f32
+// CHECK-NEXT:      %[[S:.*]] = arith.mulf %[[T]], %[[E]] : f32
+// CHECK-NEXT:      loop.yield %[[S]] : f32
+
+// -----
+
+// Elementwise nests of different types join; a reduction's accumulator has the type of its output.
+func.func @joins_casts_but_not_to_a_reduction(%x: memref<4xf32>, %y: memref<4xf64> {inarch.result}, %a: memref<4x8xf32>, %z: memref<4xf64> {inarch.result}) {
+  %t = loop.alloc : memref<4xf32>
+  %u = loop.alloc : memref<4xf32>
+  loop.nest (i = 4) ins(%x[i] : memref<4xf32>) outs(%t[i] : memref<4xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %s = arith.negf %e : f32
+    loop.yield %s : f32
+  }
+  loop.nest (i = 4) ins(%t[i] : memref<4xf32>) outs(%y[i] : memref<4xf64>) {
+  ^bb0(%e: f32, %acc: f64):
+    %s = arith.extf %e : f32 to f64
+    loop.yield %s : f64
+  }
+  loop.nest (m = 4, k = 8 reduction) ins(%a[m, k] : memref<4x8xf32>) outs(%u[m] init 0.0 : memref<4xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %s = arith.addf %acc, %e : f32
+    loop.yield %s : f32
+  }
+  loop.nest (i = 4) ins(%u[i] : memref<4xf32>) outs(%z[i] : memref<4xf64>) {
+  ^bb0(%e: f32, %acc: f64):
+    %s = arith.extf %e : f32 to f64
+    loop.yield %s : f64
+  }
+  func.return
+}
+// CHECK-LABEL: @joins_casts_but_not_to_a_reduction
+// CHECK-NEXT:    %u = loop.alloc : memref<4xf32>
+// CHECK-NEXT:    loop.nest (i = 4) ins(%x[i] : memref<4xf32>) outs(%y[i] : memref<4xf64>) {
+// CHECK:         outs(%u[m] init 0.0 : memref<4xf32>)
+// CHECK-NOT:     finish
+// CHECK:         ins(%u[i] : memref<4xf32>) outs(%z[i] : memref<4xf64>)
+
+// -----
+
+func.func @joins_a_square_to_the_sum_that_reads_it_once(%x: memref<4x8xf32>, %y: memref<4xf32> {inarch.result}) {
+  %t = loop.alloc : memref<4x8xf32>
+  loop.nest (i = 4, j = 8) ins(%x[i, j] : memref<4x8xf32>) outs(%t[i, j] : memref<4x8xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %s = arith.mulf %e, %e : f32
+    loop.yield %s : f32
+  }
+  loop.nest (i = 4, k = 8 reduction) ins(%t[i, k] : memref<4x8xf32>) outs(%y[i] init 0.0 : memref<4xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %s = arith.addf %acc, %e : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+// CHECK-LABEL: @joins_a_square_to_the_sum_that_reads_it_once
+// CHECK-NEXT:    loop.nest (i = 4, k = 8 reduction) ins(%x[i, k] : memref<4x8xf32>) outs(%y[i] init 0.0 : memref<4xf32>) {
+// CHECK-NEXT:    ^bb0(%[[E:.*]]: f32, %[[ACC:.*]]: f32):
+// CHECK-NEXT:      %[[S:.*]] = arith.mulf %[[E]], %[[E]] : f32
+// CHECK-NEXT:      %{{.*}} = arith.addf %[[ACC]], %[[S]] : f32
+
+// -----
+
+// Three output columns would each compute the square again.
+func.func @keeps_a_producer_that_would_be_computed_more_often(%x: memref<8xf32>, %w: memref<8x3xf32>, %y: memref<3xf32> {inarch.result}) {
+  %t = loop.alloc : memref<8xf32>
+  loop.nest (i = 8) ins(%x[i] : memref<8xf32>) outs(%t[i] : memref<8xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %s = arith.mulf %e, %e : f32
+    loop.yield %s : f32
+  }
+  loop.nest (n = 3, k = 8 reduction) ins(%t[k] : memref<8xf32>, %w[k, n] : memref<8x3xf32>) outs(%y[n] init 0.0 : memref<3xf32>) {
+  ^bb0(%e: f32, %f: f32, %acc: f32):
+    %p = arith.mulf %e, %f : f32
+    %s = arith.addf %acc, %p : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+// CHECK-LABEL: @keeps_a_producer_that_would_be_computed_more_often
+// CHECK:         outs(%t[i] : memref<8xf32>)
+// CHECK:         ins(%t[k] : memref<8xf32>, %w[k, n]
+
+// -----
+
+func.func @keeps_relu_whose_input_has_two_users(%x: memref<4xf32>, %y: memref<4xf32> {inarch.result}, %z: memref<4xf32> {inarch.result}) {
+  %t = loop.alloc : memref<4xf32>
+  loop.nest (i = 4) ins(%x[i] : memref<4xf32>) outs(%t[i] : memref<4xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %s = arith.negf %e : f32
+    loop.yield %s : f32
+  }
+  loop.nest (i = 4) ins(%t[i] : memref<4xf32>) outs(%y[i] : memref<4xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %zero = arith.constant 0.0 : f32
+    %r = arith.maximumf %e, %zero : f32
+    loop.yield %r : f32
+  }
+  loop.nest (i = 4) ins(%t[i] : memref<4xf32>) outs(%z[i] : memref<4xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %s = math.tanh %e : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+// CHECK-LABEL: @keeps_relu_whose_input_has_two_users
+// CHECK:         outs(%t[i] : memref<4xf32>)
+// CHECK:         ins(%t[i] : memref<4xf32>) outs(%y[i] : memref<4xf32>)
+// CHECK:         ins(%t[i] : memref<4xf32>) outs(%z[i] : memref<4xf32>)
+
+// -----
+
+// The output argument must be written: its reader cannot take its place.
+func.func @keeps_a_producer_that_writes_an_argument(%x: memref<4xf32>, %y: memref<4xf32> {inarch.result}, %z: memref<4xf32> {inarch.result}) {
+  loop.nest (i = 4) ins(%x[i] : memref<4xf32>) outs(%y[i] : memref<4xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %s = arith.negf %e : f32
+    loop.yield %s : f32
+  }
+  loop.nest (i = 4) ins(%y[i] : memref<4xf32>) outs(%z[i] : memref<4xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %s = math.tanh %e : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+// CHECK-LABEL: @keeps_a_producer_that_writes_an_argument
+// CHECK:         outs(%y[i] : memref<4xf32>)
+// CHECK:         ins(%y[i] : memref<4xf32>) outs(%z[i] : memref<4xf32>)
+
+// -----
+
+// Outside the buffer the consumer reads 0; the producer has no point there.
+func.func @keeps_a_producer_that_is_read_with_pad(%x: memref<4xf32>, %y: memref<6xf32> {inarch.result}) {
+  %t = loop.alloc : memref<4xf32>
+  loop.nest (i = 4) ins(%x[i] : memref<4xf32>) outs(%t[i] : memref<4xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %s = math.tanh %e : f32
+    loop.yield %s : f32
+  }
+  loop.nest (i = 6) ins(%t[i - 1] pad 0.0 : memref<4xf32>) outs(%y[i] : memref<6xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    loop.yield %e : f32
+  }
+  func.return
+}
+// CHECK-LABEL: @keeps_a_producer_that_is_read_with_pad
+// CHECK:         outs(%t[i] : memref<4xf32>)
+// CHECK:         ins(%t[i - 1] pad 0.0 : memref<4xf32>) outs(%y[i] : memref<6xf32>)
+
+// -----
+
+// Two nests write the buffer, each a half: neither makes all that is read.
+func.func @keeps_a_buffer_with_two_writers(%x: memref<4xf32>, %y: memref<8xf32> {inarch.result}) {
+  %t = loop.alloc : memref<8xf32>
+  loop.nest (i = 4) ins(%x[i] : memref<4xf32>) outs(%t[i] : memref<8xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    loop.yield %e : f32
+  }
+  loop.nest (i = 4) ins(%x[i] : memref<4xf32>) outs(%t[i + 4] : memref<8xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %s = arith.negf %e : f32
+    loop.yield %s : f32
+  }
+  loop.nest (i = 8) ins(%t[i] : memref<8xf32>) outs(%y[i] : memref<8xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %s = math.tanh %e : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+// CHECK-LABEL: @keeps_a_buffer_with_two_writers
+// CHECK:         outs(%t[i] : memref<8xf32>)
+// CHECK:         outs(%t[i + 4] : memref<8xf32>)
+// CHECK:         ins(%t[i] : memref<8xf32>) outs(%y[i] : memref<8xf32>)
+
+// -----
+
+// A view has other indices than the buffer.
+func.func @keeps_a_buffer_that_is_read_through_a_view(%x: memref<4xf32>, %y: memref<2x2xf32> {inarch.result}) {
+  %t = loop.alloc : memref<4xf32>
+  loop.nest (i = 4) ins(%x[i] : memref<4xf32>) outs(%t[i] : memref<4xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %s = arith.negf %e : f32
+    loop.yield %s : f32
+  }
+  %v = loop.reshape %t : memref<4xf32> to memref<2x2xf32>
+  loop.nest (i = 2, j = 2) ins(%v[i, j] : memref<2x2xf32>) outs(%y[i, j] : memref<2x2xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %s = math.tanh %e : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+// CHECK-LABEL: @keeps_a_buffer_that_is_read_through_a_view
+// CHECK:         outs(%t[i] : memref<4xf32>)
+// CHECK:         ins(%v[i, j] : memref<2x2xf32>)
+
+// -----
+
+// The mean is one number a row: its reader runs over more points than that.
+func.func @keeps_a_reduction_that_is_broadcast(%x: memref<4x8xf32>, %y: memref<4x8xf32> {inarch.result}) {
+  %t = loop.alloc : memref<4x1xf32>
+  loop.nest (i = 4, k = 8 reduction) ins(%x[i, k] : memref<4x8xf32>) outs(%t[i, 0] init 0.0 : memref<4x1xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %s = arith.addf %acc, %e : f32
+    loop.yield %s : f32
+  }
+  loop.nest (i = 4, j = 8) ins(%x[i, j] : memref<4x8xf32>, %t[i, 0] : memref<4x1xf32>) outs(%y[i, j] : memref<4x8xf32>) {
+  ^bb0(%e: f32, %m: f32, %acc: f32):
+    %s = arith.subf %e, %m : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+// CHECK-LABEL: @keeps_a_reduction_that_is_broadcast
+// CHECK:         outs(%t[i, 0] init 0.0 : memref<4x1xf32>)
+// CHECK:         ins(%x[i, j] : memref<4x8xf32>, %t[i, 0] : memref<4x1xf32>)
+
+// -----
+
+// An accumulation goes on from what the buffer holds.
+func.func @keeps_an_accumulation_without_init(%x: memref<4x8xf32>, %y: memref<4xf32> {inarch.result}) {
+  %t = loop.alloc : memref<4xf32>
+  loop.nest (i = 4, k = 8 reduction) ins(%x[i, k] : memref<4x8xf32>) outs(%t[i] : memref<4xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %s = arith.addf %acc, %e : f32
+    loop.yield %s : f32
+  }
+  loop.nest (i = 4) ins(%t[i] : memref<4xf32>) outs(%y[i] : memref<4xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %s = arith.negf %e : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+// CHECK-LABEL: @keeps_an_accumulation_without_init
+// CHECK:         outs(%t[i] : memref<4xf32>)
+// CHECK:         ins(%t[i] : memref<4xf32>) outs(%y[i] : memref<4xf32>)
