@@ -1,0 +1,69 @@
+"""Where programs come from: one module or package a kind of file, each with a `FRONTEND`.
+
+`frontends/<kind>` that defines `FRONTEND` reads the files that end in one of its suffixes; its tests
+are `tests/unit/test_<kind>_*.py`. Nothing else is edited. Imports only the core and dialects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from inarch.errors import UsageError
+from inarch.plugins import API_VERSION, Extensions
+
+Shapes = Mapping[str, Sequence[int]]
+"""Shapes of inputs, by name."""
+Dims = Mapping[str, int]
+"""Sizes of symbolic dimensions, by name."""
+
+
+@dataclass(frozen=True)
+class Frontend:
+    """A reader of one kind of model.
+
+    `read(source, context, dims, shapes)` gives a module in `graph`: a public `func.func @main`.
+    """
+
+    suffixes: tuple[str, ...]
+    read: Callable[[Any, Context, Dims, Shapes], ModuleOp]
+    takes: Callable[[object], bool] = lambda _: False
+    """Whether an object that is not a path (bytes, a model in memory) is of this kind."""
+    api: int = API_VERSION
+
+
+FRONTENDS: Extensions[Frontend] = Extensions("inarch.frontends", "FRONTEND")
+
+
+def read_model(
+    source: Any, context: Context, *, dims: Dims | None = None, shapes: Shapes | None = None
+) -> ModuleOp:
+    """The model `source` (a path, or an object that a frontend takes) as a module in `graph`.
+
+    `dims` binds symbolic dimensions, `shapes` whole inputs, by name. Raises UsageError when no
+    frontend reads such a source, and what the frontend raises.
+    """
+    frontend = _frontend_of(source)
+    return frontend.read(source, context, dims or {}, shapes or {})
+
+
+def _frontend_of(source: Any) -> Frontend:
+    if not isinstance(source, str | PathLike):
+        for name in FRONTENDS:
+            if FRONTENDS[name].takes(source):
+                return FRONTENDS[name]
+        raise UsageError(
+            f"expected a model: a path, bytes, or an onnx.ModelProto; found {type(source).__name__}"
+        )
+    suffix = Path(source).suffix.lower()  # pyright: ignore[reportUnknownArgumentType] - PathLike of str
+    by_suffix = {s: name for name in FRONTENDS for s in FRONTENDS[name].suffixes}
+    if suffix not in by_suffix:
+        known = ", ".join(sorted(by_suffix))
+        raise UsageError(f"expected a model that ends in one of {known}; found '{source}'")
+    return FRONTENDS[by_suffix[suffix]]

@@ -1,0 +1,67 @@
+"""MLIR text: a module at any level. `FILE.npz` beside `FILE.mlir` has the bytes of its handles."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp
+
+from inarch._xdsl import parse_module, store_of
+from inarch.cache import replacing
+from inarch.errors import InarchError, UsageError
+from inarch.frontends import Dims, Frontend, Shapes
+from inarch.lazy import np
+
+
+def read_mlir(source: Any, context: Context, dims: Dims, shapes: Shapes) -> ModuleOp:
+    """Parses the text at `source`. Its shapes are static, so there is nothing to bind.
+
+    Raises InarchError for a file that cannot be read and at the first thing that is wrong in it.
+    """
+    path = Path(source)
+    if dims or shapes:
+        name = next(iter({**dims, **shapes}))
+        raise UsageError(f"{path} has static shapes: there is no '{name}' to bind")
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise InarchError(f"expected MLIR text; {reason}", where=str(path)) from error
+    _read_resources(path.with_suffix(".npz"), context)
+    return parse_module(context, text, str(path))
+
+
+def _read_resources(path: Path, context: Context) -> None:
+    if not path.is_file():
+        return
+    store = store_of(context)
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            for key in arrays.files:
+                store.set(key, np.ascontiguousarray(arrays[key]).reshape(-1).view(np.uint8).data)
+    except (OSError, ValueError, EOFError) as error:
+        raise InarchError(f"expected arrays in an .npz file; {error}", where=str(path)) from error
+
+
+def write_resources(path: Path, module: ModuleOp, context: Context) -> None:
+    """Writes the bytes that the handles of `module` stand for to `path`, where `read_mlir` finds them.
+
+    Writes nothing when there is no handle. Raises EnvironmentFault when `path` cannot be written.
+    """
+    store = store_of(context)
+    handles = {
+        attribute.resource_handle.data
+        for op in module.walk()
+        for attribute in op.properties.values()
+        if isinstance(attribute, DenseResourceAttr)
+    }
+    if not handles:
+        return
+    arrays = {key: np.frombuffer(store.get(key), np.uint8) for key in sorted(handles)}
+    with replacing(path) as file:
+        np.savez(file, **arrays)  # pyright: ignore[reportArgumentType] - keys are names
+
+
+FRONTEND = Frontend(suffixes=(".mlir",), read=read_mlir)

@@ -1,0 +1,204 @@
+"""ONNX models: opsets 6 to the newest that the installed `onnx` package knows.
+
+Shapes come from Inarch's own inference: what a model says of intermediate and output shapes is not
+relied on. Everything that is unsupported is reported at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    IntegerAttr,
+    ModuleOp,
+    StringAttr,
+    i64,
+)
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Region, SSAValue
+
+from inarch._xdsl import store_of
+from inarch.dialects._types import mlir_type, tensor
+from inarch.errors import InarchError
+from inarch.frontends import Dims, Frontend, Shapes
+from inarch.frontends.onnx._bind import Bound, Signature, bind, signature
+from inarch.frontends.onnx._builder import Builder, hint
+from inarch.frontends.onnx._graph import FIRST_OPSET, Importer, Scope
+from inarch.frontends.onnx._load import Loaded, load_model
+from inarch.frontends.onnx._report import NotSupportedError, Report
+from inarch.frontends.onnx._tensors import Folders, element_dtype
+
+if TYPE_CHECKING:
+    from onnx import GraphProto, ModelProto, ValueInfoProto
+
+
+def import_onnx(
+    source: Any,
+    context: Context,
+    *,
+    dims: Mapping[str, int] | None = None,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+) -> ModuleOp:
+    """The model `source` (a path, bytes, or an `onnx.ModelProto`) as `func.func @main` in `graph`.
+
+    `dims` gives sizes to symbolic dimensions, `shapes` whole shapes to inputs, both by name; a
+    dimension without a name is called `<input>.<axis>`. Weights go into the context's store, external
+    data included. Raises InarchError for a bad model, UnsupportedError with everything that it needs
+    and Inarch lacks, UsageError for names in `dims` and `shapes` that it has not.
+    """
+    loaded = load_model(source)
+    try:
+        return _import(loaded, context, dims or {}, shapes or {})
+    except UnicodeDecodeError as error:
+        raise InarchError(
+            "expected names in UTF-8, found other bytes", where=loaded.where
+        ) from error
+
+
+def _read(source: Any, context: Context, dims: Dims, shapes: Shapes) -> ModuleOp:
+    return import_onnx(source, context, dims=dims, shapes=shapes)
+
+
+def _takes(source: object) -> bool:
+    is_bytes = isinstance(source, bytes | bytearray | memoryview)
+    return is_bytes or type(source).__name__ == "ModelProto"
+
+
+FRONTEND = Frontend(suffixes=(".onnx",), read=_read, takes=_takes)
+
+
+def _import(loaded: Loaded, context: Context, dims: Dims, shapes: Shapes) -> ModuleOp:
+    graph, where = loaded.model.graph, loaded.where
+    if not graph.output:
+        raise InarchError("expected a graph with outputs, found none", where=where)
+    scope = Scope(_opsets(loaded.model, where))
+    builder = Builder(Block(), store_of(context))
+    importer = Importer(
+        where,
+        builder,
+        Folders(loaded.folder, loaded.target),
+        {(function.domain, function.name): function for function in loaded.model.functions},
+        initializers={},
+    )
+    _take_initializers(importer, loaded)
+    inputs = [info for info in graph.input if info.name not in importer.initializers]
+    bound = _add_inputs(importer, scope, inputs, dims, shapes)
+    importer.run(graph.node, scope, [info.name for info in graph.output])
+    results = _outputs(importer, scope, graph)
+    importer.report.raise_if_any(where)
+    builder.finish()
+    module = ModuleOp([_main(builder, [info.name for info in inputs], results)])
+    module.attributes["inarch.name"] = StringAttr(_identifier(loaded.stem))
+    if bound.dims:
+        sizes = {name: IntegerAttr(size, i64) for name, size in bound.dims.items()}
+        module.attributes["graph.dims"] = DictionaryAttr(sizes)
+    return module
+
+
+def _opsets(model: ModelProto, where: str) -> dict[str, int]:
+    from onnx.defs import onnx_opset_version
+
+    found: dict[str, int] = {}
+    for entry in model.opset_import:
+        found["" if entry.domain == "ai.onnx" else entry.domain] = entry.version
+    version, newest = found.get("", FIRST_OPSET), onnx_opset_version()
+    if not FIRST_OPSET <= version <= newest:
+        report = Report(
+            {f"opset {version} of ai.onnx, expected {FIRST_OPSET} to {newest}": ["model"]}
+        )
+        report.raise_if_any(where)
+    return found
+
+
+def _take_initializers(importer: Importer, loaded: Loaded) -> None:
+    for index, proto in enumerate(loaded.model.graph.initializer):
+        if proto.name in importer.initializers:
+            raise InarchError(f"initializer '{proto.name}' is given twice", where=loaded.where)
+        importer.initializers[proto.name] = (proto, loaded.weights.get(index))
+    for sparse in loaded.model.graph.sparse_initializer:
+        importer.report.add("sparse initializer", sparse.values.name)
+
+
+def _add_inputs(
+    importer: Importer, scope: Scope, infos: Sequence[ValueInfoProto], dims: Dims, shapes: Shapes
+) -> Bound:
+    """Makes the arguments of `@main`; one of an unsupported kind is reported, and unknown after."""
+    signatures: list[Signature] = []
+    elements: dict[str, Attribute] = {}
+    for info in infos:
+        if info.name in scope.values:
+            raise InarchError(f"input '{info.name}' is given twice", where=importer.where)
+        scope.values[info.name] = None
+        kind = info.type.WhichOneof("value")
+        if kind != "tensor_type":
+            what = (kind or "untyped").removesuffix("_type").replace("_", " ")
+            importer.report.add(f"{what} input", info.name)
+            continue
+        signatures.append(signature(info))
+        try:
+            dtype = element_dtype(info.type.tensor_type.elem_type)
+        except NotSupportedError as unsupported:
+            importer.report.add(unsupported.reason, info.name)
+            continue
+        elements[info.name] = mlir_type(dtype)
+    bound = bind(signatures, dims, shapes, importer.where)
+    for name, element in elements.items():
+        block = importer.builder.block
+        argument = block.insert_arg(tensor(element, bound.shapes[name]), len(block.args))
+        hint(argument, name)
+        scope.values[name] = argument
+    return bound
+
+
+def _outputs(importer: Importer, scope: Scope, graph: GraphProto) -> list[tuple[str, SSAValue]]:
+    """The results of `@main` with their names, which are made unique."""
+    results: list[tuple[str, SSAValue]] = []
+    taken: set[str] = set()
+    for info in graph.output:
+        try:
+            value = importer.value(info.name, scope)
+        except InarchError as error:
+            raise InarchError(
+                f"expected output '{info.name}' to be computed, "
+                "found no input, initializer or node of that name",
+                where=importer.where,
+            ) from error
+        if value is None:
+            continue  # reported
+        name, count = info.name, 0
+        while name in taken:
+            count += 1
+            name = f"{info.name}.{count}"
+        taken.add(name)
+        importer.builder.insert(value)
+        results.append((name, value))
+    return results
+
+
+def _main(
+    builder: Builder, inputs: Sequence[str], results: Sequence[tuple[str, SSAValue]]
+) -> FuncOp:
+    builder.block.add_op(ReturnOp(*(value for _, value in results)))
+    types = ([arg.type for arg in builder.block.args], [value.type for _, value in results])
+    return FuncOp(
+        "main",
+        types,
+        Region(builder.block),
+        arg_attrs=_names(inputs),
+        res_attrs=_names([name for name, _ in results]),
+    )
+
+
+def _names(names: Sequence[str]) -> ArrayAttr[DictionaryAttr]:
+    return ArrayAttr(DictionaryAttr({"inarch.name": StringAttr(name)}) for name in names)
+
+
+def _identifier(name: str) -> str:
+    """`name` as the prefix of C symbols; `model` when nothing of it can be in one."""
+    text = re.sub(r"[^A-Za-z0-9_]", "_", name).strip("_")
+    return f"m{text}" if text[:1].isdigit() else text or "model"

@@ -1,0 +1,104 @@
+"""Builds the body of `@main`: ops with inferred types, and what is constant evaluated at once."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects.builtin import DenseResourceAttr, LocationAttr
+from xdsl.ir import Block, SSAValue
+
+from inarch._xdsl import ConstantStore, named_location
+from inarch.dialects._constants import constant_attribute
+from inarch.dialects.graph._base import GraphOp, Property, shape_of, tensor_dtype
+from inarch.dialects.graph.constant import ConstantOp
+from inarch.errors import InarchError
+from inarch.frontends.onnx._report import NotSupportedError
+from inarch.lazy import np
+
+if TYPE_CHECKING:
+    Array = np.ndarray[Any, Any]
+
+FOLD_ELEMENTS = 4096
+"""Results up to this size are evaluated here, so that computed shapes are constants."""
+
+MAX_BYTES = 1 << 40
+"""No tensor may be larger: a damaged size would otherwise ask for all memory there is."""
+
+
+@dataclass
+class Builder:
+    """The block that grows, and the arrays of the constants seen so far.
+
+    A constant is made where it is first asked for and inserted where it is first used, so that those
+    which only shapes were computed from never appear.
+    """
+
+    block: Block
+    store: ConstantStore
+    arrays: dict[SSAValue, Array] = field(default_factory=dict["SSAValue", "Array"])
+    loose: list[ConstantOp] = field(default_factory=list[ConstantOp])
+    """Constants that were made, in order; those that nothing used are dropped in the end."""
+
+    def constant(self, array: Array, name: str) -> SSAValue:
+        """`array` as a constant that came from `name`; the array must not change afterwards."""
+        value = constant_attribute(np.asarray(array), self.store, name)
+        op = ConstantOp.make(value=value, location=named_location(name))
+        hint(op.out, name)
+        self.arrays[op.out] = array
+        self.loose.append(op)
+        return op.out
+
+    def emit(
+        self,
+        kind: type[GraphOp],
+        operands: Sequence[SSAValue],
+        properties: dict[str, Property],
+        name: str,
+    ) -> SSAValue:
+        """The result of one op. Raises VerifyException when a constraint of it fails."""
+        location: LocationAttr = named_location(name)
+        op = kind.make(*operands, location=location, **properties)
+        (result,) = op.results
+        size = math.prod(shape_of(result))
+        if size * tensor_dtype(result).nbytes > MAX_BYTES:
+            op.erase(safe_erase=False)
+            raise InarchError(
+                f"expected tensors of less than 1 TiB, found a result of shape {shape_of(result)}"
+            )
+        if size <= FOLD_ELEMENTS and all(operand in self.arrays for operand in op.operands):
+            return self._fold(op, name)
+        for operand in op.operands:
+            self.insert(operand)
+        self.block.add_op(op)
+        return result
+
+    def insert(self, value: SSAValue) -> None:
+        """Puts the constant that makes `value`, if it is one, into the block if it is not there."""
+        if isinstance(value.owner, ConstantOp) and value.owner.parent is None:
+            self.block.add_op(value.owner)
+
+    def finish(self) -> None:
+        """Drops the constants that no op used."""
+        for op in self.loose:
+            if op.parent is None and isinstance(op.value, DenseResourceAttr):
+                self.store.drop(op.value.resource_handle.data)
+
+    def _fold(self, op: GraphOp, name: str) -> SSAValue:
+        arrays = [self.arrays[operand] for operand in op.operands]
+        with np.errstate(all="ignore"):  # infinities and NaN are results like others
+            found = op.reference(*arrays)
+        op.erase(safe_erase=False)
+        if isinstance(found, tuple):
+            raise NotSupportedError("an op with several results on constants")
+        return self.constant(np.ascontiguousarray(found).reshape(found.shape), name)
+
+
+def hint(value: SSAValue, name: str) -> None:
+    """Calls `value` after `name` in the printed form, as far as MLIR can write it."""
+    text = re.sub(r"[^A-Za-z0-9_]", "_", name)
+    if text.strip("_"):
+        value.name_hint = text if not text[0].isdigit() else f"t{text}"

@@ -1,0 +1,113 @@
+"""Functions: those of the model, and the definitions that ONNX gives of its own operators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from xdsl.ir import SSAValue
+
+from inarch.dialects.graph._base import shape_of, tensor_dtype
+from inarch.errors import InarchError
+from inarch.frontends.onnx._tensors import element_type
+
+if TYPE_CHECKING:
+    from onnx import AttributeProto, FunctionProto, NodeProto
+    from onnx.defs import OpSchema
+
+
+@dataclass(frozen=True)
+class Body:
+    """What a call is replaced by."""
+
+    name: str
+    inputs: Sequence[str]
+    outputs: Sequence[str]
+    nodes: Sequence[NodeProto]
+    opsets: Mapping[str, int]
+    attributes: Mapping[str, AttributeProto]
+
+    @classmethod
+    def of(cls, function: FunctionProto, given: Mapping[str, AttributeProto]) -> Body:
+        """The body of `function` called with attributes; those not given have their default."""
+        defaults = {attribute.name: attribute for attribute in function.attribute_proto}
+        return cls(
+            function.name,
+            function.input,
+            function.output,
+            function.node,
+            {entry.domain: entry.version for entry in function.opset_import},
+            {**defaults, **given},
+        )
+
+
+def resolve_attributes(
+    node: NodeProto, outer: Mapping[str, AttributeProto]
+) -> dict[str, AttributeProto]:
+    """The attributes of `node` by name; those that refer to one of the call are replaced by that."""
+    found: dict[str, AttributeProto] = {}
+    for attribute in node.attribute:
+        if attribute.name in found:
+            raise InarchError(f"attribute '{attribute.name}' is given twice")
+        if not attribute.ref_attr_name:
+            found[attribute.name] = attribute
+        elif attribute.ref_attr_name in outer:
+            found[attribute.name] = outer[attribute.ref_attr_name]
+    return found
+
+
+def has_body(schema: OpSchema) -> bool:
+    """Whether ONNX defines the operator by others, in some version."""
+    found: Any = schema  # the stubs of onnx lack what concerns functions
+    return bool(found.has_function or found.has_context_dependent_function)
+
+
+def schema_body(
+    schema: OpSchema,
+    node: NodeProto,
+    opset: int,
+    inputs: Sequence[SSAValue | None],
+    attributes: Mapping[str, AttributeProto],
+) -> Body | None:
+    """How ONNX defines an operator by others in that version; None when it does not."""
+    from onnx import FunctionProto, NodeProto
+
+    call = NodeProto()
+    call.CopyFrom(node)
+    del call.attribute[:]
+    call.attribute.extend(attributes.values())
+    data = _body_bytes(schema, call, opset, inputs)
+    if not data:
+        return None
+    defaults = {
+        name: entry.default_value
+        for name, entry in schema.attributes.items()
+        if entry.default_value.name
+    }
+    return Body.of(FunctionProto.FromString(data), {**defaults, **attributes})
+
+
+def _body_bytes(
+    schema: Any, call: NodeProto, opset: int, inputs: Sequence[SSAValue | None]
+) -> bytes:
+    """The FunctionProto that `schema` has for this call; empty when it has none."""
+    plain = [v for v in schema.function_opset_versions if v <= opset]
+    if plain:
+        return schema.get_function_with_opset_version(max(plain))
+    dependent = [v for v in schema.context_dependent_function_opset_versions if v <= opset]
+    if not dependent:
+        return b""
+    types = [_type(value) for value in inputs]
+    return schema.get_context_dependent_function_with_opset_version(
+        max(dependent), call.SerializeToString(), types
+    )
+
+
+def _type(value: SSAValue | None) -> bytes:
+    from onnx.helper import make_tensor_type_proto
+
+    if value is None:
+        return b""
+    kind = make_tensor_type_proto(element_type(tensor_dtype(value)), shape_of(value))
+    return kind.SerializeToString()

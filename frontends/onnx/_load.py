@@ -1,0 +1,112 @@
+"""From a path, bytes or a proto to a checked `onnx.ModelProto`, with one error a way to be wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from io import BytesIO
+from os import PathLike, fstat
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+from inarch.errors import InarchError, UsageError
+from inarch.frontends.onnx._wire import MalformedError, Split, split_weights
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+Source = "str | PathLike[str] | bytes | ModelProto"
+
+IN_MEMORY = "<model>"
+"""How messages call a model that has no path."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A model, where it came from, and the weights that are not in the message."""
+
+    model: ModelProto
+    where: str
+    stem: str
+    folder: Path | None = None
+    """Where external data is: the folder of the model's file."""
+    target: Path | None = None
+    """The same behind links: a cache of models may link both the model and its data."""
+    weights: Mapping[int, bytes] = field(default_factory=dict[int, bytes])
+    """Raw bytes by index of initializer."""
+
+
+def load_model(source: object) -> Loaded:
+    """Reads `source`. Raises InarchError for whatever is not an ONNX model with a graph."""
+    try:
+        from onnx import ModelProto
+    except ImportError as error:
+        raise UsageError(
+            "reading ONNX needs the package 'onnx'; install it with: pip install inarch[onnx]"
+        ) from error
+    if isinstance(source, ModelProto):
+        loaded = Loaded(source, IN_MEMORY, source.graph.name)
+    elif isinstance(source, bytes | bytearray | memoryview):
+        data = bytes(cast("bytes", source))
+        split = _split(BytesIO(data), len(data), IN_MEMORY)
+        model = _parse(split.message, IN_MEMORY)
+        loaded = Loaded(model, IN_MEMORY, model.graph.name, weights=split.weights)
+    elif isinstance(source, str | PathLike):
+        loaded = _load_file(Path(cast("str", source)))
+    else:
+        raise UsageError(
+            "expected a path, bytes or an onnx.ModelProto; "
+            f"found an object of type {type(source).__name__}"
+        )
+    if not loaded.model.HasField("graph"):
+        raise _not_onnx(loaded.where, "a message without a graph")
+    return loaded
+
+
+def _load_file(path: Path) -> Loaded:
+    where = str(path)
+    if path.is_dir():
+        raise _not_onnx(where, "a folder")
+    try:
+        with path.open("rb") as stream:
+            split = _split(stream, fstat(stream.fileno()).st_size, where)
+    except OSError as error:
+        reason = "no such file" if isinstance(error, FileNotFoundError) else f"{error.strerror}"
+        raise _not_onnx(where, reason) from error
+    model = _parse(split.message, where)
+    return Loaded(model, where, path.stem, path.parent, path.resolve().parent, split.weights)
+
+
+def _split(stream: BinaryIO, size: int, where: str) -> Split:
+    if size == 0:
+        raise _not_onnx(where, "an empty file")
+    try:
+        return split_weights(stream, size)
+    except MalformedError as error:
+        stream.seek(0)
+        raise _not_onnx(where, _describe(stream.read(64), str(error))) from error
+
+
+def _parse(message: bytes, where: str) -> ModelProto:
+    from google.protobuf.message import DecodeError
+    from onnx import ModelProto
+
+    try:
+        return ModelProto.FromString(message)
+    except DecodeError as error:
+        raise _not_onnx(where, _describe(message[:64], "not a protobuf message")) from error
+
+
+def _describe(start: bytes, reason: str) -> str:
+    """What a file that starts with `start` is, when it is no message for `reason`."""
+    try:
+        text = start.decode("utf-8")
+    except UnicodeDecodeError:
+        text = "\0"
+    if all(char.isprintable() or char.isspace() for char in text):
+        return "text"
+    return f"a truncated or damaged file ({reason})"
+
+
+def _not_onnx(where: str, found: str) -> InarchError:
+    return InarchError(f"expected an ONNX model, found {found}", where=where)

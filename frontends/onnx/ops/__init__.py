@@ -1,0 +1,36 @@
+"""The operators of ONNX that Inarch reads: one file a family, one function an operator.
+
+A file defines `CONVERTERS`, from the operator's name (`Conv`; `com.microsoft.Gelu` outside the default
+domain) to a function from a `Node` to its outputs. To add an operator, write a function and its test
+in `tests/unit/test_onnx_ops.py`; nothing else is edited. Without a converter, an operator that ONNX
+defines by a function of others is replaced by that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+from inarch.errors import UsageError
+from inarch.frontends.onnx._node import Converter
+from inarch.plugins import Extensions
+
+FAMILIES: Extensions[Mapping[str, Converter]] = Extensions(
+    "inarch.frontends.onnx.ops", "CONVERTERS"
+)
+
+
+@cache
+def converters() -> Mapping[str, Converter]:
+    """All converters by operator. Raises UsageError when two files define one operator."""
+    found: dict[str, Converter] = {}
+    homes: dict[str, str] = {}
+    for family in FAMILIES:
+        for op, converter in FAMILIES[family].items():
+            if op in found:
+                raise UsageError(
+                    f"operator '{op}' is converted twice: by '{homes[op]}' and by '{family}'; "
+                    "remove one"
+                )
+            found[op], homes[op] = converter, family
+    return found

@@ -1,0 +1,157 @@
+"""Activations: Relu, Clip, Sigmoid, Tanh, Gelu, Softmax ..."""
+
+from __future__ import annotations
+
+import math
+
+from xdsl.ir import SSAValue
+
+from inarch.dialects.graph._base import shape_of
+from inarch.dialects.graph.arithmetic import AddOp, DivOp, MaximumOp, MinimumOp, MulOp, SubOp
+from inarch.dialects.graph.clip import ClipOp
+from inarch.dialects.graph.gelu import GeluOp
+from inarch.dialects.graph.logic import LessOp
+from inarch.dialects.graph.select import SelectOp
+from inarch.dialects.graph.softmax import LogSoftmaxOp, SoftmaxOp
+from inarch.dialects.graph.unary import AbsOp, ExpOp, LogOp, NegOp, ReluOp, SigmoidOp, TanhOp
+from inarch.frontends.onnx._node import Converter, Node
+
+_EXACT = 1 << 53
+"""Integers below this are exact as the f64 limits of `graph.clip`."""
+
+
+def _relu(node: Node) -> SSAValue:
+    return node.emit(ReluOp, node.x())
+
+
+def _sigmoid(node: Node) -> SSAValue:
+    return node.emit(SigmoidOp, node.x())
+
+
+def _tanh(node: Node) -> SSAValue:
+    return node.emit(TanhOp, node.x())
+
+
+def _clip(node: Node) -> SSAValue:
+    """`min(max(x, low), high)`; the limits are attributes before opset 11, then optional inputs."""
+    x = node.x()
+    if node.opset < 11:
+        given = {"low": "min", "high": "max"}
+        limits = {
+            ours: node.float(name, 0.0) for ours, name in given.items() if node.has_attribute(name)
+        }
+        return node.emit(ClipOp, x, **limits) if limits else x
+    constants = {
+        name: float(node.scalar(index, name))
+        for index, name in ((1, "low"), (2, "high"))
+        if node.has(index) and node.x(index) in node.builder.arrays
+    }
+    given = sum(node.has(index) for index in (1, 2))
+    exact = all(math.isfinite(value) and abs(value) < _EXACT for value in constants.values())
+    if given and given == len(constants) and (exact or node.dtype().is_float):
+        finite = {name: value for name, value in constants.items() if math.isfinite(value)}
+        if len(finite) == given:
+            return node.emit(ClipOp, x, **finite)
+    if node.has(1):
+        x = node.emit(MaximumOp, x, node.x(1))
+    return node.emit(MinimumOp, x, node.x(2)) if node.has(2) else x
+
+
+def _negative(node: Node, if_negative: SSAValue) -> SSAValue:
+    """`if_negative` where x < 0, else x."""
+    x = node.x()
+    return node.emit(SelectOp, node.emit(LessOp, x, node.like(0, x)), if_negative, x)
+
+
+def _leaky_relu(node: Node) -> SSAValue:
+    x = node.x()
+    return _negative(node, node.emit(MulOp, x, node.like(node.float("alpha", 0.01), x)))
+
+
+def _prelu(node: Node) -> SSAValue:
+    x, slope = node.x(0), node.x(1)
+    shape, rank = shape_of(slope), len(shape_of(x))
+    if node.opset < 7 and len(shape) == 1 and rank > 2:  # one slope a channel
+        slope = node.reshape(slope, (*shape, *(1,) * (rank - 2)))
+    return _negative(node, node.emit(MulOp, x, slope))
+
+
+def _exponential(node: Node, alpha: float) -> SSAValue:
+    """`alpha * (exp(x) - 1)`."""
+    x = node.x()
+    less_one = node.emit(SubOp, node.emit(ExpOp, x), node.like(1, x))
+    return node.emit(MulOp, less_one, node.like(alpha, x))
+
+
+def _elu(node: Node) -> SSAValue:
+    return _negative(node, _exponential(node, node.float("alpha", 1.0)))
+
+
+def _selu(node: Node) -> SSAValue:
+    """Klambauer et al. 2017; the defaults are those of ONNX Selu-6."""
+    negative = _negative(node, _exponential(node, node.float("alpha", 1.6732632423543772)))
+    return node.emit(MulOp, negative, node.like(node.float("gamma", 1.0507009873554805), node.x()))
+
+
+def _softplus(node: Node) -> SSAValue:
+    """`ln(1 + exp(x)) = max(x, 0) + ln(1 + exp(-|x|))`, which does not overflow."""
+    x = node.x()
+    small = node.emit(ExpOp, node.emit(NegOp, node.emit(AbsOp, x)))
+    log = node.emit(LogOp, node.emit(AddOp, small, node.like(1, x)))
+    return node.emit(AddOp, node.emit(ReluOp, x), log)
+
+
+def _softsign(node: Node) -> SSAValue:
+    x = node.x()
+    return node.emit(DivOp, x, node.emit(AddOp, node.emit(AbsOp, x), node.like(1, x)))
+
+
+def _hard(node: Node, alpha: float, beta: float) -> SSAValue:
+    """`min(max(alpha * x + beta, 0), 1)`."""
+    x = node.x()
+    scaled = node.emit(MulOp, x, node.like(alpha, x))
+    return node.emit(ClipOp, node.emit(AddOp, scaled, node.like(beta, x)), low=0.0, high=1.0)
+
+
+def _hard_sigmoid(node: Node) -> SSAValue:
+    return _hard(node, node.float("alpha", 0.2), node.float("beta", 0.5))
+
+
+def _hard_swish(node: Node) -> SSAValue:
+    return node.emit(MulOp, node.x(), _hard(node, 1 / 6, 0.5))
+
+
+def _gelu(node: Node) -> SSAValue:
+    return node.emit(GeluOp, node.x(), approximate=node.text("approximate", "none"))
+
+
+def _softmax_like(kind: type[SoftmaxOp | LogSoftmaxOp]) -> Converter:
+    def convert(node: Node) -> SSAValue:
+        x, shape = node.x(), node.shape()
+        axis = node.axis(node.int("axis", -1 if node.opset >= 13 else 1), len(shape))
+        if node.opset >= 13 or axis == len(shape) - 1:
+            return node.emit(kind, x, axis=axis)
+        # Before opset 13, everything from the axis on is one row.
+        rows = (math.prod(shape[:axis]), math.prod(shape[axis:]))
+        return node.reshape(node.emit(kind, node.reshape(x, rows), axis=1), shape)
+
+    return convert
+
+
+CONVERTERS: dict[str, Converter] = {
+    "Clip": _clip,
+    "Elu": _elu,
+    "Gelu": _gelu,
+    "HardSigmoid": _hard_sigmoid,
+    "HardSwish": _hard_swish,
+    "LeakyRelu": _leaky_relu,
+    "LogSoftmax": _softmax_like(LogSoftmaxOp),
+    "PRelu": _prelu,
+    "Relu": _relu,
+    "Selu": _selu,
+    "Sigmoid": _sigmoid,
+    "Softmax": _softmax_like(SoftmaxOp),
+    "Softplus": _softplus,
+    "Softsign": _softsign,
+    "Tanh": _tanh,
+}

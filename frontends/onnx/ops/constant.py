@@ -1,0 +1,88 @@
+"""Operators whose value is known while importing: Constant, Shape, Size, ConstantOfShape, Range."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from xdsl.ir import SSAValue
+
+from inarch.errors import InarchError
+from inarch.frontends.onnx._node import Converter, Node
+from inarch.frontends.onnx._report import NotSupportedError
+from inarch.lazy import np
+
+if TYPE_CHECKING:
+    from onnx import AttributeProto
+
+    Array = np.ndarray[Any, Any]
+
+MAX_RANGE = 1 << 24
+"""The most elements of a Range: it is stored element by element."""
+
+_READERS: dict[str, Callable[[Node, AttributeProto], Array]] = {
+    "value": lambda node, attribute: node.tensor(attribute.t),
+    "value_float": lambda _, attribute: np.array(attribute.f, "float32"),
+    "value_floats": lambda _, attribute: np.array(attribute.floats, "float32"),
+    "value_int": lambda _, attribute: np.array(attribute.i, "int64"),
+    "value_ints": lambda _, attribute: np.array(attribute.ints, "int64"),
+}
+
+
+def _constant(node: Node) -> SSAValue:
+    names = [name for name in node.attributes if name.startswith(("value", "sparse_value"))]
+    if len(names) != 1:
+        raise InarchError(f"expected one value, found {', '.join(names) or 'none'}")
+    if names[0] not in _READERS:
+        raise NotSupportedError(names[0])
+    return node.constant(_READERS[names[0]](node, node.attributes[names[0]]))
+
+
+def _shape(node: Node) -> SSAValue:
+    """From opset 15 on, of the dimensions from `start` to before `end` alone."""
+    shape = node.shape()
+    end = node.int("end", len(shape))
+    return node.constant(np.array(shape[node.int("start", 0) : end], "int64"))
+
+
+def _size(node: Node) -> SSAValue:
+    return node.constant(np.array(math.prod(node.shape()), "int64"))
+
+
+def _constant_of_shape(node: Node) -> SSAValue:
+    shape = node.numbers(0, "shape")
+    if min(shape, default=0) < 0:
+        raise InarchError(f"expected sizes >= 0, found {shape}")
+    attribute = node.attribute("value")
+    value = np.zeros((), "float32") if attribute is None else node.tensor(attribute.t)
+    if value.size != 1:
+        raise InarchError(f"expected a value of one element, found shape {value.shape}")
+    return node.broadcast(node.constant(value.reshape(())), shape)
+
+
+def _range(node: Node) -> SSAValue:
+    """`start + i * delta` while that is before `limit`."""
+    start, limit, delta = (
+        node.scalar(index, name) for index, name in enumerate(("start", "limit", "delta"))
+    )
+    dtypes = [node.dtype(index).name for index in range(3)]
+    if len(set(dtypes)) != 1:
+        raise InarchError(f"expected one dtype, found {', '.join(dtypes)}")
+    steps = (limit - start) / delta if delta else math.inf
+    if not math.isfinite(steps) or steps > MAX_RANGE:
+        raise InarchError(
+            f"expected a range of at most {MAX_RANGE} elements, found {start} to {limit} by {delta}"
+        )
+    dtype = np.dtype(node.dtype().numpy)
+    count = max(0, math.ceil(steps))
+    return node.constant((start + np.arange(count) * delta).astype(dtype))
+
+
+CONVERTERS: dict[str, Converter] = {
+    "Constant": _constant,
+    "ConstantOfShape": _constant_of_shape,
+    "Range": _range,
+    "Shape": _shape,
+    "Size": _size,
+}

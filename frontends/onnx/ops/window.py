@@ -1,0 +1,90 @@
+"""Operators that slide a window: Conv, MaxPool, AveragePool; and the global poolings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
+from inarch.dialects.graph.conv import ConvOp
+from inarch.dialects.graph.pool import AvgPoolOp, MaxPoolOp
+from inarch.dialects.graph.reduce import ReduceMaxOp, ReduceMeanOp
+from inarch.errors import InarchError
+from inarch.frontends.onnx._node import Converter, Node
+
+
+def _conv(node: Node) -> SSAValue:
+    window = node.shape(1)[2:]
+    if (given := node.ints("kernel_shape", window)) != list(window):
+        raise InarchError(f"expected kernel_shape = {list(window)} as in W, found {given}")
+    properties = _sliding(node, window)
+    operands = [node.x(index) for index in range(3) if index < 2 or node.has(index)]
+    return node.emit(ConvOp, *operands, groups=node.int("group", 1), **properties)
+
+
+def _max_pool(node: Node) -> SSAValue:
+    window = node.ints("kernel_shape")
+    ceil = node.flag("ceil_mode", default=False)
+    return node.emit(MaxPoolOp, node.x(), window=window, ceil_mode=ceil, **_sliding(node, window))
+
+
+def _average_pool(node: Node) -> SSAValue:
+    window = node.ints("kernel_shape")
+    return node.emit(
+        AvgPoolOp,
+        node.x(),
+        window=window,
+        ceil_mode=node.flag("ceil_mode", default=False),
+        count_include_pad=node.flag("count_include_pad", default=False),
+        **_sliding(node, window),
+    )
+
+
+def _sliding(node: Node, window: Sequence[int]) -> dict[str, Sequence[int]]:
+    """Strides, pads and dilations; `auto_pad` becomes explicit pads."""
+    rank, spatial = len(window), node.shape()[2:]
+    strides = node.ints("strides", [1] * rank)
+    dilations = node.ints("dilations", [1] * rank)
+    mode = node.text("auto_pad", "NOTSET")
+    if mode in ("NOTSET", ""):
+        pads = node.ints("pads", [0] * 2 * rank)
+    elif mode == "VALID":
+        pads = [0] * 2 * rank
+    elif mode in ("SAME_UPPER", "SAME_LOWER"):
+        if (
+            not len(spatial) == len(strides) == len(dilations) == rank
+            or min(strides, default=1) < 1
+        ):
+            raise InarchError(
+                f"expected {len(spatial)} strides and dilations >= 1, found {strides} and {dilations}"
+            )
+        totals = [
+            max(0, (-(-size // stride) - 1) * stride + (taps - 1) * dilation + 1 - size)
+            for size, stride, taps, dilation in zip(
+                spatial, strides, window, dilations, strict=True
+            )
+        ]
+        small, large = [total // 2 for total in totals], [-(-total // 2) for total in totals]
+        pads = [*small, *large] if mode == "SAME_UPPER" else [*large, *small]
+    else:
+        raise InarchError(
+            f"expected auto_pad NOTSET, VALID, SAME_UPPER or SAME_LOWER, found '{mode}'"
+        )
+    return {"strides": strides, "pads": pads, "dilations": dilations}
+
+
+def _global(kind: type[ReduceMaxOp | ReduceMeanOp]) -> Converter:
+    def convert(node: Node) -> SSAValue:
+        axes = range(2, len(node.shape()))
+        return node.emit(kind, node.x(), axes=list(axes), keepdims=True)
+
+    return convert
+
+
+CONVERTERS: dict[str, Converter] = {
+    "AveragePool": _average_pool,
+    "Conv": _conv,
+    "GlobalAveragePool": _global(ReduceMeanOp),
+    "GlobalMaxPool": _global(ReduceMaxOp),
+    "MaxPool": _max_pool,
+}
