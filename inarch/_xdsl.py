@@ -35,6 +35,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.printer import Printer
 from xdsl.traits import IsTerminator, NoTerminator
 from xdsl.utils.exceptions import ParseError, VerifyException
+from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from inarch.errors import InarchError, InternalError
 
@@ -137,8 +138,8 @@ def make_context(dialects: Mapping[str, Callable[[], Dialect]]) -> Context:
 
 def store_of(context: Context) -> ConstantStore:
     """The constant store of a context made by `make_context`."""
-    builtin = next(d for d in context.loaded_dialects if d.name == "builtin")
-    store = builtin.get_interface(OpAsmDialectInterface)
+    builtin = next((d for d in context.loaded_dialects if d.name == "builtin"), None)
+    store = builtin.get_interface(OpAsmDialectInterface) if builtin is not None else None
     if not isinstance(store, ConstantStore):
         raise InarchError(
             "this xDSL context has no constant store; make it with inarch.dialects.new_context()"
@@ -192,16 +193,27 @@ class _LocatedParser(Parser):
         # Span.get_location counts newlines from the start of the file each time: quadratic.
         self._line_starts = [0, *(i + 1 for i, char in enumerate(text) if char == "\n")]
 
+    def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
+        if self._current_token.kind is MLIRTokenKind.EOF:
+            return ModuleOp([])  # as in MLIR, and as the first piece of a split file often is
+        return super().parse_module(allow_implicit_module)
+
     def parse_operation(self) -> Operation:
         start = self._current_token.span.start
-        op = super().parse_operation()
+        try:
+            op = super().parse_operation()
+        except VerifyException as error:  # of an attribute, or of an op that infers its types
+            line, column = self._place(start)
+            where = f"{self._file.data}:{line}:{column}"
+            raise InarchError(_first_line(error), where=where) from error
         if isinstance(op.location, UnknownLoc):
-            line = bisect_right(self._line_starts, start)
-            column = start - self._line_starts[line - 1] + 1
-            op.location = FileLineColLoc(
-                self._file, IntAttr(line + self._first_line), IntAttr(column)
-            )
+            line, column = self._place(start)
+            op.location = FileLineColLoc(self._file, IntAttr(line), IntAttr(column))
         return op
+
+    def _place(self, position: int) -> tuple[int, int]:
+        line = bisect_right(self._line_starts, position)
+        return line + self._first_line, position - self._line_starts[line - 1] + 1
 
 
 def parse_module(
@@ -414,7 +426,7 @@ def apply_patterns(
         changed = False
         gone: set[Operation] = set()
         for op in todo:
-            if op in gone:
+            if op in gone or op.parent is None:
                 continue
             name = _rewrite_once(op, patterns, gone)
             if name is None:

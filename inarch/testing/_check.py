@@ -122,17 +122,20 @@ def _compare_elements(where: str, left: Array, right: Array, tolerance: Toleranc
 
 
 def round_trip(program: ModuleOp | str, ctx: Context | None = None) -> None:
-    """Checks that the printed text, in both forms, parses to a program that prints the same.
+    """Checks that the text, in both forms, parses to the same program, which prints the same text.
 
     Raises AssertionError that names the first differing line; InarchError when it does not parse.
     """
     context, module = as_module(program, ctx)
+    everything = print_module(module, generic=True)
     for generic in (False, True):
         text = print_module(module, generic=generic)
         again = new_context()
         again.allow_unregistered = context.allow_unregistered
         _copy_store(store_of(context), store_of(again))
-        _same_text(text, print_module(parse_module(again, text), generic=generic))
+        parsed = parse_module(again, text)
+        _same_text(text, print_module(parsed, generic=generic))
+        _same_text(everything, print_module(parsed, generic=True))
 
 
 def _copy_store(source: ConstantStore, target: ConstantStore) -> None:

@@ -38,7 +38,7 @@ _runner: Any = import_module("lit.TestRunner")
 _test: Any = import_module("lit.Test")
 _ShTest: Any = import_module("lit.formats").ShTest
 
-_CONTROL = frozenset("<>&;()`")
+_CONTROL = frozenset("<>&|;()`")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,356 @@
+"""`inarch.testing`: what it runs, what it catches, and the lit format as an outside author uses it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.printer import Printer
+
+from inarch._xdsl import parse_module, store_of
+from inarch.dialects import new_context
+from inarch.dialects.graph.arithmetic import AddOp
+from inarch.errors import InarchError
+from inarch.testing import check_semantics, execute, random_inputs, round_trip, run_pass
+from inarch.testing._functions import functions_of, signature
+from inarch.testing.lit_format import TOOLS, Stage, filecheck, parse_command
+
+
+def graph(op: str) -> str:
+    return (
+        "func.func @main(%a: tensor<2x3xf32>, %b: tensor<3xf32>) -> tensor<2x3xf32> {\n"
+        f"  %c = graph.{op} %a, %b : tensor<2x3xf32>, tensor<3xf32> -> tensor<2x3xf32>\n"
+        "  func.return %c : tensor<2x3xf32>\n}\n"
+    )
+
+
+def module(text: str) -> ModuleOp:
+    return parse_module(new_context(), text)
+
+
+# ------------------------------------------------------------------------------------ graph
+
+
+def test_execute_evaluates_graph_functions() -> None:
+    a, b = np.arange(6, dtype=np.float32).reshape(2, 3), np.ones(3, np.float32)
+    (found,) = execute(graph("sub"), [a, b])
+    np.testing.assert_array_equal(found, a - b)
+
+
+def test_execute_evaluates_callees_and_constants() -> None:
+    text = """
+    func.func private @twice(%x: tensor<2xi64>) -> tensor<2xi64> {
+      %y = graph.add %x, %x : tensor<2xi64>, tensor<2xi64> -> tensor<2xi64>
+      func.return %y : tensor<2xi64>
+    }
+    func.func @main(%a: tensor<2xi64>) -> (tensor<2xi64>, tensor<2xi64>) {
+      %k = graph.constant dense<[10, 20]> : tensor<2xi64>
+      %b = graph.call @twice(%k) : tensor<2xi64> -> tensor<2xi64>
+      %c = graph.add %a, %b : tensor<2xi64>, tensor<2xi64> -> tensor<2xi64>
+      func.return %b, %c : tensor<2xi64>, tensor<2xi64>
+    }"""
+    found = execute(text, [np.array([1, 2])])
+    assert [array.tolist() for array in found] == [[20, 40], [21, 42]]
+
+
+def test_execute_reads_constants_from_the_context() -> None:
+    context = new_context()
+    text = (
+        "func.func @f() -> tensor<20xf32> {\n"
+        "  %w = graph.constant dense_resource<w> : tensor<20xf32>\n"
+        "  func.return %w : tensor<20xf32>\n}\n"
+    )
+    with pytest.raises(InarchError, match="constant 'w' has no data"):
+        execute(text, [])
+    data = np.arange(20, dtype=np.float32)
+    store_of(context).set("w", data.tobytes())
+    np.testing.assert_array_equal(execute(text, [], context)[0], data)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        ([], "@main: expected 2 inputs, found 0"),
+        (
+            [np.zeros((2, 3), np.float32), np.zeros(4, np.float32)],
+            "@main: expected input 1 of shape (3,) and dtype float32, found (4,) and float32",
+        ),
+        (
+            [np.zeros((2, 3), np.int32), np.zeros(3, np.float32)],
+            "@main: expected input 0 of shape (2, 3) and dtype float32, found (2, 3) and int32",
+        ),
+    ],
+)
+def test_execute_checks_its_inputs(inputs: list[np.ndarray], message: str) -> None:  # pyright: ignore[reportMissingTypeArgument, reportUnknownParameterType]
+    with pytest.raises(InarchError) as caught:
+        execute(graph("add"), inputs)  # pyright: ignore[reportUnknownArgumentType]
+    assert str(caught.value) == message
+
+
+def test_execute_needs_to_know_the_function() -> None:
+    two = "func.func @f() {\n  func.return\n}\nfunc.func @g() {\n  func.return\n}\n"
+    with pytest.raises(InarchError) as caught:
+        execute(two, [])
+    assert str(caught.value) == "expected one public function, or @main, found @f, @g"
+    assert execute(two, [], function="g") == []
+    with pytest.raises(InarchError, match="no public function 'h'"):
+        execute(two, [], function="h")
+
+
+def test_execute_says_what_it_cannot_evaluate() -> None:
+    text = """
+    func.func private @import(tensor<2xf32>) -> tensor<2xf32>
+    func.func @f(%a: tensor<2xf32>) -> tensor<2xf32> {
+      %b = graph.call @import(%a) : tensor<2xf32> -> tensor<2xf32>
+      func.return %b : tensor<2xf32>
+    }"""
+    with pytest.raises(InarchError) as caught:
+        execute(text, [np.zeros(2, np.float32)])
+    assert str(caught.value) == "<text>:4:7: cannot evaluate a call of @import: it has no body"
+
+
+# ------------------------------------------------------------------------------------ inputs
+
+
+def test_random_inputs_depend_on_the_seed_only() -> None:
+    program = module(graph("add"))
+    first, again, other = (random_inputs(program, seed) for seed in (0, 0, 1))
+    assert [(a.shape, a.dtype.name) for a in first] == [((2, 3), "float32"), ((3,), "float32")]
+    for left, right in zip(first, again, strict=True):
+        np.testing.assert_array_equal(left, right)
+    assert not np.array_equal(first[0], other[0])
+
+
+def test_random_inputs_by_dtype() -> None:
+    text = (
+        "func.func @f(%a: tensor<1000xi8>, %b: tensor<1000xui8>, %c: tensor<1000xi1>,\n"
+        "             %d: tensor<f64>, %e: tensor<0x2xi64>) {\n  func.return\n}\n"
+    )
+    signed, unsigned, flags, scalar, empty = random_inputs(module(text))
+    assert (signed.dtype, signed.min(), signed.max()) == (np.int8, -4, 4)
+    assert (unsigned.dtype, unsigned.min(), unsigned.max()) == (np.uint8, 0, 8)
+    assert (flags.dtype, set(flags.tolist())) == (np.bool_, {False, True})
+    assert (scalar.dtype, scalar.shape, empty.shape) == (np.float64, (), (0, 2))
+
+
+def test_random_inputs_refuse_other_types() -> None:
+    with pytest.raises(InarchError, match="expected arguments that are tensors or buffers, found"):
+        random_inputs(module("func.func @f(%a: i32) {\n  func.return\n}\n"))
+
+
+# ------------------------------------------------------------------------------------ loop
+
+
+NEST = """
+func.func {visibility} @{name}(%a: memref<4xf32>, %b: memref<4xf32>{attribute}) {{
+  loop.nest (i = 4) ins(%a[i] : memref<4xf32>) outs(%b[i] : memref<4xf32>) {{
+  ^body(%x: f32, %y: f32):
+    %z = arith.addf %x, %x : f32
+    loop.yield %z : f32
+  }}
+  func.return
+}}
+"""
+
+
+def test_outputs_are_what_is_marked() -> None:
+    text = NEST.format(visibility="", name="f", attribute=" {inarch.result}")
+    program = module(text)
+    assert signature(functions_of(program)["f"], program).outputs == (1,)
+
+
+def test_outputs_are_else_what_is_written() -> None:
+    text = NEST.format(visibility="private", name="kernel", attribute="")
+    text += """
+    func.func @main(%a: memref<4xf32>, %b: memref<2x2xf32>, %c: memref<4xf32>, %d: memref<4xf32>) {
+      %e = loop.reshape %b : memref<2x2xf32> to memref<4xf32>
+      loop.call @kernel(%a, %e) : memref<4xf32>, memref<4xf32>
+      %zero = arith.constant 0 : index
+      %x = memref.load %c[%zero] : memref<4xf32>
+      memref.store %x, %d[%zero] : memref<4xf32>
+      func.return
+    }"""
+    program = module(text)
+    takes = signature(functions_of(program)["main"], program)
+    assert (takes.inputs, takes.outputs) == ((0, 2), (1, 3))
+
+
+def test_the_declared_dtype_counts() -> None:
+    text = (
+        'func.func @f(%a: memref<4xi8> {inarch.dtype = "ui8"}, %b: memref<4xi8>) {\n'
+        "  func.return\n}\n"
+    )
+    program = module(text)
+    assert [a.dtype.name for a in random_inputs(program)] == ["uint8", "int8"]
+
+
+# ------------------------------------------------------------------------------------ checks
+
+
+def test_check_semantics_takes_what_is_equal() -> None:
+    check_semantics(graph("add"), graph("add"))
+    check_semantics(graph("add"), pipeline="canonicalize,cse,dce")
+
+
+def test_check_semantics_names_the_first_difference() -> None:
+    inputs = [np.ones((2, 3), np.float32), np.array([0, 0, 2], np.float32)]
+    with pytest.raises(AssertionError) as caught:
+        check_semantics(graph("add"), graph("sub"), inputs=inputs)
+    assert str(caught.value) == (
+        "function @main, output 0, index (0, 2): expected 3.0, found -1.0 (2 of 6 elements differ)"
+    )
+
+
+def test_check_semantics_has_a_tolerance() -> None:
+    def scaled(factor: str) -> str:
+        return (
+            "func.func @f(%a: tensor<2xf32>) -> tensor<2xf32> {\n"
+            f"  %k = graph.constant dense<{factor}> : tensor<2xf32>\n"
+            "  %b = graph.mul %a, %k : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>\n"
+            "  func.return %b : tensor<2xf32>\n}\n"
+        )
+
+    check_semantics(scaled("1.0"), scaled("1.001"), rtol=1e-2)
+    with pytest.raises(AssertionError, match="function @f, output 0, index"):
+        check_semantics(scaled("1.0"), scaled("1.001"))
+
+
+def test_check_semantics_compares_signatures() -> None:
+    with pytest.raises(AssertionError) as caught:
+        check_semantics(graph("add"), graph("add").replace("@main", "@other"))
+    assert str(caught.value) == "function @main is gone"
+    flat = graph("add").replace("-> tensor<2x3xf32> {", "-> (tensor<2x3xf32>, tensor<3xf32>) {")
+    flat = flat.replace("%c : tensor<2x3xf32>", "%c, %b : tensor<2x3xf32>, tensor<3xf32>")
+    with pytest.raises(AssertionError) as caught:
+        check_semantics(graph("add"), flat)
+    assert str(caught.value) == "function @main: expected 1 outputs, found 2"
+
+
+def test_check_semantics_takes_one_second_program() -> None:
+    with pytest.raises(TypeError, match="either `after` or `pipeline`"):
+        check_semantics(graph("add"))
+
+
+def test_run_pass_prints_the_result() -> None:
+    text = run_pass(graph("add").replace("func.return %c", "func.return %a"), "dce")
+    assert "graph.add" not in text
+    with pytest.raises(InarchError, match="no pass 'dcee'"):
+        run_pass(graph("add"), "dcee")
+
+
+def test_round_trip_takes_what_parses_again() -> None:
+    round_trip(graph("add"))
+    round_trip(NEST.format(visibility="", name="f", attribute=" {inarch.result}"))
+
+
+def test_round_trip_catches_a_printer_that_loses_something(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def prints_another_operand(_: AddOp, printer: Printer) -> None:
+        printer.print_string(" %a, %a : tensor<2x3xf32>, tensor<2x3xf32> -> tensor<2x3xf32>")
+
+    monkeypatch.setattr(AddOp, "print", prints_another_operand)
+    with pytest.raises(AssertionError) as caught:
+        round_trip(graph("add"))
+    assert str(caught.value) == (
+        'line 4: expected `    %c = "graph.add"(%a, %b) : (tensor<2x3xf32>, tensor<3xf32>) -> '
+        'tensor<2x3xf32>`, found `    %c = "graph.add"(%a, %a) : (tensor<2x3xf32>, '
+        "tensor<2x3xf32>) -> tensor<2x3xf32>`"
+    )
+
+
+# ------------------------------------------------------------------------------------ lit format
+
+
+def test_commands_that_run_in_process() -> None:
+    assert parse_command("inarch-opt a -p 'b{c=1,2},d' | filecheck a", TOOLS) == [
+        Stage(("inarch-opt", "a", "-p", "b{c=1,2},d")),
+        Stage(("filecheck", "a")),
+    ]
+    assert parse_command("not inarch-opt a 2>&1", TOOLS) == [Stage(("inarch-opt", "a"), True, True)]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "inarch-opt a > b",
+        "inarch-opt a 2> b",
+        "inarch-opt a && inarch-opt b",
+        "inarch-opt a; inarch-opt b",
+        "inarch-opt a || true",
+        "cat a | filecheck a",
+        "not --crash inarch-opt a",
+        "inarch-opt 'a",
+        "env A=1 inarch-opt a",
+        "",
+    ],
+)
+def test_commands_that_need_a_process(command: str) -> None:
+    assert parse_command(command, TOOLS) is None
+
+
+def test_filecheck(tmp_path: Path) -> None:
+    checks = tmp_path / "checks"
+    checks.write_text("// CHECK: hello\n// OTHER: absent\n")
+    assert filecheck([str(checks)], "hello\n") == (0, "", "")
+    code, _, errors = filecheck([str(checks), "--check-prefix=OTHER"], "hello\n")
+    assert code == 1
+    assert "Couldn't match" in errors
+    assert filecheck([str(tmp_path / "none")], "hello\n")[0] == 2
+
+
+SUITE = {
+    "lit.cfg.py": (
+        "from inarch.testing.lit_format import InProcessFormat\n"
+        "config.name = 'outside'\n"
+        "config.suffixes = ['.mlir']\n"
+        "config.test_format = InProcessFormat({'shout': 'shout_tool:run'})\n"
+        "import os, sys\n"
+        "config.environment['PATH'] = os.path.dirname(sys.executable) + ':' + os.environ['PATH']\n"
+    ),
+    "passes.mlir": "// RUN: inarch-opt %s | filecheck %s\n// CHECK: builtin.module\n",
+    "inverts.mlir": "// RUN: not inarch-opt %s\nnonsense\n",
+    "redirects.mlir": "// RUN: inarch-opt %s > %t && filecheck %s < %t\n// CHECK: builtin.module\n",
+    "own-tool.mlir": "// RUN: inarch-opt %s | shout | filecheck %s\n// CHECK: BUILTIN.MODULE\n",
+    "xfails.mlir": "// RUN: inarch-opt %s\n// XFAIL: *\nnonsense\n",
+    "lacks.mlir": "// RUN: nothing\n// REQUIRES: a-machine-that-nobody-has\n",
+    "fails-a.mlir": "// RUN: inarch-opt %s | filecheck %s\n// CHECK: no such text\n",
+    "fails-b.mlir": "// RUN: not inarch-opt %s\n",
+    "fails-c.mlir": "// RUN: inarch-opt %s | filecheck %s\n// CHECK-NOT: anything\nnonsense\n",
+}
+
+
+def test_an_outside_suite(tmp_path: Path) -> None:
+    for name, text in SUITE.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "shout_tool.py").write_text(
+        "def run(argv, stdin):\n    return 0, stdin.upper(), ''\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", "from lit.main import main; main()", "-v", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PYTHONPATH": str(tmp_path), "PATH": "/usr/bin:/bin"},
+    )
+    outcomes = {
+        line.split(" :: ")[1].split(" ")[0]: line.split(":")[0]
+        for line in result.stdout.splitlines()
+        if " :: " in line and " of " in line
+    }
+    assert outcomes == {
+        "passes.mlir": "PASS",
+        "inverts.mlir": "PASS",
+        "redirects.mlir": "PASS",
+        "own-tool.mlir": "PASS",
+        "xfails.mlir": "XFAIL",
+        "lacks.mlir": "UNSUPPORTED",
+        "fails-a.mlir": "FAIL",
+        "fails-b.mlir": "FAIL",
+        "fails-c.mlir": "FAIL",
+    }, result.stdout + result.stderr
+    assert "Couldn't match" in result.stdout
