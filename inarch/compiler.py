@@ -21,7 +21,8 @@ from inarch._xdsl import store_of, verify_module
 from inarch.dialects import new_context
 from inarch.errors import EnvironmentFault, UsageError, unknown
 from inarch.passes import PASSES
-from inarch.target import Target
+from inarch.target import native
+from inarch.target import parse as parse_target
 
 if TYPE_CHECKING:
     from inarch.backends.c import CProgram
@@ -147,7 +148,7 @@ def import_model(
     """
     from inarch.frontends import read_model
 
-    resolved = Target.native() if target == "native" else Target.parse(target)
+    resolved = native() if target == "native" else parse_target(target)
     if isinstance(source, ModuleOp):
         module = source
     else:
@@ -187,7 +188,7 @@ def _write(
     from inarch.artifact import write_artifact
     from inarch.toolchain import compile_library
 
-    target = Target.parse(_text(module, "inarch.target"))
+    target = parse_target(_text(module, "inarch.target"))
 
     def report(done: int, total: int, unit: str) -> None:
         if progress is not None:

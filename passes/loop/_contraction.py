@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
+from xdsl.dialects.builtin import NoneAttr
 from xdsl.ir import BlockArgument, SSAValue
 
 from inarch.dialects.loop.nest import NestOp
@@ -38,7 +39,7 @@ class Contraction:
 def match_contraction(nest: NestOp) -> Contraction | None:
     """`nest` as a contraction of floats, or None when its body is anything but `acc + a * b`."""
     factors = _factors(nest)
-    if factors is None or not nest.has_reduction or nest.writes.data[0].init.name == "none":
+    if factors is None or not nest.has_reduction or isinstance(nest.writes.data[0].init, NoneAttr):
         return None
     a, b = factors
     in_a, in_b = nest.read_map(a).used_dims(), nest.read_map(b).used_dims()

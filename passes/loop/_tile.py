@@ -4,9 +4,10 @@ A tile of `rows` x `vectors` accumulators is updated once per reduction step by 
 `rows` broadcasts of A and `rows * vectors` multiply-adds. A core of the kind Inarch knows does two
 multiply-adds and two loads a cycle, and a multiply-add takes four cycles, so a step costs
 
-    cycles(rows, vectors) = max(rows * vectors / 2, (rows + vectors) / 2, 4)
+    cycles(rows, vectors) = max(rows * vectors / 2, (rows + vectors) / 2, 4) + 1 + vectors / 2
 
-(Agner Fog's tables and uops.info for Zen 4/5, Ice Lake and later: 2 FMA, 2 loads, latency 4.)
+where the last terms are the loop itself and bringing B from the second-level cache, which only large
+tiles spread over much work. (Agner Fog's tables and uops.info for Zen 4/5, Ice Lake and later: 2 FMA, 2 loads, latency 4.)
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import math
 from dataclasses import dataclass
 
 FMA_LATENCY_CYCLES = 4
+STEP_CYCLES = 1.0
+LOAD_CYCLES = 0.5
 SPARE_REGISTERS = 2
 """Besides the accumulators and the row of B: the broadcast element of A, and one for the compiler."""
 
@@ -78,4 +81,5 @@ def _cuts(size: int, piece: int) -> list[tuple[int, int]]:
 
 
 def _cycles(rows: int, vectors: int) -> float:
-    return max(rows * vectors / 2, (rows + vectors) / 2, float(FMA_LATENCY_CYCLES))
+    busy = max(rows * vectors / 2, (rows + vectors) / 2, float(FMA_LATENCY_CYCLES))
+    return busy + STEP_CYCLES + vectors * LOAD_CYCLES

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import NoneAttr
+from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
-from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr
+from inarch.dialects.loop._base import memref_of
+from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr, typed
 from inarch.dialects.loop.nest import NestOp
 
 
@@ -18,17 +20,22 @@ def rebuild(
     *,
     operands: Mapping[int, tuple[SSAValue, AffineMap]] | None = None,
     clip: bool = False,
+    pad: Collection[int] = (),
 ) -> NestOp:
     """A copy of `nest` over other `iterators`; the caller inserts it.
 
     `substitution[i]` is old iterator `i` over the new ones: `[d0 * 4 + d1, d2]` splits the first by 4.
     `operands` replaces inputs: position -> (buffer, map over the new iterators). With `clip`, writes
-    that run over the edge are dropped. The caller sees to it that the points are those of the old nest.
+    that run over the edge are dropped; `pad` are the inputs that such points read outside, where they
+    yield 0. The caller sees to it that the points are those of the old nest.
     """
     ins = list(nest.ins)
     reads = [
-        ReadAttr(_substitute(read.map.data, substitution, len(iterators)), read.pad)
-        for read in nest.reads
+        ReadAttr.get(
+            _substitute(read.map.data, substitution, len(iterators)),
+            _number(read.pad) or (typed(0, _element(nest.ins[i])) if i in pad else None),
+        )
+        for i, read in enumerate(nest.reads)
     ]
     for position, (buffer, index) in (operands or {}).items():
         ins[position] = buffer
@@ -36,7 +43,7 @@ def rebuild(
     writes = [
         WriteAttr.get(
             _substitute(write.map.data, substitution, len(iterators)),
-            None if write.init.name == "none" else write.init,
+            _number(write.init),
             clip=clip or write.clips,
         )
         for write in nest.writes
@@ -46,6 +53,14 @@ def rebuild(
     copy.location = nest.location
     copy.attributes |= nest.attributes
     return copy
+
+
+def _element(value: SSAValue) -> Attribute:
+    return memref_of(value).element_type
+
+
+def _number(attribute: Attribute) -> Attribute | None:
+    return None if isinstance(attribute, NoneAttr) else attribute
 
 
 def _substitute(index: AffineMap, substitution: Sequence[AffineExpr], count: int) -> AffineMap:

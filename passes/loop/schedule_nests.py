@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import AffineMapAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import AffineMapAttr, ModuleOp, NoneAttr, StringAttr
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.passes import ModulePass
@@ -37,6 +37,7 @@ from inarch.passes.loop._contraction import Contraction, match_contraction
 from inarch.passes.loop._tile import Tile, choose_tile
 from inarch.passes.loop._transform import rebuild, reorder
 from inarch.target import Target
+from inarch.target import parse as parse_target
 
 MIN_COLUMNS = 4
 """With fewer columns most lanes of a register would be padding."""
@@ -64,7 +65,7 @@ PASS = ScheduleNestsPass
 
 def _target(module: ModuleOp) -> Target:
     name = module.attributes.get("inarch.target")
-    return Target.parse(name.data if isinstance(name, StringAttr) else "generic")
+    return parse_target(name.data if isinstance(name, StringAttr) else "generic")
 
 
 # ------------------------------------------------------------------------------------ contractions
@@ -146,7 +147,7 @@ def _is_simple(nest: NestOp, side: Contraction, column: int) -> bool:
         alone = len(uses) == 1 and uses[0][column] == 1 and sum(map(bool, uses[0])) == 1
         if not alone:
             return False
-    return nest.reads.data[side.a].pad.name == "none" and nest.reads.data[side.b].pad.name == "none"
+    return all(isinstance(nest.reads.data[i].pad, NoneAttr) for i in (side.a, side.b))
 
 
 def _reads_in_order(nest: NestOp, plan: _Plan) -> bool:
@@ -271,7 +272,23 @@ def _tiled(
         results = tuple(AffineExpr.dimension(place[key]) for key in packed_keys)
         operands[plan.contraction.b] = (packed, AffineMap(len(keys), 0, results))
     clip = nest.sizes[plan.column] % plan.columns_per_tile != 0
-    return rebuild(nest, iterators, substitution, operands=operands, clip=clip)
+    return rebuild(
+        nest,
+        iterators,
+        substitution,
+        operands=operands,
+        clip=clip,
+        pad=_over_the_edge(nest, plan) if clip else (),
+    )
+
+
+def _over_the_edge(nest: NestOp, plan: _Plan) -> list[int]:
+    """Operands (a bias, a residual) that clipped lanes would read outside: their reads get a pad."""
+    return [
+        position
+        for position, read in enumerate(nest.reads)
+        if position != plan.contraction.b and plan.column in read.map.data.used_dims()
+    ]
 
 
 def _tiled_iterators(
