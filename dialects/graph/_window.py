@@ -41,7 +41,9 @@ class Window:
             require(good, label, message)
         for d, (size, extent) in enumerate(zip(spatial, self.extents, strict=True)):
             padded = size + self.pads[d] + self.pads[rank + d]
-            message = f"a window over {extent} does not fit into {padded} in spatial dimension {d}"
+            message = (
+                f"expected {extent} or more with padding in spatial dimension {d}, found {padded}"
+            )
             require(padded >= extent, fits, message)
 
     @property

@@ -81,7 +81,7 @@ class PoolOp(GraphOp):
         require(len(x) >= 3, "C2", f"expected a rank of 3 or more, found shape {x}")
         self.sliding().check(x[2:], "C3", "C4")
         for d, inside in enumerate(self._taps(padded=False)):
-            message = f"a window has no element of x in spatial dimension {d}"
+            message = f"expected elements of x in every window, found none in spatial dimension {d}"
             require(min(inside, default=1) > 0, "C5", message)
 
     def infer(self) -> Sequence[Tensor]:
@@ -124,7 +124,7 @@ class MaxPoolOp(PoolOp, StructuredOp):
 
     def check(self) -> None:
         found = tensor_dtype(self.x).name
-        require(found != "i1", "C1", f"no {self.name} on {found}")
+        require(found != "i1", "C1", f"expected a float or integer dtype, found {found}")
         super().check()
 
     def nest(self) -> NestSpec:
@@ -152,7 +152,7 @@ class AvgPoolOp(PoolOp):
 
     def check(self) -> None:
         dtype = tensor_dtype(self.x)
-        require(dtype.is_float, "C1", f"no {self.name} on {dtype.name}")
+        require(dtype.is_float, "C1", f"expected a float dtype, found {dtype.name}")
         super().check()
 
     def sum_nest(self) -> NestSpec:

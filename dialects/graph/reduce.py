@@ -76,7 +76,7 @@ class ReduceOp(StructuredOp):
         ascend = list(axes) == sorted(set(axes)) and all(0 <= axis < rank for axis in axes)
         require(ascend, "C1", f"expected ascending axes of rank {rank}, found {list(axes)}")
         found = tensor_dtype(self.x).name
-        require(found != "i1", "C2", f"no {self.name} on {found}")
+        require(found != "i1", "C2", f"expected a float or integer dtype, found {found}")
 
     def infer(self) -> Sequence[Tensor]:
         axes, shape = self.reduced_axes(), shape_of(self.x)
@@ -141,7 +141,8 @@ class ReduceMeanOp(ReduceOp):
     def check(self) -> None:
         super().check()
         dtype = tensor_dtype(self.x)
-        require(dtype.is_float or dtype.bits >= 32, "C2", f"no {self.name} on {dtype.name}")
+        message = f"expected a float, or an integer of 32 or 64 bits, found {dtype.name}"
+        require(dtype.is_float or dtype.bits >= 32, "C2", message)
         some = dtype.is_float or self.count() > 0
         require(some, "C3", "expected at least one element in an integer mean, found none")
 
