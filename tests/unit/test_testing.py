@@ -5,9 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.printer import Printer
 
@@ -186,6 +189,47 @@ def test_the_declared_dtype_counts() -> None:
     )
     program = module(text)
     assert [a.dtype.name for a in random_inputs(program)] == ["uint8", "int8"]
+
+
+class _Backend(ModuleType):
+    """Stands for the C backend: `main` doubles its first argument into its second one."""
+
+    def __init__(self) -> None:
+        super().__init__("inarch.backends.c")
+        self.before: list[list[float]] = []
+
+    def run_function(
+        self, ctx: Context, program: ModuleOp, name: str, arrays: list[np.ndarray[Any, Any]]
+    ) -> None:
+        assert isinstance(ctx, Context)
+        assert name == "main"
+        self.before.append(arrays[1].tolist())
+        arrays[1][...] = 2 * arrays[0]
+        program.body.block.first_op.detach()  # pyright: ignore[reportOptionalMemberAccess]
+
+
+def test_loop_functions_are_run_by_the_backend(monkeypatch: pytest.MonkeyPatch) -> None:
+    backend = _Backend()
+    monkeypatch.setitem(sys.modules, "inarch.backends.c", backend)
+    program = module(NEST.format(visibility="", name="main", attribute=""))
+    data = np.arange(4, dtype=np.float32)
+    for _ in range(2):  # the backend gets a copy of the program, and of the inputs
+        (found,) = execute(program, [data])
+        assert found.tolist() == [0, 2, 4, 6]
+    assert backend.before[0] == backend.before[1] != [0, 0, 0, 0]
+
+
+def test_check_semantics_across_levels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "inarch.backends.c", _Backend())
+    before = (
+        "func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n"
+        "  %c = graph.OP %a, %a : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>\n"
+        "  func.return %c : tensor<4xf32>\n}\n"
+    )
+    after = NEST.format(visibility="", name="main", attribute=" {inarch.result}")
+    check_semantics(before.replace("OP", "add"), after)
+    with pytest.raises(AssertionError, match="function @main, output 0, index"):
+        check_semantics(before.replace("OP", "sub"), after)
 
 
 # ------------------------------------------------------------------------------------ checks
