@@ -1,0 +1,59 @@
+"""The C backend: a planned module becomes C11 with GCC's vector extensions, readable and warning-free.
+
+One translation unit per kernel and `model.c` (`CProgram.units`), or one file that compiles alone
+(`CProgram.text`). Nests: `_emit_nest.py` (scalars), `_emit_tile.py` (registers); expressions:
+`_expressions.py`, our own exp, log, tanh and erf: `_math.py`; the ABI: `_emit_model.py`. Tests are in
+`tests/lit/backends/c/` and `tests/unit/test_c_*.py`. Example: `inarch-opt planned.mlir -t c`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from inarch.backends.c._assemble import EMBEDDED_BYTES, emit_program
+from inarch.backends.c._program import CFunction, CProgram, planned_weights_bytes
+from inarch.backends.c._run import run
+from inarch.backends.c._weights import weights_image
+from inarch.lazy import np
+
+if TYPE_CHECKING:
+    Array = np.ndarray[Any, Any]
+
+__all__ = ["BACKEND", "CFunction", "CProgram", "emit", "run_function", "weights_image"]
+
+
+@dataclass(frozen=True)
+class CBackend:
+    """`inarch-opt -t c`."""
+
+    name: str = "c"
+    api: int = 1
+
+    def emit_text(self, ctx: Context, module: ModuleOp) -> str:
+        """The amalgamation. Raises InarchError at the op that C cannot express."""
+        return emit(ctx, module).text
+
+
+def emit(ctx: Context, module: ModuleOp) -> CProgram:
+    """A planned module in C. Raises InarchError at an op without a place, or that has no C."""
+    count = planned_weights_bytes(module)
+    weights = bytes(weights_image(ctx, module)) if 0 < count <= EMBEDDED_BYTES else None
+    return emit_program(module, weights)
+
+
+def run_function(ctx: Context, module: ModuleOp, name: str, arrays: Sequence[Array]) -> None:
+    """Runs function `name` of `module` on `arrays`, one a memref argument in the function's order.
+
+    The oracle of tests: a copy of the module gets offsets where it has none, is compiled and called in
+    this process, through the unchecked entry. Outputs are written in place. `module` is not changed.
+    Raises InarchError when an array does not fit, or the program calls an import.
+    """
+    run(ctx, module, name, arrays)
+
+
+BACKEND = CBackend()

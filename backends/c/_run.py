@@ -1,0 +1,155 @@
+"""Compiles a module and calls one of its functions in this process: the execution oracle of tests."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+
+from inarch.backends.c._assemble import emit_program
+from inarch.backends.c._program import (
+    CFunction,
+    CProgram,
+    aligned,
+    is_private,
+)
+from inarch.backends.c._text import identifier
+from inarch.backends.c._weights import weights_image
+from inarch.dialects._types import dtype_of
+from inarch.dialects.loop._base import memref_of, nbytes
+from inarch.dialects.loop.buffer import AllocOp, ConstantOp
+from inarch.dialects.loop.control import CallOp
+from inarch.errors import ArgumentError, InarchError, UnsupportedError, unknown
+from inarch.lazy import np
+
+if TYPE_CHECKING:
+    Array = np.ndarray[Any, Any]
+
+
+def run(ctx: Context, module: ModuleOp, name: str, arrays: Sequence[Array]) -> None:
+    """See `inarch.backends.c.run_function`."""
+    copy = module.clone()
+    function = _only(copy, name)
+    _check_arrays(function, arrays)
+    _plan(copy)
+    image = weights_image(ctx, copy)
+    program = emit_program(copy, None)
+    if program.imports:
+        slots = ", ".join(slot.name for slot in program.imports)
+        raise UnsupportedError(f"@{name} cannot run alone: it calls the imports {slots}")
+    described = next(f for f in program.functions if f.name == name)
+    _call(program, described, [arrays[i] for i in described.positions], image, _target(copy))
+
+
+def _only(module: ModuleOp, name: str) -> FuncOp:
+    """Leaves of `module` what `name` needs, and makes it public."""
+    functions = {op.sym_name.data: op for op in module.body.ops if isinstance(op, FuncOp)}
+    if name not in functions:
+        raise unknown("function", name, functions)
+    needed: set[str] = set()
+    pending = [name]
+    while pending:
+        symbol = pending.pop()
+        if symbol not in functions or symbol in needed:
+            continue
+        needed.add(symbol)
+        pending += [
+            op.callee.root_reference.data
+            for op in functions[symbol].body.walk()
+            if isinstance(op, CallOp)
+        ]
+    for symbol, function in functions.items():
+        if symbol not in needed:
+            function.detach()
+            function.erase()
+    chosen = functions[name]
+    if is_private(chosen):
+        chosen.sym_visibility = StringAttr("public")
+    return chosen
+
+
+def _plan(module: ModuleOp) -> None:
+    """Gives every buffer a place of its own. An existing plan is kept if it is complete."""
+    buffers = [op for op in module.walk() if isinstance(op, AllocOp | ConstantOp)]
+    if all(op.offset is not None for op in buffers):
+        return
+    for kind in (AllocOp, ConstantOp):
+        offset = 0
+        for op in buffers:
+            if isinstance(op, kind):
+                op.offset = IntegerAttr(offset, 64)
+                offset += aligned(nbytes(memref_of(op.buffer)))
+    module.attributes.pop("inarch.weights_bytes", None)
+    for function in module.body.ops:
+        function.attributes.pop("inarch.workspace_bytes", None)
+
+
+def _check_arrays(function: FuncOp, arrays: Sequence[Array]) -> None:
+    kinds = list(function.function_type.inputs)
+    if len(kinds) != len(arrays):
+        raise ArgumentError(
+            f"@{function.sym_name.data}: expected {len(kinds)} arrays, found {len(arrays)}"
+        )
+    for index, (kind, array) in enumerate(zip(kinds, arrays, strict=True)):
+        if not isinstance(kind, MemRefType):
+            raise InarchError(f"@{function.sym_name.data}: expected memref arguments, found {kind}")
+        shape, dtype = tuple(kind.get_shape()), dtype_of(kind.element_type)
+        fits = array.shape == shape and array.dtype.itemsize == dtype.nbytes
+        if not (fits and array.flags.c_contiguous):
+            raise ArgumentError(
+                f"@{function.sym_name.data}: array {index}: expected {dtype.name}{list(shape)}, "
+                f"row-major; found {array.dtype}{list(array.shape)}"
+            )
+
+
+def _target(module: ModuleOp) -> str | None:
+    target = module.attributes.get("inarch.target")
+    return target.data if isinstance(target, StringAttr) else None
+
+
+def _call(
+    program: CProgram,
+    function: CFunction,
+    arrays: Sequence[Array],
+    image: bytearray,
+    target: str | None,
+) -> None:
+    from cffi import FFI
+
+    from inarch.target import native, parse
+    from inarch.toolchain import compile_library
+
+    machine = native()
+    if target is not None and not parse(target).missing_on_host():
+        machine = parse(target)
+    ffi: Any = FFI()
+    symbol = identifier(f"{program.prefix}_{function.name}_run")
+    ffi.cdef(f"int32_t {symbol}(void *const *buffers, const void *weights, void *workspace);")
+    with tempfile.TemporaryDirectory(prefix="inarch-run-") as folder:
+        path = Path(folder) / "program.so"
+        compile_library(program.units, path, target=machine, flags=("-O1",))
+        library = ffi.dlopen(str(path))
+    weights = _aligned_buffer(image)
+    workspace = _aligned_buffer(bytes(aligned(function.workspace_bytes)))
+    buffers = ffi.new("void *[]", [ffi.cast("void *", array.ctypes.data) for array in arrays])
+    status = getattr(library, symbol)(
+        buffers,
+        ffi.cast("void *", weights.ctypes.data),
+        ffi.cast("void *", workspace.ctypes.data),
+    )
+    if status != 0:
+        raise InarchError(f"@{function.name} failed with code {status}")
+
+
+def _aligned_buffer(content: bytes | bytearray) -> Array:
+    """`content` in memory at a multiple of 64 bytes."""
+    raw = np.zeros(len(content) + 64, np.uint8)
+    start = -raw.ctypes.data % 64
+    result = raw[start : start + len(content)]
+    result[:] = np.frombuffer(content, np.uint8)
+    return result
