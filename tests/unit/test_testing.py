@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -230,6 +231,19 @@ def test_check_semantics_across_levels(monkeypatch: pytest.MonkeyPatch) -> None:
     check_semantics(before.replace("OP", "add"), after)
     with pytest.raises(AssertionError, match="function @main, output 0, index"):
         check_semantics(before.replace("OP", "sub"), after)
+
+
+needs_compiler = pytest.mark.skipif(
+    not any(shutil.which(name) for name in ("cc", "gcc", "clang")), reason="no C compiler"
+)
+
+
+@needs_compiler
+def test_a_lowering_is_checked_by_running_its_c() -> None:
+    check_semantics(graph("sub"), pipeline="graph-to-loop")
+    lowered = run_pass(graph("sub"), "graph-to-loop")
+    with pytest.raises(AssertionError, match="function @main, output 0, index"):
+        check_semantics(graph("sub"), lowered.replace("arith.subf", "arith.addf"))
 
 
 # ------------------------------------------------------------------------------------ checks
