@@ -21,7 +21,7 @@ def decode(data: bytes, name: str) -> str:
         return data.decode()
     except UnicodeDecodeError as error:
         raise InarchError(
-            "expected MLIR text in UTF-8, found other bytes; `inarch import` reads models",
+            "expected MLIR text in UTF-8, found other bytes; `inarch compile` reads models",
             where=name,
         ) from error
 
