@@ -13,8 +13,7 @@ from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 
 from inarch._xdsl import linear_form, print_affine_expr
-from inarch.dialects.loop._base import BufferOp, buffer_shape, memref_of, require
-from inarch.errors import InarchError
+from inarch.dialects.loop._base import BufferOp, buffer_shape, check_linear, memref_of, require
 from inarch.lazy import np
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ class PackOp(BufferOp):
         fits = index.num_dims == dims and index.num_symbols == 0 and len(index.results) == results
         require(fits, "C2", f"expected a map from {dims} to {results} dimensions, found {index}")
         for expr in index.results:
-            _check_linear(expr, dims)
+            check_linear(expr, dims, "C2")
         require(self.src is not self.dst, "C3", "expected two buffers, found one")
 
     def reference(self, src: Array) -> Array:
@@ -84,15 +83,15 @@ class PackOp(BufferOp):
         parser.parse_keyword("to")
         dst = parser.parse_unresolved_operand()
         names = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_identifier)
+        if unknown := sorted({name for form in terms for name in form} - {"", *names}):
+            parser.raise_error(f"expected the iterators {names}, found '{unknown[0]}'")
+        if len(set(names)) != len(names):
+            parser.raise_error(f"expected distinct iterators, found {names}")
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
         src_type = parser.parse_type()
         parser.parse_punctuation(",")
         dst_type = parser.parse_type()
-        if unknown := sorted({name for form in terms for name in form} - {"", *names}):
-            parser.raise_error(f"expected the iterators {names}, found '{unknown[0]}'")
-        if len(set(names)) != len(names):
-            parser.raise_error(f"expected distinct iterators, found {names}")
         results = tuple(_expression(form, names) for form in terms)
         op = cls(
             parser.resolve_operand(src, src_type),
@@ -115,13 +114,6 @@ class PackOp(BufferOp):
         printer.print_attribute(self.src.type)
         printer.print_string(", ")
         printer.print_attribute(self.dst.type)
-
-
-def _check_linear(expr: AffineExpr, dims: int) -> None:
-    try:
-        linear_form(expr, dims)
-    except InarchError as error:
-        require(condition=False, label="C2", message=error.message)
 
 
 def _positions(expr: AffineExpr, shape: tuple[int, ...]) -> Array:

@@ -8,10 +8,13 @@ from typing import Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import MemRefType, StridedLayoutAttr
 from xdsl.ir import Attribute, SSAValue
+from xdsl.ir.affine import AffineExpr
 from xdsl.irdl import IRDLOperation
 from xdsl.utils.exceptions import VerifyException
 
+from inarch._xdsl import linear_form
 from inarch.dialects._types import dtype_of, is_supported, row_major, storage_type
+from inarch.errors import InarchError
 
 MemRef: TypeAlias = MemRefType[Attribute]
 
@@ -34,6 +37,14 @@ def require(condition: bool, label: str, message: str) -> None:  # noqa: FBT001
     """Raises `label: message` unless `condition`; `label` is the constraint's number, `C1`."""
     if not condition:
         raise VerifyException(f"{label}: {message}")
+
+
+def check_linear(expr: AffineExpr, count: int, label: str) -> tuple[list[int], int]:
+    """`(coefficients, constant)` of an index expression over `count` iterators, which is linear."""
+    try:
+        return linear_form(expr, count)
+    except InarchError as error:
+        raise VerifyException(f"{label}: {error.message}") from error
 
 
 def check_buffer(buffer: MemRef) -> None:

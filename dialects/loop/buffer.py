@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import cast
 
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, DenseResourceAttr, IntegerAttr, MemRefType
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, DenseResourceAttr, IntegerAttr, MemRefType, TensorType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import MemoryAllocEffect, Pure
 
-from inarch.dialects._types import i64
+from inarch.dialects._types import i64, storage_type
 from inarch.dialects.loop._base import BufferOp, buffer_shape, is_row_major, memref_of, require
 
 WORKSPACE_ALIGNMENT_BYTES = 64
@@ -65,6 +66,10 @@ class ConstantOp(BufferOp):
         shape = tuple(self.value.type.get_shape())
         wanted = buffer_shape(self.buffer)
         require(shape == wanted, "C3", f"expected a value of shape {wanted}, found {shape}")
+        element = memref_of(self.buffer).element_type
+        found = cast("TensorType[Attribute]", self.value.type).element_type
+        same = storage_type(found) == element
+        require(same, "C3", f"expected a value of {element} elements, found {found}")
 
 
 @irdl_op_definition

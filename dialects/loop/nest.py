@@ -23,7 +23,7 @@ from xdsl.printer import Printer
 from xdsl.traits import IsTerminator, MemoryReadEffect, MemoryWriteEffect, Pure
 
 from inarch._xdsl import linear_form, parse_affine_expr, print_affine_expr
-from inarch.dialects.loop._base import BufferOp, buffer_shape, memref_of, require
+from inarch.dialects.loop._base import BufferOp, buffer_shape, check_linear, memref_of, require
 from inarch.dialects.loop.access import (
     IteratorAttr,
     ReadAttr,
@@ -172,7 +172,7 @@ class NestOp(BufferOp):
             f"expected a map from {count} iterators to {len(shape)} dimensions, found {index}",
         )
         for axis, (expr, size) in enumerate(zip(index.results, shape, strict=True)):
-            coefficients, constant = linear_form(expr, count)
+            coefficients, constant = check_linear(expr, count, "C2")
             if free or 0 in self.sizes:
                 continue
             spans = [c * (n - 1) for c, n in zip(coefficients, self.sizes, strict=True)]

@@ -1,0 +1,245 @@
+// RUN: inarch-opt %s --split-input-file --verify-diagnostics
+
+// C0, a dynamic shape
+func.func @dynamic(%a: memref<?xf32>, %b: memref<8xf32>) {
+  // expected-error @below {{'loop.nest' C0: expected a static shape, found memref<?xf32>}}
+  loop.nest (i = 8) ins(%a[i] : memref<?xf32>) outs(%b[i] : memref<8xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    loop.yield %x : f32
+  }
+  func.return
+}
+
+// -----
+
+// C0, signedness
+func.func @unsigned(%a: memref<8xui8>, %b: memref<8xf32>) {
+  // expected-error @below {{'loop.nest' C0: expected a supported signless dtype, found memref<8xui8>}}
+  loop.nest (i = 8) ins(%a[i] : memref<8xui8>) outs(%b[i] : memref<8xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    loop.yield %x : f32
+  }
+  func.return
+}
+
+// -----
+
+// C0, dynamic strides
+func.func @strides(%a: memref<8xf32, strided<[?]>>, %b: memref<8xf32>) {
+  // expected-error @below {{'loop.nest' C0: expected static strides and offset, found memref<8xf32, strided<[?]>>}}
+  loop.nest (i = 8) ins(%a[i] : memref<8xf32, strided<[?]>>) outs(%b[i] : memref<8xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    loop.yield %x : f32
+  }
+  func.return
+}
+
+// -----
+
+// C1, one name twice
+func.func @names(%a: memref<8xf32>, %b: memref<8xf32>) {
+  // expected-error @below {{'loop.nest' C1: expected distinct iterator names}}
+  loop.nest (i = 8, i = 8 reduction) ins(%a[i] : memref<8xf32>) outs(%b[i] : memref<8xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    loop.yield %x : f32
+  }
+  func.return
+}
+
+// -----
+
+// C2, how many accesses
+func.func @accesses(%a: memref<8xf32>, %b: memref<8xf32>) {
+  // expected-error @below {{'loop.nest' C2: expected one access for each operand}}
+  "loop.nest"(%a, %b) <{iterators = [#loop.iterator<i = 8>], reads = [], writes = [], operandSegmentSizes = array<i32: 1, 1>}> ({
+  ^bb0(%x: f32, %acc: f32):
+    loop.yield %x : f32
+  }) : (memref<8xf32>, memref<8xf32>) -> ()
+  func.return
+}
+
+// -----
+
+// C2, a map of another rank
+func.func @rank(%a: memref<8xf32>, %b: memref<8xf32>) {
+  // expected-error @below {{'loop.nest' C2: expected a map from 1 iterators to 1 dimensions, found (d0) -> (d0, d0)}}
+  loop.nest (i = 8) ins(%a[i, i] : memref<8xf32>) outs(%b[i] : memref<8xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    loop.yield %x : f32
+  }
+  func.return
+}
+
+// -----
+
+// C2, a map that is not linear
+func.func @linear(%a: memref<8xf32>, %b: memref<8xf32>) {
+  // expected-error @below {{'loop.nest' C2: expected a linear index expression, found (d0 floordiv 2)}}
+  loop.nest (i = 8) ins(%a[i floordiv 2] : memref<8xf32>) outs(%b[i] : memref<8xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    loop.yield %x : f32
+  }
+  func.return
+}
+
+// -----
+
+// C3, a read behind
+func.func @behind(%a: memref<8xf32>, %b: memref<8xf32>) {
+  // expected-error @below {{'loop.nest' C3: index i + 1 of dimension 0 runs from 1 to 8, outside a size of 8}}
+  loop.nest (i = 8) ins(%a[i + 1] : memref<8xf32>) outs(%b[i] : memref<8xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    loop.yield %x : f32
+  }
+  func.return
+}
+
+// -----
+
+// C3, a read before
+func.func @before(%a: memref<16xf32>, %b: memref<8xf32>) {
+  // expected-error @below {{'loop.nest' C3: index i * 2 - 7 of dimension 0 runs from -7 to 7, outside a size of 16}}
+  loop.nest (i = 8) ins(%a[i * 2 - 7] : memref<16xf32>) outs(%b[i] : memref<8xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    loop.yield %x : f32
+  }
+  func.return
+}
+
+// -----
+
+// C3, a write
+func.func @write(%a: memref<8xf32>, %b: memref<8xf32>) {
+  // expected-error @below {{'loop.nest' C3: index i of dimension 0 runs from 0 to 8, outside a size of 8}}
+  loop.nest (i = 9) ins(%a[0] : memref<8xf32>) outs(%b[i] : memref<8xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    loop.yield %x : f32
+  }
+  func.return
+}
+
+// -----
+
+// C4, a write that varies with a reduction iterator
+func.func @reduced(%a: memref<8xf32>, %b: memref<8xf32>) {
+  // expected-error @below {{'loop.nest' C4: a write uses the reduction iterator i}}
+  loop.nest (i = 8 reduction) ins(%a[i] : memref<8xf32>) outs(%b[i] : memref<8xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    loop.yield %x : f32
+  }
+  func.return
+}
+
+// -----
+
+// C4, a write that leaves out a parallel iterator
+func.func @left_out(%a: memref<8xf32>, %b: memref<8xf32>) {
+  // expected-error @below {{'loop.nest' C4: a write does not use the parallel iterator j}}
+  loop.nest (i = 8, j = 2) ins(%a[i] : memref<8xf32>) outs(%b[i] : memref<8xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    loop.yield %x : f32
+  }
+  func.return
+}
+
+// -----
+
+// C4, two points write one element
+func.func @twice(%a: memref<8xf32>, %b: memref<8xf32>) {
+  // expected-error @below {{'loop.nest' C4: i + j writes one element twice}}
+  loop.nest (i = 4, j = 4) ins(%a[i] : memref<8xf32>) outs(%b[i + j] : memref<8xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    loop.yield %x : f32
+  }
+  func.return
+}
+
+// -----
+
+// C5, the arguments
+func.func @arguments(%a: memref<8xf32>, %b: memref<8xf32>) {
+  // expected-error @below {{'loop.nest' C5: expected arguments (f32, f32), found (f32, f64)}}
+  loop.nest (i = 8) ins(%a[i] : memref<8xf32>) outs(%b[i] : memref<8xf32>) {
+  ^bb0(%x: f32, %acc: f64):
+    loop.yield %x : f32
+  }
+  func.return
+}
+
+// -----
+
+// C5, what is yielded
+func.func @yields(%a: memref<8xf32>, %b: memref<8xf32>) {
+  // expected-error @below {{'loop.nest' C5: expected to yield (f32), found (f32, f32)}}
+  loop.nest (i = 8) ins(%a[i] : memref<8xf32>) outs(%b[i] : memref<8xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    loop.yield %x, %x: f32, f32
+  }
+  func.return
+}
+
+// -----
+
+// C5, another terminator
+func.func @terminator(%a: memref<8xf32>, %b: memref<8xf32>) {
+  // expected-error @below {{'loop.nest' C5: expected a region that ends in loop.yield}}
+  loop.nest (i = 8) ins(%a[i] : memref<8xf32>) outs(%b[i] : memref<8xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    func.return
+  }
+  func.return
+}
+
+// -----
+
+// C5, the finish
+func.func @finish_arguments(%a: memref<8xf32>, %b: memref<8xf32>) {
+  // expected-error @below {{'loop.nest' C5: expected arguments (f32, f32), found (f32)}}
+  loop.nest (i = 8) ins(%a[i] : memref<8xf32>) outs(%b[i] : memref<8xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    loop.yield %x : f32
+  } finish {
+  ^bb1(%y: f32):
+    loop.yield %y : f32
+  }
+  func.return
+}
+
+// -----
+
+// C6
+func.func @finish_varies(%a: memref<8x3xf32>, %b: memref<8xf32>) {
+  // expected-error @below {{'loop.nest' C6: finish uses operand 0, which varies with k}}
+  loop.nest (i = 8, k = 3 reduction) ins(%a[i, k] : memref<8x3xf32>) outs(%b[i] init 0.0 : memref<8xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    loop.yield %x : f32
+  } finish {
+  ^bb1(%y: f32, %r: f32):
+    loop.yield %y : f32
+  }
+  func.return
+}
+
+// -----
+
+// C7, a pad
+func.func @pad_type(%a: memref<8xf32>, %b: memref<8xf32>) {
+  // expected-error @below {{'loop.nest' C7: expected pad of type f32, found 0.000000e+00 : f64}}
+  "loop.nest"(%a, %b) <{iterators = [#loop.iterator<i = 8>], reads = [#loop.read<affine_map<(d0) -> (d0)>, 0.0 : f64>], writes = [#loop.write<affine_map<(d0) -> (d0)>, none, "none">], operandSegmentSizes = array<i32: 1, 1>}> ({
+  ^bb0(%x: f32, %acc: f32):
+    loop.yield %x : f32
+  }) : (memref<8xf32>, memref<8xf32>) -> ()
+  func.return
+}
+
+// -----
+
+// C7, an init
+func.func @init_type(%a: memref<8xf32>, %b: memref<8xf32>) {
+  // expected-error @below {{'loop.nest' C7: expected init of type f32, found 0 : i32}}
+  "loop.nest"(%a, %b) <{iterators = [#loop.iterator<i = 8>], reads = [#loop.read<affine_map<(d0) -> (d0)>, none>], writes = [#loop.write<affine_map<(d0) -> (d0)>, 0 : i32, "none">], operandSegmentSizes = array<i32: 1, 1>}> ({
+  ^bb0(%x: f32, %acc: f32):
+    loop.yield %x : f32
+  }) : (memref<8xf32>, memref<8xf32>) -> ()
+  func.return
+}

@@ -1,0 +1,127 @@
+// RUN: inarch-opt %s | inarch-opt | filecheck %s
+// RUN: inarch-opt %s --print-op-generic | inarch-opt | filecheck %s
+
+// CHECK-LABEL: func.func @copy(
+// CHECK-NEXT: loop.nest (i = 8) ins(%a[i] : memref<8xf32>) outs(%b[i] : memref<8xf32>) {
+// CHECK-NEXT: ^bb0(%x: f32, %acc: f32):
+// CHECK-NEXT: loop.yield %x : f32
+// CHECK-NEXT: }
+func.func @copy(%a: memref<8xf32>, %b: memref<8xf32>) {
+  loop.nest (i = 8) ins(%a[i] : memref<8xf32>) outs(%b[i] : memref<8xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    loop.yield %x : f32
+  }
+  func.return
+}
+
+// CHECK-LABEL: func.func @matmul(
+// CHECK-NEXT: loop.nest (m = 4, n = 16, k = 3 reduction) ins(%a[m, k] : memref<4x3xf32>, %b[k, n] : memref<3x16xf32>) outs(%c[m, n] init 0.0 : memref<4x16xf32>) {
+// CHECK-NEXT: ^bb0(%x: f32, %y: f32, %acc: f32):
+// CHECK-NEXT: %p = arith.mulf %x, %y : f32
+// CHECK-NEXT: %s = arith.addf %acc, %p : f32
+// CHECK-NEXT: loop.yield %s : f32
+// CHECK-NEXT: }
+func.func @matmul(%a: memref<4x3xf32>, %b: memref<3x16xf32>, %c: memref<4x16xf32>) {
+  loop.nest (m = 4, n = 16, k = 3 reduction) ins(%a[m, k] : memref<4x3xf32>, %b[k, n] : memref<3x16xf32>) outs(%c[m, n] init 0.0 : memref<4x16xf32>) {
+  ^bb0(%x: f32, %y: f32, %acc: f32):
+    %p = arith.mulf %x, %y : f32
+    %s = arith.addf %acc, %p : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+
+// Modes; the accumulator starts at the element.
+// CHECK-LABEL: func.func @modes(
+// CHECK-NEXT: loop.nest (i = 2, k = 3 reduction unroll, j = 4 vector) ins(%a[i, k] : memref<2x3xf32>) outs(%b[i, j] : memref<2x4xf32>) {
+// CHECK-NEXT: ^bb0(%x: f32, %acc: f32):
+// CHECK-NEXT: %s = arith.addf %acc, %x : f32
+// CHECK-NEXT: loop.yield %s : f32
+// CHECK-NEXT: }
+func.func @modes(%a: memref<2x3xf32>, %b: memref<2x4xf32>) {
+  loop.nest (i = 2, k = 3 reduction unroll, j = 4 vector) ins(%a[i, k] : memref<2x3xf32>) outs(%b[i, j] : memref<2x4xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    %s = arith.addf %acc, %x : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+
+// Reads outside yield the pad, writes outside are dropped.
+// CHECK-LABEL: func.func @outside(
+// CHECK-NEXT: loop.nest (i = 10) ins(%a[i * 2 - 1] pad -inf : memref<8xf32>) outs(%b[i + 1] clip : memref<8xf32>) {
+// CHECK-NEXT: ^bb0(%x: f32, %acc: f32):
+// CHECK-NEXT: loop.yield %x : f32
+// CHECK-NEXT: }
+func.func @outside(%a: memref<8xf32>, %b: memref<8xf32>) {
+  loop.nest (i = 10) ins(%a[i * 2 - 1] pad -inf : memref<8xf32>) outs(%b[i + 1] clip : memref<8xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    loop.yield %x : f32
+  }
+  func.return
+}
+
+// CHECK-LABEL: func.func @finish(
+// CHECK-NEXT: loop.nest (m = 4, k = 3 reduction) ins(%a[m, k] : memref<4x3xf32>, %b[m] : memref<4xf32>) outs(%c[m] init 0.0 : memref<4xf32>) {
+// CHECK-NEXT: ^bb0(%x: f32, %y: f32, %acc: f32):
+// CHECK-NEXT: %s = arith.addf %acc, %x : f32
+// CHECK-NEXT: loop.yield %s : f32
+// CHECK-NEXT: } finish {
+// CHECK-NEXT: ^bb0(%xf: f32, %yf: f32, %accf: f32):
+// CHECK-NEXT: %t = arith.addf %accf, %yf : f32
+// CHECK-NEXT: loop.yield %t : f32
+// CHECK-NEXT: }
+func.func @finish(%a: memref<4x3xf32>, %b: memref<4xf32>, %c: memref<4xf32>) {
+  loop.nest (m = 4, k = 3 reduction) ins(%a[m, k] : memref<4x3xf32>, %b[m] : memref<4xf32>) outs(%c[m] init 0.0 : memref<4xf32>) {
+  ^bb0(%x: f32, %y: f32, %acc: f32):
+    %s = arith.addf %acc, %x : f32
+    loop.yield %s : f32
+  } finish {
+  ^bb0(%xf: f32, %yf: f32, %accf: f32):
+    %t = arith.addf %accf, %yf : f32
+    loop.yield %t : f32
+  }
+  func.return
+}
+
+// Two outputs, backwards, strides and an offset.
+// CHECK-LABEL: func.func @two(
+// CHECK-NEXT: loop.nest (i = 8) ins(%a[-i + 7] : memref<8xf32>) outs(%b[i] : memref<8xf32>, %c[0, i] : memref<2x8xi32, strided<[16, 2], offset: 1>>) {
+// CHECK-NEXT: ^bb0(%x: f32, %p: f32, %q: i32):
+// CHECK-NEXT: loop.yield %x, %q : f32, i32
+// CHECK-NEXT: }
+func.func @two(%a: memref<8xf32>, %b: memref<8xf32>, %c: memref<2x8xi32, strided<[16, 2], offset: 1>>) {
+  loop.nest (i = 8) ins(%a[-i + 7] : memref<8xf32>) outs(%b[i] : memref<8xf32>, %c[0, i] : memref<2x8xi32, strided<[16, 2], offset: 1>>) {
+  ^bb0(%x: f32, %p: f32, %q: i32):
+    loop.yield %x, %q : f32, i32
+  }
+  func.return
+}
+
+// No iterators, no operands: one point.
+// CHECK-LABEL: func.func @point(
+// CHECK-NEXT: loop.nest () outs(%a[] : memref<f32>) attributes {note = 1 : i64} {
+// CHECK-NEXT: ^bb0(%acc: f32):
+// CHECK-NEXT: loop.yield %acc : f32
+// CHECK-NEXT: }
+func.func @point(%a: memref<f32>) {
+  loop.nest () outs(%a[] : memref<f32>) attributes {note = 1 : i64} {
+  ^bb0(%acc: f32):
+    loop.yield %acc : f32
+  }
+  func.return
+}
+
+// Of nothing.
+// CHECK-LABEL: func.func @empty(
+// CHECK-NEXT: loop.nest (i = 0) ins(%a[i] : memref<0xf32>) outs(%b[i] : memref<0xf32>) {
+// CHECK-NEXT: ^bb0(%x: f32, %acc: f32):
+// CHECK-NEXT: loop.yield %x : f32
+// CHECK-NEXT: }
+func.func @empty(%a: memref<0xf32>, %b: memref<0xf32>) {
+  loop.nest (i = 0) ins(%a[i] : memref<0xf32>) outs(%b[i] : memref<0xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    loop.yield %x : f32
+  }
+  func.return
+}
