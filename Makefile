@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 # Processes that tests run in: all processors, unless told otherwise (make test JOBS=1).
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
-PYTEST := $(BIN)/python -m pytest -q -rs
+PYTEST := $(BIN)/python -m pytest -q -rfEs
 # Compilations are the long part of the tests and independent of each other: worth the processes.
 PARALLEL := -n $(JOBS)
 
