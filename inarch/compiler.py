@@ -36,7 +36,7 @@ GRAPH = (
     "fold-constants",
     "simplify-graph",
 )
-LOOP = ("graph-to-loop", "fuse-nests")
+LOOP = ("graph-to-loop", "drop-unit-iterators", "fuse-nests")
 KERNEL = ("materialize-padding", "schedule-nests", "fold-packs", "outline-nests", "plan-memory")
 PIPELINE = (*GRAPH, *LOOP, *KERNEL)
 

@@ -101,7 +101,9 @@ def _tile_of(op: NestOp, nest: LinearNest, scope: Scope) -> _Tile:
     if len(vectors) > 1:
         names = ", ".join(nest.loops[i].name for i in vectors)
         raise _error(op, f"expected at most one vector iterator, found {names}")
-    if any(read.guards for read in nest.reads):
+    # In finish, which runs per element, a pad is a condition like any other.
+    in_body = zip(nest.reads, op.element_arguments(op.body), strict=True)
+    if any(read.guards and argument.uses for read, argument in in_body):
         raise _error(op, "a read with pad cannot be vectorised; run materialize-padding first")
     unrolled = tuple(i for i in parallel if i not in vectors)
     copies: list[int] = []

@@ -117,19 +117,30 @@ def _plan(nest: NestOp, contraction: Contraction, target: Target) -> _Plan | Non
     """The best of both ways to take rows and columns: constants and wide columns are preferred."""
     lanes = target.vector_bytes // dtype_of(memref_of(nest.outs[0]).element_type).nbytes
     candidates = [
-        (isinstance(nest.ins[side.b].owner, ConstantOp), nest.sizes[column], side, column)
+        (_preference(nest, side, column, lanes), side, column)
         for side in (contraction, contraction.swapped())
         for column in side.columns[-1:]
         if nest.sizes[column] >= MIN_COLUMNS and _is_simple(nest, side, column)
     ]
     if not candidates:
         return None
-    _, size, side, column = max(candidates, key=lambda c: c[:2])
+    _, side, column = max(candidates, key=lambda candidate: candidate[0])
+    size = nest.sizes[column]
     rows = tuple(position for position in side.rows if nest.sizes[position] > 1)[-2:]
     inner = nest.sizes[rows[-1]] if rows else 1
     outer = nest.sizes[rows[0]] if len(rows) == 2 else 1
     tile = choose_tile(outer, inner, size, lanes=lanes, registers=target.vector_registers)
     return _Plan(side, column, rows, tile, lanes)
+
+
+def _preference(
+    nest: NestOp, side: Contraction, column: int, lanes: int
+) -> tuple[bool, bool, int]:
+    """A constant factor is packed for nothing; else one that lies in order; else the wider one."""
+    constant = isinstance(nest.ins[side.b].owner, ConstantOp)
+    stride = _strides_along(nest, nest.ins[side.b], nest.read_map(side.b))[column]
+    in_order = stride == 1 and nest.sizes[column] % lanes == 0
+    return constant, in_order, nest.sizes[column]
 
 
 def _is_simple(nest: NestOp, side: Contraction, column: int) -> bool:
