@@ -53,7 +53,7 @@ _DAMAGE = (
 """What `zipfile` raises on damaged archives."""
 
 
-def write_artifact(  # noqa: PLR0917 - the parts of a program, in the order of the file
+def write_artifact(
     path: Path,
     library: bytes | Path,
     manifest: Mapping[str, Any],

@@ -151,10 +151,10 @@ class Target:
 
     def missing_on_host(self) -> list[str]:
         """What this machine lacks to run code for the target, sorted; empty when it can."""
-        host = _host()
-        if self.architecture not in ("generic", host.architecture):
+        machine = host()
+        if self.architecture not in ("generic", machine.architecture):
             return [self.architecture]
-        return sorted(self.features - host.features)
+        return sorted(self.features - machine.features)
 
 
 def parse(text: str) -> Target:
@@ -180,39 +180,41 @@ def parse(text: str) -> Target:
 
 def native() -> Target:
     """This machine: the highest level that its CPU has, and the extra features known here."""
-    host = _host()
-    if host.architecture == "generic":
+    machine = host()
+    if machine.architecture == "generic":
         return parse("generic")
     levels = [
         name
         for name, features in LEVELS.items()
-        if parse(name).architecture == host.architecture and features <= host.features
+        if parse(name).architecture == machine.architecture and features <= machine.features
     ]
     # The levels of LEVELS grow, so the last that fits is the highest.
     known = _known_features(levels[-1])
-    return parse("+".join((levels[-1], *(x for x in _EXTRAS if x in host.features & known))))
+    return parse("+".join((levels[-1], *(x for x in _EXTRAS if x in machine.features & known))))
 
 
 def check_features(names: Iterable[str]) -> list[str]:
     """Those of `names` that this machine's CPU lacks, sorted."""
-    return sorted(set(names) - _host().features)
+    return sorted(set(names) - host().features)
 
 
 @dataclass(frozen=True)
-class _Host:
+class Host:
+    """What this machine is: architecture, and features of its CPU by GCC's names."""
+
     architecture: str
     features: frozenset[str]
 
 
 @cache
-def _host() -> _Host:
+def host() -> Host:
     """This machine, read once: a CPU does not change under a process."""
-    machine = platform.machine().lower()
-    if machine in ("x86_64", "amd64"):
-        return _Host("x86-64", frozenset(_cpuinfo("flags")))
-    if machine in ("aarch64", "arm64"):
-        return _Host("aarch64", LEVELS["aarch64"] | _cpuinfo("Features"))
-    return _Host("generic", frozenset())
+    name = platform.machine().lower()
+    if name in ("x86_64", "amd64"):
+        return Host("x86-64", frozenset(_cpuinfo("flags")))
+    if name in ("aarch64", "arm64"):
+        return Host("aarch64", LEVELS["aarch64"] | _cpuinfo("Features"))
+    return Host("generic", frozenset())
 
 
 def _cpuinfo(key: str) -> set[str]:

@@ -219,7 +219,7 @@ class _Build:
     def _run(self, arguments: Sequence[str], source: Path) -> None:
         """Runs the compiler beside `source`; on failure keeps that file and the log, and raises."""
         command = [*self.compiler.command, *arguments]
-        status, output = _call(command, source.parent, self.timeout)
+        status, output = run_compiler(command, source.parent, self.timeout)
         if status == 0:
             return
         folder = self.cache.folder / "failed" / key_of(*command, output)[:16]
@@ -246,8 +246,12 @@ def _place(folder: Path, name: str, source: str, subfolder: str) -> Path:
     return path
 
 
-def _call(command: Sequence[str], folder: Path, timeout: float) -> tuple[int, str]:
-    """Exit status and all output of `command`; a negative status is the signal that ended it."""
+def run_compiler(command: Sequence[str], folder: Path, timeout: float) -> tuple[int, str]:
+    """Runs `command` in `folder`, for at most `timeout` seconds.
+
+    Gives the exit status (negative: the signal that ended it) and all output. Raises
+    EnvironmentFault when the program cannot be started.
+    """
     # Messages are parsed and kept in the cache: one language.
     environment = {**os.environ, "LC_ALL": "C"}
     try:
@@ -351,7 +355,7 @@ def _probe(command: tuple[str, ...], path: str) -> Compiler | None:
     is_zig = command[-1] == "cc" and len(command) > 1
     query = [program, *command[1:-1], "version"] if is_zig else [program, *command[1:], "--version"]
     try:
-        status, text = _call(query, Path.cwd(), 60.0)
+        status, text = run_compiler(query, Path.cwd(), 60.0)
     except EnvironmentFault:
         return None
     if status != 0 or not text.strip():

@@ -19,7 +19,7 @@ from inarch.cache import replacing
 from inarch.errors import UsageError, unknown
 from inarch.manifest import Signature
 from inarch.runtime.function import Function
-from inarch.runtime.loaders import LOADERS, Loader
+from inarch.runtime.loaders import LOADERS
 from inarch.runtime.tensor import Array
 
 Imports: TypeAlias = Mapping[str, "Callable[..., object] | Module"]
@@ -107,7 +107,7 @@ class Module:
     ) -> Module:
         """As `load`, of a file's bytes."""
         if format is not None:
-            return _loader(format).from_bytes(data, format)
+            return LOADERS[format].from_bytes(data, format)
         with tempfile.TemporaryDirectory(prefix="inarch-load-") as folder:
             path = Path(folder, "module.inarch")
             path.write_bytes(data)
@@ -131,19 +131,15 @@ def load(
     EnvironmentFault when this machine cannot run it.
     """
     if format is not None:
-        return _loader(format).from_file(Path(path))
+        return LOADERS[format].from_file(Path(path))
     return _run_loader(Artifact.open(path), verify, imports)
 
 
 def _run_loader(artifact: Artifact, verify: bool, imports: Imports | None) -> Module:
     if verify:
         artifact.verify()
-    name = artifact.manifest.loaders[0]
-    if name not in LOADERS:
-        known = ", ".join(sorted(LOADERS))
-        raise artifact.error(f"expected a program for one of the loaders {known}, found '{name}'")
-    return LOADERS[name].from_artifact(artifact, imports or {})
-
-
-def _loader(name: str) -> Loader:
-    return LOADERS[name]
+    for name in artifact.manifest.loaders:
+        if name not in LOADERS:
+            known = ", ".join(sorted(LOADERS))
+            raise artifact.error(f"expected formats of the loaders {known}, found '{name}'")
+    return LOADERS[artifact.manifest.loaders[0]].from_artifact(artifact, imports or {})

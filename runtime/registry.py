@@ -44,6 +44,11 @@ class Registry(Mapping[str, Callable[..., object]]):
             self._functions[name] = function
         return function
 
+    def unregister(self, name: str) -> None:
+        """Removes `name`, if it is there; programs that were loaded keep the function."""
+        with self._lock:
+            self._functions.pop(name, None)
+
     def lookup(self, name: str) -> Callable[..., object]:
         """The function `name`. Raises UsageError for an unknown name, with the known ones."""
         if name not in self._functions:

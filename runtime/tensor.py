@@ -101,22 +101,25 @@ class Layout:
 
     def __init__(self, ports: Sequence[Port]) -> None:
         made = ffi()
-        self._count = len(ports)
+        self._ffi = made
+        self._type = made.typeof("DLTensor[]")
+        self._count = max(len(ports), 1)
         self._shapes = [made.new("int64_t[]", list(port.shape) or 1) for port in ports]
-        self._pattern = made.new("DLTensor[]", max(self._count, 1))
-        for tensor, shape, port in zip(self._pattern, self._shapes, ports, strict=False):
+        pattern = made.new(self._type, self._count)
+        for tensor, shape, port in zip(pattern, self._shapes, ports, strict=False):
             tensor.device.device_type = _CPU
             tensor.ndim = len(port.shape)
             tensor.dtype.code = port.dtype.dlpack
             tensor.dtype.bits = port.dtype.bits
             tensor.dtype.lanes = 1
             tensor.shape = shape
+        self._pattern = bytes(made.buffer(pattern))
 
     def tensors(self, arrays: Sequence[Array]) -> Any:
         """A new `DLTensor[]` for `arrays`, which must fit the ports and outlive it."""
-        made = ffi()
-        tensors = made.new("DLTensor[]", max(self._count, 1))
-        made.memmove(tensors, self._pattern, made.sizeof(self._pattern))
+        made = self._ffi
+        tensors = made.new(self._type, self._count)
+        made.memmove(tensors, self._pattern, len(self._pattern))
         for number, array in enumerate(arrays):
             tensors[number].data = made.from_buffer(array)
         return tensors

@@ -225,6 +225,7 @@ class _Opened:
 
     def _open(self, artifact: Artifact) -> Any:
         """Opens the file itself, or a copy where the loader would give what it opened before."""
+        last_error = libc().dlerror  # found first: a look-up in between would clear the message
         state = os.fstat(artifact.descriptor)
         file = (state.st_dev, state.st_ino)
         with tempfile.TemporaryDirectory(prefix="inarch-lib-") as folder:
@@ -237,7 +238,7 @@ class _Opened:
                 name.symlink_to(opened)
             handle = libc().dlopen(bytes(name), os.RTLD_NOW | os.RTLD_LOCAL | os.RTLD_NODELETE)
             if handle == ffi().NULL:
-                reason = ffi().string(libc().dlerror()).decode(errors="replace")
+                reason = ffi().string(last_error()).decode(errors="replace")
                 raise EnvironmentFault(f"cannot be opened: {reason}", where=artifact.where)
         self._files.add(file)
         return handle

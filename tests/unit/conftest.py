@@ -72,8 +72,17 @@ API int32_t @_nothing(DLTensor *args, int32_t n) { /* ui8[0, 2] -> i1[0] */
              ? 0 : fail("shape");
 }
 
-API int32_t @_binds(DLTensor *args, int32_t n) { return n == 1 ? (*(int32_t *)args->data = binds, 0) : 1; }
-API int32_t @_broken(DLTensor *args, int32_t n) { (void)args; (void)n; return fail("expected better, found worse"); }
+API int32_t @_binds(DLTensor *args, int32_t n) {
+  if (n != 1) return fail("expected 1 argument");
+  *(int32_t *)args[0].data = binds;
+  return 0;
+}
+
+API int32_t @_broken(DLTensor *args, int32_t n) {
+  (void)args;
+  (void)n;
+  return fail("expected better, found worse");
+}
 
 API int32_t @_through(DLTensor *args, int32_t n) { /* y = import 0 of x */
   if (slots[0].call == NULL) return fail("import 0 is not filled");

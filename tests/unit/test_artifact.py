@@ -1,0 +1,370 @@
+"""The artifact: one file that is a library and a zip, complete or not there, and never trusted."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import inarch
+from inarch.artifact import Artifact, write_artifact
+from inarch.errors import EnvironmentFault, InarchError
+from inarch.manifest import Import, Port, Signature, parse
+
+MakeProgram = Callable[..., Path]
+
+MANIFEST: dict[str, Any] = {
+    "inarch": "0.1.0",
+    "name": "m",
+    "prefix": "m",
+    "target": "generic",
+    "features": [],
+    "functions": {
+        "main": {
+            "inputs": [{"name": "x", "dtype": "f32", "shape": [2, 3]}],
+            "outputs": [{"name": "y", "dtype": "i1", "shape": []}],
+            "workspace_bytes": 64,
+        }
+    },
+    "imports": ["f", {"name": "g", "inputs": [], "outputs": []}],
+    "loaders": ["shared-library"],
+}
+
+
+def test_what_was_written_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "m.inarch"
+    pieces = [(0, b"ab"), (5000, memoryview(b"cd")), (5002, bytearray(b"e")), (5003, b"")]
+    members = {"modules/1": b"one", "source.c": b"int x;\n"}
+    write_artifact(path, b"library", MANIFEST, pieces, 6000, members)
+    artifact = Artifact.open(path)
+    artifact.verify()
+    assert bytes(artifact.library) == b"library"
+    expected = b"ab" + bytes(4998) + b"cde" + bytes(997)
+    assert bytes(artifact.weights) == expected
+    assert artifact.manifest.weights_offset % 4096 == 0
+    assert {name: artifact.member(name) for name in artifact.manifest.members} == members
+    x, y = Port("x", inarch_dtype("f32"), (2, 3)), Port("y", inarch_dtype("i1"), ())
+    assert artifact.manifest.functions == {"main": Signature((x,), (y,), 64)}
+    assert artifact.manifest.imports == (Import("f"), Import("g", Signature((), ())))
+    assert (str(x), x.nbytes, y.nbytes) == ("x: f32[2, 3]", 24, 1)
+    assert [path.name for path in tmp_path.iterdir()] == ["m.inarch"]
+
+
+def inarch_dtype(name: str) -> Any:
+    from inarch.dtypes import DTYPES
+
+    return DTYPES[name]
+
+
+def test_it_is_a_library_and_a_zip(make_program: MakeProgram, tmp_path: Path) -> None:
+    path = make_program(tmp_path / "a.inarch", members={"source.c": b"int x;"})
+    assert ctypes.CDLL(str(path)).tiny_abi_version() == 0
+    with zipfile.ZipFile(path) as archive:
+        assert archive.testzip() is None
+        assert archive.namelist() == ["weights.bin", "source.c", "manifest.json"]
+        assert archive.read("source.c") == b"int x;"
+
+
+def test_equal_programs_are_equal_files(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        write_artifact(tmp_path / name, b"library", MANIFEST, [(0, b"w")], 1)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_a_library_that_contains_a_zip(tmp_path: Path) -> None:
+    inner = tmp_path / "inner.zip"
+    with zipfile.ZipFile(inner, "w") as archive:
+        archive.writestr("manifest.json", "{}")
+    write_artifact(tmp_path / "a", inner.read_bytes(), MANIFEST, [], 0)
+    artifact = Artifact.open(tmp_path / "a")
+    assert bytes(artifact.library) == inner.read_bytes()
+    assert artifact.manifest.name == "m"
+
+
+@pytest.mark.parametrize("pieces", [[(0, b"ab"), (1, b"c")], [(9, b"ab")], [(5, b"a"), (0, b"b")]])
+def test_pieces_that_do_not_fit(tmp_path: Path, pieces: list[tuple[int, bytes]]) -> None:
+    with pytest.raises(ValueError, match="overlap"):
+        write_artifact(tmp_path / "a", b"", MANIFEST, pieces, 10)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(EnvironmentFault) as caught:
+        write_artifact(tmp_path / "no" / "a", b"", MANIFEST, [], 0)
+    assert caught.value.line() == (
+        f"error: cannot write '{tmp_path}/no/a': No such file or directory"
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (None, "no such file"),
+        (b"", "an empty file"),
+        (
+            b"\x7fELF" + bytes(100),
+            "an ELF file without the archive at its end: truncated or stripped",
+        ),
+        (b"hello world", "a file that starts with b'hell'"),
+        (b"PK\x03\x04" + bytes(100), "a damaged zip archive"),
+    ],
+)
+def test_what_is_no_artifact(tmp_path: Path, content: bytes | None, found: str) -> None:
+    path = tmp_path / "model.inarch"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InarchError) as caught:
+        Artifact.open(path)
+    assert caught.value.line() == f"{path}: error: expected an Inarch artifact, found {found}"
+
+
+def test_a_folder_and_another_zip(tmp_path: Path) -> None:
+    with pytest.raises(InarchError, match="expected an Inarch artifact, found a folder"):
+        Artifact.open(tmp_path)
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("x", "y")
+    with pytest.raises(InarchError, match=r"found a zip archive without 'manifest\.json'"):
+        Artifact.open(tmp_path / "a.zip")
+
+
+COMPLETE: dict[str, Any] = {
+    **MANIFEST,
+    "format": 1,
+    "abi": 0,
+    "library_bytes": 0,
+    "library_sha256": "",
+    "weights_offset": 0,
+    "weights_bytes": 0,
+    "weights_sha256": "",
+    "members": {},
+}
+
+
+def test_the_complete_manifest_is_valid() -> None:
+    assert parse(COMPLETE, "m").name == "m"
+
+
+WRONG: list[tuple[dict[str, Any], str | None]] = [
+    (
+        {"format": 2},
+        "m: error: expected artifact format 1, found 2 (written by Inarch '0.1.0'); "
+        "compile the model again",
+    ),
+    (
+        {"abi": 7, "inarch": "9.9"},
+        "m: error: expected artifact abi 0, found 7 (written by Inarch '9.9'); "
+        "compile the model again",
+    ),
+    ({"format": True}, None),
+    ({"name": 3}, "m: error: manifest.json: name: expected a string, found 3"),
+    ({"name": None}, "m: error: manifest.json: name: expected a string, found nothing"),
+    (
+        {"prefix": "a b"},
+        "m: error: manifest.json: prefix: expected a C identifier, found 'a b'",
+    ),
+    ({"features": "avx"}, "m: error: manifest.json: features: expected a list, found 'avx'"),
+    ({"features": [1]}, "m: error: manifest.json: features[0]: expected a string, found 1"),
+    ({"loaders": []}, "m: error: manifest.json: loaders: expected at least one, found []"),
+    (
+        {"weights_bytes": -1},
+        "m: error: manifest.json: weights_bytes: expected a size, found -1",
+    ),
+    ({"library_bytes": 1.5}, None),
+    ({"members": {"a": 1}}, "m: error: manifest.json: members.a: expected an object, found 1"),
+    ({"functions": {"a-b": {"inputs": [], "outputs": []}}}, None),
+    ({"functions": {"f": {"inputs": []}}}, None),
+    (
+        {"functions": {"f": {"inputs": [{"name": "x", "dtype": "f8", "shape": []}]}}},
+        "m: error: manifest.json: functions.f.inputs[0].dtype: expected one of "
+        "f32, f64, i8, i16, i32, i64, ui8, ui16, ui32, ui64, i1, found 'f8'",
+    ),
+    (
+        {"functions": {"f": {"inputs": [{"name": "x", "dtype": "f32", "shape": [2, -1]}]}}},
+        "m: error: manifest.json: functions.f.inputs[0].shape[1]: expected a size, found -1",
+    ),
+    (
+        {"functions": {"f": {"inputs": [{"name": "x", "dtype": "f32", "shape": [1 << 61] * 2}]}}},
+        None,
+    ),
+    ({"functions": {"f": {"inputs": [{"name": "x", "dtype": "i8", "shape": []}] * 2}}}, None),
+    ({"imports": [{"nome": "f"}]}, None),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), WRONG)
+def test_a_wrong_manifest(change: dict[str, Any], message: str | None) -> None:
+    with pytest.raises(InarchError) as caught:
+        parse({**COMPLETE, **change}, "m")
+    if message is not None:
+        assert caught.value.line() == message
+    assert "\n" not in caught.value.line()
+
+
+@pytest.mark.parametrize("key", [key for key in COMPLETE if key != "inarch"])
+def test_no_field_may_be_missing(key: str) -> None:
+    with pytest.raises(InarchError, match=key):
+        parse({name: value for name, value in COMPLETE.items() if name != key}, "m")
+
+
+@pytest.mark.parametrize("data", [None, [], "x", 1])
+def test_a_manifest_that_is_no_object(data: object) -> None:
+    with pytest.raises(InarchError, match=r"manifest\.json: expected an object"):
+        parse(data, "m")
+
+
+def check_refused_or_equal(path: Path, good: Artifact) -> bool:
+    """Opens a damaged file: either one error line, or the same program; whether it was refused."""
+    try:
+        artifact = Artifact.open(path)
+        artifact.verify()
+    except InarchError as error:
+        refusal = error
+        artifact = None
+    else:
+        refusal = None
+    if refusal is not None:
+        assert refusal.where == str(path)
+        assert "\n" not in refusal.line()
+        return True
+    assert artifact is not None
+    assert artifact.identity == good.identity
+    assert bytes(artifact.library) == bytes(good.library)
+    assert bytes(artifact.weights) == bytes(good.weights)
+    return False
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    path = tmp_path / "good.inarch"
+    write_artifact(path, b"library" * 20, MANIFEST, [(0, b"weights" * 20)], 140, {"s": b"member"})
+    return path
+
+
+STEPS = [pytest.param(11, id="some"), pytest.param(1, id="all", marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_truncated_anywhere(tmp_path: Path, small: Path, step: int) -> None:
+    good, data = Artifact.open(small), small.read_bytes()
+    path = tmp_path / "bad.inarch"
+    start = good.manifest.weights_offset - 50
+    for length in [*range(0, start, 97 * step), *range(start, len(data), step), len(data) - 1]:
+        path.write_bytes(data[:length])
+        assert check_refused_or_equal(path, good), length
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_flipped_anywhere(tmp_path: Path, small: Path, step: int) -> None:
+    good, data = Artifact.open(small), small.read_bytes()
+    path = tmp_path / "bad.inarch"
+    start = good.manifest.weights_offset
+    refused: set[int] = set()
+    tried = {*range(0, 140, step), *range(start - 40, len(data), step)}
+    for offset in sorted(tried):
+        bad = bytearray(data)
+        bad[offset] ^= 1 << offset % 8
+        path.write_bytes(bad)
+        if check_refused_or_equal(path, good):
+            refused.add(offset)
+    # All of the library and the weights; the rest holds dates and attributes that mean nothing.
+    assert refused >= tried & {*range(140), *range(start, start + 140)}
+
+
+def test_a_manifest_that_lies(tmp_path: Path, small: Path) -> None:
+    """Sizes and hashes that do not fit the file, in archives whose checksums are right."""
+    manifest = Artifact.open(small).manifest.data
+    for change in (
+        {"library_sha256": "0" * 64},
+        {"library_bytes": 10},
+        {"library_bytes": 1 << 40},
+        {"weights_offset": 0},
+        {"weights_offset": 1 << 40},
+        {"weights_bytes": 139},
+        {"weights_sha256": "0" * 64},
+        {"members": {"s": {"bytes": 6, "sha256": "0" * 64}}},
+        {"members": {"s": {"bytes": 5, "sha256": "0" * 64}}},
+        {"members": {"t": {"bytes": 6, "sha256": "0" * 64}}},
+    ):
+        path = tmp_path / "bad.inarch"
+        data = small.read_bytes()
+        old = json.dumps(dict(manifest), indent=1).encode()
+        assert old in data
+        with zipfile.ZipFile(small) as archive:
+            offset = archive.getinfo("s").header_offset
+        path.write_bytes(data[:offset])
+        with path.open("r+b") as file, zipfile.ZipFile(small) as archive:
+            file.seek(0, 2)
+            rebuild(file, archive, {**manifest, **change})
+        with pytest.raises(InarchError) as caught:
+            Artifact.open(path).verify()
+        assert caught.value.where == str(path)
+
+
+def rebuild(file: Any, old: zipfile.ZipFile, manifest: dict[str, Any]) -> None:
+    """Appends the rest of the archive to a file that ends after the weights."""
+    with zipfile.ZipFile(file, "w") as archive:
+        weights = old.getinfo("weights.bin")
+        archive.filelist.append(weights)
+        archive.NameToInfo["weights.bin"] = weights
+        archive.writestr("s", b"member")
+        archive.writestr("manifest.json", json.dumps(manifest))
+
+
+def test_compressed_members_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.inarch"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("manifest.json", " " * 1_000_000)
+    with pytest.raises(InarchError, match=r"expected 'manifest\.json' to be stored"):
+        Artifact.open(path)
+
+
+_WRITER = """
+import sys, time
+from pathlib import Path
+from inarch.artifact import write_artifact
+def pieces():
+    yield 0, b"new" * 1000
+    print("writing", flush=True)
+    time.sleep(60)
+write_artifact(Path(sys.argv[1]), b"library", {manifest}, pieces(), 5000)
+"""
+
+
+def test_killed_in_the_middle_the_old_file_stays(small: Path) -> None:
+    before = small.read_bytes()
+    code = _WRITER.replace("{manifest}", repr(MANIFEST))
+    command = [sys.executable, "-c", code, str(small)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == b"writing\n"
+        writer.send_signal(signal.SIGKILL)
+    assert small.read_bytes() == before
+    Artifact.open(small).verify()
+
+
+def test_a_large_program_loads_in_milliseconds(make_program: MakeProgram, tmp_path: Path) -> None:
+    module = inarch.load(make_program(tmp_path / "warm.inarch"))  # imports numpy and cffi
+    path = make_program(tmp_path / "large.inarch", weights_bytes=100 << 20)
+    times: list[float] = []
+    for _ in range(3):
+        start = time.perf_counter()
+        module = inarch.load(path)
+        times.append(time.perf_counter() - start)
+    assert min(times) < 0.1
+    assert module["binds"]() == 1
+
+
+def test_names_of_members(small: Path) -> None:
+    with pytest.raises(InarchError) as caught:
+        Artifact.open(small).member("x")
+    assert re.fullmatch(r".*expected a member 'x', found s", caught.value.line())

@@ -1,0 +1,119 @@
+"""Targets: names, what follows from them, and this machine."""
+
+from __future__ import annotations
+
+import subprocess
+from itertools import pairwise
+
+import pytest
+
+from inarch import target
+from inarch.errors import UsageError
+from inarch.target import LEVELS, Host, check_features, native, parse
+from inarch.toolchain import find_compiler
+
+
+@pytest.mark.parametrize(
+    ("text", "vector_bytes", "registers", "architecture"),
+    [
+        ("x86-64", 16, 16, "x86-64"),
+        ("x86-64-v2", 16, 16, "x86-64"),
+        ("x86-64-v3", 32, 16, "x86-64"),
+        ("x86-64-v4", 64, 32, "x86-64"),
+        ("x86-64-v4+avx512vnni", 64, 32, "x86-64"),
+        ("x86-64-v2+avx2", 16, 16, "x86-64"),
+        ("x86-64-v2+avx2+fma", 32, 16, "x86-64"),
+        ("aarch64", 16, 32, "aarch64"),
+        ("aarch64+dotprod", 16, 32, "aarch64"),
+        ("generic", 16, 16, "generic"),
+    ],
+)
+def test_what_follows_from_a_name(
+    text: str, vector_bytes: int, registers: int, architecture: str
+) -> None:
+    found = parse(text)
+    assert str(found) == text
+    assert parse(str(found)) == found
+    assert (found.vector_bytes, found.vector_registers) == (vector_bytes, registers)
+    assert found.architecture == architecture
+
+
+def test_levels_grow() -> None:
+    levels = [LEVELS[name] for name in ("x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4")]
+    for lower, higher in pairwise(levels):
+        assert lower < higher
+
+
+def test_names_are_canonical() -> None:
+    assert str(parse("x86-64-v4+avx512f+avx2")) == "x86-64-v4"
+    assert parse("x86-64-v3+avx512vnni+avx512f") == parse("x86-64-v3+avx512vnni")
+    assert str(parse("x86-64-v4+avx512vnni+avx512bf16")) == "x86-64-v4+avx512bf16+avx512vnni"
+    assert "avx512f" in parse("x86-64-v3+avx512vnni").features
+
+
+def test_cflags() -> None:
+    assert parse("generic").cflags() == []
+    assert parse("x86-64-v3").cflags() == ["-march=x86-64-v3"]
+    assert parse("aarch64+dotprod+fp16").cflags() == ["-march=armv8-a+dotprod+fp16"]
+    assert parse("x86-64-v4+avx512vnni").cflags() == [
+        "-march=x86-64-v4",
+        "-mavx512vnni",
+        "-mprefer-vector-width=512",
+    ]
+
+
+def test_unknown_level() -> None:
+    with pytest.raises(UsageError) as caught:
+        parse("x86-64-v5")
+    assert str(caught.value) == (
+        "no target 'x86-64-v5'; did you mean 'x86-64-v4'? "
+        "Known: aarch64, generic, native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4"
+    )
+
+
+def test_unknown_feature() -> None:
+    with pytest.raises(UsageError) as caught:
+        parse("aarch64+avx2")
+    assert str(caught.value) == (
+        "no feature 'avx2' in target 'aarch64'. Known: bf16, dotprod, fp16, i8mm, neon, sve, sve2"
+    )
+
+
+def test_native_runs_here() -> None:
+    assert native().missing_on_host() == []
+    assert parse("native") == native()
+    assert parse("generic").missing_on_host() == []
+
+
+def test_what_this_machine_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = Host("x86-64", parse("x86-64-v3").features)
+    monkeypatch.setattr(target, "host", lambda: host)
+    assert native() == parse("x86-64-v3")
+    assert parse("x86-64-v4").missing_on_host() == [
+        "avx512bw",
+        "avx512cd",
+        "avx512dq",
+        "avx512f",
+        "avx512vl",
+    ]
+    assert parse("aarch64").missing_on_host() == ["aarch64"]
+    assert check_features(["avx2", "avx512vnni"]) == ["avx512vnni"]
+
+
+def test_a_cpu_between_two_levels(monkeypatch: pytest.MonkeyPatch) -> None:
+    features = parse("x86-64-v3").features | {"avxvnni"} - {"movbe"}
+    monkeypatch.setattr(target, "host", lambda: Host("x86-64", features - {"movbe"}))
+    assert native().level == "x86-64-v2"
+
+
+@pytest.mark.parametrize("name", [name for name in LEVELS if name.startswith("x86-64")])
+def test_the_compiler_agrees_on_levels(name: str) -> None:
+    """What a level's flags switch on is what the table says, by the compiler's own macros."""
+    compiler = find_compiler()
+    if native().architecture != "x86-64" or compiler.kind == "zig":
+        pytest.skip("needs gcc or clang for x86-64")
+    command = [*compiler.command, *parse(name).cflags(), "-dM", "-E", "-x", "c", "-"]
+    macros = subprocess.run(command, input="", capture_output=True, text=True, check=True).stdout
+    for feature in ("avx", "avx2", "fma", "f16c", "bmi2", "sse4.2", "avx512f", "avx512vl"):
+        macro = f"#define __{feature.upper().replace('.', '_')}__ 1"
+        assert (macro in macros) == (feature in parse(name).features), feature

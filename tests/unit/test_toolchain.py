@@ -1,0 +1,252 @@
+"""C compilers: which one is taken, what is built, and what is said when it fails."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from inarch import toolchain
+from inarch.cache import Cache
+from inarch.errors import EnvironmentFault
+from inarch.target import native, parse
+from inarch.toolchain import Compiler, CompilerError, compile_library, find_compiler
+
+API = '__attribute__((visibility("default"))) '
+UNITS = {
+    "model.c": f"int helper(int); {API}int answer(void) {{ return helper(41); }}",
+    "kernel_0.c": "int helper(int x) { return x + 1; }",
+}
+
+
+def call(path: Path) -> int:
+    return ctypes.CDLL(str(path)).answer()
+
+
+def exported(path: Path) -> set[str]:
+    library = ctypes.CDLL(str(path))
+    return {name for name in ("answer", "helper") if hasattr(library, name)}
+
+
+def script(folder: Path, name: str, text: str) -> str:
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_units_become_one_library(tmp_path: Path, cache: Cache) -> None:
+    seen: list[tuple[int, int]] = []
+    compile_library(
+        UNITS,
+        tmp_path / "a.so",
+        target=native(),
+        cache=cache,
+        progress=lambda done, total, _name: seen.append((done, total)),
+    )
+    assert call(tmp_path / "a.so") == 42
+    assert exported(tmp_path / "a.so") == {"answer"}
+    assert seen == [(1, 2), (2, 2)]
+
+
+def test_equal_input_gives_an_equal_library(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        compile_library(
+            UNITS, tmp_path / f"{name}.so", target=native(), cache=Cache(tmp_path / name)
+        )
+    assert (tmp_path / "a.so").read_bytes() == (tmp_path / "b.so").read_bytes()
+
+
+def test_only_what_changed_is_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = Cache(tmp_path / "cache")
+    find_compiler()
+    compile_library(UNITS, tmp_path / "a.so", target=native(), cache=cache)
+    commands: list[str] = []
+    run = toolchain.run_compiler
+
+    def spy(command: list[str], folder: Path, timeout: float) -> tuple[int, str]:
+        commands.append(command[-1])
+        return run(command, folder, timeout)
+
+    monkeypatch.setattr(toolchain, "run_compiler", spy)
+    compile_library(UNITS, tmp_path / "b.so", target=native(), cache=cache)
+    assert commands == []
+    changed = {**UNITS, "kernel_0.c": "int helper(int x) { return x + 2; }"}
+    compile_library(changed, tmp_path / "c.so", target=native(), cache=cache)
+    assert commands == ["kernel_0.o", "out.so"]
+    assert (call(tmp_path / "b.so"), call(tmp_path / "c.so")) == (42, 43)
+
+
+def test_included_files_are_part_of_the_key(tmp_path: Path, cache: Cache) -> None:
+    source = {"a.c": f'#include "value.h"\n{API}int answer(void) {{ return VALUE; }}'}
+    found: list[int] = []
+    for value in (1, 2):
+        (tmp_path / "value.h").write_text(f"#define VALUE {value}")
+        out = tmp_path / f"{value}.so"
+        compile_library(source, out, target=native(), cache=cache, flags=[f"-I{tmp_path}"])
+        found.append(call(out))
+    assert found == [1, 2]
+
+
+def test_a_library_by_path(tmp_path: Path, cache: Cache) -> None:
+    compile_library(
+        {"h.c": f"{API}int helper(int x) {{ return x + 7; }}"},
+        tmp_path / "libhelper.so",
+        target=native(),
+        cache=cache,
+    )
+    compile_library(
+        {"model.c": UNITS["model.c"]},
+        tmp_path / "a.so",
+        target=native(),
+        cache=cache,
+        libraries=[str(tmp_path / "libhelper.so")],
+    )
+    assert call(tmp_path / "a.so") == 48
+
+
+def test_libm_and_threads_are_there(tmp_path: Path, cache: Cache) -> None:
+    source = (
+        "#include <math.h>\n#include <pthread.h>\nstatic pthread_once_t once; static void f(void) {}\n"
+        f"{API}int answer(void) {{ pthread_once(&once, f); return (int)exp(0.0); }}"
+    )
+    compile_library({"a.c": source}, tmp_path / "a.so", target=native(), cache=cache)
+    assert call(tmp_path / "a.so") == 1
+
+
+def test_a_refused_unit(tmp_path: Path, cache: Cache) -> None:
+    with pytest.raises(CompilerError) as caught:
+        compile_library(
+            {"good.c": "int x;", "bad.c": "int f(void) { return undeclared; }"},
+            tmp_path / "a.so",
+            target=native(),
+            cache=cache,
+        )
+    error = caught.value
+    assert error.exit_code == 3
+    kind = find_compiler().kind
+    assert error.message.startswith(f"{kind} refused 'bad.c': bad.c:1:22: error: ")
+    assert error.message.endswith(f"; source, command and output are in {error.folder}")
+    assert error.line().count("\n") == 0
+    assert (error.folder / "bad.c").read_text() == "int f(void) { return undeclared; }"
+    assert "undeclared" in (error.folder / "log.txt").read_text()
+    assert not (tmp_path / "a.so").exists()
+
+
+def test_an_undefined_symbol_is_an_error_at_link_time(tmp_path: Path, cache: Cache) -> None:
+    with pytest.raises(CompilerError, match=r"cannot link: .*(undefined).*helper"):
+        compile_library(
+            {"model.c": UNITS["model.c"]}, tmp_path / "a.so", target=native(), cache=cache
+        )
+
+
+def test_a_compiler_that_hangs_is_stopped(tmp_path: Path, cache: Cache) -> None:
+    slow = Compiler((script(tmp_path, "slow", "sleep 60"),), "gcc", "slow")
+    with pytest.raises(CompilerError, match=r"gcc refused 'a\.c': error: stopped after 0\.2 s; "):
+        compile_library(
+            {"a.c": "int x;"},
+            tmp_path / "a.so",
+            target=native(),
+            compiler=slow,
+            cache=cache,
+            timeout=0.2,
+        )
+
+
+def test_a_compiler_that_dies(tmp_path: Path, cache: Cache) -> None:
+    dying = Compiler((script(tmp_path, "dying", "kill -SEGV $$"),), "gcc", "dying")
+    with pytest.raises(CompilerError, match=r"gcc refused 'a\.c': killed by SIGSEGV; "):
+        compile_library(
+            {"a.c": "int x;"}, tmp_path / "a.so", target=native(), compiler=dying, cache=cache
+        )
+
+
+def test_a_compiler_that_vanished(tmp_path: Path, cache: Cache) -> None:
+    gone = Compiler((str(tmp_path / "gone"),), "gcc", "gone")
+    with pytest.raises(EnvironmentFault) as caught:
+        compile_library(
+            {"a.c": "int x;"}, tmp_path / "a.so", target=native(), compiler=gone, cache=cache
+        )
+    assert str(caught.value) == (
+        f"the C compiler '{tmp_path}/gone' cannot be run: No such file or directory"
+    )
+
+
+def test_cc_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = script(tmp_path, "own", "echo 'clang version 99'")
+    monkeypatch.setenv("CC", f"{own} -Wall")
+    assert find_compiler() == Compiler((own, "-Wall"), "clang", "clang version 99")
+
+
+def test_the_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "")
+    found: list[str] = []
+    for name in ("zig", "clang-19", "clang", "gcc"):
+        folder = tmp_path / f"with-{name}"
+        folder.mkdir()
+        for other in ("zig", "clang-19", "clang", "gcc")[: len(found) + 1]:
+            script(folder, other, f"echo '{other} 1.0'")
+        monkeypatch.setenv("PATH", str(folder))
+        found.append(Path(find_compiler().command[0]).name)
+    assert found == ["zig", "clang-19", "clang", "gcc"]
+
+
+def test_a_wrong_cc_is_not_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "no-such-compiler -O2")
+    with pytest.raises(EnvironmentFault) as caught:
+        find_compiler()
+    assert str(caught.value) == (
+        "$CC is 'no-such-compiler -O2', which is not a C compiler that can be run; "
+        "unset or correct it"
+    )
+
+
+def test_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(toolchain, "find_spec", dict[str, object]().get)
+    with pytest.raises(EnvironmentFault) as caught:
+        find_compiler()
+    assert caught.value.line() == (
+        "error: no C compiler: looked for $CC, gcc, clang, clang-19, zig; "
+        "install gcc or `pip install inarch[zig]`"
+    )
+
+
+def test_flags_in_the_words_of_zig() -> None:
+    zig = Compiler(("zig", "cc"), "zig", "1")
+    assert zig.cflags(parse("generic")) == ["-mcpu=baseline"]
+    assert zig.cflags(parse("x86-64-v4+avx512vnni")) == [
+        "-mcpu=x86_64_v4+avx512vnni",
+        "-mprefer-vector-width=512",
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("ziglang") is None, reason="needs the package ziglang")
+def test_ziglang_serves_where_there_is_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("CC", "")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with caplog.at_level(logging.WARNING, "inarch"):
+        compile_library(UNITS, tmp_path / "a.so", target=native(), cache=Cache(tmp_path / "cache"))
+    assert call(tmp_path / "a.so") == 42
+    assert exported(tmp_path / "a.so") == {"answer"}
+    assert find_compiler().command == (sys.executable, "-m", "ziglang", "cc")
+    assert caplog.messages == [
+        "no C compiler found; using the package ziglang (its first run takes a while)"
+    ]
+
+
+def test_a_stopped_compiler_leaves_no_child(tmp_path: Path) -> None:
+    marker = f"{60 + os.getpid() / 1e7:.7f}"
+    toolchain.run_compiler(["/bin/sh", "-c", f"sleep {marker} & wait"], tmp_path, 0.2)
+    running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
+    assert f"sleep {marker}" not in running.stdout.splitlines()
