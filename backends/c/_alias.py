@@ -11,7 +11,7 @@ from inarch.backends.c._linear import element_strides
 from inarch.backends.c._program import Program, offset_of, root_of
 from inarch.dialects._types import dtype_of
 from inarch.dialects.loop._base import buffer_shape, memref_of, nbytes, strides_of
-from inarch.dialects.loop.buffer import AllocOp, ConstantOp
+from inarch.dialects.loop.buffer import AllocOp, ConstantOp, ReshapeOp
 from inarch.dialects.loop.control import CallOp
 
 
@@ -77,8 +77,8 @@ def _extent(value: SSAValue) -> _Extent:
 
 def _moves(value: SSAValue) -> bool:
     """Whether a subview with dynamic offsets is on the way from the root to `value`."""
-    while isinstance(owner := value.owner, memref.SubviewOp) or root_of(value) is not value:
+    while isinstance(owner := value.owner, ReshapeOp | memref.SubviewOp):
         if isinstance(owner, memref.SubviewOp) and owner.offsets:
             return True
-        value = owner.operands[0]  # pyright: ignore[reportAttributeAccessIssue]
+        value = owner.source
     return False

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import memref, scf
-from xdsl.dialects.builtin import DenseResourceAttr
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseResourceAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineMap
@@ -180,7 +180,7 @@ class FunctionEmitter:
         dynamic = iter(op.offsets)
         terms: list[str] = [str(start)] if start else []
         for offset, stride in zip(static, strides, strict=True):
-            if offset == memref.DYNAMIC_INDEX:
+            if offset == DYNAMIC_INDEX:
                 terms.append(_times(scope.values[next(dynamic)], stride))
             elif offset:
                 terms.append(str(int(offset) * stride))

@@ -11,6 +11,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from xdsl.ir import SSAValue
+
 from inarch._xdsl import location_text, print_affine_expr
 from inarch.backends.c._emit_tile import emit_tile
 from inarch.backends.c._linear import LinearNest, linear_nest
@@ -87,7 +89,7 @@ def _emit_scalar(op: NestOp, nest: LinearNest, scope: Scope) -> None:
     open_loops(nest, outer, values, write_guards(nest), scope)
     if nest.first_reduction == len(nest.loops):
         starts = [initial_text(write, values) for write in nest.writes]
-        arguments = dict(zip(op.accumulators(op.body), starts, strict=True))
+        arguments: dict[SSAValue, str] = dict(zip(op.accumulators(op.body), starts, strict=True))
         results = run_region(op, nest, values, arguments, scope)
     else:
         results = _accumulators(nest, values, scope)

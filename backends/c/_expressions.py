@@ -23,22 +23,22 @@ from inarch.errors import UnsupportedError
 Need = Callable[[str], str]
 """Notes that the unit needs a helper function, and returns its name."""
 
-_FLOAT_BINARY = {
+_FLOAT_BINARY: dict[type[Operation], str] = {
     arith.AddfOp: "+",
     arith.SubfOp: "-",
     arith.MulfOp: "*",
     arith.DivfOp: "/",
 }
-_WRAPPING = {arith.AddiOp: "+", arith.SubiOp: "-", arith.MuliOp: "*"}
-_BITWISE = {arith.AndIOp: "&", arith.OrIOp: "|", arith.XOrIOp: "^"}
-_FLOAT_ORDER = {arith.MaximumfOp: "max", arith.MinimumfOp: "min"}
-_INTEGER_ORDER = {
+_WRAPPING: dict[type[Operation], str] = {arith.AddiOp: "+", arith.SubiOp: "-", arith.MuliOp: "*"}
+_BITWISE: dict[type[Operation], str] = {arith.AndIOp: "&", arith.OrIOp: "|", arith.XOrIOp: "^"}
+_FLOAT_ORDER: dict[type[Operation], str] = {arith.MaximumfOp: "max", arith.MinimumfOp: "min"}
+_INTEGER_ORDER: dict[type[Operation], tuple[str, bool]] = {
     arith.MaxSIOp: (">", False),
     arith.MinSIOp: ("<", False),
     arith.MaxUIOp: (">", True),
     arith.MinUIOp: ("<", True),
 }
-_DIVISION = {
+_DIVISION: dict[type[Operation], tuple[str, str | None, bool]] = {
     arith.DivSIOp: ("div", "/", False),
     arith.DivUIOp: ("div", "/", True),
     arith.RemSIOp: ("rem", "%", False),
@@ -47,7 +47,11 @@ _DIVISION = {
     arith.CeilDivSIOp: ("ceildiv", None, False),
     arith.CeilDivUIOp: ("ceildiv", None, True),
 }
-_SHIFTS = {arith.ShLIOp: ("<<", True), arith.ShRUIOp: (">>", True), arith.ShRSIOp: (">>", False)}
+_SHIFTS: dict[type[Operation], tuple[str, bool]] = {
+    arith.ShLIOp: ("<<", True),
+    arith.ShRUIOp: (">>", True),
+    arith.ShRSIOp: (">>", False),
+}
 _LIBRARY = {
     "math.absf": "__builtin_fabs",
     "math.acos": "acos",

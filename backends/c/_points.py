@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from xdsl.ir import SSAValue
 
@@ -15,11 +15,11 @@ from inarch.dialects.loop.nest import NestOp
 
 
 def run_region(
-    op: NestOp, nest: LinearNest, values: Values, arguments: dict[SSAValue, str], scope: Scope
+    op: NestOp, nest: LinearNest, values: Values, arguments: Mapping[SSAValue, str], scope: Scope
 ) -> list[str]:
     """What `body` yields at a point, as expressions."""
     elements = element_values(op.element_arguments(op.body), nest, values, scope)
-    return evaluate(op.body.block, arguments | elements, scope)
+    return evaluate(op.body.block, {**arguments, **elements}, scope)
 
 
 def accumulate(

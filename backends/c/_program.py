@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
@@ -17,7 +17,7 @@ from inarch.dialects._types import dtype_of
 from inarch.dialects.kernel.call import CallOp as KernelCallOp
 from inarch.dialects.kernel.definition import DefOp
 from inarch.dialects.kernel.pack import PackOp
-from inarch.dialects.loop._base import memref_of, nbytes
+from inarch.dialects.loop._base import MemRef, memref_of, nbytes
 from inarch.dialects.loop.buffer import WORKSPACE_ALIGNMENT_BYTES, AllocOp, ConstantOp, ReshapeOp
 from inarch.dialects.loop.control import CallOp
 from inarch.dialects.loop.nest import NestOp
@@ -148,7 +148,7 @@ def is_private(function: FuncOp) -> bool:
 def _check_arguments(functions: Sequence[FuncOp]) -> None:
     for function in functions:
         for kind in (*function.function_type.inputs, *function.function_type.outputs):
-            if not isinstance(kind, memref.MemRefType) or function.function_type.outputs.data:
+            if not isinstance(kind, MemRefType) or function.function_type.outputs.data:
                 raise UnsupportedError(
                     f"@{function.sym_name.data}: expected memref arguments and no results, found "
                     f"{function.function_type}; run graph-to-loop first",
@@ -179,18 +179,14 @@ def _c_names(prefix: str, public: Sequence[FuncOp], private: Sequence[FuncOp]) -
 def argument_attributes(function: FuncOp, position: int) -> Mapping[str, Attribute]:
     """The attributes of one argument of a function."""
     every = function.arg_attrs
-    if not isinstance(every, ArrayAttr) or position >= len(every.data):
-        return {}
-    found = every.data[position]
-    return found.data if isinstance(found, DictionaryAttr) else {}
+    return {} if every is None else every.data[position].data
 
 
 def port_of(function: FuncOp, position: int, default: str) -> Port:
     """One argument as the manifest has it; `default` is its name where the program gives none."""
     attributes = argument_attributes(function, position)
     name = attributes.get("inarch.name")
-    kind = function.function_type.inputs.data[position]
-    assert isinstance(kind, memref.MemRefType), "read_program has seen to it"
+    kind = cast("MemRef", function.function_type.inputs.data[position])
     declared = attributes.get("inarch.dtype")
     if isinstance(declared, StringAttr):
         dtype = DTYPES[declared.data]

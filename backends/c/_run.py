@@ -78,32 +78,33 @@ def _plan(module: ModuleOp) -> None:
     buffers = [op for op in module.walk() if isinstance(op, AllocOp | ConstantOp)]
     if all(op.offset is not None for op in buffers):
         return
-    for kind in (AllocOp, ConstantOp):
-        offset = 0
-        for op in buffers:
-            if isinstance(op, kind):
-                op.offset = IntegerAttr(offset, 64)
-                offset += aligned(nbytes(memref_of(op.buffer)))
+    ends = {AllocOp: 0, ConstantOp: 0}
+    for op in buffers:
+        op.offset = IntegerAttr(ends[type(op)], 64)
+        ends[type(op)] += aligned(nbytes(memref_of(op.buffer)))
     module.attributes.pop("inarch.weights_bytes", None)
     for function in module.body.ops:
         function.attributes.pop("inarch.workspace_bytes", None)
 
 
 def _check_arrays(function: FuncOp, arrays: Sequence[Array]) -> None:
-    kinds = list(function.function_type.inputs)
-    if len(kinds) != len(arrays):
+    arguments = function.body.block.args
+    if len(arguments) != len(arrays):
         raise ArgumentError(
-            f"@{function.sym_name.data}: expected {len(kinds)} arrays, found {len(arrays)}"
+            f"@{function.sym_name.data}: expected {len(arguments)} arrays, found {len(arrays)}"
         )
-    for index, (kind, array) in enumerate(zip(kinds, arrays, strict=True)):
-        if not isinstance(kind, MemRefType):
-            raise InarchError(f"@{function.sym_name.data}: expected memref arguments, found {kind}")
+    for argument, array in zip(arguments, arrays, strict=True):
+        if not isinstance(argument.type, MemRefType):
+            raise InarchError(
+                f"@{function.sym_name.data}: expected memref arguments, found {argument.type}"
+            )
+        kind = memref_of(argument)
         shape, dtype = tuple(kind.get_shape()), dtype_of(kind.element_type)
         fits = array.shape == shape and array.dtype.itemsize == dtype.nbytes
         if not (fits and array.flags.c_contiguous):
             raise ArgumentError(
-                f"@{function.sym_name.data}: array {index}: expected {dtype.name}{list(shape)}, "
-                f"row-major; found {array.dtype}{list(array.shape)}"
+                f"@{function.sym_name.data}: array {argument.index}: expected "
+                f"{dtype.name}{list(shape)}, row-major; found {array.dtype}{list(array.shape)}"
             )
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 import struct
 
-from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute
 
-from inarch.dialects._types import dtype_of
+from inarch.dialects._types import dtype_of, i1
 from inarch.dtypes import DTYPES, DType
 
 
@@ -24,7 +23,7 @@ def unsigned(dtype: DType) -> DType:
 
 def is_bool(kind: Attribute) -> bool:
     """Whether it is `i1`."""
-    return isinstance(kind, IntegerType) and kind.width.data == 1
+    return kind == i1
 
 
 def literal(value: float, dtype: DType) -> str:

@@ -18,8 +18,13 @@ from inarch.backends.c._scope import Scope, VectorType
 from inarch.backends.c._text import atom
 from inarch.backends.c._types import element, unsigned
 
-_FLOATS = {arith.AddfOp: "+", arith.SubfOp: "-", arith.MulfOp: "*", arith.DivfOp: "/"}
-_INTEGERS = {
+_FLOATS: dict[type[Operation], str] = {
+    arith.AddfOp: "+",
+    arith.SubfOp: "-",
+    arith.MulfOp: "*",
+    arith.DivfOp: "/",
+}
+_INTEGERS: dict[type[Operation], str] = {
     arith.AddiOp: "+",
     arith.SubiOp: "-",
     arith.MuliOp: "*",
@@ -27,7 +32,7 @@ _INTEGERS = {
     arith.OrIOp: "|",
     arith.XOrIOp: "^",
 }
-_ORDERS = {arith.MaximumfOp: ">", arith.MinimumfOp: "<"}
+_ORDERS: dict[type[Operation], str] = {arith.MaximumfOp: ">", arith.MinimumfOp: "<"}
 _CASTS = (arith.ExtFOp, arith.TruncFOp, arith.SIToFPOp, arith.ExtSIOp)
 _UNSIGNED_CASTS = (arith.UIToFPOp, arith.ExtUIOp)
 

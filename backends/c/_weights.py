@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from inarch._xdsl import store_of
 from inarch.backends.c._program import offset_of, planned_weights_bytes
-from inarch.dialects._constants import ConstantAttr, constant_array
+from inarch.dialects._constants import constant_array
 from inarch.dialects.loop.buffer import ConstantOp
 from inarch.lazy import np
 
@@ -20,7 +18,7 @@ def weights_image(ctx: Context, module: ModuleOp) -> bytearray:
     store = store_of(ctx)
     for op in module.walk():
         if isinstance(op, ConstantOp):
-            array = np.ascontiguousarray(constant_array(cast("ConstantAttr", op.value), store))
+            array = np.ascontiguousarray(constant_array(op.value, store))
             start = offset_of(op)
             image[start : start + array.nbytes] = array.tobytes()
     return image

@@ -1,0 +1,140 @@
+"""Our own exp, log, tanh and erf in C: error bounds in ULP, special values, every compiler."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from inarch.backends.c._math import helpers_text
+
+Array = np.ndarray[Any, Any]
+
+BOUNDS = {"exp": 2.0, "log": 2.0, "tanh": 2.0, "erf": 2.0}
+EXACT: dict[str, Callable[[Array], Array]] = {
+    "exp": np.exp,
+    "log": np.log,
+    "tanh": np.tanh,
+    "erf": np.vectorize(math.erf, otypes=[np.float64]),
+}
+LARGEST, LEAST_NORMAL, LEAST = 3.4028235e38, 1.17549435e-38, 1e-45
+EDGES = [88.72283, 88.72284, -87.33654, -103.97, -103.98, -150.0, 0.625, 0.921875, 3.95]
+SPECIAL = np.array(
+    [
+        0.0,
+        -0.0,
+        np.inf,
+        -np.inf,
+        np.nan,
+        1.0,
+        -1.0,
+        LEAST,
+        -LEAST,
+        LEAST_NORMAL,
+        LARGEST,
+        -LARGEST,
+        *EDGES,
+    ],
+    np.float32,
+)
+
+COMPILERS = [name for name in ("gcc", "clang-19", "clang") if shutil.which(name)]
+FLAGS = ("-std=c11", "-O3", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math")
+
+
+def _inputs(name: str) -> Array:
+    generator = np.random.default_rng(7)
+    spans = {
+        "exp": [(-104, 89), (-1, 1), (-88, -86)],
+        "log": [(0, 4), (0.5, 1.5), (0.99, 1.01), (0, 3e38)],
+        "tanh": [(-10, 10), (-1, 1), (0.6, 0.65)],
+        "erf": [(-5, 5), (-1, 1), (0.9, 0.95)],
+    }[name]
+    parts = [generator.uniform(low, high, 20_000) for low, high in spans]
+    tiny = 10.0 ** generator.uniform(-45, 0, 20_000)
+    bits = generator.integers(0, 1 << 32, 20_000, dtype=np.uint32).view(np.float32)
+    every = [*(p.astype(np.float32) for p in parts), tiny.astype(np.float32), bits, SPECIAL]
+    return np.concatenate(every)
+
+
+def _compile(tmp_path: Path, compiler: str, extra: tuple[str, ...]) -> ctypes.CDLL:
+    loops = "".join(
+        f"void run_{name}(const float *x, float *y, int64_t n)\n"
+        f"{{\n    for (int64_t i = 0; i < n; i++) {{\n        y[i] = inarch_{name}_f32(x[i]);\n    }}\n}}\n"
+        f"float one_{name}(float x)\n{{\n    return inarch_{name}_f32(x);\n}}\n"
+        for name in BOUNDS
+    )
+    source = tmp_path / "math.c"
+    source.write_text(
+        "#include <stdint.h>\n" + helpers_text(f"inarch_{name}_f32" for name in BOUNDS) + loops
+    )
+    library = tmp_path / f"{compiler}{len(extra)}.so"
+    command = [compiler, *FLAGS, *extra, "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
+    subprocess.run([*command, str(source), "-o", str(library), "-lm"], check=True)
+    return ctypes.CDLL(str(library))
+
+
+def _ulps(found: Array, exact: Array) -> Array:
+    """The error in units of the spacing of f32 at the exact result."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        rounded = exact.astype(np.float32)
+        same = (np.isnan(found) & np.isnan(rounded)) | (found == rounded)
+        spacing = np.spacing(np.abs(np.clip(exact, -3.4e38, 3.4e38)).astype(np.float32))
+        error = np.abs(found.astype(np.float64) - exact) / spacing.astype(np.float64)
+    return np.where(same, 0.0, np.nan_to_num(error, nan=np.inf))
+
+
+def _has_fma() -> bool:
+    from inarch.target import check_features
+
+    return not check_features(["fma", "avx2"])
+
+
+@pytest.mark.parametrize("extra", [(), ("-mavx2", "-mfma")], ids=["plain", "fma"])
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_errors_stay_below_the_promised_ulps(
+    tmp_path: Path, compiler: str, extra: tuple[str, ...]
+) -> None:
+    if extra and not _has_fma():
+        pytest.skip("this CPU has no FMA")
+    library = _compile(tmp_path, compiler, extra)
+    for name, bound in BOUNDS.items():
+        x = _inputs(name)
+        y = np.empty_like(x)
+        run = getattr(library, f"run_{name}")
+        run(ctypes.c_void_p(x.ctypes.data), ctypes.c_void_p(y.ctypes.data), ctypes.c_int64(x.size))
+        with np.errstate(all="ignore"):
+            exact = EXACT[name](x.astype(np.float64))
+        errors = _ulps(y, exact)
+        worst = int(np.argmax(errors))
+        assert errors[worst] <= bound, f"{name}({x[worst]!r}) = {y[worst]!r}: {errors[worst]} ulp"
+        assert np.array_equal(np.signbit(y[x == 0]), np.signbit(exact[x == 0])), name
+
+
+@pytest.mark.parametrize("name", list(BOUNDS))
+def test_results_are_the_same_at_every_width(tmp_path: Path, name: str) -> None:
+    if not _has_fma():
+        pytest.skip("this CPU has no FMA")
+    library = _compile(tmp_path, COMPILERS[0], ("-mavx2", "-mfma"))
+    one = getattr(library, f"one_{name}")
+    one.restype, one.argtypes = ctypes.c_float, [ctypes.c_float]
+    x = np.ascontiguousarray(_inputs(name)[::997])
+    y = np.empty_like(x)
+    run = getattr(library, f"run_{name}")
+    run(ctypes.c_void_p(x.ctypes.data), ctypes.c_void_p(y.ctypes.data), ctypes.c_int64(x.size))
+    alone = np.array([one(float(value)) for value in x], np.float32)
+    np.testing.assert_array_equal(y, alone)
+
+
+def test_helpers_come_with_those_that_they_call() -> None:
+    text = helpers_text(["inarch_tanh_f32", "inarch_floordiv_i32"])
+    assert text.index("inarch_exp_f32(float x)") < text.index("inarch_tanh_f32(float x)")
+    assert text.index("inarch_div_i32(int32_t a") < text.index("inarch_floordiv_i32(int32_t a")
+    assert "inarch_log_f32" not in text
