@@ -88,7 +88,8 @@ class ReadAttr(ParametrizedAttribute):
     @classmethod
     def get(cls, index: AffineMap, pad: Attribute | None = None) -> Self:
         """A read at `index`; `pad` is a typed number."""
-        return cls(AffineMapAttr(index), pad or NoneAttr())
+        # Not `pad or ...`: xDSL's integer attribute of 0 is false.
+        return cls(AffineMapAttr(index), NoneAttr() if pad is None else pad)
 
 
 @irdl_attr_definition
@@ -107,7 +108,8 @@ class WriteAttr(ParametrizedAttribute):
     @classmethod
     def get(cls, index: AffineMap, init: Attribute | None = None, *, clip: bool = False) -> Self:
         """A write at `index`; `init` is a typed number."""
-        return cls(AffineMapAttr(index), init or NoneAttr(), StringAttr("clip" if clip else "none"))
+        start = NoneAttr() if init is None else init
+        return cls(AffineMapAttr(index), start, StringAttr("clip" if clip else "none"))
 
     @property
     def clips(self) -> bool:

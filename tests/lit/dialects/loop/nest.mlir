@@ -1,6 +1,22 @@
 // RUN: inarch-opt %s | inarch-opt | filecheck %s
 // RUN: inarch-opt %s --print-op-generic | inarch-opt | filecheck %s
 
+// An integer 0 is a pad and an init like any other.
+// CHECK-LABEL: func.func @zeros(
+// CHECK-NEXT: loop.nest (i = 10, k = 2 reduction) ins(%a[i - k] pad 0 : memref<8xi32>) outs(%b[i] init 0 : memref<10xi32>) {
+// CHECK-NEXT: ^bb0(%x: i32, %acc: i32):
+// CHECK-NEXT: %s = arith.addi %acc, %x : i32
+// CHECK-NEXT: loop.yield %s : i32
+// CHECK-NEXT: }
+func.func @zeros(%a: memref<8xi32>, %b: memref<10xi32>) {
+  loop.nest (i = 10, k = 2 reduction) ins(%a[i - k] pad 0 : memref<8xi32>) outs(%b[i] init 0 : memref<10xi32>) {
+  ^bb0(%x: i32, %acc: i32):
+    %s = arith.addi %acc, %x : i32
+    loop.yield %s : i32
+  }
+  func.return
+}
+
 // CHECK-LABEL: func.func @copy(
 // CHECK-NEXT: loop.nest (i = 8) ins(%a[i] : memref<8xf32>) outs(%b[i] : memref<8xf32>) {
 // CHECK-NEXT: ^bb0(%x: f32, %acc: f32):
