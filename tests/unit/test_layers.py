@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -41,6 +43,9 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 
 WITHOUT_XDSL = ("core", "runtime")
 """Loading and running a compiled model must not need the compiler's framework."""
+
+THIRD_PARTY = {"core": {"numpy"}, "runtime": {"numpy", "cffi"}}
+"""All that a compiled model needs besides the standard library (core: numpy by `inarch.lazy`)."""
 
 SOURCES = sorted(
     path.relative_to(ROOT)
@@ -87,6 +92,8 @@ def problems(path: Path, text: str) -> list[str]:
             found.append(f"{where}: this layer works without xDSL")
         elif first == "xdsl" and layer != "_xdsl" and _is_private(rest):
             found.append(f"{where}: private; only inarch/_xdsl.py may")
+        elif not _is_available(layer, first):
+            found.append(f"{where}: may import {', '.join(sorted(THIRD_PARTY[layer]))}")
         elif first == "inarch" and rest and not _allowed(layer, rest[0]):
             found.append(f"{where}: may import {', '.join(sorted(MAY_IMPORT[layer]))}")
     return found
@@ -94,6 +101,11 @@ def problems(path: Path, text: str) -> list[str]:
 
 def _is_private(parts: list[str]) -> bool:
     return any(part.startswith("_") and not part.startswith("__") for part in parts)
+
+
+def _is_available(layer: str, package: str) -> bool:
+    wanted = THIRD_PARTY.get(layer)
+    return wanted is None or package in {"inarch", *wanted, *sys.stdlib_module_names}
 
 
 def _allowed(layer: str, part: str) -> bool:
@@ -120,6 +132,24 @@ def test_private_xdsl_is_used_in_one_file_only(path: Path) -> None:
     assert silenced == []
 
 
+def test_starting_up_imports_no_heavy_package(tmp_path: Path) -> None:
+    """All dialects, passes, backends and commands, before there is work for them."""
+    script = """
+import sys
+import inarch.compiler, inarch.tools.cli, inarch.tools.opt
+from inarch.backends import BACKENDS
+from inarch.dialects import DIALECTS
+from inarch.passes import PASSES
+for table in (BACKENDS, DIALECTS, PASSES):
+    for name in table:
+        table[name]
+print(*sorted({"numpy", "onnx", "onnxruntime", "cffi", "rich"} & set(sys.modules)))
+"""
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert done.stdout.split() == []
+
+
 def test_the_table_is_the_one_in_the_documentation() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text()
     row = re.search(r"^\| `inarch/` core: `([^`]*)`", text, re.MULTILINE)
@@ -136,6 +166,8 @@ def test_the_table_is_the_one_in_the_documentation() -> None:
         ("runtime/a.py", "from inarch.dialects import graph", "may import"),
         ("runtime/a.py", "import xdsl.ir", "works without xDSL"),
         ("inarch/errors.py", "def f():\n    from xdsl.ir import Operation", "works without xDSL"),
+        ("inarch/cache.py", "import cffi", "may import numpy"),
+        ("runtime/a.py", "import onnx", "may import cffi, numpy"),
         ("passes/graph/a.py", "from xdsl.parser import _core", "private"),
         ("passes/graph/a.py", "import dialects.graph", "write inarch.dialects.graph"),
         ("tools/a.py", "from passes import PASSES", "write inarch.passes.PASSES"),
@@ -156,6 +188,7 @@ def test_a_wrong_import_is_found(path: str, line: str, reason: str) -> None:
         ("inarch/_xdsl.py", "from xdsl.parser import _core"),
         ("tools/a.py", "import inarch"),
         ("runtime/a.py", "from inarch import __version__"),
+        ("runtime/a.py", "import cffi"),
         ("inarch/compiler.py", "from inarch.backends.c import emit"),
     ],
 )
