@@ -84,21 +84,19 @@ def compile(  # noqa: A001 - the verb of a compiler; users write inarch.compile
     """
     from inarch.runtime.module import load
 
-    folder = tempfile.TemporaryDirectory(prefix="inarch-")
-    path = Path(folder.name) / "model.inarch"
-    build(
-        source,
-        path,
-        shapes=shapes,
-        dims=dims,
-        target=target,
-        name=name,
-        context=context,
-        progress=progress,
-    )
-    module = load(path)
-    module.keep(folder)
-    return module
+    with tempfile.TemporaryDirectory(prefix="inarch-") as folder:
+        path = Path(folder) / "model.inarch"
+        build(
+            source,
+            path,
+            shapes=shapes,
+            dims=dims,
+            target=target,
+            name=name,
+            context=context,
+            progress=progress,
+        )
+        return load(path)  # which maps the file: its name is not needed any more
 
 
 def build(

@@ -83,21 +83,21 @@ def _module(arguments: argparse.Namespace) -> Module:
 def _call(function: Function, inputs: Arrays) -> Arrays:
     found = function(**inputs)
     arrays = found if isinstance(found, tuple) else (found,)
-    return {s.name: array for s, array in zip(function.outputs, arrays, strict=True)}
+    return {s.name: array for s, array in zip(function.signature.outputs, arrays, strict=True)}
 
 
 def _inputs(function: Function, arguments: argparse.Namespace) -> Arrays:
     """The given inputs, and seeded random ones for those that are not given."""
     import numpy as np
 
-    names = [spec.name for spec in function.inputs]
+    names = [spec.name for spec in function.signature.inputs]
     given: Arrays = {}
     for text in arguments.input:
         given |= _read(text, [name for name in names if name not in given])
     if stray := [name for name in given if name not in names]:
         raise UsageError(f"--input: no input '{stray[0]}'; the inputs are: {', '.join(names)}")
     rng = np.random.default_rng(arguments.seed)
-    random = {spec.name: _random(rng, spec.dtype, spec.shape) for spec in function.inputs}
+    random = {spec.name: _random(rng, spec.dtype, spec.shape) for spec in function.signature.inputs}
     return {name: given.get(name, random[name]) for name in names}
 
 
@@ -151,7 +151,7 @@ def _facts(array: np.ndarray[Any, Any]) -> dict[str, Any]:
 
 def _time(function: Function, inputs: Arrays, count: int) -> float:
     """The median time of a call, in microseconds."""
-    arrays = [inputs[spec.name] for spec in function.inputs]
+    arrays = [inputs[spec.name] for spec in function.signature.inputs]
     times: list[float] = []
     for _ in range(count):
         start = time.perf_counter()
