@@ -18,8 +18,9 @@ Invoke: TypeAlias = Callable[[Sequence[Array]], None]
 class Function:
     """One function of a module. Immutable, and safe to call from several threads at once.
 
+    >>> from inarch.dtypes import DTYPES
     >>> def double(arrays):
-    ...     np.multiply(arrays[0], 2, out=arrays[1])
+    ...     _ = np.multiply(arrays[0], 2, out=arrays[1])
     >>> port = Port("x", DTYPES["f32"], (2,))
     >>> f = Function("double", Signature((port,), (port,)), double)
     >>> f(np.array([1, 2], np.float32))

@@ -22,6 +22,8 @@ from inarch.runtime.function import Function
 from inarch.runtime.loaders import LOADERS
 from inarch.runtime.tensor import Array
 
+__all__ = ["Function", "Imports", "Module", "load"]
+
 Imports: TypeAlias = Mapping[str, "Callable[..., object] | Module"]
 """What fills a program's import slots: callables on arrays (inputs, then outputs written in place),
 functions of other modules, or modules, which stand for their `main`."""
