@@ -28,6 +28,7 @@ from inarch.errors import InarchError
 from inarch.frontends import Dims, Frontend, Shapes
 from inarch.frontends.onnx._bind import Bound, Signature, bind, signature
 from inarch.frontends.onnx._builder import Builder, hint
+from inarch.frontends.onnx._functions import imports
 from inarch.frontends.onnx._graph import FIRST_OPSET, Importer, Scope
 from inarch.frontends.onnx._load import Loaded, load_model
 from inarch.frontends.onnx._report import NotSupportedError, Report
@@ -103,9 +104,7 @@ def _import(loaded: Loaded, context: Context, dims: Dims, shapes: Shapes) -> Mod
 def _opsets(model: ModelProto, where: str) -> dict[str, int]:
     from onnx.defs import onnx_opset_version
 
-    found: dict[str, int] = {}
-    for entry in model.opset_import:
-        found["" if entry.domain == "ai.onnx" else entry.domain] = entry.version
+    found = imports(model.opset_import)
     version, newest = found.get("", FIRST_OPSET), onnx_opset_version()
     if not FIRST_OPSET <= version <= newest:
         report = Report(
@@ -129,6 +128,7 @@ def _add_inputs(
 ) -> Bound:
     """Makes the arguments of `@main`; one of an unsupported kind is reported, and unknown after."""
     signatures: list[Signature] = []
+    skipped: set[str] = set()
     elements: dict[str, Attribute] = {}
     for info in infos:
         if info.name in scope.values:
@@ -138,6 +138,7 @@ def _add_inputs(
         if kind != "tensor_type":
             what = (kind or "untyped").removesuffix("_type").replace("_", " ")
             importer.report.add(f"{what} input", info.name)
+            skipped.add(info.name)
             continue
         signatures.append(signature(info))
         try:
@@ -146,7 +147,8 @@ def _add_inputs(
             importer.report.add(unsupported.reason, info.name)
             continue
         elements[info.name] = mlir_type(dtype)
-    bound = bind(signatures, dims, shapes, importer.where)
+    given = {name: shape for name, shape in shapes.items() if name not in skipped}
+    bound = bind(signatures, dims, given, importer.where)
     for name, element in elements.items():
         block = importer.builder.block
         argument = block.insert_arg(tensor(element, bound.shapes[name]), len(block.args))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +10,11 @@ from xdsl.ir import SSAValue
 
 from inarch.dialects.graph._base import shape_of, tensor_dtype
 from inarch.errors import InarchError
+from inarch.frontends.onnx._check import DEFAULT_DOMAINS
 from inarch.frontends.onnx._tensors import element_type
 
 if TYPE_CHECKING:
-    from onnx import AttributeProto, FunctionProto, NodeProto
+    from onnx import AttributeProto, FunctionProto, NodeProto, OperatorSetIdProto
     from onnx.defs import OpSchema
 
 
@@ -29,17 +30,32 @@ class Body:
     attributes: Mapping[str, AttributeProto]
 
     @classmethod
-    def of(cls, function: FunctionProto, given: Mapping[str, AttributeProto]) -> Body:
-        """The body of `function` called with attributes; those not given have their default."""
+    def of(
+        cls,
+        function: FunctionProto,
+        given: Mapping[str, AttributeProto],
+        opsets: Mapping[str, int],
+    ) -> Body:
+        """The body of `function` called with attributes; those not given have their default.
+
+        Where it imports no version of a domain, the caller's in `opsets` holds.
+        """
         defaults = {attribute.name: attribute for attribute in function.attribute_proto}
         return cls(
             function.name,
             function.input,
             function.output,
             function.node,
-            {entry.domain: entry.version for entry in function.opset_import},
+            {**opsets, **imports(function.opset_import)},
             {**defaults, **given},
         )
+
+
+def imports(entries: Iterable[OperatorSetIdProto]) -> dict[str, int]:
+    """Versions of operator sets by domain; ONNX's own is the domain without a name."""
+    return {
+        "" if entry.domain in DEFAULT_DOMAINS else entry.domain: entry.version for entry in entries
+    }
 
 
 def resolve_attributes(
@@ -69,9 +85,11 @@ def schema_body(
     opset: int,
     inputs: Sequence[SSAValue | None],
     attributes: Mapping[str, AttributeProto],
+    opsets: Mapping[str, int],
 ) -> Body | None:
     """How ONNX defines an operator by others in that version; None when it does not."""
     from onnx import FunctionProto, NodeProto
+    from onnx.defs import onnx_opset_version
 
     call = NodeProto()
     call.CopyFrom(node)
@@ -85,7 +103,9 @@ def schema_body(
         for name, entry in schema.attributes.items()
         if entry.default_value.name
     }
-    return Body.of(FunctionProto.FromString(data), {**defaults, **attributes})
+    # A definition without an import is of the newest version that there is.
+    known = {"": onnx_opset_version(), **opsets}
+    return Body.of(FunctionProto.FromString(data), {**defaults, **attributes}, known)
 
 
 def _body_bytes(

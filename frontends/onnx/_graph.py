@@ -123,7 +123,7 @@ class Importer:
         attributes = resolve_attributes(proto, scope.attributes)
         function = self.functions.get((domain, proto.op_type))
         if function is not None:
-            body = Body.of(function, attributes)
+            body = Body.of(function, attributes, {})
             return self._call(proto, body, inputs, name, scope) if known else None
         opset = self._opset(domain, scope)
         schema = schema_of(proto, opset)
@@ -145,7 +145,9 @@ class Importer:
         if schema is None or schema.deprecated:
             self.report.add(title, name)
             return None
-        body = schema_body(schema, proto, opset, inputs, attributes) if known else None
+        body = (
+            schema_body(schema, proto, opset, inputs, attributes, scope.opsets) if known else None
+        )
         if body is None:
             if known or not has_body(schema):
                 self.report.add(title, name)

@@ -99,7 +99,16 @@ def _mean(node: Node) -> SSAValue:
 
 
 def _mod(node: Node) -> SSAValue:
-    return node.emit(ModOp, node.x(0), node.x(1), fmod=node.flag("fmod", default=False))
+    """`fmod` takes the sign of the dividend; without it, that of the divisor."""
+    a, b, fmod = node.x(0), node.x(1), node.flag("fmod", default=False)
+    if fmod or not node.dtype().is_float:
+        return node.emit(ModOp, a, b, fmod=fmod)
+    rest = node.emit(ModOp, a, b, fmod=True)
+    zero = node.like(0, a)
+    negative = [node.emit(LessOp, value, zero) for value in (rest, b)]
+    differ = node.emit(LogicalXorOp, *negative)
+    add = node.emit(LogicalAndOp, differ, node.emit(NotEqualOp, rest, zero))
+    return node.emit(SelectOp, add, node.emit(AddOp, rest, b), rest)
 
 
 def _pow(node: Node) -> SSAValue:

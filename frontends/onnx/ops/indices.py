@@ -1,0 +1,132 @@
+"""Operators on positions: ArgMax, ArgMin, Hardmax, OneHot, Trilu, GatherElements."""
+
+from __future__ import annotations
+
+import math
+
+from xdsl.ir import SSAValue
+
+from inarch.dialects._types import i64
+from inarch.dialects.graph._base import element_of, shape_of
+from inarch.dialects.graph.arithmetic import AddOp, MulOp
+from inarch.dialects.graph.cast import CastOp
+from inarch.dialects.graph.gather import GatherOp
+from inarch.dialects.graph.logic import EqualOp, LessOp, LogicalOrOp, NotEqualOp
+from inarch.dialects.graph.reduce import ReduceMaxOp, ReduceMinOp, ReduceOp
+from inarch.dialects.graph.select import SelectOp
+from inarch.errors import InarchError
+from inarch.frontends.onnx._node import Converter, Node
+from inarch.lazy import np
+
+
+def _positions(node: Node, size: int, axis: int, rank: int) -> SSAValue:
+    """0, 1, ... along `axis`, of size 1 along all others."""
+    shape = [size if d == axis else 1 for d in range(rank)]
+    return node.constant(np.arange(size, dtype=np.int64).reshape(shape))
+
+
+def _extreme(node: Node, kind: type[ReduceOp], x: SSAValue, axis: int, *, last: bool) -> SSAValue:
+    """Where `kind` finds its value along `axis` first (or last), which is kept; NaN is found."""
+    shape = shape_of(x)
+    if not shape[axis]:
+        raise InarchError(f"expected elements along axis {axis}, found shape {shape}")
+    found = node.emit(EqualOp, x, node.emit(kind, x, axes=[axis], keepdims=True))
+    if node.dtype().is_float:
+        found = node.emit(LogicalOrOp, found, node.emit(NotEqualOp, x, x))
+    positions = _positions(node, shape[axis], axis, len(shape))
+    elsewhere = node.like(-1 if last else shape[axis], positions)
+    candidates = node.emit(SelectOp, found, positions, elsewhere)
+    reduction = ReduceMaxOp if last else ReduceMinOp
+    return node.emit(reduction, candidates, axes=[axis], keepdims=True)
+
+
+def _arg(kind: type[ReduceOp]) -> Converter:
+    def convert(node: Node) -> SSAValue:
+        axis = node.axis(node.int("axis", 0), len(node.shape()))
+        last = node.flag("select_last_index", default=False)
+        result = _extreme(node, kind, node.x(), axis, last=last)
+        if node.flag("keepdims", default=True):
+            return result
+        return node.reshape(result, [n for d, n in enumerate(node.shape()) if d != axis])
+
+    return convert
+
+
+def _hardmax(node: Node) -> SSAValue:
+    """1 at the first maximum, 0 elsewhere; before opset 13 everything from the axis on is a row."""
+    x, shape = node.x(), node.shape()
+    axis = node.axis(node.int("axis", -1 if node.opset >= 13 else 1), len(shape))
+    rows = shape if node.opset >= 13 else (math.prod(shape[:axis]), math.prod(shape[axis:]))
+    axis = axis if node.opset >= 13 else 1
+    first = _extreme(node, ReduceMaxOp, node.reshape(x, rows), axis, last=False)
+    hot = node.emit(EqualOp, first, _positions(node, rows[axis], axis, len(rows)))
+    return node.reshape(node.emit(CastOp, hot, to=element_of(x)), shape)
+
+
+def _one_hot(node: Node) -> SSAValue:
+    """`values[1]` where the index is the position along the new axis, else `values[0]`."""
+    depth = int(node.scalar(1, "depth"))
+    if depth < 1:
+        raise InarchError(f"expected depth >= 1, found {depth}")
+    shape = node.shape()
+    axis = node.axis(node.int("axis", -1), len(shape) + 1)
+    indices = node.reshape(node.emit(CastOp, node.x(), to=i64), (*shape[:axis], 1, *shape[axis:]))
+    indices = _from_front(node, indices, depth)
+    hot = node.emit(EqualOp, indices, _positions(node, depth, axis, len(shape) + 1))
+    off, on = (
+        node.emit(GatherOp, node.x(2), node.constant(np.array(index, "int64")), axis=0)
+        for index in (0, 1)
+    )
+    return node.emit(SelectOp, hot, on, off)
+
+
+def _trilu(node: Node) -> SSAValue:
+    """The upper (or lower) triangle from diagonal k on; the rest is 0."""
+    shape = node.shape()
+    if len(shape) < 2:
+        raise InarchError(f"expected rank 2 or more, found shape {shape}")
+    k = int(node.scalar(1, "k")) if node.has(1) else 0
+    k = max(-shape[-2] - 1, min(k, shape[-1] + 1))  # farther diagonals are outside all the same
+    ones = np.ones(shape[-2:], np.bool_)
+    kept = np.triu(ones, k) if node.flag("upper", default=True) else np.tril(ones, k)
+    return node.emit(SelectOp, node.constant(kept), node.x(), node.like(0, node.x()))
+
+
+def _from_front(node: Node, indices: SSAValue, size: int) -> SSAValue:
+    """Indices that may count from the end, as ones that count from the front."""
+    negative = node.emit(LessOp, indices, node.like(0, indices))
+    wrapped = node.emit(AddOp, indices, node.like(size, indices))
+    return node.emit(SelectOp, negative, wrapped, indices)
+
+
+def _gather_elements(node: Node) -> SSAValue:
+    """`out[i] = data[i with i[axis] = indices[i]]`: a gather of the flat data."""
+    data, shape = node.shape(0), node.shape(1)
+    axis = node.axis(node.int("axis", 0), len(data))
+    fits = len(data) == len(shape) and all(
+        found <= size for d, (found, size) in enumerate(zip(shape, data, strict=True)) if d != axis
+    )
+    if not fits:
+        raise InarchError(
+            f"expected indices within {data} but for axis {axis}, found shape {shape}"
+        )
+    strides = [math.prod(data[d + 1 :]) for d in range(len(data))]
+    chosen = _from_front(node, node.emit(CastOp, node.x(1), to=i64), data[axis])
+    flat = node.emit(MulOp, chosen, node.like(strides[axis], chosen))
+    for d, size in enumerate(shape):
+        if d != axis and size > 1:
+            steps = np.arange(size, dtype=np.int64) * strides[d]
+            steps = steps.reshape([size if e == d else 1 for e in range(len(shape))])
+            flat = node.emit(AddOp, flat, node.constant(steps))
+    values = node.reshape(node.x(0), (math.prod(data),))
+    return node.reshape(node.emit(GatherOp, values, flat, axis=0), shape_of(node.x(1)))
+
+
+CONVERTERS: dict[str, Converter] = {
+    "ArgMax": _arg(ReduceMaxOp),
+    "ArgMin": _arg(ReduceMinOp),
+    "GatherElements": _gather_elements,
+    "Hardmax": _hardmax,
+    "OneHot": _one_hot,
+    "Trilu": _trilu,
+}
