@@ -22,9 +22,10 @@ from inarch.passes.graph._dead import erase_dead
 
 @dataclass(frozen=True)
 class FoldBatchNormPass(ModulePass):
-    """`batch_norm(conv(x, w, b))` with constants is `conv(x, w * s, (b - mean) * s + bias)`,
+    """Scales a convolution's weights and bias by the batch norm that follows it.
 
-    where `s = scale / sqrt(var + epsilon)` per output channel, computed in f64. A convolution with
+    `batch_norm(conv(x, w, b))` with constants is `conv(x, w * s, (b - mean) * s + bias)`, where
+    `s = scale / sqrt(var + epsilon)` per output channel, computed in f64. A convolution with
     other users, or with weights that are not constant, is left; its batch norm decomposes later.
     """
 

@@ -33,7 +33,7 @@ def rebuild(
     reads = [
         ReadAttr.get(
             _substitute(read.map.data, substitution, len(iterators)),
-            _number(read.pad) or (typed(0, _element(nest.ins[i])) if i in pad else None),
+            _pad(read, nest.ins[i], wanted=i in pad),
         )
         for i, read in enumerate(nest.reads)
     ]
@@ -55,8 +55,12 @@ def rebuild(
     return copy
 
 
-def _element(value: SSAValue) -> Attribute:
-    return memref_of(value).element_type
+def _pad(read: ReadAttr, buffer: SSAValue, *, wanted: bool) -> Attribute | None:
+    """The read's own pad; where it has none and one is `wanted`, 0."""
+    given = _number(read.pad)
+    if given is not None or not wanted:  # not `or`: xDSL's IntegerAttr of 0 is false
+        return given
+    return typed(0, memref_of(buffer).element_type)
 
 
 def _number(attribute: Attribute) -> Attribute | None:

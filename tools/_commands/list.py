@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import json
+from importlib import import_module
 from pathlib import Path
 
 from inarch.errors import InarchError, unknown
@@ -46,18 +47,18 @@ def _row(table: Extensions[object], name: str) -> dict[str, str]:
     """Name, first docstring line and origin; a broken thing says what is wrong with it."""
     try:
         origin = table.origin(name).source
-        summary = _summary(table[name])
+        summary = _summary(table, name)
     except InarchError as error:
         return {"name": name, "summary": f"BROKEN: {error.message}", "origin": "?"}
     return {"name": name, "summary": summary, "origin": origin}
 
 
-def _summary(thing: object) -> str:
-    text = getattr(thing, "description", None)
-    if not isinstance(text, str):
-        module = inspect.getmodule(thing if isinstance(thing, type) else type(thing))
-        text = inspect.getdoc(thing) if isinstance(thing, type) else inspect.getdoc(module)
-    return (text or "").strip().splitlines()[0] if text else ""
+def _summary(table: Extensions[object], name: str) -> str:
+    """The first line of a class's docstring; for other things, of the module that defines them."""
+    thing = table[name]
+    documented = thing if isinstance(thing, type) else import_module(table.origin(name).module)
+    text = inspect.getdoc(documented) or ""
+    return text.strip().splitlines()[0] if text.strip() else ""
 
 
 COMMAND = Command(

@@ -15,7 +15,9 @@ from inarch.tools._commands._progress import progress
 
 if TYPE_CHECKING:
     import numpy as np
+    from xdsl.dialects.builtin import ModuleOp
 
+    from inarch.dtypes import DType
     from inarch.runtime.module import Function, Module
 
     Arrays = dict[str, np.ndarray[Any, Any]]
@@ -54,7 +56,7 @@ def _execute(arguments: argparse.Namespace) -> int:
     module = _module(arguments)
     function = module.get_function(arguments.function)
     inputs = _inputs(function, arguments)
-    results = module.run(inputs) if arguments.function == "main" else _call(function, inputs)
+    results = function.run(inputs)
     if arguments.output is not None:
         _save(arguments.output, results)
     facts: dict[str, Any] = {"outputs": {name: _facts(array) for name, array in results.items()}}
@@ -80,12 +82,6 @@ def _module(arguments: argparse.Namespace) -> Module:
         return compile_model(arguments.model, progress=report, **model_keywords(arguments))
 
 
-def _call(function: Function, inputs: Arrays) -> Arrays:
-    found = function(**inputs)
-    arrays = found if isinstance(found, tuple) else (found,)
-    return {s.name: array for s, array in zip(function.signature.outputs, arrays, strict=True)}
-
-
 def _inputs(function: Function, arguments: argparse.Namespace) -> Arrays:
     """The given inputs, and seeded random ones for those that are not given."""
     import numpy as np
@@ -101,11 +97,8 @@ def _inputs(function: Function, arguments: argparse.Namespace) -> Arrays:
     return {name: given.get(name, random[name]) for name in names}
 
 
-def _random(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+def _random(rng: np.random.Generator, kind: DType, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
     """Floats: standard normal; integers: 0 to 9, which are also good indices; bools: either."""
-    from inarch.dtypes import DTYPES
-
-    kind = DTYPES[dtype]
     if kind.is_float:
         return rng.standard_normal(shape).astype(kind.numpy)
     return rng.integers(0, 2 if kind.name == "i1" else 10, shape).astype(kind.numpy)
@@ -207,14 +200,28 @@ def _reference(arguments: argparse.Namespace, inputs: Arrays) -> Arrays:
 def _by_numpy(model: Path, arguments: argparse.Namespace, inputs: Arrays) -> Arrays:
     from inarch.compiler import import_model
     from inarch.dialects import new_context
-    from inarch.testing import execute, output_names
+    from inarch.testing import execute
 
     keywords = model_keywords(arguments)
     keywords["shapes"] = {name: array.shape for name, array in inputs.items()} | keywords["shapes"]
     context = new_context()
     module = import_model(model, context, **keywords)
     results = execute(module, list(inputs.values()), ctx=context)
-    return dict(zip(output_names(module), results, strict=True))
+    return dict(zip(_output_names(module), results, strict=True))
+
+
+def _output_names(module: ModuleOp) -> list[str]:
+    """The model's names of the outputs of @main, which the frontend keeps as result attributes."""
+    from xdsl.dialects.builtin import StringAttr
+    from xdsl.dialects.func import FuncOp
+
+    main = next(op for op in module.body.ops if isinstance(op, FuncOp) and op.sym_name.data == "main")
+    names: list[str] = []
+    for index in range(len(main.function_type.outputs)):
+        attributes = main.res_attrs.data[index].data if main.res_attrs is not None else {}
+        name = attributes.get("inarch.name")
+        names.append(name.data if isinstance(name, StringAttr) else f"out{index}")
+    return names
 
 
 def _onnxruntime(model: Path, inputs: Arrays) -> Arrays:
