@@ -1,0 +1,311 @@
+"""Every scalar op in C, as a loop over elements and as lanes of a register tile, against NumPy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from inarch._xdsl import parse_module, verify_module
+from inarch.backends.c import run_function
+from inarch.dialects import new_context
+
+Array = np.ndarray[Any, Any]
+
+FLOATS = np.array(
+    [
+        0.0,
+        -0.0,
+        1.5,
+        -2.5,
+        0.5,
+        -0.5,
+        3.25,
+        100.0,
+        -7.0,
+        np.inf,
+        -np.inf,
+        np.nan,
+        1e30,
+        -1e30,
+        255.0,
+        2.5,
+    ]
+)
+INTEGERS = np.array([0, 1, -1, 2, -2, 7, -7, 100, 127, -128, 3, -3, 64, -64, 5, 31])
+DTYPES = {
+    "f32": np.float32,
+    "f64": np.float64,
+    "i8": np.int8,
+    "i16": np.int16,
+    "i32": np.int32,
+    "i64": np.int64,
+}
+DTYPES["i1"] = np.bool_
+
+
+def _pairs(kind: str) -> tuple[Array, Array]:
+    """All pairs of the special values of a dtype."""
+    if kind.startswith("f"):
+        values = FLOATS.astype(DTYPES[kind])
+    elif kind == "i1":
+        values = np.array([False, True])
+    else:
+        limits = np.iinfo(DTYPES[kind])
+        values = np.concatenate([INTEGERS[:-2], [limits.min, limits.max]]).astype(DTYPES[kind])
+    a, b = np.meshgrid(values, values)
+    return np.ascontiguousarray(a.ravel()), np.ascontiguousarray(b.ravel())
+
+
+def run(ops: str, source: str, target: str, *, lanes: bool) -> Array:
+    """The values that `ops` gives as %r, elementwise or in a register tile."""
+    return run_all([ops], source, target, lanes=lanes)[0]
+
+
+def run_all(every: Sequence[str], source: str, target: str, *, lanes: bool) -> list[Array]:
+    """`run`, several at once: one nest with an output each."""
+    a, b = _pairs(source)
+    size = a.size
+    reduction = ", k = 2 reduction, v = 4 vector" if lanes else ""
+    index = "i * 4 + v" if lanes else "i"
+    points = size // 4 if lanes else size
+    count = range(len(every))
+    kind, out = f"memref<{size}x{source}>", f"memref<{size}x{target}>"
+    parameters = ", ".join(f"%o{i}: {out}" for i in count)
+    outs = ", ".join(f"%o{i}[{index}] : {out}" for i in count)
+    accumulators = ", ".join(f"%acc{i}: {target}" for i in count)
+    body = "\n".join(
+        text.replace("%r", f"%r{i}").replace("%c", f"%c{i}") for i, text in enumerate(every)
+    )
+    results, types = ", ".join(f"%r{i}" for i in count), ", ".join(target for _ in count)
+    text = f"""module attributes {{inarch.target = "x86-64"}} {{
+func.func @f(%a: {kind}, %b: {kind}, {parameters}) {{
+  loop.nest (i = {points}{reduction}) ins(%a[{index}] : {kind}, %b[{index}] : {kind}) outs({outs}) {{
+  ^bb0(%x: {source}, %y: {source}, {accumulators}):
+    {body}
+    loop.yield {results} : {types}
+  }}
+  func.return
+}}
+}}"""
+    context = new_context()
+    module = parse_module(context, text)
+    verify_module(module)
+    arrays = [np.zeros(size, DTYPES[target]) for _ in count]
+    run_function(context, module, "f", [a, b, *arrays])
+    return arrays
+
+
+def _c_divide(a: Array, b: Array) -> Array:
+    safe = np.where(b == 0, 1, b)
+    wide = (np.abs(a.astype(object)) // np.abs(safe.astype(object))) * np.sign(a) * np.sign(safe)
+    return np.where(b == 0, 0, wide.astype(object))
+
+
+def _saturate(x: Array, kind: str) -> Array:
+    limits = np.iinfo(kind)
+    values = [0 if math.isnan(v) else max(limits.min, min(limits.max, v)) for v in x.tolist()]
+    return np.array([int(v) for v in values], dtype=kind)
+
+
+def _wrap(values: Array, kind: str) -> Array:
+    bits = np.dtype(DTYPES[kind]).itemsize * 8
+    wrapped = [int(v) & ((1 << bits) - 1) for v in values.tolist()]
+    return np.array([v - (1 << bits) if v >> (bits - 1) else v for v in wrapped], DTYPES[kind])
+
+
+def _object(function: Callable[[Any, Any], Any]) -> Callable[[Array, Array], Array]:
+    return lambda a, b: function(a.astype(object), b.astype(object))
+
+
+def _each(divide: Callable[[int, int], int], a: Array, b: Array) -> Array:
+    return np.array(
+        [0 if q == 0 else divide(p, q) for p, q in zip(a, b, strict=True)], dtype=object
+    )
+
+
+def _binary(name: str, kind: str) -> str:
+    return f"%r = arith.{name} %x, %y : {kind}"
+
+
+INTEGER_OPS: dict[str, Callable[[Array, Array], Array]] = {
+    "addi": _object(lambda a, b: a + b),
+    "subi": _object(lambda a, b: a - b),
+    "muli": _object(lambda a, b: a * b),
+    "andi": np.bitwise_and,
+    "ori": np.bitwise_or,
+    "xori": np.bitwise_xor,
+    "maxsi": np.maximum,
+    "minsi": np.minimum,
+    "divsi": _c_divide,
+    "remsi": lambda a, b: np.where(
+        b == 0, 0, a.astype(object) - _c_divide(a, b) * b.astype(object)
+    ),
+    "floordivsi": _object(lambda a, b: _each(lambda p, q: p // q, a, b)),
+    "ceildivsi": _object(lambda a, b: _each(lambda p, q: -(-p // q), a, b)),
+}
+
+
+@pytest.mark.parametrize("lanes", [False, True], ids=["loop", "lanes"])
+@pytest.mark.parametrize("kind", ["i8", "i32", "i64"])
+def test_integer_arithmetic_wraps_and_never_traps(kind: str, *, lanes: bool) -> None:
+    a, b = _pairs(kind)
+    every = run_all([_binary(name, kind) for name in INTEGER_OPS], kind, kind, lanes=lanes)
+    for found, (name, reference) in zip(every, INTEGER_OPS.items(), strict=True):
+        np.testing.assert_array_equal(found, _wrap(reference(a, b), kind), err_msg=name)
+
+
+UNSIGNED_OPS: dict[str, Callable[[Any, Any], Any]] = {
+    "divui": lambda a, b: 0 if b == 0 else a // b,
+    "remui": lambda a, b: 0 if b == 0 else a % b,
+    "maxui": max,
+    "minui": min,
+    "shrui": lambda a, b: 0 if b >= 32 else a >> b,
+    "shli": lambda a, b: 0 if b >= 32 else a << b,
+    "ceildivui": lambda a, b: 0 if b == 0 else -(-a // b),
+}
+
+
+def test_unsigned_arithmetic() -> None:
+    a, b = (x.view(np.uint32).tolist() for x in _pairs("i32"))
+    every = run_all([_binary(name, "i32") for name in UNSIGNED_OPS], "i32", "i32", lanes=False)
+    for found, (name, reference) in zip(every, UNSIGNED_OPS.items(), strict=True):
+        wanted = np.array([reference(p, q) for p, q in zip(a, b, strict=True)], dtype=object)
+        np.testing.assert_array_equal(found, _wrap(wanted, "i32"), err_msg=name)
+
+
+FLOAT_OPS: dict[str, Callable[[Array, Array], Array]] = {
+    "addf": np.add,
+    "subf": np.subtract,
+    "mulf": np.multiply,
+    "divf": np.divide,
+    "maximumf": np.maximum,
+    "minimumf": np.minimum,
+    "maxnumf": np.fmax,
+    "minnumf": np.fmin,
+}
+
+
+@pytest.mark.parametrize("lanes", [False, True], ids=["loop", "lanes"])
+@pytest.mark.parametrize("kind", ["f32", "f64"])
+def test_float_arithmetic_keeps_nan_and_infinity(kind: str, *, lanes: bool) -> None:
+    a, b = _pairs(kind)
+    with np.errstate(all="ignore"):
+        every = run_all([_binary(name, kind) for name in FLOAT_OPS], kind, kind, lanes=lanes)
+        for found, (name, reference) in zip(every, FLOAT_OPS.items(), strict=True):
+            np.testing.assert_array_equal(found, reference(a, b), err_msg=name)
+        found = run(f"%r = loop.remf %x, %y : {kind}", kind, kind, lanes=lanes)
+        np.testing.assert_array_equal(found, np.fmod(a, b))
+
+
+@pytest.mark.parametrize("lanes", [False, True], ids=["loop", "lanes"])
+def test_comparisons_of_floats(*, lanes: bool) -> None:
+    a, b = _pairs("f32")
+    nan = np.isnan(a) | np.isnan(b)
+    ordered = {"eq": a == b, "gt": a > b, "ge": a >= b, "lt": a < b, "le": a <= b}
+    ordered["ne"] = (a != b) & ~nan
+    wanted = {f"o{name}": value & ~nan for name, value in ordered.items()}
+    wanted |= {f"u{name}": value | nan for name, value in ordered.items()}
+    wanted |= {"ord": ~nan, "uno": nan}
+    every = run_all(
+        [f"%r = arith.cmpf {n}, %x, %y : f32" for n in wanted], "f32", "i1", lanes=lanes
+    )
+    for found, (name, value) in zip(every, wanted.items(), strict=True):
+        np.testing.assert_array_equal(found, value, err_msg=name)
+
+
+def test_comparisons_of_integers_and_select() -> None:
+    a, b = _pairs("i8")
+    c, d = a.view(np.uint8), b.view(np.uint8)
+    wanted = {"eq": a == b, "ne": a != b, "slt": a < b, "sge": a >= b, "ult": c < d, "uge": c >= d}
+    for name, value in wanted.items():
+        ops = f"%c = arith.cmpi {name}, %x, %y : i8\n%r = arith.select %c, %x, %y : i8"
+        found = run(ops, "i8", "i8", lanes=name == "slt")
+        np.testing.assert_array_equal(found, np.where(value, a, b), err_msg=name)
+
+
+@pytest.mark.parametrize("lanes", [False, True], ids=["loop", "lanes"])
+def test_conversions(*, lanes: bool) -> None:
+    x, _ = _pairs("f32")
+    for kind in ("i8", "i32", "i64"):
+        found = run(f"%r = arith.fptosi %x : f32 to {kind}", "f32", kind, lanes=lanes)
+        np.testing.assert_array_equal(found, _saturate(x, DTYPES[kind].__name__), err_msg=kind)
+        found = run(f"%r = arith.fptoui %x : f32 to {kind}", "f32", kind, lanes=lanes)
+        unsigned = f"u{DTYPES[kind].__name__}"
+        np.testing.assert_array_equal(found.view(unsigned), _saturate(x, unsigned), err_msg=kind)
+    i, _ = _pairs("i8")
+    cases = {
+        ("sitofp", "f32"): i.astype(np.float32),
+        ("uitofp", "f64"): i.view(np.uint8).astype(np.float64),
+        ("extsi", "i32"): i.astype(np.int32),
+        ("extui", "i32"): i.view(np.uint8).astype(np.int32),
+        ("trunci", "i1"): (i & 1).astype(np.bool_),
+    }
+    for (name, kind), wanted in cases.items():
+        found = run(f"%r = arith.{name} %x : i8 to {kind}", "i8", kind, lanes=lanes)
+        np.testing.assert_array_equal(found, wanted, err_msg=name)
+
+
+FUNCTIONS: dict[str, Callable[[Array], Array]] = {
+    "absf": np.abs,
+    "ceil": np.ceil,
+    "floor": np.floor,
+    "roundeven": np.rint,
+    "trunc": np.trunc,
+    "sqrt": np.sqrt,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "exp": np.exp,
+    "log": np.log,
+    "tanh": np.tanh,
+    "sin": np.sin,
+    "cos": np.cos,
+    "log1p": np.log1p,
+    "expm1": np.expm1,
+    "erf": np.vectorize(math.erf, otypes=[np.float64]),
+}
+
+
+@pytest.mark.parametrize("kind", ["f32", "f64"])
+def test_functions(kind: str) -> None:
+    x, _ = _pairs(kind)
+    tolerance = 5e-7 if kind == "f32" else 1e-15
+    with np.errstate(all="ignore"):
+        every = run_all(
+            [f"%r = math.{name} %x : {kind}" for name in FUNCTIONS], kind, kind, lanes=False
+        )
+        for found, (name, reference) in zip(every, FUNCTIONS.items(), strict=True):
+            wanted = reference(x.astype(np.float64)).astype(DTYPES[kind])
+            np.testing.assert_allclose(found, wanted, rtol=tolerance, err_msg=name)
+        found = run(f"%r = math.powf %x, %y : {kind}", kind, kind, lanes=True)
+        np.testing.assert_allclose(found, np.power(*_pairs(kind)), rtol=tolerance)
+
+
+def test_bools() -> None:
+    a, b = _pairs("i1")
+    for name, wanted in {"andi": a & b, "ori": a | b, "xori": a ^ b, "addi": a ^ b}.items():
+        np.testing.assert_array_equal(run(_binary(name, "i1"), "i1", "i1", lanes=False), wanted)
+    found = run("%r = arith.extsi %x : i1 to i32", "i1", "i32", lanes=False)
+    np.testing.assert_array_equal(found, -a.astype(np.int32))
+    found = run("%r = arith.uitofp %x : i1 to f32", "i1", "f32", lanes=False)
+    np.testing.assert_array_equal(found, a.astype(np.float32))
+
+
+def test_bits() -> None:
+    a, _ = _pairs("i32")
+    words = a.view(np.uint32).tolist()
+    wanted = {
+        "ctpop": [w.bit_count() for w in words],
+        "ctlz": [32 - w.bit_length() for w in words],
+        "cttz": [32 if w == 0 else (w & -w).bit_length() - 1 for w in words],
+    }
+    for name, values in wanted.items():
+        np.testing.assert_array_equal(
+            run(f"%r = math.{name} %x : i32", "i32", "i32", lanes=False), values
+        )
+    found = run("%r = arith.bitcast %x : i32 to f32", "i32", "f32", lanes=False)
+    np.testing.assert_array_equal(found.view(np.int32), a)
+    found = run("%r = math.absi %x : i32", "i32", "i32", lanes=False)
+    np.testing.assert_array_equal(found, _wrap(np.abs(a.astype(object)), "i32"))
