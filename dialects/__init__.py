@@ -28,8 +28,9 @@ def _xdsl_dialect(name: str) -> Dialect:
 
 
 def new_context() -> Context:
-    """A context with its own constant store that knows every dialect of Inarch, xDSL's `func`,
-    `arith`, `math`, `memref`, `scf` and `tensor`, and those of plugins.
+    """A context with its own constant store, for Inarch's programs.
+
+    It knows every dialect of Inarch and of plugins, and of xDSL those that Inarch uses.
     """
     ours = {name: partial(DIALECTS.__getitem__, name) for name in DIALECTS}
     theirs = {name: partial(_xdsl_dialect, name) for name in _XDSL}

@@ -32,9 +32,7 @@ def constant_array(value: ConstantAttr, store: ConstantStore) -> Array:
     return np.frombuffer(data, dtype).reshape(shape)
 
 
-def constant_attribute(
-    array: Array, store: ConstantStore, name: str = "constant"
-) -> ConstantAttr:
+def constant_attribute(array: Array, store: ConstantStore, name: str = "constant") -> ConstantAttr:
     """`array` as an attribute: `dense` up to 16 elements, else a handle called `name` in `store`.
 
     The array must not change afterwards: the store keeps its memory, not a copy.

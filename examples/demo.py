@@ -7,6 +7,7 @@ file's beginning and 1,024 from its end (`magika` documents how: whitespace stri
 and gives a probability to each of 214 types.
 """
 
+# tests: slow (downloads the model)
 from __future__ import annotations
 
 import importlib.util
@@ -31,7 +32,7 @@ FILES = (
     "pyproject.toml",
     "LICENSE",
     ".ci/run",
-    ".git/index",
+    "tests/lit/lit.cfg.py",
 )
 MADE = "a compiled model"
 ROUNDS = 50
@@ -41,7 +42,8 @@ def _fetcher() -> ModuleType:
     """`benchmarks/models/fetch.py`, which is a script and not part of the package."""
     path = ROOT / "benchmarks" / "models" / "fetch.py"
     spec = importlib.util.spec_from_file_location("fetch", path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules["fetch"] = module
     spec.loader.exec_module(module)
@@ -70,12 +72,12 @@ def main(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / "magika.inarch"
         module.save(made)
-        paths = [Path(a) for a in arguments] or [*(ROOT / name for name in FILES), made]
+        paths = [Path(a) for a in arguments] or [*(ROOT / name for name in FILES), model, made]
         print(f"{'file':<34} {'is':<38} {'probability':>11} {'microseconds':>13}")
         for path in paths:
             if not path.is_file():
                 continue
-            shown = MADE if path == made else _shown(path)
+            shown = {made: MADE, model: "the model itself, an .onnx file"}.get(path) or _shown(path)
             print(_row(module, shown, path.read_bytes(), config, kinds))
     return 0
 

@@ -11,10 +11,12 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from io import StringIO
+from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
 from xdsl.dialects.builtin import (
+    ArrayAttr,
     Builtin,
     CallSiteLoc,
     FileLineColLoc,
@@ -44,8 +46,8 @@ __all__ = [
     "apply_patterns",
     "linear_form",
     "location_text",
-    "named_location",
     "make_context",
+    "named_location",
     "parse_affine_expr",
     "parse_module",
     "print_affine_expr",
@@ -69,8 +71,9 @@ class ConstantStore(OpAsmDialectInterface):
         self._data: dict[str, memoryview] = {}
 
     def put(self, name: str, data: bytes | memoryview) -> str:
-        """Stores `data` under `name` as MLIR can write it (other characters become `_`), with a number
-        behind it when that is taken; returns the key.
+        """Stores `data` under a key made of `name`; returns the key.
+
+        Characters that MLIR cannot write become `_`; a number is appended to a key that is taken.
         """
         stem = re.sub(r"[^A-Za-z0-9_$]", "_", name)
         stem = stem if stem[:1].isalpha() or stem[:1] == "_" else f"_{stem}"
@@ -113,7 +116,9 @@ class ConstantStore(OpAsmDialectInterface):
     def parse_resource(self, key: str, val: str) -> None:
         """MLIR's textual form: `0x`, four bytes of alignment, the data; all in hexadecimal."""
         if not val.startswith("0x") or len(val) < 10:
-            raise ValueError(f"expected a hexadecimal blob for resource '{key}', found {val[:16]!r}")
+            raise ValueError(
+                f"expected a hexadecimal blob for resource '{key}', found {val[:16]!r}"
+            )
         self.set(key, bytes.fromhex(val[10:]))
 
     def lookup(self, key: str) -> str | None:
@@ -174,7 +179,8 @@ def _location(location: Attribute) -> str | None:
         case CallSiteLoc():
             return _location(location.callee)
         case FusedLoc():
-            parts = [text for part in location.locations if (text := _location(part)) is not None]
+            each = cast("ArrayAttr[Attribute]", location.locations)
+            parts = [text for part in each if (text := _location(part)) is not None]
             return " + ".join(parts) or None
         case _:
             return None
@@ -244,7 +250,9 @@ def parse_module(
     ) as error:
         # xDSL's parser lets some malformed literals escape as plain Python exceptions.
         detail = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        raise InarchError(f"expected MLIR text; the parser failed with {detail}", where=name) from error
+        raise InarchError(
+            f"expected MLIR text; the parser failed with {detail}", where=name
+        ) from error
 
 
 def print_module(module: Operation, *, generic: bool = False, locations: bool = False) -> str:
@@ -315,9 +323,7 @@ def verify_module(module: ModuleOp) -> None:
     xDSL's own `verify` checks no dominance, looks symbols up by linear scan, and attaches the text of
     the whole module to its errors. Raises InarchError at the op's location.
     """
-    order: dict[Operation, int] = {}
-    for index, op in enumerate(module.walk()):
-        order[op] = index
+    order = {op: index for index, op in enumerate(module.walk())}
     symbols = _symbols(module)
     dominance: dict[int, DominanceInfo] = {}
     for op in order:
@@ -330,7 +336,9 @@ def verify_module(module: ModuleOp) -> None:
         for name, reference in _symbol_uses(op):
             if reference not in symbols:
                 known = ", ".join(f"@{s}" for s in sorted(symbols)) or "none"
-                raise _at(op, f"'{op.name}' {name} refers to no symbol @{reference}; known: {known}")
+                raise _at(
+                    op, f"'{op.name}' {name} refers to no symbol @{reference}; known: {known}"
+                )
 
 
 def _first_line(error: Exception) -> str:

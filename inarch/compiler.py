@@ -1,8 +1,8 @@
 """From a model to a running module: the pipeline as one readable list.
 
-    module = compile("model.onnx")              # import, lower, emit C, compile it, load
-    build("model.onnx", "model.inarch")         # the same into a file
-    lower(context, module, "loop")              # the IR at any level
+module = compile("model.onnx")              # import, lower, emit C, compile it, load
+build("model.onnx", "model.inarch")         # the same into a file
+lower(context, module, "loop")              # the IR at any level
 """
 
 from __future__ import annotations
@@ -229,7 +229,7 @@ def _weights(context: Context, module: ModuleOp) -> Iterator[tuple[int, memoryvi
     for op in module.walk():
         if isinstance(op, ConstantOp):
             assert op.offset is not None  # plan-memory has run
-            constants[op.offset.value.data] = cast("ConstantAttr", op.value)
+            constants[op.offset.value.data] = op.value
     for offset in sorted(constants):
         array = np.ascontiguousarray(constant_array(constants[offset], store))
-        yield offset, memoryview(array.reshape(-1).view(np.uint8))
+        yield offset, array.reshape(-1).view(np.uint8).data

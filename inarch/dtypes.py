@@ -69,5 +69,7 @@ def from_numpy(name: str) -> DType:
     'float'
     """
     if name not in _BY_NUMPY:
-        raise UnsupportedError(f"dtype '{name}' is not supported; supported: {', '.join(_BY_NUMPY)}")
+        raise UnsupportedError(
+            f"dtype '{name}' is not supported; supported: {', '.join(_BY_NUMPY)}"
+        )
     return _BY_NUMPY[name]

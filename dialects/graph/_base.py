@@ -58,7 +58,7 @@ def ints(array: DenseArrayBase[Any]) -> tuple[int, ...]:
     return tuple(int(value) for value in array.get_values())
 
 
-def require(condition: bool, label: str, message: str) -> None:  # noqa: FBT001
+def require(condition: bool, label: str, message: str) -> None:
     """Raises `label: message` unless `condition`; `label` is the constraint's number, `C1`."""
     if not condition:
         raise VerifyException(f"{label}: {message}")
@@ -126,7 +126,7 @@ class GraphOp(IRDLOperation, ABC):
             properties={name: as_attribute(value) for name, value in properties.items()},
             location=location,
         )
-        op._add_defaults()
+        op.add_defaults()
         op.infer_results()
         return op
 
@@ -136,7 +136,7 @@ class GraphOp(IRDLOperation, ABC):
         self.check()
         self.results = SSAValues(OpResult(t, self, i) for i, t in enumerate(self.infer()))
 
-    def _add_defaults(self) -> None:
+    def add_defaults(self) -> None:
         """Fills in the properties that have a default value and were not given."""
         for name, definition in self.get_irdl_definition().properties.items():
             default = definition.default_value

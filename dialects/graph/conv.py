@@ -57,7 +57,7 @@ class ConvOp(StructuredOp):
         "`:` type($x) `,` type($w) (`,` type($bias)^)? `->` type($out)"
     )
 
-    def _add_defaults(self) -> None:
+    def add_defaults(self) -> None:
         """In `make`: stride 1, no padding, dilation 1, one group."""
         rank = max(0, len(shape_of(self.x)) - 2)
         self.properties = {

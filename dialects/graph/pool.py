@@ -56,9 +56,9 @@ class PoolOp(GraphOp):
     ceil_mode = prop_def(IntegerAttr.constr(type=i1), default_value=_FALSE)
     out = result_def(TensorType)
 
-    def _add_defaults(self) -> None:
+    def add_defaults(self) -> None:
         """In `make`: stride 1, no padding, dilation 1."""
-        super()._add_defaults()
+        super().add_defaults()
         rank = max(0, len(shape_of(self.x)) - 2)
         self.properties = {
             "strides": as_attribute([1] * rank),

@@ -33,7 +33,7 @@ class BufferOp(IRDLOperation, ABC):
                 check_buffer(memref_of(value))
 
 
-def require(condition: bool, label: str, message: str) -> None:  # noqa: FBT001
+def require(condition: bool, label: str, message: str) -> None:
     """Raises `label: message` unless `condition`; `label` is the constraint's number, `C1`."""
     if not condition:
         raise VerifyException(f"{label}: {message}")

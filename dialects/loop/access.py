@@ -6,7 +6,14 @@ import math
 from collections.abc import Sequence
 from typing import Self
 
-from xdsl.dialects.builtin import AffineMapAttr, FloatAttr, IntAttr, IntegerAttr, NoneAttr, StringAttr
+from xdsl.dialects.builtin import (
+    AffineMapAttr,
+    FloatAttr,
+    IntAttr,
+    IntegerAttr,
+    NoneAttr,
+    StringAttr,
+)
 from xdsl.ir import Attribute, ParametrizedAttribute
 from xdsl.ir.affine import AffineMap
 from xdsl.irdl import irdl_attr_definition, param_def

@@ -5,9 +5,22 @@ from __future__ import annotations
 import math
 from typing import cast
 
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, DenseResourceAttr, IntegerAttr, MemRefType, TensorType
+from xdsl.dialects.builtin import (
+    DenseIntOrFPElementsAttr,
+    DenseResourceAttr,
+    IntegerAttr,
+    MemRefType,
+    TensorType,
+)
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.irdl import (
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
 from xdsl.traits import MemoryAllocEffect, Pure
 
 from inarch.dialects._types import i64, storage_type
@@ -56,7 +69,9 @@ class ConstantOp(BufferOp):
     traits = traits_def(Pure())
     assembly_format = "$value (`at` $offset^)? attr-dict `:` type($buffer)"
 
-    def __init__(self, value: DenseIntOrFPElementsAttr | DenseResourceAttr, buffer: Attribute) -> None:
+    def __init__(
+        self, value: DenseIntOrFPElementsAttr | DenseResourceAttr, buffer: Attribute
+    ) -> None:
         super().__init__(properties={"value": value}, result_types=[buffer])
 
     def verify_(self) -> None:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
-from xdsl.dialects.builtin import FlatSymbolRefAttrConstr, IndexType, IntAttr, MemRefType, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import (
+    FlatSymbolRefAttrConstr,
+    IndexType,
+    IntAttr,
+    MemRefType,
+    StringAttr,
+    SymbolRefAttr,
+)
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.irdl import irdl_op_definition, prop_def, region_def, traits_def, var_operand_def
 from xdsl.parser import Parser
@@ -103,9 +110,7 @@ class CallOp(BufferOp):
     assembly_format = "$callee `(` $arguments `)` attr-dict `:` type($arguments)"
 
     def __init__(self, callee: str, arguments: Sequence[SSAValue]) -> None:
-        super().__init__(
-            operands=[list(arguments)], properties={"callee": SymbolRefAttr(callee)}
-        )
+        super().__init__(operands=[list(arguments)], properties={"callee": SymbolRefAttr(callee)})
 
     def verify_(self) -> None:
         self.check_buffers()

@@ -9,8 +9,8 @@ from xdsl.dialects.builtin import ArrayAttr, MemRefType
 from xdsl.ir import Attribute, BlockArgument, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.irdl import (
-    IRDLOperation,
     AttrSizedOperandSegments,
+    IRDLOperation,
     irdl_op_definition,
     opt_region_def,
     prop_def,
@@ -199,7 +199,9 @@ class NestOp(BufferOp):
         for expr in index.results:
             coefficients, _ = linear_form(expr, len(self.iterators))
             terms = [
-                (abs(c), self.sizes[i]) for i, c in enumerate(coefficients) if c and self.sizes[i] > 1
+                (abs(c), self.sizes[i])
+                for i, c in enumerate(coefficients)
+                if c and self.sizes[i] > 1
             ]
             reached = 0
             for coefficient, size in sorted(terms):
@@ -215,7 +217,9 @@ class NestOp(BufferOp):
             if iterator.is_reduction:
                 require(position not in used, "C4", f"a write uses the reduction iterator {name}")
             elif iterator.size.data > 1:
-                require(position in used, "C4", f"a write does not use the parallel iterator {name}")
+                require(
+                    position in used, "C4", f"a write does not use the parallel iterator {name}"
+                )
 
     def _check_region(self, region: Region) -> None:
         elements = [memref_of(value).element_type for value in (*self.ins, *self.outs)]
@@ -345,7 +349,7 @@ def _parse_map(parser: Parser, names: Sequence[str]) -> AffineMap:
     return AffineMap(len(names), 0, tuple(exprs))
 
 
-def _typed(value: int | float | None, buffer: Attribute) -> Attribute | None:
+def _typed(value: float | None, buffer: Attribute) -> Attribute | None:
     return typed(value, buffer.element_type) if isinstance(buffer, MemRefType) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
 
 

@@ -121,9 +121,12 @@ class DropNeutralOperand(RewritePattern):
         neutral = 0 if is_sum else 1
         if self._is_all(op.b, neutral) and op.a.type == op.out.type:
             rewriter.replace(op, [], [op.a])
-        elif isinstance(op, AddOp | MulOp) and self._is_all(op.a, neutral):
-            if op.b.type == op.out.type:
-                rewriter.replace(op, [], [op.b])
+        elif (
+            isinstance(op, AddOp | MulOp)
+            and op.b.type == op.out.type
+            and self._is_all(op.a, neutral)
+        ):
+            rewriter.replace(op, [], [op.b])
 
     def _is_all(self, value: SSAValue, number: int) -> bool:
         if not isinstance(value.owner, ConstantOp):

@@ -55,9 +55,7 @@ def match_contraction(nest: NestOp) -> Contraction | None:
             parts["rows"].append(position)
         else:
             parts["batch"].append(position)  # of size 1, or a broadcast of the whole product
-    return Contraction(
-        a, b, *(tuple(parts[name]) for name in ("batch", "rows", "columns", "k"))
-    )
+    return Contraction(a, b, *(tuple(parts[name]) for name in ("batch", "rows", "columns", "k")))
 
 
 def _factors(nest: NestOp) -> tuple[int, int] | None:
@@ -78,7 +76,8 @@ def _factors(nest: NestOp) -> tuple[int, int] | None:
     if None in found or found[0] == found[1] or count != 3:
         return None
     first, second = found
-    assert first is not None and second is not None
+    assert first is not None
+    assert second is not None
     return first, second
 
 

@@ -7,7 +7,8 @@ multiply-adds and two loads a cycle, and a multiply-add takes four cycles, so a 
     cycles(rows, vectors) = max(rows * vectors / 2, (rows + vectors) / 2, 4) + 1 + vectors / 2
 
 where the last terms are the loop itself and bringing B from the second-level cache, which only large
-tiles spread over much work. (Agner Fog's tables and uops.info for Zen 4/5, Ice Lake and later: 2 FMA, 2 loads, latency 4.)
+tiles spread over much work. (Agner Fog's tables and uops.info for Zen 4 and 5, Ice Lake and later:
+two FMA and two loads a cycle, latency 4.)
 """
 
 from __future__ import annotations
@@ -33,9 +34,7 @@ class Tile:
     vectors: int
 
 
-def choose_tile(
-    outer: int, inner: int, columns: int, *, lanes: int, registers: int
-) -> Tile:
+def choose_tile(outer: int, inner: int, columns: int, *, lanes: int, registers: int) -> Tile:
     """The cheapest tile for `outer x inner` rows by `columns` columns.
 
     `lanes` elements fit a vector register, of which the CPU has `registers`. Rows and columns that no

@@ -133,9 +133,7 @@ def _plan(nest: NestOp, contraction: Contraction, target: Target) -> _Plan | Non
     return _Plan(side, column, rows, tile, lanes)
 
 
-def _preference(
-    nest: NestOp, side: Contraction, column: int, lanes: int
-) -> tuple[bool, bool, int]:
+def _preference(nest: NestOp, side: Contraction, column: int, lanes: int) -> tuple[bool, bool, int]:
     """A constant factor is packed for nothing; else one that lies in order; else the wider one."""
     constant = isinstance(nest.ins[side.b].owner, ConstantOp)
     stride = _strides_along(nest, nest.ins[side.b], nest.read_map(side.b))[column]
@@ -196,9 +194,7 @@ def _packed_dimensions(nest: NestOp, plan: _Plan) -> list[tuple[_Key, int]]:
     ]
 
 
-def _factor_map(
-    nest: NestOp, plan: _Plan, dimensions: Sequence[tuple[_Key, int]]
-) -> AffineMap:
+def _factor_map(nest: NestOp, plan: _Plan, dimensions: Sequence[tuple[_Key, int]]) -> AffineMap:
     """Where element `[dimensions]` of the packed factor comes from in the factor."""
     place = {key: position for position, (key, _) in enumerate(dimensions)}
     substitution = [
@@ -223,17 +219,8 @@ def _pieces(
     nest: NestOp, plan: _Plan, packed: SSAValue | None, packed_keys: Sequence[_Key]
 ) -> Iterator[NestOp]:
     """The tiled nest, and those of the rows that the tile leaves over."""
-    sizes = {
-        position: size
-        for position, size in zip(plan.rows[::-1], (plan.tile.inner, plan.tile.outer), strict=False)
-    }
-    cuts = [
-        [
-            (start, size, count)
-            for start, size, count in _row_cuts(nest.sizes[position], sizes[position])
-        ]
-        for position in plan.rows
-    ]
+    sizes = dict(zip(plan.rows[::-1], (plan.tile.inner, plan.tile.outer), strict=False))
+    cuts = [_row_cuts(nest.sizes[position], sizes[position]) for position in plan.rows]
     for choice in _product(cuts):
         yield _tiled(nest, plan, dict(zip(plan.rows, choice, strict=True)), packed, packed_keys)
 

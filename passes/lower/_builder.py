@@ -82,7 +82,9 @@ class LoopBuilder:
         elements = [memref_of(value).element_type for value in (*ins, out)]
         reduces = spec.init is not None
         body = trace(spec.body, elements, dtypes, with_accumulator=reduces)
-        finish = trace(spec.finish, elements, dtypes, with_accumulator=True) if spec.finish else None
+        finish = (
+            trace(spec.finish, elements, dtypes, with_accumulator=True) if spec.finish else None
+        )
         op = NestOp(
             [
                 IteratorAttr.get(i.name, i.size, "reduction" if i.reduction else "parallel")

@@ -40,7 +40,9 @@ from inarch.plugins import Extensions
 Rule = Callable[[Operation, LoopBuilder], None]
 """Appends the loops of an op to the builder and enters its results into `builder.buffers`."""
 
-RULES: Extensions[dict[type[Operation], Rule]] = Extensions("inarch.passes.lower._rules", "LOWERING")
+RULES: Extensions[dict[type[Operation], Rule]] = Extensions(
+    "inarch.passes.lower._rules", "LOWERING"
+)
 """How ops that are not structured lower: one file a family, `LOWERING = {FooOp: rule}`."""
 
 
@@ -71,9 +73,7 @@ def _is_on_tensors(function: FuncOp) -> bool:
     return any(isinstance(t, TensorType) for t in types)
 
 
-def _lower_function(
-    ctx: Context, function: FuncOp, rules: dict[type[Operation], Rule]
-) -> FuncOp:
+def _lower_function(ctx: Context, function: FuncOp, rules: dict[type[Operation], Rule]) -> FuncOp:
     inputs = [cast("Tensor", t) for t in function.function_type.inputs]
     outputs = [cast("Tensor", t) for t in function.function_type.outputs]
     types = [memref(t.element_type, t.get_shape()) for t in (*inputs, *outputs)]

@@ -21,7 +21,8 @@ def progress(*, quiet: bool = False) -> Iterator[Progress | None]:
         return
     try:
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress as Bar, TextColumn
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+        from rich.progress import Progress as Bar
     except ImportError:
         yield None
         return

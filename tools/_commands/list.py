@@ -17,7 +17,9 @@ from inarch.tools._commands._options import load_files
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "kind", nargs="?", help="one of backends, dialects, frontends, loaders, passes (default: all)"
+        "kind",
+        nargs="?",
+        help="one of backends, dialects, frontends, loaders, passes (default: all)",
     )
     parser.add_argument(
         "--load", action="append", default=[], type=Path, metavar="FILE.py", help="also load a file"

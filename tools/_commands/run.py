@@ -112,7 +112,9 @@ def _read(text: str, missing: list[str]) -> Arrays:
     try:
         loaded = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
-        raise UsageError(f"--input: expected a .npy or .npz file, found '{path}': {error}") from error
+        raise UsageError(
+            f"--input: expected a .npy or .npz file, found '{path}': {error}"
+        ) from error
     if not isinstance(loaded, np.ndarray):
         return {key: loaded[key] for key in loaded.files}
     if equals:
@@ -137,7 +139,11 @@ def _facts(array: np.ndarray[Any, Any]) -> dict[str, Any]:
     facts: dict[str, Any] = {"dtype": array.dtype.name, "shape": list(array.shape)}
     if array.size:
         values = array.astype(np.float64)
-        facts |= {"min": float(values.min()), "max": float(values.max()), "mean": float(values.mean())}
+        facts |= {
+            "min": float(values.min()),
+            "max": float(values.max()),
+            "mean": float(values.mean()),
+        }
         facts["argmax"] = int(array.argmax())
     return facts
 
@@ -215,7 +221,9 @@ def _output_names(module: ModuleOp) -> list[str]:
     from xdsl.dialects.builtin import StringAttr
     from xdsl.dialects.func import FuncOp
 
-    main = next(op for op in module.body.ops if isinstance(op, FuncOp) and op.sym_name.data == "main")
+    main = next(
+        op for op in module.body.ops if isinstance(op, FuncOp) and op.sym_name.data == "main"
+    )
     names: list[str] = []
     for index in range(len(main.function_type.outputs)):
         attributes = main.res_attrs.data[index].data if main.res_attrs is not None else {}
