@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr
 from xdsl.ir import Operation
 
 from inarch._xdsl import location_text
-from inarch.backends.c._text import atom
+from inarch.backends.c._text import atom, unwrapped
 from inarch.backends.c._types import element, is_bool, literal, unsigned
 from inarch.dialects.loop.scalar import RemfOp
 from inarch.dtypes import DTYPES, DType
@@ -145,6 +145,10 @@ def expression(op: Operation, operands: Sequence[str], need: Need) -> str:
     return text
 
 
+def _call(name: str, arguments: Sequence[str]) -> str:
+    return f"{name}({', '.join(map(unwrapped, arguments))})"
+
+
 def _unsupported(op: Operation) -> UnsupportedError:
     return UnsupportedError(f"'{op.name}' has no C; rewrite it first", where=location_text(op))
 
@@ -164,7 +168,7 @@ def _arithmetic(op: Operation, values: Sequence[str], need: Need) -> str | None:
         return text if dtype.bits >= 32 else f"({dtype.c})({text})"
     if kind in _FLOAT_ORDER:
         name = need(f"inarch_{_FLOAT_ORDER[kind]}_{element(op.results[0].type).name}")
-        return f"{name}({values[0]}, {values[1]})"
+        return _call(name, values)
     if kind in _INTEGER_ORDER:
         sign, is_unsigned = _INTEGER_ORDER[kind]
         a, b = _signedness(op, values, is_unsigned)
@@ -218,7 +222,7 @@ def _division(op: Operation, values: Sequence[str], need: Need) -> str:
     )
     if operator is not None and safe:
         return f"({dtype.c})({a} {operator} {b})"
-    call = f"{need(f'inarch_{name}_{kind.name}')}({a}, {b})"
+    call = _call(need(f"inarch_{name}_{kind.name}"), (a, b))
     return f"({dtype.c}){call}" if is_unsigned else call
 
 
@@ -274,7 +278,7 @@ def _conversion(op: Operation, values: Sequence[str], need: Need) -> str | None:
         case arith.BitcastOp():
             if source == target:
                 return value
-            return f"{need(f'inarch_bits_{source.name}_to_{target.name}')}({value})"
+            return _call(need(f"inarch_bits_{source.name}_to_{target.name}"), values)
         case _:
             return None
 
@@ -283,7 +287,7 @@ def _float_to_integer(op: Operation, source: DType, target: DType, value: str, n
     if target.name == "i1":
         return f"(uint8_t)({need(f'inarch_{source.name}_to_ui8')}({value}) != 0)"
     kind = unsigned(target) if isinstance(op, arith.FPToUIOp) else target
-    call = f"{need(f'inarch_{source.name}_to_{kind.name}')}({value})"
+    call = _call(need(f"inarch_{source.name}_to_{kind.name}"), [value])
     return call if kind == target else f"({target.c}){call}"
 
 
@@ -294,12 +298,11 @@ def _function(op: Operation, values: Sequence[str], need: Need) -> str | None:
     if not op.results:
         return None
     dtype = element(op.results[0].type)
-    arguments = ", ".join(values)
     if dtype == DTYPES["f32"] and op.name in _OURS:
-        return f"{need(f'inarch_{_OURS[op.name]}_f32')}({arguments})"
+        return _call(need(f"inarch_{_OURS[op.name]}_f32"), values)
     suffix = "f" if dtype.bits == 32 else ""
     if op.name in _LIBRARY and dtype.is_float:
-        return f"{_LIBRARY[op.name]}{suffix}({arguments})"
+        return _call(f"{_LIBRARY[op.name]}{suffix}", values)
     match op:
         case math.RsqrtOp():
             return f"{literal(1, dtype)} / sqrt{suffix}({values[0]})"
@@ -309,8 +312,8 @@ def _function(op: Operation, values: Sequence[str], need: Need) -> str | None:
         case math.FPowIOp():
             return f"({dtype.c})pow((double){values[0]}, (double){values[1]})"
         case math.IPowIOp():
-            return f"{need(f'inarch_ipow_{dtype.name}')}({arguments})"
+            return _call(need(f"inarch_ipow_{dtype.name}"), values)
         case _ if op.name in _COUNTS and dtype.name != "i1":
-            return f"{need(f'inarch_{_COUNTS[op.name]}_{dtype.name}')}({arguments})"
+            return _call(need(f"inarch_{_COUNTS[op.name]}_{dtype.name}"), values)
         case _:
             return None

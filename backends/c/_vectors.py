@@ -17,6 +17,7 @@ from inarch.backends.c._expressions import constant_text, expression
 from inarch.backends.c._scope import Scope, VectorType
 from inarch.backends.c._text import atom
 from inarch.backends.c._types import element, unsigned
+from inarch.dtypes import DTYPES
 
 _FLOATS: dict[type[Operation], str] = {
     arith.AddfOp: "+",
@@ -32,7 +33,12 @@ _INTEGERS: dict[type[Operation], str] = {
     arith.OrIOp: "|",
     arith.XOrIOp: "^",
 }
-_ORDERS: dict[type[Operation], str] = {arith.MaximumfOp: ">", arith.MinimumfOp: "<"}
+_ORDERS: dict[type[Operation], str] = {
+    arith.MaximumfOp: ">",
+    arith.MinimumfOp: "<",
+    arith.MaxSIOp: ">",
+    arith.MinSIOp: "<",
+}
 _CASTS = (arith.ExtFOp, arith.TruncFOp, arith.SIToFPOp, arith.ExtSIOp)
 _UNSIGNED_CASTS = (arith.UIToFPOp, arith.ExtUIOp)
 
@@ -116,17 +122,23 @@ def _native(op: Operation, operands: Sequence[Value], lanes: int, scope: Scope) 
     return f"__builtin_convertvector({texts[0]}, {kind.c})"
 
 
+def _named(text: str, kind: VectorType, scope: Scope) -> str:
+    """A name for a vector; `text` itself if it is one. Accumulators change only after their uses."""
+    return text if text.isidentifier() else scope.declare(kind.c, "t", text)
+
+
 def _ordered(sign: str, operands: Sequence[Value], kind: VectorType, scope: Scope) -> str:
     """The larger or smaller, NaN when either is; C has no `?:` on vectors, so by a mask of all ones."""
     a, b = (
-        scope.declare(kind.c, "t", operand.text)
+        _named(operand.text, kind, scope)
         if operand.is_vector
         else scope.share(kind.c, "all", splat(operand.text, kind))
         for operand in operands
     )
-    bits = VectorType(f"i{32 if kind.dtype == 'f32' else 64}", kind.lanes)
-    scope.unit.vectors.add(bits)
-    mask = scope.declare(bits.c, "mask", f"({bits.c})(({a} {sign} {b}) | ({a} != {a}))")
+    dtype = DTYPES[kind.dtype]
+    bits = scope.unit.vector(DTYPES[f"i{dtype.bits}"], kind.lanes)
+    test = f"({a} {sign} {b}) | ({a} != {a})" if dtype.is_float else f"{a} {sign} {b}"
+    mask = scope.declare(bits.c, "mask", f"({bits.c})({test})")
     picked = f"({kind.c})(({mask} & ({bits.c}){a}) | (~{mask} & ({bits.c}){b}))"
     return scope.declare(kind.c, "t", picked)
 
@@ -137,7 +149,7 @@ def _lane_by_lane(op: Operation, operands: Sequence[Value], kind: VectorType, sc
     for operand, value in zip(operands, op.operands, strict=True):
         if operand.is_vector:
             vector = scope.unit.vector(element(value.type), kind.lanes)
-            named.append(f"{scope.declare(vector.c, 't', operand.text)}[lane]")
+            named.append(f"{_named(operand.text, vector, scope)}[lane]")
         else:
             named.append(operand.text)
     result = scope.names.fresh("t")
@@ -160,9 +172,13 @@ def lanes_of(texts: Iterable[str]) -> str:
 
 def load(pointer: str, offset: str, kind: VectorType) -> str:
     """The vector of consecutive elements from `pointer[offset]` on."""
-    return f"*(const {kind.memory} *)({pointer} + {offset})"
+    return f"*(const {kind.memory} *){_address(pointer, offset)}"
 
 
 def store(pointer: str, offset: str, kind: VectorType, text: str) -> str:
     """The statement that writes a vector to consecutive elements."""
-    return f"*({kind.memory} *)({pointer} + {offset}) = {text};"
+    return f"*({kind.memory} *){_address(pointer, offset)} = {text};"
+
+
+def _address(pointer: str, offset: str) -> str:
+    return pointer if offset == "0" else f"({pointer} + {offset})"

@@ -22,7 +22,13 @@ from inarch.dialects.loop.nest import NestOp, nest_ops
 from inarch.errors import UnsupportedError
 
 Array = np.ndarray[Any, Any]
-NUMPY = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "i8": np.int8}
+NUMPY: dict[str, Any] = {
+    "f32": np.float32,
+    "f64": np.float64,
+    "i32": np.int32,
+    "i64": np.int64,
+    "i8": np.int8,
+}
 
 
 # ---------------------------------------------------------------------------------- interpreter

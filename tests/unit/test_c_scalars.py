@@ -36,15 +36,14 @@ FLOATS = np.array(
     ]
 )
 INTEGERS = np.array([0, 1, -1, 2, -2, 7, -7, 100, 127, -128, 3, -3, 64, -64, 5, 31])
-DTYPES = {
+DTYPES: dict[str, Any] = {
     "f32": np.float32,
     "f64": np.float64,
+    "i1": np.bool_,
     "i8": np.int8,
-    "i16": np.int16,
     "i32": np.int32,
     "i64": np.int64,
 }
-DTYPES["i1"] = np.bool_
 
 
 def _pairs(kind: str) -> tuple[Array, Array]:
