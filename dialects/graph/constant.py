@@ -30,10 +30,11 @@ class ConstantOp(GraphOp):
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
+        start = parser.pos
         value = parser.parse_attribute()
         attributes = parser.parse_optional_attr_dict()
         if not isinstance(value, DenseIntOrFPElementsAttr | DenseResourceAttr):
-            parser.raise_error(f"expected a dense constant, found {value}")
+            parser.raise_error(f"expected a dense constant, found {value}", start, parser.pos)
         op = cls.make(value=value)
         op.attributes |= attributes
         return op

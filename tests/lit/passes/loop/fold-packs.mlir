@@ -1,0 +1,23 @@
+// RUN: inarch-opt %s -p fold-packs | filecheck %s
+
+// Packing a constant happens at compile time, once for both users; the unpacked one disappears.
+// CHECK-LABEL: @packs_constants
+func.func @packs_constants() {
+  %w = loop.constant dense<[1.0, 2.0, 3.0]> : tensor<3xf32> : memref<3xf32>
+  %p = loop.alloc : memref<2x2xf32>
+  kernel.pack %w[i * 2 + j] to %p[i, j] : memref<3xf32>, memref<2x2xf32>
+  %q = loop.alloc : memref<2x2xf32>
+  kernel.pack %w[i * 2 + j] to %q[i, j] : memref<3xf32>, memref<2x2xf32>
+  func.return
+}
+// CHECK-NEXT: loop.constant dense<{{\[\[}}1.000000e+00, 2.000000e+00], [3.000000e+00, 0.000000e+00]]> : tensor<2x2xf32>
+// CHECK-NEXT: loop.constant dense<{{\[\[}}1.000000e+00, 2.000000e+00], [3.000000e+00, 0.000000e+00]]> : tensor<2x2xf32>
+// CHECK-NEXT: func.return
+
+// CHECK-LABEL: @a_variable_is_packed_at_run_time
+func.func @a_variable_is_packed_at_run_time(%w: memref<3xf32>) {
+  %p = loop.alloc : memref<2x2xf32>
+  kernel.pack %w[i * 2 + j] to %p[i, j] : memref<3xf32>, memref<2x2xf32>
+  func.return
+}
+// CHECK: kernel.pack %w

@@ -1,0 +1,111 @@
+"""Tiled, packed and reordered nests compute what they did before, on any target and shape."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from inarch.passes.loop._tile import choose_tile
+from inarch.testing import check_semantics
+
+PIPELINE = "graph-to-loop,drop-unit-iterators,fuse-nests,materialize-padding,schedule-nests"
+TARGETS = ("x86-64", "x86-64-v3", "x86-64-v4", "generic")
+
+
+def _conv(target: str, shape: tuple[int, ...], stride: int, pad: int) -> str:
+    batch, channels, size, filters, kernel = shape
+    out = (size + 2 * pad - kernel) // stride + 1
+    x = f"tensor<{batch}x{channels}x{size}x{size}xf32>"
+    w = f"tensor<{filters}x{channels}x{kernel}x{kernel}xf32>"
+    y = f"tensor<{batch}x{filters}x{out}x{out}xf32>"
+    return f"""builtin.module attributes {{inarch.target = "{target}"}} {{
+  func.func @main(%x: {x}, %w: {w}, %b: tensor<{filters}xf32>, %r: {y}) -> {y} {{
+    %0 = graph.conv %x, %w bias %b strides = [{stride}, {stride}] pads = [{pad}, {pad}, {pad}, {pad}] dilations = [1, 1] groups = 1 : {x}, {w}, tensor<{filters}xf32> -> {y}
+    %1 = graph.add %0, %r : {y}, {y} -> {y}
+    %2 = graph.relu %1 : {y} -> {y}
+    func.return %2 : {y}
+  }}
+}}"""
+
+
+def _host_runs(target: str) -> bool:
+    from inarch.target import parse
+
+    return not parse(target).missing_on_host()
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    target=st.sampled_from(TARGETS).filter(_host_runs),
+    shape=st.tuples(
+        st.integers(1, 2),
+        st.integers(1, 5),
+        st.integers(3, 9),
+        st.integers(1, 37),
+        st.integers(1, 3),
+    ),
+    stride=st.integers(1, 3),
+    pad=st.integers(0, 2),
+)
+def test_convolutions(target: str, shape: tuple[int, ...], stride: int, pad: int) -> None:
+    check_semantics(_conv(target, shape, stride, pad), pipeline=PIPELINE, rtol=1e-4, atol=1e-4)
+
+
+@settings(max_examples=10, deadline=None)
+@given(
+    target=st.sampled_from(TARGETS).filter(_host_runs),
+    m=st.integers(1, 33),
+    n=st.integers(1, 70),
+    k=st.integers(1, 20),
+    batch=st.integers(1, 2),
+)
+def test_matmuls(target: str, m: int, n: int, k: int, batch: int) -> None:
+    a, b, c = (f"tensor<{batch}x{p}x{q}xf32>" for p, q in ((m, k), (k, n), (m, n)))
+    text = f"""builtin.module attributes {{inarch.target = "{target}"}} {{
+  func.func @main(%a: {a}, %b: {b}) -> {c} {{
+    %0 = graph.matmul %a, %b : {a}, {b} -> {c}
+    func.return %0 : {c}
+  }}
+}}"""
+    check_semantics(text, pipeline=PIPELINE, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("target", [t for t in TARGETS if _host_runs(t)])
+def test_grouped_and_depthwise(target: str) -> None:
+    for groups, filters in ((2, 8), (4, 4)):
+        x, y = "tensor<1x4x9x9xf32>", f"tensor<1x{filters}x7x7xf32>"
+        w = f"tensor<{filters}x{4 // groups}x3x3xf32>"
+        text = f"""builtin.module attributes {{inarch.target = "{target}"}} {{
+  func.func @main(%x: {x}, %w: {w}) -> {y} {{
+    %0 = graph.conv %x, %w strides = [1, 1] pads = [0, 0, 0, 0] dilations = [1, 1] groups = {groups} : {x}, {w} -> {y}
+    func.return %0 : {y}
+  }}
+}}"""
+        check_semantics(text, pipeline=PIPELINE, rtol=1e-4, atol=1e-4)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    outer=st.integers(1, 300),
+    inner=st.integers(1, 300),
+    columns=st.integers(1, 5000),
+    machine=st.sampled_from([(16, 32), (8, 16), (4, 16), (2, 16)]),
+)
+def test_a_tile_fits_the_registers(
+    outer: int, inner: int, columns: int, machine: tuple[int, int]
+) -> None:
+    lanes, registers = machine
+    tile = choose_tile(outer, inner, columns, lanes=lanes, registers=registers)
+    rows = tile.outer * tile.inner
+    assert rows * tile.vectors + tile.vectors + 2 <= registers
+    assert 1 <= tile.inner <= inner
+    assert 1 <= tile.outer <= outer
+    assert tile.outer == 1 or tile.inner == inner
+
+
+def test_resnet_tiles_fill_the_registers() -> None:
+    """28 accumulators of 32 registers: what the best hand-written kernels use on AVX-512."""
+    for outer, inner, columns in ((56, 56, 64), (28, 28, 128), (14, 14, 256), (7, 7, 512)):
+        tile = choose_tile(outer, inner, columns, lanes=16, registers=32)
+        assert tile.outer * tile.inner * tile.vectors == 28
