@@ -9,7 +9,6 @@ One translation unit per kernel and `model.c` (`CProgram.units`), or one file th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from xdsl.context import Context
@@ -20,23 +19,12 @@ from inarch.backends.c._program import CFunction, CProgram, planned_weights_byte
 from inarch.backends.c._run import run
 from inarch.backends.c._weights import weights_image
 from inarch.lazy import np
+from inarch.passes.backend import Backend
 
 if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 __all__ = ["BACKEND", "CFunction", "CProgram", "emit", "run_function", "weights_image"]
-
-
-@dataclass(frozen=True)
-class CBackend:
-    """`inarch-opt -t c`."""
-
-    name: str = "c"
-    api: int = 1
-
-    def emit_text(self, ctx: Context, module: ModuleOp) -> str:
-        """The amalgamation. Raises InarchError at the op that C cannot express."""
-        return emit(ctx, module).text
 
 
 def emit(ctx: Context, module: ModuleOp) -> CProgram:
@@ -56,4 +44,12 @@ def run_function(ctx: Context, module: ModuleOp, name: str, arrays: Sequence[Arr
     run(ctx, module, name, arrays)
 
 
-BACKEND = CBackend()
+def _emit_text(ctx: Context, module: ModuleOp) -> str:
+    return emit(ctx, module).text
+
+
+BACKEND = Backend(
+    name="c",
+    description="The host: C with vector extensions, compiled by the system's C compiler.",
+    emit_text=_emit_text,
+)
