@@ -7,7 +7,6 @@ lower(context, module, "loop")              # the IR at any level
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,9 +16,11 @@ from typing import TYPE_CHECKING, Any, cast
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
+from inarch import __version__
 from inarch._xdsl import store_of, verify_module
+from inarch.cache import check_writable
 from inarch.dialects import new_context
-from inarch.errors import EnvironmentFault, UsageError, unknown
+from inarch.errors import UsageError, unknown
 from inarch.passes import PASSES
 from inarch.target import native
 from inarch.target import parse as parse_target
@@ -37,7 +38,14 @@ GRAPH = (
     "simplify-graph",
 )
 LOOP = ("graph-to-loop", "drop-unit-iterators", "fuse-nests")
-KERNEL = ("materialize-padding", "schedule-nests", "fold-packs", "outline-nests", "plan-memory")
+KERNEL = (
+    "materialize-padding",
+    "schedule-nests",
+    "drop-unit-iterators",
+    "fold-packs",
+    "outline-nests",
+    "plan-memory",
+)
 PIPELINE = (*GRAPH, *LOOP, *KERNEL)
 
 LEVELS: Mapping[str, tuple[str, ...]] = {
@@ -113,22 +121,13 @@ def build(
     """Compiles a model into the artifact `output`, which appears whole or not at all."""
     from inarch.backends.c import emit
 
-    _check_writable(Path(output))
+    check_writable(Path(output))
     ctx = context if context is not None else new_context()
     module = import_model(source, ctx, shapes=shapes, dims=dims, target=target, name=name)
     del source
     lower(ctx, module, "kernel", progress=progress)
     program = emit(ctx, module)
     return _write(ctx, module, program, Path(output), progress)
-
-
-def _check_writable(output: Path) -> None:
-    """Says at once what would only fail after all the work."""
-    if output.is_dir():
-        raise EnvironmentFault(f"cannot write '{output}': it is a folder")
-    if not os.access(output.parent, os.W_OK):
-        reason = "permission denied" if output.parent.is_dir() else "no such folder"
-        raise EnvironmentFault(f"cannot write '{output}': {reason}")
 
 
 def import_model(
@@ -200,7 +199,7 @@ def _write(
         write_artifact(
             output,
             library,
-            program.manifest(str(target), sorted(target.features)),
+            {"inarch": __version__, **program.manifest(str(target), sorted(target.features))},
             _weights(context, module),
             program.weights_bytes,
         )
