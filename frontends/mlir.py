@@ -9,10 +9,10 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp
 
 from inarch._xdsl import parse_module, store_of
-from inarch.cache import replacing
 from inarch.errors import InarchError, UsageError
 from inarch.frontends import Dims, Frontend, Shapes
 from inarch.lazy import np
+from inarch.npz import read_arrays, write_npz
 
 
 def read_mlir(source: Any, context: Context, dims: Dims, shapes: Shapes) -> ModuleOp:
@@ -37,12 +37,11 @@ def _read_resources(path: Path, context: Context) -> None:
     if not path.is_file():
         return
     store = store_of(context)
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            for key in arrays.files:
-                store.set(key, np.ascontiguousarray(arrays[key]).reshape(-1).view(np.uint8).data)
-    except (OSError, ValueError, EOFError) as error:
-        raise InarchError(f"expected arrays in an .npz file; {error}", where=str(path)) from error
+    arrays = read_arrays(path)
+    if not isinstance(arrays, dict):
+        raise InarchError("expected arrays by name in a .npz file, found one array", where=str(path))
+    for key, array in arrays.items():
+        store.set(key, np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
 
 
 def write_resources(path: Path, module: ModuleOp, context: Context) -> None:
@@ -60,8 +59,7 @@ def write_resources(path: Path, module: ModuleOp, context: Context) -> None:
     if not handles:
         return
     arrays = {key: np.frombuffer(store.get(key), np.uint8) for key in sorted(handles)}
-    with replacing(path) as file:
-        np.savez(file, **arrays)  # pyright: ignore[reportArgumentType] - keys are names
+    write_npz(path, arrays)
 
 
 FRONTEND = Frontend(suffixes=(".mlir",), read=read_mlir)

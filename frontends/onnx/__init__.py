@@ -52,13 +52,7 @@ def import_onnx(
     data included. Raises InarchError for a bad model, UnsupportedError with everything that it needs
     and Inarch lacks, UsageError for names in `dims` and `shapes` that it has not.
     """
-    loaded = load_model(source)
-    try:
-        return _import(loaded, context, dims or {}, shapes or {})
-    except UnicodeDecodeError as error:
-        raise InarchError(
-            "expected names in UTF-8, found other bytes", where=loaded.where
-        ) from error
+    return _import(load_model(source), context, dims or {}, shapes or {})
 
 
 def _read(source: Any, context: Context, dims: Dims, shapes: Shapes) -> ModuleOp:
@@ -104,7 +98,10 @@ def _import(loaded: Loaded, context: Context, dims: Dims, shapes: Shapes) -> Mod
 def _opsets(model: ModelProto, where: str) -> dict[str, int]:
     from onnx.defs import onnx_opset_version
 
-    found = imports(model.opset_import)
+    try:
+        found = imports(model.opset_import)
+    except InarchError as error:
+        raise InarchError(error.message, where=where) from error
     version, newest = found.get("", FIRST_OPSET), onnx_opset_version()
     if not FIRST_OPSET <= version <= newest:
         report = Report(

@@ -68,7 +68,7 @@ def bind(
     sizes: dict[str, int] = {}
     for name, size in dims.items():
         if name not in names:
-            raise unknown("dimension", name, names, within=where)
+            raise unknown("dimension", name, set(names), within=where)
         _give(sizes, name, size, f"dimension '{name}'")
     for name, shape in shapes.items():
         _match(inputs[name], shape, sizes)

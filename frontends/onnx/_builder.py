@@ -17,6 +17,7 @@ from inarch.dialects.graph._base import GraphOp, Property, shape_of, tensor_dtyp
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.errors import InarchError
 from inarch.frontends.onnx._report import NotSupportedError
+from inarch.frontends.onnx._tensors import check_rank
 from inarch.lazy import np
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class Builder:
         location: LocationAttr = named_location(name)
         op = kind.make(*operands, location=location, **properties)
         (result,) = op.results
+        check_rank(shape_of(result))
         size = math.prod(shape_of(result))
         if size * tensor_dtype(result).nbytes > MAX_BYTES:
             op.erase(safe_erase=False)

@@ -52,10 +52,19 @@ class Body:
 
 
 def imports(entries: Iterable[OperatorSetIdProto]) -> dict[str, int]:
-    """Versions of operator sets by domain; ONNX's own is the domain without a name."""
-    return {
-        "" if entry.domain in DEFAULT_DOMAINS else entry.domain: entry.version for entry in entries
-    }
+    """Versions of operator sets by domain; ONNX's own is the domain without a name.
+
+    Raises InarchError for a number that no version can have.
+    """
+    found: dict[str, int] = {}
+    for entry in entries:
+        if not 1 <= entry.version < 1 << 31:
+            raise InarchError(
+                f"expected a version of operator set '{entry.domain or 'ai.onnx'}', "
+                f"found {entry.version}"
+            )
+        found["" if entry.domain in DEFAULT_DOMAINS else entry.domain] = entry.version
+    return found
 
 
 def resolve_attributes(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from inarch.errors import InarchError, UsageError
+from inarch.frontends.onnx._names import check_names
 from inarch.frontends.onnx._wire import MalformedError, Split, split_weights
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def load_model(source: object) -> Loaded:
         )
     if not loaded.model.HasField("graph"):
         raise _not_onnx(loaded.where, "a message without a graph")
+    check_names(loaded.model, loaded.where)
     return loaded
 
 

@@ -41,6 +41,10 @@ _EXTERNAL = 1
 """TensorProto.DataLocation.EXTERNAL."""
 
 
+MAX_RANK = 32
+"""As many dimensions as every NumPy has."""
+
+
 @dataclass(frozen=True)
 class Folders:
     """Where external data may be: beside the model's path, and beside the file it links to."""
@@ -75,6 +79,7 @@ def tensor_array(tensor: TensorProto, raw: bytes | None, folders: Folders, where
     shape = tuple(tensor.dims)
     if any(size < 0 for size in shape):
         raise InarchError(f"expected sizes >= 0, found {list(shape)}", where=where)
+    check_rank(shape, where)
     if tensor.data_location == _EXTERNAL:
         raw = _external(tensor, math.prod(shape) * dtype.nbytes, folders, where)
     elif raw is None and tensor.HasField("raw_data"):
@@ -87,6 +92,13 @@ def tensor_array(tensor: TensorProto, raw: bytes | None, folders: Folders, where
     if dtype.name == "i1":
         return np.frombuffer(raw, np.uint8).reshape(shape) != 0
     return np.frombuffer(raw, dtype.numpy).reshape(shape)
+
+
+def check_rank(shape: tuple[int, ...], where: str | None = None) -> None:
+    """Raises InarchError for more dimensions than are supported."""
+    if len(shape) > MAX_RANK:
+        message = f"expected at most {MAX_RANK} dimensions, found {len(shape)}"
+        raise InarchError(message, where=where)
 
 
 def _typed(tensor: TensorProto, dtype: DType, shape: tuple[int, ...], where: str) -> Array:

@@ -1,0 +1,376 @@
+"""Bad models: one line each, that says what was expected, what was found, and where."""
+
+# A bare pathlike in the stubs of onnx:
+# pyright: reportUnknownMemberType=false
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from inarch.dialects import new_context
+from inarch.errors import InarchError, UnsupportedError, UsageError
+from inarch.frontends import read_model
+from inarch.frontends.onnx import import_onnx
+
+
+def message(source: object, **options: object) -> str:
+    """The whole line of the error that importing `source` raises."""
+    with pytest.raises(InarchError) as caught:
+        import_onnx(source, new_context(), **options)  # pyright: ignore[reportArgumentType]
+    return caught.value.line()
+
+
+def parse(
+    nodes: str, inputs: str = "float[2,3] x", outputs: str = "float[2,3] y", opset: int = 17
+) -> onnx.ModelProto:
+    text = (
+        f'<ir_version: 8, opset_import: ["" : {opset}]> g ({inputs}) => ({outputs}) {{ {nodes} }}'
+    )
+    return onnx.parser.parse_model(text)
+
+
+# ------------------------------------------------------------------------------------ files
+
+
+FILES: dict[str, tuple[bytes, str]] = {
+    "empty": (b"", "expected an ONNX model, found an empty file"),
+    "text": (b"hello, world\n" * 9, "expected an ONNX model, found text"),
+    "noise": (
+        b"\x0f\xff\xff\xff" * 9,
+        "expected an ONNX model, found a truncated or damaged file (wire type 7)",
+    ),
+    "no graph": (
+        onnx.ModelProto(ir_version=8).SerializeToString(),
+        "expected an ONNX model, found a message without a graph",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_file(tmp_path: Path, name: str) -> None:
+    data, expected = FILES[name]
+    path = tmp_path / "model.onnx"
+    path.write_bytes(data)
+    assert message(path) == f"{path}: error: {expected}"
+    assert message(data) == f"<model>: error: {expected}"
+
+
+def test_truncated_file(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    data = parse("y = Relu(x)").SerializeToString()
+    path.write_bytes(data[:-3])
+    assert message(path) == (
+        f"{path}: error: expected an ONNX model, "
+        "found a truncated or damaged file (a field is longer than the file)"
+    )
+
+
+def test_names_that_are_not_text() -> None:
+    data = parse("yyyy = Relu(x)", outputs="float[2,3] yyyy").SerializeToString()
+    assert message(data.replace(b"yyyy", b"y\xffyy")) == (
+        "<model>: error: expected names in UTF-8, found b'y\\xffyy'"
+    )
+
+
+def test_no_file(tmp_path: Path) -> None:
+    assert message(tmp_path / "no.onnx") == (
+        f"{tmp_path}/no.onnx: error: expected an ONNX model, found no such file"
+    )
+    assert message(tmp_path) == f"{tmp_path}: error: expected an ONNX model, found a folder"
+
+
+def test_read_model_names_the_suffixes() -> None:
+    with pytest.raises(
+        UsageError,
+        match=r"^expected a model that ends in one of \.mlir, \.onnx; found 'a\.tflite'$",
+    ):
+        read_model("a.tflite", new_context())
+    with pytest.raises(UsageError, match=r"^expected a model: .* found int$"):
+        read_model(3, new_context())
+
+
+# ------------------------------------------------------------------------------------ structure
+
+
+STRUCTURE: dict[str, str] = {
+    # nodes: the message behind `<model>: `
+    "y = Add(x, nothing)": (
+        "node 'y' (Add): error: expected 'nothing' to be computed earlier, "
+        "found no input, initializer or node of that name"
+    ),
+    "y = Add(x, z) z = Neg(y)": (
+        "node 'y' (Add): error: expected 'z' to be computed earlier, "
+        "found only later: the graph is not sorted, or has a cycle"
+    ),
+    "z = Neg(x)": (
+        "error: expected output 'y' to be computed, found no input, initializer or node of that name"
+    ),
+    "y = Add(x)": "node 'y' (Add): error: expected 2 inputs, found 1",
+    "y = Clip(x, x, x, x)": "node 'y' (Clip): error: expected 1 to 3 inputs, found 4",
+    "y = Concat<axis=0>()": "node 'y' (Concat): error: expected at least 1 inputs, found 0",
+    "y, z = Relu(x)": "node 'y' (Relu): error: expected 1 outputs, found 2",
+    "y = Relu<alpha=1>(x)": "node 'y' (Relu): error: expected attributes among none; found 'alpha'",
+    "y = Elu<alpha=1>(x)": "node 'y' (Elu): error: expected attribute 'alpha' of type FLOAT, found INT",
+    "y = Cast(x)": "node 'y' (Cast): error: expected attribute 'to', found none",
+    "y = Relu(x) y = Neg(x)": "node 'y' (Neg): error: output 'y' is computed twice",
+    "x = Relu(x) y = Neg(x)": "node 'x' (Relu): error: output 'x' is computed twice",
+    "y = MatMul(x, x)": "node 'y' (MatMul): error: C3: expected 3 rows in the second operand, found 2",
+    "y = Transpose<perm=[0,2]>(x)": (
+        "node 'y' (Transpose): error: C1: expected a permutation of 0 .. 1, found [0, 2]"
+    ),
+    "y = Softmax<axis=2>(x)": "node 'y' (Softmax): error: expected an axis of rank 2, found 2",
+    "y = Conv(x, x)": (
+        "node 'y' (Conv): error: C2: expected one rank of 3 or more, found shapes (2, 3) and (2, 3)"
+    ),
+    "s = Constant<value=int64[2] {4,-1}>() y = Reshape(x, s)": (
+        "node 'y' (Reshape): error: expected a shape for 6 elements, found [4, -1]"
+    ),
+    "s = Constant<value=int64[2] {-1,-1}>() y = Reshape(x, s)": (
+        "node 'y' (Reshape): error: expected sizes with at most one -1, found [-1, -1]"
+    ),
+    "a = Constant<value=int64[1] {0}>() y = Squeeze(x, a)": (
+        "node 'y' (Squeeze): error: expected size 1 along axes [0], found shape (2, 3)"
+    ),
+    "y = foo.Bar(x)": "node 'y' (Bar): error: expected an import of operator set 'foo', found none",
+    "s = Shape(x) t = Concat<axis=0>(s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s) y = Expand(x, t)": (
+        "node 'y' (Expand): error: expected at most 32 dimensions, found 34"
+    ),
+    "s = Constant<value=int64[3] {1000000,1000000,1000000}>() c = ConstantOfShape(s) y = Neg(c)": (
+        "node 'c' (ConstantOfShape): error: expected tensors of less than 1 TiB, "
+        "found a result of shape (1000000, 1000000, 1000000)"
+    ),
+}
+
+
+@pytest.mark.parametrize("nodes", STRUCTURE)
+def test_structure(nodes: str) -> None:
+    assert message(parse(nodes)) == f"<model>: {STRUCTURE[nodes]}"
+
+
+def test_named_node_and_path_are_where(tmp_path: Path) -> None:
+    model = parse("y = Softmax<axis=5>(x)")
+    model.graph.node[0].name = "probabilities/é:0"
+    path = tmp_path / "model.onnx"
+    onnx.save(model, str(path))
+    assert message(path) == (
+        f"{path}: node 'probabilities/é:0' (Softmax): error: expected an axis of rank 2, found 5"
+    )
+
+
+def test_duplicates() -> None:
+    model = parse("y = Add(x, w)")
+    weight = numpy_helper.from_array(np.ones(3, "float32"), "w")
+    model.graph.initializer.extend([weight, weight])
+    assert message(model) == "<model>: error: initializer 'w' is given twice"
+    model = parse("y = Neg(x)")
+    model.graph.input.append(model.graph.input[0])
+    assert message(model) == "<model>: error: input 'x' is given twice"
+
+
+def test_no_outputs() -> None:
+    model = parse("y = Neg(x)")
+    model.graph.ClearField("output")
+    assert message(model) == "<model>: error: expected a graph with outputs, found none"
+
+
+def test_opset() -> None:
+    newest = onnx.defs.onnx_opset_version()
+    for opset in (5, newest + 1):
+        model = parse("y = Neg(x)", opset=opset)
+        assert message(model) == (
+            f"<model>: error: 1 unsupported: opset {opset} of ai.onnx, expected 6 to {newest} (1: 'model')"
+        )
+
+    model.opset_import.add(domain="foo", version=1 << 40)
+    assert message(model) == (
+        "<model>: error: expected a version of operator set 'foo', found 1099511627776"
+    )
+
+
+# ------------------------------------------------------------------------------------ tensors
+
+
+def _with_weight(tensor: TensorProto) -> onnx.ModelProto:
+    model = parse("y = Add(x, w)")
+    model.graph.initializer.append(tensor)
+    return model
+
+
+def test_weight_of_the_wrong_size() -> None:
+    tensor = TensorProto(name="w", data_type=1, dims=[3], raw_data=b"12345")
+    assert message(_with_weight(tensor)) == (
+        "<model>: tensor 'w': error: expected 12 bytes of data, found 5"
+    )
+    tensor = TensorProto(name="w", data_type=1, dims=[3], float_data=[1, 2])
+    assert message(_with_weight(tensor)) == (
+        "<model>: tensor 'w': error: expected 3 numbers of data, found 2"
+    )
+    tensor = TensorProto(name="w", data_type=1, dims=[1] * 33, float_data=[1])
+    assert message(_with_weight(tensor)) == (
+        "<model>: tensor 'w': error: expected at most 32 dimensions, found 33"
+    )
+    tensor = TensorProto(name="w", data_type=1, dims=[-3])
+    assert message(_with_weight(tensor)) == (
+        "<model>: tensor 'w': error: expected sizes >= 0, found [-3]"
+    )
+
+
+def _external(**entries: str) -> onnx.ModelProto:
+    tensor = TensorProto(name="w", data_type=1, dims=[3], data_location=TensorProto.EXTERNAL)
+    for key, value in entries.items():
+        tensor.external_data.add(key=key, value=value)
+    return _with_weight(tensor)
+
+
+def test_external_data(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    where = f"{path}: tensor 'w': error: "
+
+    def saved(**entries: str) -> str:
+        onnx.save(_external(**entries), str(path))
+        return message(path)
+
+    assert (
+        saved(location="w.bin")
+        == f"{where}expected external data in '{tmp_path}/w.bin', found no such file"
+    )
+    (tmp_path / "w.bin").write_bytes(bytes(14))
+    assert saved(location="w.bin", offset="4") == (
+        f"{where}expected 12 bytes at 4 of '{tmp_path}/w.bin', found 10"
+    )
+    assert saved(location="w.bin", length="8") == (
+        f"{where}expected 12 bytes at 0 of '{tmp_path}/w.bin', found 8"
+    )
+    assert saved(location="w.bin", offset="-1") == (
+        f"{where}expected the offset of external data to be a number, found '-1'"
+    )
+    for outside in ("../w.bin", "/etc/passwd", "a/../../w.bin"):
+        assert saved(location=outside) == (
+            f"{where}expected external data in the model's folder, found '{outside}'"
+        )
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "link.bin").symlink_to("/etc/passwd")
+    assert saved(location="sub/link.bin") == (
+        f"{where}expected external data in the model's folder, found 'sub/link.bin'"
+    )
+    assert message(_external(location="w.bin")) == (
+        "<model>: tensor 'w': error: its data is external, in 'w.bin': expected the model as a path"
+    )
+
+
+# ------------------------------------------------------------------------------------ unsupported
+
+
+def test_everything_unsupported_at_once() -> None:
+    nodes = (
+        "a = Det(x) b = Det(a) c = NonZero(b) d = Cast<to=10>(x) s = Cast<to=7>(x) e = Reshape(x, s) "
+        "y = Sum(c, d, e)"
+    )
+    model = parse(nodes, "float[2,2] x, float16[3] h", "float[2,2] y, float16[3] h")
+    text = message(model)
+    assert text == (
+        "<model>: error: 6 unsupported: dtype float16 (1: 'h'), Det (2: 'a', 'b'), NonZero (1: 'c'), "
+        "Cast: dtype float16 (1: 'd'), Reshape: shape is computed at run time (1: 'e')"
+    )
+
+
+def test_many_names_are_cut() -> None:
+    nodes = " ".join(f"y{i} = Det(x)" for i in range(7)) + " y = Sum(y0, y1, y2, y3, y4, y5, y6)"
+    assert message(parse(nodes)) == (
+        "<model>: error: 7 unsupported: Det (7: 'y0', 'y1', 'y2', 'y3', 'y4', ...)"
+    )
+
+
+def test_unsupported_is_not_implemented() -> None:
+    with pytest.raises(NotImplementedError):
+        import_onnx(parse("y = Det(x)"), new_context())
+    assert issubclass(UnsupportedError, NotImplementedError)
+
+
+def test_what_is_unsupported_but_dead_does_not_matter() -> None:
+    import_onnx(parse("z = Det(x) y = Neg(x)"), new_context())
+
+
+def test_training_mode() -> None:
+    nodes = "m = Constant<value=bool {1}>() r = Constant<value=float {0.5}>() y = Dropout(x, r, m)"
+    assert message(parse(nodes)) == "<model>: error: 1 unsupported: Dropout: training mode (1: 'y')"
+
+
+def test_an_output_that_is_not_made() -> None:
+    model = parse("p, y = MaxPool<kernel_shape=[2]>(x)", "float[1,2,8] x", "int64[1,2,7] y")
+    assert message(model) == "<model>: error: 1 unsupported: MaxPool: output 1 (1: 'p')"
+
+
+def test_sequence_input() -> None:
+    model = parse("y = Neg(x)")
+    model.graph.input.append(helper.make_tensor_sequence_value_info("s", TensorProto.FLOAT, None))
+    assert (
+        message(model, shapes={"s": [1]})
+        == "<model>: error: 1 unsupported: sequence input (1: 's')"
+    )
+
+
+def test_what_a_definition_needs() -> None:
+    model = parse("z, y = NegativeLogLikelihoodLoss(x, t)", "float[2,3] x, int64[2] t")
+    assert message(model).startswith(
+        "<model>: node 'z' (NegativeLogLikelihoodLoss): error: expected 1 outputs"
+    )
+    model = parse("y = AffineGrid(x, s)", "float[1,2,3] x, int64[4] s", "float[1,2,3,2] y", 20)
+    assert message(model).startswith(
+        "<model>: error: 1 unsupported: AffineGrid: its definition needs "
+    )
+
+
+# ------------------------------------------------------------------------------------ dimensions
+
+
+SYMBOLIC = "float[batch,?,3] x, float[batch,length] z"
+
+
+def symbolic() -> onnx.ModelProto:
+    return parse("a = ReduceSum(x) b = ReduceSum(z) y = Add(a, b)", SYMBOLIC, "float[1,1,1] y")
+
+
+def test_unbound_dimensions() -> None:
+    assert message(symbolic()) == (
+        "<model>: error: dimension 'batch' of input 'x' is not bound; bind it with --dim batch=1 "
+        "(unbound: batch, x.1, length)"
+    )
+    assert message(symbolic(), dims={"batch": 2, "length": 3}) == (
+        "<model>: error: dimension 'x.1' of input 'x' is not bound; bind it with --dim x.1=1 "
+        "(unbound: x.1)"
+    )
+
+
+def test_dimensions_that_do_not_fit() -> None:
+    model = symbolic()
+    assert message(model, dims={"bacth": 2}) == (
+        "error: no dimension 'bacth' in <model>; did you mean 'batch'? Known: batch, length, x.1"
+    )
+    assert (
+        message(model, dims={"batch": -2})
+        == "error: expected a size >= 0 for dimension 'batch', found -2"
+    )
+    assert message(model, shapes={"x": [2, 2, 4]}) == (
+        "error: input 'x': expected shape batchxx.1x3, found [2, 2, 4]"
+    )
+    assert message(model, shapes={"x": [2, 3]}) == (
+        "error: input 'x': expected 3 dimensions (batchxx.1x3), found [2, 3]"
+    )
+    assert message(model, shapes={"x": [2, 2, 3], "z": [3, 2]}) == (
+        "error: input 'z': expected 'batch' = 2, found 3"
+    )
+    assert message(model, shapes={"X": [1]}) == "error: no input 'X' in <model>. Known: x, z"
+
+
+def test_input_without_a_shape() -> None:
+    model = parse("y = Neg(x)")
+    model.graph.input[0].type.tensor_type.ClearField("shape")
+    assert message(model) == (
+        "<model>: error: input 'x' has no shape; give it one with --shape x=1x3x224x224"
+    )
+    import_onnx(model, new_context(), shapes={"x": [4]})

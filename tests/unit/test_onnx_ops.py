@@ -1,0 +1,345 @@
+"""Every converter against onnxruntime: the imported graph, evaluated by its ops' NumPy references."""
+
+# Onnxruntime is untyped:
+# pyright: reportUnknownMemberType=false, reportMissingTypeStubs=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+from inarch._xdsl import verify_module
+from inarch.dialects import new_context
+from inarch.frontends.onnx import import_onnx
+from inarch.frontends.onnx.ops import converters
+from inarch.testing import execute
+
+Array = np.ndarray[Any, Any]
+
+X = "float[2,3,8,8] x"
+CASES: dict[str, tuple[int, str, str]] = {
+    # name: opset, inputs, nodes that make y
+    "Abs": (13, X, "y = Abs(x)"),
+    "Add": (13, f"{X}, float[3,1,8] b", "y = Add(x, b)"),
+    "And": (13, "bool[2,3] a, bool[3] b", "y = And(a, b)"),
+    "ArgMax": (13, X, "y = ArgMax<axis=2, keepdims=0>(x)"),
+    "ArgMax, the last of equals": (
+        13,
+        "int32[4,9] x",
+        "y = ArgMax<axis=1, select_last_index=1>(x)",
+    ),
+    "ArgMin": (13, "int32[4,9] x", "y = ArgMin<axis=-1>(x)"),
+    "AveragePool": (11, X, "y = AveragePool<kernel_shape=[3,3], pads=[1,1,1,1], strides=[2,2]>(x)"),
+    "AveragePool with its padding": (
+        11,
+        X,
+        "y = AveragePool<kernel_shape=[3,2], pads=[1,0,1,1], count_include_pad=1>(x)",
+    ),
+    "AveragePool, same": (11, X, 'y = AveragePool<kernel_shape=[3,4], auto_pad="SAME_LOWER">(x)'),
+    "BatchNormalization": (
+        15,
+        f"{X}, float[3] s, float[3] b, float[3] m, float[3] v",
+        "w = Abs(v) y = BatchNormalization<epsilon=0.01>(x, s, b, m, w)",
+    ),
+    "Cast": (13, X, "i = Cast<to=6>(x) y = Cast<to=1>(i)"),
+    "Cast to bool": (13, "int32[9] x", "y = Cast<to=9>(x)"),
+    "CastLike": (15, "float[4] x, int64[2] t", "y = CastLike(x, t)"),
+    "Ceil": (13, X, "y = Ceil(x)"),
+    "Clip": (
+        13,
+        X,
+        "l = Constant<value=float {-0.5}>() h = Constant<value=float {0.7}>() y = Clip(x, l, h)",
+    ),
+    "Clip at run time": (13, f"{X}, float l", "y = Clip(x, l)"),
+    "Clip at infinity": (
+        13,
+        X,
+        "h = Constant<value=float {0.5}>() i = Log(h) z = Sub(h, h) l = Log(z) y = Clip(x, l, h)",
+    ),
+    "Clip of opset 6": (6, X, "y = Clip<min=-0.5, max=0.5>(x)"),
+    "Clip of nothing": (13, X, "z = Clip(x) y = Neg(z)"),
+    "Concat": (13, f"{X}, float[2,1,8,8] b", "y = Concat<axis=-3>(x, b, x)"),
+    "Constant": (13, "float[3] x", "c = Constant<value_floats=[1.0, 2.0, 4.0]>() y = Mul(x, c)"),
+    "Constant, an integer": (13, "int64[3] x", "c = Constant<value_int=7>() y = Mul(x, c)"),
+    "ConstantOfShape": (
+        13,
+        "float[3] x",
+        "s = Shape(x) c = ConstantOfShape<value=float[1] {2.5}>(s) y = Add(c, x)",
+    ),
+    "ConstantOfShape, large": (
+        13,
+        "float[90,90] x",
+        "s = Shape(x) c = ConstantOfShape(s) y = Add(c, x)",
+    ),
+    "Conv": (
+        11,
+        f"{X}, float[4,3,3,3] w, float[4] b",
+        "y = Conv<pads=[1,1,1,1], strides=[2,1]>(x, w, b)",
+    ),
+    "Conv of groups": (11, f"{X}, float[6,1,3,3] w", "y = Conv<group=3, dilations=[2,2]>(x, w)"),
+    "Conv, same upper": (
+        11,
+        f"{X}, float[4,3,3,2] w",
+        'y = Conv<auto_pad="SAME_UPPER", strides=[2,2]>(x, w)',
+    ),
+    "Conv, valid": (11, f"{X}, float[4,3,3,2] w", 'y = Conv<auto_pad="VALID">(x, w)'),
+    "Conv of one dimension": (11, "float[1,2,9] x, float[3,2,4] w", "y = Conv<pads=[2,1]>(x, w)"),
+    "Cos": (13, X, "y = Cos(x)"),
+    "Div": (13, f"{X}, float[8] b", "y = Div(x, b)"),
+    "Div of integers": (13, "int32[9] x", "c = Constant<value=int32 {3}>() y = Div(x, c)"),
+    "Dropout": (13, X, "z = Dropout(x) y = Neg(z)"),
+    "Elu": (6, X, "y = Elu<alpha=0.7>(x)"),
+    "Equal": (13, "int32[3,4] x, int32[4] b", "y = Equal(x, b)"),
+    "Erf": (13, X, "y = Erf(x)"),
+    "Exp": (13, X, "y = Exp(x)"),
+    "Expand": (13, "float[3,1] x", "s = Constant<value=int64[3] {2,1,4}>() y = Expand(x, s)"),
+    "Flatten": (13, X, "y = Flatten<axis=-2>(x)"),
+    "Flatten into a column": (13, X, "y = Flatten<axis=4>(x)"),
+    "Floor": (13, X, "y = Floor(x)"),
+    "Gather": (13, X, "i = Constant<value=int64[2,2] {0,-1,2,1}>() y = Gather<axis=1>(x, i)"),
+    "GatherElements": (
+        13,
+        "float[3,4] x",
+        "i = Constant<value=int64[2,4] {0,-1,2,1,1,1,0,2}>() y = GatherElements<axis=0>(x, i)",
+    ),
+    "Gelu": (20, X, 'y = Gelu<approximate="tanh">(x)'),
+    "Gemm": (
+        13,
+        "float[5,4] a, float[6,5] b, float[6] c",
+        "y = Gemm<alpha=0.5, beta=2.0, transA=1, transB=1>(a, b, c)",
+    ),
+    "Gemm without C": (13, "float[4,5] a, float[5,6] b", "y = Gemm(a, b)"),
+    "GlobalAveragePool": (11, X, "y = GlobalAveragePool(x)"),
+    "GlobalMaxPool": (11, X, "y = GlobalMaxPool(x)"),
+    "Greater": (13, f"{X}, float[8] b", "y = Greater(x, b)"),
+    "GreaterOrEqual": (16, f"{X}, float[8] b", "y = GreaterOrEqual(x, b)"),
+    "HardSigmoid": (6, X, "y = HardSigmoid<alpha=0.3>(x)"),
+    "HardSwish": (14, X, "y = HardSwish(x)"),
+    "Hardmax": (11, X, "y = Hardmax<axis=2>(x)"),
+    "Identity": (13, X, "z = Identity(x) y = Neg(z)"),
+    "InstanceNormalization": (
+        6,
+        f"{X}, float[3] s, float[3] b",
+        "y = InstanceNormalization(x, s, b)",
+    ),
+    "IsInf": (13, "float[6] x", "z = Sub(x, x) l = Log(z) y = IsInf<detect_positive=0>(l)"),
+    "IsNaN": (13, "float[6] x", "l = Sqrt(x) y = IsNaN(l)"),
+    "LayerNormalization": (
+        17,
+        f"{X}, float[8,8] s, float[8,8] b",
+        "y = LayerNormalization<axis=2>(x, s, b)",
+    ),
+    "LayerNormalization, its mean": (
+        17,
+        f"{X}, float[8] s",
+        "z, m, y = LayerNormalization<axis=-1>(x, s)",
+    ),
+    "LeakyRelu": (16, X, "y = LeakyRelu<alpha=0.2>(x)"),
+    "Less": (13, f"{X}, float[8] b", "y = Less(x, b)"),
+    "LessOrEqual": (16, f"{X}, float[8] b", "y = LessOrEqual(x, b)"),
+    "Log": (13, X, "a = Abs(x) y = Log(a)"),
+    "LogSoftmax": (13, X, "y = LogSoftmax<axis=1>(x)"),
+    "MatMul": (13, "float[2,1,3,4] a, float[5,4,6] b", "y = MatMul(a, b)"),
+    "MatMul with a row": (13, "float[4] a, float[5,4,6] b", "y = MatMul(a, b)"),
+    "MatMul with a column": (13, "float[2,3,4] a, float[4] b", "y = MatMul(a, b)"),
+    "MatMul of vectors": (13, "float[4] a, float[4] b", "y = MatMul(a, b)"),
+    "Max": (13, f"{X}, float[8] b, float[3,1,1] c", "y = Max(x, b, c)"),
+    "MaxPool": (
+        12,
+        X,
+        "y = MaxPool<kernel_shape=[3,3], pads=[1,1,0,0], strides=[2,2], ceil_mode=1>(x)",
+    ),
+    "MaxPool, dilated": (12, X, "y = MaxPool<kernel_shape=[2,2], dilations=[3,2]>(x)"),
+    "Mean": (13, f"{X}, float[8] b, float[3,1,1] c", "y = Mean(x, b, c)"),
+    "Min": (13, f"{X}, float[8] b", "y = Min(x, b)"),
+    "Mod": (13, "int32[9] x", "c = Constant<value=int32 {3}>() y = Mod(x, c)"),
+    "Mod of floats": (13, "float[9] x, float[9] b", "y = Mod<fmod=1>(x, b)"),
+    "Mul": (13, f"{X}, float[3,1,8] b", "y = Mul(x, b)"),
+    "Neg": (13, "int64[7] x", "y = Neg(x)"),
+    "Not": (13, "bool[5] x", "y = Not(x)"),
+    "OneHot": (
+        11,
+        "int64[3] x",
+        "d = Constant<value=int64 {5}>() v = Constant<value=float[2] {-1,2}>() y = OneHot<axis=0>(x, d, v)",
+    ),
+    "Or": (13, "bool[2,3] a, bool[3] b", "y = Or(a, b)"),
+    "PRelu": (16, f"{X}, float[3,1,1] s", "y = PRelu(x, s)"),
+    "Pad": (
+        13,
+        X,
+        "p = Constant<value=int64[8] {0,1,0,2,1,0,0,1}>() v = Constant<value=float {1.5}>() y = Pad(x, p, v)",
+    ),
+    "Pad of opset 2": (6, X, "y = Pad<pads=[0,0,1,2,0,0,-3,1], value=0.5>(x)"),
+    "Pad, reflected": (
+        13,
+        X,
+        'p = Constant<value=int64[8] {0,0,3,2,0,0,0,1}>() y = Pad<mode="reflect">(x, p)',
+    ),
+    "Pad with the edge": (
+        13,
+        X,
+        'p = Constant<value=int64[8] {0,0,3,2,0,0,0,1}>() y = Pad<mode="edge">(x, p)',
+    ),
+    "Pad along axes": (
+        18,
+        X,
+        "p = Constant<value=int64[2] {1,2}>() a = Constant<value=int64[1] {-1}>() y = Pad(x, p, , a)",
+    ),
+    "Pow": (13, X, "c = Constant<value=float {2.0}>() y = Pow(x, c)"),
+    "Pow with an integer power": (13, X, "c = Constant<value=int64 {3}>() y = Pow(x, c)"),
+    "Pow of integers": (13, "int64[9] x", "c = Constant<value=int64 {5}>() y = Pow(x, c)"),
+    "Pow of integers to a variable": (13, "int32[9] x, int32[9] n", "m = Abs(n) y = Pow(x, m)"),
+    "Range": (
+        13,
+        "int64[4] x",
+        "a = Constant<value=int64 {9}>() b = Constant<value=int64 {1}>() d = Constant<value=int64 {-2}>() "
+        "r = Range(a, b, d) y = Add(x, r)",
+    ),
+    "Reciprocal": (13, X, "y = Reciprocal(x)"),
+    "ReduceL1": (13, X, "y = ReduceL1<axes=[1,-1], keepdims=0>(x)"),
+    "ReduceL2": (13, X, "y = ReduceL2<axes=[1]>(x)"),
+    "ReduceLogSum": (13, X, "a = Abs(x) y = ReduceLogSum<axes=[1]>(a)"),
+    "ReduceLogSumExp": (13, X, "y = ReduceLogSumExp<axes=[1,2], keepdims=0>(x)"),
+    "ReduceMax": (13, X, "y = ReduceMax(x)"),
+    "ReduceMean": (18, X, "a = Constant<value=int64[2] {-1,0}>() y = ReduceMean<keepdims=0>(x, a)"),
+    "ReduceMin": (13, "int32[4,5] x", "y = ReduceMin<axes=[0]>(x)"),
+    "ReduceProd": (13, "float[4,5] x", "y = ReduceProd<axes=[1]>(x)"),
+    "ReduceSum": (13, X, "a = Constant<value=int64[1] {2}>() y = ReduceSum(x, a)"),
+    "ReduceSum of nothing": (
+        13,
+        X,
+        "a = Constant<value=int64[0] {}>() y = ReduceSum<noop_with_empty_axes=1>(x, a)",
+    ),
+    "ReduceSum of opset 11": (11, X, "y = ReduceSum<axes=[0,2], keepdims=0>(x)"),
+    "ReduceSumSquare": (13, X, "y = ReduceSumSquare<axes=[3]>(x)"),
+    "Relu": (14, X, "y = Relu(x)"),
+    "Reshape": (14, X, "s = Constant<value=int64[3] {0,-1,16}>() y = Reshape(x, s)"),
+    "Reshape to a computed shape": (
+        13,
+        X,
+        "s = Shape(x) i = Constant<value=int64[2] {0,1}>() h = Gather(s, i) "
+        "m = Constant<value=int64[1] {-1}>() t = Concat<axis=0>(h, m) y = Reshape(x, t)",
+    ),
+    "Round": (13, X, "y = Round(x)"),
+    "Selu": (6, X, "y = Selu(x)"),
+    "Shape": (15, X, "s = Shape<start=1, end=-1>(x) y = Mul(s, s)"),
+    "Sigmoid": (13, X, "y = Sigmoid(x)"),
+    "Sign": (13, X, "y = Sign(x)"),
+    "Sin": (13, X, "y = Sin(x)"),
+    "Size": (13, X, "s = Size(x) y = Mul(s, s)"),
+    "Slice": (
+        13,
+        X,
+        "b = Constant<value=int64[2] {-1,1}>() "
+        "e = Constant<value=int64[2] {-9223372036854775808,9223372036854775807}>() "
+        "a = Constant<value=int64[2] {2,3}>() t = Constant<value=int64[2] {-2,3}>() y = Slice(x, b, e, a, t)",
+    ),
+    "Slice of opset 1": (6, X, "y = Slice<axes=[1,3], starts=[-2,0], ends=[1000,-1]>(x)"),
+    "Softmax": (13, X, "y = Softmax<axis=1>(x)"),
+    "Softmax of opset 11": (11, X, "y = Softmax<axis=2>(x)"),
+    "Softplus": (6, X, "y = Softplus(x)"),
+    "Softsign": (6, X, "y = Softsign(x)"),
+    "Split": (
+        13,
+        "float[2,7] x",
+        "s = Constant<value=int64[3] {1,4,2}>() a, y, b = Split<axis=-1>(x, s)",
+    ),
+    "Split into equal parts": (11, "float[2,6] x", "a, y = Split<axis=1>(x)"),
+    "Split into unequal parts": (18, "float[2,7] x", "a, b, y = Split<axis=1, num_outputs=3>(x)"),
+    "Sqrt": (13, X, "a = Abs(x) y = Sqrt(a)"),
+    "Squeeze": (13, "float[1,3,1] x", "a = Constant<value=int64[1] {-1}>() y = Squeeze(x, a)"),
+    "Squeeze of opset 11": (11, "float[1,3,1] x", "y = Squeeze<axes=[0]>(x)"),
+    "Squeeze of all": (13, "float[1,3,1] x", "y = Squeeze(x)"),
+    "Sub": (13, f"{X}, float[3,1,8] b", "y = Sub(x, b)"),
+    "Sum": (13, f"{X}, float[8] b, float[3,1,1] c", "y = Sum(x, b, c)"),
+    "Tanh": (13, X, "y = Tanh(x)"),
+    "Tile": (13, "float[2,3] x", "r = Constant<value=int64[2] {2,3}>() y = Tile(x, r)"),
+    "Transpose": (13, X, "y = Transpose<perm=[0,2,3,1]>(x)"),
+    "Transpose, reversed": (13, X, "y = Transpose(x)"),
+    "Trilu": (14, X, "k = Constant<value=int64 {1}>() y = Trilu<upper=0>(x, k)"),
+    "Unsqueeze": (13, "float[3] x", "a = Constant<value=int64[2] {0,-1}>() y = Unsqueeze(x, a)"),
+    "Unsqueeze of opset 11": (11, "float[3] x", "y = Unsqueeze<axes=[0,2]>(x)"),
+    "Where": (13, f"bool[8,8] c, {X}, float[8] b", "y = Where(c, x, b)"),
+    "Xor": (13, "bool[2,3] a, bool[3] b", "y = Xor(a, b)"),
+    "ThresholdedRelu, by its definition": (18, X, "y = ThresholdedRelu<alpha=0.4>(x)"),
+    "Celu, by its definition": (12, X, "y = Celu<alpha=0.5>(x)"),
+    "MeanVarianceNormalization, by its definition": (13, X, "y = MeanVarianceNormalization(x)"),
+}
+
+
+def parse(opset: int, inputs: str, nodes: str, outputs: str = "y") -> onnx.ModelProto:
+    """A model of `nodes` in ONNX's text form; the outputs' types are left to inference."""
+    text = f'<ir_version: 8, opset_import: ["" : {opset}]> g ({inputs}) => (float[] {outputs}) {{ {nodes} }}'
+    model = onnx.parser.parse_model(text)
+    for info in model.graph.output:
+        info.ClearField("type")
+    return onnx.shape_inference.infer_shapes(model)
+
+
+def inputs_of(model: onnx.ModelProto, seed: int = 0) -> dict[str, Array]:
+    rng = np.random.default_rng(seed)
+    found: dict[str, Array] = {}
+    for info in model.graph.input:
+        kind = info.type.tensor_type
+        shape = tuple(dim.dim_value for dim in kind.shape.dim)
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)
+        if dtype.kind == "f":
+            found[info.name] = rng.standard_normal(shape).astype(dtype)
+        else:
+            low = 0 if dtype.kind == "b" else -4
+            found[info.name] = rng.integers(low, 2 if dtype.kind == "b" else 5, shape).astype(dtype)
+    return found
+
+
+def evaluate(model: onnx.ModelProto, inputs: dict[str, Array]) -> list[Array]:
+    context = new_context()
+    module = import_onnx(model, context)
+    verify_module(module)
+    return execute(module, list(inputs.values()), context)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_as_onnxruntime(name: str) -> None:
+    model = parse(*CASES[name])
+    inputs = inputs_of(model)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+    (expected,) = session.run(None, inputs)
+    (found,) = evaluate(model, inputs)
+    expected = np.asarray(expected)
+    assert found.dtype == expected.dtype
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_every_converter_has_a_case() -> None:
+    tested = {node.op_type for case in CASES.values() for node in parse(*case).graph.node}
+    assert set(converters()) - tested == set()
+
+
+def test_opset_6_aligns_the_second_operand_at_an_axis() -> None:
+    # onnxruntime starts at opset 7.
+    model = parse(6, "float[2,3,8] x, float[3] b", "y = Add<broadcast=1, axis=1>(x, b)")
+    inputs = inputs_of(model)
+    (found,) = evaluate(model, inputs)
+    np.testing.assert_array_equal(found, inputs["x"] + inputs["b"][:, None])
+
+
+def test_floats_without_fmod_take_the_sign_of_the_divisor() -> None:
+    model = parse(13, "float[4] x, float[4] b", "y = Mod(x, b)")
+    x, b = (np.array(v, "float32") for v in ([5.5, -5.5, 5.5, 4], [3, 3, -3, 2]))
+    (found,) = evaluate(model, {"x": x, "b": b})
+    np.testing.assert_array_equal(found, np.mod(x, b))
+
+
+def test_argmax_finds_nan() -> None:
+    model = parse(13, "float[4] x", "y = ArgMax<keepdims=0>(x)")
+    (found,) = evaluate(model, {"x": np.array([1, np.nan, 3, 2], "float32")})
+    assert found == 1
