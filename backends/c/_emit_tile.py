@@ -144,8 +144,15 @@ def _needs_array(op: NestOp, nest: LinearNest, tile: _Tile, left: Sequence[Guard
         tile.vector is None or write.offset.coefficients[tile.vector] == 1 for write in nest.writes
     )
     guarded = bool(left) or (len(nest.writes) > 1 and any(write.guards for write in nest.writes))
-    scalar = op.finish is not None and not all(is_native(o) for o in list(op.finish.block.ops)[:-1])
-    return guarded or scalar or not whole
+    return guarded or not whole or (op.finish is not None and not _finishes_whole(op, nest))
+
+
+def _finishes_whole(op: NestOp, nest: LinearNest) -> bool:
+    """Whether `finish` can run on registers: its ops have vector forms, and its reads no pad."""
+    assert op.finish is not None, "asked only where there is one"
+    native = all(is_native(inner) for inner in list(op.finish.block.ops)[:-1])
+    reads = zip(nest.reads, op.element_arguments(op.finish), strict=True)
+    return native and not any(read.guards and argument.uses for read, argument in reads)
 
 
 def _points(nest: LinearNest, loops: Sequence[int]) -> list[tuple[int, ...]]:

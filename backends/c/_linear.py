@@ -6,7 +6,7 @@ and bounds remain only where an access can leave its buffer.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.ir import SSAValue
@@ -84,6 +84,16 @@ class Guard:
         low = [f"{text} >= 0"] if self.low else []
         return low + ([f"{text} < {self.size}"] if self.high else [])
 
+    def follows_from(self, others: Iterable[Guard]) -> bool:
+        """Whether it holds wherever one of `others` holds."""
+        return any(
+            other.index == self.index
+            and other.size <= self.size
+            and (other.low or not self.low)
+            and (other.high or not self.high)
+            for other in others
+        )
+
     @property
     def loops(self) -> frozenset[int]:
         """The loops that it varies with."""
@@ -102,6 +112,10 @@ class Access:
     """Of a read: the value outside the guards."""
     init: Number | None = None
     """Of a write: where the accumulator starts; None: at the element's value."""
+
+    def within(self, known: Sequence[Guard]) -> Access:
+        """The access where the guards `known` hold."""
+        return replace(self, guards=tuple(g for g in self.guards if not g.follows_from(known)))
 
 
 @dataclass(frozen=True)

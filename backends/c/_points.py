@@ -70,7 +70,8 @@ def finish_point(
             several = argument.has_more_than_one_use() and not is_atom(text)
             name = scope.declare(write.dtype.c, "acc", text) if several else text
             arguments[argument] = name
-        arguments |= element_values(op.element_arguments(op.finish), nest, values, scope)
+        known = nest.writes[0].guards if len(nest.writes) == 1 else ()
+        arguments |= element_values(op.element_arguments(op.finish), nest, values, scope, known)
         results = evaluate(op.finish.block, arguments, scope)
     results = together(results, [write.dtype.c for write in nest.writes], scope)
     for write, text in zip(nest.writes, results, strict=True):

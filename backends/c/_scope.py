@@ -10,7 +10,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.traits import IsTerminator
 
 from inarch.backends.c._expressions import constant_text, expression
-from inarch.backends.c._linear import Access, LinearNest
+from inarch.backends.c._linear import Access, Guard, LinearNest
 from inarch.backends.c._text import Names, Writer, is_atom
 from inarch.backends.c._types import element, literal
 from inarch.dtypes import DType
@@ -141,11 +141,18 @@ def load_text(access: Access, values: Values) -> str:
 
 
 def element_values(
-    arguments: Sequence[BlockArgument], nest: LinearNest, values: Values, scope: Scope
+    arguments: Sequence[BlockArgument],
+    nest: LinearNest,
+    values: Values,
+    scope: Scope,
+    known: Sequence[Guard] = (),
 ) -> dict[SSAValue, str]:
-    """What a region's elements are called at a point; those that it does not use are not read."""
+    """What a region's elements are called at a point; those that it does not use are not read.
+
+    `known` are guards that the loops around have tested.
+    """
     return {
-        argument: bind(argument, load_text(access, values), scope)
+        argument: bind(argument, load_text(access.within(known), values), scope)
         for argument, access in zip(arguments, nest.reads, strict=True)
         if argument.first_use is not None
     }

@@ -333,3 +333,30 @@ func.func @f(%x: memref<{size}x3xf32>, %o: memref<3xf32>) {{
     out = np.zeros(3, np.float32)
     run_function(context, module, "f", [np.ones((size, 3), np.float32), out])
     np.testing.assert_array_equal(out, np.full(3, 7.0 + size, np.float32))
+
+
+@pytest.mark.parametrize("clip", ["", " clip"])
+def test_a_finish_may_read_beyond_an_operand(clip: str) -> None:
+    """In a register tile: the bias ends with the output (clipped), or before it (padded)."""
+    columns = 10 if clip else 16
+    context, module = _module(f"""
+func.func @f(%a: memref<5x16xf32>, %bias: memref<10xf32>, %o: memref<{columns}xf32>) {{
+  loop.nest (no = 2, k = 5 reduction, n = 8 vector) ins(%a[k, no * 8 + n] : memref<5x16xf32>,
+      %bias[no * 8 + n] pad 0.5 : memref<10xf32>)
+      outs(%o[no * 8 + n] init 0.0{clip} : memref<{columns}xf32>) {{
+  ^bb0(%x: f32, %b: f32, %acc: f32):
+    %s = arith.addf %acc, %x : f32
+    loop.yield %s : f32
+  }} finish {{
+  ^bb0(%x: f32, %b: f32, %acc: f32):
+    %s = arith.addf %acc, %b : f32
+    loop.yield %s : f32
+  }}
+  func.return
+}}""")
+    a = np.arange(80, dtype=np.float32).reshape(5, 16)
+    bias = np.arange(10, dtype=np.float32)
+    out = np.full(columns, np.nan, np.float32)
+    run_function(context, module, "f", [a, bias, out])
+    wanted = a.sum(0) + np.concatenate([bias, np.full(6, 0.5, np.float32)])
+    np.testing.assert_array_equal(out, wanted[:columns])

@@ -373,4 +373,6 @@ def test_run_function_runs_private_functions_and_keeps_the_module() -> None:
 
 
 def test_the_backend_is_found_by_its_name() -> None:
-    assert BACKENDS["c"].emit_text(*_parse(ADD)) == _emit(ADD).text
+    emit_text = BACKENDS["c"].emit_text
+    assert emit_text is not None
+    assert emit_text(*_parse(ADD)) == _emit(ADD).text
