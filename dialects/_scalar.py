@@ -89,6 +89,14 @@ class Scalar:
         ones = True if self.dtype.name == "i1" else -1
         return self ^ self._constant(ones)
 
+    def shift_left(self, other: Scalar | Number) -> Scalar:
+        """`self * 2**other`, integers; 0 for an amount that is negative or not below the width."""
+        return self._binary(other, None, arith.ShLIOp)
+
+    def shift_right(self, other: Scalar | Number) -> Scalar:
+        """`floor(self / 2**other)`, integers; a negative amount is as one past the width."""
+        return self._binary(other, None, arith.ShRSIOp, arith.ShRUIOp)
+
     def maximum(self, other: Scalar | Number) -> Scalar:
         """The larger; NaN when either is NaN."""
         return self._binary(other, arith.MaximumfOp, arith.MaxSIOp, arith.MaxUIOp)

@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import onnx
@@ -49,7 +49,10 @@ class Case:
     test: TestCase
 
     def model(self) -> onnx.ModelProto:
-        return self.test.model or onnx.load(Path(self.test.model_dir or "") / "model.onnx")
+        if self.test.model is not None:
+            return self.test.model
+        data = (Path(self.test.model_dir or "") / "model.onnx").read_bytes()
+        return onnx.ModelProto.FromString(data)
 
     def data(self) -> Iterator[tuple[list[Any], list[Any]]]:
         if self.test.data_sets is not None:
@@ -150,8 +153,8 @@ def _array(value: Any) -> Any:
     if isinstance(value, onnx.TensorProto):
         return numpy_helper.to_array(value)
     if isinstance(value, list | tuple):
-        return [_array(item) for item in value]
-    return np.asarray(value) if isinstance(value, np.generic) else value
+        return [_array(item) for item in cast("Sequence[Any]", value)]
+    return np.asarray(cast("Any", value)) if isinstance(value, np.generic) else value
 
 
 def _read(folder: Path, what: str, infos: Sequence[onnx.ValueInfoProto]) -> list[Any]:

@@ -89,6 +89,14 @@ def _remainder(a: int, b: int) -> int:
     return 0 if b == 0 else a - _divide(a, b) * b
 
 
+def _shift_left(a: int, b: int) -> int:
+    return a << b if 0 <= b < 64 else 0  # bits past the width are lost in wrapping
+
+
+def _shift_right(a: int, b: int) -> int:
+    return a >> b if b >= 0 else -int(a < 0)
+
+
 def _on_integers(function: Callable[[int, int], int]) -> Callable[[Array, Array], Array]:
     """`function`, which takes Python integers, on the elements of two arrays; it wraps."""
     elementwise = np.frompyfunc(function, 2, 1)
@@ -158,6 +166,9 @@ FUNCTIONS: dict[type[Operation], Callable[..., Any]] = {
     arith.AndIOp: np.bitwise_and,
     arith.OrIOp: np.bitwise_or,
     arith.XOrIOp: np.bitwise_xor,
+    arith.ShLIOp: _on_integers(_shift_left),
+    arith.ShRSIOp: _on_integers(_shift_right),
+    arith.ShRUIOp: _unsigned(_on_integers(_shift_right)),
     arith.SelectOp: np.where,
     arith.NegfOp: np.negative,
     math.PowFOp: np.power,
@@ -170,6 +181,15 @@ FUNCTIONS: dict[type[Operation], Callable[..., Any]] = {
     math.TanhOp: np.tanh,
     math.SinOp: np.sin,
     math.CosOp: np.cos,
+    math.TanOp: np.tan,
+    math.AsinOp: np.arcsin,
+    math.AcosOp: np.arccos,
+    math.AtanOp: np.arctan,
+    math.SinhOp: np.sinh,
+    math.CoshOp: np.cosh,
+    math.AsinhOp: np.arcsinh,
+    math.AcoshOp: np.arccosh,
+    math.AtanhOp: np.arctanh,
     math.FloorOp: np.floor,
     math.CeilOp: np.ceil,
     math.RoundEvenOp: np.rint,

@@ -16,6 +16,14 @@ from inarch.dialects.graph.arithmetic import (
     PowOp,
     SubOp,
 )
+from inarch.dialects.graph.bitwise import (
+    BitwiseAndOp,
+    BitwiseNotOp,
+    BitwiseOrOp,
+    BitwiseXorOp,
+    ShiftLeftOp,
+    ShiftRightOp,
+)
 from inarch.dialects.graph.cast import CastOp
 from inarch.dialects.graph.logic import (
     EqualOp,
@@ -30,6 +38,17 @@ from inarch.dialects.graph.logic import (
     NotEqualOp,
 )
 from inarch.dialects.graph.select import SelectOp
+from inarch.dialects.graph.trigonometry import (
+    AcoshOp,
+    AcosOp,
+    AsinhOp,
+    AsinOp,
+    AtanhOp,
+    AtanOp,
+    CoshOp,
+    SinhOp,
+    TanOp,
+)
 from inarch.dialects.graph.unary import (
     AbsOp,
     CeilOp,
@@ -45,6 +64,7 @@ from inarch.dialects.graph.unary import (
     SinOp,
     SqrtOp,
 )
+from inarch.errors import InarchError
 from inarch.frontends.onnx._node import Converter, Node
 from inarch.frontends.onnx._report import NotSupportedError
 
@@ -129,6 +149,13 @@ def _pow(node: Node) -> SSAValue:
     return _cast(node, node.emit(MulOp, found, node.like(_NUDGE, found)), base)
 
 
+def _bit_shift(node: Node) -> SSAValue:
+    direction = node.text("direction", "")
+    if direction not in ("LEFT", "RIGHT"):
+        raise InarchError(f"expected direction LEFT or RIGHT, found '{direction}'")
+    return node.emit(ShiftLeftOp if direction == "LEFT" else ShiftRightOp, *_operands(node))
+
+
 def _joint(base: tuple[int, ...], exponent: tuple[int, ...]) -> tuple[int, ...]:
     """The broadcast of a base with an exponent of one element."""
     return (*(1,) * (len(exponent) - len(base)), *base)
@@ -199,12 +226,24 @@ CONVERTERS: dict[str, Converter] = {
     "Or": _binary(LogicalOrOp),
     "Xor": _binary(LogicalXorOp),
     "Not": _unary(LogicalNotOp),
+    "BitShift": _bit_shift,
+    "BitwiseAnd": _binary(BitwiseAndOp),
+    "BitwiseNot": _unary(BitwiseNotOp),
+    "BitwiseOr": _binary(BitwiseOrOp),
+    "BitwiseXor": _binary(BitwiseXorOp),
     "Where": _where,
     "Cast": _cast_to,
     "CastLike": _cast_like,
     "Abs": _unary(AbsOp),
+    "Acos": _unary(AcosOp),
+    "Acosh": _unary(AcoshOp),
+    "Asin": _unary(AsinOp),
+    "Asinh": _unary(AsinhOp),
+    "Atan": _unary(AtanOp),
+    "Atanh": _unary(AtanhOp),
     "Ceil": _unary(CeilOp),
     "Cos": _unary(CosOp),
+    "Cosh": _unary(CoshOp),
     "Erf": _unary(ErfOp),
     "Exp": _unary(ExpOp),
     "Floor": _unary(FloorOp),
@@ -216,5 +255,7 @@ CONVERTERS: dict[str, Converter] = {
     "Round": _unary(RoundOp),
     "Sign": _unary(SignOp),
     "Sin": _unary(SinOp),
+    "Sinh": _unary(SinhOp),
     "Sqrt": _unary(SqrtOp),
+    "Tan": _unary(TanOp),
 }
