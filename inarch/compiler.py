@@ -40,6 +40,7 @@ GRAPH = (
 LOOP = ("graph-to-loop", "drop-unit-iterators", "fuse-nests")
 KERNEL = (
     "materialize-padding",
+    "split-padding",
     "schedule-nests",
     "drop-unit-iterators",
     "fold-packs",

@@ -109,3 +109,21 @@ def test_resnet_tiles_fill_the_registers() -> None:
     for outer, inner, columns in ((56, 56, 64), (28, 28, 128), (14, 14, 256), (7, 7, 512)):
         tile = choose_tile(outer, inner, columns, lanes=16, registers=32)
         assert tile.outer * tile.inner * tile.vectors == 28
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    size=st.tuples(st.integers(1, 5), st.integers(1, 6)),
+    low=st.tuples(st.integers(0, 3), st.integers(0, 3)),
+    high=st.tuples(st.integers(0, 3), st.integers(0, 3)),
+)
+def test_padding_is_split_without_a_change(
+    size: tuple[int, int], low: tuple[int, int], high: tuple[int, int]
+) -> None:
+    padded = [n + a + b for n, a, b in zip(size, low, high, strict=True)]
+    x, y = f"tensor<{size[0]}x{size[1]}xf32>", f"tensor<{padded[0]}x{padded[1]}xf32>"
+    text = f"""func.func @main(%x: {x}) -> {y} {{
+  %0 = graph.pad %x low = {list(low)} high = {list(high)} value = 2.5 : {x} -> {y}
+  func.return %0 : {y}
+}}"""
+    check_semantics(text, pipeline="graph-to-loop,split-padding")
