@@ -258,6 +258,12 @@ class Program:
         out = self.alloc((r, half))
         return self.nest(f"i = {r}, j = {half}", [(x, "i, j * 2]")], (out, "i, j]"), [], "%e0")
 
+    def left_columns(self, x: str, _: str) -> str:
+        r, c = self.shapes[x]
+        half = (c + 1) // 2
+        out = self.alloc((r, half))
+        return self.nest(f"i = {r}, j = {half}", [(x, "i, j]")], (out, "i, j]"), [], "%e0")
+
     def row_sums(self, x: str, _: str) -> str:
         r, c = self.shapes[x]
         body = ["%v = arith.addf %acc, %e0 : f32"]
@@ -272,6 +278,12 @@ class Program:
         space = f"i = {r}, j = {c}, d = 3 reduction"
         out = self.alloc((r, c))
         return self.nest(space, [(x, "i, j + d - 1] pad 0.5")], (out, "i, j] init 0.0"), body, "%v")
+
+    def shift(self, x: str, _: str) -> str:
+        """A copy one column to the right."""
+        r, c = self.shapes[x]
+        reads = [(x, "i, j - 1] pad 0.5")]
+        return self.nest(f"i = {r}, j = {c}", reads, (self.alloc((r, c)), "i, j]"), [], "%e0")
 
     def matmul(self, x: str, y: str) -> str:
         """x @ y, over as many elements as both have."""
@@ -315,8 +327,10 @@ STEPS = (
     Program.binary,
     Program.transpose,
     Program.even_columns,
+    Program.left_columns,
     Program.row_sums,
     Program.window,
+    Program.shift,
     Program.matmul,
     Program.concat,
     Program.view,
@@ -375,6 +389,9 @@ def check_semantics(text: str, pipeline: str) -> None:
 @given(text=programs())
 @example(text=chain(Program.window, Program.binary, Program.unary, Program.transpose))
 @example(text=chain(Program.unary, Program.row_sums, Program.through_f64, Program.window))
+@example(text=chain(Program.unary, Program.concat, Program.unary, Program.shift, Program.unary))
+@example(text=chain(Program.window, Program.even_columns, Program.window, Program.shift))
+@example(text=chain(Program.window, Program.left_columns, Program.unary))
 def test_a_pass_keeps_what_random_programs_compute(pipeline: str, text: str) -> None:
     check_semantics(text, pipeline)
 

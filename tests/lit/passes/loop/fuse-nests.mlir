@@ -215,14 +215,14 @@ func.func @keeps_a_producer_that_writes_an_argument(%x: memref<4xf32>, %y: memre
 // -----
 
 // Outside the buffer the consumer reads 0; the producer has no point there.
-func.func @keeps_a_producer_that_is_read_with_pad(%x: memref<4xf32>, %y: memref<6xf32> {inarch.result}) {
+func.func @keeps_a_producer_that_is_read_with_pad(%x: memref<4xf32>, %y: memref<4xf32> {inarch.result}) {
   %t = loop.alloc : memref<4xf32>
   loop.nest (i = 4) ins(%x[i] : memref<4xf32>) outs(%t[i] : memref<4xf32>) {
   ^bb0(%e: f32, %acc: f32):
     %s = math.tanh %e : f32
     loop.yield %s : f32
   }
-  loop.nest (i = 6) ins(%t[i - 1] pad 0.0 : memref<4xf32>) outs(%y[i] : memref<6xf32>) {
+  loop.nest (i = 4) ins(%t[i - 1] pad 0.0 : memref<4xf32>) outs(%y[i] : memref<4xf32>) {
   ^bb0(%e: f32, %acc: f32):
     loop.yield %e : f32
   }
@@ -230,7 +230,7 @@ func.func @keeps_a_producer_that_is_read_with_pad(%x: memref<4xf32>, %y: memref<
 }
 // CHECK-LABEL: @keeps_a_producer_that_is_read_with_pad
 // CHECK:         outs(%t[i] : memref<4xf32>)
-// CHECK:         ins(%t[i - 1] pad 0.0 : memref<4xf32>) outs(%y[i] : memref<6xf32>)
+// CHECK:         ins(%t[i - 1] pad 0.0 : memref<4xf32>) outs(%y[i] : memref<4xf32>)
 
 // -----
 
@@ -321,3 +321,24 @@ func.func @keeps_an_accumulation_without_init(%x: memref<4x8xf32>, %y: memref<4x
 // CHECK-LABEL: @keeps_an_accumulation_without_init
 // CHECK:         outs(%t[i] : memref<4xf32>)
 // CHECK:         ins(%t[i] : memref<4xf32>) outs(%y[i] : memref<4xf32>)
+
+// -----
+
+// The reduction would write elements that its reader has not.
+func.func @keeps_a_reduction_of_which_a_part_is_read(%x: memref<4x8xf32>, %y: memref<2xf32> {inarch.result}) {
+  %t = loop.alloc : memref<4xf32>
+  loop.nest (i = 4, k = 8 reduction) ins(%x[i, k] : memref<4x8xf32>) outs(%t[i] init 0.0 : memref<4xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %s = arith.addf %acc, %e : f32
+    loop.yield %s : f32
+  }
+  loop.nest (i = 2) ins(%t[i] : memref<4xf32>) outs(%y[i] : memref<2xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %s = arith.negf %e : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+// CHECK-LABEL: @keeps_a_reduction_of_which_a_part_is_read
+// CHECK:         outs(%t[i] init 0.0 : memref<4xf32>)
+// CHECK:         ins(%t[i] : memref<4xf32>) outs(%y[i] : memref<2xf32>)

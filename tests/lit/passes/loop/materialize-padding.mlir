@@ -62,6 +62,26 @@ func.func @drops_a_pad_that_is_never_touched(%x: memref<8xf32>, %y: memref<6xf32
 
 // -----
 
+func.func @other_extents_are_another_copy(%x: memref<8xf32>, %y: memref<8xf32> {inarch.result}, %z: memref<8xf32> {inarch.result}) {
+  loop.nest (o = 8, k = 3 reduction) ins(%x[o + k - 1] pad 0.0 : memref<8xf32>) outs(%y[o] init 0.0 : memref<8xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %s = arith.addf %acc, %e : f32
+    loop.yield %s : f32
+  }
+  loop.nest (o = 8, k = 3 reduction) ins(%x[o + k] pad 0.0 : memref<8xf32>) outs(%z[o] init 0.0 : memref<8xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %s = arith.addf %acc, %e : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+// CHECK-LABEL: @other_extents_are_another_copy
+// CHECK:         loop.nest (i0 = 10) ins(%x[i0 - 1] pad 0.0 : memref<8xf32>) outs(%x_padded[i0] : memref<10xf32>)
+// CHECK:         loop.nest (i0 = 10) ins(%x[i0] pad 0.0 : memref<8xf32>) outs(%x_padded_1[i0] : memref<10xf32>)
+// CHECK:         ins(%x_padded_1[o + k] : memref<10xf32>) outs(%z[o]
+
+// -----
+
 // Without a reduction each element is read about once: a copy would cost more than the bounds check.
 func.func @keeps_the_pad_of_a_nest_that_does_not_reduce(%x: memref<8xf32>, %y: memref<10xf32> {inarch.result}) {
   loop.nest (o = 10) ins(%x[o - 1] pad 0.0 : memref<8xf32>) outs(%y[o] : memref<10xf32>) {
