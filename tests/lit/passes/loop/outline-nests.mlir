@@ -101,3 +101,14 @@ func.func @keeps_private_functions_and_calls(%x: memref<4xf32>) {
 // CHECK-LABEL: func.func @keeps_private_functions_and_calls
 // CHECK-NEXT:    loop.call @helper(%x) : memref<4xf32>
 // CHECK-NEXT:    func.return
+
+// -----
+
+func.func @a_pack_that_is_still_there_is_a_kernel_too(%w: memref<20x3xf32>, %p: memref<2x3x16xf32> {inarch.result}) {
+  kernel.pack %w[o * 16 + v, i] to %p[o, i, v] : memref<20x3xf32>, memref<2x3x16xf32>
+  func.return
+}
+// CHECK-LABEL: func.func @a_pack_that_is_still_there_is_a_kernel_too
+// CHECK-NEXT:    loop.call @[[PACK:pack_2x3x16_[0-9a-f]+]](%w, %p) : memref<20x3xf32>, memref<2x3x16xf32>
+// CHECK:       func.func private @[[PACK]](%w: memref<20x3xf32>, %p: memref<2x3x16xf32>) attributes {inarch.kernel} {
+// CHECK-NEXT:    kernel.pack %w[d0 * 16 + d2, d1] to %p[d0, d1, d2] : memref<20x3xf32>, memref<2x3x16xf32>
