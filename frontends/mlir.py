@@ -39,7 +39,9 @@ def _read_resources(path: Path, context: Context) -> None:
     store = store_of(context)
     arrays = read_arrays(path)
     if not isinstance(arrays, dict):
-        raise InarchError("expected arrays by name in a .npz file, found one array", where=str(path))
+        raise InarchError(
+            "expected arrays by name in a .npz file, found one array", where=str(path)
+        )
     for key, array in arrays.items():
         store.set(key, np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
 

@@ -93,7 +93,7 @@ class ConstantStore(OpAsmDialectInterface):
         if key not in self._data:
             raise InarchError(
                 f"constant '{key}' has no data: expected it in the store; "
-                "read the text together with its side file (--resources FILE.npz)"
+                "read the text with its side file: FILE.npz beside FILE.mlir, or --resources"
             )
         return self._data[key]
 

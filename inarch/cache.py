@@ -9,6 +9,7 @@ write that they use.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import secrets
@@ -37,8 +38,15 @@ _PARTIAL = ".partial"
 def replacing(path: Path) -> Generator[BinaryIO]:
     """A new file that takes `path`'s place when the block ends without an error, else vanishes.
 
-    It is written beside `path` and renamed. Raises EnvironmentFault when that cannot be done.
+    It is written beside `path` and renamed; the file behind a link is replaced, not the link. What
+    is no file, such as `/dev/null`, stays and is written to in the end. Raises EnvironmentFault when
+    that cannot be done.
     """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        with _through(path) as file:
+            yield file
+        return
+    asked, path = path, path.resolve()
     partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}{_PARTIAL}")
     try:
         # Not tempfile: its mode is 0600, and the umask decides who may read what a user asked for.
@@ -50,10 +58,37 @@ def replacing(path: Path) -> Generator[BinaryIO]:
         with suppress(OSError):
             partial.unlink()
         reason = error.strerror or str(error)
-        raise EnvironmentFault(f"cannot write '{path}': {reason}") from error
+        raise EnvironmentFault(f"cannot write '{asked}': {reason}") from error
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def _through(path: Path) -> Generator[BinaryIO]:
+    """A temporary file whose content goes to the device or pipe `path` when the block ends."""
+    try:
+        with tempfile.TemporaryFile() as file:
+            yield file
+            file.seek(0)
+            with path.open("wb") as device:
+                shutil.copyfileobj(file, device)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise EnvironmentFault(f"cannot write '{path}': {reason}") from error
+
+
+def check_writable(path: Path) -> None:
+    """Raises EnvironmentFault when `replacing(path)` would fail: before the work, not after it."""
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if path.exists() and not path.is_file():
+            return
+        with tempfile.TemporaryFile(dir=path.resolve().parent):
+            pass
+    except OSError as error:
+        raise EnvironmentFault(f"cannot write '{path}': {error.strerror}") from error
 
 
 def key_of(*parts: str | bytes) -> str:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
+import os
 import sys
 import traceback
 from collections.abc import Sequence
+from io import StringIO
+from typing import NamedTuple
 
 from inarch import __version__
-from inarch.errors import InarchError, UsageError
+from inarch.errors import EnvironmentFault, InarchError, UsageError
 from inarch.tools._commands import COMMANDS
 
 EPILOG = """examples:
@@ -53,23 +57,66 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command; returns the exit code (0, 1 program, 2 usage, 3 environment, 70 internal)."""
+class Outcome(NamedTuple):
+    """What a command did: its exit code and what it wrote."""
+
+    code: int
+    out: str
+    err: str
+
+
+def run(argv: Sequence[str], stdin: str | None = None) -> Outcome:  # noqa: ARG001 - as all tools
+    """Runs `inarch` with the arguments `argv` (without the program's name) in this process.
+
+    No command reads `stdin`. Files given with `--load` are forgotten afterwards.
+    """
+    out, err = StringIO(), StringIO()
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(contextlib.redirect_stdout(out))
+        stack.enter_context(contextlib.redirect_stderr(err))
+        if "--load" in " ".join(argv):
+            from inarch.tools._commands._kinds import kinds
+
+            for table in kinds().values():
+                stack.enter_context(table.scope())
+        try:
+            code = _run(argv)
+        except SystemExit as leaving:  # --help and --version
+            code = leaving.code if isinstance(leaving.code, int) else 1
+    return Outcome(code, out.getvalue(), err.getvalue())
+
+
+def main() -> int:
+    """The console script: the exit code (0, 1 program, 2 usage, 3 environment, 70 internal)."""
     gc.set_threshold(100_000, 50, 100)  # IR is long-lived: collecting it young finds nothing
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = _run(sys.argv[1:])
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader (head, less) has seen enough. Python would flush once more and complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return code
+
+
+def _run(arguments: Sequence[str]) -> int:
     debug = "--debug" in arguments
     try:
         parsed = parser().parse_args(arguments)
         return int(parsed.execute(parsed))
+    except BrokenPipeError:
+        raise
     except InarchError as error:
         if debug:
             traceback.print_exc()
         print(error.line(), file=sys.stderr)
         return error.exit_code
-    except BrokenPipeError:
-        # The reader (head, less) has seen enough; there is nobody to tell.
-        sys.stderr.close()
-        return 0
+    except OSError as error:
+        # A full disk under the standard output, a file that vanished: the machine, not a bug.
+        if debug:
+            traceback.print_exc()
+        print(f"error: {error}", file=sys.stderr)
+        return EnvironmentFault.exit_code
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130

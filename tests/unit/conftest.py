@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from struct import pack
 from typing import Any
@@ -111,6 +112,16 @@ _FUNCTIONS: dict[str, dict[str, object]] = {
     "broken": {"inputs": [], "outputs": []},
     "through": {"inputs": [_port("x", "f32", 4)], "outputs": [_port("y", "f32", 4)]},
 }
+
+
+@pytest.fixture(scope="session", autouse=True)
+def fixture_cache_folder() -> Iterator[None]:
+    """What tests compile is kept in `build/`, between runs too, and not in the user's cache."""
+    with pytest.MonkeyPatch.context() as patch:
+        if "INARCH_CACHE_DIR" not in os.environ:
+            folder = Path(__file__).parents[2] / "build" / "test-cache"
+            patch.setenv("INARCH_CACHE_DIR", str(folder))
+        yield
 
 
 @pytest.fixture(scope="session")

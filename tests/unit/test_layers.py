@@ -24,6 +24,7 @@ CORE = frozenset(
         "target",
         "toolchain",
         "microkernel",
+        "npz",
     }
 )
 TOP = frozenset({"compiler", "testing", "universe", "tools"})

@@ -296,7 +296,7 @@ def test_a_handle_without_data(tmp_path: Path) -> None:
     assert code == 1
     assert err == (
         "error: constant 'w0' has no data: expected it in the store; "
-        "read the text together with its side file (--resources FILE.npz)\n"
+        "read the text with its side file: FILE.npz beside FILE.mlir, or --resources\n"
     )
 
 

@@ -54,6 +54,22 @@ def model_keywords(arguments: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+def count(text: str) -> int:
+    """For argparse: a whole number that is not negative."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"expected a whole number >= 0, found '{text}'")
+    return int(text)
+
+
+def check_output(output: Path, model: Path) -> None:
+    """Refuses an output that cannot be written, or is the model itself, before the work."""
+    from inarch.cache import check_writable
+
+    check_writable(output)
+    if output.exists() and model.exists() and output.samefile(model):
+        raise UsageError(f"-o: expected another file than the model, found '{output}'")
+
+
 def load_files(paths: list[Path]) -> None:
     """Adds what each file of `--load` defines to the tables of its kinds."""
     if not paths:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from inarch.compiler import Progress
@@ -14,7 +14,7 @@ DELAY_SECONDS = 1.0
 
 
 @contextmanager
-def progress(*, quiet: bool = False) -> Iterator[Progress | None]:
+def progress(*, quiet: bool = False) -> Generator[Progress | None]:
     """A callback for `inarch.compiler`, or None where nobody is looking (no terminal, no rich)."""
     if quiet or not sys.stderr.isatty():
         yield None

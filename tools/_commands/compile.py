@@ -10,7 +10,7 @@ from pathlib import Path
 
 from inarch.errors import UsageError
 from inarch.tools._commands import Command
-from inarch.tools._commands._options import add_model_options, model_keywords
+from inarch.tools._commands._options import add_model_options, check_output, model_keywords
 from inarch.tools._commands._progress import progress
 
 EMITS = ("graph", "loop", "kernel", "c")
@@ -37,6 +37,7 @@ def _execute(arguments: argparse.Namespace) -> int:
     from inarch.compiler import build
 
     output = arguments.output or Path(arguments.model.with_suffix(".inarch").name)
+    check_output(output, arguments.model)
     start = time.perf_counter()
     with progress(quiet=arguments.quiet) as report:
         built = build(arguments.model, output, progress=report, **model_keywords(arguments))
@@ -69,6 +70,8 @@ def _emit(arguments: argparse.Namespace) -> int:
 
     if arguments.json:
         raise UsageError("--json describes an artifact; it does not go with --emit")
+    if arguments.output is not None:
+        check_output(arguments.output, arguments.model)
     context = new_context()
     module = import_model(arguments.model, context, **model_keywords(arguments))
     lower(context, module, "kernel" if arguments.emit == "c" else arguments.emit)
@@ -81,12 +84,12 @@ def _emit(arguments: argparse.Namespace) -> int:
     if arguments.output is None:
         sys.stdout.write(text)
         return 0
-    with replacing(arguments.output) as file:
-        file.write(text.encode())
     if arguments.emit != "c":
         from inarch.frontends.mlir import write_resources
 
         write_resources(arguments.output.with_suffix(".npz"), module, context)
+    with replacing(arguments.output) as file:
+        file.write(text.encode())
     return 0
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inarch.errors import EnvironmentFault, InarchError, UsageError
+from inarch.npz import write_npz
 from inarch.tools._commands import Command
-from inarch.tools._commands._options import add_model_options, model_keywords
+from inarch.tools._commands._options import add_model_options, check_output, count, model_keywords
 from inarch.tools._commands._progress import progress
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="[NAME=]FILE",
         help="an input from a .npy file (by name, or in order), or all of them from one .npz",
     )
-    parser.add_argument("--seed", type=int, default=0, help="seed of inputs that are not given")
+    parser.add_argument("--seed", type=count, default=0, help="seed of inputs that are not given")
     parser.add_argument("--function", default="main", help="the function to call (default: main)")
     parser.add_argument("-o", "--output", type=Path, help="write the outputs to this .npz")
     parser.add_argument(
@@ -46,19 +47,21 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="compare with a reference and leave with 1 on a difference: a .npz of outputs, a model "
         "(.onnx, .mlir) evaluated by NumPy, or 'onnxruntime' for the model that is run",
     )
-    parser.add_argument("--repeat", type=int, metavar="N", help="also time N calls")
+    parser.add_argument("--repeat", type=count, metavar="N", help="also time N calls")
     add_model_options(parser)
     parser.add_argument("--json", action="store_true", help="print the outputs' facts as JSON")
     parser.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
 
 
 def _execute(arguments: argparse.Namespace) -> int:
+    if arguments.output is not None:
+        check_output(arguments.output, arguments.model)
     module = _module(arguments)
     function = module.get_function(arguments.function)
     inputs = _inputs(function, arguments)
     results = function.run(inputs)
     if arguments.output is not None:
-        _save(arguments.output, results)
+        write_npz(arguments.output, results)
     facts: dict[str, Any] = {"outputs": {name: _facts(array) for name, array in results.items()}}
     if arguments.repeat:
         facts["microseconds"] = _time(function, inputs, arguments.repeat)
@@ -74,12 +77,36 @@ def _execute(arguments: argparse.Namespace) -> int:
 def _module(arguments: argparse.Namespace) -> Module:
     from inarch.runtime.module import load
 
-    if arguments.model.suffix == ".inarch" or not arguments.model.suffix:
+    if _is_artifact(arguments.model):
+        _refuse_model_options(arguments)
         return load(arguments.model)
     from inarch.compiler import compile as compile_model
 
     with progress(quiet=arguments.quiet) as report:
         return compile_model(arguments.model, progress=report, **model_keywords(arguments))
+
+
+def _is_artifact(path: Path) -> bool:
+    """Whether `path` is a compiled program, of any name, or is called like one."""
+    if path.suffix == ".inarch" or not path.suffix:
+        return True
+    try:
+        with path.open("rb") as file:
+            return file.read(4) == b"\x7fELF"
+    except OSError:
+        return False  # the reader of models says so better
+
+
+def _refuse_model_options(arguments: argparse.Namespace) -> None:
+    """Options that would do nothing: an artifact has its target, its name and its shapes."""
+    given = {"--target": arguments.target != "native", "--name": arguments.name is not None}
+    if not arguments.check or arguments.check.endswith(".npz"):
+        given |= {"--dim": bool(arguments.dim), "--shape": bool(arguments.shape)}
+    for option, is_given in given.items():
+        if is_given:
+            raise UsageError(
+                f"{option}: '{arguments.model}' is compiled already; give it to `inarch compile`"
+            )
 
 
 def _inputs(function: Function, arguments: argparse.Namespace) -> Arrays:
@@ -106,17 +133,10 @@ def _random(rng: np.random.Generator, kind: DType, shape: tuple[int, ...]) -> np
 
 def _read(text: str, missing: list[str]) -> Arrays:
     """`NAME=file.npy`, `file.npy` (the next input), or `file.npz` (by name)."""
-    import numpy as np
-
     name, equals, path = text.rpartition("=")
-    try:
-        loaded = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise UsageError(
-            f"--input: expected a .npy or .npz file, found '{path}': {error}"
-        ) from error
-    if not isinstance(loaded, np.ndarray):
-        return {key: loaded[key] for key in loaded.files}
+    loaded = _read_file("--input", path)
+    if isinstance(loaded, dict):
+        return loaded
     if equals:
         return {name: loaded}
     if not missing:
@@ -124,13 +144,13 @@ def _read(text: str, missing: list[str]) -> Arrays:
     return {missing[0]: loaded}
 
 
-def _save(path: Path, results: Arrays) -> None:
-    import numpy as np
+def _read_file(option: str, path: str) -> np.ndarray[Any, Any] | Arrays:
+    from inarch.npz import read_arrays
 
-    from inarch.cache import replacing
-
-    with replacing(path) as file:
-        np.savez(file, **results)  # pyright: ignore[reportArgumentType] - names are the model's
+    try:
+        return read_arrays(Path(path))
+    except InarchError as error:
+        raise UsageError(f"{option}: {error.message}", where=error.where) from error
 
 
 def _facts(array: np.ndarray[Any, Any]) -> dict[str, Any]:
@@ -176,8 +196,7 @@ def _check(arguments: argparse.Namespace, inputs: Arrays, results: Arrays) -> di
         if array.size == 0:
             differences[name] = 0.0
             continue
-        gap = np.abs(array.astype(np.float64) - wanted.astype(np.float64))
-        scale = float(np.abs(wanted.astype(np.float64)).max()) or 1.0
+        gap, scale = _gap(array.astype(np.float64), wanted.astype(np.float64))
         differences[name] = float(gap.max()) / scale
         if not differences[name] <= TOLERANCE:
             place = tuple(int(i) for i in np.unravel_index(int(gap.argmax()), gap.shape))
@@ -189,15 +208,26 @@ def _check(arguments: argparse.Namespace, inputs: Arrays, results: Arrays) -> di
     return differences
 
 
-def _reference(arguments: argparse.Namespace, inputs: Arrays) -> Arrays:
+def _gap(
+    found: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any]
+) -> tuple[np.ndarray[Any, Any], float]:
+    """The difference of each element, infinite where only one is finite, and the largest magnitude."""
     import numpy as np
 
+    same = (found == wanted) | (np.isnan(found) & np.isnan(wanted))
+    with np.errstate(invalid="ignore", over="ignore"):
+        gap = np.where(same, 0.0, np.abs(found - wanted))
+    gap[np.isnan(gap)] = np.inf
+    finite = np.abs(wanted[np.isfinite(wanted)])
+    return gap, float(finite.max(initial=0.0)) or 1.0
+
+
+def _reference(arguments: argparse.Namespace, inputs: Arrays) -> Arrays:
     if arguments.check.endswith(".npz"):
-        try:
-            with np.load(arguments.check, allow_pickle=False) as file:
-                return {name: file[name] for name in file.files}
-        except (OSError, ValueError) as error:
-            raise UsageError(f"--check: cannot read '{arguments.check}': {error}") from error
+        arrays = _read_file("--check", arguments.check)
+        if isinstance(arrays, dict):
+            return arrays
+        raise UsageError(f"--check: expected a .npz of outputs by name, found '{arguments.check}'")
     if arguments.check == "onnxruntime":
         return _onnxruntime(arguments.model, inputs)
     return _by_numpy(Path(arguments.check), arguments, inputs)
@@ -209,7 +239,9 @@ def _by_numpy(model: Path, arguments: argparse.Namespace, inputs: Arrays) -> Arr
     from inarch.testing import execute
 
     keywords = model_keywords(arguments)
-    keywords["shapes"] = {name: array.shape for name, array in inputs.items()} | keywords["shapes"]
+    if model.suffix != ".mlir":  # whose shapes are static
+        given = {name: array.shape for name, array in inputs.items()}
+        keywords["shapes"] = given | keywords["shapes"]
     context = new_context()
     module = import_model(model, context, **keywords)
     results = execute(module, list(inputs.values()), ctx=context)
@@ -217,31 +249,40 @@ def _by_numpy(model: Path, arguments: argparse.Namespace, inputs: Arrays) -> Arr
 
 
 def _output_names(module: ModuleOp) -> list[str]:
-    """The model's names of the outputs of @main, which the frontend keeps as result attributes."""
+    """The model's names of the outputs of @main: attributes of results, or of trailing arguments."""
     from xdsl.dialects.builtin import StringAttr
     from xdsl.dialects.func import FuncOp
 
     main = next(
         op for op in module.body.ops if isinstance(op, FuncOp) and op.sym_name.data == "main"
     )
-    names: list[str] = []
-    for index in range(len(main.function_type.outputs)):
-        attributes = main.res_attrs.data[index].data if main.res_attrs is not None else {}
-        name = attributes.get("inarch.name")
-        names.append(name.data if isinstance(name, StringAttr) else f"out{index}")
-    return names
+    results = list(main.res_attrs or ())
+    arguments = [one for one in main.arg_attrs or () if "inarch.result" in one.data]
+    names = [one.data.get("inarch.name") for one in (*results, *arguments)]
+    names = names or [None] * len(main.function_type.outputs)
+    return [
+        name.data if isinstance(name, StringAttr) else f"out{index}"
+        for index, name in enumerate(names)
+    ]
 
 
 def _onnxruntime(model: Path, inputs: Arrays) -> Arrays:
+    if model.suffix != ".onnx":
+        raise UsageError(f"--check onnxruntime: expected to run a model in .onnx, found '{model}'")
     try:
-        import onnxruntime
+        import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
     except ImportError as error:
         raise EnvironmentFault(
             "--check onnxruntime: the package onnxruntime is not installed; pip install onnxruntime"
         ) from error
-    session: Any = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
-    names = [output.name for output in session.get_outputs()]
-    return dict(zip(names, session.run(names, inputs), strict=True))
+    try:
+        session: Any = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
+        names = [output.name for output in session.get_outputs()]
+        return dict(zip(names, session.run(names, inputs), strict=True))
+    except Exception as error:
+        # Its exceptions have no common base; their first line says what it cannot do.
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InarchError(f"--check onnxruntime: it cannot run the model: {reason}") from error
 
 
 def _print(facts: dict[str, Any], results: Arrays) -> None:
