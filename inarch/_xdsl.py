@@ -30,7 +30,13 @@ from xdsl.dialects.builtin import (
     UnknownLoc,
 )
 from xdsl.ir import Attribute, Block, Dialect, Operation, OpResult, SSAValue
-from xdsl.ir.affine import AffineExpr
+from xdsl.ir.affine import (
+    AffineBinaryOpExpr,
+    AffineBinaryOpKind,
+    AffineConstantExpr,
+    AffineDimExpr,
+    AffineExpr,
+)
 from xdsl.irdl.dominance import DominanceInfo
 from xdsl.parser import Parser
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
@@ -294,24 +300,32 @@ def linear_form(expr: AffineExpr, count: int) -> tuple[list[int], int]:
 
     Raises InarchError when the expression has a div, a mod or a symbol in it.
     """
-    try:
-        zero = expr.eval([0] * count, [])
-        units = [expr.eval([int(i == j) for j in range(count)], []) - zero for i in range(count)]
-        twos = [expr.eval([2 * int(i == j) for j in range(count)], []) - zero for i in range(count)]
-        ones = expr.eval([1] * count, [])
-    except (ValueError, IndexError, ZeroDivisionError) as error:
-        raise InarchError(f"expected a linear index expression, found {expr}") from error
-    if any(b != 2 * a for a, b in zip(units, twos, strict=True)) or ones != zero + sum(units):
+    coefficients = [0] * count
+    constant = _add_terms(expr, 1, coefficients)
+    if constant is None:
         raise InarchError(f"expected a linear index expression, found {expr}")
-    if not _only_linear(expr):
-        raise InarchError(f"expected a linear index expression, found {expr}")
-    return units, zero
+    return coefficients, constant
 
 
-def _only_linear(expr: AffineExpr) -> bool:
-    """Whether no div or mod occurs anywhere in `expr`."""
-    text = str(expr)
-    return not any(word in text for word in ("floordiv", "ceildiv", "mod"))
+def _add_terms(expr: AffineExpr, factor: int, coefficients: list[int]) -> int | None:
+    """Adds `factor * expr` to `coefficients`; returns its constant, None when it is not linear."""
+    match expr:
+        case AffineConstantExpr():
+            return factor * expr.value
+        case AffineDimExpr() if expr.position < len(coefficients):
+            coefficients[expr.position] += factor
+            return 0
+        case AffineBinaryOpExpr(kind=AffineBinaryOpKind.Add):
+            left = _add_terms(expr.lhs, factor, coefficients)
+            right = _add_terms(expr.rhs, factor, coefficients)
+            return None if left is None or right is None else left + right
+        case AffineBinaryOpExpr(kind=AffineBinaryOpKind.Mul):
+            for side, other in ((expr.lhs, expr.rhs), (expr.rhs, expr.lhs)):
+                if isinstance(side, AffineConstantExpr):
+                    return _add_terms(other, factor * side.value, coefficients)
+            return None
+        case _:
+            return None
 
 
 # ------------------------------------------------------------------------------------ verification

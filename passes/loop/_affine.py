@@ -5,16 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.ir.affine import (
-    AffineBinaryOpExpr,
-    AffineBinaryOpKind,
-    AffineConstantExpr,
-    AffineDimExpr,
-    AffineExpr,
-    AffineMap,
-)
+from xdsl.ir.affine import AffineExpr, AffineMap
 
-from inarch.errors import InarchError
+from inarch._xdsl import linear_form
 
 
 @dataclass(frozen=True)
@@ -27,22 +20,8 @@ class Linear:
     @classmethod
     def of(cls, expr: AffineExpr, count: int) -> Linear:
         """`expr` over `count` dims. Raises InarchError when it is not linear."""
-        match expr:
-            case AffineConstantExpr():
-                return cls((0,) * count, expr.value)
-            case AffineDimExpr():
-                return cls.iterator(expr.position, count)
-            case AffineBinaryOpExpr(kind=AffineBinaryOpKind.Add):
-                return cls.of(expr.lhs, count).plus(cls.of(expr.rhs, count))
-            case AffineBinaryOpExpr(kind=AffineBinaryOpKind.Mul):
-                left, right = cls.of(expr.lhs, count), cls.of(expr.rhs, count)
-                if left.is_constant:
-                    return right.times(left.constant)
-                if right.is_constant:
-                    return left.times(right.constant)
-            case _:
-                pass
-        raise InarchError(f"expected a linear index expression, found {expr}")
+        coefficients, constant = linear_form(expr, count)
+        return cls(tuple(coefficients), constant)
 
     @classmethod
     def iterator(cls, position: int, count: int) -> Linear:
