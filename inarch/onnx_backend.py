@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 MAX_SPECIALISED = 64
-"""Integer inputs of at most this many elements, and of rank 0 or 1, may be specialised on."""
+"""Inputs of at most this many elements, and of rank 0 or 1, may be specialised on: the integers, and
+where these are not enough (scales are floats), all."""
 
 _AT_RUN_TIME = "is computed at run time"
 """How the importer says that it needs a constant."""
@@ -99,17 +100,26 @@ class InarchRep(BackendRep):
         key = _key(shapes, [arrays[name] for name in self._specialised])
         if key in self._modules:
             return self._modules[key]
-        try:
-            module = self._compile(arrays)
-        except UnsupportedError as error:
-            names = [name for name in self._inputs if _may_say_shapes(arrays[name])]
-            if self._specialised or not names or _AT_RUN_TIME not in str(error):
-                raise
-            self._specialised = names
-            key = _key(shapes, [arrays[name] for name in names])
-            module = self._compile(arrays)
+        module = self._compile_specialised(arrays)
+        key = _key(shapes, [arrays[name] for name in self._specialised])
         self._modules[key] = module
         return module
+
+    def _compile_specialised(self, arrays: Mapping[str, Array]) -> Module:
+        """The module for these inputs; on more of their values, as long as some are asked for."""
+        refused = UnsupportedError("")
+        for kinds in ("", "iub", "iubf"):
+            names = [name for name in self._inputs if _may_say_shapes(arrays[name], kinds)]
+            if kinds and len(names) <= len(self._specialised):
+                continue
+            self._specialised = names if kinds else self._specialised
+            try:
+                return self._compile(arrays)
+            except UnsupportedError as error:
+                if _AT_RUN_TIME not in str(error):
+                    raise
+                refused = error
+        raise refused
 
     def _compile(self, arrays: Mapping[str, Array]) -> Module:
         model = self._model
@@ -196,8 +206,8 @@ def _is_static(model: ModelProto, names: Sequence[str]) -> bool:
     )
 
 
-def _may_say_shapes(array: Array) -> bool:
-    return array.ndim <= 1 and array.size <= MAX_SPECIALISED and array.dtype.kind in "iub"
+def _may_say_shapes(array: Array, kinds: str) -> bool:
+    return array.ndim <= 1 and array.size <= MAX_SPECIALISED and array.dtype.kind in kinds
 
 
 def _key(shapes: Mapping[str, Sequence[int]], values: Sequence[Array]) -> object:

@@ -53,6 +53,17 @@ def test_inputs_that_say_shapes_are_specialised_on() -> None:
     assert len(rep._modules) == 2
 
 
+def test_floats_are_specialised_on_where_integers_are_not_enough() -> None:
+    nodes = 'y = Resize<coordinate_transformation_mode="asymmetric">(x, , s)'
+    rep = onnx_backend.prepare(parse(nodes, "float[1,4] x, float[2] s, int64[1] i"))
+    assert rep._specialised == []
+    x = np.arange(4, dtype="float32").reshape(1, 4)
+    for scale, expected in ((2.0, [[0, 0, 1, 1, 2, 2, 3, 3]]), (0.5, [[0, 2]])):
+        (found,) = rep.run([x, np.array([1, scale], "float32"), np.array([1])])
+        np.testing.assert_array_equal(found, expected)
+    assert rep._specialised == ["s", "i"]
+
+
 def test_wrong_inputs() -> None:
     rep = onnx_backend.prepare(parse("y = Sub(x, z)", "float[2] x, float[2] z"))
     x = np.ones(2, "float32")

@@ -104,8 +104,52 @@ CASES: dict[str, tuple[int, str, str]] = {
     ),
     "Conv, valid": (11, f"{X}, float[4,3,3,2] w", 'y = Conv<auto_pad="VALID">(x, w)'),
     "Conv of one dimension": (11, "float[1,2,9] x, float[3,2,4] w", "y = Conv<pads=[2,1]>(x, w)"),
+    "ConvTranspose": (
+        11,
+        f"{X}, float[3,4,3,2] w, float[4] b",
+        "y = ConvTranspose<strides=[2,3], pads=[1,0,0,1], output_padding=[1,0]>(x, w, b)",
+    ),
+    "ConvTranspose of groups": (
+        11,
+        "float[2,6,5] x, float[6,2,4] w",
+        "y = ConvTranspose<group=3, dilations=[2], pads=[7,0]>(x, w)",
+    ),
+    "ConvTranspose to a shape": (
+        11,
+        f"{X}, float[3,1,3,3] w",
+        "y = ConvTranspose<strides=[2,2], output_shape=[15,16]>(x, w)",
+    ),
+    "ConvTranspose, same upper": (
+        11,
+        f"{X}, float[3,1,4,4] w",
+        'y = ConvTranspose<strides=[3,1], auto_pad="SAME_UPPER">(x, w)',
+    ),
+    "ConvInteger": (
+        10,
+        "uint8[1,2,5,5] x, uint8[3,2,3,3] w, uint8 a, uint8 b",
+        "y = ConvInteger<pads=[1,1,0,0], strides=[2,1]>(x, w, a, b)",
+    ),
     "Cos": (13, X, "y = Cos(x)"),
     "Cosh": (13, X, "y = Cosh(x)"),
+    "CumProd": (26, "float[3,5] x", "a = Constant<value=int64 {1}>() y = CumProd<reverse=1>(x, a)"),
+    "CumSum": (14, "float[3,5] x", "a = Constant<value=int64 {-1}>() y = CumSum(x, a)"),
+    "CumSum of what is before": (
+        14,
+        "int32[6,2] x",
+        "a = Constant<value=int32 {0}>() y = CumSum<exclusive=1, reverse=1>(x, a)",
+    ),
+    "DequantizeLinear": (13, "uint8[9] x, float s, uint8 z", "y = DequantizeLinear(x, s, z)"),
+    "DequantizeLinear along an axis": (
+        13,
+        "int8[3,4] x, float[4] s",
+        "y = DequantizeLinear<axis=-1>(x, s)",
+    ),
+    "DequantizeLinear of blocks": (
+        21,
+        "int8[3,4] x, float[3,2] s, int8[3,2] z",
+        "y = DequantizeLinear<block_size=2>(x, s, z)",
+    ),
+    "DynamicQuantizeLinear, by its definition": (11, X, "y, s, z = DynamicQuantizeLinear(x)"),
     "Div": (13, f"{X}, float[8] b", "y = Div(x, b)"),
     "Div of integers": (13, "int32[9] x", "c = Constant<value=int32 {3}>() y = Div(x, c)"),
     "Dropout": (13, X, "z = Dropout(x) y = Neg(z)"),
@@ -145,6 +189,7 @@ CASES: dict[str, tuple[int, str, str]] = {
     ),
     "IsInf": (13, "float[6] x", "z = Sub(x, x) l = Log(z) y = IsInf<detect_positive=0>(l)"),
     "IsNaN": (13, "float[6] x", "l = Sqrt(x) y = IsNaN(l)"),
+    "LRN": (13, X, "y = LRN<size=3, alpha=0.5, beta=0.6, bias=2.0>(x)"),
     "LayerNormalization": (
         17,
         f"{X}, float[8,8] s, float[8,8] b",
@@ -164,6 +209,13 @@ CASES: dict[str, tuple[int, str, str]] = {
     "MatMul with a row": (13, "float[4] a, float[5,4,6] b", "y = MatMul(a, b)"),
     "MatMul with a column": (13, "float[2,3,4] a, float[4] b", "y = MatMul(a, b)"),
     "MatMul of vectors": (13, "float[4] a, float[4] b", "y = MatMul(a, b)"),
+    "LpNormalization": (13, X, "y = LpNormalization<axis=2, p=1>(x)"),
+    "LpNormalization, Euclidean": (13, X, "y = LpNormalization(x)"),
+    "MatMulInteger": (
+        10,
+        "uint8[4,5] x, int8[5,3] w, uint8 a, int8[3] b",
+        "y = MatMulInteger(x, w, a, b)",
+    ),
     "Max": (13, f"{X}, float[8] b, float[3,1,1] c", "y = Max(x, b, c)"),
     "MaxPool": (
         12,
@@ -191,6 +243,11 @@ CASES: dict[str, tuple[int, str, str]] = {
         "p = Constant<value=int64[8] {0,1,0,2,1,0,0,1}>() v = Constant<value=float {1.5}>() y = Pad(x, p, v)",
     ),
     "Pad of opset 2": (6, X, "y = Pad<pads=[0,0,1,2,0,0,-3,1], value=0.5>(x)"),
+    "Pad with a number of run time": (
+        13,
+        f"{X}, float v",
+        "p = Constant<value=int64[8] {0,1,0,2,1,0,0,-1}>() y = Pad(x, p, v)",
+    ),
     "Pad, reflected": (
         13,
         X,
@@ -210,6 +267,19 @@ CASES: dict[str, tuple[int, str, str]] = {
     "Pow with an integer power": (13, X, "c = Constant<value=int64 {3}>() y = Pow(x, c)"),
     "Pow of integers": (13, "int64[9] x", "c = Constant<value=int64 {5}>() y = Pow(x, c)"),
     "Pow of integers to a variable": (13, "int32[9] x, int32[9] n", "m = Abs(n) y = Pow(x, m)"),
+    "QLinearConv": (
+        10,
+        "uint8[1,2,5,5] x, float s, uint8 a, int8[3,2,3,3] w, float[3] t, int8 b, "
+        "float u, uint8 c, int32[3] d",
+        "i = Abs(s) j = Abs(t) k = Abs(u) y = QLinearConv<pads=[1,1,1,1]>(x, i, a, w, j, b, k, c, d)",
+    ),
+    "QLinearMatMul": (
+        10,
+        "uint8[4,5] x, float s, uint8 a, uint8[5,3] w, float t, uint8 b, float u, uint8 c",
+        "i = Abs(s) j = Abs(t) k = Abs(u) y = QLinearMatMul(x, i, a, w, j, b, k, c)",
+    ),
+    "QuantizeLinear": (13, f"{X}, float s, int8 z", "y = QuantizeLinear(x, s, z)"),
+    "QuantizeLinear along an axis": (13, f"{X}, float[3] s", "y = QuantizeLinear(x, s)"),
     "Range": (
         13,
         "int64[4] x",
@@ -240,6 +310,47 @@ CASES: dict[str, tuple[int, str, str]] = {
         X,
         "s = Shape(x) i = Constant<value=int64[2] {0,1}>() h = Gather(s, i) "
         "m = Constant<value=int64[1] {-1}>() t = Concat<axis=0>(h, m) y = Reshape(x, t)",
+    ),
+    "Resize": (
+        13,
+        X,
+        "s = Constant<value=float[4] {1,1,2,1.5}>() y = Resize(x, , s)",
+    ),
+    "Resize of opset 10": (
+        10,
+        X,
+        'c = Constant<value=float[4] {1,1,0.5,2}>() y = Resize<mode="linear">(x, c)',
+    ),
+    "Resize, linear": (
+        13,
+        X,
+        "s = Constant<value=int64[4] {2,3,5,13}>() "
+        'y = Resize<mode="linear", coordinate_transformation_mode="align_corners">(x, , , s)',
+    ),
+    "Resize, linear, smoothed": (
+        18,
+        X,
+        "s = Constant<value=int64[2] {3,5}>() "
+        'y = Resize<mode="linear", antialias=1, axes=[2,3]>(x, , , s)',
+    ),
+    "Resize, cubic": (
+        13,
+        X,
+        "s = Constant<value=int64[4] {2,3,5,13}>() "
+        'y = Resize<mode="cubic", cubic_coeff_a=-0.5, exclude_outside=1>(x, , , s)',
+    ),
+    "Resize, cut out": (
+        13,
+        X,
+        "r = Constant<value=float[8] {0,0,0.4,-0.2,1,1,0.6,1.2}>() s = Constant<value=int64[4] {2,3,3,6}>() "
+        'y = Resize<mode="linear", coordinate_transformation_mode="tf_crop_and_resize", '
+        "extrapolation_value=7.0>(x, r, , s)",
+    ),
+    "Resize, rounded up": (
+        13,
+        X,
+        "s = Constant<value=float[4] {1,1,2,0.75}>() "
+        'y = Resize<nearest_mode="ceil", coordinate_transformation_mode="asymmetric">(x, , s)',
     ),
     "Round": (13, X, "y = Round(x)"),
     "Selu": (6, X, "y = Selu(x)"),
@@ -282,6 +393,8 @@ CASES: dict[str, tuple[int, str, str]] = {
     "Trilu": (14, X, "k = Constant<value=int64 {1}>() y = Trilu<upper=0>(x, k)"),
     "Unsqueeze": (13, "float[3] x", "a = Constant<value=int64[2] {0,-1}>() y = Unsqueeze(x, a)"),
     "Unsqueeze of opset 11": (11, "float[3] x", "y = Unsqueeze<axes=[0,2]>(x)"),
+    "Upsample": (9, X, "s = Constant<value=float[4] {1,1,2,3}>() y = Upsample(x, s)"),
+    "Upsample of opset 7": (7, X, "y = Upsample<scales=[1.0, 1.0, 3.0, 2.0]>(x)"),
     "Where": (13, f"bool[8,8] c, {X}, float[8] b", "y = Where(c, x, b)"),
     "Xor": (13, "bool[2,3] a, bool[3] b", "y = Xor(a, b)"),
     "ThresholdedRelu, by its definition": (18, X, "y = ThresholdedRelu<alpha=0.4>(x)"),

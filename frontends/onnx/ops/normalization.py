@@ -1,15 +1,20 @@
-"""Normalizations at inference: BatchNormalization, LayerNormalization, InstanceNormalization."""
+"""Normalizations at inference: Batch-, Layer-, Instance- and LpNormalization, and LRN."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from inarch.dialects.graph.arithmetic import AddOp, MulOp, SubOp
+from inarch.dialects.graph.arithmetic import AddOp, DivOp, MulOp, PowOp, SubOp
+from inarch.dialects.graph.logic import EqualOp
 from inarch.dialects.graph.normalization import BatchNormOp, LayerNormOp
-from inarch.dialects.graph.reduce import ReduceMeanOp
-from inarch.dialects.graph.unary import ReciprocalOp, SqrtOp
+from inarch.dialects.graph.pool import AvgPoolOp
+from inarch.dialects.graph.reduce import ReduceMeanOp, ReduceSumOp
+from inarch.dialects.graph.select import SelectOp
+from inarch.dialects.graph.unary import AbsOp, ReciprocalOp, SqrtOp
+from inarch.errors import InarchError
 from inarch.frontends.onnx._node import Converter, Node
 from inarch.frontends.onnx._report import NotSupportedError
 
@@ -59,8 +64,44 @@ def _instance_normalization(node: Node) -> SSAValue:
     return node.emit(AddOp, scaled, bias)
 
 
+def _lrn(node: Node) -> SSAValue:
+    """`x / (bias + alpha / size * sum(x**2))**beta`, over the `size` channels around each."""
+    x, shape, size = node.x(), node.shape(), node.int("size", 0)
+    if size < 1 or len(shape) < 3:
+        raise InarchError(f"expected size >= 1 and rank 3 or more, found {size} and {shape}")
+    square = node.reshape(node.emit(MulOp, x, x), (shape[0], 1, shape[1], math.prod(shape[2:])))
+    mean = node.emit(
+        AvgPoolOp,
+        square,
+        window=[size, 1],
+        strides=[1, 1],
+        dilations=[1, 1],
+        pads=[(size - 1) // 2, 0, size // 2, 0],
+        count_include_pad=True,
+    )
+    scaled = node.emit(MulOp, mean, node.like(node.float("alpha", 1e-4), x))
+    total = node.emit(AddOp, node.reshape(scaled, shape), node.like(node.float("bias", 1.0), x))
+    power = node.emit(PowOp, total, node.like(-node.float("beta", 0.75), x))
+    return node.emit(MulOp, x, power)
+
+
+def _lp_normalization(node: Node) -> SSAValue:
+    """`x / norm` along an axis; 0 where the norm is 0."""
+    x, order = node.x(), node.int("p", 2)
+    axis = node.axis(node.int("axis", -1), len(node.shape()))
+    if order not in (1, 2):
+        raise InarchError(f"expected p = 1 or 2, found {order}")
+    parts = node.emit(AbsOp, x) if order == 1 else node.emit(MulOp, x, x)
+    norm = node.emit(ReduceSumOp, parts, axes=[axis], keepdims=True)
+    norm = norm if order == 1 else node.emit(SqrtOp, norm)
+    zero = node.like(0, x)
+    return node.emit(SelectOp, node.emit(EqualOp, norm, zero), zero, node.emit(DivOp, x, norm))
+
+
 CONVERTERS: dict[str, Converter] = {
     "BatchNormalization": _batch_normalization,
     "InstanceNormalization": _instance_normalization,
+    "LRN": _lrn,
     "LayerNormalization": _layer_normalization,
+    "LpNormalization": _lp_normalization,
 }

@@ -8,6 +8,7 @@ from xdsl.ir import SSAValue
 
 from inarch.dialects.graph._base import shape_of
 from inarch.dialects.graph.gather import GatherOp
+from inarch.dialects.graph.select import SelectOp
 from inarch.dialects.graph.shape import ConcatOp, PadOp, SliceOp
 from inarch.errors import InarchError
 from inarch.frontends.onnx._node import Converter, Node
@@ -110,7 +111,7 @@ def _pad(node: Node) -> SSAValue:
     if not any((*low, *high)):
         return x
     if mode == "constant":
-        return node.emit(PadOp, x, low=low, high=high, value=_pad_value(node))
+        return _pad_constant(node, x, low, high)
     if mode not in ("edge", "reflect", "wrap"):
         raise InarchError(f"expected mode constant, edge, reflect or wrap, found '{mode}'")
     for axis, (before, behind) in enumerate(zip(low, high, strict=True)):
@@ -136,6 +137,17 @@ def _pads(node: Node) -> tuple[list[int], list[int]]:
     for index, axis in enumerate(axes):
         low[axis], high[axis] = given[index], given[index + len(axes)]
     return low, high
+
+
+def _pad_constant(node: Node, x: SSAValue, low: list[int], high: list[int]) -> SSAValue:
+    """Pads with a number; with one that is computed at run time, where there is no element of x."""
+    is_known = node.opset < 11 or not node.has(2) or node.x(2) in node.builder.arrays
+    if is_known:
+        return node.emit(PadOp, x, low=low, high=high, value=_pad_value(node))
+    shape = shape_of(x)
+    inside = np.pad(np.ones(shape, bool), list(zip(low, high, strict=True)))
+    padded = node.emit(PadOp, x, low=low, high=high, value=0.0)
+    return node.emit(SelectOp, node.constant(inside), padded, node.reshape(node.x(2), ()))
 
 
 def _pad_value(node: Node) -> float:

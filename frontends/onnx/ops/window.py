@@ -17,7 +17,7 @@ def _conv(node: Node) -> SSAValue:
     window = node.shape(1)[2:]
     if (given := node.ints("kernel_shape", window)) != list(window):
         raise InarchError(f"expected kernel_shape = {list(window)} as in W, found {given}")
-    properties = _sliding(node, window)
+    properties = sliding(node, window)
     operands = [node.x(index) for index in range(3) if index < 2 or node.has(index)]
     return node.emit(ConvOp, *operands, groups=node.int("group", 1), **properties)
 
@@ -25,7 +25,7 @@ def _conv(node: Node) -> SSAValue:
 def _max_pool(node: Node) -> SSAValue:
     window = node.ints("kernel_shape")
     ceil = node.flag("ceil_mode", default=False)
-    return node.emit(MaxPoolOp, node.x(), window=window, ceil_mode=ceil, **_sliding(node, window))
+    return node.emit(MaxPoolOp, node.x(), window=window, ceil_mode=ceil, **sliding(node, window))
 
 
 def _average_pool(node: Node) -> SSAValue:
@@ -36,11 +36,11 @@ def _average_pool(node: Node) -> SSAValue:
         window=window,
         ceil_mode=node.flag("ceil_mode", default=False),
         count_include_pad=node.flag("count_include_pad", default=False),
-        **_sliding(node, window),
+        **sliding(node, window),
     )
 
 
-def _sliding(node: Node, window: Sequence[int]) -> dict[str, Sequence[int]]:
+def sliding(node: Node, window: Sequence[int]) -> dict[str, Sequence[int]]:
     """Strides, pads and dilations; `auto_pad` becomes explicit pads."""
     rank, spatial = len(window), node.shape()[2:]
     strides = node.ints("strides", [1] * rank)

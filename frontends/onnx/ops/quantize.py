@@ -1,0 +1,170 @@
+"""Quantized tensors: QuantizeLinear, DequantizeLinear, and products of integers.
+
+`x = (q - zero_point) * scale`. Products are of 32-bit integers, which hold them exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
+from inarch.dialects._types import mlir_type
+from inarch.dialects.graph._base import shape_of, tensor_dtype
+from inarch.dialects.graph.arithmetic import AddOp, DivOp, MulOp, SubOp
+from inarch.dialects.graph.cast import CastOp
+from inarch.dialects.graph.conv import ConvOp
+from inarch.dialects.graph.gather import GatherOp
+from inarch.dialects.graph.matmul import MatmulOp
+from inarch.dialects.graph.unary import RoundOp
+from inarch.errors import InarchError
+from inarch.frontends.onnx._node import Converter, Node
+from inarch.frontends.onnx._report import NotSupportedError
+from inarch.frontends.onnx._tensors import element_dtype
+from inarch.frontends.onnx.ops.window import sliding
+from inarch.lazy import np
+
+
+def _quantize(node: Node) -> SSAValue:
+    if node.int("precision", 0) not in (0, 1) or node.dtype(1).name != "f32":
+        raise NotSupportedError("a precision that is not float32")
+    result = "ui8"
+    if node.has(2):
+        result = node.dtype(2).name
+    elif wanted := node.int("output_dtype", 0):
+        result = element_dtype(wanted).name
+    x = _cast(node, node.x(0), "f32")
+    zero = _along(node, node.x(2), x) if node.has(2) else None
+    return _round(node, node.emit(DivOp, x, _along(node, node.x(1), x)), zero, result)
+
+
+def _round(node: Node, x: SSAValue, zero: SSAValue | None, result: str) -> SSAValue:
+    """`saturate(round(x) + zero)`; casts to integers saturate."""
+    rounded = node.emit(RoundOp, x)
+    if zero is not None:
+        rounded = node.emit(AddOp, rounded, _cast(node, zero, "f32"))
+    return _cast(node, rounded, result)
+
+
+def _dequantize(node: Node) -> SSAValue:
+    x, scale = node.x(0), node.x(1)
+    if node.dtype(1).name != "f32" or node.int("output_dtype", 1) not in (0, 1):
+        raise NotSupportedError(f"a result that is not {tensor_dtype(scale).name}")
+    x = _from_zero(node, x, _along(node, node.x(2), x) if node.has(2) else None)
+    return node.emit(MulOp, _cast(node, x, "f32"), _along(node, scale, x))
+
+
+def _from_zero(node: Node, x: SSAValue, zero: SSAValue | None) -> SSAValue:
+    """`x - zero`, in 32 bits."""
+    x = _cast(node, x, "i32")
+    return x if zero is None else node.emit(SubOp, x, _cast(node, zero, "i32"))
+
+
+def _along(node: Node, value: SSAValue, x: SSAValue) -> SSAValue:
+    """A scale or zero point of x in a shape that broadcasts: one of all, of an axis, or of blocks."""
+    found, shape = shape_of(value), shape_of(x)
+    if not found or found == (1,):
+        return node.reshape(value, ())
+    axis = node.axis(node.int("axis", 1), len(shape))
+    block = node.int("block_size", 0)
+    if not block:
+        if found != (shape[axis],):
+            raise InarchError(f"expected one number, or {shape[axis]}, found shape {found}")
+        return node.reshape(value, [size if d == axis else 1 for d, size in enumerate(shape)])
+    blocks = tuple(-(-size // block) if d == axis else size for d, size in enumerate(shape))
+    if block < 0 or found != blocks:
+        raise InarchError(f"expected a shape {blocks} of blocks of {block}, found {found}")
+    indices = np.arange(shape[axis]) // block
+    return node.emit(GatherOp, value, node.constant(indices), axis=axis)
+
+
+def _matmul_integer(node: Node) -> SSAValue:
+    return _product(node, (0, 2), (1, 3))
+
+
+def _q_linear_matmul(node: Node) -> SSAValue:
+    return _requantize(node, _product(node, (0, 2), (3, 5)), (1, 4))
+
+
+def _conv_integer(node: Node) -> SSAValue:
+    return _convolution(node, (0, 2), (1, 3))
+
+
+def _q_linear_conv(node: Node) -> SSAValue:
+    """The bias, if any, is in 32 bits at the scale of the product."""
+    return _requantize(node, _convolution(node, (0, 2), (3, 5), bias=8), (1, 4))
+
+
+def _product(node: Node, left: tuple[int, int], right: tuple[int, int]) -> SSAValue:
+    """The product of two matrices; each is an input and that of its zero points."""
+    if min(len(node.shape(left[0])), len(node.shape(right[0]))) < 2:
+        raise NotSupportedError("an operand of rank 1")
+    rows = _zero(node, left, (-1, 1))
+    columns = _zero(node, right, (-1,))
+    a, b = _from_zero(node, node.x(left[0]), rows), _from_zero(node, node.x(right[0]), columns)
+    return node.emit(MatmulOp, a, b)
+
+
+def _convolution(
+    node: Node, data: tuple[int, int], weights: tuple[int, int], bias: int | None = None
+) -> SSAValue:
+    """Padding is with what stands for zero, so with 0 once the zero point is taken away."""
+    window = node.shape(weights[0])[2:]
+    x = _from_zero(node, node.x(data[0]), _zero(node, data, (-1,)))
+    per_channel = _zero(node, weights, (-1, *(1,) * (len(window) + 1)))
+    w = _from_zero(node, node.x(weights[0]), per_channel)
+    rest = [node.x(bias)] if bias is not None and node.has(bias) else []
+    properties = sliding(node, window)
+    return node.emit(ConvOp, x, w, *rest, groups=node.int("group", 1), **properties)
+
+
+def _zero(node: Node, value: tuple[int, int], shape: Sequence[int]) -> SSAValue | None:
+    """The zero points of an input in `shape` where there are several (-1: their number)."""
+    if not node.has(value[1]):
+        return None
+    zero = node.x(value[1])
+    found = shape_of(zero)
+    if found in ((), (1,)):
+        return node.reshape(zero, ())
+    if len(found) != 1:
+        raise NotSupportedError(f"zero points of shape {found}")
+    return node.reshape(zero, [found[0] if size < 0 else size for size in shape])
+
+
+def _requantize(node: Node, product: SSAValue, scales: tuple[int, int]) -> SSAValue:
+    """`product * scales[0] * scales[1] / scale` of input 6, rounded, with zero point input 7."""
+    a, b, result = node.x(scales[0]), node.x(scales[1]), node.x(6)
+    for scale in (a, b, result):
+        if tensor_dtype(scale).name != "f32":
+            raise NotSupportedError(f"a scale of {tensor_dtype(scale).name}")
+    if shape_of(a) not in ((), (1,)) or shape_of(result) not in ((), (1,)):
+        raise NotSupportedError("a scale of each row")
+    a, result = node.reshape(a, ()), node.reshape(result, ())
+    if shape_of(b) in ((), (1,)):
+        b = node.reshape(b, ())
+    elif len(shape_of(b)) == 1 and node.op == "QLinearConv":
+        b = node.reshape(b, (*shape_of(b), *(1,) * (len(shape_of(product)) - 2)))
+    elif len(shape_of(b)) != 1:
+        raise NotSupportedError(f"scales of shape {shape_of(b)}")
+    factor = node.emit(DivOp, node.emit(MulOp, a, b), result)
+    scaled = node.emit(MulOp, _cast(node, product, "f32"), factor)
+    zero = node.x(7)
+    if shape_of(zero) not in ((), (1,)):
+        raise NotSupportedError("a zero point of each row")
+    return _round(node, scaled, node.reshape(zero, ()), tensor_dtype(zero).name)
+
+
+def _cast(node: Node, value: SSAValue, dtype: str) -> SSAValue:
+    if tensor_dtype(value).name == dtype:
+        return value
+    return node.emit(CastOp, value, to=mlir_type(dtype))
+
+
+CONVERTERS: dict[str, Converter] = {
+    "ConvInteger": _conv_integer,
+    "DequantizeLinear": _dequantize,
+    "MatMulInteger": _matmul_integer,
+    "QLinearConv": _q_linear_conv,
+    "QLinearMatMul": _q_linear_matmul,
+    "QuantizeLinear": _quantize,
+}

@@ -1,0 +1,269 @@
+"""Resize and Upsample: along each axis, a weighted sum of what a few constant positions gather."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from xdsl.ir import SSAValue
+
+from inarch.dialects.graph._base import shape_of
+from inarch.dialects.graph.arithmetic import AddOp, MulOp
+from inarch.dialects.graph.gather import GatherOp
+from inarch.dialects.graph.select import SelectOp
+from inarch.errors import InarchError
+from inarch.frontends.onnx._node import Converter, Node
+from inarch.frontends.onnx._report import NotSupportedError
+from inarch.lazy import np
+
+if TYPE_CHECKING:
+    Array = np.ndarray[Any, Any]
+
+_COORDINATES = (
+    "align_corners",
+    "asymmetric",
+    "half_pixel",
+    "half_pixel_symmetric",
+    "pytorch_half_pixel",
+    "tf_crop_and_resize",
+)
+_NEAREST = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """How one axis is resized."""
+
+    index: int
+    size: int
+    """Elements before."""
+    result: int
+    """Elements after."""
+    scale: float
+    region: tuple[float, float] = (0.0, 1.0)
+    """What part of the axis tf_crop_and_resize takes."""
+
+
+@dataclass(frozen=True)
+class _Method:
+    """What all axes share."""
+
+    mode: str
+    coordinates: str
+    nearest: str = "floor"
+    cubic: float = -0.75
+    exclude_outside: bool = False
+    antialias: bool = False
+    outside: float = 0.0
+
+
+def _resize(node: Node) -> SSAValue:
+    if node.opset < 11:
+        return _upsample(node)
+    method = _Method(
+        node.text("mode", "nearest"),
+        node.text("coordinate_transformation_mode", "half_pixel"),
+        node.text("nearest_mode", "round_prefer_floor"),
+        node.float("cubic_coeff_a", -0.75),
+        node.flag("exclude_outside", default=False),
+        node.flag("antialias", default=False),
+        node.float("extrapolation_value", 0.0),
+    )
+    return _apply(node, method, _axes(node, method))
+
+
+def _upsample(node: Node) -> SSAValue:
+    """Upsample, and Resize of opset 10: the scale of every axis; positions are `x / scale`."""
+    if node.op == "Upsample" and node.opset < 9:
+        attribute = node.attribute("scales")
+        scales = list(attribute.floats) if attribute is not None else []
+    else:
+        scales = _floats(node, 1, "scales")
+    shape = node.shape()
+    _check_count("scales", scales, len(shape))
+    axes = [
+        _scaled(d, size, scale) for d, (size, scale) in enumerate(zip(shape, scales, strict=True))
+    ]
+    return _apply(node, _Method(node.text("mode", "nearest"), "asymmetric"), axes)
+
+
+def _apply(node: Node, method: _Method, axes: Sequence[_Axis]) -> SSAValue:
+    if method.mode not in ("nearest", "linear", "cubic"):
+        raise InarchError(f"expected mode nearest, linear or cubic, found '{method.mode}'")
+    if method.coordinates not in _COORDINATES:
+        raise InarchError(
+            f"expected coordinate_transformation_mode {', '.join(_COORDINATES)}, "
+            f"found '{method.coordinates}'"
+        )
+    if method.nearest not in _NEAREST:
+        raise InarchError(f"expected nearest_mode {', '.join(_NEAREST)}, found '{method.nearest}'")
+    if method.mode != "nearest" and not node.dtype().is_float:
+        raise NotSupportedError(f"mode {method.mode} on {node.dtype().name}")
+    x = node.x()
+    for axis in axes:
+        if axis.result == axis.size and axis.scale == 1.0 and axis.region == (0.0, 1.0):
+            continue
+        if not axis.size and axis.result:
+            raise InarchError(f"expected elements along axis {axis.index}, found none")
+        x = _along(node, x, method, axis)
+    return x
+
+
+def _along(node: Node, x: SSAValue, method: _Method, axis: _Axis) -> SSAValue:
+    positions = _positions(method.coordinates, axis)
+    rank = len(shape_of(x))
+    column = [axis.result if d == axis.index else 1 for d in range(rank)]
+    if method.mode == "nearest":
+        indices = np.clip(_nearest(positions, method.nearest), 0, max(axis.size - 1, 0))
+        result = node.emit(GatherOp, x, node.constant(indices), axis=axis.index)
+    else:
+        indices, weights = _taps(positions, method, axis)
+        parts = [
+            node.emit(
+                MulOp,
+                node.emit(GatherOp, x, node.constant(taken), axis=axis.index),
+                node.constant(weight.astype(node.dtype().numpy).reshape(column)),
+            )
+            for taken, weight in zip(indices, weights, strict=True)
+        ]
+        result, *rest = parts
+        for part in rest:
+            result = node.emit(AddOp, result, part)
+    outside = (positions < 0) | (positions > axis.size - 1)
+    if method.coordinates != "tf_crop_and_resize" or not outside.any():
+        return result
+    mask = node.constant(outside.reshape(column))
+    return node.emit(SelectOp, mask, node.like(method.outside, result), result)
+
+
+def _positions(mode: str, axis: _Axis) -> Array:
+    """Where each element of the result is among those of the input (ONNX's Resize)."""
+    steps = np.arange(axis.result, dtype=np.float64)
+    width = axis.scale * axis.size  # as ONNX's reference has it: before it is rounded down
+    start, end = axis.region
+    match mode:
+        case "align_corners":
+            return steps * 0.0 if width == 1 else steps * (axis.size - 1) / (width - 1)
+        case "asymmetric":
+            return steps / axis.scale
+        case "tf_crop_and_resize":
+            first = start * (axis.size - 1)
+            if width == 1:
+                return steps * 0.0 + 0.5 * (start + end) * (axis.size - 1)
+            return first + steps * (end - start) * (axis.size - 1) / (width - 1)
+        case "pytorch_half_pixel" if width == 1:
+            return steps * 0.0
+        case "half_pixel_symmetric":
+            offset = axis.size / 2 * (1 - axis.result / width)
+            return offset + (steps + 0.5) / axis.scale - 0.5
+        case _:
+            return (steps + 0.5) / axis.scale - 0.5
+
+
+def _nearest(positions: Array, mode: str) -> Array:
+    rounded = {
+        "round_prefer_floor": np.ceil(positions - 0.5),
+        "round_prefer_ceil": np.floor(positions + 0.5),
+        "floor": np.floor(positions),
+        "ceil": np.ceil(positions),
+    }
+    return rounded[mode].astype(np.int64)
+
+
+def _taps(positions: Array, method: _Method, axis: _Axis) -> tuple[list[Array], list[Array]]:
+    """Per tap, the index and the weight at each position; taps that weigh nothing are left out."""
+    support = 1 if method.mode == "linear" else 2
+    stretch = min(axis.scale, 1.0) if method.antialias else 1.0
+    reach = math.ceil(support / stretch)
+    offsets = np.arange(1 - reach, reach + 1)
+    first = np.floor(positions)
+    distance = (offsets[:, None] - (positions - first)) * stretch
+    weights = _linear(distance) if method.mode == "linear" else _cubic(distance, method.cubic)
+    indices = first.astype(np.int64) + offsets[:, None]
+    if method.exclude_outside:
+        weights = np.where((indices < 0) | (indices >= axis.size), 0.0, weights)
+    if method.exclude_outside or method.antialias:
+        total = weights.sum(0)
+        weights = weights / np.where(total == 0, 1.0, total)
+    indices = np.clip(indices, 0, max(axis.size - 1, 0))
+    kept = [tap for tap, weight in enumerate(weights) if weight.any()] or [0]
+    return [indices[tap] for tap in kept], [weights[tap] for tap in kept]
+
+
+def _linear(distance: Array) -> Array:
+    return np.maximum(0.0, 1.0 - np.abs(distance))
+
+
+def _cubic(distance: Array, a: float) -> Array:
+    """Keys' convolution kernel (IEEE Trans. ASSP 29, 1981, equation 4) with coefficient a."""
+    d = np.abs(distance)
+    near = ((a + 2) * d - (a + 3)) * d * d + 1
+    far = ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+    return np.where(d <= 1, near, np.where(d < 2, far, 0.0))
+
+
+def _axes(node: Node, method: _Method) -> list[_Axis]:
+    shape = node.shape()
+    names = node.ints("axes", range(len(shape)))
+    names = [node.axis(axis, len(shape)) for axis in names]
+    if len(set(names)) != len(names):
+        raise InarchError(f"expected different axes, found {names}")
+    scales = _floats(node, 2, "scales") if node.has(2) else []
+    sizes = node.numbers(3, "sizes") if node.has(3) else []
+    if bool(scales) == bool(sizes):
+        raise InarchError(f"expected either scales or sizes, found {scales} and {sizes}")
+    regions = [(0.0, 1.0)] * len(names)
+    if method.coordinates == "tf_crop_and_resize":
+        if scales:
+            raise NotSupportedError("tf_crop_and_resize by scales")
+        region = _floats(node, 1, "roi")
+        _check_count("numbers of roi", region, 2 * len(names))
+        regions = list(zip(region[: len(names)], region[len(names) :], strict=True))
+    if scales:
+        _check_count("scales", scales, len(names))
+        return [_scaled(d, shape[d], scale) for d, scale in zip(names, scales, strict=True)]
+    _check_count("sizes", sizes, len(names))
+    if min(sizes) < 0 or any(size and not shape[d] for d, size in zip(names, sizes, strict=True)):
+        raise InarchError(f"expected sizes that {shape} can be resized to, found {sizes}")
+    ratios = [size / max(shape[d], 1) for d, size in zip(names, sizes, strict=True)]
+    policy = node.text("keep_aspect_ratio_policy", "stretch")
+    if policy not in ("stretch", "not_larger", "not_smaller"):
+        raise InarchError(
+            "expected keep_aspect_ratio_policy stretch, not_larger or not_smaller, "
+            f"found '{policy}'"
+        )
+    if policy != "stretch":
+        ratio = min(ratios) if policy == "not_larger" else max(ratios)
+        ratios = [ratio] * len(names)
+        sizes = [int(ratio * shape[d] + 0.5) for d in names]
+    found = zip(names, sizes, ratios, regions, strict=True)
+    return [_Axis(d, shape[d], size, ratio, region) for d, size, ratio, region in found]
+
+
+def _scaled(index: int, size: int, scale: float) -> _Axis:
+    if not 0 < scale < math.inf:
+        raise InarchError(f"expected scales > 0, found {scale}")
+    return _Axis(index, size, int(size * scale), scale)
+
+
+def _floats(node: Node, index: int, what: str) -> list[float]:
+    """Input `index` as constant numbers; none when it is left out."""
+    if not node.has(index):
+        return []
+    array = node.array(index, what)
+    if array.dtype.kind != "f" or array.ndim != 1:
+        raise InarchError(
+            f"expected {what} to be a list of floats, "
+            f"found {array.dtype.name} of shape {array.shape}"
+        )
+    return [float(value) for value in array]
+
+
+def _check_count(what: str, values: Sequence[float], count: int) -> None:
+    if len(values) != count:
+        raise InarchError(f"expected {count} {what}, found {list(values)}")
+
+
+CONVERTERS: dict[str, Converter] = {"Resize": _resize, "Upsample": _upsample}
