@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -11,14 +11,15 @@ from xdsl.ir import SSAValue
 from inarch.errors import InarchError
 from inarch.frontends.onnx._builder import Builder, hint
 from inarch.frontends.onnx._check import DEFAULT_DOMAINS, check_node, schema_of
+from inarch.frontends.onnx._control import CONTROL, Inline
 from inarch.frontends.onnx._functions import Body, has_body, resolve_attributes, schema_body
-from inarch.frontends.onnx._node import Converter, Node, as_values
+from inarch.frontends.onnx._node import Node, Values, as_values
 from inarch.frontends.onnx._report import NotSupportedError, Report
 from inarch.frontends.onnx._tensors import Folders, tensor_array
 from inarch.frontends.onnx.ops import converters
 
 if TYPE_CHECKING:
-    from onnx import AttributeProto, FunctionProto, NodeProto, TensorProto
+    from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto
 
 FIRST_OPSET = 6
 """Before, broadcasting and the shapes of reshapes were attributes."""
@@ -41,6 +42,8 @@ class Scope:
     prefix: str = ""
     """The names of the calling nodes, each with a `/` behind it."""
     calls: int = 0
+    outer: Scope | None = None
+    """Of a subgraph: where the names come from that it does not define itself."""
 
 
 @dataclass
@@ -76,6 +79,8 @@ class Importer:
         if scope.calls == 0 and name in self.initializers:
             scope.values[name] = self._initializer(name)
             return scope.values[name]
+        if scope.outer is not None and name not in (later or ()):
+            return self.value(name, scope.outer)
         when = (
             "only later: the graph is not sorted, or has a cycle" if name in (later or ()) else ""
         )
@@ -83,13 +88,15 @@ class Importer:
         raise InarchError(f"expected '{name}' to be computed earlier, found {found}")
 
     def _initializer(self, name: str) -> SSAValue | None:
-        proto, raw = self.initializers[name]
+        return self._constant(*self.initializers[name])
+
+    def _constant(self, proto: TensorProto, raw: bytes | None) -> SSAValue | None:
         try:
             array = tensor_array(proto, raw, self.folders, self.where)
         except NotSupportedError as unsupported:
-            self.report.add(unsupported.reason, name)
+            self.report.add(unsupported.reason, proto.name)
             return None
-        return self.builder.constant(array, name)
+        return self.builder.constant(array, proto.name)
 
     def _node(self, proto: NodeProto, scope: Scope, later: set[str]) -> None:
         label = proto.name or next((out for out in proto.output if out), proto.op_type)
@@ -130,7 +137,8 @@ class Importer:
         if schema is not None:
             check_node(proto, schema, attributes)
         converter = converters().get(title)
-        if converter is not None:
+        control = None if domain else CONTROL.get(proto.op_type)
+        if converter is not None or control is not None:
             node = Node(
                 proto.op_type,
                 name,
@@ -141,7 +149,9 @@ class Importer:
                 self.builder,
                 self.folders,
             )
-            return self._apply(converter, node) if known else None
+            if control is not None:
+                converter = self._controlled(control, scope)
+            return self._apply(converter, node) if known and converter is not None else None
         if schema is None or schema.deprecated:
             self.report.add(title, name)
             return None
@@ -161,13 +171,49 @@ class Importer:
             )
         return scope.opsets[domain]
 
-    def _apply(self, converter: Converter, node: Node) -> Sequence[SSAValue | None] | None:
+    def _apply(
+        self, converter: Callable[[Node], Values | None], node: Node
+    ) -> Sequence[SSAValue | None] | None:
         try:
-            return as_values(converter(node))
+            found = converter(node)
+            return None if found is None else as_values(found)
         except NotSupportedError as unsupported:
             what = f"{node.op}: {unsupported.reason}" if unsupported.reason else node.op
             self.report.add(what, node.name)
             return None
+
+    def _controlled(
+        self, control: Callable[[Node, Inline], list[SSAValue] | None], scope: Scope
+    ) -> Callable[[Node], Values | None]:
+        """A converter of an operator that has subgraphs, which see the names of `scope`."""
+
+        def convert(node: Node) -> Values | None:
+            def inline(
+                graph: GraphProto, inputs: Sequence[SSAValue], name: str
+            ) -> list[SSAValue] | None:
+                return self._subgraph(graph, inputs, f"{node.name}/{name}/", scope)
+
+            return control(node, inline)
+
+        return convert
+
+    def _subgraph(
+        self, graph: GraphProto, inputs: Sequence[SSAValue], prefix: str, scope: Scope
+    ) -> list[SSAValue] | None:
+        """The outputs of a subgraph on `inputs`; None when it needs something unsupported."""
+        if scope.calls >= MAX_CALLS:
+            raise InarchError(f"expected subgraphs to a depth of {MAX_CALLS}, found a deeper one")
+        inner = Scope(scope.opsets, {}, scope.attributes, {}, prefix, scope.calls + 1, scope)
+        inner.values.update(
+            {info.name: value for info, value in zip(graph.input, inputs, strict=False)}
+        )
+        for proto in graph.initializer:
+            inner.values[proto.name] = self._constant(proto, None)
+        outputs = [info.name for info in graph.output]
+        self.run(graph.node, inner, outputs)
+        found = [self.value(name, inner) for name in outputs]
+        values = [value for value in found if value is not None]
+        return values if len(values) == len(found) else None
 
     def _call_known(
         self,

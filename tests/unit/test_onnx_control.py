@@ -1,0 +1,171 @@
+"""If, Loop and Scan against onnxruntime, and what they refuse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+from inarch._xdsl import verify_module
+from inarch.dialects import new_context
+from inarch.errors import InarchError, UnsupportedError
+from inarch.frontends.onnx import import_onnx
+from inarch.testing import execute
+
+Array = np.ndarray[Any, Any]
+
+BRANCHES = (
+    "<then_branch = t () => (float[3] a) { a = Neg(x) }, "
+    "else_branch = e () => (float[3] b) { s = Constant<value=float {2.0}>() b = Mul(x, s) }>"
+)
+TURN = (
+    "body = b (int64 i, bool c, float[3] s) => (bool d, float[3] t, float[3] o) "
+    "{ f = Cast<to=1>(i) g = Add(x, f) t = Add(s, g) o = Neg(t) d = Identity(c) }"
+)
+STEP = (
+    "body = b (float[2] s, float[2] e) => (float[2] t, float[2] o) { t = Add(s, e) o = Mul(t, t) }"
+)
+
+CASES = {
+    # name: inputs, nodes that make y
+    "If at run time": ("float[3] x, bool c", f"y = If (c) {BRANCHES}"),
+    "If of a known condition": (
+        "float[3] x",
+        f"n = Size(x) m = Constant<value=int64 {{3}}>() c = Less(n, m) y = If (c) {BRANCHES}",
+    ),
+    "If whose other branch does not fit": (
+        "float[3] x",
+        "n = Size(x) c = Cast<to=9>(n) y = If (c) <then_branch = t () => (float[3] a) { a = Neg(x) }, "
+        "else_branch = e () => (float b) { q = Constant<value_ints=[7]>() b = Reshape(x, q) }>",
+    ),
+    "Loop": (
+        "float[3] x, float[3] z",
+        f"m = Constant<value=int64 {{4}}>() w, y = Loop<{TURN}>(m, , z)",
+    ),
+    "Loop, its last state": (
+        "float[3] x, float[3] z",
+        "m = Constant<value=int64 {4}>() k = Constant<value_int=1>() c = Cast<to=9>(k) "
+        f"y, w = Loop<{TURN}>(m, c, z)",
+    ),
+    "Loop until a condition": (
+        "float[3] x",
+        "m = Constant<value=int64 {9}>() y = Loop<"
+        "body = b (int64 i, bool c, float[3] s) => (bool d, float[3] t) "
+        "{ h = Constant<value=int64 {2}>() d = Less(i, h) t = Add(s, x) }>(m, , x)",
+    ),
+    "Loop of no turns": (
+        "float[3] x",
+        "m = Constant<value=int64 {0}>() z = Loop<"
+        "body = b (int64 i, bool c, float[3] s) => (bool c, float[3] t) "
+        "{ t = Add(s, x) }>(m, , x) y = Neg(z)",
+    ),
+    "Scan": ("float[2] z, float[4,2] x", f"w, y = Scan<num_scan_inputs=1, {STEP}>(z, x)"),
+    "Scan, its last state": (
+        "float[2] z, float[4,2] x",
+        f"y, w = Scan<num_scan_inputs=1, {STEP}>(z, x)",
+    ),
+    "Scan along other axes, backwards": (
+        "float[2] z, float[2,4] x",
+        "w, y = Scan<num_scan_inputs=1, scan_input_axes=[-1], scan_input_directions=[1], "
+        f"scan_output_axes=[1], scan_output_directions=[1], {STEP}>(z, x)",
+    ),
+}
+
+
+def parse(inputs: str, nodes: str) -> onnx.ModelProto:
+    text = f'<ir_version: 8, opset_import: ["" : 16]> g ({inputs}) => (float[] y) {{ {nodes} }}'
+    model = onnx.parser.parse_model(text)
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    return model
+
+
+@pytest.mark.parametrize("condition", [False, True])
+@pytest.mark.parametrize("name", CASES)
+def test_as_onnxruntime(name: str, condition: bool) -> None:
+    model = parse(*CASES[name])
+    rng = np.random.default_rng(0)
+    inputs: dict[str, Any] = {}
+    for info in model.graph.input:
+        shape = [dim.dim_value for dim in info.type.tensor_type.shape.dim]
+        is_bool = info.name == "c"
+        inputs[info.name] = (
+            np.array(condition) if is_bool else rng.standard_normal(shape).astype("float32")
+        )
+    session: Any = onnxruntime.InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    (expected,) = session.run(None, inputs)
+    context = new_context()
+    module = import_onnx(model, context)
+    verify_module(module)
+    (found,) = execute(module, list(inputs.values()), context)
+    np.testing.assert_allclose(found, np.asarray(expected), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "nodes", "message"),
+    [
+        (
+            "float[3] x, bool c",
+            "y = If (c) <then_branch = t () => (float[3] a) { a = Neg(x) }, "
+            "else_branch = e () => (float[1,3] b) { q = Constant<value_ints=[1,3]>() b = Reshape(x, q) }>",
+            "<model>: 1 unsupported: If: a condition between tensor<3xf32> and tensor<1x3xf32> (1: 'y')",
+        ),
+        (
+            "float[3] x, int64 m",
+            f"y, w = Loop<{TURN}>(m, , x)",
+            "<model>: 1 unsupported: Loop: trip count is computed at run time (1: 'y')",
+        ),
+        (
+            "float[3] x",
+            f"m = Constant<value=int64 {{9000}}>() y, w = Loop<{TURN}>(m, , x)",
+            "<model>: 1 unsupported: Loop: a loop of more than 20000 nodes (1: 'y')",
+        ),
+        (
+            "float[3] x",
+            "y = Loop<body = b (int64 i, bool c, float[3] s) => (bool d, float[3] t) "
+            "{ t = Det(s) d = Identity(c) }>(, , x)",
+            "<model>: 1 unsupported: Det (1: 'y/0/t')",
+        ),
+    ],
+)
+def test_unsupported(inputs: str, nodes: str, message: str) -> None:
+    with pytest.raises(UnsupportedError) as error:
+        import_onnx(parse(inputs, nodes), new_context())
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize(
+    ("inputs", "nodes", "message"),
+    [
+        (
+            "float[2] z, float[4,2] x",
+            f"w, y = Scan<num_scan_inputs=3, {STEP}>(z, x)",
+            "<model>: node 'w' (Scan): expected num_scan_inputs from 1 to 2, found 3",
+        ),
+        (
+            "float[2] z, float[4,2] x",
+            f"y = Scan<num_scan_inputs=1, {STEP}>(z, x)",
+            "<model>: node 'y' (Scan): expected 1 outputs of the body, found 2",
+        ),
+        (
+            "float[3] x, bool[2] c",
+            f"y = If (c) {BRANCHES}",
+            "<model>: node 'y' (If): expected a condition of one element, found shape (2,)",
+        ),
+        (
+            "float[3] x, bool c",
+            "y = If (c) <then_branch = t () => (float[3] a) { a = Neg(q) }, "
+            "else_branch = e () => (float[3] b) { b = Neg(x) }>",
+            "<model>: node 'y/then_branch/a' (Neg): expected 'q' to be computed earlier, "
+            "found no input, initializer or node of that name",
+        ),
+    ],
+)
+def test_bad(inputs: str, nodes: str, message: str) -> None:
+    with pytest.raises(InarchError) as error:
+        import_onnx(parse(inputs, nodes), new_context())
+    assert str(error.value) == message
