@@ -101,6 +101,23 @@ def key_of(*parts: str | bytes) -> str:
     return digest.hexdigest()
 
 
+def failure_folder(folder: Path, *parts: str | bytes) -> Path:
+    """A new or existing folder below `folder` for the log of the failure that `parts` determine."""
+    found = folder / "failed" / key_of(*parts)[:16]
+    try:
+        found.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        return Path(tempfile.mkdtemp(prefix="inarch-failed-"))
+    return found
+
+
+def keep_log(text: str) -> Path:
+    """Keeps `text` in a file of the user's cache, for a message to point to."""
+    path = failure_folder(default_cache().folder, text) / "log.txt"
+    path.write_text(text)
+    return path
+
+
 class Cache:
     """Bytes by key in `folder`, at most `max_bytes` of them (approximately, between processes)."""
 

@@ -22,21 +22,17 @@ from inarch.cache import check_writable
 from inarch.dialects import new_context
 from inarch.errors import UsageError, unknown
 from inarch.passes import PASSES
-from inarch.target import native
+from inarch.target import Target, native
 from inarch.target import parse as parse_target
 
 if TYPE_CHECKING:
     from inarch.backends.c import CProgram
+    from inarch.offload import Emitted, Offload
     from inarch.runtime.module import Module
 
-GRAPH = (
-    "fold-constants",
-    "simplify-graph",
-    "fold-batch-norm",
-    "decompose-composites",
-    "fold-constants",
-    "simplify-graph",
-)
+PREPARE = ("fold-constants", "simplify-graph", "fold-batch-norm")
+"""What runs before backends take their parts: patterns see composites."""
+GRAPH = (*PREPARE, "decompose-composites", "fold-constants", "simplify-graph")
 LOOP = ("graph-to-loop", "drop-unit-iterators", "fuse-nests")
 KERNEL = (
     "materialize-padding",
@@ -73,6 +69,8 @@ class Built:
     kernels: int
     weights_bytes: int
     workspace_bytes: int
+    offloaded: Mapping[str, tuple[str, ...]]
+    """Backend -> the functions that it emitted."""
 
 
 def compile(  # noqa: A001 - the verb of a compiler; users write inarch.compile
@@ -84,12 +82,23 @@ def compile(  # noqa: A001 - the verb of a compiler; users write inarch.compile
     name: str | None = None,
     context: Context | None = None,
     progress: Progress | None = None,
+    backends: Sequence[str] = (),
+    backend_options: Mapping[str, Mapping[str, str]] | None = None,
+    require_offload: bool = False,
+    give: Sequence[str] = (),
+    keep: Sequence[str] = (),
 ) -> Module:
     """Compiles a model and loads it.
 
     `shapes` gives shapes to inputs by name, `dims` values to symbolic dimensions. `target` is
     `native` or a name such as `x86-64-v3`. `context` is that of a ModuleOp `source`; the module is
-    consumed. Raises InarchError for a bad model, EnvironmentFault when there is no C compiler.
+    consumed.
+
+    `backends` take what they can, the first one first; the host compiles the rest. `backend_options`
+    are by backend. One that gets nothing is a warning, with `require_offload` an error. `give` and
+    `keep` (`SELECTOR=backend`) say by hand which ops a backend must take, or must not get.
+
+    Raises InarchError for a bad model or backend, EnvironmentFault when there is no C compiler.
     """
     from inarch.runtime.module import load
 
@@ -104,6 +113,11 @@ def compile(  # noqa: A001 - the verb of a compiler; users write inarch.compile
             name=name,
             context=context,
             progress=progress,
+            backends=backends,
+            backend_options=backend_options,
+            require_offload=require_offload,
+            give=give,
+            keep=keep,
         )
         return load(path)  # which maps the file: its name is not needed any more
 
@@ -118,17 +132,27 @@ def build(
     name: str | None = None,
     context: Context | None = None,
     progress: Progress | None = None,
+    backends: Sequence[str] = (),
+    backend_options: Mapping[str, Mapping[str, str]] | None = None,
+    require_offload: bool = False,
+    give: Sequence[str] = (),
+    keep: Sequence[str] = (),
 ) -> Built:
     """Compiles a model into the artifact `output`, which appears whole or not at all."""
     from inarch.backends.c import emit
+    from inarch.offload import Offload, check_offload
 
     check_writable(Path(output))
+    offload = Offload(
+        tuple(backends), backend_options or {}, require_offload, tuple(give), tuple(keep)
+    )
+    check_offload(offload)
     ctx = context if context is not None else new_context()
     module = import_model(source, ctx, shapes=shapes, dims=dims, target=target, name=name)
     del source
-    lower(ctx, module, "kernel", progress=progress)
+    emitted = lower(ctx, module, "kernel", progress=progress, offload=offload)
     program = emit(ctx, module)
-    return _write(ctx, module, program, Path(output), progress)
+    return _write(ctx, module, program, emitted, Path(output), progress)
 
 
 def import_model(
@@ -146,7 +170,7 @@ def import_model(
     """
     from inarch.frontends import read_model
 
-    resolved = native() if target == "native" else parse_target(target)
+    resolved = _resolve(target)
     if isinstance(source, ModuleOp):
         module = source
     else:
@@ -161,30 +185,72 @@ def import_model(
     return module
 
 
+def _resolve(target: str) -> Target:
+    """The machine to compile for. Raises UsageError; a backend's name is what it is in the message."""
+    if target == "native":
+        return native()
+    try:
+        return parse_target(target)
+    except UsageError as error:
+        from inarch.backends import BACKENDS
+
+        if target not in BACKENDS:
+            raise
+        raise UsageError(
+            f"'{target}' is a backend, not a host target; write --backend {target} "
+            f"(in Python: backends=['{target}'])"
+        ) from error
+
+
 def _check_name(name: str) -> None:
     if not name.isidentifier() or not name.isascii():
         raise UsageError(f"expected a name that is a C identifier, found '{name}'")
 
 
 def lower(
-    context: Context, module: ModuleOp, level: str, *, progress: Progress | None = None
-) -> None:
-    """Runs the passes that take an imported module to `level` (`graph`, `loop` or `kernel`)."""
+    context: Context,
+    module: ModuleOp,
+    level: str,
+    *,
+    progress: Progress | None = None,
+    offload: Offload | None = None,
+) -> tuple[Emitted, ...]:
+    """Runs the passes that take an imported module to `level` (`graph`, `loop` or `kernel`).
+
+    Backends take their parts by `offload`. At `graph` the program is partitioned, and has their
+    functions in it; below, they have been emitted, and that is returned.
+    """
+    from inarch.offload import Offload, emit_offloaded, is_wanted, partition
+
     if level not in LEVELS:
         raise unknown("level", level, LEVELS)
-    passes = LEVELS[level]
+    wish = offload or Offload()
+    passes = PREPARE if level == "graph" and is_wanted(module, wish) else LEVELS[level]
+    emitted: tuple[Emitted, ...] = ()
     for index, name in enumerate(passes):
         if progress is not None:
             progress(name, index, len(passes))
+        if index == len(PREPARE):
+            partition(context, module, wish)
+            emitted = emit_offloaded(context, module, wish.options)
         PASSES[name]().apply(context, module)
+    if passes is PREPARE:
+        partition(context, module, wish)
     verify_module(module)
+    return emitted
 
 
 def _write(
-    context: Context, module: ModuleOp, program: CProgram, output: Path, progress: Progress | None
+    context: Context,
+    module: ModuleOp,
+    program: CProgram,
+    emitted: Sequence[Emitted],
+    output: Path,
+    progress: Progress | None,
 ) -> Built:
+    from inarch._offload_c import explained, linked_units
     from inarch.artifact import write_artifact
-    from inarch.toolchain import compile_library
+    from inarch.toolchain import CompilerError, compile_library
 
     target = parse_target(_text(module, "inarch.target"))
 
@@ -194,15 +260,27 @@ def _write(
 
     with tempfile.TemporaryDirectory(prefix="inarch-build-") as folder:
         library = Path(folder) / f"{program.prefix}.so"
-        compile_library(program.units, library, target=target, progress=report)
+        foreign = linked_units(emitted)
+        try:
+            compile_library(
+                {**program.units, **foreign.units},
+                library,
+                target=target,
+                unit_flags=foreign.flags,
+                libraries=foreign.libraries,
+                progress=report,
+            )
+        except CompilerError as error:
+            raise explained(error, emitted) from error
         if progress is not None:
             progress(f"write {output.name}", 0, 1)
         write_artifact(
             output,
             library,
-            {"inarch": __version__, **program.manifest(str(target), sorted(target.features))},
+            _manifest(program, target, emitted),
             _weights(context, module),
             program.weights_bytes,
+            _members(emitted),
         )
     return Built(
         path=output,
@@ -211,7 +289,22 @@ def _write(
         kernels=len(program.units) - 1,
         weights_bytes=program.weights_bytes,
         workspace_bytes=max((f.workspace_bytes for f in program.functions), default=0),
+        offloaded={one.backend: one.emission.symbols for one in emitted},
     )
+
+
+def _manifest(program: CProgram, target: Target, emitted: Sequence[Emitted]) -> dict[str, Any]:
+    """The artifact's manifest; each submodule adds its loader."""
+    manifest = program.manifest(str(target), sorted(target.features))
+    formats = [one.emission.format for one in emitted if not one.is_linked]
+    return {"inarch": __version__, **manifest, "loaders": [*manifest["loaders"], *formats]}
+
+
+def _members(emitted: Sequence[Emitted]) -> dict[str, bytes]:
+    """The submodules by index, and the source of what was linked."""
+    modules = [one.emission.content for one in emitted if not one.is_linked]
+    sources = {f"source.{one.backend}": one.emission.content for one in emitted if one.is_linked}
+    return {**{f"modules/{n}": content for n, content in enumerate(modules, 1)}, **sources}
 
 
 def _text(module: ModuleOp, attribute: str) -> str:

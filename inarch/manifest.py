@@ -60,6 +60,8 @@ class Import:
 
     name: str
     signature: Signature | None = None
+    linked: str | None = None
+    """The backend whose code in the library fills the slot; None for one that is filled at load."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,7 @@ class Manifest:
     """CPU features that the library needs."""
     functions: Mapping[str, Signature]
     imports: tuple[Import, ...]
+    """In the order of the table: those that are filled at load, then those that are linked."""
     loaders: tuple[str, ...]
     """The format of the program, then those of the submodules `modules/1`, `modules/2`, ..."""
     library: Content
@@ -215,7 +218,8 @@ def _import(value: _Value) -> Import:
     if isinstance(value.value, str):
         return Import(value.value)
     signature = _signature(value) if "inputs" in value.fields() else None
-    return Import(value["name"].text(), signature)
+    linked = value["linked"].text() if "linked" in value.fields() else None
+    return Import(value["name"].text(), signature, linked)
 
 
 def _shown(value: object) -> str:

@@ -25,7 +25,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from inarch.cache import Cache, default_cache, key_of, replacing
+from inarch.cache import Cache, default_cache, failure_folder, key_of, replacing
 from inarch.errors import EnvironmentFault, InarchError
 from inarch.target import Target
 
@@ -65,13 +65,22 @@ _NONE = (
 
 
 class CompilerError(InarchError):
-    """The C compiler refused our code, or died. `folder` keeps the source and a log."""
+    """The C compiler refused our code, or died. `folder` keeps the source and a log.
+
+    `unit` is the translation unit that it refused; None when it could not link. `reason` is what it said.
+    """
 
     exit_code: ClassVar[int] = 3
 
-    def __init__(self, message: str, *, folder: Path) -> None:
+    def __init__(self, message: str, *, folder: Path, unit: str | None, reason: str) -> None:
         super().__init__(message)
         self.folder = folder
+        self.unit = unit
+        self.reason = reason
+
+    def log(self) -> str:
+        """The command and all that it printed."""
+        return (self.folder / "log.txt").read_text(errors="replace")
 
 
 @dataclass(frozen=True)
@@ -110,6 +119,7 @@ def compile_library(
     target: Target,
     compiler: Compiler | None = None,
     flags: Sequence[str] = (),
+    unit_flags: Mapping[str, Sequence[str]] | None = None,
     libraries: Sequence[str] = (),
     jobs: int | None = None,
     progress: Progress | None = None,
@@ -120,14 +130,21 @@ def compile_library(
 
     Only symbols of default visibility are exported, and every symbol must be defined: in a unit,
     in libm, libpthread, or in `libraries`: names (`cblas`) or absolute paths. `flags` are added to
-    each compilation; paths in them must be absolute. `jobs` is the number of compilers at once (as
-    many as this process may use CPUs), `timeout` the seconds that each may take.
+    each compilation, `unit_flags` to those of single units; paths in them must be absolute. `jobs`
+    is the number of compilers at once (as many as this process may use CPUs), `timeout` the seconds
+    that each may take.
 
     Raises CompilerError when a unit does not compile or link; EnvironmentFault when there is no
     compiler, or `out` cannot be written.
     """
+    own_flags = {name: tuple(own) for name, own in (unit_flags or {}).items()}
     build = _Build(
-        compiler or find_compiler(), target, tuple(flags), cache or default_cache(), timeout
+        compiler or find_compiler(),
+        target,
+        tuple(flags),
+        own_flags,
+        cache or default_cache(),
+        timeout,
     )
     with tempfile.TemporaryDirectory(prefix="inarch-build-") as scratch:
         folder = Path(scratch)
@@ -151,6 +168,7 @@ class _Build:
     compiler: Compiler
     target: Target
     extra: tuple[str, ...]
+    unit_flags: Mapping[str, tuple[str, ...]]
     cache: Cache
     timeout: float
 
@@ -166,12 +184,14 @@ class _Build:
     def unit_key(self, name: str, source: str, folder: Path) -> str:
         """What the object depends on, the text of files that the source includes among it."""
         text = source
-        if '#include "' in source or any(flag.startswith(("-I", "-i")) for flag in self.extra):
+        own = self.unit_flags.get(name, ())
+        given = (*self.extra, *own)
+        if '#include "' in source or any(flag.startswith(("-I", "-i")) for flag in given):
             place = _place(folder, name, source, "expand")
-            self._run([*self.flags, "-E", "-P", "-x", "c", place.name, "-o", "out.i"], place)
+            self._run([*self.flags, *own, "-E", "-P", "-x", "c", place.name, "-o", "out.i"], place)
             text = (place.parent / "out.i").read_text(errors="surrogateescape")
             shutil.rmtree(place.parent)
-        return key_of("object", self.identity, name, text.encode(errors="surrogateescape"))
+        return key_of("object", self.identity, name, *own, text.encode(errors="surrogateescape"))
 
     def objects(
         self,
@@ -212,7 +232,8 @@ class _Build:
         if content is not None:
             path.write_bytes(content)
             return path
-        self._run([*self.flags, "-x", "c", "-c", place.name, "-o", path.name], place)
+        own = self.unit_flags.get(name, ())
+        self._run([*self.flags, *own, "-x", "c", "-c", place.name, "-o", path.name], place)
         self.cache.put(key, path.read_bytes())
         return path
 
@@ -222,18 +243,17 @@ class _Build:
         status, output = run_compiler(command, source.parent, self.timeout)
         if status == 0:
             return
-        folder = self.cache.folder / "failed" / key_of(*command, output)[:16]
-        try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError:
-            folder = Path(tempfile.mkdtemp(prefix="inarch-failed-"))
+        folder = failure_folder(self.cache.folder, *command, output)
         shutil.copy(source, folder)
         (folder / "log.txt").write_text(f"{shlex.join(command)}\n\n{output}\n")
-        what = "cannot link" if source.name == "link.txt" else f"refused '{source.name}'"
+        unit = None if source.name == "link.txt" else source.name
+        what = "cannot link" if unit is None else f"refused '{unit}'"
+        reason = _first_error(output, status)
         raise CompilerError(
-            f"{self.compiler.kind} {what}: {_first_error(output, status)}; "
-            f"source, command and output are in {folder}",
+            f"{self.compiler.kind} {what}: {reason}; source, command and output are in {folder}",
             folder=folder,
+            unit=unit,
+            reason=reason,
         )
 
 

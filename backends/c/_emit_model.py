@@ -73,8 +73,13 @@ _WEIGHTS = """
 static const void *inarch_weights = ${weights};
 """
 
+_LINKED = """
+/* Defined by the C of the backend ${backend}. */
+INARCH_C int32_t ${symbol}(void *self, DLTensor *args, int32_t n);
+"""
+
 _IMPORTS = """
-static inarch_import inarch_imports[${count}];
+static inarch_import inarch_imports[${count}]${values};
 static const char *const inarch_import_names[${count}] = {${names}};
 
 static int32_t inarch_call_import(int32_t slot, DLTensor *args, int32_t n)
@@ -341,9 +346,16 @@ def state_text(
 ) -> str:
     """Error message, weights (if used) and import table; `embedded` names an array of the weights."""
     text = _STATE + (_fill(_WEIGHTS, {"weights": embedded or "NULL"}) if weights else "")
+    for slot in imports:
+        if slot.linked is not None:
+            text += _fill(_LINKED, {"backend": slot.linked, "symbol": slot.name})
     if imports:
         names = ", ".join(string(slot.name) for slot in imports)
-        text += _fill(_IMPORTS, {"count": len(imports), "names": names, "prefix": prefix})
+        rows = [f"{{{slot.name if slot.linked else 'NULL'}, NULL}}" for slot in imports]
+        values = f" = {{{', '.join(rows)}}}" if any(slot.linked for slot in imports) else ""
+        text += _fill(
+            _IMPORTS, {"count": len(imports), "names": names, "prefix": prefix, "values": values}
+        )
     return text
 
 
@@ -371,8 +383,9 @@ def _bind(prefix: str, imports: Sequence[Import], weights_bytes: int) -> str:
         if weights_bytes
         else f"{INDENT}(void)weights;\n"
     )
-    body += _fill(_BIND_IMPORTS, {"prefix": prefix}) if imports else f"{INDENT}(void)imports;\n"
-    return _fill(_BIND, {"prefix": prefix, "count": len(imports), "body": body})
+    count = sum(slot.linked is None for slot in imports)
+    body += _fill(_BIND_IMPORTS, {"prefix": prefix}) if count else f"{INDENT}(void)imports;\n"
+    return _fill(_BIND, {"prefix": prefix, "count": count, "body": body})
 
 
 def _arguments(function: CFunction, stem: str) -> str:

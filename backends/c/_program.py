@@ -57,7 +57,7 @@ class CProgram:
     """The amalgamation: compiles alone; weights of at most 1 MiB are in it."""
     functions: tuple[CFunction, ...]
     imports: tuple[Import, ...]
-    """In the order of the slots that `<prefix>_bind` fills."""
+    """In the order of the table: the slots that `<prefix>_bind` fills, then those that are linked."""
     weights_bytes: int
 
     def manifest(self, target: str, features: Sequence[str]) -> dict[str, Any]:
@@ -69,7 +69,11 @@ class CProgram:
             "features": list(features),
             "functions": {function.name: _listing(function) for function in self.functions},
             "imports": [
-                {"name": slot.name, **(_listing(slot.signature) if slot.signature else {})}
+                {
+                    "name": slot.name,
+                    **({"linked": slot.linked} if slot.linked else {}),
+                    **(_listing(slot.signature) if slot.signature else {}),
+                }
                 for slot in self.imports
             ],
             "loaders": ["shared-library"],
@@ -96,7 +100,7 @@ class Program:
     private: tuple[FuncOp, ...]
     """Private functions with a body: kernels."""
     imports: tuple[FuncOp, ...]
-    """Private functions without one."""
+    """Private functions without one; those that are linked last."""
     c_names: Mapping[str, str]
     """C function of each public function's unchecked entry and each kernel, by symbol."""
     written: Mapping[str, frozenset[int]] = field(repr=False)
@@ -125,13 +129,14 @@ def read_program(module: ModuleOp) -> Program:
                 where=location_text(function),
             )
     private = tuple(f for f in functions if is_private(f) and not f.is_declaration)
-    imports = tuple(f for f in functions if is_private(f) and f.is_declaration)
+    imports = [f for f in functions if is_private(f) and f.is_declaration]
+    imports.sort(key=lambda f: linked_to(f) is not None)
     _check_arguments(functions)
     return Program(
         prefix,
         public,
         private,
-        imports,
+        tuple(imports),
         _c_names(prefix, public, private),
         _written(module, functions),
         {op.sym_name.data: op for op in module.body.ops if isinstance(op, DefOp)},
@@ -222,7 +227,13 @@ def c_function(program: Program, function: FuncOp) -> CFunction:
 def import_slot(program: Program, function: FuncOp) -> Import:
     """An import as the manifest has it."""
     inputs, outputs, _ = _ports(function, results_of(program, function))
-    return Import(function.sym_name.data, Signature(inputs, outputs))
+    return Import(function.sym_name.data, Signature(inputs, outputs), linked_to(function))
+
+
+def linked_to(function: FuncOp) -> str | None:
+    """The backend whose C defines an import (`inarch.linked`); None for one that is filled at load."""
+    backend = function.attributes.get("inarch.linked")
+    return backend.data if isinstance(backend, StringAttr) else None
 
 
 def _ports(

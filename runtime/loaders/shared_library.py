@@ -92,12 +92,17 @@ def _check_host(artifact: Artifact) -> None:
 
 def _fill(artifact: Artifact, imports: Imports, modules: Sequence[Module]) -> list[Callback]:
     """What fills each import slot: `imports`, else a submodule, else the registry."""
-    slots = artifact.manifest.imports
+    slots = _open_slots(artifact)
     for name in imports:
         if name not in {slot.name for slot in slots}:
             known = [slot.name for slot in slots]
             raise unknown("import", name, known, within=f"'{artifact.where}'")
     return [_filled(artifact, slot, imports, modules) for slot in slots]
+
+
+def _open_slots(artifact: Artifact) -> list[Import]:
+    """The slots that are filled at load; the library fills the others itself."""
+    return [slot for slot in artifact.manifest.imports if slot.linked is None]
 
 
 def _filled(
@@ -132,7 +137,7 @@ class _Library:
         self._last_error = self._symbol("last_error", "const char *(*)(void)")
         self._slots = [
             ffi().callback(_IMPORT, self._entry(slot, callback), error=1)
-            for slot, callback in zip(artifact.manifest.imports, callbacks, strict=True)
+            for slot, callback in zip(_open_slots(artifact), callbacks, strict=True)
         ]
         self._weights = ffi().from_buffer(artifact.weights)
         table = ffi().new("inarch_import[]", max(len(self._slots), 1))

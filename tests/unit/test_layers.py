@@ -27,7 +27,7 @@ CORE = frozenset(
         "npz",
     }
 )
-TOP = frozenset({"compiler", "testing", "universe", "tools"})
+TOP = frozenset({"compiler", "offload", "_offload_c", "testing", "universe", "tools"})
 FOLDERS = ("dialects", "frontends", "passes", "backends", "runtime", "tools")
 
 MAY_IMPORT: dict[str, frozenset[str]] = {

@@ -1,0 +1,53 @@
+"""The C source codegen of the BYOC tutorial: each op a macro use, each region a function that calls them.
+
+Takes `add`, `sub`, `mul` of equal shapes (no broadcasting) on f32, f64, and integers of 8, 32 and 64
+bits. The macro is chosen by the tensor's rank: `CSOURCE_BINARY_OP_2D(id, op, rows, columns, dtype)` for
+rank 2, else `CSOURCE_BINARY_OP_1D(id, op, size, dtype)` on all elements. `_function.py` writes a function,
+`_constants.py` its constants. Tests: `tests/lit/backends/ccompiler/`, `tests/unit/test_ccompiler.py`.
+Example: `inarch compile model.onnx --backend ccompiler --emit=ccompiler`.
+"""
+
+from __future__ import annotations
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
+from inarch._xdsl import store_of
+from inarch.backends.ccompiler._function import OPERATORS, function_text, refusal
+from inarch.backends.ccompiler._macros import HEADER
+from inarch.passes.backend import Backend, Emission, EmitRequest
+
+__all__ = ["BACKEND", "emit_function", "emit_module"]
+
+
+def emit_function(context: Context, function: FuncOp) -> str:
+    """One function on tensors as a C file that defines its symbol. Raises InarchError at an op."""
+    return HEADER + function_text(function, store_of(context))
+
+
+def emit_module(context: Context, module: ModuleOp) -> str:
+    """Every function of a module that has a body, in one C file. Raises InarchError at an op."""
+    functions = [op for op in module.body.ops if isinstance(op, FuncOp) and op.body.blocks]
+    return HEADER + "".join(function_text(function, store_of(context)) for function in functions)
+
+
+def _emit(request: EmitRequest) -> Emission:
+    store = store_of(request.context)
+    text = HEADER + "".join(function_text(function, store) for function in request.functions)
+    return Emission(format="c", symbols=request.names(), text=text)
+
+
+def _accepts(op: Operation) -> str | None:
+    return refusal(op)
+
+
+BACKEND = Backend(
+    name="ccompiler",
+    description="The tutorial's C source codegen: add, sub and mul as C macros.",
+    emit=_emit,
+    ops=tuple(OPERATORS),
+    accepts=_accepts,
+    options={"prefix": ""},
+)

@@ -1,0 +1,32 @@
+"""The element types that the backend takes, and the C types that it computes them in."""
+
+from __future__ import annotations
+
+from inarch.dtypes import DType
+
+_C_TYPES = {
+    "f32": "float",
+    "f64": "double",
+    "i8": "uint8_t",
+    "i32": "uint32_t",
+    "i64": "uint64_t",
+    "ui8": "uint8_t",
+    "ui32": "uint32_t",
+    "ui64": "uint64_t",
+}
+"""Integers are computed without a sign: `+ - *` give the same bits, and wrap, which signed ones may not.
+
+16 bits are left out: C multiplies them as `int`, where 65535 * 65535 overflows.
+"""
+
+DTYPE_NAMES = ", ".join(_C_TYPES)
+
+
+def is_supported(dtype: DType) -> bool:
+    """Whether the backend has code for `dtype`."""
+    return dtype.name in _C_TYPES
+
+
+def c_type(dtype: DType) -> str:
+    """The C type of a supported dtype."""
+    return _C_TYPES[dtype.name]

@@ -1,0 +1,428 @@
+"""Offloading: what backends were asked for gets its functions, and is checked before it is used.
+
+`partition` gives the backends their parts of a module. `emit_offloaded` calls each backend once with
+all its functions, checks what it promised, and leaves private declarations: the import slots of the
+host's library. Whatever a backend does wrong becomes one error that names it, its functions and the
+nodes of the model in them; the compiler itself goes on.
+"""
+
+from __future__ import annotations
+
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr, TensorType
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Region
+
+from inarch._xdsl import location_text
+from inarch.cache import keep_log
+from inarch.dialects._types import dtype_of
+from inarch.dialects.graph.call import CallOp
+from inarch.dialects.graph.constant import ConstantOp
+from inarch.errors import InarchError, UsageError, unknown
+from inarch.passes.backend import BACKENDS, Backend, Emission, EmitRequest
+from inarch.target import LEVELS
+
+if TYPE_CHECKING:
+    from inarch.passes.partition._report import Report
+
+C_FORMAT = "c"
+"""The format of emissions that are compiled into the model's library."""
+
+_GIVE = "partition.give"
+_SHOWN_NODES = 4
+_SHOWN_REASONS = 3
+
+
+@dataclass(frozen=True)
+class Offload:
+    """What a compilation is asked to give to backends."""
+
+    backends: tuple[str, ...] = ()
+    """By priority."""
+    options: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
+    """Backend -> option -> value."""
+    require: bool = False
+    """A backend of `backends` that gets nothing is an error instead of a warning."""
+    give: tuple[str, ...] = ()
+    """`SELECTOR=backend`: ops that it must take."""
+    keep: tuple[str, ...] = ()
+    """`SELECTOR=backend`: ops that it must not get (`*`: nobody)."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """A function that was offloaded, and the nodes of the model in it, for messages."""
+
+    symbol: str
+    nodes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        if not self.nodes:
+            return f"@{self.symbol}"
+        shown = ", ".join(f"'{node}'" for node in self.nodes[:_SHOWN_NODES])
+        more = len(self.nodes) - _SHOWN_NODES
+        return f"@{self.symbol} (from {shown}{f' and {more} more' if more > 0 else ''})"
+
+
+@dataclass(frozen=True)
+class Emitted:
+    """What one backend made of its functions, checked."""
+
+    backend: str
+    origin: str
+    """Where the backend comes from: a module, an entry point, a file."""
+    emission: Emission
+    sites: tuple[Site, ...]
+
+    @property
+    def is_linked(self) -> bool:
+        """Whether it becomes part of the library; else it is a submodule of the artifact."""
+        return self.emission.format == C_FORMAT
+
+    def error(self, message: str, sites: Sequence[Site] = ()) -> InarchError:
+        """An error of this backend in `sites` (all of its functions)."""
+        return _error(self.backend, self.origin, sites or self.sites, message)
+
+
+def _error(backend: str, origin: str, sites: Sequence[Site], message: str) -> InarchError:
+    where = ", ".join(map(str, sites))
+    return InarchError(f"backend '{backend}' [{origin}] on {where}: {message}")
+
+
+# ---------------------------------------------------------------------------------- names
+
+
+def find_backend(name: str) -> Backend:
+    """The backend `name`, which emits for others than the host.
+
+    Raises UsageError for the host backend, for a host target, and for a name that nothing has.
+    """
+    if name not in BACKENDS:
+        if name.partition("+")[0] in (*LEVELS, "native"):
+            raise UsageError(
+                f"'{name}' is a host target, not a backend; write --target {name} "
+                f"(in Python: target='{name}')"
+            )
+        message = unknown("backend", name, BACKENDS).message
+        raise UsageError(
+            f"{message}. To register one, give its file with --load FILE.py, put it into backends/, "
+            "or install it with an entry point of the group inarch.backends"
+        )
+    found = BACKENDS[name]
+    if not isinstance(found, Backend):  # pyright: ignore[reportUnnecessaryIsInstance] - a plugin's
+        raise InarchError(
+            f"backend '{name}' [{BACKENDS.origin(name).source}]: expected BACKEND to be a Backend, "
+            f"found {type(found).__name__}"
+        )
+    if found.is_host:
+        raise UsageError(
+            f"'{name}' is the host backend: it compiles whatever no other backend takes; leave it out, "
+            "and write --target to choose its CPU"
+        )
+    return found
+
+
+def check_offload(offload: Offload) -> None:
+    """Raises UsageError for a backend or an option that does not exist, before any work."""
+    for name in offload.backends:
+        find_backend(name)
+    for name in offload.options:
+        backend_options(name, offload.options)
+
+
+def backend_options(name: str, given: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    """The options of backend `name`, defaults filled in. Raises UsageError for an unknown one."""
+    known = find_backend(name).options
+    own = given.get(name, {})
+    for option in own:
+        if option not in known:
+            raise unknown("option", option, known, within=f"backend '{name}'")
+    return {**known, **own}
+
+
+# ---------------------------------------------------------------------------------- partitioning
+
+
+def is_wanted(module: ModuleOp, offload: Offload) -> bool:
+    """Whether some backend may get a part of `module`: it was asked, or an op is given to one."""
+    asked = offload.backends or offload.give or offload.keep
+    return bool(asked) or any(_GIVE in op.attributes for op in module.walk())
+
+
+def partition(context: Context, module: ModuleOp, offload: Offload) -> None:
+    """Gives the backends their parts of a graph module, as `partition_for`.
+
+    A backend that gets nothing is one warning, or an InarchError where `require` says so.
+    """
+    check_offload(offload)
+    if not is_wanted(module, offload):
+        return
+    from inarch.passes.partitioning import parse_selection, partition_for
+
+    report = partition_for(
+        context,
+        module,
+        *offload.backends,
+        give=[parse_selection(text) for text in offload.give],
+        keep=[parse_selection(text) for text in offload.keep],
+    )
+    for name in report.idle():
+        message = f"backend '{name}' was asked for and got nothing: {_reasons(report, name)}"
+        if offload.require:
+            raise InarchError(f"{message}; give it something that it takes, or do not require it")
+        warnings.warn(message, stacklevel=5)
+
+
+def _reasons(report: Report, name: str) -> str:
+    """Why `name` got no op: the most frequent reasons, with the ops that have them."""
+    refused = Counter(
+        (op.op.removeprefix("graph."), op.reasons[name]) for op in report.ops if name in op.reasons
+    )
+    shown = [
+        f"{op}{f' ({count} times)' if count > 1 else ''}: {reason}"
+        for (op, reason), count in refused.most_common(_SHOWN_REASONS)
+    ]
+    more = len(refused) - len(shown)
+    return (
+        "; ".join([*shown, *([f"and {more} more"] if more > 0 else [])]) or "the model has no ops"
+    )
+
+
+# ---------------------------------------------------------------------------------- emission
+
+
+def emit_offloaded(
+    context: Context, module: ModuleOp, options: Mapping[str, Mapping[str, str]] | None = None
+) -> tuple[Emitted, ...]:
+    """Lets every backend emit its functions of `module`, which become declarations.
+
+    Functions are a backend's by their attribute `compiler`. Raises UsageError for a backend that does
+    not exist, InarchError for one that fails or does not keep what it promises.
+    """
+    given = options or {}
+    parts: dict[str, list[FuncOp]] = {}
+    for function in _functions(module):
+        if (owner := _owner(function)) is not None and function.body.blocks:
+            parts.setdefault(owner, []).append(function)
+    return tuple(
+        _emit_part(context, module, name, functions, given) for name, functions in parts.items()
+    )
+
+
+def emit_text(
+    context: Context,
+    module: ModuleOp,
+    name: str,
+    options: Mapping[str, Mapping[str, str]] | None = None,
+) -> str:
+    """What backend `name` emits for its functions of `module`, without building anything.
+
+    A module in which nothing is marked for a backend is taken as a whole. Raises UsageError for a
+    backend that does not exist, InarchError for a module without a function for it.
+    """
+    marked = [f for f in _functions(module) if f.body.blocks and _owner(f) is not None]
+    every = [f for f in _functions(module) if f.body.blocks]
+    functions = [f for f in marked if _owner(f) == name] if marked else every
+    if not functions:
+        find_backend(name)
+        raise InarchError(
+            f"expected a function for backend '{name}', found none; partition first "
+            f"(--backend {name}, or the pass annotate and those after it)"
+        )
+    return _emit(context, module, name, functions, options or {}).emission.content.decode(
+        errors="backslashreplace"
+    )
+
+
+def _emit_part(
+    context: Context,
+    module: ModuleOp,
+    name: str,
+    functions: Sequence[FuncOp],
+    options: Mapping[str, Mapping[str, str]],
+) -> Emitted:
+    try:
+        emitted = _emit(context, module, name, functions, options)
+    except UsageError as error:
+        error.where = error.where or location_text(functions[0])
+        raise
+    if not emitted.is_linked:
+        _check_submodule(emitted, functions)
+    for function in functions:
+        _declare(function, emitted)
+    return emitted
+
+
+def _emit(
+    context: Context,
+    module: ModuleOp,
+    name: str,
+    functions: Sequence[FuncOp],
+    options: Mapping[str, Mapping[str, str]],
+) -> Emitted:
+    backend = find_backend(name)
+    own = backend_options(name, options)
+    if own.get("prefix"):
+        _rename(module, functions, own["prefix"])
+    sites = tuple(_site(function) for function in functions)
+    target = module.attributes.get("inarch.target")
+    request = EmitRequest(
+        tuple(functions),
+        context,
+        target.data if isinstance(target, StringAttr) else "generic",
+        own,
+    )
+    origin = BACKENDS.origin(name).source
+    assert backend.emit is not None, "find_backend refuses the host"
+    try:
+        emission = backend.emit(request)
+    except InarchError as error:
+        if not error.message.startswith("backend '"):
+            error.message = f"backend '{name}': {error.message}"
+        raise
+    except Exception as error:
+        # A backend may be anybody's: whatever it raises is reported as its own, in one line.
+        log = keep_log(traceback.format_exc())
+        message = f"emit raised {type(error).__name__}: {error}; the traceback is in {log}"
+        raise _error(name, origin, sites, message) from error
+    emitted = Emitted(name, origin, emission, sites)
+    _check(emitted)
+    return emitted
+
+
+def _check(emitted: Emitted) -> None:
+    """The emission is one, and provides exactly the functions that were asked for."""
+    emission = emitted.emission
+    if not isinstance(emission, Emission):  # pyright: ignore[reportUnnecessaryIsInstance] - a plugin's
+        raise emitted.error(f"expected emit to return an Emission, found {type(emission).__name__}")
+    wanted = [site.symbol for site in emitted.sites]
+    missing = [site for site in emitted.sites if site.symbol not in emission.symbols]
+    if missing:
+        raise emitted.error(
+            f"expected the symbols {', '.join(wanted)}, found "
+            f"{', '.join(emission.symbols) or 'none'}; name every function in Emission.symbols",
+            missing,
+        )
+    extra = [symbol for symbol in emission.symbols if symbol not in wanted]
+    if extra:
+        raise emitted.error(
+            f"expected the symbols {', '.join(wanted)}, found {', '.join(extra)} as well, "
+            "which nothing asked for"
+        )
+    if emitted.is_linked and not emission.text:
+        raise emitted.error("expected C source in Emission.text, found none")
+    for symbol in wanted if emitted.is_linked else ():
+        if not (symbol.isidentifier() and symbol.isascii()):
+            raise emitted.error(f"expected a C identifier as function name, found '{symbol}'")
+    for path in (*emission.libraries, *emission.include_dirs):
+        if not path.exists():
+            raise emitted.error(f"expected the library or include folder '{path}', found none")
+
+
+def _check_submodule(emitted: Emitted, functions: Sequence[FuncOp]) -> None:
+    """The loader of the format can read what was emitted, and finds the functions in it."""
+    from inarch.runtime.loaders import LOADERS
+
+    emission = emitted.emission
+    if emission.format not in LOADERS:
+        raise emitted.error(unknown("loader", emission.format, LOADERS).message)
+    try:
+        module = LOADERS[emission.format].from_bytes(emission.content, emitted.backend)
+    except InarchError as error:
+        raise emitted.error(
+            f"loader '{emission.format}' refuses what was emitted: {error}"
+        ) from error
+    for function, site in zip(functions, emitted.sites, strict=True):
+        made = module.functions.get(site.symbol)
+        if made is None:
+            known = ", ".join(module.functions) or "none"
+            raise emitted.error(
+                f"expected a function '{site.symbol}' in the {emission.format} module, found {known}",
+                [site],
+            )
+        found = [
+            [(port.dtype.name, port.shape) for port in ports]
+            for ports in (made.signature.inputs, made.signature.outputs)
+        ]
+        wanted = [_types(function.function_type.inputs.data), _types(function.function_type.outputs.data)]
+        if found != wanted:
+            raise emitted.error(
+                f"expected '{site.symbol}' to take and give {_shown(wanted)}, found {_shown(found)}",
+                [site],
+            )
+
+
+def _types(kinds: Sequence[Attribute]) -> list[tuple[str, tuple[int, ...]]]:
+    tensors = [cast("TensorType[Attribute]", kind) for kind in kinds]
+    return [(dtype_of(kind.element_type).name, tuple(kind.get_shape())) for kind in tensors]
+
+
+def _shown(signature: Sequence[Sequence[tuple[str, tuple[int, ...]]]]) -> str:
+    sides = [", ".join(f"{dtype}{list(shape)}" for dtype, shape in ports) for ports in signature]
+    return " -> ".join(f"({side})" for side in sides)
+
+
+# ---------------------------------------------------------------------------------- functions
+
+
+def _functions(module: ModuleOp) -> list[FuncOp]:
+    return [op for op in module.body.ops if isinstance(op, FuncOp)]
+
+
+def _owner(function: FuncOp) -> str | None:
+    compiler = function.attributes.get("compiler")
+    return compiler.data if isinstance(compiler, StringAttr) else None
+
+
+def _site(function: FuncOp) -> Site:
+    return Site(function.sym_name.data, tuple(dict.fromkeys(_nodes(function))))
+
+
+def _nodes(function: FuncOp) -> Iterator[str]:
+    for op in function.body.block.ops:
+        if not isinstance(op, ConstantOp | ReturnOp) and (text := location_text(op)) is not None:
+            yield text
+
+
+def _declare(function: FuncOp, emitted: Emitted) -> None:
+    """Replaces a function by its declaration, `inarch.linked` where the library will define it."""
+    declaration = FuncOp(
+        function.sym_name.data,
+        function.function_type,
+        Region(),
+        StringAttr("private"),
+        arg_attrs=function.arg_attrs,
+        res_attrs=function.res_attrs,
+    )
+    declaration.attributes |= function.attributes
+    if emitted.is_linked:
+        declaration.attributes["inarch.linked"] = StringAttr(emitted.backend)
+    declaration.location = function.location
+    block = function.parent_block()
+    assert block is not None, "the function is one of a module"
+    block.insert_op_before(declaration, function)
+    function.detach()
+    function.erase()
+
+
+def _rename(module: ModuleOp, functions: Sequence[FuncOp], prefix: str) -> None:
+    """Calls the functions `<prefix>_0`, `<prefix>_1`, ... Raises UsageError for a bad prefix."""
+    if not (prefix.isidentifier() and prefix.isascii()):
+        raise UsageError(f"option 'prefix': expected a C identifier, found '{prefix}'")
+    names = {f.sym_name.data: f"{prefix}_{number}" for number, f in enumerate(functions)}
+    others = {f.sym_name.data for f in _functions(module)} - set(names)
+    for name in names.values():
+        if name in others:
+            raise UsageError(f"option 'prefix': another function is called @{name}")
+    for function in functions:
+        function.sym_name = StringAttr(names[function.sym_name.data])
+    for op in module.walk():
+        if isinstance(op, CallOp) and (name := names.get(op.callee.string_value())) is not None:
+            op.callee = SymbolRefAttr(name)
