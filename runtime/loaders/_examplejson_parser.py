@@ -22,6 +22,7 @@ MAX_RANK = 32
 
 _HEADER = re.compile(r"subgraph_(0|[1-9][0-9]{0,8})")
 _SYMBOL = re.compile(r"[A-Za-z_][A-Za-z0-9_$.-]{0,254}")
+_SHOWN_TYPES = 4
 _NODE_KINDS = ("input", "constant", *OPS)
 
 
@@ -166,14 +167,14 @@ def _op(line: Line, word: Word, graph: _Subgraph) -> Node:
     if len(inputs) != op.arity if op.arity is not None else not inputs:
         raise line.error(f"expected {wanted} of '{word.text}', found {len(inputs)}", word)
     types = [graph.nodes[number].type for number in inputs]
-    what = f"'{word.text}' of {', '.join(map(str, types[:4]))}{', ...' if types[4:] else ''}"
     try:
         result = op.infer(types, declared, op.filled(attrs))
     except Misfit as error:
-        raise line.error(f"{what}: {error}", word) from error
+        raise line.error(f"{_call(word, types)}: {error}", word) from error
     if result != declared:
+        given = _call(word, types)
         place = sizes[0] if sizes else word
-        raise line.error(f"expected {result}, which {what} gives, found {declared}", place)
+        raise line.error(f"expected {result}, which {given} gives, found {declared}", place)
     return Node(word.text, declared, inputs, attrs)
 
 
@@ -241,6 +242,12 @@ def _attributes(line: Line, word: Word, op: Op) -> dict[str, Value]:
         for name, attr in op.attrs.items()
         if name in given and given[name] != attr.default
     }
+
+
+def _call(word: Word, types: list[Tensor]) -> str:
+    """An op and its inputs in a message."""
+    more = ", ..." if len(types) > _SHOWN_TYPES else ""
+    return f"{word} of {', '.join(map(str, types[:_SHOWN_TYPES]))}{more}"
 
 
 def _count(count: int, noun: str) -> str:
