@@ -4,14 +4,20 @@
     pattern = optional(optional(conv, lambda x: op("add", x, constant())), lambda x: op("relu", x))
     named("conv_bias_relu", pattern, where=lambda m: None if ... else "strides are [3, 3]; takes 1 or 2")
 
-A pattern is a DAG: a value used twice in it must be one value in the program. The root is the op whose
-result leaves the match. Interior values have no users outside of the match.
+A pattern is a DAG: a value used twice in it (one Python object) must be one value in the program. The
+root is the op whose result leaves the match. Interior values have no users outside of the match.
+
+Order of preference. Of the matches of one backend: those of earlier patterns first; of one pattern,
+those whose root comes later in the program; of one root, alternatives in the order in which they are
+written, the outermost first, and for a commutative op its operands as they stand before exchanged.
+So an optional part that is there is taken. Printing a pattern (`str`) shows it as one writes it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import cast
 
 from xdsl.ir import Operation, SSAValue
 
@@ -21,6 +27,9 @@ Where = Callable[[Operation], str | None]
 
 class Pattern:
     """A value pattern; see the functions of this module for how to make one."""
+
+    def __str__(self) -> str:
+        return _Printer().text(self)
 
     def __or__(self, other: Pattern) -> Pattern:
         return Alternative((self, other))
@@ -69,6 +78,19 @@ class Match:
     """The ops it takes, operands before users; constants are not among them."""
     inputs: tuple[SSAValue, ...]
     """Values from outside, constants included, in the order in which the pattern meets them."""
+    values: Mapping[Pattern, SSAValue] = field(default_factory=dict["Pattern", SSAValue])
+    """The value that each part of the pattern was found to be; parts not taken are not in it."""
+
+    def __getitem__(self, part: Pattern) -> SSAValue:
+        """The value that `part` of the pattern was found to be."""
+        return self.values[part]
+
+    def op(self, name: str) -> Operation:
+        """The first op called `name` (`conv` is `graph.conv`) of the match. Raises KeyError."""
+        for found in self.ops:
+            if found.name == full_name(name):
+                return found
+        raise KeyError(f"no {full_name(name)} in the match")
 
 
 @dataclass(frozen=True)
@@ -78,6 +100,14 @@ class NamedPattern:
     name: str
     pattern: Pattern
     where: Callable[[Match], str | None] | None = None
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.pattern}"
+
+
+def full_name(name: str) -> str:
+    """The name of an op with its dialect: `conv` is `graph.conv`."""
+    return name if "." in name else f"graph.{name}"
 
 
 def any_(label: str = "any") -> Any:
@@ -98,8 +128,8 @@ def op(
     **attributes: object,
 ) -> Op:
     """The op `name` (`conv` is `graph.conv`) on operands; missing trailing operands match anything."""
-    full = name if "." in name else f"graph.{name}"
-    return Op(full, operands, attributes, where, commutative)
+    expected = {key: _frozen(value) for key, value in attributes.items()}
+    return Op(full_name(name), operands, expected, where, commutative)
 
 
 def optional(inner: Pattern, outer: Callable[[Pattern], Pattern]) -> Pattern:
@@ -114,6 +144,92 @@ def named(
     return NamedPattern(name, pattern, where)
 
 
+def _frozen(value: object) -> object:
+    """An expected value as it is compared: a list is a tuple."""
+    return tuple(cast("list[object]", value)) if isinstance(value, list) else value
+
+
+def roots_of(pattern: Pattern) -> list[Op] | None:
+    """The ops that a match of `pattern` may end in, in order; None when it may end in no op."""
+    if isinstance(pattern, Op):
+        return [pattern]
+    if not isinstance(pattern, Alternative):
+        return None
+    found: list[Op] = []
+    for choice in pattern.choices:
+        roots = roots_of(choice)
+        if roots is None:
+            return None
+        found += roots
+    return found
+
+
+def op_names(pattern: Pattern) -> set[str]:
+    """The names of all ops in `pattern`."""
+    found: set[str] = set()
+    seen: set[Pattern] = set()
+    todo = [pattern]
+    while todo:
+        current = todo.pop()
+        if current in seen:
+            continue
+        seen.add(current)
+        if isinstance(current, Op):
+            found.add(current.name)
+            todo += current.operands
+        elif isinstance(current, Alternative):
+            todo += current.choices
+    return found
+
+
+class _Printer:
+    """Writes a pattern as one would call for it; a part with several users is `$1=...`, then `$1`."""
+
+    def __init__(self) -> None:
+        self._uses: dict[Pattern, int] = {}
+        self._numbers: dict[Pattern, int] = {}
+
+    def text(self, pattern: Pattern) -> str:
+        self._count(pattern)
+        return self._text(pattern)
+
+    def _count(self, pattern: Pattern) -> None:
+        self._uses[pattern] = self._uses.get(pattern, 0) + 1
+        if self._uses[pattern] > 1:
+            return
+        if isinstance(pattern, Op):
+            for operand in pattern.operands:
+                self._count(operand)
+        elif isinstance(pattern, Alternative):
+            for choice in pattern.choices:
+                self._count(choice)
+
+    def _text(self, pattern: Pattern) -> str:
+        if pattern in self._numbers:
+            return f"${self._numbers[pattern]}"
+        if self._uses[pattern] < 2:
+            return self._body(pattern)
+        number = self._numbers[pattern] = len(self._numbers) + 1
+        return f"${number}={self._body(pattern)}"
+
+    def _body(self, pattern: Pattern) -> str:
+        match pattern:
+            case Any():
+                return pattern.label
+            case Constant():
+                return "constant where ..." if pattern.where else "constant"
+            case Alternative():
+                return f"({' | '.join(self._text(choice) for choice in pattern.choices)})"
+            case Op():
+                parts = [self._text(operand) for operand in pattern.operands]
+                parts += [f"{key}={value!r}" for key, value in pattern.attributes.items()]
+                parts += ["commutative"] * pattern.commutative
+                where = " where ..." if pattern.where else ""
+                return f"{pattern.name.removeprefix('graph.')}({', '.join(parts)}){where}"
+            case _:
+                return repr(pattern)
+
+
 __all__ = [
     "Alternative",
     "Any",
@@ -124,7 +240,10 @@ __all__ = [
     "Pattern",
     "any_",
     "constant",
+    "full_name",
     "named",
     "op",
+    "op_names",
     "optional",
+    "roots_of",
 ]

@@ -13,6 +13,7 @@ from inarch._xdsl import ConstantStore, location_text, parse_module, store_of
 from inarch.dialects import new_context
 from inarch.dialects._constants import constant_array
 from inarch.dialects.graph._base import GraphOp, shape_of, tensor_dtype
+from inarch.dialects.graph.composite import CompositeRegionOp
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.errors import ArgumentError, InarchError, InternalError, UnsupportedError
 from inarch.lazy import np
@@ -153,7 +154,10 @@ def _evaluate_op(
         raise UnsupportedError(
             f"cannot evaluate '{op.name}': expected graph ops only", where=location_text(op)
         )
-    found = op.reference(*operands)
+    if isinstance(op, CompositeRegionOp):
+        found = op.evaluate(operands, store)
+    else:
+        found = op.reference(*operands)
     results = [np.asarray(result) for result in (found if isinstance(found, tuple) else (found,))]
     for value, result in zip(op.results, results, strict=True):
         wanted = (shape_of(value), tensor_dtype(value).numpy)

@@ -1,0 +1,113 @@
+"""Asks backends for ops: what matches a pattern or a list of ops gets its owner as attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from inarch.errors import UsageError, unknown
+from inarch.passes import PASSES
+from inarch.passes.backend import Backend
+from inarch.passes.partition._by_hand import (
+    Selection,
+    mark_by_hand,
+    parse_selection,
+    read_by_hand,
+)
+from inarch.passes.partition._claims import Claims, claim_ops
+from inarch.passes.partition._common import (
+    BACKEND,
+    MATCH,
+    PATTERN,
+    backend_named,
+    check_registered,
+    codegen_named,
+    number_of,
+)
+from inarch.passes.partition._names import Names
+from inarch.passes.partition._patterns import check_patterns
+from inarch.passes.partition._report import Recorder
+from inarch.passes.partition._verify import check_partition
+
+
+@dataclass(frozen=True)
+class AnnotatePass(ModulePass):
+    """Gives ops their owners: `partition.backend`, and of a pattern also `.pattern` and `.match`.
+
+    `backends`: the first is preferred. `give` and `keep`: `OP-OR-GLOB=BACKEND`, by hand; also as
+    attributes of ops, `partition.give = "a"` and `partition.keep = ["a"]` (`"*"`: from every one).
+    A backend's required passes run first. TVM's name: AnnotateTarget.
+    """
+
+    name = "annotate"
+    backends: tuple[str, ...] = ()
+    give: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        give = [parse_selection(text) for text in self.give]
+        keep = [parse_selection(text) for text in self.keep]
+        annotate(ctx, op, self.backends, give, keep)
+
+
+PASS = AnnotatePass
+
+
+def annotate(
+    ctx: Context,
+    module: ModuleOp,
+    backends: Sequence[str],
+    give: Sequence[Selection] = (),
+    keep: Sequence[Selection] = (),
+    recorder: Recorder | None = None,
+) -> None:
+    """The pass, with selections as pairs; `recorder` gets the reasons."""
+    asked = [codegen_named(name) for name in dict.fromkeys(backends)]
+    check_registered(module)
+    mark_by_hand(module, give, keep)
+    given = dict.fromkeys(read_by_hand(module).given.values())
+    given_to = [backend for name in given if not (backend := backend_named(name)).is_host]
+    for backend in dict.fromkeys(backend.name for backend in (*asked, *given_to)):
+        check_patterns(ctx, backend_named(backend))
+    _run_required(ctx, module, [*asked, *given_to])
+    names = Names()
+    if recorder is not None:
+        recorder.start(module, [backend.name for backend in asked], names)
+    by_hand = read_by_hand(module)  # again: the required passes may have made other ops
+    _write(module, claim_ops(module, asked, by_hand, given_to, names, recorder))
+    check_partition(module)
+
+
+def _run_required(ctx: Context, module: ModuleOp, backends: Sequence[Backend]) -> None:
+    done: set[str] = set()
+    for backend in backends:
+        for name in backend.requires:
+            if name not in PASSES:
+                raise UsageError(
+                    f"backend '{backend.name}' requires: {unknown('pass', name, PASSES).message}"
+                )
+            if name not in done:
+                PASSES[name]().apply(ctx, module)
+            done.add(name)
+
+
+def _write(module: ModuleOp, claims: Claims) -> None:
+    """The owners as attributes; matches are numbered in the order of their last ops."""
+    used = [number_of(op, MATCH) for op in module.walk()]
+    count = max((number for number in used if number is not None), default=-1) + 1
+    numbers: dict[Operation, IntegerAttr] = {}
+    for op in claims.ops:
+        claim = claims.owners.get(op)
+        if claim is not None and claim.match is not None and claim.match.root is op:
+            numbers[op] = IntegerAttr(count, 64)
+            count += 1
+    for op, claim in claims.owners.items():
+        op.attributes[BACKEND] = StringAttr(claim.backend)
+        if claim.match is not None and claim.pattern is not None:
+            op.attributes[PATTERN] = StringAttr(claim.pattern)
+            op.attributes[MATCH] = numbers[claim.match.root]

@@ -1,0 +1,81 @@
+"""The ops of each match become one `graph.composite` with the pattern's name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Operation, Region
+from xdsl.passes import ModulePass
+
+from inarch.dialects.graph.composite import CompositeRegionOp, YieldOp
+from inarch.passes.partition._common import (
+    BACKEND,
+    GIVE,
+    MATCH,
+    PATTERN,
+    check_registered,
+    codegen_named,
+    number_of,
+    tensor_blocks,
+    text_of,
+)
+from inarch.passes.partition._rewrite import (
+    erase_unused,
+    fused_location,
+    interface_of,
+    move_into_body,
+    replace_outside,
+    strip,
+)
+from inarch.passes.partition._verify import check_partition
+
+
+@dataclass(frozen=True)
+class MergeCompositesPass(ModulePass):
+    """The ops with one `partition.match` become `graph.composite "backend.pattern"`.
+
+    Its inputs are in the order in which the ops, in program order, first use them. Constants go into
+    it, unless the backend wants them passed. TVM's name: MergeComposite.
+    """
+
+    name = "merge-composites"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        check_registered(op)
+        check_partition(op)
+        for _, block in tensor_blocks(op):
+            matches: dict[int, list[Operation]] = {}
+            for inner in block.ops:
+                if (number := number_of(inner, MATCH)) is not None:
+                    matches.setdefault(number, []).append(inner)
+            for ops in matches.values():
+                _merge(ops)
+        check_partition(op)
+
+
+PASS = MergeCompositesPass
+
+
+def _merge(ops: list[Operation]) -> None:
+    root = ops[-1]
+    backend = codegen_named(text_of(root, BACKEND) or "", root)
+    interface = interface_of(ops, bind_constants=backend.bind_constants)
+    before, parent = root.next_op, root.parent
+    assert parent is not None  # it is in a block
+    assert before is not None  # which ends in a return
+    symbol = f"{backend.name}.{text_of(root, PATTERN)}"
+    given = next((op.attributes[GIVE] for op in ops if GIVE in op.attributes), None)
+    block = move_into_body(ops, interface)
+    block.add_op(YieldOp(*interface.outputs))
+    composite = CompositeRegionOp(symbol, interface.inputs, Region(block))
+    composite.location = fused_location(ops)
+    composite.attributes[BACKEND] = StringAttr(backend.name)
+    if given is not None:
+        composite.attributes[GIVE] = given
+    parent.insert_op_before(composite, before)
+    replace_outside(block, interface.outputs, composite.outs)
+    for op in ops:
+        strip(op)
+    erase_unused(interface.constants)

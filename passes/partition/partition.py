@@ -1,0 +1,186 @@
+"""Each region becomes a function of its backend, and a call of it."""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Operation, Region
+from xdsl.passes import ModulePass
+
+from inarch.dialects.graph.call import CallOp
+from inarch.passes.backend import Backend
+from inarch.passes.partition._common import (
+    BACKEND,
+    COMPILER,
+    REGION,
+    check_registered,
+    codegen_named,
+    number_of,
+    tensor_blocks,
+    text_of,
+)
+from inarch.passes.partition._rewrite import (
+    erase_unused,
+    interface_of,
+    move_into_body,
+    replace_outside,
+    strip,
+)
+from inarch.passes.partition._verify import check_partition
+
+
+@dataclass(frozen=True)
+class PartitionPass(ModulePass):
+    """The ops with one `partition.region` become `func.func private @a_0 ... {compiler = "a"}`.
+
+    Arguments are in the order of first use, results in program order; constants are copied into the
+    function, unless the backend wants them passed. A `graph.call` stands where the last op stood; ops
+    move as far as that needs. `symbol_prefix` replaces the backends' names in the symbols: with `gcc`
+    they are `gcc_0`, `gcc_1` ... TVM's name: PartitionGraph.
+    """
+
+    name = "partition"
+    symbol_prefix: str = ""
+
+    def __post_init__(self) -> None:
+        if self.symbol_prefix and not _is_identifier(self.symbol_prefix):
+            raise ValueError(
+                f"expected a symbol-prefix that is a C identifier, found '{self.symbol_prefix}'"
+            )
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        check_registered(op)
+        check_partition(op)
+        symbols = _Symbols(op, self.symbol_prefix)
+        for function, block in tensor_blocks(op):
+            _sort(block)
+            for ops in _regions(block):
+                backend = codegen_named(text_of(ops[0], BACKEND) or "", ops[0])
+                outlined = _outline(ops, backend, symbols.next(backend.name))
+                symbols.place(outlined, function)
+        check_partition(op)
+
+
+PASS = PartitionPass
+
+
+def _is_identifier(text: str) -> bool:
+    return re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", text) is not None
+
+
+@dataclass
+class _Symbols:
+    """Names and places of new functions: `a_0`, `a_1` ..., after the function that calls them."""
+
+    module: ModuleOp
+    prefix: str
+
+    def __post_init__(self) -> None:
+        symbols = (op.properties.get("sym_name") for op in self.module.body.ops)
+        self._taken = {symbol.data for symbol in symbols if isinstance(symbol, StringAttr)}
+        self._counts: dict[str, int] = {}
+        self._last: dict[FuncOp, FuncOp] = {}
+
+    def next(self, backend: str) -> str:
+        """The next name that nothing has."""
+        stem = self.prefix or re.sub(r"[^A-Za-z0-9_]", "_", backend)
+        while True:
+            count = self._counts.get(stem, 0)
+            self._counts[stem] = count + 1
+            if (name := f"{stem}_{count}") not in self._taken:
+                self._taken.add(name)
+                return name
+
+    def place(self, outlined: FuncOp, caller: FuncOp) -> None:
+        """Inserts a function after those of the same caller."""
+        block = self.module.body.block
+        block.insert_op_after(outlined, self._last.get(caller, caller))
+        self._last[caller] = outlined
+
+
+def _regions(block: Block) -> list[list[Operation]]:
+    """The ops of each region, in the (sorted) order of the program."""
+    found: dict[int, list[Operation]] = {}
+    for op in block.ops:
+        if (number := number_of(op, REGION)) is not None:
+            found.setdefault(number, []).append(op)
+    return list(found.values())
+
+
+def _outline(ops: Sequence[Operation], backend: Backend, symbol: str) -> FuncOp:
+    interface = interface_of(ops, bind_constants=backend.bind_constants)
+    before, parent = ops[-1].next_op, ops[-1].parent
+    assert parent is not None  # it is in a block
+    assert before is not None  # which ends in a return
+    location = ops[0].location  # all of them could be hundreds
+    body = move_into_body(ops, interface)
+    returned = ReturnOp(*interface.outputs)
+    returned.location = location
+    body.add_op(returned)
+    types = [value.type for value in interface.outputs]
+    function = FuncOp(
+        symbol,
+        ([value.type for value in interface.inputs], types),
+        Region(body),
+        visibility="private",
+    )
+    function.location = location
+    function.attributes[COMPILER] = StringAttr(backend.name)
+    call = CallOp(symbol, interface.inputs, types)
+    call.location = location
+    parent.insert_op_before(call, before)
+    replace_outside(body, interface.outputs, call.outs)
+    for op in ops:
+        strip(op)
+    erase_unused(interface.constants)
+    return function
+
+
+# ------------------------------------------------------------------------------------ order
+
+
+def _sort(block: Block) -> None:
+    """Reorders ops so that those of a region are neighbours, and otherwise as little as possible.
+
+    A region stands where its last op stood, or later, where it needs what comes later.
+    """
+    ops = list(block.ops)
+    unit = {op: number_of(op, REGION) for op in ops}
+    key = {op: -1 - index for index, op in enumerate(ops)}
+    key |= {op: number for op, number in unit.items() if number is not None}
+    members: dict[int, list[Operation]] = {}
+    last: dict[int, int] = {}
+    for index, op in enumerate(ops):
+        members.setdefault(key[op], []).append(op)
+        last[key[op]] = index
+    after: dict[int, set[int]] = {k: set() for k in members}
+    waiting = dict.fromkeys(members, 0)
+    for op in ops:
+        for operand in op.operands:
+            owner = operand.owner
+            if not isinstance(owner, Operation) or key[owner] == key[op]:
+                continue
+            if key[op] not in after[key[owner]]:
+                after[key[owner]].add(key[op])
+                waiting[key[op]] += 1
+    ready = [(last[k], k) for k, count in waiting.items() if count == 0]
+    heapq.heapify(ready)
+    order: list[Operation] = []
+    while ready:
+        _, current = heapq.heappop(ready)
+        order += members[current]
+        for user in after[current]:
+            waiting[user] -= 1
+            if waiting[user] == 0:
+                heapq.heappush(ready, (last[user], user))
+    assert len(order) == len(ops), "regions make a cycle"  # check_partition has seen to it
+    if order != ops:
+        for op in ops:
+            op.detach()
+        block.add_ops(order)
