@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any
 from inarch.errors import EnvironmentFault, InarchError, UsageError
 from inarch.npz import write_npz
 from inarch.tools._commands import Command
-from inarch.tools._commands._options import add_model_options, check_output, count, model_keywords
+from inarch.tools._commands._options import (
+    add_model_options,
+    add_offload_options,
+    check_output,
+    count,
+    model_keywords,
+    offload_keywords,
+)
 from inarch.tools._commands._progress import progress
 
 if TYPE_CHECKING:
@@ -49,6 +56,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--repeat", type=count, metavar="N", help="also time N calls")
     add_model_options(parser)
+    add_offload_options(parser)
     parser.add_argument("--json", action="store_true", help="print the outputs' facts as JSON")
     parser.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
 
@@ -83,7 +91,8 @@ def _module(arguments: argparse.Namespace) -> Module:
     from inarch.compiler import compile as compile_model
 
     with progress(quiet=arguments.quiet) as report:
-        return compile_model(arguments.model, progress=report, **model_keywords(arguments))
+        keywords = {**model_keywords(arguments), **offload_keywords(arguments)}
+        return compile_model(arguments.model, progress=report, **keywords)
 
 
 def _is_artifact(path: Path) -> bool:
@@ -100,6 +109,8 @@ def _is_artifact(path: Path) -> bool:
 def _refuse_model_options(arguments: argparse.Namespace) -> None:
     """Options that would do nothing: an artifact has its target, its name and its shapes."""
     given = {"--target": arguments.target != "native", "--name": arguments.name is not None}
+    for option in ("backend", "backend_option", "give", "keep", "require_offload"):
+        given[f"--{option.replace('_', '-')}"] = bool(getattr(arguments, option))
     if not arguments.check or arguments.check.endswith(".npz"):
         given |= {"--dim": bool(arguments.dim), "--shape": bool(arguments.shape)}
     for option, is_given in given.items():
@@ -289,7 +300,9 @@ def _print(facts: dict[str, Any], results: Arrays) -> None:
     import numpy as np
 
     for name, array in results.items():
-        values = np.array2string(array.ravel()[:SHOWN_VALUES], precision=4, separator=", ")
+        values = np.array2string(
+            array.ravel()[:SHOWN_VALUES], max_line_width=1000, precision=4, separator=", "
+        )
         more = " ..." if array.size > SHOWN_VALUES else ""
         print(f"{name}: {array.dtype.name}{list(array.shape)} {values}{more}")
     if "microseconds" in facts:
