@@ -221,24 +221,25 @@ def emit_text(
     module: ModuleOp,
     name: str,
     options: Mapping[str, Mapping[str, str]] | None = None,
+    *,
+    whole: bool = True,
 ) -> str:
     """What backend `name` emits for its functions of `module`, without building anything.
 
-    A module in which nothing is marked for a backend is taken as a whole. Raises UsageError for a
+    A module in which nothing is marked for any backend is taken as a `whole`. Raises UsageError for a
     backend that does not exist, InarchError for a module without a function for it.
     """
-    marked = [f for f in _functions(module) if f.body.blocks and _owner(f) is not None]
-    every = [f for f in _functions(module) if f.body.blocks]
-    functions = [f for f in marked if _owner(f) == name] if marked else every
+    every = [function for function in _functions(module) if function.body.blocks]
+    marked = [function for function in every if _owner(function) is not None]
+    chosen = [function for function in marked if _owner(function) == name]
+    functions = every if whole and not marked else chosen
     if not functions:
         find_backend(name)
-        raise InarchError(
-            f"expected a function for backend '{name}', found none; partition first "
-            f"(--backend {name}, or the pass annotate and those after it)"
-        )
-    return _emit(context, module, name, functions, options or {}).emission.content.decode(
-        errors="backslashreplace"
-    )
+        raise InarchError(f"expected a function for backend '{name}', found none: it got nothing")
+    emitted = _emit(context, module, name, functions, options or {})
+    if emitted.emission.data:
+        raise emitted.error(f"emits bytes of the format {emitted.emission.format}, not text")
+    return emitted.emission.text
 
 
 def _emit_part(
@@ -351,7 +352,10 @@ def _check_submodule(emitted: Emitted, functions: Sequence[FuncOp]) -> None:
             [(port.dtype.name, port.shape) for port in ports]
             for ports in (made.signature.inputs, made.signature.outputs)
         ]
-        wanted = [_types(function.function_type.inputs.data), _types(function.function_type.outputs.data)]
+        wanted = [
+            _types(function.function_type.inputs.data),
+            _types(function.function_type.outputs.data),
+        ]
         if found != wanted:
             raise emitted.error(
                 f"expected '{site.symbol}' to take and give {_shown(wanted)}, found {_shown(found)}",

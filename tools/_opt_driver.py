@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 
 from inarch._xdsl import parse_module, print_module, store_of, verify_module
 from inarch.dialects import new_context
-from inarch.errors import InarchError, InternalError, unknown
+from inarch.errors import InarchError, InternalError, UsageError, unknown
 from inarch.tools._opt_arguments import Options
 from inarch.tools._opt_files import read_resources, resources_of, write_atomically
 from inarch.tools._opt_instrument import Dumps, Timer
@@ -125,11 +125,12 @@ _EMPTY = b"PK\x05\x06" + bytes(18)
 
 def check_target(target: str) -> None:
     """Raises UsageError unless `target` is `mlir` or a backend that emits text."""
-    if target == "mlir":
-        return
+    name, options = _target_spec(target)
     known = ["mlir", *_backends()]
-    if target not in known:
-        raise unknown("target", target, known)
+    if name not in known:
+        raise unknown("target", name, known)
+    if options and name == "mlir":
+        raise UsageError(f"-t: mlir has no options, found '{target}'")
 
 
 def _backends() -> list[str]:
@@ -139,9 +140,21 @@ def _backends() -> list[str]:
 
 
 def _emit(target: str, context: Context, module: ModuleOp) -> str:
+    """The program in a backend's language: its functions, or the whole of one that is not partitioned."""
     from inarch.backends import BACKENDS
+    from inarch.offload import emit_text
 
-    emit = getattr(BACKENDS[target], "emit_text", None)
-    if emit is None:
-        raise InarchError(f"backend '{target}' has no emit_text: it does not print programs")
-    return emit(context, module)
+    name, options = _target_spec(target)
+    emit = getattr(BACKENDS[name], "emit_text", None)
+    if emit is not None and not options:
+        return emit(context, module)
+    return emit_text(context, module, name, {name: options})
+
+
+def _target_spec(text: str) -> tuple[str, dict[str, str]]:
+    """`name`, or `name{option=value option=value}`. Raises UsageError."""
+    name, brace, rest = text.partition("{")
+    settings = [setting.partition("=") for setting in rest.removesuffix("}").split()]
+    if brace and not (rest.endswith("}") and all(k and equals for k, equals, _ in settings)):
+        raise UsageError(f"-t: expected BACKEND{{OPTION=VALUE ...}}, found '{text}'")
+    return name, {option: value for option, _, value in settings}

@@ -8,9 +8,10 @@ import gc
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+import warnings
+from collections.abc import Generator, Sequence
 from io import StringIO
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from inarch import __version__
 from inarch.errors import EnvironmentFault, InarchError, UsageError
@@ -99,11 +100,29 @@ def main() -> int:
     return code
 
 
+@contextlib.contextmanager
+def _plain_warnings() -> Generator[None]:
+    """Warnings for users are a line `warning: ...`, every time; others stay as Python has them."""
+    show = warnings.showwarning
+
+    def plain(message: Warning | str, category: type[Warning], *place: Any) -> None:
+        if category is UserWarning:
+            print(f"warning: {message}", file=sys.stderr)
+        else:
+            show(message, category, *place)
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("always", category=UserWarning)
+        warnings.showwarning = plain
+        yield
+
+
 def _run(arguments: Sequence[str]) -> int:
     debug = "--debug" in arguments
     try:
         parsed = parser().parse_args(arguments)
-        return int(parsed.execute(parsed))
+        with _plain_warnings():
+            return int(parsed.execute(parsed))
     except BrokenPipeError:
         raise
     except InarchError as error:

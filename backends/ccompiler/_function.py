@@ -153,6 +153,7 @@ class _Function:
         return "".join(
             constant_text(op, self.names[op.out], number, store)
             for number, op in enumerate(self._constant_ops)
+            if op.out.first_use is not None  # C warns of an array that nothing reads
         )
 
     def operations(self) -> str:
@@ -226,7 +227,7 @@ class _Function:
         return [
             f"    memcpy(out{number}, {self.names[value]}, {_bytes(value)});\n"
             for number, value in enumerate(self.returned)
-            if self.names[value] != f"out{number}"
+            if self.names[value] != f"out{number}" and math.prod(shape_of(value))
         ]
 
     def _unused(self) -> list[str]:

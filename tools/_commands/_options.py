@@ -43,6 +43,55 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_offload_options(parser: argparse.ArgumentParser) -> None:
+    """`--backend`, `--backend-option`, `--give`, `--keep`, `--require-offload`: who gets which part."""
+    parser.add_argument(
+        "--backend",
+        action="append",
+        default=[],
+        metavar="NAME[,NAME...]",
+        help="give these backends what they take, the first one first; see `inarch list backends`",
+    )
+    parser.add_argument(
+        "--backend-option",
+        action="append",
+        default=[],
+        metavar="BACKEND:OPTION=VALUE",
+        help="set an option of a backend (repeatable)",
+    )
+    for option, text in (
+        ("--give", "ops that the backend must take"),
+        ("--keep", "ops that the backend must not get (*: no backend)"),
+    ):
+        parser.add_argument(
+            option,
+            action="append",
+            default=[],
+            metavar="OP-OR-GLOB=BACKEND",
+            help=f"{text}, by the op's name or where it comes from (repeatable)",
+        )
+    parser.add_argument(
+        "--require-offload",
+        action="store_true",
+        help="fail when a backend gets nothing, instead of a warning",
+    )
+
+
+def offload_keywords(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The keywords of `inarch.compiler.build` that `add_offload_options` stands for."""
+    options: dict[str, dict[str, str]] = {}
+    for text in arguments.backend_option:
+        backend, option, value = _backend_option(text)
+        options.setdefault(backend, {})[option] = value
+    return {
+        "backends": [name for text in arguments.backend for name in text.split(",") if name],
+        "backend_options": options,
+        "require_offload": arguments.require_offload,
+        "give": arguments.give,
+        "keep": arguments.keep,
+    }
+
+
 def model_keywords(arguments: argparse.Namespace) -> dict[str, Any]:
     """The keywords of `inarch.compiler.build` that the shared options stand for."""
     load_files(arguments.load)
@@ -85,6 +134,14 @@ def _dim(text: str) -> tuple[str, int]:
     if not equals or not value.isdigit() or not name:
         raise UsageError(f"--dim: expected NAME=VALUE with a whole number, found '{text}'")
     return name, int(value)
+
+
+def _backend_option(text: str) -> tuple[str, str, str]:
+    backend, colon, setting = text.partition(":")
+    option, equals, value = setting.partition("=")
+    if not (backend and colon and option and equals):
+        raise UsageError(f"--backend-option: expected BACKEND:OPTION=VALUE, found '{text}'")
+    return backend, option, value
 
 
 def _shape(text: str) -> tuple[str, tuple[int, ...]]:

@@ -7,13 +7,28 @@ import json
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from inarch.errors import UsageError
+from inarch.backends import BACKENDS
+from inarch.errors import UsageError, unknown
 from inarch.tools._commands import Command
-from inarch.tools._commands._options import add_model_options, check_output, model_keywords
+from inarch.tools._commands._options import (
+    add_model_options,
+    add_offload_options,
+    check_output,
+    model_keywords,
+    offload_keywords,
+)
 from inarch.tools._commands._progress import progress
 
-EMITS = ("graph", "loop", "kernel", "c")
+if TYPE_CHECKING:
+    from xdsl.context import Context
+    from xdsl.dialects.builtin import ModuleOp
+
+    from inarch.offload import Offload
+
+LEVELS = ("graph", "loop", "kernel")
+EMITS = (*LEVELS, "c")
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,10 +38,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--emit",
-        choices=EMITS,
-        help="write the program's text at this level instead (default output: the terminal)",
+        metavar="LEVEL",
+        help=f"write the program's text at this level instead: {', '.join(EMITS)}, or a backend's name "
+        "for what it emits (default output: the terminal)",
     )
     add_model_options(parser)
+    add_offload_options(parser)
     parser.add_argument("--json", action="store_true", help="print what was made as JSON")
     parser.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
 
@@ -40,7 +57,8 @@ def _execute(arguments: argparse.Namespace) -> int:
     check_output(output, arguments.model)
     start = time.perf_counter()
     with progress(quiet=arguments.quiet) as report:
-        built = build(arguments.model, output, progress=report, **model_keywords(arguments))
+        keywords = {**model_keywords(arguments), **offload_keywords(arguments)}
+        built = build(arguments.model, output, progress=report, **keywords)
     seconds = time.perf_counter() - start
     if arguments.json:
         facts = {
@@ -51,11 +69,13 @@ def _execute(arguments: argparse.Namespace) -> int:
             "weights_bytes": built.weights_bytes,
             "workspace_bytes": built.workspace_bytes,
             "seconds": round(seconds, 3),
+            "offloaded": built.offloaded,
         }
         print(json.dumps(facts))
     elif not arguments.quiet:
+        offloaded = "".join(f"{len(own)} of {name}, " for name, own in built.offloaded.items())
         print(
-            f"{output}: {built.name} for {built.target}, {built.kernels} kernels, "
+            f"{output}: {built.name} for {built.target}, {built.kernels} kernels, {offloaded}"
             f"{_size(built.weights_bytes)} of weights, {_size(built.workspace_bytes)} of workspace, "
             f"in {seconds:.1f} s"
         )
@@ -63,9 +83,8 @@ def _execute(arguments: argparse.Namespace) -> int:
 
 
 def _emit(arguments: argparse.Namespace) -> int:
-    from inarch._xdsl import print_module
     from inarch.cache import replacing
-    from inarch.compiler import import_model, lower
+    from inarch.compiler import import_model
     from inarch.dialects import new_context
 
     if arguments.json:
@@ -73,24 +92,60 @@ def _emit(arguments: argparse.Namespace) -> int:
     if arguments.output is not None:
         check_output(arguments.output, arguments.model)
     context = new_context()
-    module = import_model(arguments.model, context, **model_keywords(arguments))
-    lower(context, module, "kernel" if arguments.emit == "c" else arguments.emit)
-    if arguments.emit == "c":
-        from inarch.backends.c import emit
-
-        text = emit(context, module).text
-    else:
-        text = print_module(module)
+    model = model_keywords(arguments)
+    offload = _offload(arguments)
+    module = import_model(arguments.model, context, **model)
+    text = _text(context, module, arguments.emit, offload)
     if arguments.output is None:
         sys.stdout.write(text)
         return 0
-    if arguments.emit != "c":
+    if arguments.emit in LEVELS:
         from inarch.frontends.mlir import write_resources
 
         write_resources(arguments.output.with_suffix(".npz"), module, context)
     with replacing(arguments.output) as file:
         file.write(text.encode())
     return 0
+
+
+def _offload(arguments: argparse.Namespace) -> Offload:
+    """What `--backend` and the like ask for; `--emit=<backend>` asks for that backend as well."""
+    from inarch.offload import Offload, check_offload, find_backend
+
+    keywords = offload_keywords(arguments)
+    asked = keywords["backends"]
+    if arguments.emit not in EMITS:
+        if arguments.emit not in BACKENDS:
+            raise unknown("level or backend", arguments.emit, {*EMITS, *BACKENDS}, within="--emit")
+        find_backend(arguments.emit)
+        asked += [arguments.emit] if arguments.emit not in asked else []
+    offload = Offload(
+        tuple(asked),
+        keywords["backend_options"],
+        keywords["require_offload"],
+        tuple(keywords["give"]),
+        tuple(keywords["keep"]),
+    )
+    check_offload(offload)
+    return offload
+
+
+def _text(context: Context, module: ModuleOp, level: str, offload: Offload) -> str:
+    """The program at a level, or what a backend emits of it."""
+    from inarch._xdsl import print_module
+    from inarch.compiler import lower
+    from inarch.offload import emit_text
+
+    if level in LEVELS:
+        lower(context, module, level, offload=offload)
+        return print_module(module)
+    if level == "c":
+        from inarch.backends.c import emit
+
+        lower(context, module, "kernel", offload=offload)
+        return emit(context, module).text
+    lower(context, module, "graph", offload=offload)
+    return emit_text(context, module, level, offload.options, whole=False)
 
 
 def _size(count: int) -> str:
@@ -104,6 +159,7 @@ COMMAND = Command(
     epilog="""example:
   inarch compile model.onnx -o model.inarch --dim batch=1
   inarch compile model.onnx --emit=loop | less
+  inarch compile model.onnx --backend ccompiler --emit=graph
 """,
     add_arguments=_add_arguments,
     execute=_execute,

@@ -7,7 +7,9 @@ import inspect
 import json
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
+from inarch.backends import Backend
 from inarch.errors import InarchError, unknown
 from inarch.plugins import Extensions
 from inarch.tools._commands import Command
@@ -42,17 +44,44 @@ def _execute(arguments: argparse.Namespace) -> int:
         width = max((len(row["name"]) for row in rows[kind]), default=0)
         for row in rows[kind]:
             print(f"  {row['name']:{width}}  {row['summary']}  [{row['origin']}]")
+            for line in _details(row):
+                print(f"  {'':{width}}    {line}")
     return 0
 
 
-def _row(table: Extensions[object], name: str) -> dict[str, str]:
+def _row(table: Extensions[object], name: str) -> dict[str, Any]:
     """Name, first docstring line and origin; a broken thing says what is wrong with it."""
     try:
         origin = table.origin(name).source
+        thing = table[name]
+        if isinstance(thing, Backend):
+            return {"name": name, "summary": thing.description, "origin": origin, **_facts(thing)}
         summary = _summary(table, name)
     except InarchError as error:
         return {"name": name, "summary": f"BROKEN: {error.message}", "origin": "?"}
     return {"name": name, "summary": summary, "origin": origin}
+
+
+def _facts(backend: Backend) -> dict[str, Any]:
+    """What a backend takes, its options with their defaults, and whether it works on this machine."""
+    try:
+        status = backend.status()
+    except Exception as error:  # noqa: BLE001 - a plugin's; the others are listed all the same
+        status = f"BROKEN: {type(error).__name__}: {error}"
+    return {
+        "ops": list(backend.ops),
+        "patterns": [pattern.name for pattern in backend.patterns],
+        "options": dict(backend.options),
+        "status": status,
+    }
+
+
+def _details(row: dict[str, Any]) -> list[str]:
+    """The lines below a backend's own."""
+    options = [f"{name}={value}" for name, value in row.get("options", {}).items()]
+    lines = [("patterns", row.get("patterns")), ("ops", row.get("ops")), ("options", options)]
+    text = [f"{label}: {', '.join(values)}" for label, values in lines if values]
+    return [*text, f"status: {row['status']}"] if "status" in row else []
 
 
 def _summary(table: Extensions[object], name: str) -> str:

@@ -10,7 +10,7 @@
 // RUN: not inarch list pases 2>&1 | filecheck %s --check-prefix=LIST
 
 // NOTHING: {{^}}error: the following arguments are required: COMMAND; see 'inarch --help'
-// EMIT: {{^}}error: argument --emit: invalid choice: 'asm'
+// EMIT: {{^}}error: no level or backend 'asm' in --emit. Known: c,{{.*}} graph, kernel, loop
 // TARGET: {{^}}error: no target 'x86-64-v9'; did you mean 'x86-64-v4'? Known: aarch64, generic, native, x86-64,
 // DIM: {{^}}error: {{.*}}inarch-errors.mlir has static shapes: there is no 'n' to bind
 // CHECK: inarch-errors.mlir:[[# @LINE + 4]]:{{[0-9]+}}: error: {{.*}}'graph.add'
