@@ -138,6 +138,16 @@ def _softmax_like(kind: type[SoftmaxOp | LogSoftmaxOp]) -> Converter:
     return convert
 
 
+def _shrink(node: Node) -> SSAValue:
+    """`x + bias` below `-lambd`, `x - bias` above `lambd`, and 0 between them."""
+    x = node.x()
+    bias, limit = node.like(node.float("bias", 0.0), x), node.float("lambd", 0.5)
+    below = node.emit(LessOp, x, node.like(-limit, x))
+    above = node.emit(LessOp, node.like(limit, x), x)
+    upper = node.emit(SelectOp, above, node.emit(SubOp, x, bias), node.like(0, x))
+    return node.emit(SelectOp, below, node.emit(AddOp, x, bias), upper)
+
+
 CONVERTERS: dict[str, Converter] = {
     "Clip": _clip,
     "Elu": _elu,
@@ -149,6 +159,7 @@ CONVERTERS: dict[str, Converter] = {
     "PRelu": _prelu,
     "Relu": _relu,
     "Selu": _selu,
+    "Shrink": _shrink,
     "Sigmoid": _sigmoid,
     "Softmax": _softmax_like(SoftmaxOp),
     "Softplus": _softplus,

@@ -1,4 +1,4 @@
-"""Operators whose value is known while importing: Constant, Shape, Size, ConstantOfShape, Range."""
+"""Operators whose value is known while importing: Constant, Shape, Size, EyeLike, Range ..."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from xdsl.ir import SSAValue
 from inarch.errors import InarchError
 from inarch.frontends.onnx._node import Converter, Node
 from inarch.frontends.onnx._report import NotSupportedError
+from inarch.frontends.onnx._tensors import element_dtype
 from inarch.lazy import np
 
 if TYPE_CHECKING:
@@ -61,6 +62,15 @@ def _constant_of_shape(node: Node) -> SSAValue:
     return node.broadcast(node.constant(value.reshape(())), shape)
 
 
+def _eye_like(node: Node) -> SSAValue:
+    """Ones on diagonal k; of the dtype of the input, if no other is given."""
+    shape = node.shape()
+    if len(shape) != 2:
+        raise InarchError(f"expected an input of rank 2, found shape {shape}")
+    dtype = element_dtype(node.int("dtype", 0)) if node.has_attribute("dtype") else node.dtype()
+    return node.constant(np.eye(*shape, node.int("k", 0), np.dtype(dtype.numpy)))
+
+
 def _range(node: Node) -> SSAValue:
     """`start + i * delta` while that is before `limit`."""
     start, limit, delta = (
@@ -82,6 +92,7 @@ def _range(node: Node) -> SSAValue:
 CONVERTERS: dict[str, Converter] = {
     "Constant": _constant,
     "ConstantOfShape": _constant_of_shape,
+    "EyeLike": _eye_like,
     "Range": _range,
     "Shape": _shape,
     "Size": _size,

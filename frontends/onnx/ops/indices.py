@@ -12,7 +12,7 @@ from inarch.dialects.graph.arithmetic import AddOp, MulOp
 from inarch.dialects.graph.cast import CastOp
 from inarch.dialects.graph.gather import GatherOp
 from inarch.dialects.graph.logic import EqualOp, LessOp, LogicalOrOp, NotEqualOp
-from inarch.dialects.graph.reduce import ReduceMaxOp, ReduceMinOp, ReduceOp
+from inarch.dialects.graph.reduce import ReduceMaxOp, ReduceMinOp, ReduceOp, ReduceSumOp
 from inarch.dialects.graph.select import SelectOp
 from inarch.errors import InarchError
 from inarch.frontends.onnx._node import Converter, Node
@@ -122,10 +122,37 @@ def _gather_elements(node: Node) -> SSAValue:
     return node.reshape(node.emit(GatherOp, values, flat, axis=0), shape_of(node.x(1)))
 
 
+def _gather_nd(node: Node) -> SSAValue:
+    """Each row of the indices names a place in the first dimensions behind the batch dimensions."""
+    data, indices, batch = node.shape(0), node.shape(1), node.int("batch_dims", 0)
+    depth = indices[-1] if indices else 0
+    fits = 0 <= batch < min(len(data), len(indices)) and 1 <= depth <= len(data) - batch
+    if not fits or data[:batch] != indices[:batch]:
+        raise InarchError(
+            f"expected indices of {batch} batch dimensions and of rows that fit into {data}, "
+            f"found shape {indices}"
+        )
+    named, rest = data[batch : batch + depth], data[batch + depth :]
+    chosen = node.emit(CastOp, node.x(1), to=i64)
+    sizes = node.constant(np.array(named, np.int64))
+    negative = node.emit(LessOp, chosen, node.like(0, chosen))
+    chosen = node.emit(SelectOp, negative, node.emit(AddOp, chosen, sizes), chosen)
+    strides = np.array([math.prod(named[d + 1 :]) for d in range(depth)], np.int64)
+    scaled = node.emit(MulOp, chosen, node.constant(strides))
+    flat = node.emit(ReduceSumOp, scaled, axes=[len(indices) - 1], keepdims=False)
+    if batch:
+        steps = np.arange(math.prod(data[:batch]), dtype=np.int64) * math.prod(named)
+        ones = [1] * (len(indices) - 1 - batch)
+        flat = node.emit(AddOp, flat, node.constant(steps.reshape([*data[:batch], *ones])))
+    values = node.reshape(node.x(0), (math.prod(data[:batch]) * math.prod(named), *rest))
+    return node.emit(GatherOp, values, flat, axis=0)
+
+
 CONVERTERS: dict[str, Converter] = {
     "ArgMax": _arg(ReduceMaxOp),
     "ArgMin": _arg(ReduceMinOp),
     "GatherElements": _gather_elements,
+    "GatherND": _gather_nd,
     "Hardmax": _hardmax,
     "OneHot": _one_hot,
     "Trilu": _trilu,

@@ -1,16 +1,20 @@
-"""Operators that slide a window: Conv, MaxPool, AveragePool; and the global poolings."""
+"""Operators that slide a window: Conv, MaxPool, AveragePool, LpPool; and the global poolings."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
+from inarch.dialects.graph.arithmetic import MulOp, PowOp
 from inarch.dialects.graph.conv import ConvOp
 from inarch.dialects.graph.pool import AvgPoolOp, MaxPoolOp
-from inarch.dialects.graph.reduce import ReduceMaxOp, ReduceMeanOp
+from inarch.dialects.graph.reduce import ReduceMaxOp, ReduceMeanOp, ReduceSumOp
+from inarch.dialects.graph.unary import AbsOp
 from inarch.errors import InarchError
 from inarch.frontends.onnx._node import Converter, Node
+from inarch.frontends.onnx._report import NotSupportedError
 
 
 def _conv(node: Node) -> SSAValue:
@@ -38,6 +42,36 @@ def _average_pool(node: Node) -> SSAValue:
         count_include_pad=node.flag("count_include_pad", default=False),
         **sliding(node, window),
     )
+
+
+def _lp_pool(node: Node) -> SSAValue:
+    """`(sum |x|**p) ** (1 / p)` over each window: its mean, padding included, times its size."""
+    window, order = node.ints("kernel_shape"), node.int("p", 2)
+    if order < 1:
+        raise InarchError(f"expected p >= 1, found {order}")
+    if node.flag("ceil_mode", default=False):
+        raise NotSupportedError("ceil_mode")  # whose last windows have another size
+    x = node.emit(AbsOp, node.x())
+    mean = node.emit(
+        AvgPoolOp,
+        x if order == 1 else node.emit(PowOp, x, node.like(order, x)),
+        window=window,
+        count_include_pad=True,
+        **sliding(node, window),
+    )
+    total = node.emit(MulOp, mean, node.like(math.prod(window), x))
+    return total if order == 1 else node.emit(PowOp, total, node.like(1 / order, x))
+
+
+def _global_lp_pool(node: Node) -> SSAValue:
+    """The same over all of each channel."""
+    order, axes = node.int("p", 2), list(range(2, len(node.shape())))
+    if order < 1:
+        raise InarchError(f"expected p >= 1, found {order}")
+    x = node.emit(AbsOp, node.x())
+    powers = x if order == 1 else node.emit(PowOp, x, node.like(order, x))
+    total = node.emit(ReduceSumOp, powers, axes=axes, keepdims=True)
+    return total if order == 1 else node.emit(PowOp, total, node.like(1 / order, x))
 
 
 def sliding(node: Node, window: Sequence[int]) -> dict[str, Sequence[int]]:
@@ -85,6 +119,8 @@ CONVERTERS: dict[str, Converter] = {
     "AveragePool": _average_pool,
     "Conv": _conv,
     "GlobalAveragePool": _global(ReduceMeanOp),
+    "GlobalLpPool": _global_lp_pool,
     "GlobalMaxPool": _global(ReduceMaxOp),
+    "LpPool": _lp_pool,
     "MaxPool": _max_pool,
 }

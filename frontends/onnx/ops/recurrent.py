@@ -1,0 +1,268 @@
+"""RNN, GRU and LSTM, step by step; the products with the inputs are one for all steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from inarch.dialects._types import i64
+from inarch.dialects.graph._base import GraphOp, shape_of
+from inarch.dialects.graph.arithmetic import AddOp, MulOp, SubOp
+from inarch.dialects.graph.cast import CastOp
+from inarch.dialects.graph.logic import LessOp
+from inarch.dialects.graph.matmul import MatmulOp
+from inarch.dialects.graph.select import SelectOp
+from inarch.dialects.graph.shape import ConcatOp, SliceOp, TransposeOp
+from inarch.dialects.graph.unary import ReluOp, SigmoidOp, TanhOp
+from inarch.errors import InarchError
+from inarch.frontends.onnx._node import Converter, Node
+from inarch.frontends.onnx._report import NotSupportedError
+
+MAX_STEPS = 1000
+"""Longer sequences are refused: each step is compiled by itself."""
+
+_FUNCTIONS: Mapping[str, type[GraphOp]] = {"relu": ReluOp, "sigmoid": SigmoidOp, "tanh": TanhOp}
+_GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
+_DEFAULTS = {
+    "RNN": ["Tanh"],
+    "GRU": ["Sigmoid", "Tanh"],
+    "LSTM": ["Sigmoid", "Tanh", "Tanh"],
+}
+
+State = tuple[SSAValue, ...]
+"""The hidden state, [batch, hidden]; and the cell of an LSTM."""
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """One direction: what its steps share."""
+
+    node: Node
+    functions: Sequence[type[GraphOp]]
+    hidden: int
+    recurrence: SSAValue
+    """[hidden, gates * hidden]"""
+    bias: SSAValue | None
+    """Of the recurrence, [gates * hidden]"""
+    peepholes: SSAValue | None
+    """[3 * hidden]"""
+
+    def function(self, index: int, x: SSAValue) -> SSAValue:
+        return self.node.emit(self.functions[index], x)
+
+    def add(self, *values: SSAValue) -> SSAValue:
+        total, *rest = values
+        for value in rest:
+            total = self.node.emit(AddOp, total, value)
+        return total
+
+    def mul(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        return self.node.emit(MulOp, a, b)
+
+    def gate(self, x: SSAValue, index: int) -> SSAValue:
+        """Gate `index` of what has all of them in its last dimension."""
+        return _part(self.node, x, len(shape_of(x)) - 1, index * self.hidden, self.hidden)
+
+    def recur(self, state: SSAValue) -> SSAValue:
+        product = self.node.emit(MatmulOp, state, self.recurrence)
+        return product if self.bias is None else self.add(product, self.bias)
+
+    def one_minus(self, x: SSAValue) -> SSAValue:
+        return self.node.emit(SubOp, self.node.like(1, x), x)
+
+
+def _rnn_step(cell: _Cell, x: SSAValue, state: State) -> State:
+    return (cell.function(0, cell.add(x, cell.recur(state[0]))),)
+
+
+def _gru_step(cell: _Cell, x: SSAValue, state: State) -> State:
+    """Gates z, r, h: `H' = (1 - z) * h + z * H`."""
+    (before,) = state
+    recurrent = cell.recur(before)
+    z, r = (
+        cell.function(0, cell.add(cell.gate(x, index), cell.gate(recurrent, index)))
+        for index in (0, 1)
+    )
+    if cell.node.flag("linear_before_reset", default=False):
+        inner = cell.mul(r, cell.gate(recurrent, 2))
+    else:
+        inner = cell.node.emit(MatmulOp, cell.mul(r, before), cell.gate(cell.recurrence, 2))
+        inner = inner if cell.bias is None else cell.add(inner, cell.gate(cell.bias, 2))
+    h = cell.function(1, cell.add(cell.gate(x, 2), inner))
+    return (cell.add(cell.mul(cell.one_minus(z), h), cell.mul(z, before)),)
+
+
+def _lstm_step(cell: _Cell, x: SSAValue, state: State) -> State:
+    """Gates i, o, f, c: `C' = f * C + i * c` and `H' = o * h(C')`; peepholes of i, o, f see C."""
+    before, memory = state
+    total = cell.add(x, cell.recur(before))
+
+    def gate(index: int, seen: SSAValue) -> SSAValue:
+        value = cell.gate(total, index)
+        if cell.peepholes is not None:
+            value = cell.add(value, cell.mul(cell.gate(cell.peepholes, index), seen))
+        return cell.function(0, value)
+
+    i = gate(0, memory)
+    coupled = cell.node.flag("input_forget", default=False)
+    f = cell.one_minus(i) if coupled else gate(2, memory)
+    c = cell.function(1, cell.gate(total, 3))
+    memory = cell.add(cell.mul(f, memory), cell.mul(i, c))
+    return cell.mul(gate(1, memory), cell.function(2, memory)), memory
+
+
+def _recurrent(step: Callable[[_Cell, SSAValue, State], State]) -> Converter:
+    def convert(node: Node) -> list[SSAValue]:
+        return _run(node, step)
+
+    return convert
+
+
+def _run(node: Node, step: Callable[[_Cell, SSAValue, State], State]) -> list[SSAValue]:
+    """Outputs Y [steps, directions, batch, hidden] and the last states [directions, batch, hidden]."""
+    batch_first = node.flag("layout", default=False)
+    x = node.x(0)
+    if len(node.shape(0)) != 3:
+        raise InarchError(f"expected an input of rank 3, found shape {node.shape(0)}")
+    if batch_first:
+        x = node.emit(TransposeOp, x, perm=[1, 0, 2])
+    steps, batch, _ = shape_of(x)
+    if not 1 <= steps <= MAX_STEPS:
+        raise NotSupportedError(f"a sequence of {steps} steps, not 1 to {MAX_STEPS}")
+    hidden, directions = _sizes(node, shape_of(x)[2])
+    functions = _functions(node, directions)
+    states = _initial(node, directions, batch, hidden)
+    direction = node.text("direction", "forward")
+    outputs: list[list[SSAValue]] = []
+    last: list[State] = []
+    for d in range(directions):
+        w, r = (
+            node.emit(TransposeOp, _drop(node, node.x(index), d), perm=[1, 0]) for index in (1, 2)
+        )
+        gates = _GATES[node.op] * hidden
+        products = node.emit(MatmulOp, x, w)
+        bias = None
+        if node.has(3):
+            biases = _drop(node, node.x(3), d)
+            products = node.emit(AddOp, products, _part(node, biases, 0, 0, gates))
+            bias = _part(node, biases, 0, gates, gates)
+        peepholes = _drop(node, node.x(7), d) if node.has(7) else None
+        cell = _Cell(node, functions[d], hidden, r, bias, peepholes)
+        state, found = states[d], dict[int, SSAValue]()
+        back = direction == "reverse" or d == 1
+        for t in reversed(range(steps)) if back else range(steps):
+            after = step(cell, _drop(node, products, t), state)
+            state, found[t] = _masked(node, t, after, state)
+        outputs.append([found[t] for t in range(steps)])
+        last.append(state)
+    rows = [_stack(node, [column[t] for column in outputs]) for t in range(steps)]
+    results = [_stack(node, rows)]
+    results += [_stack(node, list(parts)) for parts in zip(*last, strict=True)]
+    if not batch_first:
+        return results
+    whole, *finals = results
+    whole = node.emit(TransposeOp, whole, perm=[2, 0, 1, 3])
+    return [whole, *(node.emit(TransposeOp, final, perm=[1, 0, 2]) for final in finals)]
+
+
+def _sizes(node: Node, width: int) -> tuple[int, int]:
+    """The hidden size and the number of directions, with which all operands agree."""
+    direction = node.text("direction", "forward")
+    if direction not in ("forward", "reverse", "bidirectional"):
+        raise InarchError(
+            f"expected direction forward, reverse or bidirectional, found '{direction}'"
+        )
+    directions, gates = 1 + (direction == "bidirectional"), _GATES[node.op]
+    shape = node.shape(2)
+    hidden = shape[-1] if shape else 0
+    given = node.int("hidden_size", hidden)
+    if given != hidden:
+        raise InarchError(f"expected hidden_size = {hidden} as in R, found {given}")
+    expected = {
+        1: ("W", (directions, gates * hidden, width)),
+        2: ("R", (directions, gates * hidden, hidden)),
+        3: ("B", (directions, 2 * gates * hidden)),
+        7: ("P", (directions, 3 * hidden)),
+    }
+    for index, (name, wanted) in expected.items():
+        if node.has(index) and node.shape(index) != wanted:
+            raise InarchError(f"expected {name} of shape {wanted}, found {node.shape(index)}")
+    return hidden, directions
+
+
+def _functions(node: Node, directions: int) -> list[list[type[GraphOp]]]:
+    if node.has_attribute("clip"):
+        raise NotSupportedError("clip")
+    defaults = _DEFAULTS[node.op]
+    attribute = node.attribute("activations")
+    names = [text.decode("utf-8", "replace") for text in attribute.strings] if attribute else []
+    names = names or defaults * directions
+    if len(names) != len(defaults) * directions:
+        raise InarchError(f"expected {len(defaults) * directions} activations, found {names}")
+    if unknown := [name for name in names if name.lower() not in _FUNCTIONS]:
+        raise NotSupportedError(f"activation {unknown[0]}")
+    kinds = [_FUNCTIONS[name.lower()] for name in names]
+    count = len(defaults)
+    return [kinds[d * count : (d + 1) * count] for d in range(directions)]
+
+
+def _initial(node: Node, directions: int, batch: int, hidden: int) -> list[State]:
+    """The states of each direction before the first step: inputs 5 and 6, else zeros."""
+    wanted = (directions, batch, hidden)
+    states: list[SSAValue] = []
+    for index in range(5, 7 if node.op == "LSTM" else 6):
+        if not node.has(index):
+            states.append(node.broadcast(node.like(0, node.x(0)), wanted))
+            continue
+        value = node.x(index)
+        if node.flag("layout", default=False):
+            value = node.emit(TransposeOp, value, perm=[1, 0, 2])
+        if shape_of(value) != wanted:
+            raise InarchError(f"expected states of shape {wanted}, found {shape_of(value)}")
+        states.append(value)
+    return [tuple(_drop(node, value, d) for value in states) for d in range(directions)]
+
+
+def _masked(node: Node, t: int, after: State, before: State) -> tuple[State, SSAValue]:
+    """The state after step `t` and its output; beyond a sequence's length it stays, and 0 comes out."""
+    if not node.has(4):
+        return after, after[0]
+    lengths = node.emit(CastOp, node.x(4), to=i64)
+    lives = node.emit(LessOp, node.like(t, lengths), node.reshape(lengths, (*node.shape(4), 1)))
+    states = tuple(
+        node.emit(SelectOp, lives, new, old) for new, old in zip(after, before, strict=True)
+    )
+    return states, node.emit(SelectOp, lives, after[0], node.like(0, after[0]))
+
+
+def _part(node: Node, x: SSAValue, axis: int, start: int, size: int) -> SSAValue:
+    shape = shape_of(x)
+    if (start, size) == (0, shape[axis]):
+        return x
+    return node.emit(
+        SliceOp,
+        x,
+        starts=[start if d == axis else 0 for d in range(len(shape))],
+        sizes=[size if d == axis else extent for d, extent in enumerate(shape)],
+        steps=[1] * len(shape),
+    )
+
+
+def _drop(node: Node, x: SSAValue, index: int) -> SSAValue:
+    """`x[index]`: one element of the first dimension."""
+    return node.reshape(_part(node, x, 0, index, 1), shape_of(x)[1:])
+
+
+def _stack(node: Node, values: Sequence[SSAValue]) -> SSAValue:
+    """The values along a new first axis."""
+    parts = [node.reshape(value, (1, *shape_of(value))) for value in values]
+    return parts[0] if len(parts) == 1 else node.emit(ConcatOp, *parts, axis=0)
+
+
+CONVERTERS: dict[str, Converter] = {
+    "GRU": _recurrent(_gru_step),
+    "LSTM": _recurrent(_lstm_step),
+    "RNN": _recurrent(_rnn_step),
+}
