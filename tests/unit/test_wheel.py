@@ -23,7 +23,7 @@ OF_THE_TREE = ("test_docs", "test_extensions", "test_layers", "test_layout", "te
 BESIDE = ("tests", "examples", "benchmarks", "docs")
 """What tests may read; copied next to them, without `inarch/`, so that only the wheel can be imported."""
 
-DATA = (".h", ".c", ".json", ".html", ".typed")
+DATA = (".h", ".c", ".json", ".html", ".tmpl", ".typed")
 
 pytestmark = pytest.mark.slow
 

@@ -1,0 +1,33 @@
+// Who owns what, as a table and as JSON, and what a wrong command line is told (N7).
+// RUN: inarch explain %s --backend examplejson | filecheck %s --check-prefix=TABLE
+// RUN: inarch explain %s --backend examplejson,ccompiler --all | filecheck %s --check-prefix=ALL
+// RUN: inarch explain %s --backend examplejson --keep mul=examplejson --json | filecheck %s --check-prefix=JSON
+// RUN: not inarch explain %s 2>&1 | filecheck %s --check-prefix=NONE
+// RUN: not inarch explain %s --backend exampeljson 2>&1 | filecheck %s --check-prefix=UNKNOWN
+// RUN: not inarch explain %s --backend c 2>&1 | filecheck %s --check-prefix=HOST
+// RUN: not inarch explain %s --backend examplejson --html %s 2>&1 | filecheck %s --check-prefix=SAME
+
+// TABLE:      op {{ *}}location {{ *}}owner {{ *}}why not the others
+// TABLE-NEXT: mul {{ *}}{{.*}}inarch-explain.mlir:30:3 {{ *}}examplejson{{$}}
+// TABLE-NEXT: gelu {{.*}} c {{ *}}examplejson: no pattern or op list has graph.gelu
+// TABLE-EMPTY:
+// TABLE:      examplejson: 1 of 2 ops, 1 region
+// TABLE-NEXT: host: 1 of 2 ops
+
+// ALL: gelu {{.*}} c {{ *}}examplejson: no pattern or op list has graph.gelu
+// ALL-NEXT: {{^ +}}ccompiler: no pattern or op list has graph.gelu
+
+// JSON: "schema": 1
+// JSON: "model": "inarch-explain.mlir"
+// JSON: "owner": "c"
+// JSON: "examplejson": "kept from backend examplejson by hand
+
+// NONE: error: --backend: expected at least one, such as --backend examplejson
+// UNKNOWN: error: no backend 'exampeljson'; did you mean 'examplejson'?
+// HOST: error: 'c' is the host backend
+// SAME: error: --html: expected another file than the model
+func.func @main(%x: tensor<2x3xf32> {inarch.name = "x"}) -> (tensor<2x3xf32> {inarch.name = "y"}) {
+  %0 = graph.mul %x, %x : tensor<2x3xf32>, tensor<2x3xf32> -> tensor<2x3xf32>
+  %1 = graph.gelu %0 : tensor<2x3xf32> -> tensor<2x3xf32>
+  func.return %1 : tensor<2x3xf32>
+}

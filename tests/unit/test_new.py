@@ -1,0 +1,157 @@
+"""`inarch new` (N15, N4, N14): what it writes works as it is, from an empty directory, in under a minute."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from inarch.tools.cli import run
+
+LIMIT_S = 60
+
+
+def _new(*argv: str) -> tuple[int, str]:
+    code, out, err = run(["new", *argv])
+    return code, err or out
+
+
+def _shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+    return subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", command],
+        cwd=folder,
+        env={**kept, "PATH": path},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("form", ["text", pytest.param("c", marks=pytest.mark.slow)])
+def test_a_new_backend_works_as_it_is_within_a_minute(form: str, tmp_path: Path) -> None:
+    """Every command that `inarch new` prints, in processes as a newcomer would run them (N15)."""
+    start = time.monotonic()
+    made = _shell(f"inarch new backend my-npu --format {form}", tmp_path)
+    assert made.returncode == 0, made.stdout
+    commands = [line[2:] for line in made.stdout.splitlines() if line.startswith("  ")]
+    assert commands[0] == "cd my_npu"
+    done = _shell("\n".join(commands), tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert time.monotonic() - start < LIMIT_S
+    assert "check y: agrees" in done.stdout
+    assert "my-npu: 3 of 4 ops, 2 regions" in done.stdout
+    assert "1 passed" in done.stdout
+    assert "Passed: 1 (100.00%)" in done.stdout
+
+
+@pytest.mark.slow
+def test_its_tests_fail_when_the_backend_is_wrong(tmp_path: Path) -> None:
+    """The scaffold's own tests are tests: a wrong product is found by both (N12)."""
+    folder = tmp_path / "my_npu"
+    assert _new("backend", "my-npu", "--directory", str(folder))[0] == 0
+    module = folder / "my_npu.py"
+    wrong = module.read_text().replace("a * b + c", "a * b - c")
+    assert wrong != module.read_text()
+    module.write_text(wrong)
+    assert "1 failed" in _shell("python -m pytest . || true", folder).stdout
+    assert "Failed: 1 (100.00%)" in _shell("lit . || true", folder).stdout
+
+
+@pytest.mark.slow
+def test_a_backend_that_takes_nothing_fails_its_tests(tmp_path: Path) -> None:
+    folder = tmp_path / "my_npu"
+    assert _new("backend", "my-npu", "--directory", str(folder))[0] == 0
+    module = folder / "my_npu.py"
+    module.write_text(module.read_text().replace('dtype == "f32"', 'dtype == "f64"'))
+    done = _shell("python -m pytest . || true", folder)
+    assert "1 failed" in done.stdout
+    assert "takes f32, found f32" in done.stdout, "the reason is in the error"
+
+
+def test_a_new_pass_works_as_it_is(tmp_path: Path) -> None:
+    made = _shell("inarch new pass fold-twice", tmp_path)
+    assert made.returncode == 0, made.stdout
+    done = _shell(
+        "cd fold_twice && inarch-opt fold-twice.mlir --load fold_twice.py -p fold-twice && lit .",
+        tmp_path,
+    )
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.count("graph.relu") == 1
+
+
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    folder = tmp_path / "there"
+    folder.mkdir()
+    (folder / "test_my_npu.py").write_text("mine")
+    code, text = _new("backend", "my-npu", "--directory", str(folder))
+    assert (code, text) == (
+        2,
+        f"error: '{folder / 'test_my_npu.py'}' exists; nothing was written. Give another --directory\n",
+    )
+    assert [path.name for path in folder.iterdir()] == ["test_my_npu.py"]
+
+
+TAKEN = [
+    (
+        "backend",
+        "examplejson",
+        "backend 'examplejson' exists (inarch.backends.examplejson); "
+        "choose another name, such as 'my-examplejson'",
+    ),
+    (
+        "backend",
+        "shared-library",
+        "loader 'shared-library' exists (inarch.runtime.loaders.shared_library); "
+        "choose another name, such as 'my-shared-library'",
+    ),
+    (
+        "pass",
+        "fold-constants",
+        "pass 'fold-constants' exists (inarch.passes.graph.fold_constants); "
+        "choose another name, such as 'my-fold-constants'",
+    ),
+    (
+        "backend",
+        "numpy",
+        "'numpy' is a Python module, which numpy.py would hide; "
+        "choose another name, such as 'my-numpy'",
+    ),
+    (
+        "backend",
+        "sys",
+        "'sys' is a Python module, which sys.py would hide; choose another name, such as 'my-sys'",
+    ),
+    (
+        "backend",
+        "My_NPU",
+        "expected a name of small letters, digits and dashes, found 'My_NPU'; 'my-npu' would do",
+    ),
+    (
+        "pass",
+        "2",
+        "expected a name of small letters, digits and dashes, found '2'; 'my-pass' would do",
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "name", "message"), TAKEN)
+def test_a_name_that_is_taken_or_malformed_is_refused(
+    kind: str, name: str, message: str, tmp_path: Path
+) -> None:
+    """N10: one name, one thing."""
+    assert _new(kind, name, "--directory", str(tmp_path)) == (2, f"error: {message}\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unknown_kind_is_refused() -> None:
+    code, text = _new("backedn", "x")
+    assert code == 2
+    assert "argument kind: invalid choice: 'backedn'" in text

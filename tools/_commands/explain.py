@@ -1,0 +1,191 @@
+"""`inarch explain`: who owns each op of a model, and why the other backends do not."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from inarch.errors import UsageError
+from inarch.tools._commands import Command
+from inarch.tools._commands._options import add_model_options, model_keywords
+
+if TYPE_CHECKING:
+    from inarch.passes.partitioning import OpReport, Report
+
+SCHEMA = 1
+"""The version of the JSON; a field that is added does not change it."""
+
+LONGEST_LOCATION = 40
+SHOWN_CAUSES = 3
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", type=Path, help="the model: .onnx, or .mlir text")
+    parser.add_argument(
+        "--backend",
+        action="append",
+        default=[],
+        metavar="NAME[,NAME]",
+        help="the backends to ask, the preferred one first (repeatable)",
+    )
+    parser.add_argument(
+        "--give",
+        action="append",
+        default=[],
+        metavar="OP-OR-GLOB=BACKEND",
+        help="give ops to a backend by hand (repeatable)",
+    )
+    parser.add_argument(
+        "--keep",
+        action="append",
+        default=[],
+        metavar="OP-OR-GLOB=BACKEND",
+        help="keep ops from a backend by hand (repeatable)",
+    )
+    parser.add_argument(
+        "--all", action="store_true", help="the reasons of every backend, not of the first only"
+    )
+    parser.add_argument("--json", action="store_true", help="print the whole report as JSON")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="also write the graph as a page")
+    add_model_options(parser)
+
+
+def _execute(arguments: argparse.Namespace) -> int:
+    from inarch.cache import check_writable, replacing
+    from inarch.compiler import PREPARE, import_model
+    from inarch.dialects import new_context
+    from inarch.passes import PASSES
+    from inarch.passes.partitioning import HOST, explain, parse_selection
+    from inarch.tools._commands._explain_graph import boxes_of, run_required
+    from inarch.tools._commands._explain_html import page
+
+    if arguments.html is not None:
+        check_writable(arguments.html)
+        if arguments.html.resolve() == arguments.model.resolve():
+            raise UsageError(
+                f"--html: expected another file than the model, found '{arguments.html}'"
+            )
+    keywords = model_keywords(arguments)
+    backends = _backends(arguments.backend)
+    context = new_context()
+    module = import_model(arguments.model, context, **keywords)
+    for name in PREPARE:
+        PASSES[name]().apply(context, module)
+    run_required(context, module, backends)
+    report = explain(
+        context,
+        module,
+        backends,
+        give=[parse_selection(text) for text in arguments.give],
+        keep=[parse_selection(text) for text in arguments.keep],
+    )
+    if arguments.html is not None:
+        title = arguments.model.name
+        owners = [*backends, HOST]
+        text = page(title, boxes_of(module, report), owners, [*_summary(report), *_causes(report)])
+        with replacing(arguments.html) as file:
+            file.write(text.encode())
+    if arguments.json:
+        print(json.dumps(_facts(arguments.model.name, report), indent=1))
+    else:
+        sys.stdout.write(_table(report, every=arguments.all))
+    return 0
+
+
+def _backends(texts: list[str]) -> tuple[str, ...]:
+    """The names of `--backend`, each once, all of them known."""
+    from inarch.offload import find_backend
+
+    names = [name.strip() for text in texts for name in text.split(",")]
+    if not names:
+        raise UsageError("--backend: expected at least one, such as --backend examplejson")
+    for name in names:
+        find_backend(name)
+    return tuple(dict.fromkeys(names))
+
+
+def _summary(report: Report) -> list[str]:
+    """`conv: 12 of 20 ops, 3 regions`, one line a backend, then the host."""
+    lines: list[str] = []
+    total = _count(len(report.ops), "op")
+    for name in report.backends:
+        owned, regions = len(report.owned_by(name)), len(report.regions(name))
+        lines.append(f"{name}: {owned} of {total}, {_count(regions, 'region')}")
+    taken = sum(op.owner in report.backends for op in report.ops)
+    lines.append(f"host: {len(report.ops) - taken} of {total}")
+    return lines
+
+
+def _causes(report: Report) -> list[str]:
+    """The reasons that cost each backend the most ops."""
+    lines: list[str] = []
+    for name in report.backends:
+        reasons = Counter(op.reasons[name] for op in report.ops if name in op.reasons)
+        lines += [
+            f"Not {name}, {_count(count, 'op')}: {reason}"
+            for reason, count in reasons.most_common(SHOWN_CAUSES)
+        ]
+    return lines
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _table(report: Report, *, every: bool) -> str:
+    """One line an op: what it is, where from, its owner, and why not the first other backend."""
+    rows = [("op", "location", "owner")]
+    rows += [(op.op.removeprefix("graph."), _place(op), _owner(op)) for op in report.ops]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    reasons = [
+        ["why not the others"],
+        *([*map(": ".join, op.reasons.items())] for op in report.ops),
+    ]
+    lines: list[str] = []
+    for row, why in zip(rows, reasons, strict=True):
+        cells = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        shown = why or [""]
+        lines += [f"{cells}  {shown[0]}".rstrip()]
+        if every:
+            lines += [f"{' ' * len(cells)}  {reason}" for reason in shown[1:]]
+    return "\n".join([*lines, "", *_summary(report), ""])
+
+
+def _place(op: OpReport) -> str:
+    """The end of a long location, where names of nodes differ."""
+    place = op.location or op.value
+    return place if len(place) <= LONGEST_LOCATION else f"...{place[3 - LONGEST_LOCATION :]}"
+
+
+def _owner(op: OpReport) -> str:
+    return f"{op.owner} ({op.pattern})" if op.pattern else op.owner
+
+
+def _facts(model: str, report: Report) -> dict[str, Any]:
+    """The JSON: `schema`, `model`, `backends` asked, `ops` in program order, `owners` with counts.
+
+    An op has `op`, `value`, `location` (or null), `function`, `owner`, `pattern` and `region` (or
+    null), and `reasons`, by backend. Of an owner there are `ops`, a count, and `regions`, symbols.
+    """
+    owners = dict.fromkeys([*report.backends, *(op.owner for op in report.ops)])
+    counts = {
+        name: {"ops": len(report.owned_by(name)), "regions": list(report.regions(name))}
+        for name in owners
+    }
+    return {"schema": SCHEMA, "model": model, **report.to_json(), "owners": counts}
+
+
+COMMAND = Command(
+    description="Show who owns each op of a model, and why the other backends do not.",
+    epilog="""examples:
+  inarch explain model.onnx --backend examplejson
+  inarch explain model.onnx --backend my-npu,cblas --load my_npu.py --all
+  inarch explain model.onnx --backend my-npu --load my_npu.py --html model.html
+""",
+    add_arguments=_add_arguments,
+    execute=_execute,
+)
