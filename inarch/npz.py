@@ -21,10 +21,10 @@ def read_arrays(path: Path) -> Array | dict[str, Array]:
     Raises InarchError with what is wrong with the file.
     """
     try:
-        loaded: Any = np.load(path, allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            return cast("Array", loaded)
-        with loaded:
+        with path.open("rb") as file:  # numpy leaves its own one open when the file is damaged
+            loaded: Any = np.load(file, allow_pickle=False)
+            if isinstance(loaded, np.ndarray):
+                return cast("Array", loaded)
             return {name: loaded[name] for name in loaded.files}
     except OSError as error:
         raise _unreadable(path, error.strerror or str(error)) from error

@@ -124,7 +124,7 @@ def test_compile_json(folder: Path) -> None:
     weights = facts.pop("weights_bytes")
     assert weights % 64 == 0
     assert weights >= 12 * 20 * 4 + 20 * 4
-    assert facts == {"path": "out.inarch", "name": "net", "target": "generic"}
+    assert facts == {"path": "out.inarch", "name": "net", "target": "generic", "offloaded": {}}
     assert (folder / "out.inarch").exists()
 
 
