@@ -226,13 +226,16 @@ def emit_text(
 ) -> str:
     """What backend `name` emits for its functions of `module`, without building anything.
 
-    A module in which nothing is marked for any backend is taken as a `whole`. Raises UsageError for a
-    backend that does not exist, InarchError for a module without a function for it.
+    A module in which nothing is marked for any backend is taken as a `whole`: its functions are called
+    `<name>_0`, `<name>_1`, ..., as partitioned ones are. Raises UsageError for a backend that does not
+    exist, InarchError for a module without a function for it.
     """
     every = [function for function in _functions(module) if function.body.blocks]
     marked = [function for function in every if _owner(function) is not None]
     chosen = [function for function in marked if _owner(function) == name]
     functions = every if whole and not marked else chosen
+    if functions and not marked:
+        _rename(module, functions, name.replace("-", "_"))
     if not functions:
         find_backend(name)
         raise InarchError(f"expected a function for backend '{name}', found none: it got nothing")

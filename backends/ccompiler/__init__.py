@@ -22,21 +22,30 @@ from inarch.passes.backend import Backend, Emission, EmitRequest
 __all__ = ["BACKEND", "emit_function", "emit_module"]
 
 
-def emit_function(context: Context, function: FuncOp) -> str:
-    """One function on tensors as a C file that defines its symbol. Raises InarchError at an op."""
-    return HEADER + function_text(function, store_of(context))
+def emit_function(context: Context, function: FuncOp, symbol: str = "ccompiler_0") -> str:
+    """One function on tensors as a C file that defines `symbol`. Raises InarchError at an op."""
+    return HEADER + function_text(function, symbol, store_of(context))
 
 
-def emit_module(context: Context, module: ModuleOp) -> str:
-    """Every function of a module that has a body, in one C file. Raises InarchError at an op."""
+def emit_module(context: Context, module: ModuleOp, prefix: str = "ccompiler") -> str:
+    """Every function of a module that has a body, in one C file, as `<prefix>_0`, `<prefix>_1`, ...
+
+    Raises InarchError at an op.
+    """
     functions = [op for op in module.body.ops if isinstance(op, FuncOp) and op.body.blocks]
-    return HEADER + "".join(function_text(function, store_of(context)) for function in functions)
+    return HEADER + "".join(
+        function_text(function, f"{prefix}_{number}", store_of(context))
+        for number, function in enumerate(functions)
+    )
 
 
 def _emit(request: EmitRequest) -> Emission:
     store = store_of(request.context)
-    text = HEADER + "".join(function_text(function, store) for function in request.functions)
-    return Emission(format="c", symbols=request.names(), text=text)
+    texts = [
+        function_text(function, symbol, store)
+        for function, symbol in zip(request.functions, request.names(), strict=True)
+    ]
+    return Emission(format="c", symbols=request.names(), text=HEADER + "".join(texts))
 
 
 def _accepts(op: Operation) -> str | None:

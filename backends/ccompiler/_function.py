@@ -38,10 +38,13 @@ def refusal(op: Operation) -> str | None:
     return None
 
 
-def function_text(function: FuncOp, store: ConstantStore) -> str:
-    """The C of a function on tensors. Raises UnsupportedError at the first op that it has no C for."""
-    _check(function)
-    part = _Function(function)
+def function_text(function: FuncOp, symbol: str, store: ConstantStore) -> str:
+    """The C of a function on tensors, called `symbol`.
+
+    Raises UnsupportedError at the first op that it has no C for.
+    """
+    _check(function, symbol)
+    part = _Function(function, symbol)
     return (
         _comment(function)
         + part.constants(store)
@@ -52,17 +55,17 @@ def function_text(function: FuncOp, store: ConstantStore) -> str:
     )
 
 
-def _check(function: FuncOp) -> None:
-    name = function.sym_name.data
-    if not (name.isidentifier() and name.isascii()):
+def _check(function: FuncOp, symbol: str) -> None:
+    if not (symbol.isidentifier() and symbol.isascii()):
         raise UnsupportedError(
-            f"backend 'ccompiler': expected a function name that is a C identifier, found @{name}",
+            f"backend 'ccompiler': expected a symbol that is a C identifier, found '{symbol}'",
             where=location_text(function),
         )
     types = (*function.function_type.inputs, *function.function_type.outputs)
     if not all(isinstance(kind, TensorType) for kind in types):
         raise UnsupportedError(
-            f"backend 'ccompiler': expected @{name} on tensors, found {function.function_type}",
+            f"backend 'ccompiler': expected @{function.sym_name.data} on tensors, "
+            f"found {function.function_type}",
             where=location_text(function),
         )
     for op in function.body.block.ops:
@@ -104,6 +107,7 @@ class _Function:
     """A function, and what its values are called in C."""
 
     function: FuncOp
+    symbol: str
     names: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str])
     buffers: list[SSAValue] = field(default_factory=list[SSAValue])
     """The values in memory of their own, in the order of their ops."""
@@ -122,10 +126,6 @@ class _Function:
             if result not in self.names:
                 self.names[result] = f"buf_{len(self.buffers)}"
                 self.buffers.append(result)
-
-    @property
-    def symbol(self) -> str:
-        return self.function.sym_name.data
 
     @property
     def inputs(self) -> Sequence[BlockArgument]:
