@@ -11,6 +11,7 @@ from threading import Barrier
 import numpy as np
 import pytest
 
+import inarch
 from inarch.errors import ArgumentError, InarchError, UsageError
 from inarch.runtime import load_module
 from inarch.runtime.function import Function
@@ -386,3 +387,33 @@ def test_a_damaged_submodule_is_located(make_program: Callable[..., Path], tmp_p
     """T15, T10: the file, the submodule's index, line and column."""
     path = _artifact(make_program, tmp_path / "a.inarch", members={"modules/1": b"subgraph_0\n x"})
     assert message(lambda: load(path)).startswith(f"{path}[1]:2:2: error: no op 'x'")
+
+
+MODEL = """
+func.func @main(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tensor<4x8xf32> {
+  %k = graph.constant dense<1.5> : tensor<8xf32>
+  %0 = graph.matmul %x, %w : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
+  %1 = graph.add %0, %k : tensor<4x8xf32>, tensor<8xf32> -> tensor<4x8xf32>
+  %2 = graph.erf %1 : tensor<4x8xf32> -> tensor<4x8xf32>
+  %3 = graph.softmax %2 axis = 1 : tensor<4x8xf32> -> tensor<4x8xf32>
+  func.return %3 : tensor<4x8xf32>
+}
+"""
+
+
+def test_a_model_is_split_saved_and_loaded(tmp_path: Path) -> None:
+    """T15, T19: what the engine lacks (erf) stays with the host; the exported file has both parts."""
+    path = tmp_path / "model.mlir"
+    path.write_text(MODEL)
+    inarch.compile(path, backends=("examplejson",)).save(tmp_path / "model.inarch")
+    module = inarch.load(tmp_path / "model.inarch")
+    assert [part.type_key for part in module.imports] == ["examplejson"]
+    assert module.imports[0].get_source() == (
+        "subgraph_0\n  input 0 4 8\n  input 1 8 8\n"
+        "  constant 2 shape: 8 data: 1.5 1.5 1.5 1.5 1.5 1.5 1.5 1.5\n"
+        "  matmul 3 inputs: 0 1 shape: 4 8\n  add 4 inputs: 3 2 shape: 4 8\n"
+        "subgraph_1\n  input 0 4 8\n  softmax 1 inputs: 0 shape: 4 8 attrs: axis=1\n"
+    )
+    (x,), (w,) = arrays(1, 4, 8), arrays(1, 8, 8, seed=1)
+    whole = inarch.compile(path)
+    np.testing.assert_allclose(module(x, w), whole(x, w), rtol=1e-5)

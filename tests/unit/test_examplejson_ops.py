@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -117,6 +119,10 @@ def test_the_tables_have_the_same_ops() -> None:
     assert list(BACKEND.op_names()) == [f"graph.{name}" for name in EMITTED]
     assert {f"graph.{name}" for name in OPS} <= set(KINDS)
     assert {name for name, *_ in CASES} == set(OPS)
+    document = Path(__file__).parents[2] / "docs" / "examplejson.md"
+    table = document.read_text().partition("| ops |")[2].partition("\n\n")[0]
+    rows = re.findall(r"^\| `([a-z_ ]+)` \|", table, re.MULTILINE)
+    assert " ".join(rows).split() == list(OPS)
 
 
 def values(shape: tuple[int, ...], dtype: str, rng: np.random.Generator) -> Array:
