@@ -15,7 +15,7 @@ from typing import Any
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from inarch.errors import UsageError
+from inarch.errors import InarchError, UsageError
 from inarch.plugins import API_VERSION, Extensions
 
 Shapes = Mapping[str, Sequence[int]]
@@ -54,16 +54,30 @@ def read_model(
 
 
 def _frontend_of(source: Any) -> Frontend:
+    working, broken = _frontends()
     if not isinstance(source, str | PathLike):
-        for name in FRONTENDS:
-            if FRONTENDS[name].takes(source):
-                return FRONTENDS[name]
+        for frontend in working:
+            if frontend.takes(source):
+                return frontend
         raise UsageError(
-            f"expected a model: a path, bytes, or an onnx.ModelProto; found {type(source).__name__}"
+            "expected a model: a path, bytes, or an onnx.ModelProto; "
+            f"found {type(source).__name__}{broken}"
         )
     suffix = Path(source).suffix.lower()  # pyright: ignore[reportUnknownArgumentType] - PathLike of str
-    by_suffix = {s: name for name in FRONTENDS for s in FRONTENDS[name].suffixes}
+    by_suffix = {suffix: frontend for frontend in working for suffix in frontend.suffixes}
     if suffix not in by_suffix:
         known = ", ".join(sorted(by_suffix))
-        raise UsageError(f"expected a model that ends in one of {known}; found '{source}'")
-    return FRONTENDS[by_suffix[suffix]]
+        raise UsageError(f"expected a model that ends in one of {known}; found '{source}'{broken}")
+    return by_suffix[suffix]
+
+
+def _frontends() -> tuple[list[Frontend], str]:
+    """Those that can be used; and of those that cannot, what to say when none of them helps."""
+    working: list[Frontend] = []
+    broken = ""
+    for name in FRONTENDS:
+        try:
+            working.append(FRONTENDS[name])
+        except InarchError as error:  # a plugin's; it must not keep the others from working
+            broken += f" ({error.message})"
+    return working, broken

@@ -8,10 +8,11 @@ defines by a function of others is replaced by that.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from functools import cache
 
-from inarch.errors import UsageError
+from inarch.errors import InarchError, UsageError
 from inarch.frontends.onnx._node import Converter
 from inarch.plugins import Extensions
 
@@ -22,11 +23,19 @@ FAMILIES: Extensions[Mapping[str, Converter]] = Extensions(
 
 @cache
 def converters() -> Mapping[str, Converter]:
-    """All converters by operator. Raises UsageError when two files define one operator."""
+    """All converters by operator. Raises UsageError when two files define one operator.
+
+    A family that cannot be imported is a warning: the operators of the others stay usable.
+    """
     found: dict[str, Converter] = {}
     homes: dict[str, str] = {}
     for family in FAMILIES:
-        for op, converter in FAMILIES[family].items():
+        try:
+            of_family = FAMILIES[family]
+        except InarchError as error:
+            warnings.warn(f"{error.message}; its operators are unknown", stacklevel=2)
+            continue
+        for op, converter in of_family.items():
             if op in found:
                 raise UsageError(
                     f"operator '{op}' is converted twice: by '{homes[op]}' and by '{family}'; "

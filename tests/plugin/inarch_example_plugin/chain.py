@@ -1,0 +1,39 @@
+"""Reads `.chain` files: a shape and the ops that are applied to the input, `2x3 square abs`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, TensorType, f32
+from xdsl.dialects.func import FuncOp, ReturnOp
+
+from inarch.dialects.graph.unary import AbsOp
+from inarch.errors import InarchError, UsageError, unknown
+from inarch.frontends import Dims, Frontend, Shapes
+from inarch_example_plugin.power.square import SquareOp
+
+OPS = {"abs": AbsOp, "square": SquareOp}
+
+
+def _read(source: Any, _: Context, dims: Dims, shapes: Shapes) -> ModuleOp:
+    if dims or shapes:
+        raise UsageError(f"{source} has a shape of its own: there is nothing to bind")
+    shape, *names = Path(source).read_text().split()
+    sizes = [int(size) for size in shape.split("x")]
+    function = FuncOp("main", ([TensorType(f32, sizes)],) * 2)
+    value = function.body.block.args[0]
+    ops: list[AbsOp | SquareOp] = []
+    for name in names:
+        if name not in OPS:
+            raise InarchError(unknown("op", name, OPS).message, where=str(source))
+        ops.append(OPS[name].make(value))
+        value = ops[-1].results[0]
+    function.body.block.add_ops([*ops, ReturnOp(value)])
+    function.arg_attrs = ArrayAttr([DictionaryAttr({"inarch.name": StringAttr("x")})])
+    function.res_attrs = ArrayAttr([DictionaryAttr({"inarch.name": StringAttr("y")})])
+    return ModuleOp([function])
+
+
+FRONTEND = Frontend((".chain",), _read)

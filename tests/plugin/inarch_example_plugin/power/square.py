@@ -1,0 +1,23 @@
+"""`power.square`, with its meaning: the host backend compiles it like any op of `graph`."""
+
+from __future__ import annotations
+
+from xdsl.irdl import irdl_op_definition
+
+from inarch.dialects._scalar import Scalar
+from inarch.dialects.graph._base import Array
+from inarch.dialects.graph._elementwise import UnaryNumberOp, evaluate
+from inarch.lazy import np
+
+
+@irdl_op_definition
+class SquareOp(UnaryNumberOp):
+    """`out[i] = x[i] * x[i]`; floats and integers."""
+
+    name = "power.square"
+
+    def scalar(self, x: Scalar) -> Scalar:
+        return x * x
+
+    def reference(self, x: Array) -> Array:
+        return evaluate(np.square, x)
