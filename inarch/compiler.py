@@ -294,10 +294,21 @@ def _write(
 
 
 def _manifest(program: CProgram, target: Target, emitted: Sequence[Emitted]) -> dict[str, Any]:
-    """The artifact's manifest; each submodule adds its loader."""
+    """The artifact's manifest; each submodule adds its loader, C the libraries that it calls."""
     manifest = program.manifest(str(target), sorted(target.features))
     formats = [one.emission.format for one in emitted if not one.is_linked]
-    return {"inarch": __version__, **manifest, "loaders": [*manifest["loaders"], *formats]}
+    libraries = [
+        {"path": str(path.absolute()), "backend": one.backend, "package": one.emission.package}
+        for one in emitted
+        if one.is_linked
+        for path in one.emission.libraries
+    ]
+    return {
+        "inarch": __version__,
+        **manifest,
+        "loaders": [*manifest["loaders"], *formats],
+        **({"libraries": libraries} if libraries else {}),
+    }
 
 
 def _members(emitted: Sequence[Emitted]) -> dict[str, bytes]:

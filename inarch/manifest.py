@@ -65,6 +65,17 @@ class Import:
 
 
 @dataclass(frozen=True)
+class External:
+    """A shared library that the program's library opens, by its path."""
+
+    path: str
+    backend: str
+    """Whose code calls it."""
+    package: str
+    """What to install where it is missing; may be empty."""
+
+
+@dataclass(frozen=True)
 class Content:
     """Size and hash of a part of the file."""
 
@@ -91,6 +102,7 @@ class Manifest:
     weights: Content
     weights_offset: int
     members: Mapping[str, Content]
+    libraries: tuple[External, ...]
     data: Mapping[str, Any]
     """The JSON object, with whatever else its writer put there."""
 
@@ -123,6 +135,10 @@ def parse(data: object, where: str) -> Manifest:
             name: Content(value["bytes"].size(), value["sha256"].text())
             for name, value in top["members"].entries().items()
         },
+        libraries=tuple(
+            External(item["path"].text(), item["backend"].text(), item["package"].text())
+            for item in (top["libraries"].items() if "libraries" in top.fields() else ())
+        ),
         data=top.fields(),
     )
 

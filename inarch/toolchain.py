@@ -53,9 +53,10 @@ _KIND_FLAGS: dict[Kind, tuple[str, ...]] = {
     "zig": ("-fno-sanitize=undefined", "-fno-stack-protector"),
 }
 
-_LINK_FLAGS = ("-shared", "-Wl,-z,defs", "-Wl,--build-id=none", "-Wl,--as-needed")
+_LINK_FLAGS = ("-shared", "-Wl,--build-id=none", "-Wl,--as-needed")
+_ALL_DEFINED = "-Wl,-z,defs"
 
-_FORMAT = "1"
+_FORMAT = "2"
 """Part of every key: changes when this file makes something else of the same input."""
 
 _NONE = (
@@ -129,7 +130,9 @@ def compile_library(
     """Compiles `units` (C source by file name) and links them to the shared library `out`.
 
     Only symbols of default visibility are exported, and every symbol must be defined: in a unit,
-    in libm, libpthread, or in `libraries`: names (`cblas`) or absolute paths. `flags` are added to
+    in libm, libpthread, or in `libraries`: names (`cblas`) or absolute paths. A shared library given
+    by its path is opened from that path again: not from where a search finds its name, nor in place
+    of one of the same name that the process has opened before. `flags` are added to
     each compilation, `unit_flags` to those of single units; paths in them must be absolute. `jobs`
     is the number of compilers at once (as many as this process may use CPUs), `timeout` the seconds
     that each may take.
@@ -155,7 +158,7 @@ def compile_library(
         content = build.cache.get(key)
         if content is None:
             objects = build.objects(units, keys, folder, jobs or _cpus(), progress)
-            content = build.link(objects, link, folder)
+            content = build.link(objects, libraries, folder)
             build.cache.put(key, content)
     with replacing(out) as file:
         file.write(content)
@@ -217,13 +220,31 @@ class _Build:
                 raise
         return [future.result() for future, _ in sorted(running.items(), key=lambda item: item[1])]
 
-    def link(self, objects: Sequence[Path], flags: Sequence[str], folder: Path) -> bytes:
-        """The linked library."""
+    def link(self, objects: Sequence[Path], libraries: Sequence[str], folder: Path) -> bytes:
+        """The linked library, after every symbol has been found in `libraries`."""
         listing = folder / "link.txt"
         listing.write_text("\n".join(str(path) for path in objects))
         names = [str(path.relative_to(folder)) for path in objects]
-        self._run([*self.compiler.cflags(self.target), *names, *flags, "-o", "out.so"], listing)
+        start = [*self.compiler.cflags(self.target), *names, *_LINK_FLAGS]
+        end = ["-o", "out.so"]
+        self._run([*start, _ALL_DEFINED, *_library_flags(libraries), *end], listing)
+        shared = [name for name in libraries if _is_shared(name)]
+        if shared:
+            # A linker records a library's own name (SONAME), by which the dynamic loader takes any
+            # that is already there. Empty stand-ins whose names are the paths make it record those.
+            others = [name for name in libraries if name not in shared]
+            stubs = [self._stand_in(name, folder, index) for index, name in enumerate(shared)]
+            flags = [*_library_flags(others), "-Wl,--no-as-needed", *stubs]
+            self._run([*start, *flags, *end], listing)
         return (folder / "out.so").read_bytes()
+
+    def _stand_in(self, library: str, folder: Path, index: int) -> str:
+        """An empty shared library that is called `library`: its path in `folder`."""
+        source, name = folder / f"empty{index}.c", f"libempty{index}.so"
+        source.write_text("typedef int empty;\n")
+        flags = ["-shared", "-nostdlib", "-fPIC", f"-Wl,-soname,{library}"]
+        self._run([*self.compiler.cflags(self.target), *flags, source.name, "-o", name], source)
+        return name
 
     def _object(self, name: str, source: str, key: str, folder: Path, number: int) -> Path:
         place = _place(folder, name, source, str(number))
@@ -327,6 +348,17 @@ def _library_flags(libraries: Iterable[str]) -> list[str]:
         else:
             flags.append(f"-l{library}")
     return [*flags, "-lm", "-lpthread"]
+
+
+def _is_shared(library: str) -> bool:
+    """Whether `library` is the path of a shared library in ELF."""
+    if os.sep not in library or library.startswith("-"):
+        return False
+    with Path(library).open("rb") as file:
+        head = file.read(18)
+    # ELF's e_type, in its byte order: 3 is ET_DYN.
+    order: Literal["little", "big"] = "big" if head[5:6] == b"\2" else "little"
+    return head[:4] == b"\x7fELF" and int.from_bytes(head[16:18], order) == 3
 
 
 def _contents(libraries: Iterable[str]) -> list[bytes]:

@@ -65,6 +65,8 @@ class Emission:
     include_dirs: tuple[Path, ...] = ()
     libraries: tuple[Path, ...] = ()
     """Shared libraries that C source calls, by path; found again at load time by their path."""
+    package: str = ""
+    """What to install where they are missing, for that error: `scipy-openblas32`."""
     cflags: tuple[str, ...] = ()
 
     @property

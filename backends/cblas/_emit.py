@@ -15,7 +15,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from inarch._xdsl import location_text
 from inarch.backends.cblas._gemm import Gemm, gemm_of
-from inarch.backends.cblas._library import library
+from inarch.backends.cblas._library import PACKAGE, library
 from inarch.dialects.graph._base import shape_of, tensor_dtype
 from inarch.dialects.graph.composite import CompositeRegionOp
 from inarch.errors import UnsupportedError
@@ -52,7 +52,11 @@ def emit(request: EmitRequest) -> Emission:
     """C for all functions. Raises EnvironmentFault when OpenBLAS is not installed."""
     path = library()
     return Emission(
-        format="c", symbols=request.names(), text=emit_text(request.functions), libraries=(path,)
+        format="c",
+        symbols=request.names(),
+        text=emit_text(request.functions),
+        libraries=(path,),
+        package=PACKAGE,
     )
 
 

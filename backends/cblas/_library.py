@@ -11,17 +11,18 @@ from pathlib import Path
 
 from inarch.errors import EnvironmentFault
 
-_PACKAGE = "scipy_openblas32"
+PACKAGE = "scipy-openblas32"
+_MODULE = "scipy_openblas32"
 
 MISSING = (
-    "backend 'cblas' needs OpenBLAS from the package scipy-openblas32, which is not installed; "
-    "run `pip install scipy-openblas32`"
+    f"backend 'cblas' needs OpenBLAS from the package {PACKAGE}, which is not installed; "
+    f"run `pip install {PACKAGE}`"
 )
 
 
 def find_library() -> Path | None:
     """The shared library of the installed package; None where there is none."""
-    spec = importlib.util.find_spec(_PACKAGE)
+    spec = importlib.util.find_spec(_MODULE)
     folders = spec.submodule_search_locations if spec is not None else None
     for folder in folders or ():
         for pattern in ("libscipy_openblas*.so", "libscipy_openblas*.dylib"):
@@ -40,4 +41,4 @@ def library() -> Path:
 
 def status() -> str:
     """`ready`, or what to install."""
-    return "ready" if find_library() is not None else "run `pip install scipy-openblas32`"
+    return "ready" if find_library() is not None else f"run `pip install {PACKAGE}`"

@@ -35,6 +35,7 @@ _SOURCE = "source."
 def load(artifact: Artifact, imports: Imports) -> Module:
     """The module of `artifact`; `inarch.runtime.module.load` says what it raises."""
     _check_host(artifact)
+    _check_libraries(artifact)
     manifest = artifact.manifest
     modules = [
         LOADERS[name].from_bytes(
@@ -88,6 +89,18 @@ def _check_host(artifact: Artifact) -> None:
             f"recompile with --target {native().level}",
             where=artifact.where,
         )
+
+
+def _check_libraries(artifact: Artifact) -> None:
+    """Raises EnvironmentFault when a library that the code calls is not where it was."""
+    for library in artifact.manifest.libraries:
+        if not Path(library.path).is_file():
+            remedy = f"install {library.package}" if library.package else "restore it"
+            raise EnvironmentFault(
+                f"backend '{library.backend}' calls '{library.path}', which does not exist; "
+                f"{remedy}, or recompile where it is",
+                where=artifact.where,
+            )
 
 
 def _fill(artifact: Artifact, imports: Imports, modules: Sequence[Module]) -> list[Callback]:

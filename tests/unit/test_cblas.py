@@ -17,8 +17,10 @@ from inarch import runtime
 from inarch._xdsl import parse_module, verify_module
 from inarch.backends import BACKENDS, EmitRequest
 from inarch.backends.cblas import _library
+from inarch.compiler import build
 from inarch.dialects import new_context
 from inarch.errors import EnvironmentFault, UnsupportedError
+from inarch.runtime.module import load
 from inarch.target import native
 from inarch.testing import execute
 from inarch.toolchain import compile_library
@@ -363,7 +365,7 @@ def test_what_is_no_product_is_refused_where_it_is() -> None:
 def test_without_the_package_the_backend_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(_library, "_PACKAGE", "no_such_package_of_openblas")
+    monkeypatch.setattr(_library, "_MODULE", "no_such_package_of_openblas")
     assert BACKENDS["cblas"].status() == "run `pip install scipy-openblas32`"
     emit = BACKENDS["cblas"].emit
     assert emit is not None
@@ -439,3 +441,75 @@ def test_importing_the_backend_imports_nothing_heavy() -> None:
         "assert not heavy, heavy\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+MODEL = """
+module attributes {inarch.name = "NAME"} {
+func.func @main(%x: tensor<2x3xf32> {inarch.name = "x"}) -> (tensor<2x4xf32> {inarch.name = "y"}) {
+  %w = graph.constant dense<SCALE> : tensor<3x4xf32>
+  %0 = graph.matmul %x, %w : tensor<2x3xf32>, tensor<3x4xf32> -> tensor<2x4xf32>
+  %1 = graph.exp %0 : tensor<2x4xf32> -> tensor<2x4xf32>
+  func.return %1 : tensor<2x4xf32>
+}
+}
+"""
+
+
+def artifact(folder: Path, name: str = "net", scale: float = 0.5) -> Path:
+    """The artifact of a small model whose product is OpenBLAS's."""
+    context = new_context()
+    module = parse_module(context, MODEL.replace("NAME", name).replace("SCALE", str(scale)))
+    path = folder / f"{name}.inarch"
+    built = build(module, path, context=context, backends=["cblas"], require_offload=True)
+    assert built.offloaded == {"cblas": ("cblas_0",)}
+    return path
+
+
+CLEAN = """
+import ctypes, sys
+import numpy as np
+from inarch.runtime.module import load
+
+x = np.arange(6, dtype=np.float32).reshape(2, 3)
+for scale, path in zip((0.5, 0.25), sys.argv[1:], strict=True):
+    found = load(path, verify=True)(x)
+    np.testing.assert_allclose(found, np.exp(scale * np.repeat(x.sum(1)[:, None], 4, 1)), rtol=1e-5)
+assert not hasattr(ctypes.CDLL(None), "scipy_cblas_sgemm"), "its symbols are everybody's"
+assert "inarch.backends" not in sys.modules
+"""
+
+
+@needs_openblas
+def test_artifacts_run_elsewhere_two_at_a_time_without_leaking_symbols(tmp_path: Path) -> None:
+    paths = [str(artifact(tmp_path)), str(artifact(tmp_path, "other", 0.25))]
+    command = [sys.executable, "-c", CLEAN, *paths]
+    done = subprocess.run(command, env={}, cwd="/", capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@needs_openblas
+def test_a_library_that_is_gone_is_an_error_at_load(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "scipy_openblas32"
+    library = package / "lib" / "libscipy_openblas.so"
+    library.parent.mkdir(parents=True)
+    library.symlink_to(_library.library())
+    monkeypatch.setattr(_library, "find_library", lambda: library)
+    path = artifact(tmp_path)
+    load(path)
+    library.unlink()
+    with pytest.raises(EnvironmentFault) as error:
+        load(path)
+    assert str(error.value) == (
+        f"{path}: backend 'cblas' calls '{library}', which does not exist; "
+        "install scipy-openblas32, or recompile where it is"
+    )
+
+
+@needs_openblas
+def test_weights_stay_with_the_model(tmp_path: Path) -> None:
+    """They are arguments of the offloaded functions: nothing of them is in the C."""
+    module = load(artifact(tmp_path))
+    assert "dense" not in module.get_source("cblas")
+    assert "const float *in1 = data_of(&args[1]); /* [3, 4] */" in module.get_source("cblas")

@@ -111,6 +111,25 @@ def test_a_library_by_path(tmp_path: Path, cache: Cache) -> None:
     assert call(tmp_path / "a.so") == 48
 
 
+def test_two_libraries_of_one_name_do_not_replace_each_other(tmp_path: Path, cache: Cache) -> None:
+    """The dynamic loader knows libraries by the names that they give themselves (SONAME)."""
+    for version, shift in (("one", 1), ("two", 2)):
+        folder = tmp_path / version
+        folder.mkdir()
+        source = folder / "helper.c"
+        source.write_text(f"int helper(int x) {{ return x + {shift}; }}")
+        command = [*find_compiler().command, "-shared", "-fPIC", "-Wl,-soname,libhelper.so"]
+        subprocess.run([*command, source, "-o", folder / "libhelper.so"], check=True)
+        compile_library(
+            {"model.c": UNITS["model.c"]},
+            folder / "a.so",
+            target=native(),
+            cache=cache,
+            libraries=[str(folder / "libhelper.so")],
+        )
+    assert (call(tmp_path / "one" / "a.so"), call(tmp_path / "two" / "a.so")) == (42, 43)
+
+
 def test_libm_and_threads_are_there(tmp_path: Path, cache: Cache) -> None:
     source = (
         "#include <math.h>\n#include <pthread.h>\nstatic pthread_once_t once; static void f(void) {}\n"
