@@ -18,11 +18,12 @@ OPS = {"abs": AbsOp, "square": SquareOp}
 
 
 def _read(source: Any, _: Context, dims: Dims, shapes: Shapes) -> ModuleOp:
-    if dims or shapes:
-        raise UsageError(f"{source} has a shape of its own: there is nothing to bind")
     shape, *names = Path(source).read_text().split()
     sizes = [int(size) for size in shape.split("x")]
-    function = FuncOp("main", ([TensorType(f32, sizes)],) * 2)
+    if dims or any(list(given) != sizes for given in shapes.values()):
+        raise UsageError(f"{source} has the shape {sizes} and no symbolic dimensions")
+    kind = TensorType(f32, sizes)
+    function = FuncOp("main", ([kind], [kind]))
     value = function.body.block.args[0]
     ops: list[AbsOp | SquareOp] = []
     for name in names:

@@ -23,7 +23,7 @@ class _Drop(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: AbsOp, rewriter: PatternRewriter) -> None:
         if isinstance(op.x.owner, SquareOp) and tensor_dtype(op.x).is_float:
-            rewriter.replace_op(op, [], [op.x])
+            rewriter.replace(op, [], [op.x])
 
 
 @dataclass(frozen=True)
