@@ -212,6 +212,22 @@ CASES: dict[str, tuple[int, str, str]] = {
     "GlobalMaxPool": (11, X, "y = GlobalMaxPool(x)"),
     "Greater": (13, f"{X}, float[8] b", "y = Greater(x, b)"),
     "GreaterOrEqual": (16, f"{X}, float[8] b", "y = GreaterOrEqual(x, b)"),
+    "GridSample": (16, f"{X}, float[2,5,4,2] g", "y = GridSample(x, g)"),
+    "GridSample, cubic, reflected": (
+        16,
+        f"{X}, float[2,5,4,2] g",
+        'y = GridSample<mode="bicubic", padding_mode="reflection">(x, g)',
+    ),
+    "GridSample, nearest, at the border": (
+        16,
+        f"{X}, float[2,5,4,2] g",
+        'y = GridSample<mode="nearest", padding_mode="border", align_corners=1>(x, g)',
+    ),
+    "GridSample in space": (
+        20,
+        "float[1,2,3,4,5] x, float[1,2,3,2,3] g",
+        'y = GridSample<padding_mode="reflection", align_corners=1>(x, g)',
+    ),
     "HardSigmoid": (6, X, "y = HardSigmoid<alpha=0.3>(x)"),
     "HardSwish": (14, X, "y = HardSwish(x)"),
     "Hardmax": (11, X, "y = Hardmax<axis=2>(x)"),
