@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
+import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
 import pytest
 
 from inarch._xdsl import verify_module
