@@ -253,10 +253,11 @@ def _emit_part(
     options: Mapping[str, Mapping[str, str]],
 ) -> Emitted:
     try:
-        emitted = _emit(context, module, name, functions, options)
+        find_backend(name)
     except UsageError as error:
-        error.where = error.where or location_text(functions[0])
+        error.where = location_text(functions[0])
         raise
+    emitted = _emit(context, module, name, functions, options)
     if not emitted.is_linked:
         _check_submodule(emitted, functions)
     for function in functions:
