@@ -27,9 +27,9 @@ from inarch.dialects.graph.unary import AbsOp, ExpOp, NegOp, ReluOp, SigmoidOp, 
 from inarch.passes.backend import BACKENDS, Backend, Emission, EmitRequest
 from inarch.passes.partition._report import Recorder
 from inarch.passes.partition.annotate import annotate
-from inarch.passes.partition.merge_composites import MergeCompositesPass
+from inarch.passes.partition.merge_composites import merge_composites
 from inarch.passes.partition.merge_regions import merge_regions
-from inarch.passes.partition.partition import PartitionPass
+from inarch.passes.partition.partition import partition
 from inarch.passes.pattern import NamedPattern, Pattern, any_, named, op, optional
 
 BINARY = (AddOp, SubOp, MulOp, MaximumOp)
@@ -109,9 +109,9 @@ def main() -> None:
     total = 0.0
     stages = {
         "annotate": lambda: annotate(context, module, ("bench_a", "bench_b"), recorder=recorder),
-        "merge-composites": lambda: MergeCompositesPass().apply(context, module),
+        "merge-composites": lambda: merge_composites(module),
         "merge-regions": lambda: merge_regions(module, recorder),
-        "partition": lambda: PartitionPass().apply(context, module),
+        "partition": lambda: partition(module),
     }
     for name, run in stages.items():
         start = time.process_time()

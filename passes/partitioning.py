@@ -21,9 +21,9 @@ from inarch.passes.partition._common import check_registered
 from inarch.passes.partition._report import HOST, OpReport, Recorder, Report
 from inarch.passes.partition._verify import check_partition
 from inarch.passes.partition.annotate import annotate
-from inarch.passes.partition.merge_composites import MergeCompositesPass
+from inarch.passes.partition.merge_composites import merge_composites
 from inarch.passes.partition.merge_regions import merge_regions
-from inarch.passes.partition.partition import PartitionPass
+from inarch.passes.partition.partition import partition
 
 __all__ = [
     "HOST",
@@ -54,9 +54,9 @@ def partition_for(
     """
     recorder = Recorder()
     annotate(context, module, backends, give, keep, recorder)
-    MergeCompositesPass().apply(context, module)
+    merge_composites(module)
     merge_regions(module, recorder)
-    PartitionPass(symbol_prefix).apply(context, module)
+    partition(module, symbol_prefix)
     return recorder.finish()
 
 

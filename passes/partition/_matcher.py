@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias, cast
 
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.passes.partition._common import error_at
@@ -114,14 +114,10 @@ class Matcher:
         if kind is Any:
             return self._solve(rest)
         if isinstance(pattern, Op):
-            op = value.owner
-            if (
-                isinstance(op, Operation)
-                and op.name == pattern.name
-                and op.results[0] is value
-                and op.parent is self._block
-            ):
-                return self._match_op(pattern, op, rest)
+            if isinstance(value, OpResult) and value.index == 0:
+                op = value.op
+                if op.name == pattern.name and op.parent is self._block:
+                    return self._match_op(pattern, op, rest)
             return self._fail(
                 lambda _: (
                     f"operand {index} of {user.name} is not {pattern.name}, but {maker_text(value)}"
@@ -210,11 +206,11 @@ class Matcher:
 
         def visit(op: Operation) -> None:
             for value in self._orders[op]:
-                owner = value.owner
-                if not isinstance(owner, Operation) or owner not in self._orders:
+                maker = value.op if isinstance(value, OpResult) else None
+                if maker is None or maker not in self._orders:
                     inputs.setdefault(value)
-                elif owner not in ops:
-                    visit(owner)
+                elif maker not in ops:
+                    visit(maker)
             ops.setdefault(op)
 
         visit(root)

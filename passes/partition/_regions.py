@@ -3,8 +3,10 @@
 Every op starts as a region of its own. The quotient graph (a node a region) is kept acyclic: merging
 a -> b makes a cycle exactly when another path leads from a to b. A topological order of the quotient is
 kept (Pearce and Kelly, "A dynamic topological sort algorithm for directed acyclic graphs", 2006), so
-that only regions between a and b are searched. Merging goes on until no pair is left, so the result
-is maximal; a smaller cut does not follow from it, which is why the order of merging is the program's.
+that only regions between a and b are searched.
+
+One round over the edges, in program order, is enough for maximal regions: a path that blocks an edge has
+an op of someone else on it (its own edges came earlier, so what could merge has), and always will.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import Block, Operation
+from xdsl.ir import Block, Operation, OpResult
 
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.passes.partition._common import BACKEND, text_of
@@ -32,31 +34,31 @@ def merged_regions(block: Block) -> list[RegionOfOps]:
     owners = [text_of(op, BACKEND) for op in ops]
     number = {op: index for index, op in enumerate(ops)}
     inputs = [_producers(op, number) for op in ops]
-    quotient = _Quotient(inputs)
-    edges = [
-        (producer, user)
-        for user, producers in enumerate(inputs)
-        for producer in producers
-        if owners[user] is not None and owners[producer] == owners[user]
+    return [
+        RegionOfOps(owners[members[0]] or "", tuple(ops[index] for index in members))
+        for members in grouped(inputs, owners)
     ]
-    merged = True
-    while merged:
-        merged = False
-        for producer, user in edges:
-            merged |= quotient.merge(producer, user)
-    members: dict[int, list[Operation]] = {}
-    for index, op in enumerate(ops):
-        if owners[index] is not None:
-            members.setdefault(quotient.find(index), []).append(op)
-    order = sorted(members, key=quotient.place.__getitem__)
-    return [RegionOfOps(owners[root] or "", tuple(members[root])) for root in order]
+
+
+def grouped(inputs: Sequence[Sequence[int]], owners: Sequence[str | None]) -> list[list[int]]:
+    """Regions of the graph in which node i needs `inputs[i]`, all below i, and has `owners[i]`."""
+    quotient = _Quotient(inputs)
+    for user, producers in enumerate(inputs):
+        for producer in producers:
+            if owners[user] is not None and owners[producer] == owners[user]:
+                quotient.merge(producer, user)
+    members: dict[int, list[int]] = {}
+    for node, owner in enumerate(owners):
+        if owner is not None:
+            members.setdefault(quotient.find(node), []).append(node)
+    return [members[root] for root in sorted(members, key=quotient.place.__getitem__)]
 
 
 def _producers(op: Operation, number: dict[Operation, int]) -> list[int]:
     found = dict.fromkeys(
-        number[operand.owner]
+        number[operand.op]
         for operand in op.operands
-        if isinstance(operand.owner, Operation) and operand.owner in number
+        if isinstance(operand, OpResult) and operand.op in number
     )
     return list(found)
 
@@ -81,27 +83,24 @@ class _Quotient:
             node = self._parent[node]
         return node
 
-    def merge(self, producer: int, user: int) -> bool:
+    def merge(self, producer: int, user: int) -> None:
         """Merges the regions of an edge, unless they are one or it would make a cycle."""
         a, b = self.find(producer), self.find(user)
         if a == b:
-            return False
-        later = self._search(self._after, a, b, self.place[b])
-        if later is None:
-            return False
-        self._order(a, b, later)
-        self._join(a, b)
-        return True
+            return
+        later = self._between(a, b)
+        if later is not None:
+            self._order(a, b, later)
+            self._join(a, b)
 
-    def _search(
-        self, edges: Sequence[set[int]], start: int, goal: int, limit: int
-    ) -> set[int] | None:
-        """What follows `start` (not by its edge to `goal`) before place `limit`; None for `goal`."""
-        todo = [n for n in edges[start] if n != goal and self.place[n] < limit]
+    def _between(self, a: int, b: int) -> set[int] | None:
+        """What needs a (not by the edge to b) and has a place before b's; None if b is among it."""
+        limit = self.place[b]
+        todo = [n for n in self._after[a] if n != b and self.place[n] < limit]
         found = set(todo)
         while todo:
-            for node in edges[todo.pop()]:
-                if node == goal:
+            for node in self._after[todo.pop()]:
+                if node == b:
                     return None
                 if node not in found and self.place[node] < limit:
                     found.add(node)

@@ -31,10 +31,10 @@ def interface_of(ops: Sequence[Operation], *, bind_constants: bool) -> Interface
     outputs: list[OpResult] = []
     for op in ops:
         for value in op.operands:
-            owner = value.owner
-            if bind_constants and isinstance(owner, ConstantOp):
-                constants.setdefault(owner)
-            elif not isinstance(owner, Operation) or owner not in inside:
+            maker = value.op if isinstance(value, OpResult) else None
+            if bind_constants and type(maker) is ConstantOp:
+                constants.setdefault(maker)
+            elif maker is None or maker not in inside:
                 inputs.setdefault(value)
         outputs += [
             result

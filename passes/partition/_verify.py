@@ -13,13 +13,14 @@ from inarch.dialects.graph._base import GraphOp
 from inarch.dialects.graph.call import CallOp
 from inarch.dialects.graph.composite import CompositeRegionOp
 from inarch.dialects.graph.constant import ConstantOp
-from inarch.errors import InternalError
+from inarch.errors import InarchError, InternalError
 from inarch.passes.partition._common import (
     BACKEND,
     COMPILER,
     MATCH,
     PATTERN,
     REGION,
+    check_registered,
     is_claimable,
     number_of,
     tensor_blocks,
@@ -36,15 +37,42 @@ def check_partition(module: ModuleOp) -> None:
     backend holds graph ops and its own composites only: nothing of another, no calls. I5: a composite
     elsewhere has the owner that its name says.
     """
+    _check(module, InternalError)
+
+
+def check_annotations(module: ModuleOp) -> None:
+    """The same of what a pass is given, which a person may have written: raises InarchError.
+
+    Also for a backend that does not exist.
+    """
+    check_registered(module)
+    _check(module, InarchError)
+
+
+def _check(module: ModuleOp, error: type[InarchError]) -> None:
+    try:
+        _check_all(module)
+    except _Violation as violation:
+        op, message = violation.args
+        raise error(message, where=location_text(op)) from None
+
+
+class _Violation(Exception):  # noqa: N818 - never leaves this file
+    """An op and what is wrong with it."""
+
+
+def _check_all(module: ModuleOp) -> None:
     for _, block in tensor_blocks(module):
         for op in block.ops:
             _check_owner(op)
         for ops in _groups(block, MATCH):
             _check_match(ops)
-        for ops in _groups(block, REGION):
+        regions = _groups(block, REGION)
+        for ops in regions:
             owners = {text_of(op, BACKEND) for op in ops}
             _require(len(owners) == 1, "I3", ops[0], f"one owner a region, found {_list(owners)}")
-        _check_acyclic(block)
+        if regions:
+            _check_acyclic(block)
     for function in module.body.ops:
         if isinstance(function, FuncOp) and (backend := text_of(function, COMPILER)):
             _check_function(function, backend)
@@ -52,9 +80,7 @@ def check_partition(module: ModuleOp) -> None:
 
 def _require(condition: bool, label: str, op: Operation, message: str) -> None:
     if not condition:
-        raise InternalError(
-            f"partitioning {label}: expected {message} ('{op.name}')", where=location_text(op)
-        )
+        raise _Violation(op, f"partitioning {label}: '{op.name}': expected {message}")
 
 
 def _list(names: Iterable[str | None]) -> str:

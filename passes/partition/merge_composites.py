@@ -15,7 +15,6 @@ from inarch.passes.partition._common import (
     GIVE,
     MATCH,
     PATTERN,
-    check_registered,
     codegen_named,
     number_of,
     tensor_blocks,
@@ -29,7 +28,7 @@ from inarch.passes.partition._rewrite import (
     replace_outside,
     strip,
 )
-from inarch.passes.partition._verify import check_partition
+from inarch.passes.partition._verify import check_annotations, check_partition
 
 
 @dataclass(frozen=True)
@@ -43,19 +42,23 @@ class MergeCompositesPass(ModulePass):
     name = "merge-composites"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        check_registered(op)
-        check_partition(op)
-        for _, block in tensor_blocks(op):
-            matches: dict[int, list[Operation]] = {}
-            for inner in block.ops:
-                if (number := number_of(inner, MATCH)) is not None:
-                    matches.setdefault(number, []).append(inner)
-            for ops in matches.values():
-                _merge(ops)
-        check_partition(op)
+        check_annotations(op)
+        merge_composites(op)
 
 
 PASS = MergeCompositesPass
+
+
+def merge_composites(module: ModuleOp) -> None:
+    """The pass, on a program whose annotations are in order."""
+    for _, block in tensor_blocks(module):
+        matches: dict[int, list[Operation]] = {}
+        for op in block.ops:
+            if (number := number_of(op, MATCH)) is not None:
+                matches.setdefault(number, []).append(op)
+        for ops in matches.values():
+            _merge(ops)
+    check_partition(module)
 
 
 def _merge(ops: list[Operation]) -> None:

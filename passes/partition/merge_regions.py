@@ -15,14 +15,13 @@ from inarch.dialects.graph.constant import ConstantOp
 from inarch.passes.partition._common import (
     GIVE,
     REGION,
-    check_registered,
     codegen_named,
     tensor_blocks,
 )
 from inarch.passes.partition._regions import RegionOfOps, merged_regions
 from inarch.passes.partition._report import Recorder
 from inarch.passes.partition._rewrite import strip
-from inarch.passes.partition._verify import check_partition
+from inarch.passes.partition._verify import check_annotations, check_partition
 
 
 @dataclass(frozen=True)
@@ -38,6 +37,7 @@ class MergeRegionsPass(ModulePass):
     name = "merge-regions"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        check_annotations(op)
         merge_regions(op)
 
 
@@ -46,8 +46,6 @@ PASS = MergeRegionsPass
 
 def merge_regions(module: ModuleOp, recorder: Recorder | None = None) -> None:
     """The pass; `recorder` gets the reasons of what goes back to the host."""
-    check_registered(module)
-    check_partition(module)
     regions = [region for _, block in tensor_blocks(module) for region in merged_regions(block)]
     returned = _returned(regions)
     count = 0

@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Operation, Region
+from xdsl.ir import Block, Operation, OpResult, Region
 from xdsl.passes import ModulePass
 
 from inarch.dialects.graph.call import CallOp
+from inarch.errors import UsageError
 from inarch.passes.backend import Backend
 from inarch.passes.partition._common import (
     BACKEND,
     COMPILER,
     REGION,
-    check_registered,
     codegen_named,
     number_of,
     tensor_blocks,
@@ -32,7 +32,7 @@ from inarch.passes.partition._rewrite import (
     replace_outside,
     strip,
 )
-from inarch.passes.partition._verify import check_partition
+from inarch.passes.partition._verify import check_annotations, check_partition
 
 
 @dataclass(frozen=True)
@@ -48,30 +48,28 @@ class PartitionPass(ModulePass):
     name = "partition"
     symbol_prefix: str = ""
 
-    def __post_init__(self) -> None:
-        if self.symbol_prefix and not _is_identifier(self.symbol_prefix):
-            raise ValueError(
-                f"expected a symbol-prefix that is a C identifier, found '{self.symbol_prefix}'"
-            )
-
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        check_registered(op)
-        check_partition(op)
-        symbols = _Symbols(op, self.symbol_prefix)
-        for function, block in tensor_blocks(op):
-            _sort(block)
-            for ops in _regions(block):
-                backend = codegen_named(text_of(ops[0], BACKEND) or "", ops[0])
-                outlined = _outline(ops, backend, symbols.next(backend.name))
-                symbols.place(outlined, function)
-        check_partition(op)
+        check_annotations(op)
+        partition(op, self.symbol_prefix)
 
 
 PASS = PartitionPass
 
 
-def _is_identifier(text: str) -> bool:
-    return re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", text) is not None
+def partition(module: ModuleOp, symbol_prefix: str = "") -> None:
+    """The pass, on a program whose annotations are in order."""
+    if symbol_prefix and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", symbol_prefix) is None:
+        raise UsageError(
+            f"expected a symbol prefix that is a C identifier, found '{symbol_prefix}'"
+        )
+    symbols = _Symbols(module, symbol_prefix)
+    for function, block in tensor_blocks(module):
+        _sort(block)
+        for ops in _regions(block):
+            backend = codegen_named(text_of(ops[0], BACKEND) or "", ops[0])
+            outlined = _outline(ops, backend, symbols.next(backend.name))
+            symbols.place(outlined, function)
+    check_partition(module)
 
 
 @dataclass
@@ -163,11 +161,10 @@ def _sort(block: Block) -> None:
     waiting = dict.fromkeys(members, 0)
     for op in ops:
         for operand in op.operands:
-            owner = operand.owner
-            if not isinstance(owner, Operation) or key[owner] == key[op]:
+            if not isinstance(operand, OpResult) or key[operand.op] == key[op]:
                 continue
-            if key[op] not in after[key[owner]]:
-                after[key[owner]].add(key[op])
+            if key[op] not in after[key[operand.op]]:
+                after[key[operand.op]].add(key[op])
                 waiting[key[op]] += 1
     ready = [(last[k], k) for k, count in waiting.items() if count == 0]
     heapq.heapify(ready)
