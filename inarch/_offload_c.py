@@ -16,7 +16,7 @@ INCLUDE = Path(__file__).parent / "runtime" / "include"
 
 _UNDEFINED = re.compile(r"undefined (?:reference to|symbol:) [`'\"]?([\w.$]+)")
 _TWICE = re.compile(r"(?:multiple definition of|duplicate symbol:) [`'\"]?([\w.$]+)")
-_WITHIN = re.compile(r"in function [`'](\w+)")
+_WITHIN = re.compile(r"(?:in function [`']|\.o:\()(\w+)")
 
 
 @dataclass(frozen=True)
@@ -66,43 +66,51 @@ def explained(error: CompilerError, emitted: Sequence[Emitted]) -> InarchError:
 
 def _of_the_linker(error: CompilerError, linked: Sequence[Emitted]) -> InarchError | None:
     log = f"the log is {error.folder / 'log.txt'}"
-    within = ""
-    before = ""
-    for line in error.log().splitlines()[1:]:
-        within = found[1] if (found := _WITHIN.search(line)) else within
-        culprit = _mentioned(line, linked) or _mentioned(before, linked)
-        before = line
-        if (match := _UNDEFINED.search(line)) is not None:
-            symbol = match[1]
-            for one in linked:
-                if symbol in one.emission.symbols:
-                    return one.error(
-                        f"expected its C to define 'int32_t {symbol}(void *self, DLTensor *args, "
-                        f"int32_t n)', found none; {log}",
-                        [site for site in one.sites if site.symbol == symbol],
-                    )
-            if culprit is not None:
-                searched = ", ".join(["libm", "libpthread", *map(str, culprit.emission.libraries)])
-                return culprit.error(
-                    f"its C uses '{symbol}', which nothing defines; libraries searched: {searched}; "
-                    f"define it, or name its library in Emission.libraries; {log}",
-                    _sites_of(culprit, within),
+    lines = error.log().splitlines()[1:]
+    for number, line in enumerate(lines):
+        match = _UNDEFINED.search(line) or _TWICE.search(line)
+        if match is None:
+            continue
+        symbol = match[1]
+        # ld names the object on this line or the one before, lld on the two that follow.
+        around = [line, *lines[max(0, number - 1) : number], *lines[number + 1 : number + 3]]
+        for one in linked:
+            if match.re is _UNDEFINED and symbol in one.emission.symbols:
+                return one.error(
+                    f"expected its C to define 'int32_t {symbol}(void *self, DLTensor *args, "
+                    f"int32_t n)', found none; {log}",
+                    [site for site in one.sites if site.symbol == symbol],
                 )
-        elif (match := _TWICE.search(line)) is not None and culprit is not None:
+        culprit = _mentioned(around, linked)
+        if culprit is None:
+            continue
+        if match.re is _TWICE:
             return culprit.error(
-                f"its C defines '{match[1]}', which is defined elsewhere as well; make it static; {log}"
+                f"its C defines '{symbol}', which is defined elsewhere as well; make it static; {log}"
             )
+        searched = ", ".join(["libm", "libpthread", *map(str, culprit.emission.libraries)])
+        return culprit.error(
+            f"its C uses '{symbol}', which nothing defines; libraries searched: {searched}; "
+            f"define it, or name its library in Emission.libraries; {log}",
+            _sites_of(culprit, [*reversed(lines[:number]), *around]),
+        )
     return None
 
 
-def _mentioned(line: str, linked: Sequence[Emitted]) -> Emitted | None:
-    for one in linked:
-        if _unit(one) in line or _unit(one).removesuffix(".c") + ".o" in line:
-            return one
+def _mentioned(lines: Sequence[str], linked: Sequence[Emitted]) -> Emitted | None:
+    """The emission whose unit the lines name first."""
+    for line in lines:
+        for one in linked:
+            if _unit(one) in line or _unit(one).removesuffix(".c") + ".o" in line:
+                return one
     return None
 
 
-def _sites_of(emitted: Emitted, function: str) -> list[Site]:
-    """The site that the C function `function` belongs to by its name, if the linker named one."""
-    own = [site for site in emitted.sites if re.fullmatch(rf"{site.symbol}(_\w*)?", function)]
-    return own[-1:]
+def _sites_of(emitted: Emitted, lines: Sequence[str]) -> list[Site]:
+    """The site of the C function that the lines name first, if it is that of one."""
+    names = [match[1] for line in lines if (match := _WITHIN.search(line)) is not None]
+    return [
+        site
+        for site in emitted.sites
+        if names and re.fullmatch(rf"{site.symbol}(_[a-z]*)?", names[0])
+    ]
