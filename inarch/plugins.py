@@ -49,11 +49,15 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
     have a name without a leading `_` (those are helpers). `constant` names what a module defines.
     """
 
-    def __init__(self, group: str, constant: str, folders: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, group: str, constant: str, folders: tuple[str, ...] = (), *, one_name: bool = False
+    ) -> None:
+        """`one_name`: a thing's own `name` is what it is found by; without, entry points give aliases."""
         self.group = group
         self.constant = constant
         self.kind = constant.lower()
         self._packages = [f"{group}.{folder}" for folder in folders] or [group]
+        self._one_name = one_name
         self._loaded: dict[str, Origin] = {}
 
     def __iter__(self) -> Iterator[str]:
@@ -81,6 +85,11 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
             raise InarchError(
                 f"{self.kind} '{name}' ({origin.source}) has api = {api}; "
                 f"this Inarch knows api = {API_VERSION}"
+            )
+        if self._one_name and (own := getattr(thing, "name", name)) != name:
+            raise InarchError(
+                f"{self.kind} '{name}' ({origin.source}) calls itself '{own}'; "
+                "expected the name of its file or entry point"
             )
         return cast("T_co", thing)
 

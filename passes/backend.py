@@ -130,5 +130,5 @@ class Backend:
         return [name if "." in name else f"graph.{name}" for name in self.ops]
 
 
-BACKENDS: Extensions[Backend] = Extensions("inarch.backends", "BACKEND")
+BACKENDS: Extensions[Backend] = Extensions("inarch.backends", "BACKEND", one_name=True)
 """Every backend by name; asking for one that does not exist raises with the nearest name."""

@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 from inarch.dialects import DIALECTS, new_context
 from inarch.errors import InarchError, UsageError
 from inarch.passes import PASSES
+from inarch.passes.backend import BACKENDS
 from inarch.plugins import Extensions, load_file
 from inarch.tools.pipeline import first_line
 
@@ -190,6 +191,19 @@ def test_a_broken_thing_raises_only_when_it_is_asked_for(
         table[name]
     assert str(caught.value) == f"pass '{name}' ({origin}) {reason}"
     assert table["stretch"].name == "stretch"
+
+
+def test_a_backend_is_called_like_its_file(tmp_path: Path) -> None:
+    """A file that was copied and not edited: two names for one thing would confuse every message."""
+    path = tmp_path / "my_copy.py"
+    path.write_text("from inarch.passes.backend import Backend\nBACKEND = Backend('my-own', '')\n")
+    with BACKENDS.scope():
+        load_file(path, {"backends": BACKENDS})
+        with pytest.raises(InarchError) as caught:
+            BACKENDS["my-copy"]
+    assert str(caught.value) == (
+        f"backend 'my-copy' ({path}) calls itself 'my-own'; expected the name of its file or entry point"
+    )
 
 
 # ------------------------------------------------------------------------------------ --load
