@@ -104,7 +104,7 @@ def _wide(text: str) -> list[Array]:
     del context
     generator = np.random.default_rng(7)
     inputs: list[Array] = []
-    for array in random_inputs(module, 3):
+    for array in random_inputs(module, 3, function="main"):
         if array.dtype.kind == "f":
             inputs.append(array)
         else:
@@ -316,3 +316,51 @@ def test_memory_is_freed_on_every_path_under_sanitizers(tmp_path: Path) -> None:
         f"status 0, 0 in use, {np.int64(2**31 - 2 + 3).astype(np.int32)}\n"
         "arguments: 2\n"
     )
+
+
+def _random_function(name: str, kind: str, generator: np.random.Generator) -> tuple[str, int]:
+    """A private function of three arguments with random ops and results, and how many results."""
+    values = ["%a", "%b", "%c"]
+    lines: list[str] = []
+    for number in range(int(generator.integers(1, 9))):
+        op = generator.choice(["add", "sub", "mul"])
+        first, second = generator.choice(values, 2)
+        lines.append(f"  %{number} = graph.{op} {first}, {second} : {kind}, {kind} -> {kind}")
+        values.append(f"%{number}")
+    results = [str(value) for value in generator.choice(values, int(generator.integers(1, 4)))]
+    types = ", ".join([kind] * len(results))
+    lines.append(f"  func.return {', '.join(results)} : {types}")
+    body = "\n".join(lines)
+    head = f"func.func private @{name}(%a: {kind}, %b: {kind}, %c: {kind}) -> ({types})"
+    return f'{head} attributes {{compiler = "ccompiler"}} {{\n{body}\n}}\n', len(results)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_functions(seed: int, tmp_path: Path) -> None:
+    """T2, T3, T5: topological order, values used often, results that are arguments or twice."""
+    generator = np.random.default_rng(seed)
+    kind = f"tensor<{generator.choice(['', '5x', '3x4x', '2x3x2x'])}{generator.choice(DTYPES)}>"
+    parts = [_random_function(f"ccompiler_{i}", kind, generator) for i in range(8)]
+    calls: list[str] = []
+    results: list[str] = []
+    for number, (_, count) in enumerate(parts):
+        names = [f"%r{number}_{i}" for i in range(count)]
+        types = ", ".join([kind] * count)
+        calls.append(
+            f"  {', '.join(names)} = graph.call @ccompiler_{number}(%a, %b, %c) : "
+            f"{kind}, {kind}, {kind} -> {types}\n"
+        )
+        results += names
+    types = ", ".join([kind] * len(results))
+    text = f"func.func @main(%a: {kind}, %b: {kind}, %c: {kind}) -> ({types}) {{\n{''.join(calls)}"
+    text += (
+        f"  func.return {', '.join(results)} : {types}\n}}\n{''.join(part for part, _ in parts)}"
+    )
+    path = tmp_path / "random.mlir"
+    path.write_text(text)
+    inputs = _wide(text)
+    found = _outputs(inarch.compile(path)(*inputs))
+    with np.errstate(all="ignore"):
+        wanted = execute(text, inputs)
+    for array, reference in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(array, reference)
