@@ -10,7 +10,8 @@ Threads: OpenBLAS uses as many as there are processors; `OPENBLAS_NUM_THREADS=1`
 before it is loaded, keeps it to the thread that calls. Nothing here changes that, since the setting is
 the whole process's. Kernels are chosen when the library is loaded; where it takes the CPU for an
 older one, `OPENBLAS_CORETYPE` (`SkylakeX`, `Haswell`, ...) names the kernels to use, and
-`OPENBLAS_VERBOSE=2` prints the choice. `benchmarks/cblas.py` measures all three.
+`OPENBLAS_VERBOSE=2` prints the choice. Version 0.3.34 takes an AMD EPYC with AVX-512 for `SkylakeX` by
+itself, and naming it changes nothing there. `benchmarks/cblas.py` measures it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The C of the functions that were given to OpenBLAS: one `cblas_?gemm` each product and batch.
+"""The C of the functions that were given to OpenBLAS: one `cblas_?gemm` (or `gemv`) each product and batch.
 
 Tensors arrive dense and row-major. What lies between two products of one function is in one block of
 memory for each call, so that calls at the same time do not meet.
@@ -14,6 +14,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from inarch._xdsl import location_text
+from inarch.backends.cblas._calls import call, prototypes
 from inarch.backends.cblas._gemm import Gemm, gemm_of
 from inarch.backends.cblas._library import PACKAGE, library
 from inarch.dialects.graph._base import shape_of, tensor_dtype
@@ -31,13 +32,6 @@ _HEAD = """\
 #include <string.h>
 
 #include "inarch.h"
-
-enum { ROW_MAJOR = 101, NO_TRANS = 111, TRANS = 112 }; /* as in cblas.h */
-"""
-
-_PROTOTYPE = """
-void scipy_cblas_{letter}gemm(int order, int trans_a, int trans_b, int m, int n, int k, {c} alpha,
-                       const {c} *a, int lda, const {c} *b, int ldb, {c} beta, {c} *c, int ldc);
 """
 
 _DATA = """
@@ -66,12 +60,13 @@ def emit_text(functions: Sequence[FuncOp]) -> str:
     Raises UnsupportedError, located, for an op that no pattern of this backend describes.
     """
     plans = [_plan(function) for function in functions]
-    dtypes = {gemm.dtype.name: gemm.dtype for plan in plans for gemm in plan.gemms}
-    text = _HEAD
-    for name in sorted(dtypes):
-        letter = "s" if name == "f32" else "d"
-        text += _PROTOTYPE.format(letter=letter, c=dtypes[name].c)
-    return text + _DATA + "".join("\n" + "\n".join(_function(plan)) + "\n" for plan in plans)
+    gemms = [gemm for plan in plans for gemm in plan.gemms]
+    return (
+        _HEAD
+        + prototypes(gemms)
+        + _DATA
+        + "".join("\n" + "\n".join(_function(plan)) + "\n" for plan in plans)
+    )
 
 
 @dataclass(frozen=True)
@@ -201,7 +196,7 @@ def _product(gemm: Gemm, names: dict[SSAValue, str]) -> Iterator[str]:
             _element(name, a.row, a.column) for name, a in zip(where[3:], gemm.addends, strict=True)
         ]
         yield from _matrix_loops(gemm, f"{c}[i * {gemm.n} + j] = {' + '.join(terms)};", pad)
-    yield from _call(gemm, where, pad)
+    yield from call(gemm, where, pad)
     if gemm.relu:
         yield from _relu(gemm, c, pad)
     for _ in gemm.loops:
@@ -244,20 +239,6 @@ def _matrix_loops(gemm: Gemm, statement: str, pad: str) -> Iterator[str]:
     yield f"{pad}        {statement}"
     yield f"{pad}    }}"
     yield f"{pad}}}"
-
-
-def _call(gemm: Gemm, where: Sequence[str], pad: str) -> Iterator[str]:
-    letter, suffix = ("s", "f") if gemm.dtype.name == "f32" else ("d", "")
-    flags = ["TRANS" if x.transposed else "NO_TRANS" for x in (gemm.a_layout, gemm.b_layout)]
-    beta = "1.0" if gemm.addends else "0.0"
-    yield (
-        f"{pad}scipy_cblas_{letter}gemm(ROW_MAJOR, {', '.join(flags)}, {gemm.m}, {gemm.n}, {gemm.k}, "
-        f"1.0{suffix}, {where[0]}, {gemm.a_layout.leading},"
-    )
-    yield (
-        f"{pad}                  {where[1]}, {gemm.b_layout.leading}, {beta}{suffix}, {where[2]}, "
-        f"{max(gemm.n, 1)});"
-    )
 
 
 def _relu(gemm: Gemm, c: str, pad: str) -> Iterator[str]:

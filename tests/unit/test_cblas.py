@@ -6,6 +6,7 @@ import ctypes
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from xdsl.dialects.func import FuncOp
 
+import inarch
 from inarch import runtime
 from inarch._xdsl import parse_module, verify_module
 from inarch.backends import BACKENDS, EmitRequest
@@ -169,6 +171,11 @@ def matmul_text(
 MATMULS = [
     ((3, 5), (5, 4)),
     ((1, 7), (7, 1)),
+    ((1, 7), (7, 5)),
+    ((6, 7), (7, 1)),
+    ((2, 6, 7), (2, 7, 1)),
+    ((2, 1, 7), (2, 7, 3)),
+    ((1, 0), (0, 4)),
     ((33, 65), (65, 17)),
     ((2, 3, 5), (5, 4)),
     ((2, 1, 5), (5, 4)),
@@ -225,6 +232,13 @@ TRANSPOSES = [
     ((4, 5), (1, 0), (3, 5), "right"),
     ((1, 5), (1, 0), (1, 4), "left"),
     ((5, 1), (1, 0), (5, 4), "left"),
+    ((5, 3), (1, 0), (5, 1), "left"),
+    ((1, 5), (1, 0), (3, 5), "right"),
+    ((4, 5), (1, 0), (1, 5), "right"),
+    ((2, 5, 3, 1), (0, 2, 3, 1), (2, 3, 5, 4), "left"),
+    ((2, 7, 3, 5), (0, 2, 1, 3), (2, 3, 5, 1), "left"),
+    ((2, 7, 3, 5), (0, 2, 1, 3), (2, 3, 1, 7), "right"),
+    ((7, 1, 3, 5), (1, 2, 0, 3), (1, 3, 1, 7), "right"),
     ((2, 5, 3), (0, 2, 1), (2, 5, 4), "left"),
     ((2, 7, 3, 5), (0, 2, 1, 3), (2, 3, 5, 4), "left"),
     ((2, 7, 3, 5), (0, 2, 3, 1), (2, 3, 4, 5), "right"),
@@ -513,3 +527,75 @@ def test_weights_stay_with_the_model(tmp_path: Path) -> None:
     module = load(artifact(tmp_path))
     assert "dense" not in module.get_source("cblas")
     assert "const float *in1 = data_of(&args[1]); /* [3, 4] */" in module.get_source("cblas")
+
+
+ATTENTION = """
+func.func @main(%x: tensor<2x5x3x4xf32> {inarch.name = "x"}, %y: tensor<2x5x3x4xf32> {inarch.name = "y"},
+    %b: tensor<5xf32> {inarch.name = "b"}, %i: tensor<2x5x3x3xf32> {inarch.name = "i"},
+    %w: tensor<6x5x1x1xf32> {inarch.name = "w"}, %r: tensor<6x1x1xf32> {inarch.name = "r"})
+    -> (tensor<2x3x5x5xf32> {inarch.name = "scores"}, tensor<2x6x3x3xf32> {inarch.name = "image"}) {
+  %q = graph.transpose %x perm = [0, 2, 1, 3] : tensor<2x5x3x4xf32> -> tensor<2x3x5x4xf32>
+  %k = graph.transpose %y perm = [0, 2, 3, 1] : tensor<2x5x3x4xf32> -> tensor<2x3x4x5xf32>
+  %m = graph.matmul %q, %k : tensor<2x3x5x4xf32>, tensor<2x3x4x5xf32> -> tensor<2x3x5x5xf32>
+  %s = graph.add %b, %m : tensor<5xf32>, tensor<2x3x5x5xf32> -> tensor<2x3x5x5xf32>
+  %c = graph.conv %i, %w strides = [1, 1] pads = [0, 0, 0, 0] dilations = [1, 1] groups = 1
+    : tensor<2x5x3x3xf32>, tensor<6x5x1x1xf32> -> tensor<2x6x3x3xf32>
+  %d = graph.add %c, %r : tensor<2x6x3x3xf32>, tensor<6x1x1xf32> -> tensor<2x6x3x3xf32>
+  %e = graph.relu %d : tensor<2x6x3x3xf32> -> tensor<2x6x3x3xf32>
+  func.return %s, %e : tensor<2x3x5x5xf32>, tensor<2x6x3x3xf32>
+}
+"""
+
+
+@needs_openblas
+def test_whole_matches_are_found_in_a_program() -> None:
+    context = new_context()
+    module = inarch.compile(parse_module(context, ATTENTION), context=context, backends=["cblas"])
+    source = module.get_source("cblas")
+    assert "/* transpose, transpose, matmul, add (" in source
+    assert "/* conv, add, relu (" in source
+    assert "scratch" not in source
+    inputs = inputs_of(ATTENTION)
+    for found, expected in zip(module(*inputs), execute(ATTENTION, inputs), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+@needs_openblas
+@pytest.mark.parametrize("body", ["%m, %m", "%m, %b"])
+def test_sums_that_are_not_part_of_the_product_are_right_all_the_same(body: str) -> None:
+    """The product added to itself, and one that is broadcast to what it is added to."""
+    shape = "tensor<3x1xf32>" if body == "%m, %m" else "tensor<3x4xf32>"
+    text = f"""
+    func.func @main(%x: tensor<3x2xf32>, %y: tensor<2x1xf32>, %b: {shape}) -> {shape} {{
+      %m = graph.matmul %x, %y : tensor<3x2xf32>, tensor<2x1xf32> -> tensor<3x1xf32>
+      %s = graph.add {body} : tensor<3x1xf32>, {shape} -> {shape}
+      func.return %s : {shape}
+    }}
+    """
+    context = new_context()
+    module = inarch.compile(parse_module(context, text), context=context, backends=["cblas"])
+    assert "add" not in module.get_source("cblas")
+    inputs = inputs_of(text)
+    (expected,) = execute(text, inputs)
+    np.testing.assert_allclose(module(*inputs), expected, rtol=1e-6)
+
+
+@needs_openblas
+def test_calls_at_the_same_time_do_not_meet() -> None:
+    """What lies between two products belongs to the call."""
+    text = SEVERAL.replace("private @cblas_0", "@main")
+    context = new_context()
+    module = inarch.compile(parse_module(context, text), context=context, backends=["cblas"])
+    weights = random((4, 4), seed=1)
+
+    def one(seed: int) -> bool:
+        inputs = [random((3, 4), seed=seed), weights]
+        expected = execute(text, inputs)
+        return all(
+            np.allclose(found, value, rtol=1e-4, atol=1e-4)
+            for _ in range(50)
+            for found, value in zip(cast("Any", module(*inputs)), expected, strict=True)
+        )
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(one, range(8)))

@@ -61,3 +61,26 @@ func.func private @cblas_0(%x: tensor<2x3x5xf32>, %w: tensor<5x5xf32>) -> tensor
 // CHECK:      scipy_cblas_sgemm(ROW_MAJOR, NO_TRANS, NO_TRANS, 6, 5, 5, 1.0f, t0, 5,
 // CHECK-NEXT:                   in1, 5, 0.0f, out0, 5);
 // CHECK-NEXT: free(scratch);
+
+// -----
+
+// A matrix by a vector is gemv: on the left, and on the right of a transposed matrix.
+func.func private @cblas_0(%x: tensor<1x5xf64>, %w: tensor<5x7xf64>) -> tensor<1x7xf64>
+    attributes {compiler = "cblas"} {
+  %0 = graph.matmul %x, %w : tensor<1x5xf64>, tensor<5x7xf64> -> tensor<1x7xf64>
+  func.return %0 : tensor<1x7xf64>
+}
+func.func private @cblas_1(%x: tensor<5x7xf64>, %v: tensor<5x1xf64>) -> tensor<7x1xf64>
+    attributes {compiler = "cblas"} {
+  %0 = graph.composite "cblas.matmul_transposed"(%x, %v)
+      : (tensor<5x7xf64>, tensor<5x1xf64>) -> tensor<7x1xf64> {
+  ^bb0(%p: tensor<5x7xf64>, %q: tensor<5x1xf64>):
+    %t = graph.transpose %p perm = [1, 0] : tensor<5x7xf64> -> tensor<7x5xf64>
+    %m = graph.matmul %t, %q : tensor<7x5xf64>, tensor<5x1xf64> -> tensor<7x1xf64>
+    graph.yield %m : tensor<7x1xf64>
+  }
+  func.return %0 : tensor<7x1xf64>
+}
+// CHECK:     void scipy_cblas_dgemv(int order
+// CHECK:       scipy_cblas_dgemv(ROW_MAJOR, TRANS, 5, 7, 1.0, in1, 7, in0, 1, 0.0, out0, 1);
+// CHECK:       scipy_cblas_dgemv(ROW_MAJOR, TRANS, 5, 7, 1.0, in0, 7, in1, 1, 0.0, out0, 1);
