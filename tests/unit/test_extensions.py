@@ -163,6 +163,7 @@ def test_an_unknown_name_gives_the_nearest(table: Table) -> None:
 
 
 def test_two_origins_of_one_name_are_an_error_that_names_both(table: Table) -> None:
+    """N10."""
     with pytest.raises(UsageError) as caught:
         table["tile"]
     assert str(caught.value) == (
@@ -186,6 +187,7 @@ ABSENT = "ModuleNotFoundError: No module named"
 def test_a_broken_thing_raises_only_when_it_is_asked_for(
     table: Table, name: str, origin: str, reason: str
 ) -> None:
+    """N10: removing one thing, or breaking it, breaks no other."""
     assert table["fold-relu"].name == "fold-relu"
     with pytest.raises(InarchError) as caught:
         table[name]
@@ -210,6 +212,7 @@ def test_a_backend_is_called_like_its_file(tmp_path: Path) -> None:
 
 
 def test_a_loaded_file_is_called_like_the_file(table: Table, tmp_path: Path) -> None:
+    """N14."""
     path = tmp_path / "my_pass.py"
     path.write_text(PASS_TEXT.format(name="my-pass"))
     assert load_file(path, {"passes": table}) == ["pass my-pass"]

@@ -380,6 +380,40 @@ def test_an_unknown_backend_says_how_to_register_one(model: Path) -> None:
     assert line.endswith(register)
 
 
+def test_two_backends_of_one_name_harm_no_other(model: Path, tmp_path: Path) -> None:
+    """N10: the error names both origins; a broken one and a clashing one break nothing else."""
+    info = tmp_path / "acme-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
+    points = "[inarch.backends]\nccompiler = acme_toy\nabsent = acme_absent\n"
+    (info / "entry_points.txt").write_text(points)
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        environment = {**os.environ, "PATH": path, "PYTHONPATH": str(tmp_path)}
+        return subprocess.run(
+            ["inarch", *words], env=environment, capture_output=True, text=True, check=False
+        )
+
+    done = run("run", str(model), "-q", "--backend", "ccompiler")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "error: backend 'ccompiler' is defined twice: by inarch.backends.ccompiler and by "
+        "entry point of acme; remove or rename one\n",
+    )
+    done = run("run", str(model), "-q", "--backend", "absent")
+    assert (done.returncode, done.stderr) == (
+        1,
+        "error: backend 'absent' (entry point of acme) cannot be imported: ModuleNotFoundError: "
+        "No module named 'acme_absent'\n",
+    )
+    done = run("run", str(model), "-q", "--backend", "examplejson")
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = {row["name"]: row for row in json.loads(run("list", "--json").stdout)["backends"]}
+    assert rows["ccompiler"]["summary"].startswith("BROKEN: backend 'ccompiler' is defined twice")
+    assert rows["examplejson"]["status"] == "ready"
+
+
 def test_options_have_names(model: Path, toy: Load) -> None:
     assert _refused(model, "ccompiler", backend_options={"ccompiler": {"prefx": "gcc"}}) == (
         "error: no option 'prefx' in backend 'ccompiler'; did you mean 'prefix'? Known: prefix"
