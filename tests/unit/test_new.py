@@ -155,3 +155,11 @@ def test_an_unknown_kind_is_refused() -> None:
     code, text = _new("backedn", "x")
     assert code == 2
     assert "argument kind: invalid choice: 'backedn'" in text
+
+
+def test_the_smallest_backend_of_the_documentation_is_at_most_40_lines() -> None:
+    """N4: a list of ops and `emit`. `test_docs` runs it: offloaded, verified, explained."""
+    text = (Path(__file__).parents[2] / "docs" / "backends.md").read_text()
+    file = text.partition("<!-- file: clamp.py -->\n```python\n")[2].partition("```")[0]
+    assert "BACKEND = Backend(" in file
+    assert len([line for line in file.splitlines() if line.strip()]) <= 40

@@ -16,6 +16,7 @@ from inarch.tools._commands._options import (
     add_offload_options,
     check_output,
     count,
+    load_files,
     model_keywords,
     offload_keywords,
 )
@@ -87,6 +88,7 @@ def _module(arguments: argparse.Namespace) -> Module:
 
     if _is_artifact(arguments.model):
         _refuse_model_options(arguments)
+        load_files(arguments.load)  # the loaders of its submodules
         return load(arguments.model)
     from inarch.compiler import compile as compile_model
 
