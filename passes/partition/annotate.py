@@ -39,7 +39,7 @@ from inarch.passes.partition._verify import check_partition
 class AnnotatePass(ModulePass):
     """Gives ops their owners: `partition.backend`, and of a pattern also `.pattern` and `.match`.
 
-    `backends`: the first is preferred. `give` and `keep`: `OP-OR-GLOB=BACKEND`, by hand; also as
+    `backends`: the first is preferred. `give` and `keep`: by hand, `give="conv=a","layer1/*=a"`; also as
     attributes of ops, `partition.give = "a"` and `partition.keep = ["a"]` (`"*"`: from every one).
     A backend's required passes run first. TVM's name: AnnotateTarget.
     """
