@@ -143,9 +143,7 @@ def build(
     from inarch.offload import Offload, check_offload
 
     check_writable(Path(output))
-    offload = Offload(
-        tuple(backends), backend_options or {}, require_offload, tuple(give), tuple(keep)
-    )
+    offload = Offload(backends, backend_options or {}, require_offload, give, keep)
     check_offload(offload)
     ctx = context if context is not None else new_context()
     module = import_model(source, ctx, shapes=shapes, dims=dims, target=target, name=name)

@@ -44,16 +44,23 @@ _SHOWN_REASONS = 3
 class Offload:
     """What a compilation is asked to give to backends."""
 
-    backends: tuple[str, ...] = ()
+    backends: Sequence[str] = ()
     """By priority."""
     options: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
     """Backend -> option -> value."""
     require: bool = False
     """A backend of `backends` that gets nothing is an error instead of a warning."""
-    give: tuple[str, ...] = ()
+    give: Sequence[str] = ()
     """`SELECTOR=backend`: ops that it must take."""
-    keep: tuple[str, ...] = ()
+    keep: Sequence[str] = ()
     """`SELECTOR=backend`: ops that it must not get (`*`: nobody)."""
+
+    def __post_init__(self) -> None:
+        for name in ("backends", "give", "keep"):
+            given = getattr(self, name)
+            if isinstance(given, str):  # whose letters would be taken for names
+                raise UsageError(f"{name}: expected a list, found '{given}'; write ['{given}']")
+            object.__setattr__(self, name, tuple(given))
 
 
 @dataclass(frozen=True)
@@ -320,6 +327,10 @@ def _check(emitted: Emitted) -> None:
         raise emitted.error(
             f"expected the symbols {', '.join(wanted)}, found {', '.join(extra)} as well, "
             "which nothing asked for"
+        )
+    if not emitted.is_linked and (emission.cflags or emission.include_dirs or emission.libraries):
+        raise emitted.error(
+            f"expected cflags, include_dirs and libraries with format c only, found {emission.format}"
         )
     if emitted.is_linked and not emission.text:
         raise emitted.error("expected C source in Emission.text, found none")

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import resource
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -108,11 +109,12 @@ def _expected(x: Array = X) -> Array:
     return np.exp(np.maximum(x + x, 0))
 
 
-def _refused(model: Path, *backends: str, **keywords: Any) -> str:
+def _refused(model: Path, *names: str, **keywords: Any) -> str:
     """The message of the error that compiling ends in; nothing is written."""
     output = model.with_suffix(".inarch")
+    words: dict[str, Any] = {"backends": names, **keywords}
     with pytest.raises(InarchError) as caught:
-        build(model, output, backends=backends, **keywords)
+        build(model, output, **words)
     assert not output.exists()
     line = caught.value.line()
     assert "\n" not in line
@@ -244,6 +246,22 @@ def test_linked_and_open_slots_in_one_library(tmp_path: Path, toy: Load) -> None
         load_module(tmp_path / "model.inarch", imports={"toy_0": twice})
 
 
+def test_what_is_linked_is_hidden(model: Path, tmp_path: Path, toy: Load) -> None:
+    """T16: one library, whose symbols all start with the model's name."""
+    if shutil.which("nm") is None:
+        pytest.skip("no nm")
+    path = tmp_path / "model.inarch"
+    build(model, path, backends=[toy(), "ccompiler", "examplejson"])
+    listing = ["nm", "-D", "--defined-only", "--format=posix", str(path)]
+    done = subprocess.run(listing, capture_output=True, text=True, check=True)
+    names = [line.split()[0] for line in done.stdout.splitlines()]
+    assert "model_main" in names
+    assert [name for name in names if not name.startswith("model_")] == []
+    shown = inarch_cli(["inspect", str(path)]).out
+    assert "imports    examplejson_0, ccompiler_0 (ccompiler), toy_0 (toy), toy_1 (toy)\n" in shown
+    assert "modules    examplejson\n" in shown
+
+
 def test_a_code_that_is_not_0_fails_the_call(model: Path, toy: Load) -> None:
     """K8: the error names the function."""
     module = inarch.compile(model, backends=[toy("in[i]; return 7")])
@@ -358,6 +376,15 @@ def test_a_host_target_is_no_backend_and_the_reverse(model: Path) -> None:
     assert _refused(model, target="ccompiler") == (
         "error: 'ccompiler' is a backend, not a host target; write --backend ccompiler "
         "(in Python: backends=['ccompiler'])"
+    )
+
+
+def test_a_list_is_no_string(model: Path) -> None:
+    assert _refused(model, backends="ccompiler") == (
+        "error: backends: expected a list, found 'ccompiler'; write ['ccompiler']"
+    )
+    assert _refused(model, "ccompiler", keep="act2=ccompiler") == (
+        "error: keep: expected a list, found 'act2=ccompiler'; write ['act2=ccompiler']"
     )
 
 
@@ -485,6 +512,11 @@ BOTH = "@toy_0 (from 'act1'), @toy_1 (from 'act2'): "
             'Emission("c", (*request.names(), "toy_9"), text)',
             BOTH
             + "expected the symbols toy_0, toy_1, found toy_9 as well, which nothing asked for",
+        ),
+        (
+            'Emission("examplejson", request.names(), text, cflags=("-g",))',
+            BOTH
+            + "expected cflags, include_dirs and libraries with format c only, found examplejson",
         ),
         (
             'Emission("c", request.names(), data=b"")',

@@ -120,11 +120,11 @@ def _offload(arguments: argparse.Namespace) -> Offload:
         find_backend(arguments.emit)
         asked += [arguments.emit] if arguments.emit not in asked else []
     offload = Offload(
-        tuple(asked),
+        asked,
         keywords["backend_options"],
         keywords["require_offload"],
-        tuple(keywords["give"]),
-        tuple(keywords["keep"]),
+        keywords["give"],
+        keywords["keep"],
     )
     check_offload(offload)
     return offload

@@ -28,7 +28,10 @@ def _execute(arguments: argparse.Namespace) -> int:
     print(f"name       {manifest.name}")
     print(f"target     {manifest.target}")
     print(f"weights    {manifest.weights.nbytes} bytes")
-    print(f"imports    {', '.join(i.name for i in manifest.imports) or 'none'}")
+    imports = [f"{i.name} ({i.linked})" if i.linked else i.name for i in manifest.imports]
+    print(f"imports    {', '.join(imports) or 'none'}")
+    if len(manifest.loaders) > 1:
+        print(f"modules    {', '.join(manifest.loaders[1:])}")
     for name, function in manifest.functions.items():
         inputs = ", ".join(map(str, function.inputs))
         outputs = ", ".join(map(str, function.outputs))
