@@ -66,6 +66,7 @@ def _explain(model: Path, *options: str) -> str:
 
 
 def test_every_backend_that_did_not_get_an_op_says_why_with_values(model: Path) -> None:
+    """N7: the nearest pattern, and the condition that failed, with what was found."""
     report = json.loads(_explain(model, "--backend", "picky,ccompiler", "--json"))
     add, gelu, mul = report["ops"]
     assert "rows are 4; takes 5" in add["reasons"]["picky"]
@@ -255,6 +256,7 @@ def _rgb(colour: str) -> tuple[int, ...]:
 def test_a_browser_shows_the_graph_in_the_colours_of_the_owners(
     model: Path, tmp_path: Path
 ) -> None:
+    """N7: a screenshot has the colours."""
     made = tmp_path / "model.html"
     _explain(model, "--backend", "ccompiler,picky", "--html", str(made))
     shot = tmp_path / "shot.png"

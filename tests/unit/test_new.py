@@ -54,7 +54,7 @@ def test_a_new_backend_works_as_it_is_within_a_minute(form: str, tmp_path: Path)
 
 @pytest.mark.slow
 def test_its_tests_fail_when_the_backend_is_wrong(tmp_path: Path) -> None:
-    """The scaffold's own tests are tests: a wrong product is found by both (N12)."""
+    """The scaffold's own tests are tests: a wrong product is found by both (N15)."""
     folder = tmp_path / "my_npu"
     assert _new("backend", "my-npu", "--directory", str(folder))[0] == 0
     module = folder / "my_npu.py"

@@ -76,6 +76,7 @@ def chain(tmp_path: Path) -> Path:
 
 
 def test_everything_is_listed_with_its_origin(installed: Path, tmp_path: Path) -> None:
+    """N14: found when it is asked for, though Inarch was installed without it."""
     listed = json.loads(_right(_inarch("list", "--json", at=tmp_path, site=installed)))
     for kind, name in (
         ("dialects", "power"),
@@ -168,6 +169,7 @@ def broken(tmp_path: Path) -> Path:
 
 
 def test_a_broken_package_harms_nothing_else(broken: Path, tmp_path: Path) -> None:
+    """N10: everything but its own names works, and is listed."""
     model = str(ROOT / "tests" / "lit" / "tools" / "inarch-explain.mlir")
     at = tmp_path
     listed = json.loads(_right(_inarch("list", "--json", at=at, site=broken)))
