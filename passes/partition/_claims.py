@@ -88,8 +88,10 @@ class Turn:
                 self.refused[op] = reason
 
     def _words(self, op: Operation) -> Words | None:
+        if op not in self.claims.owners and op not in self.refused:
+            return None
         reason = self.claims.refusal(op, self.backend.name)
-        return None if reason is None else lambda _: f"{op_text(op)} is {reason}"
+        return lambda _: f"{op_text(op)} is {reason}"
 
     def run(self, wanted: set[Operation] | None = None) -> None:
         """Claims what fits; with `wanted`, only matches that have one of these ops."""

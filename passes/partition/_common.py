@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, StringAttr, TensorType
@@ -48,7 +49,13 @@ def _is_on_tensors(function: FuncOp) -> bool:
 
 def is_claimable(op: Operation) -> bool:
     """Whether a backend can own `op`: constants belong to no one, calls are somebody's already."""
-    return isinstance(op, GraphOp) and not isinstance(op, ConstantOp | CallOp)
+    return _is_claimable_kind(type(op))
+
+
+@cache
+def _is_claimable_kind(kind: type[Operation]) -> bool:
+    """Asked once a class: `isinstance` of an abstract class is slow."""
+    return issubclass(kind, GraphOp) and not issubclass(kind, ConstantOp | CallOp)
 
 
 def text_of(op: Operation, attribute: str) -> str | None:

@@ -78,6 +78,7 @@ class Matcher:
         self._bound.clear()
         self._ops.clear()
         self._orders.clear()
+        self._bound[pattern] = root.results[0]
         self._match_op(pattern, root, None)
         return self._found
 
@@ -137,16 +138,17 @@ class Matcher:
                 return self._fail(
                     lambda _, name=name, expected=expected: _wrong_attribute(op, name, expected), op
                 )
-        if len(pattern.operands) > len(op.operands):
-            return self._fail(lambda _: _too_few(op, len(pattern.operands)), op)
         if pattern.where is not None:
             reason = self._call(pattern.where, op, op)
             if reason is not None:
                 return self._fail(_constantly(f"where: {reason}"), op)
+        operands = tuple(op.operands)
+        if len(pattern.operands) > len(operands):
+            return self._fail(lambda _: _too_few(op, len(pattern.operands)), op)
         again = op in self._orders  # another part of the pattern is the same op
         if not again:
             self._ops.append(op)
-        for order in _orders(pattern, op):
+        for order in _orders(operands) if pattern.commutative else (operands,):
             self._orders[op] = order
             goal = rest
             for index in range(len(pattern.operands) - 1, -1, -1):
@@ -266,10 +268,9 @@ def call_user(
     )
 
 
-def _orders(pattern: Op, op: Operation) -> Sequence[Sequence[SSAValue]]:
-    """The operands in the orders to try: as they stand, and exchanged."""
-    operands = tuple(op.operands)
-    if not pattern.commutative or len(operands) != 2 or operands[0] is operands[1]:
+def _orders(operands: tuple[SSAValue, ...]) -> Sequence[Sequence[SSAValue]]:
+    """The orders to try of a commutative op's operands: as they stand, and exchanged."""
+    if len(operands) != 2 or operands[0] is operands[1]:
         return (operands,)
     return (operands, operands[::-1])
 

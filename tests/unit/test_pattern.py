@@ -183,7 +183,8 @@ def test_where_sees_the_match_and_refuses_with_a_reason() -> None:
         seen.append(match)
         return None if match[left].name_hint == "x" else f"left is %{match[left].name_hint}"
 
-    register(patterns=(named("p", op("neg", op("add", left, any_())), where),))
+    pattern = op("neg", op("add", left, any_()))
+    register(patterns=(named("p", pattern, where),))
     lines = (
         binary("%a", "add", "%x", "%y"),
         unary("%b", "neg", "%a"),
@@ -193,6 +194,7 @@ def test_where_sees_the_match_and_refuses_with_a_reason() -> None:
     report = run(function(*lines, returned="%b, %d"))
     assert owners(report) == "add:p neg:p add:- neg:-"
     assert reason(report, "%d") == reason(report, "%c") == "pattern p: where: left is %y"
+    assert seen[0][pattern] is seen[0].root.results[0]
     assert [o.name for o in seen[0].ops] == ["graph.add", "graph.neg"]
     assert seen[0].root.name == "graph.neg"
     assert seen[0].op("add") is seen[0].ops[0]
