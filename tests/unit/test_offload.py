@@ -171,7 +171,7 @@ def test_backends_stand_side_by_side(model: Path, toy: Load) -> None:
     "backends", [["ccompiler"], ["examplejson"], ["ccompiler", "examplejson"]], ids="+".join
 )
 def test_a_network_with_parts_offloaded_is_right(backends: list[str]) -> None:
-    """N12: between convolutions, whose buffers the host lays out as it likes."""
+    """N12, T19: between convolutions, whose buffers the host lays out as it likes."""
     generator = np.random.default_rng(0)
 
     def weight(name: str, *shape: int) -> onnx.TensorProto:
