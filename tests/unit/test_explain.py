@@ -190,6 +190,23 @@ def test_the_page_needs_nothing_else_and_no_name_breaks_it() -> None:
     )
 
 
+def test_the_page_begins_with_what_was_left_to_the_host_and_why(tmp_path: Path) -> None:
+    """Reasons that differ in the place of an op only are counted together."""
+    model = tmp_path / "model.mlir"
+    body = [
+        f"%{n + 1} = graph.add %{n}, %{n} : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>"
+        for n in range(3)
+    ]
+    head = "func.func @main(%0: tensor<4xf32>) -> tensor<4xf32> {"
+    model.write_text("\n".join([head, *body, "func.return %3 : tensor<4xf32>", "}"]))
+    (tmp_path / "picky.py").write_text(PICKY.replace("rows, _ =", "(rows,) ="))
+    made = tmp_path / "model.html"
+    _explain(model, "--backend", "picky", "--html", str(made))
+    (line,) = re.findall(r"<p>(\d ops on the host.*?)</p>", made.read_text())
+    assert line.startswith("3 ops on the host, not picky: pattern five")
+    assert line.endswith("rows are 4; takes 5")
+
+
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )

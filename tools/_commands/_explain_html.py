@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
 
 from inarch.tools._commands._explain_layout import Layout, lay_out
 from inarch.tools._commands._templates import template
@@ -112,24 +113,25 @@ def _label(name: str, owners: Sequence[str]) -> str:
 
 def _drawing(boxes: Sequence[Box], owners: Sequence[str], layout: Layout) -> str:
     numbers = {name: index for index, name in enumerate(owners)}
-    edges = [_edge(points) for points in dict.fromkeys(layout.edges)]
+    edges = dict.fromkeys(part for points in layout.edges for part in _edge(points))
     places = zip(boxes, layout.centres, strict=True)
     return "\n".join(
         [*edges, *(_box(n, box, numbers, *place) for n, (box, place) in enumerate(places))]
     )
 
 
-def _edge(points: Sequence[tuple[float, float]]) -> str:
-    """A smooth line from below the first box to above the last one."""
-    (x, y), *rest = points
-    y += BOX_HEIGHT / 2
-    steps = [f"M{x:g} {y:g}"]
-    for index, (next_x, centre) in enumerate(rest):
-        next_y = centre - BOX_HEIGHT / 2 if index == len(rest) - 1 else centre
-        middle = (y + next_y) / 2
-        steps.append(f"C{x:g} {middle:g} {next_x:g} {middle:g} {next_x:g} {next_y:g}")
-        x, y = next_x, next_y
-    return f'<path d="{"".join(steps)}"/>'
+def _edge(points: Sequence[tuple[float, float]]) -> Iterator[str]:
+    """A smooth line from below the first box to above the last one, rank by rank.
+
+    Edges from one box share their first parts, which are then drawn once.
+    """
+    last = len(points) - 1
+    for index, ((x, y), (next_x, next_y)) in enumerate(pairwise(points)):
+        start = y + BOX_HEIGHT / 2 if index == 0 else y
+        end = next_y - BOX_HEIGHT / 2 if index + 1 == last else next_y
+        middle = (start + end) / 2
+        curve = f"C{x:g} {middle:g} {next_x:g} {middle:g} {next_x:g} {end:g}"
+        yield f'<path d="M{x:g} {start:g}{curve}"/>'
 
 
 def _box(number: int, box: Box, owners: Mapping[str, int], x: float, y: float) -> str:

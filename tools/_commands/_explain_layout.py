@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 SWEEPS = 6
 """Passes over all ranks, down and up, for the order and for the places."""
-LONGEST_BEND = 60
-"""Edges over more ranks than this are drawn straight: their points would cost more than they show."""
+MOST_BENDS = 20_000
+"""With so many points, further edges over several ranks are drawn straight, to stay quick."""
 POINT_WIDTH = 10.0
 """The room that an edge takes in a rank that it passes."""
 
@@ -100,7 +100,7 @@ def _add_bends(points: _Points, edges: Sequence[tuple[int, int]]) -> list[list[i
     for source, target in edges:
         path = [source]
         first, last = points.ranks[source] + 1, points.ranks[target]
-        for rank in range(first, last if last - first <= LONGEST_BEND else first):
+        for rank in range(first, last if len(bends) < MOST_BENDS else first):
             if (source, rank) not in bends:
                 bends[source, rank] = len(points.ranks)
                 points.ranks.append(rank)

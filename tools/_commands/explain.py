@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections import Counter
 from pathlib import Path
@@ -121,12 +122,18 @@ def _summary(report: Report) -> list[str]:
 
 
 def _causes(report: Report) -> list[str]:
-    """The reasons that cost each backend the most ops."""
+    """For each backend the reasons that left the most ops to the host."""
     lines: list[str] = []
+    left = [op for op in report.ops if op.owner not in report.backends]
     for name in report.backends:
-        reasons = Counter(op.reasons[name] for op in report.ops if name in op.reasons)
+        # without the places of the ops, so that equal reasons are counted together
+        reasons = Counter(
+            re.sub(r"(graph\.\w+) \([^()]*\)", r"\1", op.reasons[name])
+            for op in left
+            if name in op.reasons
+        )
         lines += [
-            f"Not {name}, {_count(count, 'op')}: {reason}"
+            f"{_count(count, 'op')} on the host, not {name}: {reason}"
             for reason, count in reasons.most_common(SHOWN_CAUSES)
         ]
     return lines
