@@ -8,7 +8,8 @@ from xdsl.dialects.builtin import NoneAttr
 from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
-from inarch.dialects.loop._base import memref_of
+from inarch._xdsl import linear_form
+from inarch.dialects.loop._base import memref_of, strides_of
 from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr, typed
 from inarch.dialects.loop.nest import NestOp
 
@@ -76,3 +77,14 @@ def reorder(nest: NestOp, order: Sequence[int]) -> NestOp:
     place = {old: new for new, old in enumerate(order)}
     substitution = [AffineExpr.dimension(place[old]) for old in range(len(order))]
     return rebuild(nest, [nest.iterators.data[old] for old in order], substitution)
+
+
+def strides_along(nest: NestOp, buffer: SSAValue, index: AffineMap) -> list[int]:
+    """Elements by which an access moves per step of each iterator."""
+    layout = strides_of(memref_of(buffer))
+    assert layout is not None
+    forms = [linear_form(expr, len(nest.iterators))[0] for expr in index.results]
+    return [
+        sum(stride * form[i] for stride, form in zip(layout[0], forms, strict=True))
+        for i in range(len(nest.iterators))
+    ]

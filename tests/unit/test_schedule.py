@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from inarch.passes.loop._tile import choose_tile
-from inarch.testing import check_semantics
+from inarch.testing import check_semantics, run_pass
 
 PIPELINE = "graph-to-loop,drop-unit-iterators,fuse-nests,materialize-padding,schedule-nests"
 TARGETS = ("x86-64", "x86-64-v3", "x86-64-v4", "generic")
@@ -127,3 +127,21 @@ def test_padding_is_split_without_a_change(
   func.return %0 : {y}
 }}"""
     check_semantics(text, pipeline="graph-to-loop,split-padding")
+
+
+@pytest.mark.parametrize("rows", [14, 17, 30])
+def test_rows_that_collide_in_the_cache_are_packed(rows: int) -> None:
+    """Rows 4 KiB apart: a copy in the order in which tiles read it, and one for what is left over."""
+    a, b, c = f"tensor<{rows}x1024xf32>", "tensor<1024x300xf32>", f"tensor<{rows}x300xf32>"
+    text = f"""builtin.module attributes {{inarch.target = "x86-64-v4"}} {{
+  func.func @main(%a: {a}, %b: {b}) -> {c} {{
+    %0 = graph.matmul %a, %b : {a}, {b} -> {c}
+    func.return %0 : {c}
+  }}
+}}"""
+    tiled = run_pass(text, PIPELINE)
+    assert tiled.count("kernel.pack %a[") == tiled.count("loop.nest (") > 0
+    for target in TARGETS:
+        if _host_runs(target):
+            program = text.replace("x86-64-v4", target)
+            check_semantics(program, pipeline=PIPELINE, rtol=1e-4, atol=1e-4)
