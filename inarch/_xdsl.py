@@ -8,6 +8,7 @@ enough in each case.
 from __future__ import annotations
 
 import re
+import struct
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from io import StringIO
@@ -38,7 +39,7 @@ from xdsl.ir.affine import (
     AffineExpr,
 )
 from xdsl.irdl.dominance import DominanceInfo
-from xdsl.parser import Parser
+from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.printer import Printer
 from xdsl.traits import IsTerminator, NoTerminator
@@ -204,20 +205,39 @@ class _LocatedParser(Parser):
         self._first_line = line_offset
         # Span.get_location counts newlines from the start of the file each time: quadratic.
         self._line_starts = [0, *(i + 1 for i, char in enumerate(text) if char == "\n")]
+        self._first_uses: dict[str, int] = {}
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
         if self._current_token.kind is MLIRTokenKind.EOF:
             return ModuleOp([])  # as in MLIR, and as the first piece of a split file often is
-        return super().parse_module(allow_implicit_module)
+        try:
+            return super().parse_module(allow_implicit_module)
+        except ParseError as error:
+            # xDSL reports it at the end of the file.
+            if "used but not defined" not in error.msg:
+                raise
+            name = next(iter(self.forward_ssa_references))
+            where = self.where(self._first_uses[name])
+            raise InarchError(f"value %{name} is used but not defined", where=where) from error
+
+    def resolve_operand(self, operand: UnresolvedOperand, type: Attribute) -> SSAValue:  # noqa: A002
+        name = operand.operand_name
+        if name not in self.ssa_values:
+            self._first_uses.setdefault(name, operand.span.start)
+        return super().resolve_operand(operand, type)
+
+    def where(self, position: int | None = None) -> str:
+        """`file:line:col` of a position in the text, or of the token that is being read."""
+        place = self._current_token.span.start if position is None else position
+        line, column = self._place(place)
+        return f"{self._file.data}:{line}:{column}"
 
     def parse_operation(self) -> Operation:
         start = self._current_token.span.start
         try:
             op = super().parse_operation()
         except VerifyException as error:  # of an attribute, or of an op that infers its types
-            line, column = self._place(start)
-            where = f"{self._file.data}:{line}:{column}"
-            raise InarchError(_first_line(error), where=where) from error
+            raise InarchError(_first_line(error), where=self.where(start)) from error
         if isinstance(op.location, UnknownLoc):
             line, column = self._place(start)
             op.location = FileLineColLoc(self._file, IntAttr(line), IntAttr(column))
@@ -235,8 +255,11 @@ def parse_module(
 
     `line_offset` is added to line numbers: the text may be a piece of a larger file.
     """
+    _check_strings(text, name, line_offset)
+    parser: _LocatedParser | None = None
     try:
-        return _LocatedParser(context, text, name, line_offset).parse_module()
+        parser = _LocatedParser(context, text, name, line_offset)
+        return parser.parse_module()
     except ParseError as error:
         place = error.span.get_location()
         where = f"{name}:{place.line + line_offset}:{place.col}"
@@ -244,21 +267,56 @@ def parse_module(
     except VerifyException as error:
         raise InarchError(str(error), where=name) from error
     except RecursionError as error:
-        raise InarchError("expected fewer than 200 nested regions", where=name) from error
-    except (
-        ValueError,
-        AssertionError,
-        KeyError,
-        IndexError,
-        TypeError,
-        AttributeError,
-        NotImplementedError,
-    ) as error:
-        # xDSL's parser lets some malformed literals escape as plain Python exceptions.
+        where = name if parser is None else parser.where()
+        raise InarchError("expected fewer than 200 nested regions", where=where) from error
+    except (OverflowError, struct.error) as error:
+        where = name if parser is None else parser.where()
+        raise InarchError(
+            "expected a number of at most 64 bits before this", where=where
+        ) from error
+    except _ESCAPES as error:
+        where = name if parser is None else parser.where()
         detail = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         raise InarchError(
-            f"expected MLIR text; the parser failed with {detail}", where=name
+            f"expected MLIR text; the parser failed with {detail}", where=where
         ) from error
+
+
+_ESCAPES = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    NotImplementedError,
+    TypeError,
+    ValueError,
+)
+"""What malformed literals make xDSL's parser raise: plain Python exceptions."""
+
+_STRINGS = re.compile(
+    r'//[^\n]*|"(?:[^"\\\n\v\f]+|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*(?P<end>"?)', re.ASCII
+)
+"""Comments, and strings up to their closing quote or what cannot be in a string."""
+
+
+def _check_strings(text: str, name: str, line_offset: int) -> None:
+    """Raises InarchError at a string that does not end, in linear time.
+
+    xDSL's lexer backtracks in such a string, in time exponential in its length.
+    """
+    for match in _STRINGS.finditer(text):
+        if match["end"] != "":  # a quote; a comment has None
+            continue
+        start, message = match.start(), "expected a closing quote"
+        if text[match.end() : match.end() + 1] == "\\":
+            start = match.end()
+            message = (
+                'expected \\n, \\t, \\", \\\\ or two hexadecimal digits after a \\ in a string'
+            )
+        line = text.count("\n", 0, start)
+        column = start - text.rfind("\n", 0, start)
+        raise InarchError(message, where=f"{name}:{line + 1 + line_offset}:{column}")
 
 
 def print_module(module: Operation, *, generic: bool = False, locations: bool = False) -> str:

@@ -73,9 +73,9 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
         origin = self.origin(name)
         try:
             thing = getattr(import_module(origin.module), origin.constant)
-        except InarchError:
+        except (InarchError, KeyboardInterrupt):
             raise
-        except Exception as error:
+        except BaseException as error:  # sys.exit among them
             # A plugin may fail in any way while it is imported; only its own name is unusable then.
             raise InarchError(
                 f"{self.kind} '{name}' ({origin.source}) cannot be imported: "
@@ -157,7 +157,9 @@ def load_file(path: Path, kinds: Mapping[str, Extensions[object]]) -> list[str]:
     sys.modules[module_name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # sys.exit among them
         # The file is the user's: whatever it raises is reported as theirs, in one line.
         raise UsageError(f"--load: {path} fails: {type(error).__name__}: {error}") from error
     added = [f"{table.kind} {name}" for table in kinds.values() if table.add(module, name, path)]

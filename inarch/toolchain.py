@@ -1,4 +1,4 @@
-"""C compilers: finding one, and making a shared library with it.
+"""A shared library from C, with a C compiler of this machine.
 
 Each translation unit is compiled to an object in parallel and kept by content (source, compiler and
 its version, flags, target), as is the linked library. Equal input gives an equal library: names are
@@ -7,32 +7,29 @@ relative, there is no build id, and objects are linked in the order of their nam
 
 from __future__ import annotations
 
-import logging
 import os
+import platform
 import re
 import shlex
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import ClassVar, Literal
 
+from inarch._compilers import Compiler, Kind, find_compiler, run_compiler
 from inarch.cache import Cache, default_cache, failure_folder, key_of, replacing
 from inarch.errors import EnvironmentFault, InarchError
 from inarch.target import Target
 
+__all__ = ["Compiler", "CompilerError", "compile_library", "find_compiler", "run_compiler"]
+
 Progress = Callable[[int, int, str], None]
 """Called as `progress(done, total, name)` after each unit, from the calling thread."""
-
-Kind = Literal["gcc", "clang", "zig"]
 
 BASE_FLAGS = (
     "-std=c11",
@@ -59,11 +56,6 @@ _ALL_DEFINED = "-Wl,-z,defs"
 _FORMAT = "2"
 """Part of every key: changes when this file makes something else of the same input."""
 
-_NONE = (
-    "no C compiler: looked for $CC, gcc, clang, clang-19, zig; "
-    "install gcc or `pip install inarch[zig]`"
-)
-
 
 class CompilerError(InarchError):
     """The C compiler refused our code, or died. `folder` keeps the source and a log.
@@ -82,35 +74,6 @@ class CompilerError(InarchError):
     def log(self) -> str:
         """The command and all that it printed."""
         return (self.folder / "log.txt").read_text(errors="replace")
-
-
-@dataclass(frozen=True)
-class Compiler:
-    """A C compiler: how it is run, its family, and the first line of what it says of itself."""
-
-    command: tuple[str, ...]
-    kind: Kind
-    version: str
-
-    def cflags(self, target: Target) -> list[str]:
-        """`target.cflags()` in this compiler's spelling."""
-        if self.kind != "zig":
-            return target.cflags()
-        # zig compiles for the CPU it runs on unless told, and has its own names of levels.
-        if target.architecture == "generic":
-            return ["-mcpu=baseline"]
-        level = "generic" if target.level == "aarch64" else target.level.replace("-", "_")
-        extras = (name.replace("-", "_") for name in target.extras)
-        width = [flag for flag in target.cflags() if flag.startswith("-mprefer")]
-        return ["-mcpu=" + "+".join((level, *extras)), *width]
-
-
-def find_compiler() -> Compiler:
-    """`$CC`, else the first of gcc, clang, clang-19, zig and the PyPI package ziglang.
-
-    Raises EnvironmentFault when there is none, or when `$CC` cannot be run.
-    """
-    return _find(os.environ.get("CC", ""), os.environ.get("PATH", os.defpath))
 
 
 def compile_library(
@@ -262,7 +225,8 @@ class _Build:
         """Runs the compiler beside `source`; on failure keeps that file and the log, and raises."""
         command = [*self.compiler.command, *arguments]
         status, output = run_compiler(command, source.parent, self.timeout)
-        if status == 0:
+        made = source.parent / arguments[-1]
+        if status == 0 and made.exists():
             return
         folder = failure_folder(self.cache.folder, *command, output)
         shutil.copy(source, folder)
@@ -270,12 +234,37 @@ class _Build:
         unit = None if source.name == "link.txt" else source.name
         what = "cannot link" if unit is None else f"refused '{unit}'"
         reason = _first_error(output, status)
+        if status == 0:
+            what, reason = f"wrote no output for '{source.name}'", f"expected '{made.name}'"
+        reason += self._advice()
         raise CompilerError(
-            f"{self.compiler.kind} {what}: {reason}; source, command and output are in {folder}",
+            f"{self._called()} {what}: {reason}; source, command and output are in {folder}",
             folder=folder,
             unit=unit,
             reason=reason,
         )
+
+    def _called(self) -> str:
+        """The compiler in messages: its family, and the command where that says something else."""
+        program = Path(self.compiler.command[0]).name
+        kind = self.compiler.kind
+        return kind if kind in program or kind == "zig" else f"the compiler '{program}'"
+
+    def _advice(self) -> str:
+        """What to do where the compiler is for another architecture than the target."""
+        wanted, here = self.target.architecture, platform.machine()
+        if wanted in ("generic", _ARCHITECTURES.get(here, here)) or self.compiler.kind == "zig":
+            return ""
+        if wanted in " ".join(self.compiler.command):
+            return ""
+        cross = f"{wanted.replace('-', '_')}-linux-gnu-gcc"
+        return (
+            f"; for the target {self.target} on {here}, put a cross compiler in $CC, as CC={cross}"
+        )
+
+
+_ARCHITECTURES = {"AMD64": "x86-64", "x86_64": "x86-64", "arm64": "aarch64"}
+"""What `platform.machine` calls the architectures of targets."""
 
 
 def _place(folder: Path, name: str, source: str, subfolder: str) -> Path:
@@ -285,46 +274,6 @@ def _place(folder: Path, name: str, source: str, subfolder: str) -> Path:
     path = place / (re.sub(r"[^\w.+-]", "_", name).removesuffix(".c") + ".c")
     path.write_text(source)
     return path
-
-
-def run_compiler(command: Sequence[str], folder: Path, timeout: float) -> tuple[int, str]:
-    """Runs `command` in `folder`, for at most `timeout` seconds.
-
-    Gives the exit status (negative: the signal that ended it) and all output. Raises
-    EnvironmentFault when the program cannot be started.
-    """
-    # Messages are parsed and kept in the cache: one language.
-    environment = {**os.environ, "LC_ALL": "C"}
-    try:
-        process = subprocess.Popen(
-            command,
-            cwd=folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise EnvironmentFault(f"the C compiler '{command[0]}' cannot be run: {reason}") from error
-    with process:
-        try:
-            output, _ = process.communicate(timeout=timeout)
-        except subprocess.TimeoutExpired:
-            _kill(process)
-            return 1, f"error: stopped after {timeout:g} s"
-        except BaseException:
-            _kill(process)
-            raise
-    return process.returncode, output.decode(errors="replace")
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Ends the compiler's driver and what it started: they are a session of their own."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
 
 
 def _first_error(output: str, status: int) -> str:
@@ -372,48 +321,3 @@ def _contents(libraries: Iterable[str]) -> list[bytes]:
 
 def _cpus() -> int:
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-
-
-@cache
-def _find(cc: str, path: str) -> Compiler:
-    """`find_compiler` for one environment; compilers do not change under a process."""
-    if cc.strip():
-        compiler = _probe(tuple(shlex.split(cc)), path)
-        if compiler is None:
-            raise EnvironmentFault(
-                f"$CC is '{cc}', which is not a C compiler that can be run; unset or correct it"
-            )
-        return compiler
-    for name in ("gcc", "clang", "clang-19", "zig"):
-        compiler = _probe((name, "cc") if name == "zig" else (name,), path)
-        if compiler is not None:
-            return compiler
-    if find_spec("ziglang") is not None:
-        compiler = _probe((sys.executable, "-m", "ziglang", "cc"), path)
-        if compiler is not None:
-            logging.getLogger("inarch").warning(
-                "no C compiler found; using the package ziglang (its first run takes a while)"
-            )
-            return compiler
-    raise EnvironmentFault(_NONE)
-
-
-def _probe(command: tuple[str, ...], path: str) -> Compiler | None:
-    """The compiler that `command` runs, or None when it does not run or is of no known family."""
-    program = shutil.which(command[0], path=path)
-    if program is None:
-        return None
-    program = str(Path(program).absolute())
-    is_zig = command[-1] == "cc" and len(command) > 1
-    query = [program, *command[1:-1], "version"] if is_zig else [program, *command[1:], "--version"]
-    try:
-        status, text = run_compiler(query, Path.cwd(), 60.0)
-    except EnvironmentFault:
-        return None
-    if status != 0 or not text.strip():
-        return None
-    version = text.splitlines()[0]
-    if is_zig:
-        return Compiler((program, *command[1:]), "zig", version)
-    kind: Kind = "clang" if "clang" in text.lower() else "gcc"
-    return Compiler((program, *command[1:]), kind, version)

@@ -97,6 +97,10 @@ def main() -> int:
         # The reader (head, less) has seen enough. Python would flush once more and complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:  # a full disk under the standard output
+        print(f"error: cannot write the output: {error.strerror}", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EnvironmentFault.exit_code
     return code
 
 

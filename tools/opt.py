@@ -5,6 +5,7 @@ Its `run` is the command within a process (lit tests use it); `main` is the cons
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -15,7 +16,7 @@ from typing import NamedTuple, TextIO, cast
 
 from inarch import __version__
 from inarch.dialects import DIALECTS
-from inarch.errors import InarchError, InternalError
+from inarch.errors import EnvironmentFault, InarchError, InternalError
 from inarch.passes import PASSES
 from inarch.plugins import Extensions, load_file
 from inarch.tools._opt_arguments import Options, help_text, parse_arguments
@@ -67,6 +68,11 @@ def main() -> None:
         sys.stdout.flush()
     except BrokenPipeError:  # `inarch-opt ... | head`
         sys.stderr.close()
+    except OSError as error:  # a full disk under the standard output: the machine, not a bug
+        sys.stderr.write(f"error: cannot write the output: {error.strerror}\n")
+        # Python would write once more when it leaves, and complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(EnvironmentFault.exit_code)
     sys.exit(code)
 
 

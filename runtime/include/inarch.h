@@ -37,8 +37,10 @@ extern "C" {
 #endif
 
 /* [structs: the part that the Python runtime reads as well]
- * DLTensor as dlpack.h has it since version 0.2; not defined twice when that header came first. */
-#ifndef DLPACK_DLPACK_H_
+ * DLTensor as dlpack.h has it since version 0.2; not defined twice when that header came first, or
+ * a model in C, which defines these itself. */
+#if !defined(DLPACK_DLPACK_H_) && !defined(INARCH_DLTENSOR)
+#define INARCH_DLTENSOR
 typedef struct {
   int32_t device_type;
   int32_t device_id;
@@ -62,10 +64,13 @@ typedef struct {
 #endif
 
 /* A function that a library imports: `call(self, args, n)` with its inputs, then its outputs. */
+#ifndef INARCH_IMPORT
+#define INARCH_IMPORT
 typedef struct {
   int32_t (*call)(void *self, DLTensor *args, int32_t n);
   void *self;
 } inarch_import;
+#endif
 /* [end of structs] */
 
 #ifdef __cplusplus

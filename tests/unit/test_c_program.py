@@ -13,6 +13,7 @@ import pytest
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
+import inarch
 from inarch._xdsl import parse_module, verify_module
 from inarch.backends import BACKENDS
 from inarch.backends.c import CProgram, emit, run_function, weights_image
@@ -175,6 +176,20 @@ def test_the_amalgamation_runs_alone_under_the_sanitizers(tmp_path: Path) -> Non
         pytest.skip("this gcc has no sanitizers")
     result = subprocess.run([str(tmp_path / "a")], capture_output=True, text=True, check=False)
     assert (result.stdout, result.stderr, result.returncode) == ("8 10\n", "", 0)
+
+
+@pytest.mark.parametrize("header_first", [True, False])
+def test_the_header_goes_with_the_amalgamation(tmp_path: Path, header_first: bool) -> None:
+    header = '#include "inarch.h"\n'
+    use = "int version(void)\n{\n    return INARCH_ABI_VERSION;\n}\n"
+    text = _emit(PROGRAM).text
+    (tmp_path / "a.c").write_text((header + text if header_first else text + header) + use)
+    include = Path(inarch.__file__).parent / "runtime" / "include"
+    flags = ["-std=c11", "-Wall", "-Werror", f"-I{include}"]
+    result = subprocess.run(
+        ["gcc", *flags, "-c", "a.c"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (result.stderr, result.returncode) == ("", 0)
 
 
 # ---------------------------------------------------------------------------------- the ABI

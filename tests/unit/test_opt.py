@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -134,6 +135,62 @@ def test_an_attribute_that_does_not_verify_has_the_place_of_its_op() -> None:
         1,
         "<stdin>:2:3: error: Integer value 300 is out of range for type i8 which supports values in "
         "the range [-128, 256)\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('// "fine\n  "' + "a" * 40 + "\n", "2:3: error: expected a closing quote"),
+        (
+            '"a.b"() {x = "ok \\" \\n \\\\ \\41 \\q"} : () -> ()',
+            '1:31: error: expected \\n, \\t, \\", \\\\ or two hexadecimal digits after a \\ '
+            "in a string",
+        ),
+        (
+            "func.func @f(%x: tensor<1x1x4x4xf32>) -> tensor<1x1x2x2xf32> {\n"
+            "  %y = graph.max_pool %x window = [99999999999999999999, 2] strides = [2, 2] "
+            ": tensor<1x1x4x4xf32> -> tensor<1x1x2x2xf32>\n}\n",
+            "2:61: error: expected a number of at most 64 bits before this",
+        ),
+        (
+            "func.func @f() -> f32 {\n  func.return %q : f32\n}\n",
+            "2:15: error: value %q is used but not defined",
+        ),
+    ],
+)
+def test_what_no_lexer_takes_has_a_place(text: str, message: str) -> None:
+    assert run([], text) == (1, "", f"<stdin>:{message}\n")
+
+
+def test_a_full_disk_behind_the_output(tmp_path: Path) -> None:
+    (tmp_path / "f.mlir").write_text(EMPTY)
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [
+                sys.executable,
+                "-c",
+                "from inarch.tools.opt import main; main()",
+                str(tmp_path / "f.mlir"),
+            ],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+            text=True,
+        )
+    assert (done.returncode, done.stderr) == (
+        3,
+        "error: cannot write the output: No space left on device\n",
+    )
+
+
+def test_a_loaded_file_that_leaves(tmp_path: Path) -> None:
+    path = tmp_path / "leaves.py"
+    path.write_text("import sys\nsys.exit(0)\n")
+    assert run(["--load", str(path)], EMPTY) == (
+        2,
+        "",
+        f"error: --load: {path} fails: SystemExit: 0\n",
     )
 
 

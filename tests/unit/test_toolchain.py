@@ -167,7 +167,9 @@ def test_an_undefined_symbol_is_an_error_at_link_time(tmp_path: Path, cache: Cac
 
 def test_a_compiler_that_hangs_is_stopped(tmp_path: Path, cache: Cache) -> None:
     slow = Compiler((script(tmp_path, "slow", "sleep 60"),), "gcc", "slow")
-    with pytest.raises(CompilerError, match=r"gcc refused 'a\.c': error: stopped after 0\.2 s; "):
+    with pytest.raises(
+        CompilerError, match=r"'slow' refused 'a\.c': error: stopped after 0\.2 s; "
+    ):
         compile_library(
             {"a.c": "int x;"},
             tmp_path / "a.so",
@@ -180,7 +182,7 @@ def test_a_compiler_that_hangs_is_stopped(tmp_path: Path, cache: Cache) -> None:
 
 def test_a_compiler_that_dies(tmp_path: Path, cache: Cache) -> None:
     dying = Compiler((script(tmp_path, "dying", "kill -SEGV $$"),), "gcc", "dying")
-    with pytest.raises(CompilerError, match=r"gcc refused 'a\.c': killed by SIGSEGV; "):
+    with pytest.raises(CompilerError, match=r"'dying' refused 'a\.c': killed by SIGSEGV; "):
         compile_library(
             {"a.c": "int x;"}, tmp_path / "a.so", target=native(), compiler=dying, cache=cache
         )
@@ -229,7 +231,7 @@ def test_a_wrong_cc_is_not_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", "")
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(toolchain, "find_spec", dict[str, object]().get)
+    monkeypatch.setattr("inarch._compilers.find_spec", dict[str, object]().get)
     with pytest.raises(EnvironmentFault) as caught:
         find_compiler()
     assert caught.value.line() == (
@@ -269,3 +271,41 @@ def test_a_stopped_compiler_leaves_no_child(tmp_path: Path) -> None:
     toolchain.run_compiler(["/bin/sh", "-c", f"sleep {marker} & wait"], tmp_path, 0.2)
     running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
     assert f"sleep {marker}" not in running.stdout.splitlines()
+
+
+def test_a_compiler_that_writes_nothing_is_named(tmp_path: Path, cache: Cache) -> None:
+    lazy = Compiler((script(tmp_path, "lazy", "exit 0"),), "gcc", "lazy")
+    with pytest.raises(CompilerError) as error:
+        compile_library(
+            {"a.c": ""}, tmp_path / "a.so", target=parse("generic"), compiler=lazy, cache=cache
+        )
+    assert str(error.value) == (
+        "the compiler 'lazy' wrote no output for 'a.c': expected 'a.o'; "
+        f"source, command and output are in {error.value.folder}"
+    )
+
+
+def test_a_compiler_for_another_machine_gets_advice(
+    tmp_path: Path, cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    plain = Compiler((script(tmp_path, "gcc", "echo error: bad switch; exit 1"),), "gcc", "gcc")
+    with pytest.raises(CompilerError) as error:
+        compile_library(
+            {"a.c": ""}, tmp_path / "a.so", target=parse("aarch64"), compiler=plain, cache=cache
+        )
+    assert str(error.value) == (
+        "gcc refused 'a.c': error: bad switch; for the target aarch64 on x86_64, put a cross "
+        "compiler in $CC, as CC=aarch64-linux-gnu-gcc; "
+        f"source, command and output are in {error.value.folder}"
+    )
+
+
+def test_a_variable_that_no_shell_can_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "gcc 'unterminated")
+    with pytest.raises(EnvironmentFault) as error:
+        find_compiler()
+    assert str(error.value) == (
+        "$CC is 'gcc 'unterminated', which is no command line: no closing quotation; "
+        "unset or correct it"
+    )

@@ -1,0 +1,322 @@
+"""The C of `model.c` as templates: `$name` and `${name}` are filled in by `_emit_model`."""
+
+from __future__ import annotations
+
+TYPES = """
+/* As in inarch.h, and in dlpack.h where that came first. */
+#if !defined(DLPACK_DLPACK_H_) && !defined(INARCH_DLTENSOR)
+#define INARCH_DLTENSOR
+typedef struct {
+    int32_t device_type;
+    int32_t device_id;
+} DLDevice;
+
+typedef struct {
+    uint8_t code;
+    uint8_t bits;
+    uint16_t lanes;
+} DLDataType;
+
+typedef struct {
+    void *data;
+    DLDevice device;
+    int32_t ndim;
+    DLDataType dtype;
+    int64_t *shape;
+    int64_t *strides;
+    uint64_t byte_offset;
+} DLTensor;
+#endif
+
+#ifndef INARCH_IMPORT
+#define INARCH_IMPORT
+typedef struct {
+    int32_t (*call)(void *self, DLTensor *args, int32_t n);
+    void *self;
+} inarch_import;
+#endif
+"""
+
+PUBLIC = """
+INARCH_C INARCH_PUBLIC int32_t ${prefix}_abi_version(void);
+INARCH_C INARCH_PUBLIC int32_t ${prefix}_bind(
+    const void *weights, const inarch_import *imports, int32_t count);
+INARCH_C INARCH_PUBLIC const char *${prefix}_last_error(void);
+"""
+
+PUBLIC_FUNCTION = """\
+INARCH_C INARCH_PUBLIC int32_t ${stem}(DLTensor *args, int32_t n);
+INARCH_C INARCH_PUBLIC int32_t ${stem}_run(
+    void *const *buffers, const void *weights, void *workspace);
+"""
+
+STATE = """
+static __thread char inarch_message[512];
+
+__attribute__((format(printf, 2, 3))) static int32_t inarch_fail(
+    int32_t code, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    vsnprintf(inarch_message, sizeof(inarch_message), format, values);
+    va_end(values);
+    return code;
+}
+"""
+
+WEIGHTS = """
+static const void *inarch_weights = ${weights};
+"""
+
+LINKED = """
+/* Defined by the C of the backend ${backend}. */
+INARCH_C int32_t ${symbol}(void *self, DLTensor *args, int32_t n);
+"""
+
+IMPORTS = """
+static inarch_import inarch_imports[${count}]${values};
+static const char *const inarch_import_names[${count}] = {${names}};
+
+static int32_t inarch_call_import(int32_t slot, DLTensor *args, int32_t n)
+{
+    const inarch_import *entry = &inarch_imports[slot];
+    if (entry->call == NULL) {
+        return inarch_fail(2, "import '%s' is not bound; call ${prefix}_bind first",
+                           inarch_import_names[slot]);
+    }
+    const int32_t status = entry->call(entry->self, args, n);
+    if (status != 0) {
+        inarch_fail(status, "import '%s' failed with code %d", inarch_import_names[slot],
+                    (int)status);
+    }
+    return status;
+}
+"""
+
+CHECKS = """
+typedef struct {
+    const char *name;
+    const char *type;
+    uint8_t code;
+    uint8_t bits;
+    int32_t ndim;
+    int64_t bytes;
+    const int64_t *shape;
+} inarch_argument;
+
+/* Writes what an argument is, such as f32[1, 28, 28]. */
+static void inarch_describe(const DLTensor *tensor, char *text, size_t size)
+{
+    static const char *const kinds[] = {"i", "ui", "f", "opaque", "bf", "c"};
+    const DLDataType dtype = tensor->dtype;
+    int used;
+    if (dtype.code == 6) {
+        used = snprintf(text, size, "i1[");
+    } else {
+        used = snprintf(text, size, "%s%d%s[", dtype.code < 6 ? kinds[dtype.code] : "code", dtype.bits,
+                        dtype.lanes == 1 ? "" : "x");
+    }
+    for (int32_t i = 0; i < tensor->ndim && tensor->shape != NULL && (size_t)used + 32 < size; i++) {
+        used += snprintf(text + used, size - (size_t)used, "%s%lld", i == 0 ? "" : ", ",
+                         (long long)tensor->shape[i]);
+    }
+    snprintf(text + used, size - (size_t)used, "]");
+}
+
+static int inarch_same_type(const inarch_argument *wanted, const DLTensor *tensor)
+{
+    if (tensor->dtype.code != wanted->code || tensor->dtype.bits != wanted->bits
+        || tensor->dtype.lanes != 1 || tensor->ndim != wanted->ndim
+        || (wanted->ndim > 0 && tensor->shape == NULL)) {
+        return 0;
+    }
+    for (int32_t i = 0; i < wanted->ndim; i++) {
+        if (tensor->shape[i] != wanted->shape[i]) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static int inarch_is_compact(const inarch_argument *wanted, const DLTensor *tensor)
+{
+    int64_t step = 1;
+    if (tensor->strides == NULL || wanted->bytes == 0) {
+        return 1;
+    }
+    for (int32_t i = wanted->ndim - 1; i >= 0; i--) {
+        if (wanted->shape[i] != 1 && tensor->strides[i] != step) {
+            return 0;
+        }
+        step *= wanted->shape[i];
+    }
+    return 1;
+}
+
+static uintptr_t inarch_address(const DLTensor *tensor)
+{
+    return (uintptr_t)tensor->data + (uintptr_t)tensor->byte_offset;
+}
+
+static int32_t inarch_check_argument(const char *function, int32_t i,
+                                     const inarch_argument *wanted, const DLTensor *tensor)
+{
+    if (!inarch_same_type(wanted, tensor)) {
+        char found[160];
+        inarch_describe(tensor, found, sizeof(found));
+        return inarch_fail(1, "%s: argument %d (%s): expected %s, found %s", function, (int)i,
+                           wanted->name, wanted->type, found);
+    }
+    if (tensor->device.device_type != 1) {
+        return inarch_fail(1, "%s: argument %d (%s): expected host memory, found device type %d",
+                           function, (int)i, wanted->name, (int)tensor->device.device_type);
+    }
+    if (!inarch_is_compact(wanted, tensor)) {
+        return inarch_fail(1, "%s: argument %d (%s): expected a row-major array, found other strides",
+                           function, (int)i, wanted->name);
+    }
+    if (wanted->bytes > 0 && tensor->data == NULL) {
+        return inarch_fail(1, "%s: argument %d (%s): expected data, found a null pointer", function,
+                           (int)i, wanted->name);
+    }
+    if (wanted->bytes > 0 && inarch_address(tensor) % (wanted->bits / 8) != 0) {
+        return inarch_fail(1,
+                           "%s: argument %d (%s): expected an address that is a multiple of %d, "
+                           "found one that is not",
+                           function, (int)i, wanted->name, (int)(wanted->bits / 8));
+    }
+    return 0;
+}
+
+static int32_t inarch_check(const char *function, const inarch_argument *wanted, int32_t inputs,
+                            int32_t count, const DLTensor *args, int32_t n)
+{
+    if (n != count || (args == NULL && count > 0)) {
+        return inarch_fail(1, "%s: expected %d arguments (%d inputs, then %d outputs), found %d",
+                           function, (int)count, (int)inputs, (int)(count - inputs),
+                           args == NULL ? 0 : (int)n);
+    }
+    for (int32_t i = 0; i < count; i++) {
+        const int32_t status = inarch_check_argument(function, i, &wanted[i], &args[i]);
+        if (status != 0) {
+            return status;
+        }
+    }
+    for (int32_t i = inputs; i < count; i++) {
+        for (int32_t j = 0; j < i; j++) {
+            const uintptr_t a = inarch_address(&args[i]), b = inarch_address(&args[j]);
+            if (a < b + (uintptr_t)wanted[j].bytes && b < a + (uintptr_t)wanted[i].bytes) {
+                return inarch_fail(1,
+                                   "%s: argument %d (%s) overlaps argument %d (%s); "
+                                   "an output needs memory of its own",
+                                   function, (int)i, wanted[i].name, (int)j, wanted[j].name);
+            }
+        }
+    }
+    return 0;
+}
+"""
+
+WORKSPACES = """
+/* Workspaces that no call uses, in a list through their first bytes; every one is large enough for
+   every function. They are kept as long as the library is, which is never closed. */
+static void *inarch_free;
+static unsigned char inarch_lock;
+
+static void *inarch_take(void)
+{
+    while (__atomic_test_and_set(&inarch_lock, __ATOMIC_ACQUIRE)) {
+    }
+    void *workspace = inarch_free;
+    if (workspace != NULL) {
+        inarch_free = *(void **)workspace;
+    }
+    __atomic_clear(&inarch_lock, __ATOMIC_RELEASE);
+    return workspace != NULL ? workspace : aligned_alloc(64, ${bytes});
+}
+
+static void inarch_give(void *workspace)
+{
+    while (__atomic_test_and_set(&inarch_lock, __ATOMIC_ACQUIRE)) {
+    }
+    *(void **)workspace = inarch_free;
+    inarch_free = workspace;
+    __atomic_clear(&inarch_lock, __ATOMIC_RELEASE);
+}
+"""
+
+BIND = """
+int32_t ${prefix}_abi_version(void)
+{
+    return 0;
+}
+
+const char *${prefix}_last_error(void)
+{
+    return inarch_message;
+}
+
+int32_t ${prefix}_bind(const void *weights, const inarch_import *imports, int32_t count)
+{
+    if (count != ${count}) {
+        return inarch_fail(2, "${prefix}_bind: expected ${count} imports, found %d", (int)count);
+    }
+${body}    return 0;
+}
+"""
+
+BIND_WEIGHTS = """\
+    if (weights == NULL && inarch_weights == NULL) {
+        return inarch_fail(2, "${prefix}_bind: expected ${bytes} bytes of weights, found a null pointer");
+    }
+    if ((uintptr_t)weights % 64 != 0) {
+        return inarch_fail(2, "${prefix}_bind: expected weights at a multiple of 64 bytes");
+    }
+    if (weights != NULL) {
+        inarch_weights = weights;
+    }
+"""
+
+BIND_IMPORTS = """\
+    for (int32_t i = 0; i < count; i++) {
+        if (imports == NULL || imports[i].call == NULL) {
+            return inarch_fail(2, "${prefix}_bind: import '%s' is not filled", inarch_import_names[i]);
+        }
+    }
+    for (int32_t i = 0; i < count; i++) {
+        inarch_imports[i] = imports[i];
+    }
+"""
+
+ENTRY = """
+int32_t ${stem}(DLTensor *args, int32_t n)
+{
+    const int32_t fault = inarch_check(${name}, ${arguments}, ${inputs}, ${count}, args, n);
+    if (fault != 0) {
+        return fault;
+    }
+${weights}    void *buffers[${slots}];
+${fill}${call}}
+"""
+
+ENTRY_WEIGHTS = """\
+    if (inarch_weights == NULL) {
+        return inarch_fail(2, "%s: weights are not bound; call ${prefix}_bind first", ${name});
+    }
+"""
+
+ENTRY_FILL = """\
+    for (int32_t i = 0; i < ${count}; i++) {
+        buffers[i] = (char *)args[i].data + args[i].byte_offset;
+    }
+"""
+
+ENTRY_WITH_WORKSPACE = """\
+    void *workspace = inarch_take();
+    if (workspace == NULL) {
+        return inarch_fail(3, "%s: no memory for a workspace of ${bytes} bytes", ${name});
+    }
+    const int32_t status = ${stem}_run(buffers, inarch_weights, workspace);
+    inarch_give(workspace);
+    return status;
+"""
