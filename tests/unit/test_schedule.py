@@ -19,9 +19,10 @@ def _conv(target: str, shape: tuple[int, ...], stride: int, pad: int) -> str:
     x = f"tensor<{batch}x{channels}x{size}x{size}xf32>"
     w = f"tensor<{filters}x{channels}x{kernel}x{kernel}xf32>"
     y = f"tensor<{batch}x{filters}x{out}x{out}xf32>"
+    window = f"strides = {[stride] * 2} pads = {[pad] * 4} dilations = [1, 1]"
     return f"""builtin.module attributes {{inarch.target = "{target}"}} {{
   func.func @main(%x: {x}, %w: {w}, %b: tensor<{filters}xf32>, %r: {y}) -> {y} {{
-    %0 = graph.conv %x, %w bias %b strides = [{stride}, {stride}] pads = [{pad}, {pad}, {pad}, {pad}] dilations = [1, 1] groups = 1 : {x}, {w}, tensor<{filters}xf32> -> {y}
+    %0 = graph.conv %x, %w bias %b {window} groups = 1 : {x}, {w}, tensor<{filters}xf32> -> {y}
     %1 = graph.add %0, %r : {y}, {y} -> {y}
     %2 = graph.relu %1 : {y} -> {y}
     func.return %2 : {y}
@@ -76,9 +77,10 @@ def test_grouped_and_depthwise(target: str) -> None:
     for groups, filters in ((2, 8), (4, 4)):
         x, y = "tensor<1x4x9x9xf32>", f"tensor<1x{filters}x7x7xf32>"
         w = f"tensor<{filters}x{4 // groups}x3x3xf32>"
+        window = "strides = [1, 1] pads = [0, 0, 0, 0] dilations = [1, 1]"
         text = f"""builtin.module attributes {{inarch.target = "{target}"}} {{
   func.func @main(%x: {x}, %w: {w}) -> {y} {{
-    %0 = graph.conv %x, %w strides = [1, 1] pads = [0, 0, 0, 0] dilations = [1, 1] groups = {groups} : {x}, {w} -> {y}
+    %0 = graph.conv %x, %w {window} groups = {groups} : {x}, {w} -> {y}
     func.return %0 : {y}
   }}
 }}"""

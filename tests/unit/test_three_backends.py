@@ -14,7 +14,8 @@ import inarch
 from inarch.backends import BACKENDS
 
 TEXT = """
-func.func @main(%x: tensor<4x6xf32> {inarch.name = "x"}, %w: tensor<6x6xf32> {inarch.name = "w"}) -> (tensor<4x6xf32> {inarch.name = "y"}) {
+func.func @main(%x: tensor<4x6xf32> {inarch.name = "x"}, %w: tensor<6x6xf32> {inarch.name = "w"})
+    -> (tensor<4x6xf32> {inarch.name = "y"}) {
   %0 = graph.matmul %x, %w : tensor<4x6xf32>, tensor<6x6xf32> -> tensor<4x6xf32>
   %1 = graph.tanh %0 : tensor<4x6xf32> -> tensor<4x6xf32>
   %2 = graph.sub %1, %x : tensor<4x6xf32>, tensor<4x6xf32> -> tensor<4x6xf32>
