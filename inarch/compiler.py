@@ -164,15 +164,17 @@ def import_model(
 ) -> ModuleOp:
     """Reads a model into `graph`, verified, with its target and name as module attributes.
 
-    Raises UsageError for a kind of file that no frontend reads.
+    Raises UsageError for a kind of file that no frontend reads, and for an argument of another type.
     """
+    from inarch._arguments import checked_dims, checked_shapes, checked_text
     from inarch.frontends import read_model
 
-    resolved = _resolve(target)
+    dims, shapes = checked_dims(dims), checked_shapes(shapes)
+    resolved = _resolve(checked_text("target", target, "x86-64-v3"))
     if isinstance(source, ModuleOp):
         module = source
     else:
-        module = read_model(source, context, dims=dims or {}, shapes=shapes or {})
+        module = read_model(source, context, dims=dims, shapes=shapes)
     if name is not None:
         _check_name(name)
         module.attributes["inarch.name"] = StringAttr(name)
@@ -201,7 +203,9 @@ def _resolve(target: str) -> Target:
 
 
 def _check_name(name: str) -> None:
-    if not name.isidentifier() or not name.isascii():
+    from inarch._arguments import checked_text
+
+    if not checked_text("name", name, "model").isidentifier() or not name.isascii():
         raise UsageError(f"expected a name that is a C identifier, found '{name}'")
 
 

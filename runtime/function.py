@@ -9,7 +9,7 @@ from typing import TypeAlias, cast
 from inarch.errors import ArgumentError
 from inarch.lazy import np
 from inarch.manifest import Port, Signature
-from inarch.runtime.tensor import Array, as_array, check, check_output, empty
+from inarch.runtime.tensor import Array, as_array, as_output, check, empty
 
 Invoke: TypeAlias = Callable[[Sequence[Array]], None]
 """Runs a function on arrays that fit its signature: inputs, then outputs to write."""
@@ -63,6 +63,11 @@ class Function:
 
     def run(self, inputs: Mapping[str, object]) -> dict[str, Array]:
         """The outputs by name, from the inputs by name: also for names that Python cannot spell."""
+        if not isinstance(inputs, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ArgumentError(
+                f"{self.name}: run expected a dict of inputs by name "
+                f"({_listed(self.signature.inputs)}), found a {type(inputs).__name__}"
+            )
         outputs = tuple(empty(port) for port, _ in self._outputs)
         self._invoke((*self._checked_inputs((), inputs), *outputs))
         names = (port.name for port, _ in self._outputs)
@@ -115,8 +120,7 @@ class Function:
         before = list(zip(inputs, names, strict=True))
         arrays: list[Array] = []
         for value, (port, role) in zip(values, self._outputs, strict=True):
-            array = as_array(value, port, role)
-            check_output(array, port, role)
+            array = as_output(value, port, role)
             for other, what in before:
                 # Exact for row-major arrays, and quick: only the bounds are compared.
                 if np.may_share_memory(array, other):

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TypeAlias
 
+from inarch._arguments import checked_path
 from inarch.artifact import Artifact
 from inarch.cache import replacing
 from inarch.errors import UsageError, unknown
@@ -132,9 +133,10 @@ def load(
     Raises InarchError for a file that is damaged or no artifact, or has an unfilled slot, and
     EnvironmentFault when this machine cannot run it.
     """
+    file = checked_path(path)
     if format is not None:
-        return LOADERS[format].from_file(Path(path))
-    return _run_loader(Artifact.open(path), verify, imports)
+        return LOADERS[format].from_file(file)
+    return _run_loader(Artifact.open(file), verify, imports)
 
 
 def _run_loader(artifact: Artifact, verify: bool, imports: Imports | None) -> Module:

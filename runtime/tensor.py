@@ -84,11 +84,22 @@ def check(array: Array, port: Port, role: str) -> None:
     raise ArgumentError(f"{expected}, found an address that is not aligned; use x.copy()")
 
 
-def check_output(array: Array, port: Port, role: str) -> None:
-    """As `check`, and the array can be written."""
-    check(array, port, role)
+def as_output(value: object, port: Port, role: str) -> Array:
+    """`value` as an array of the port's type that can be written. A copy of it would be of no use.
+
+    Raises ArgumentError.
+    """
+    try:
+        array = as_array(value, port, role)
+        check(array, port, role)
+    except ArgumentError as error:
+        problem = error.message.rpartition("; ")[0]
+        shape = f" of shape {port.shape}" if port.shape else " of no dimensions"
+        wanted = f"pass a row-major {port.dtype.numpy} array{shape}"
+        raise ArgumentError(f"{problem}; {wanted}") from error
     if not array.flags.writeable:
         raise ArgumentError(f"{role}: expected an array that can be written, found a read-only one")
+    return array
 
 
 def empty(port: Port) -> Array:

@@ -14,6 +14,8 @@ ROOT = Path(__file__).parents[2]
 
 CORE = frozenset(
     {
+        "_arguments",
+        "_compilers",
         "errors",
         "plugins",
         "dtypes",

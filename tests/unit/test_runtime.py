@@ -215,7 +215,7 @@ def test_an_output_that_does_not_fit(module: Module) -> None:
     numbers = np.arange(4)
     assert message(lambda: module(X, X, out=out.astype(np.float64))) == (
         "main: output 'sum': expected f32[2, 3], found f64[2, 3]; "
-        "convert it with x.astype(np.float32)"
+        "pass a row-major float32 array of shape (2, 3)"
     )
     assert message(lambda: module(X, X, out=fixed)) == (
         "main: output 'sum': expected an array that can be written, found a read-only one"
