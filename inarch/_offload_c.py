@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from inarch._offload_check import Emitted, Site
 from inarch.errors import InarchError
-from inarch.offload import Emitted, Site
 from inarch.toolchain import CompilerError
 
 INCLUDE = Path(__file__).parent / "runtime" / "include"

@@ -15,19 +15,21 @@ from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
 
 from inarch import __version__
-from inarch._xdsl import store_of, verify_module
+from inarch._xdsl import location_text, store_of, verify_module
 from inarch.cache import check_writable
 from inarch.dialects import new_context
-from inarch.errors import UsageError, unknown
+from inarch.errors import InarchError, UsageError, unknown
 from inarch.passes import PASSES
 from inarch.target import Target, native
 from inarch.target import parse as parse_target
 
 if TYPE_CHECKING:
+    from inarch._offload_check import Emitted
     from inarch.backends.c import CProgram
-    from inarch.offload import Emitted, Offload
+    from inarch.offload import Offload
     from inarch.runtime.module import Module
 
 PREPARE = ("fold-constants", "simplify-graph", "fold-batch-norm")
@@ -148,6 +150,7 @@ def build(
     ctx = context if context is not None else new_context()
     module = import_model(source, ctx, shapes=shapes, dims=dims, target=target, name=name)
     del source
+    _check_functions(module)
     emitted = lower(ctx, module, "kernel", progress=progress, offload=offload)
     program = emit(ctx, module)
     return _write(ctx, module, program, emitted, Path(output), progress)
@@ -200,6 +203,19 @@ def _resolve(target: str) -> Target:
             f"'{target}' is a backend, not a host target; write --backend {target} "
             f"(in Python: backends=['{target}'])"
         ) from error
+
+
+def _check_functions(module: ModuleOp) -> None:
+    """Raises InarchError for a program that has nothing to call."""
+    functions = [op for op in module.body.ops if isinstance(op, FuncOp)]
+    for function in functions:
+        visibility = function.sym_visibility
+        if visibility is None or visibility.data != "private":
+            return
+    raise InarchError(
+        "no public function to compile: expected a func.func such as @main that is not private",
+        where=location_text(module),
+    )
 
 
 def _check_name(name: str) -> None:

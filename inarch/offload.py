@@ -11,32 +11,33 @@ from __future__ import annotations
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr, TensorType
-from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, Region
+from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Region
 
+from inarch._offload_check import (
+    Emitted,
+    backend_error,
+    check_emission,
+    check_submodule,
+    site_of,
+)
 from inarch._xdsl import location_text
 from inarch.cache import keep_log
-from inarch.dialects._types import dtype_of
 from inarch.dialects.graph.call import CallOp
-from inarch.dialects.graph.constant import ConstantOp
 from inarch.errors import InarchError, UsageError, unknown
-from inarch.passes.backend import BACKENDS, Backend, Emission, EmitRequest
+from inarch.passes.backend import BACKENDS, Backend, EmitRequest
 from inarch.target import LEVELS
 
 if TYPE_CHECKING:
     from inarch.passes.partition._report import Report
 
-C_FORMAT = "c"
-"""The format of emissions that are compiled into the model's library."""
-
 _GIVE = "partition.give"
-_SHOWN_NODES = 4
 _SHOWN_REASONS = 3
 
 
@@ -61,46 +62,6 @@ class Offload:
             if isinstance(given, str):  # whose letters would be taken for names
                 raise UsageError(f"{name}: expected a list, found '{given}'; write ['{given}']")
             object.__setattr__(self, name, tuple(given))
-
-
-@dataclass(frozen=True)
-class Site:
-    """A function that was offloaded, and the nodes of the model in it, for messages."""
-
-    symbol: str
-    nodes: tuple[str, ...]
-
-    def __str__(self) -> str:
-        if not self.nodes:
-            return f"@{self.symbol}"
-        shown = ", ".join(f"'{node}'" for node in self.nodes[:_SHOWN_NODES])
-        more = len(self.nodes) - _SHOWN_NODES
-        return f"@{self.symbol} (from {shown}{f' and {more} more' if more > 0 else ''})"
-
-
-@dataclass(frozen=True)
-class Emitted:
-    """What one backend made of its functions, checked."""
-
-    backend: str
-    origin: str
-    """Where the backend comes from: a module, an entry point, a file."""
-    emission: Emission
-    sites: tuple[Site, ...]
-
-    @property
-    def is_linked(self) -> bool:
-        """Whether it becomes part of the library; else it is a submodule of the artifact."""
-        return self.emission.format == C_FORMAT
-
-    def error(self, message: str, sites: Sequence[Site] = ()) -> InarchError:
-        """An error of this backend in `sites` (all of its functions)."""
-        return _error(self.backend, self.origin, sites or self.sites, message)
-
-
-def _error(backend: str, origin: str, sites: Sequence[Site], message: str) -> InarchError:
-    where = ", ".join(map(str, sites))
-    return InarchError(f"backend '{backend}' [{origin}] on {where}: {message}")
 
 
 # ---------------------------------------------------------------------------------- names
@@ -266,7 +227,7 @@ def _emit_part(
         raise
     emitted = _emit(context, module, name, functions, options)
     if not emitted.is_linked:
-        _check_submodule(emitted, functions)
+        check_submodule(emitted, functions)
     for function in functions:
         _declare(function, emitted)
     return emitted
@@ -283,7 +244,7 @@ def _emit(
     own = backend_options(name, options)
     if own.get("prefix"):
         _rename(module, functions, own["prefix"])
-    sites = tuple(_site(function) for function in functions)
+    sites = tuple(site_of(function) for function in functions)
     target = module.attributes.get("inarch.target")
     request = EmitRequest(
         tuple(functions),
@@ -303,89 +264,10 @@ def _emit(
         # A backend may be anybody's: whatever it raises is reported as its own, in one line.
         log = keep_log(traceback.format_exc())
         message = f"emit raised {type(error).__name__}: {error}; the traceback is in {log}"
-        raise _error(name, origin, sites, message) from error
+        raise backend_error(name, origin, sites, message) from error
     emitted = Emitted(name, origin, emission, sites)
-    _check(emitted)
+    check_emission(emitted)
     return emitted
-
-
-def _check(emitted: Emitted) -> None:
-    """The emission is one, and provides exactly the functions that were asked for."""
-    emission = emitted.emission
-    if not isinstance(emission, Emission):  # pyright: ignore[reportUnnecessaryIsInstance] - a plugin's
-        raise emitted.error(f"expected emit to return an Emission, found {type(emission).__name__}")
-    wanted = [site.symbol for site in emitted.sites]
-    missing = [site for site in emitted.sites if site.symbol not in emission.symbols]
-    if missing:
-        raise emitted.error(
-            f"expected the symbols {', '.join(wanted)}, found "
-            f"{', '.join(emission.symbols) or 'none'}; name every function in Emission.symbols",
-            missing,
-        )
-    extra = [symbol for symbol in emission.symbols if symbol not in wanted]
-    if extra:
-        raise emitted.error(
-            f"expected the symbols {', '.join(wanted)}, found {', '.join(extra)} as well, "
-            "which nothing asked for"
-        )
-    if not emitted.is_linked and (emission.cflags or emission.include_dirs or emission.libraries):
-        raise emitted.error(
-            f"expected cflags, include_dirs and libraries with format c only, found {emission.format}"
-        )
-    if emitted.is_linked and not emission.text:
-        raise emitted.error("expected C source in Emission.text, found none")
-    for symbol in wanted if emitted.is_linked else ():
-        if not (symbol.isidentifier() and symbol.isascii()):
-            raise emitted.error(f"expected a C identifier as function name, found '{symbol}'")
-    for path in (*emission.libraries, *emission.include_dirs):
-        if not path.exists():
-            raise emitted.error(f"expected the library or include folder '{path}', found none")
-
-
-def _check_submodule(emitted: Emitted, functions: Sequence[FuncOp]) -> None:
-    """The loader of the format can read what was emitted, and finds the functions in it."""
-    from inarch.runtime.loaders import LOADERS
-
-    emission = emitted.emission
-    if emission.format not in LOADERS:
-        raise emitted.error(unknown("loader", emission.format, LOADERS).message)
-    try:
-        module = LOADERS[emission.format].from_bytes(emission.content, emitted.backend)
-    except InarchError as error:
-        raise emitted.error(
-            f"loader '{emission.format}' refuses what was emitted: {error}"
-        ) from error
-    for function, site in zip(functions, emitted.sites, strict=True):
-        made = module.functions.get(site.symbol)
-        if made is None:
-            known = ", ".join(module.functions) or "none"
-            raise emitted.error(
-                f"expected a function '{site.symbol}' in the {emission.format} module, found {known}",
-                [site],
-            )
-        found = [
-            [(port.dtype.name, port.shape) for port in ports]
-            for ports in (made.signature.inputs, made.signature.outputs)
-        ]
-        wanted = [
-            _types(function.function_type.inputs.data),
-            _types(function.function_type.outputs.data),
-        ]
-        if found != wanted:
-            raise emitted.error(
-                f"expected '{site.symbol}' to take and give {_shown(wanted)}, found {_shown(found)}",
-                [site],
-            )
-
-
-def _types(kinds: Sequence[Attribute]) -> list[tuple[str, tuple[int, ...]]]:
-    tensors = [cast("TensorType[Attribute]", kind) for kind in kinds]
-    return [(dtype_of(kind.element_type).name, tuple(kind.get_shape())) for kind in tensors]
-
-
-def _shown(signature: Sequence[Sequence[tuple[str, tuple[int, ...]]]]) -> str:
-    sides = [", ".join(f"{dtype}{list(shape)}" for dtype, shape in ports) for ports in signature]
-    return " -> ".join(f"({side})" for side in sides)
 
 
 # ---------------------------------------------------------------------------------- functions
@@ -398,16 +280,6 @@ def _functions(module: ModuleOp) -> list[FuncOp]:
 def _owner(function: FuncOp) -> str | None:
     compiler = function.attributes.get("compiler")
     return compiler.data if isinstance(compiler, StringAttr) else None
-
-
-def _site(function: FuncOp) -> Site:
-    return Site(function.sym_name.data, tuple(dict.fromkeys(_nodes(function))))
-
-
-def _nodes(function: FuncOp) -> Iterator[str]:
-    for op in function.body.block.ops:
-        if not isinstance(op, ConstantOp | ReturnOp) and (text := location_text(op)) is not None:
-            yield text
 
 
 def _declare(function: FuncOp, emitted: Emitted) -> None:

@@ -29,7 +29,9 @@ CORE = frozenset(
         "npz",
     }
 )
-TOP = frozenset({"compiler", "offload", "_offload_c", "testing", "universe", "tools"})
+TOP = frozenset(
+    {"compiler", "offload", "_offload_c", "_offload_check", "testing", "universe", "tools"}
+)
 FOLDERS = ("dialects", "frontends", "passes", "backends", "runtime", "tools")
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
