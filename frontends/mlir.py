@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp
+from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp, StringAttr
 
 from inarch._xdsl import parse_module, store_of
 from inarch.errors import InarchError, UsageError
 from inarch.frontends import Dims, Frontend, Shapes
+from inarch.frontends._names import program_name
 from inarch.lazy import np
-from inarch.npz import read_arrays, write_npz
+from inarch.npz import comment_of, read_arrays, write_npz
 
 
 def read_mlir(source: Any, context: Context, dims: Dims, shapes: Shapes) -> ModuleOp:
@@ -30,7 +31,9 @@ def read_mlir(source: Any, context: Context, dims: Dims, shapes: Shapes) -> Modu
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise InarchError(f"expected MLIR text; {reason}", where=str(path)) from error
     _read_resources(path.with_suffix(".npz"), context)
-    return parse_module(context, text, str(path))
+    module = parse_module(context, text, str(path))
+    module.attributes.setdefault("inarch.name", StringAttr(program_name(path.stem)))
+    return module
 
 
 def _read_resources(path: Path, context: Context) -> None:
@@ -46,22 +49,39 @@ def _read_resources(path: Path, context: Context) -> None:
         store.set(key, np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
 
 
-def write_resources(path: Path, module: ModuleOp, context: Context) -> None:
-    """Writes the bytes that the handles of `module` stand for to `path`, where `read_mlir` finds them.
+_MARK = b"constants of MLIR text, written by Inarch"
+"""The comment of side files: what may be overwritten."""
 
-    Writes nothing when there is no handle. Raises EnvironmentFault when `path` cannot be written.
-    """
-    store = store_of(context)
+
+def resource_keys(module: ModuleOp) -> list[str]:
+    """The handles of `module` that need a side file, sorted."""
     handles = {
         attribute.resource_handle.data
         for op in module.walk()
         for attribute in op.properties.values()
         if isinstance(attribute, DenseResourceAttr)
     }
-    if not handles:
-        return
-    arrays = {key: np.frombuffer(store.get(key), np.uint8) for key in sorted(handles)}
-    write_npz(path, arrays)
+    return sorted(handles)
+
+
+def write_resources(path: Path, module: ModuleOp, context: Context) -> bool:
+    """Writes the bytes that the handles of `module` stand for to `path`, where `read_mlir` finds them.
+
+    Returns False, and writes nothing, when there is no handle. Raises UsageError when `path` is
+    another file than a side file, EnvironmentFault when it cannot be written.
+    """
+    store = store_of(context)
+    keys = resource_keys(module)
+    if not keys:
+        return False
+    if path.exists() and comment_of(path) != _MARK:
+        raise UsageError(
+            f"'{path}' exists and is no side file that Inarch wrote; the constants would overwrite "
+            "it: choose another name, or remove it"
+        )
+    arrays = {key: np.frombuffer(store.get(key), np.uint8) for key in keys}
+    write_npz(path, arrays, comment=_MARK)
+    return True
 
 
 FRONTEND = Frontend(suffixes=(".mlir",), read=read_mlir)

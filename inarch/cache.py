@@ -124,6 +124,7 @@ class Cache:
     def __init__(self, folder: Path, max_bytes: int = DEFAULT_BYTES) -> None:
         self.folder = folder
         self.max_bytes = max_bytes
+        self._has_warned = False
         self._written_since_scan = max_bytes  # the first write looks at what is there
 
     def get(self, key: str) -> bytes | None:
@@ -141,18 +142,27 @@ class Cache:
         return content
 
     def put(self, key: str, content: bytes) -> None:
-        """Keeps `content` under `key`. What cannot be kept (a full disk) is only not kept."""
+        """Keeps `content` under `key`. What cannot be kept (a full disk) is a warning, once."""
         path = self._path(key)
-        with suppress(OSError, EnvironmentFault):
+        try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with replacing(path) as file:
                 file.write(hashlib.sha256(content).digest())
                 file.write(content)
+        except (OSError, EnvironmentFault) as error:
+            self._warn(error)
         self._written_since_scan += len(content)
         # One scan for each sixteenth of the bound keeps the cost of writing constant.
         if self._written_since_scan > self.max_bytes // 16:
             self._written_since_scan = 0
             self.evict()
+
+    def _warn(self, error: OSError | EnvironmentFault) -> None:
+        if self._has_warned:
+            return
+        self._has_warned = True
+        reason = error.strerror if isinstance(error, OSError) else error.message
+        warnings.warn(f"the cache does not keep what is built: {reason}", stacklevel=3)
 
     def evict(self) -> None:
         """Removes what was unused longest until the folder fits, and what killed processes left."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr
 from xdsl.dialects.func import FuncOp
 
 from inarch import __version__
@@ -89,6 +89,7 @@ def compile(  # noqa: A001 - the verb of a compiler; users write inarch.compile
     require_offload: bool = False,
     give: Sequence[str] = (),
     keep: Sequence[str] = (),
+    checked: bool = False,
 ) -> Module:
     """Compiles a model and loads it.
 
@@ -98,7 +99,8 @@ def compile(  # noqa: A001 - the verb of a compiler; users write inarch.compile
 
     `backends` take what they can, the first one first; the host compiles the rest. `backend_options`
     are by backend. One that gets nothing is a warning, with `require_offload` an error. `give` and
-    `keep` (`SELECTOR=backend`) say by hand which ops a backend must take, or must not get.
+    `keep` (`SELECTOR=backend`) say by hand which ops a backend must take, or must not get. With
+    `checked` a call fails when an offloaded or imported function leaves an output unwritten.
 
     Raises InarchError for a bad model or backend, EnvironmentFault when there is no C compiler.
     """
@@ -120,6 +122,7 @@ def compile(  # noqa: A001 - the verb of a compiler; users write inarch.compile
             require_offload=require_offload,
             give=give,
             keep=keep,
+            checked=checked,
         )
         return load(path)  # which maps the file: its name is not needed any more
 
@@ -139,6 +142,7 @@ def build(
     require_offload: bool = False,
     give: Sequence[str] = (),
     keep: Sequence[str] = (),
+    checked: bool = False,
 ) -> Built:
     """Compiles a model into the artifact `output`, which appears whole or not at all."""
     from inarch.backends.c import emit
@@ -151,6 +155,8 @@ def build(
     module = import_model(source, ctx, shapes=shapes, dims=dims, target=target, name=name)
     del source
     _check_functions(module)
+    if checked:
+        module.attributes["inarch.checked"] = UnitAttr()
     emitted = lower(ctx, module, "kernel", progress=progress, offload=offload)
     program = emit(ctx, module)
     return _write(ctx, module, program, emitted, Path(output), progress)

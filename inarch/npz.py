@@ -39,12 +39,23 @@ def _unreadable(path: Path, reason: str) -> InarchError:
     return InarchError(f"expected arrays in a .npy or .npz file: {reason}", where=str(path))
 
 
-def write_npz(path: Path, arrays: Mapping[str, Array]) -> None:
-    """Writes `arrays` as a `.npz` file. Raises EnvironmentFault when `path` cannot be written.
+def comment_of(path: Path) -> bytes:
+    """The comment of a `.npz` file; empty where it has none, or is no such file."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return archive.comment
+    except (OSError, zipfile.BadZipFile):
+        return b""
 
+
+def write_npz(path: Path, arrays: Mapping[str, Array], *, comment: bytes = b"") -> None:
+    """Writes `arrays` as a `.npz` file, with a comment in it.
+
+    Raises EnvironmentFault when `path` cannot be written.
     `numpy.savez` cannot: it takes the names as keywords, of which it has some itself (`file`).
     """
     with replacing(path) as file, zipfile.ZipFile(file, "w") as archive:
+        archive.comment = comment
         for name, array in arrays.items():
             # A ZipInfo has a fixed time.
             with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:

@@ -8,14 +8,14 @@ import gc
 import os
 import sys
 import traceback
-import warnings
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from io import StringIO
 from typing import Any, NamedTuple
 
 from inarch import __version__
-from inarch.errors import EnvironmentFault, InarchError, UsageError
+from inarch.errors import EnvironmentFault, InarchError, UsageError, unknown
 from inarch.tools._commands import COMMANDS
+from inarch.tools._warnings import plain_warnings
 
 EPILOG = """examples:
   inarch compile model.onnx -o model.inarch
@@ -32,8 +32,12 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(f"{message}; see '{self.prog} --help'")
 
 
-def parser() -> argparse.ArgumentParser:
-    """The command line: one subcommand a module of `tools/_commands`."""
+def parser(command: str | None = None) -> argparse.ArgumentParser:
+    """The command line: one subcommand a module of `tools/_commands`.
+
+    Only `command` gets its options and is imported, so that running an artifact needs no compiler;
+    None: all.
+    """
     top = _Parser(
         prog="inarch",
         description="Compile models, run them, and see what is in them.",
@@ -43,19 +47,38 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"inarch {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name in COMMANDS:
-        module = COMMANDS[name]
-        summary = (module.description or "").splitlines()[0]
-        sub = commands.add_parser(
-            name,
-            help=summary,
-            description=module.description,
-            epilog=module.epilog,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        module.add_arguments(sub)
-        sub.add_argument("--debug", action="store_true", help="show the traceback of an error")
-        sub.set_defaults(execute=module.execute)
+        if command in (None, name):
+            _add_command(commands, name, is_asked=command == name)
     return top
+
+
+def _add_command(commands: Any, name: str, *, is_asked: bool) -> None:
+    try:
+        module = COMMANDS[name]
+    except InarchError as error:
+        if is_asked:
+            raise
+        commands.add_parser(name, help=f"({error.message})")  # in the list of all
+        return
+    sub = commands.add_parser(
+        name,
+        help=(module.description or "").splitlines()[0],
+        description=module.description,
+        epilog=module.epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    module.add_arguments(sub)
+    sub.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    sub.set_defaults(execute=module.execute)
+
+
+def _command_of(arguments: Sequence[str]) -> str | None:
+    """The command that is asked for, if one is. Raises UsageError for an unknown one."""
+    if not arguments or arguments[0].startswith("-"):
+        return None
+    if arguments[0] not in COMMANDS:
+        raise unknown("command", arguments[0], COMMANDS)
+    return arguments[0]
 
 
 class Outcome(NamedTuple):
@@ -104,28 +127,11 @@ def main() -> int:
     return code
 
 
-@contextlib.contextmanager
-def _plain_warnings() -> Generator[None]:
-    """Warnings for users are a line `warning: ...`, every time; others stay as Python has them."""
-    show = warnings.showwarning
-
-    def plain(message: Warning | str, category: type[Warning], *place: Any) -> None:
-        if category is UserWarning:
-            print(f"warning: {message}", file=sys.stderr)
-        else:
-            show(message, category, *place)
-
-    with warnings.catch_warnings():
-        warnings.filterwarnings("always", category=UserWarning)
-        warnings.showwarning = plain
-        yield
-
-
 def _run(arguments: Sequence[str]) -> int:
     debug = "--debug" in arguments
     try:
-        parsed = parser().parse_args(arguments)
-        with _plain_warnings():
+        parsed = parser(_command_of(arguments)).parse_args(arguments)
+        with plain_warnings(sys.stderr):
             return int(parsed.execute(parsed))
     except BrokenPipeError:
         raise

@@ -32,6 +32,7 @@ from inarch.tools._opt_driver import (
 from inarch.tools._opt_files import decode, read_text, write_atomically
 from inarch.tools._opt_instrument import Timer, check_dumps
 from inarch.tools._opt_lists import cards_text, dialect_cards
+from inarch.tools._warnings import plain_warnings
 from inarch.tools.pipeline import parse_pipeline, pass_cards, pass_help
 
 
@@ -81,6 +82,7 @@ def _run(argv: Sequence[str], stdin: Callable[[], str], out: TextIO, err: TextIO
     try:
         options = parse_arguments(argv)
         with ExitStack() as stack:
+            stack.enter_context(plain_warnings(err))
             _load(options, stack)
             if (text := _information(options)) is not None:
                 out.write(text)

@@ -6,7 +6,6 @@ relied on. Everything that is unsupported is reported at once.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +25,7 @@ from inarch._xdsl import store_of
 from inarch.dialects._types import mlir_type, tensor
 from inarch.errors import InarchError
 from inarch.frontends import Dims, Frontend, Shapes
+from inarch.frontends._names import program_name
 from inarch.frontends.onnx._bind import Bound, Signature, bind, signature
 from inarch.frontends.onnx._builder import Builder, hint
 from inarch.frontends.onnx._functions import imports
@@ -88,7 +88,7 @@ def _import(loaded: Loaded, context: Context, dims: Dims, shapes: Shapes) -> Mod
     importer.report.raise_if_any(where)
     builder.finish()
     module = ModuleOp([_main(builder, [info.name for info in inputs], results)])
-    module.attributes["inarch.name"] = StringAttr(_identifier(loaded.stem))
+    module.attributes["inarch.name"] = StringAttr(program_name(loaded.stem))
     if bound.dims:
         sizes = {name: IntegerAttr(size, i64) for name, size in bound.dims.items()}
         module.attributes["graph.dims"] = DictionaryAttr(sizes)
@@ -195,9 +195,3 @@ def _main(
 
 def _names(names: Sequence[str]) -> ArrayAttr[DictionaryAttr]:
     return ArrayAttr(DictionaryAttr({"inarch.name": StringAttr(name)}) for name in names)
-
-
-def _identifier(name: str) -> str:
-    """`name` as the prefix of C symbols; `model` when nothing of it can be in one."""
-    text = re.sub(r"[^A-Za-z0-9_]", "_", name).strip("_")
-    return f"m{text}" if text[:1].isdigit() else text or "model"

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
 
 from inarch._xdsl import ConstantStore, parse_module, print_module, store_of, verify_module
-from inarch.dialects import new_context
+from inarch.dialects import DIALECTS, new_context
 from inarch.lazy import np
+from inarch.passes import PASSES
+from inarch.plugins import Extensions, load_file
 from inarch.testing._execute import as_module, execute, random_inputs
 from inarch.testing._functions import Array, public_functions
 from inarch.tools.pipeline import apply_pipeline, parse_pipeline
@@ -25,23 +30,48 @@ class Tolerance:
     atol: float
 
 
-def run_pass(text: str, pipeline: str) -> str:
+Passes = str | ModulePass | Sequence[ModulePass]
+"""A pipeline: in text, or the passes themselves."""
+
+
+def run_pass(text: str, pipeline: Passes, *, load: Sequence[Path] = ()) -> str:
     """The text of the program after the passes, as `inarch-opt -p pipeline` prints it.
 
+    `load` are Python files that define passes or dialects, as `--load` takes them.
     Raises InarchError when the text, the pipeline or the result is invalid.
     """
-    context = new_context()
-    module = parse_module(context, text)
-    verify_module(module)
-    apply_pipeline(context, module, parse_pipeline(pipeline))
-    return print_module(module)
+    with _loaded(load):
+        context = new_context()
+        module = parse_module(context, text)
+        verify_module(module)
+        apply_pipeline(context, module, _passes(pipeline))
+        return print_module(module)
+
+
+def _passes(pipeline: Passes) -> tuple[ModulePass, ...]:
+    if isinstance(pipeline, str):
+        return parse_pipeline(pipeline)
+    return (pipeline,) if isinstance(pipeline, ModulePass) else tuple(pipeline)
+
+
+@contextmanager
+def _loaded(paths: Sequence[Path]) -> Generator[None]:
+    """What the files at `paths` define is found within the block."""
+    tables = cast("dict[str, Extensions[object]]", {t.kind: t for t in (PASSES, DIALECTS)})
+    with ExitStack() as stack:
+        for table in tables.values():
+            stack.enter_context(table.scope())
+        for path in paths:
+            load_file(Path(path), tables)
+        yield
 
 
 def check_semantics(
     before: ModuleOp | str,
     after: ModuleOp | str | None = None,
     *,
-    pipeline: str | None = None,
+    pipeline: Passes | None = None,
+    load: Sequence[Path] = (),
     inputs: Sequence[Array] | None = None,
     seed: int = 0,
     rtol: float = 1e-5,
@@ -52,12 +82,14 @@ def check_semantics(
 
     Every public function of `before` runs on seeded random inputs (`random_inputs`; or on `inputs`,
     where there is one function). The programs may be of different levels: at loop level outputs are
-    arguments. `ctx` is the context of both modules and holds their constants.
+    arguments. `pipeline` is text or passes, `load` as in `run_pass`. `ctx` is the context
+    of both modules and holds their constants.
     Raises AssertionError that names the first differing element, InarchError for a bad program.
     """
-    context, first = as_module(before, ctx)
-    verify_module(first)
-    second = _second(context, first, after, pipeline)
+    with _loaded(load):
+        context, first = as_module(before, ctx)
+        verify_module(first)
+        second = _second(context, first, after, pipeline)
     names = list(public_functions(first))
     assert names, "expected a public function with a body, found none"
     missing = [name for name in names if name not in public_functions(second)]
@@ -71,13 +103,13 @@ def check_semantics(
 
 
 def _second(
-    context: Context, first: ModuleOp, after: ModuleOp | str | None, pipeline: str | None
+    context: Context, first: ModuleOp, after: ModuleOp | str | None, pipeline: Passes | None
 ) -> ModuleOp:
     if (after is None) == (pipeline is None):
         raise TypeError("check_semantics takes either `after` or `pipeline`")
     if pipeline is not None:
         module = first.clone()
-        apply_pipeline(context, module, parse_pipeline(pipeline))
+        apply_pipeline(context, module, _passes(pipeline))
         return module
     _, module = as_module(after or "", context)
     verify_module(module)

@@ -128,7 +128,14 @@ def test_a_full_disk_only_forgets(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(module, "replacing", full)
     made = Cache(tmp_path)
-    made.put(key_of("x"), b"content")
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        made.put(key_of("x"), b"content")
+        made.put(key_of("y"), b"content")  # which says nothing more
+    path = tmp_path / key_of("x")[:2] / key_of("x")
+    assert [str(one.message) for one in warned] == [
+        f"the cache does not keep what is built: cannot write '{path}': No space left on device"
+    ]
     assert made.get(key_of("x")) is None
 
 

@@ -19,6 +19,7 @@ from inarch._xdsl import parse_module, store_of
 from inarch.dialects import new_context
 from inarch.dialects.graph.arithmetic import AddOp
 from inarch.errors import InarchError
+from inarch.passes import PASSES
 from inarch.testing import check_semantics, execute, random_inputs, round_trip, run_pass
 from inarch.testing._functions import functions_of, signature
 from inarch.testing.lit_format import TOOLS, Stage, filecheck, parse_command
@@ -73,6 +74,32 @@ def test_execute_reads_constants_from_the_context() -> None:
     data = np.arange(20, dtype=np.float32)
     store_of(context).set("w", data.tobytes())
     np.testing.assert_array_equal(execute(text, [], context)[0], data)
+
+
+def test_passes_by_file_and_as_objects(tmp_path: Path) -> None:
+    path = tmp_path / "twice_named.py"
+    path.write_text(
+        "from dataclasses import dataclass\n"
+        "from xdsl.passes import ModulePass\n"
+        "@dataclass(frozen=True)\n"
+        "class Nothing(ModulePass):\n"
+        "    name = 'twice-named'\n"
+        "    def apply(self, ctx, op):\n"
+        "        op.attributes.clear()\n"
+        "PASS = Nothing\n"
+    )
+    text = (
+        "builtin.module attributes {a} {\n"
+        "  func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {\n"
+        "    func.return %x : tensor<2xf32>\n  }\n}\n"
+    )
+    expected = text.replace(" attributes {a}", "")
+    assert run_pass(text, "twice-named", load=[path]) == expected
+    check_semantics(text, pipeline="twice-named", load=[path])
+    assert "twice-named" not in PASSES
+    fold = PASSES["fold-constants"]()
+    assert run_pass(text, fold) == run_pass(text, [fold, fold]) == text
+    check_semantics(text, pipeline=fold)
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from inarch.errors import UsageError
 from inarch.plugins import load_file
+
+T = TypeVar("T")
 
 
 def add_model_options(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +47,10 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_offload_options(parser: argparse.ArgumentParser) -> None:
-    """`--backend`, `--backend-option`, `--give`, `--keep`, `--require-offload`: who gets which part."""
+    """`--backend`, `--backend-option`, `--give`, `--keep`, `--require-offload`: who gets which part.
+
+    `--checked`: what they got is watched at run time.
+    """
     parser.add_argument(
         "--backend",
         action="append",
@@ -75,6 +81,11 @@ def add_offload_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="fail when a backend gets nothing, instead of a warning",
     )
+    parser.add_argument(
+        "--checked",
+        action="store_true",
+        help="fail when the code of a backend leaves one of its outputs unwritten (slower)",
+    )
 
 
 def offload_keywords(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -89,6 +100,7 @@ def offload_keywords(arguments: argparse.Namespace) -> dict[str, Any]:
         "require_offload": arguments.require_offload,
         "give": arguments.give,
         "keep": arguments.keep,
+        "checked": arguments.checked,
     }
 
 
@@ -96,11 +108,20 @@ def model_keywords(arguments: argparse.Namespace) -> dict[str, Any]:
     """The keywords of `inarch.compiler.build` that the shared options stand for."""
     load_files(arguments.load)
     return {
-        "dims": dict(_dim(text) for text in arguments.dim),
-        "shapes": dict(_shape(text) for text in arguments.shape),
+        "dims": _once("--dim", map(_dim, arguments.dim)),
+        "shapes": _once("--shape", map(_shape, arguments.shape)),
         "target": arguments.target,
         "name": arguments.name,
     }
+
+
+def _once(option: str, pairs: Iterable[tuple[str, T]]) -> dict[str, T]:
+    """The values by name. Raises UsageError when a name has two."""
+    found: dict[str, T] = {}
+    for name, value in pairs:
+        if found.setdefault(name, value) != value:
+            raise UsageError(f"{option}: '{name}' is given twice: {found[name]} and {value}")
+    return found
 
 
 def count(text: str) -> int:
@@ -114,6 +135,8 @@ def check_output(output: Path, model: Path) -> None:
     """Refuses an output that cannot be written, or is the model itself, before the work."""
     from inarch.cache import check_writable
 
+    if str(output) == "-":
+        raise UsageError("-o: expected a file, found '-'; only text goes to the terminal")
     check_writable(output)
     if output.exists() and model.exists() and output.samefile(model):
         raise UsageError(f"-o: expected another file than the model, found '{output}'")

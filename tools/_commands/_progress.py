@@ -6,8 +6,11 @@ import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from inarch.compiler import Progress
+if TYPE_CHECKING:
+    from inarch.compiler import Progress
+
 
 DELAY_SECONDS = 1.0
 """Work shorter than this shows nothing."""

@@ -34,7 +34,10 @@ EMITS = (*LEVELS, "c")
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=Path, help="the model: .onnx, or .mlir text")
     parser.add_argument(
-        "-o", "--output", type=Path, help="where to write (default: the model's name + .inarch)"
+        "-o",
+        "--output",
+        type=Path,
+        help="where to write (default: the model's name + .inarch; -: text to the terminal)",
     )
     parser.add_argument(
         "--emit",
@@ -83,28 +86,45 @@ def _execute(arguments: argparse.Namespace) -> int:
 
 
 def _emit(arguments: argparse.Namespace) -> int:
+    from xdsl.dialects.builtin import UnitAttr
+
     from inarch.cache import replacing
     from inarch.compiler import import_model
     from inarch.dialects import new_context
+    from inarch.frontends.mlir import resource_keys, write_resources
 
     if arguments.json:
         raise UsageError("--json describes an artifact; it does not go with --emit")
-    if arguments.output is not None:
-        check_output(arguments.output, arguments.model)
+    output = arguments.output if arguments.output != Path("-") else None
+    if output is not None:
+        check_output(output, arguments.model)
     context = new_context()
     model = model_keywords(arguments)
     offload = _offload(arguments)
     module = import_model(arguments.model, context, **model)
+    if arguments.checked:
+        module.attributes["inarch.checked"] = UnitAttr()
     text = _text(context, module, arguments.emit, offload)
-    if arguments.output is None:
+    has_handles = arguments.emit in LEVELS and bool(resource_keys(module))
+    if output is None:
         sys.stdout.write(text)
+        if has_handles and not arguments.quiet:
+            print(
+                "note: weights are not in the text; use -o FILE.mlir to write FILE.npz beside it",
+                file=sys.stderr,
+            )
         return 0
-    if arguments.emit in LEVELS:
-        from inarch.frontends.mlir import write_resources
-
-        write_resources(arguments.output.with_suffix(".npz"), module, context)
-    with replacing(arguments.output) as file:
+    side = output.with_suffix(".npz")
+    if has_handles:
+        if side == output:
+            raise UsageError(
+                f"-o: expected another name than that of the constants, found '{side}'"
+            )
+        write_resources(side, module, context)
+    with replacing(output) as file:
         file.write(text.encode())
+    if not arguments.quiet and output.is_file():
+        print(f"wrote {output}" + (f" and {side}" if has_handles else ""), file=sys.stderr)
     return 0
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
+import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from inarch.errors import EnvironmentFault, InarchError, UsageError
 from inarch.npz import write_npz
@@ -47,7 +49,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="an input from a .npy file (by name, or in order), or all of them from one .npz",
     )
     parser.add_argument("--seed", type=count, default=0, help="seed of inputs that are not given")
-    parser.add_argument("--function", default="main", help="the function to call (default: main)")
+    parser.add_argument("--function", help="the function to call (default: main)")
     parser.add_argument("-o", "--output", type=Path, help="write the outputs to this .npz")
     parser.add_argument(
         "--check",
@@ -66,8 +68,8 @@ def _execute(arguments: argparse.Namespace) -> int:
     if arguments.output is not None:
         check_output(arguments.output, arguments.model)
     module = _module(arguments)
-    function = module.get_function(arguments.function)
-    inputs = _inputs(function, arguments)
+    function = _function(module, arguments.function)
+    inputs, random = _inputs(function, arguments)
     results = function.run(inputs)
     if arguments.output is not None:
         write_npz(arguments.output, results)
@@ -76,8 +78,10 @@ def _execute(arguments: argparse.Namespace) -> int:
         facts["microseconds"] = _time(function, inputs, arguments.repeat)
     if arguments.check:
         facts["check"] = _check(arguments, inputs, results)
+    if random and not arguments.quiet:
+        print(f"{', '.join(random)}: random (seed {arguments.seed})", file=sys.stderr)
     if arguments.json:
-        print(json.dumps(facts))
+        print(json.dumps(finite(facts), allow_nan=False))
     elif not arguments.quiet:
         _print(facts, results)
     return 0
@@ -97,6 +101,14 @@ def _module(arguments: argparse.Namespace) -> Module:
         return compile_model(arguments.model, progress=report, **keywords)
 
 
+def _function(module: Module, name: str | None) -> Function:
+    """The function to call: the named one, or `main`."""
+    if name is None and "main" not in module.functions and len(module.functions) == 1:
+        only = next(iter(module.functions))
+        raise UsageError(f"no function 'main' in module '{module.name}'; add --function {only}")
+    return module.get_function(name or "main")
+
+
 def _is_artifact(path: Path) -> bool:
     """Whether `path` is a compiled program, of any name, or is called like one."""
     if path.suffix == ".inarch" or not path.suffix:
@@ -111,7 +123,7 @@ def _is_artifact(path: Path) -> bool:
 def _refuse_model_options(arguments: argparse.Namespace) -> None:
     """Options that would do nothing: an artifact has its target, its name and its shapes."""
     given = {"--target": arguments.target != "native", "--name": arguments.name is not None}
-    for option in ("backend", "backend_option", "give", "keep", "require_offload"):
+    for option in ("backend", "backend_option", "give", "keep", "require_offload", "checked"):
         given[f"--{option.replace('_', '-')}"] = bool(getattr(arguments, option))
     if not arguments.check or arguments.check.endswith(".npz"):
         given |= {"--dim": bool(arguments.dim), "--shape": bool(arguments.shape)}
@@ -122,8 +134,8 @@ def _refuse_model_options(arguments: argparse.Namespace) -> None:
             )
 
 
-def _inputs(function: Function, arguments: argparse.Namespace) -> Arrays:
-    """The given inputs, and seeded random ones for those that are not given."""
+def _inputs(function: Function, arguments: argparse.Namespace) -> tuple[Arrays, list[str]]:
+    """The given inputs, and seeded random ones for those that are not given; and which those are."""
     import numpy as np
 
     names = [spec.name for spec in function.signature.inputs]
@@ -134,7 +146,12 @@ def _inputs(function: Function, arguments: argparse.Namespace) -> Arrays:
         raise UsageError(f"--input: no input '{stray[0]}'; the inputs are: {', '.join(names)}")
     rng = np.random.default_rng(arguments.seed)
     random = {spec.name: _random(rng, spec.dtype, spec.shape) for spec in function.signature.inputs}
-    return {name: given.get(name, random[name]) for name in names}
+    # A file may be in Fortran's order: its values are what was given, not its strides.
+    # (ascontiguousarray makes a scalar an array of one element.)
+    rows = {name: np.ascontiguousarray(array).reshape(array.shape) for name, array in given.items()}
+    return {name: rows.get(name, random[name]) for name in names}, [
+        name for name in names if name not in given
+    ]
 
 
 def _random(rng: np.random.Generator, kind: DType, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
@@ -147,6 +164,8 @@ def _random(rng: np.random.Generator, kind: DType, shape: tuple[int, ...]) -> np
 def _read(text: str, missing: list[str]) -> Arrays:
     """`NAME=file.npy`, `file.npy` (the next input), or `file.npz` (by name)."""
     name, equals, path = text.rpartition("=")
+    if not path:
+        raise UsageError(f"--input: expected a file, found '{text}'")
     loaded = _read_file("--input", path)
     if isinstance(loaded, dict):
         return loaded
@@ -178,6 +197,15 @@ def _facts(array: np.ndarray[Any, Any]) -> dict[str, Any]:
             "mean": float(values.mean()),
         }
         facts["argmax"] = int(array.argmax())
+    return facts
+
+
+def finite(facts: Any) -> Any:
+    """`facts` for JSON, which has neither NaN nor infinity: null in their place."""
+    if isinstance(facts, dict):
+        return {key: finite(value) for key, value in cast("dict[str, Any]", facts).items()}
+    if isinstance(facts, float) and not math.isfinite(facts):
+        return None
     return facts
 
 

@@ -1,0 +1,15 @@
+"""What a program is called that its model gives no name: as its file, in letters that C has."""
+
+from __future__ import annotations
+
+import re
+
+
+def program_name(stem: str) -> str:
+    """`stem` as the prefix of C symbols; `model` when nothing of it can be in one.
+
+    >>> program_name("resnet18-v1.7"), program_name("3d"), program_name("-")
+    ('resnet18_v1_7', 'm3d', 'model')
+    """
+    text = re.sub(r"[^A-Za-z0-9_]", "_", stem).strip("_")
+    return f"m{text}" if text[:1].isdigit() else text or "model"
