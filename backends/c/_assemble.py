@@ -177,7 +177,13 @@ def _entries(parts: _Parts, *, embedded: str | None) -> str:
     bodies = "".join(f"\n{e.notes}{e.head}\n{e.body}" for e in parts.entries)
     needs_weights = bool(parts.functions) or program.weights_bytes > 0
     return (
-        state_text(program.prefix, parts.imports, embedded=embedded, weights=needs_weights)
+        state_text(
+            program.prefix,
+            parts.imports,
+            embedded=embedded,
+            weights=needs_weights,
+            checked=program.checked,
+        )
         + bodies
         + entries_text(
             program.prefix, parts.functions, parts.stems, parts.imports, program.weights_bytes

@@ -1,7 +1,8 @@
 """`model.c`: the checked entry of every public function, the import table, the workspaces.
 
-Error codes: 1 an argument does not fit, 2 weights or imports are not bound, 3 out of memory; an import's own
-code is passed on. The text of the last error of a thread is `<prefix>_last_error()`.
+Error codes: 1 an argument does not fit, 2 weights or imports are not bound, 3 out of memory, 4 an import left
+an output unwritten (`inarch.checked`); an import's own code is passed on. The text of the last error of a
+thread is `<prefix>_last_error()`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from inarch.backends.c._model_text import (
     BIND,
     BIND_IMPORTS,
     BIND_WEIGHTS,
+    CALL_CHECKED,
     CHECKS,
     ENTRY,
     ENTRY_FILL,
@@ -47,9 +49,12 @@ def declarations_text(prefix: str, functions: Sequence[CFunction], stems: Sequen
 
 
 def state_text(
-    prefix: str, imports: Sequence[Import], *, embedded: str | None, weights: bool
+    prefix: str, imports: Sequence[Import], *, embedded: str | None, weights: bool, checked: bool
 ) -> str:
-    """Error message, weights (if used) and import table; `embedded` names an array of the weights."""
+    """Error message, weights (if used) and import table; `embedded` names an array of the weights.
+
+    `checked` adds the calls that find outputs which an import does not write.
+    """
     text = STATE + (_fill(WEIGHTS, {"weights": embedded or "NULL"}) if weights else "")
     for slot in imports:
         if slot.linked is not None:
@@ -61,6 +66,7 @@ def state_text(
         text += _fill(
             IMPORTS, {"count": len(imports), "names": names, "prefix": prefix, "values": values}
         )
+        text += CALL_CHECKED if checked else ""
     return text
 
 

@@ -166,7 +166,12 @@ def _call_import(
     for row in rows:
         writer.line(f"{INDENT}{row}")
     writer.line("};")
-    writer.line(f"const int32_t status = inarch_call_import({slots[symbol]}, args, {len(rows)});")
+    call = f"inarch_call_import({slots[symbol]}, args, {len(rows)})"
+    if program.checked:
+        call = (
+            f"inarch_call_checked({slots[symbol]}, args, {len(rows)}, {len(slot.signature.inputs)})"
+        )
+    writer.line(f"const int32_t status = {call};")
     writer.open("if (status != 0)")
     writer.line("return status;")
     writer.close()

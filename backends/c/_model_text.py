@@ -93,6 +93,65 @@ static int32_t inarch_call_import(int32_t slot, DLTensor *args, int32_t n)
 }
 """
 
+CALL_CHECKED = """
+/* Fills an output with bytes, or tells whether it still is what it was filled with. Bytes of 0xff are
+   a quiet NaN of every float type. */
+static int inarch_visit(const DLTensor *tensor, int round, int fill)
+{
+    const int is_float = tensor->dtype.code == 2 || tensor->dtype.code == 4;
+    const unsigned char pattern = round % 2 != 0 ? 0x5a : is_float ? 0xff : 0xa5;
+    const int64_t size = tensor->dtype.bits / 8;
+    int64_t count = 1;
+    for (int32_t i = 0; i < tensor->ndim; i++) {
+        count *= tensor->shape[i];
+    }
+    for (int64_t i = 0; i < count; i++) {
+        int64_t rest = i, place = 0;
+        for (int32_t k = tensor->ndim - 1; k >= 0; k--) {
+            place += rest % tensor->shape[k] * tensor->strides[k];
+            rest /= tensor->shape[k];
+        }
+        unsigned char *bytes = (unsigned char *)tensor->data + tensor->byte_offset + place * size;
+        for (int64_t k = 0; k < size; k++) {
+            if (fill) {
+                bytes[k] = pattern;
+            } else if (bytes[k] != pattern) {
+                return 0;
+            }
+        }
+    }
+    return count != 0;
+}
+
+/* Calls an import and fails when it leaves an output as it was. A value may be what the output was
+   filled with: such a call is made again with other bytes, and only what withstands both is refused. */
+static int32_t inarch_call_checked(int32_t slot, DLTensor *args, int32_t n, int32_t inputs)
+{
+    int32_t suspect = inputs - 1;
+    for (int round = 0;; round++) {
+        for (int32_t i = inputs; i < n; i++) {
+            inarch_visit(&args[i], round, 1);
+        }
+        const int32_t status = inarch_call_import(slot, args, n);
+        if (status != 0) {
+            return status;
+        }
+        int32_t found = suspect < inputs ? inputs : suspect;
+        while (found < n && !inarch_visit(&args[found], round, 0)) {
+            found++;
+        }
+        if (found == n) {
+            return 0;
+        }
+        if (found == suspect) {
+            return inarch_fail(4, "%s: output %d was never written", inarch_import_names[slot],
+                               (int)(found - inputs));
+        }
+        suspect = found;
+    }
+}
+"""
+
 CHECKS = """
 typedef struct {
     const char *name;

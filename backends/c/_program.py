@@ -108,6 +108,8 @@ class Program:
     definitions: Mapping[str, DefOp]
     """Microkernels by symbol."""
     weights_bytes: int
+    checked: bool
+    """Whether every call of an import checks that each output is written (`inarch.checked`)."""
 
     @property
     def functions(self) -> Mapping[str, FuncOp]:
@@ -141,6 +143,7 @@ def read_program(module: ModuleOp) -> Program:
         _written(module, functions),
         {op.sym_name.data: op for op in module.body.ops if isinstance(op, DefOp)},
         planned_weights_bytes(module),
+        "inarch.checked" in module.attributes,
     )
 
 

@@ -95,6 +95,7 @@ func.func private @tile(%a: memref<4x8xi8>, %c: memref<4x8xi32>) {
 }
 }
 """.replace("SOURCE", SOURCE.replace("\n", "\\n"))
+CHECKED = PROGRAM.replace("module attributes {", "module attributes {inarch.checked, ")
 
 
 def _parse(text: str) -> tuple[Context, ModuleOp]:
@@ -111,11 +112,12 @@ def _emit(text: str) -> CProgram:
 # ---------------------------------------------------------------------------------- compilers
 
 
+@pytest.mark.parametrize("source", [PROGRAM, CHECKED], ids=["plain", "checked"])
 @pytest.mark.parametrize("compiler", ["gcc", "clang-19", "clang", "g++"])
-def test_programs_compile_without_a_warning(tmp_path: Path, compiler: str) -> None:
+def test_programs_compile_without_a_warning(tmp_path: Path, compiler: str, source: str) -> None:
     if shutil.which(compiler) is None:
         pytest.skip(f"{compiler} is not installed")
-    program = _emit(PROGRAM)
+    program = _emit(source)
     for name, text in {**program.units, "all.c": program.text}.items():
         (tmp_path / name).write_text(text)
         mode = ["-x", "c++", "-fsyntax-only"] if compiler == "g++" else ["-std=c11", "-O2", "-c"]
@@ -168,8 +170,9 @@ int main(void)
 """
 
 
-def test_the_amalgamation_runs_alone_under_the_sanitizers(tmp_path: Path) -> None:
-    (tmp_path / "a.c").write_text(_emit(PROGRAM).text + MAIN)
+@pytest.mark.parametrize("source", [PROGRAM, CHECKED], ids=["plain", "checked"])
+def test_the_amalgamation_runs_alone_under_the_sanitizers(tmp_path: Path, source: str) -> None:
+    (tmp_path / "a.c").write_text(_emit(source).text + MAIN)
     flags = ["-std=c11", "-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
     built = subprocess.run(["gcc", *flags, "a.c", "-o", "a", "-lm"], cwd=tmp_path, check=False)
     if built.returncode != 0:
@@ -296,6 +299,48 @@ def test_the_checked_entry_names_what_does_not_fit(net: ctypes.CDLL) -> None:
     ]
     for tensors, message in cases:
         assert _call(net, *tensors) == (1, message)
+
+
+STRIDED = """
+module attributes {inarch.name = "net", inarch.checked} {
+func.func private @f(VIEW, VIEW {inarch.result})
+func.func @main(%x: memref<2x4xf32>, %y: memref<2x4xf32> {inarch.result}) {
+  %a = memref.subview %x[0, 1] [2, 2] [1, 1] : memref<2x4xf32> to VIEW
+  %b = memref.subview %y[0, 1] [2, 2] [1, 1] : memref<2x4xf32> to VIEW
+  loop.call @f(%a, %b) : VIEW, VIEW
+  func.return
+}
+}
+""".replace("VIEW", "memref<2x2xf32, strided<[4, 1], offset: 1>>")
+
+
+def test_checked_mode_touches_an_output_only(tmp_path: Path) -> None:
+    """N6: of a part of an array the elements, not what is between them; the code is 4."""
+    path = tmp_path / "net.so"
+    compile_library(_emit(STRIDED).units, path, target=parse("generic"))
+    library = ctypes.CDLL(str(path))
+    library.net_last_error.restype = ctypes.c_char_p
+    kind = ctypes.CFUNCTYPE(
+        ctypes.c_int32, ctypes.c_void_p, ctypes.POINTER(_DLTensor), ctypes.c_int32
+    )
+
+    def write(_self: object, args: Any, _count: int) -> int:
+        if written:
+            ctypes.c_float.from_address(args[1].data + args[1].byte_offset).value = 1
+        return 0
+
+    function = kind(write)
+    entry = (ctypes.c_void_p * 2)(ctypes.cast(function, ctypes.c_void_p), None)
+    assert library.net_bind(None, entry, 1) == 0
+    x, y = np.zeros((2, 4), np.float32), np.zeros((2, 4), np.float32)
+    written = False
+    assert _call(library, _tensor(x), _tensor(y)) == (4, "f: output 0 was never written")
+    assert not x.any()
+    assert not y[:, [0, 3]].any()
+    written = True
+    assert _call(library, _tensor(x), _tensor(y))[0] == 0
+    nan = np.nan
+    np.testing.assert_array_equal(y, [[0, 1, nan, 0], [0, nan, nan, 0]])
 
 
 def test_the_manifest_lists_functions_and_imports() -> None:

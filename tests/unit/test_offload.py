@@ -156,6 +156,60 @@ def test_code_may_print_and_leave_its_outputs(
     assert capfd.readouterr().out == "here\n" * 12
 
 
+def test_checked_mode_finds_an_output_that_is_never_written(model: Path, toy: Load) -> None:
+    """N6: in a linked function; without it the same program runs."""
+    name = toy("out[i]")
+    module = inarch.compile(model, backends=[name], checked=True)
+    for _ in range(2):
+        with pytest.raises(InarchError) as caught:
+            module(X)
+        assert caught.value.line() == "error: main: toy_0: output 0 was never written"
+    inarch.compile(model, backends=[name])(X)
+    done = inarch_cli(["run", str(model), "--backend", name, "--checked", "-q"])
+    assert (done.code, done.err) == (1, "error: main: toy_0: output 0 was never written\n")
+    done = inarch_cli(["compile", str(model), "--backend", name, "--checked", "--emit=c", "-q"])
+    assert done.out.count("inarch_call_checked(") == 3
+    done = inarch_cli(["compile", str(model), "--backend", name, "--emit=c", "-q"])
+    assert "inarch_call_checked" not in done.out
+
+
+def test_checked_mode_accepts_what_is_written(model: Path, toy: Load) -> None:
+    """N6: linked and submodule; also one element of an output is enough."""
+    module = inarch.compile(model, backends=[toy(), "examplejson"], checked=True)
+    np.testing.assert_allclose(module(X), _expected(), rtol=1e-6)
+    name = toy("out[i]; if (i == 5) out[i] = 0; continue")
+    assert np.isnan(inarch.compile(model, backends=[name], checked=True)(X)).sum() == 5
+
+
+def test_checked_mode_on_imports_of_any_kind(tmp_path: Path) -> None:
+    """N6: a slot, of which the second of two outputs is left; values that are the pattern are right."""
+    path = tmp_path / "model.mlir"
+    path.write_text("""\
+func.func private @f(%x: tensor<1xui8>) -> (tensor<1xui8>, tensor<1xui8>, tensor<0xf32>)
+func.func @main(%x: tensor<1xui8>) -> (tensor<1xui8>, tensor<1xui8>, tensor<0xf32>) {
+  %0, %1, %2 = graph.call @f(%x) : tensor<1xui8> -> tensor<1xui8>, tensor<1xui8>, tensor<0xf32>
+  func.return %0, %1, %2 : tensor<1xui8>, tensor<1xui8>, tensor<0xf32>
+}
+""")
+    build(path, tmp_path / "model.inarch", checked=True)
+
+    def right(x: Array, *out: Array) -> None:
+        out[0][...], out[1][...] = x, 255 - x
+
+    module = load_module(tmp_path / "model.inarch", imports={"f": right})
+    for value in (0, 0x5A, 0xA5, 0xFF):
+        first, second, _ = module(np.array([value], np.uint8))
+        assert (int(first[0]), int(second[0])) == (value, 255 - value)
+
+    def wrong(x: Array, *out: Array) -> None:
+        out[0][...] = x
+
+    module = load_module(tmp_path / "model.inarch", imports={"f": wrong})
+    for value in (0, 0x5A, 0xA5):
+        with pytest.raises(InarchError, match=r"^main: f: output 1 was never written$"):
+            module(np.array([value], np.uint8))
+
+
 def test_backends_stand_side_by_side(model: Path, toy: Load) -> None:
     """T17, N10: two linked backends and one submodule in one library, switched on at run time."""
     names = [toy(), "ccompiler", "examplejson"]
