@@ -20,11 +20,11 @@
 // KERNEL-SAME: attributes {inarch.kernel}
 // KERNEL-NEXT: loop.nest (k = 8 reduction, {{.*}} unroll, {{.*}} = 8 vector)
 
-// C:      static void model_[[NAME:contract_[0-9a-fx_]+]](const float *__restrict x
+// C:      static void dense_[[NAME:contract_[0-9a-fx_]+]](const float *__restrict x
 // C:      for (int64_t k = 0; k < 8; k++) {
 // C:      acc_0_0_0 += x_value * w_value;
-// C:      int32_t model_main_run(void *const *buffers, const void *weights, void *workspace)
-// C:      model_[[NAME]](x, w, b, out);
+// C:      int32_t dense_main_run(void *const *buffers, const void *weights, void *workspace)
+// C:      dense_[[NAME]](x, w, b, out);
 func.func @main(%x: tensor<4x8xf32> {inarch.name = "x"}, %w: tensor<8x16xf32> {inarch.name = "w"}, %b: tensor<16xf32> {inarch.name = "b"}) -> (tensor<4x16xf32> {inarch.name = "y"}) {
   %0 = graph.matmul %x, %w : tensor<4x8xf32>, tensor<8x16xf32> -> tensor<4x16xf32>
   %1 = graph.add %0, %b : tensor<4x16xf32>, tensor<16xf32> -> tensor<4x16xf32>

@@ -18,10 +18,10 @@
 // KERNEL:     loop.call @reduce_
 // KERNEL-NOT: pad 0.0
 
-// C: int32_t model_main_run(
+// C: int32_t depthwise_main_run(
 // C: (char *)workspace
-// C: model_contract_{{[0-9a-fx_]+}}(x_padded, w, scratch);
-// C: model_reduce_{{[0-9a-fx_]+}}(scratch, out);
+// C: depthwise_contract_{{[0-9a-fx_]+}}(x_padded, w, scratch);
+// C: depthwise_reduce_{{[0-9a-fx_]+}}(scratch, out);
 func.func @main(%x: tensor<1x16x6x6xf32>, %w: tensor<16x1x3x3xf32>) -> tensor<1x16x3x3xf32> {
   %0 = graph.conv %x, %w strides = [1, 1] pads = [1, 1, 1, 1] dilations = [1, 1] groups = 16 : tensor<1x16x6x6xf32>, tensor<16x1x3x3xf32> -> tensor<1x16x6x6xf32>
   %1 = graph.max_pool %0 window = [2, 2] strides = [2, 2] pads = [0, 0, 0, 0] dilations = [1, 1] : tensor<1x16x6x6xf32> -> tensor<1x16x3x3xf32>

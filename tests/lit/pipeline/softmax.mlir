@@ -18,7 +18,7 @@
 // KERNEL: loop.call @reduce_2x10_[[SUM:[0-9a-f]+]](%[[E]], %[[S:[0-9]+]])
 // KERNEL: loop.call @map_2x10_[[DIV:[0-9a-f]+]](%[[E]], %[[S]], %out)
 
-// C:     int32_t model_main_run(
+// C:     int32_t softmax_main_run(
 // C-NOT: {{[^_]}}expf(
 func.func @main(%x: tensor<2x10xf32>) -> tensor<2x10xf32> {
   %0 = graph.softmax %x axis = 1 : tensor<2x10xf32> -> tensor<2x10xf32>
