@@ -12,6 +12,7 @@ from onnx import TensorProto, helper
 import inarch
 from inarch._arguments import checked_dims, checked_shapes
 from inarch.errors import ArgumentError, UsageError
+from inarch.plugins import Extensions
 from inarch.testing import execute
 
 DOUBLE = """\
@@ -120,3 +121,15 @@ def test_what_no_output_can_be_written_to(double: inarch.Module, out: object, pr
     assert start.startswith("main: output 'out0': expected f32[2, 2]")
     assert start.endswith(problem)
     assert advice == "pass a row-major float32 array of shape (2, 2)"
+
+
+def test_a_module_that_leaves_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "leaving_things").mkdir()
+    (tmp_path / "leaving_things" / "__init__.py").write_text("")
+    (tmp_path / "leaving_things" / "gone.py").write_text("import sys\nsys.exit(0)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(inarch.InarchError) as error:
+        Extensions[object]("leaving_things", "THING")["gone"]
+    assert str(error.value) == (
+        "thing 'gone' (leaving_things.gone) cannot be imported: SystemExit: 0"
+    )
