@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import importlib
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -98,6 +99,19 @@ def test_small(name: str, target: str, script: Script) -> None:
     generator, options = SMALL[name]
     model = script(generator).build(**options)
     check(inarch.compile(model, target=target), model)
+
+
+COMPILERS = [name for name in ("gcc", "clang", "clang-19") if shutil.which(name)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_with_each_compiler(compiler: str, script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every small model, and a full-sized one, whichever compiler the machine has."""
+    monkeypatch.setenv("CC", compiler)
+    for generator, options in (*SMALL.values(), LARGE["mobilenetv2"]):
+        model = script(generator).build(**options)
+        check(inarch.compile(model), model)
 
 
 @pytest.mark.slow
