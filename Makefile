@@ -15,13 +15,13 @@ comma := ,
 EXTRAS := $(if $(CC_FOUND),dev,dev$(comma)zig)
 
 # What `make ci` runs after `make test`, in this order; .ci/run asks for it.
-AFTER_TEST := lint types slow fuzz wheel
+AFTER_TEST := lint types zig slow fuzz wheel
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test lit unit docs lint types slow fuzz wheel bench ci ci-stages clean
+.PHONY: help setup demo test lit unit docs lint types zig slow fuzz wheel bench ci ci-stages clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -49,6 +49,9 @@ lint: setup ## ruff: rules and format
 types: setup ## basedpyright, strict
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 
+zig: setup ## the package ziglang in .venv: with it, `make slow` tests that it serves as the compiler
+	$(BIN)/python -m pip -qq install -e '.[zig]'
+
 slow: setup ## tests that take minutes: models, both compilers, numerics at length
 	$(PYTEST) $(PARALLEL) -m slow --ignore=tests/unit/test_wheel.py
 
@@ -61,7 +64,7 @@ wheel: setup ## build the wheel, install it in a clean venv, run the unit tests 
 bench: setup ## speed against onnxruntime, and what compiling costs (benchmarks/speed.py)
 	$(BIN)/python benchmarks/speed.py
 
-ci: test $(AFTER_TEST) ## everything that must hold: test, lint, types, slow, fuzz, wheel
+ci: test $(AFTER_TEST) ## everything that must hold: test, lint, types, zig, slow, fuzz, wheel
 
 ci-stages:
 	@echo $(AFTER_TEST)

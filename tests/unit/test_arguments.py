@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -67,8 +68,9 @@ def fixture_double(tmp_path_factory: pytest.TempPathFactory) -> inarch.Module:
     ],
 )
 def test_keywords_of_compile(model: Path, keywords: dict[str, Any], message: str) -> None:
+    given: dict[str, Any] = {"dims": {"batch": 1}, **keywords}
     with pytest.raises(UsageError) as error:
-        inarch.compile(model, **{"dims": {"batch": 1}, **keywords})
+        inarch.compile(model, **given)
     assert str(error.value) == message
 
 
@@ -127,7 +129,7 @@ def test_a_module_that_leaves_the_process(tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "leaving_things").mkdir()
     (tmp_path / "leaving_things" / "__init__.py").write_text("")
     (tmp_path / "leaving_things" / "gone.py").write_text("import sys\nsys.exit(0)\n")
-    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     with pytest.raises(inarch.InarchError) as error:
         Extensions[object]("leaving_things", "THING")["gone"]
     assert str(error.value) == (

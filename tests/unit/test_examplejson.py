@@ -179,7 +179,7 @@ CALLS: list[tuple[Callable[[Function, Array], object], str]] = [
     (
         lambda f, a: f(a, a, out=np.empty((2, 4), "float32")),
         "subgraph_0: output 'output0': expected f32[2, 3], found f32[2, 4]; "
-        "pass an array of that shape",
+        "pass a row-major float32 array of shape (2, 3)",
     ),
 ]
 
