@@ -151,12 +151,14 @@ def load_file(path: Path, kinds: Mapping[str, Extensions[object]]) -> list[str]:
     name = path.stem.replace("_", "-")
     module_name = f"inarch_loaded_{path.stem}"
     spec = importlib.util.spec_from_file_location(module_name, path)
-    if spec is None or spec.loader is None or not path.is_file():
+    if spec is None or not path.is_file():
         raise UsageError(f"--load: expected a Python file, found '{path}'")
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
     try:
-        spec.loader.exec_module(module)
+        # Not through the loader: its bytecode cache goes by second and size, so that an edit of one
+        # character within a second would run the file as it was.
+        exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # sys.exit among them

@@ -241,3 +241,14 @@ def test_a_missing_file_is_refused(table: Table, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         load_file(path, {"passes": table})
     assert str(caught.value) == f"--load: expected a Python file, found '{path}'"
+
+
+def test_a_loaded_file_is_run_as_it_is_now(tmp_path: Path) -> None:
+    """N1, N11: an edit that keeps the size, within the second in which the file was first run."""
+    path = tmp_path / "quick.py"
+    table: Extensions[object] = Extensions("inarch.passes", "THING", ("graph",))
+    for value in ("1", "2", "3"):
+        path.write_text(f"THING = {value}\n")
+        with table.scope():
+            load_file(path, {"things": table})
+            assert table["quick"] == int(value)

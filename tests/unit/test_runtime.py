@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -621,7 +622,7 @@ def test_the_header_compiles_and_agrees_with_dlpack(tmp_path: Path, language: st
     path = tmp_path / "check.c"
     path.write_text(source)
     standard = "-std=c11" if language == "c" else "-std=c++11"
-    include = f"-I{ROOT / 'runtime' / 'include'}"
+    include = f"-I{resources.files('inarch.runtime') / 'include'}"
     flags = ["-Wall", "-Wextra", "-Werror", "-pedantic", standard, include, "-fsyntax-only"]
     command = [*compiler.command, *flags, "-x", language, str(path)]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
