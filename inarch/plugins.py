@@ -158,7 +158,8 @@ def load_file(path: Path, kinds: Mapping[str, Extensions[object]]) -> list[str]:
     try:
         # Not through the loader: its bytecode cache goes by second and size, so that an edit of one
         # character within a second would run the file as it was.
-        exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)
+        code = compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
+        exec(code, module.__dict__)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # sys.exit among them
