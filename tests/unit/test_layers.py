@@ -25,7 +25,10 @@ CORE = frozenset(
         "manifest",
         "target",
         "toolchain",
+        "meaning",
         "microkernel",
+        "microkernels",
+        "_evaluate",
         "npz",
     }
 )
