@@ -108,8 +108,11 @@ def _second(
     if (after is None) == (pipeline is None):
         raise TypeError("check_semantics takes either `after` or `pipeline`")
     if pipeline is not None:
-        module = first.clone()
+        module, store = first.clone(), store_of(context)
+        bytes_of = {key: store.get(key) for key in store.keys()}  # noqa: SIM118 - no mapping
         apply_pipeline(context, module, _passes(pipeline))
+        for key, data in bytes_of.items():  # a pass drops what only `module` has no use for
+            store.set(key, data)
         return module
     _, module = as_module(after or "", context)
     verify_module(module)

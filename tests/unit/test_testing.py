@@ -281,6 +281,18 @@ def test_check_semantics_takes_what_is_equal() -> None:
     check_semantics(graph("add"), pipeline="canonicalize,cse,dce")
 
 
+def test_a_pass_may_drop_constants_that_the_program_before_it_needs() -> None:
+    context = new_context()
+    text = """func.func @f(%a: tensor<20xf32>) -> tensor<20xf32> {
+      %w = graph.constant dense_resource<w> : tensor<20xf32>
+      %n = graph.neg %w : tensor<20xf32> -> tensor<20xf32>
+      %c = graph.add %a, %n : tensor<20xf32>, tensor<20xf32> -> tensor<20xf32>
+      func.return %c : tensor<20xf32>
+    }"""
+    store_of(context).set("w", np.arange(20, dtype=np.float32).tobytes())
+    check_semantics(text, pipeline="fold-constants", ctx=context)
+
+
 def test_check_semantics_names_the_first_difference() -> None:
     inputs = [np.ones((2, 3), np.float32), np.array([0, 0, 2], np.float32)]
     with pytest.raises(AssertionError) as caught:
