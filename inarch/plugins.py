@@ -50,14 +50,24 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
     """
 
     def __init__(
-        self, group: str, constant: str, folders: tuple[str, ...] = (), *, one_name: bool = False
+        self,
+        group: str,
+        constant: str,
+        folders: tuple[str, ...] = (),
+        *,
+        one_name: bool = False,
+        entry_group: str | None = None,
     ) -> None:
-        """`one_name`: a thing's own `name` is what it is found by; without, entry points give aliases."""
+        """`one_name`: a thing's own `name` is what it is found by; without, entry points give aliases.
+
+        `entry_group` is the group of entry points where it is not called like our package.
+        """
         self.group = group
         self.constant = constant
         self.kind = constant.lower()
         self._packages = [f"{group}.{folder}" for folder in folders] or [group]
         self._one_name = one_name
+        self._entry_group = entry_group or group
         self._loaded: dict[str, Origin] = {}
 
     def __iter__(self) -> Iterator[str]:
@@ -133,7 +143,7 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
                     path = f"{package}.{module.name}"
                     origin = Origin(path, self.constant, path)
                     found.setdefault(module.name.replace("_", "-"), []).append(origin)
-        for point in entry_points(group=self.group):
+        for point in entry_points(group=self._entry_group):
             distribution = point.dist.name if point.dist else "an unknown package"
             origin = Origin(
                 point.module, point.attr or self.constant, f"entry point of {distribution}"
