@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import struct
+from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from io import StringIO
@@ -50,6 +51,7 @@ from inarch.errors import InarchError, InternalError
 
 __all__ = [
     "ConstantStore",
+    "SymbolUser",
     "apply_patterns",
     "linear_form",
     "location_text",
@@ -61,6 +63,7 @@ __all__ = [
     "print_module",
     "store_of",
     "verify_module",
+    "verify_symbol_user",
 ]
 
 
@@ -389,6 +392,14 @@ def _add_terms(expr: AffineExpr, factor: int, coefficients: list[int]) -> int | 
 # ------------------------------------------------------------------------------------ verification
 
 
+class SymbolUser(ABC):
+    """An op whose meaning depends on the symbols that it names: checked once a module."""
+
+    @abstractmethod
+    def verify_symbols(self, symbols: Mapping[str, Operation]) -> None:
+        """Raises VerifyException when what a symbol stands for does not fit; all of them exist."""
+
+
 def verify_module(module: ModuleOp) -> None:
     """Checks every op, SSA dominance and symbol uses in one linear pass.
 
@@ -411,6 +422,19 @@ def verify_module(module: ModuleOp) -> None:
                 raise _at(
                     op, f"'{op.name}' {name} refers to no symbol @{reference}; known: {known}"
                 )
+    # Last: the ops that symbols stand for have been verified by now.
+    for op in order:
+        verify_symbol_user(op, symbols)
+
+
+def verify_symbol_user(op: Operation, symbols: Mapping[str, Operation]) -> None:
+    """`op.verify_symbols`, if it has any, with InarchError at the op's location."""
+    if not isinstance(op, SymbolUser):
+        return
+    try:
+        op.verify_symbols(symbols)
+    except VerifyException as error:
+        raise _at(op, f"'{op.name}' {_first_line(error)}") from error
 
 
 def _first_line(error: Exception) -> str:
@@ -433,14 +457,14 @@ def _check_terminator(op: Operation) -> None:
                 raise VerifyException(f"expected a region that ends in a terminator, found {found}")
 
 
-def _symbols(module: ModuleOp) -> set[str]:
-    found: set[str] = set()
+def _symbols(module: ModuleOp) -> dict[str, Operation]:
+    found: dict[str, Operation] = {}
     for op in module.body.ops:
         name = op.properties.get("sym_name", op.attributes.get("sym_name"))
         if isinstance(name, StringAttr):
             if name.data in found:
                 raise _at(op, f"'{op.name}' redefines symbol @{name.data}")
-            found.add(name.data)
+            found[name.data] = op
     return found
 
 

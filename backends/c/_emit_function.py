@@ -6,7 +6,6 @@ element is addressed. Pointers into the workspace and the weights are declared a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -18,15 +17,15 @@ from xdsl.ir.affine import AffineMap
 from xdsl.utils.exceptions import VerifyException
 
 from inarch._xdsl import location_text
+from inarch.backends.c._emit_call import emit_kernel_call
 from inarch.backends.c._emit_nest import emit_nest
 from inarch.backends.c._expressions import is_scalar_op
 from inarch.backends.c._linear import element_strides
 from inarch.backends.c._program import Program, offset_of
 from inarch.backends.c._scope import Scope, emit_scalar_op
-from inarch.backends.c._text import atom, comment
+from inarch.backends.c._text import atom
 from inarch.backends.c._types import element
 from inarch.dialects.kernel.call import CallOp as KernelCallOp
-from inarch.dialects.kernel.definition import DefOp
 from inarch.dialects.kernel.pack import PackOp
 from inarch.dialects.loop._base import buffer_shape, memref_of
 from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr, typed
@@ -61,12 +60,6 @@ class FunctionEmitter:
         """What a buffer is called."""
         return self.pointers[value]
 
-    def first_element(self, value: SSAValue) -> str:
-        """C for the address of a buffer's element 0, 0, ..."""
-        offset = element_strides(value)[1]
-        name = self.pointer(value)
-        return f"{name} + {offset}" if offset else name
-
     # -- one op
 
     def _op(self, op: Operation, scope: Scope, *, alone: bool) -> None:
@@ -100,7 +93,7 @@ class FunctionEmitter:
             case CallOp():
                 self._call(op, scope)
             case KernelCallOp():
-                self._kernel_call(op, scope)
+                emit_kernel_call(op, self.program, [self.pointer(v) for v in op.arguments], scope)
             case PackOp():
                 self._pack(op, scope, alone=alone)
             case _ if is_scalar_op(op):
@@ -236,30 +229,6 @@ class FunctionEmitter:
             )
         scope.writer.line(f"{self.program.c_names[symbol]}({', '.join(arguments)});")
 
-    def _kernel_call(self, op: KernelCallOp, scope: Scope) -> None:
-        symbol = op.callee.root_reference.data
-        definition = self.program.definitions[symbol]
-        operands = list(definition.arguments)
-        if len(operands) != len(op.arguments):
-            raise InarchError(
-                f"'kernel.call' of @{symbol} expects {len(operands)} operands, "
-                f"found {len(op.arguments)}",
-                where=location_text(op),
-            )
-        for operand, value in zip(operands, op.arguments, strict=True):
-            kind = memref_of(value)
-            if operand.dtype != kind.element_type or operand.rank.data != len(kind.get_shape()):
-                raise InarchError(
-                    f"'kernel.call' of @{symbol} expects operand {operand.label.data} of rank "
-                    f"{operand.rank.data} and type {operand.dtype}, found {kind}",
-                    where=location_text(op),
-                )
-        scope.unit.sources[definition.function] = kernel_source(definition)
-        pointers = [self.first_element(value) for value in op.arguments]
-        strides = [stride for value in op.arguments for stride in element_strides(value)[0]]
-        numbers = [str(number) for number in (*strides, *op.sizes.get_values())]
-        scope.writer.line(f"{definition.function}({', '.join([*pointers, *numbers])});")
-
     def _pack(self, op: PackOp, scope: Scope, *, alone: bool) -> None:
         nest = pack_nest(op)
         pointers = [self.pointer(op.src), self.pointer(op.dst)]
@@ -298,28 +267,3 @@ def pack_nest(op: PackOp) -> NestOp:
     )
     nest.location = op.location
     return nest
-
-
-def kernel_source(definition: DefOp) -> str:
-    """The C of a microkernel: its prototype, then its source, if it is not a library's.
-
-    The prototype makes the definition static, however its author wrote it (C11 6.2.2, 5).
-    """
-    parameters: list[str] = []
-    for operand in definition.arguments:
-        const = "const " if operand.access.data == "read" else ""
-        parameters.append(f"{const}{element(operand.dtype).c} *{operand.label.data}")
-    for operand in definition.arguments:
-        parameters += [f"int64_t {operand.label.data}_{i}" for i in range(operand.rank.data)]
-    parameters += [f"int64_t {name}" for name in _free_sizes(definition)]
-    prototype = f"void {definition.function}({', '.join(parameters)});"
-    title = comment(f"{definition.sym_name.data}: {definition.computes.data}")
-    if definition.source is None:
-        return f"{title}\nINARCH_C {prototype}\n"
-    return f"{title}\nstatic {prototype}\n{definition.source.data.strip()}\n"
-
-
-def _free_sizes(definition: DefOp) -> list[str]:
-    """The named sizes of `for m in 4, n in 16, k in K: ...`, in order, each once."""
-    header = definition.computes.data.partition(":")[0]
-    return list(dict.fromkeys(re.findall(r"\bin\s+([A-Za-z_]\w*)", header)))

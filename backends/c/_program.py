@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
-from inarch._xdsl import location_text
+from inarch._xdsl import location_text, verify_symbol_user
 from inarch.backends.c._text import Names, identifier
 from inarch.dialects._types import dtype_of
 from inarch.dialects.kernel.call import CallOp as KernelCallOp
@@ -134,6 +134,10 @@ def read_program(module: ModuleOp) -> Program:
     imports = [f for f in functions if is_private(f) and f.is_declaration]
     imports.sort(key=lambda f: linked_to(f) is not None)
     _check_arguments(functions)
+    definitions = {op.sym_name.data: op for op in module.body.ops if isinstance(op, DefOp)}
+    for op in module.walk():
+        if isinstance(op, KernelCallOp):
+            verify_symbol_user(op, definitions)
     return Program(
         prefix,
         public,
@@ -141,7 +145,7 @@ def read_program(module: ModuleOp) -> Program:
         tuple(imports),
         _c_names(prefix, public, private),
         _written(module, functions),
-        {op.sym_name.data: op for op in module.body.ops if isinstance(op, DefOp)},
+        definitions,
         planned_weights_bytes(module),
         "inarch.checked" in module.attributes,
     )

@@ -2,7 +2,7 @@
 
 Ops are on buffers, like those of `loop`. To add an op, write its class into a file here and its
 cases into `tests/lit/dialects/kernel/<file>.mlir` and `<file>-invalid.mlir`. Example: `kernel.call
-@gemm_4x16(%a, %b, %c) [64] : memref<4x64xf32>, memref<64x16xf32>, memref<4x16xf32>`.
+@gemm_4x16(%a[0] strides [64, 1], %b[0] strides [16, 1], %c[0] strides [16, 1]) sizes [64] : ...`.
 """
 
 from __future__ import annotations

@@ -1,53 +1,318 @@
-"""`kernel.call`: a call of a microkernel on pieces of buffers."""
+"""`kernel.call`: loops around a microkernel, and its operands at each point."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Self
 
 from xdsl.dialects.builtin import (
+    AffineMapAttr,
+    ArrayAttr,
     DenseArrayBase,
     FlatSymbolRefAttrConstr,
+    IntegerType,
     MemRefType,
     SymbolRefAttr,
 )
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
+from xdsl.ir.affine import AffineMap
 from xdsl.irdl import irdl_op_definition, prop_def, traits_def, var_operand_def
+from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+from xdsl.utils.exceptions import VerifyException
 
+from inarch._xdsl import SymbolUser, linear_form, parse_affine_expr, print_affine_expr
 from inarch.dialects._types import i64
-from inarch.dialects.loop._base import BufferOp, require
+from inarch.dialects.kernel._extents import Extent, extent_of, touched
+from inarch.dialects.kernel.definition import DefOp
+from inarch.dialects.loop._base import (
+    BufferOp,
+    MemRef,
+    check_linear,
+    memref_of,
+    require,
+    strides_of,
+)
+from inarch.dialects.loop.access import IteratorAttr
+from inarch.meaning import free_sizes, parse
 
 
 @irdl_op_definition
-class CallOp(BufferOp):
-    """Runs a microkernel once: `kernel.call @gemm_4x16(%a, %b, %c) [64] : memref<...>, ...`.
+class CallOp(BufferOp, SymbolUser):
+    """Runs a microkernel at every point of the loops around it, in their written order.
 
-    Operands are those of the `kernel.def`, in its order. A buffer is its pointer plus the offset of
-    its strided layout, and passes its strides; so a tile of a larger buffer is a memref of the
-    tile's shape with the strides of the whole. `sizes` are those of the free iterators, in the
-    definition's order. The callee's existence is checked once a module (`verify_module`).
+        kernel.call @gemm_4x16 for (i in 4, k in 2 reduction)
+            (%a[i * 64 + k * 8] strides [16, 1], %b[k * 128] strides [16, 1], %c[i * 64] strides
+            [16, 1]) sizes [8] : memref<16x16xf32>, memref<16x16xf32>, memref<16x16xf32>
 
-    C0: buffers are static, signless and strided. C1: sizes are >= 0. C2: there is an operand.
+    Operands are those of the `kernel.def`, in its order. At a point, one starts at its offset, in
+    elements from element 0 of the buffer, linear in the loops' iterators, and has the given strides,
+    in elements, outermost first, whatever the buffer's shape is. `sizes` are those that are free in
+    the meaning, in the order in which it first names them. Parallel points may run in any order;
+    those of a `reduction` accumulate. No loops: the `for (...)` is absent.
+
+    C0: buffers are static, signless and strided. C1: sizes are >= 0, iterators have distinct
+    names and serial mode. C2: there is an operand, and one offset and one list of strides
+    for each. C3: offsets are linear in the iterators.
+
+    Checked against the definition (`verify_module`): C4: operands fit in number, dtype and rank, sizes
+    in number. C5: an operand that is written varies with every parallel iterator and with no
+    reduction; where there is a reduction it is updated. C6: no element that the meaning touches
+    lies outside its buffer. C7: what is written does not overlap another operand.
     """
 
     name = "kernel.call"
     callee = prop_def(FlatSymbolRefAttrConstr)
+    iterators = prop_def(ArrayAttr[IteratorAttr])
     arguments = var_operand_def(MemRefType)
+    offsets = prop_def(ArrayAttr[AffineMapAttr])
+    strides = prop_def(ArrayAttr[DenseArrayBase[IntegerType]])
     sizes = prop_def(DenseArrayBase.constr(i64))
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-    assembly_format = "$callee `(` $arguments `)` $sizes attr-dict `:` type($arguments)"
 
-    def __init__(self, callee: str, arguments: Sequence[SSAValue], sizes: Sequence[int]) -> None:
+    def __init__(
+        self,
+        callee: str,
+        iterators: Sequence[IteratorAttr],
+        arguments: Sequence[SSAValue],
+        offsets: Sequence[AffineMap],
+        strides: Sequence[Sequence[int]],
+        sizes: Sequence[int] = (),
+    ) -> None:
+        """`offsets` have one result each, over the iterators."""
         super().__init__(
             operands=[list(arguments)],
             properties={
                 "callee": SymbolRefAttr(callee),
+                "iterators": ArrayAttr(iterators),
+                "offsets": ArrayAttr(AffineMapAttr(offset) for offset in offsets),
+                "strides": ArrayAttr(DenseArrayBase.from_list(i64, each) for each in strides),
                 "sizes": DenseArrayBase.from_list(i64, sizes),
             },
         )
 
+    # -- views
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The iterators' names, outermost first."""
+        return tuple(iterator.label.data for iterator in self.iterators)
+
+    @property
+    def trip_counts(self) -> tuple[int, ...]:
+        """The iterators' sizes, outermost first."""
+        return tuple(iterator.size.data for iterator in self.iterators)
+
+    @property
+    def size_values(self) -> tuple[int, ...]:
+        """The sizes that the call gives."""
+        return _integers(self.sizes)
+
+    def strides_of(self, position: int) -> tuple[int, ...]:
+        """The strides of operand `position`, in elements."""
+        return _integers(self.strides.data[position])
+
+    def offset_of(self, position: int) -> tuple[list[int], int]:
+        """Operand `position` starts at `sum of coefficients[i] * iterator i + constant`."""
+        return linear_form(self.offsets.data[position].data.results[0], len(self.iterators))
+
+    # -- verification
+
     def verify_(self) -> None:
         self.check_buffers()
-        sizes = [int(size) for size in self.sizes.get_values()]
-        require(min(sizes, default=0) >= 0, "C1", f"expected sizes >= 0, found {sizes}")
-        require(bool(self.arguments), "C2", "expected at least one operand, found none")
+        numbers = [*self.size_values, *self.trip_counts]
+        require(min(numbers, default=0) >= 0, "C1", f"expected sizes >= 0, found {numbers}")
+        names = self.names
+        distinct = len(set(names)) == len(names)
+        require(distinct, "C1", f"expected distinct iterators, found {', '.join(names)}")
+        serial = all(iterator.mode.data == "serial" for iterator in self.iterators)
+        require(serial, "C1", "expected serial iterators")
+        count = len(self.arguments)
+        require(count > 0, "C2", "expected at least one operand, found none")
+        found = len(self.offsets), len(self.strides)
+        fits = found == (count, count)
+        require(fits, "C2", f"expected {count} offsets and lists of strides, found {found}")
+        for attribute in self.offsets:
+            index = attribute.data
+            shaped = index.num_dims == len(names) and not index.num_symbols
+            one = shaped and len(index.results) == 1
+            require(one, "C3", f"expected an offset over {len(names)} iterators, found {index}")
+            check_linear(index.results[0], len(names), "C3")
+
+    def verify_symbols(self, symbols: Mapping[str, Operation]) -> None:
+        callee = self.callee.root_reference.data
+        definition = symbols[callee]
+        if not isinstance(definition, DefOp):
+            raise VerifyException(f"C4: expected a kernel.def, found '{definition.name}' @{callee}")
+        values = self._check_operands(definition)
+        self._check_loops(definition)
+        self._check_elements(definition, values)
+
+    def _check_operands(self, definition: DefOp) -> dict[str, int]:
+        """C4; the value of each size that is free in the meaning."""
+        wanted, found = len(definition.arguments), len(self.arguments)
+        require(wanted == found, "C4", f"expected {wanted} operands, found {found}")
+        for position, operand in enumerate(definition.arguments):
+            label, kind = operand.label.data, memref_of(self.arguments[position])
+            same = kind.element_type == operand.dtype
+            require(same, "C4", f"expected operand {label} of type {operand.dtype}, found {kind}")
+            rank, strides = operand.rank.data, list(self.strides_of(position))
+            fits = len(strides) == rank
+            require(fits, "C4", f"expected {rank} strides of operand {label}, found {strides}")
+        names, sizes = free_sizes(parse(definition.computes.data)), self.size_values
+        message = f"expected sizes of {', '.join(names) or 'nothing'}, found {list(sizes)}"
+        require(len(names) == len(sizes), "C4", message)
+        return dict(zip(names, sizes, strict=True))
+
+    def _check_loops(self, definition: DefOp) -> None:
+        """C5."""
+        for position, operand in enumerate(definition.arguments):
+            if operand.access.data == "read":
+                continue
+            label, coefficients = operand.label.data, self.offset_of(position)[0]
+            for iterator, coefficient in zip(self.iterators, coefficients, strict=True):
+                if iterator.size.data <= 1:
+                    continue
+                name = iterator.label.data
+                if not iterator.is_reduction:
+                    message = (
+                        f"operand {label} is written and does not use parallel iterator {name}"
+                    )
+                    require(coefficient != 0, "C5", message)
+                    continue
+                message = f"operand {label} is written and uses reduction iterator {name}"
+                require(coefficient == 0, "C5", message)
+                message = (
+                    f"reduction {name} overwrites operand {label}, which the kernel begins anew"
+                )
+                require(operand.access.data == "update", "C5", message)
+
+    def _check_elements(self, definition: DefOp, values: Mapping[str, int]) -> None:
+        """C6 and C7."""
+        labels = [operand.label.data for operand in definition.arguments]
+        strides = {label: self.strides_of(position) for position, label in enumerate(labels)}
+        reached = touched(parse(definition.computes.data), values, strides)
+        extents: list[Extent | None] = []
+        for position, label in enumerate(labels):
+            loops = extent_of(self.offset_of(position)[0], self.trip_counts, 0)
+            own = reached.get(label)
+            if own is None or loops is None:
+                extents.append(None)
+                continue
+            start = self.offset_of(position)[1]
+            found = Extent(start + loops.low + own.low, start + loops.high + own.high)
+            extents.append(found)
+            last = _last_element(memref_of(self.arguments[position]))
+            inside = found.low >= 0 and found.high <= last
+            message = (
+                f"operand {label} touches elements {found.low} to {found.high}, outside of "
+                f"{memref_of(self.arguments[position])}, which has 0 to {last}"
+            )
+            require(inside, "C6", message)
+        for position, operand in enumerate(definition.arguments):
+            if operand.access.data != "read":
+                self._check_overlap(labels, extents, position)
+
+    def _check_overlap(
+        self, labels: Sequence[str], extents: Sequence[Extent | None], written: int
+    ) -> None:
+        """C7 for one operand that is written."""
+        own = extents[written]
+        for position, extent in enumerate(extents):
+            same = self.arguments[position] is self.arguments[written] and position != written
+            if own is not None and extent is not None and same and own.overlaps(extent):
+                raise VerifyException(
+                    f"C7: operand {labels[position]} touches elements {extent.low} to {extent.high} "
+                    f"of the buffer in which operand {labels[written]} is written, {own.low} to "
+                    f"{own.high}"
+                )
+
+    # -- text
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        callee = parser.parse_symbol_name().data
+        iterators: list[IteratorAttr] = []
+        if parser.parse_optional_keyword("for"):
+            iterators = parser.parse_comma_separated_list(
+                parser.Delimiter.PAREN, lambda: _parse_iterator(parser)
+            )
+        names = [iterator.label.data for iterator in iterators]
+        operands = parser.parse_comma_separated_list(
+            parser.Delimiter.PAREN, lambda: _parse_operand(parser, names)
+        )
+        parser.parse_keyword("sizes")
+        sizes = _parse_integers(parser)
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_optional_type)
+        arguments = parser.resolve_operands(
+            [operand for operand, _, _ in operands],
+            [kind for kind in types if kind is not None],
+            parser.pos,
+        )
+        offsets = [offset for _, offset, _ in operands]
+        op = cls(callee, iterators, arguments, offsets, [s for _, _, s in operands], sizes)
+        op.attributes |= attributes
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_symbol_name(self.callee.root_reference.data)
+        if self.iterators:
+            printer.print_string(f" for ({', '.join(map(_iterator_text, self.iterators))}) ")
+        printer.print_string("(")
+        printer.print_list(range(len(self.arguments)), lambda n: self._print_operand(printer, n))
+        printer.print_string(f") sizes {list(self.size_values)}")
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_list(self.arguments.types, printer.print_attribute)
+
+    def _print_operand(self, printer: Printer, position: int) -> None:
+        printer.print_ssa_value(self.arguments[position])
+        offset = print_affine_expr(self.offsets.data[position].data.results[0], self.names)
+        printer.print_string(f"[{offset}] strides {list(self.strides_of(position))}")
+
+
+def _last_element(buffer: MemRef) -> int:
+    """The offset of a buffer's last element from its element 0; -1 for an empty one."""
+    found = strides_of(buffer)
+    assert found is not None, "check_buffer has seen to it"
+    shape = tuple(buffer.get_shape())
+    extent = extent_of(found[0], shape, 0)
+    return -1 if extent is None else extent.high
+
+
+def _integers(array: DenseArrayBase[IntegerType]) -> tuple[int, ...]:
+    return tuple(int(value) for value in array.get_values())
+
+
+def _iterator_text(iterator: IteratorAttr) -> str:
+    kind = " reduction" if iterator.is_reduction else ""
+    return f"{iterator.label.data} in {iterator.size.data}{kind}"
+
+
+def _parse_iterator(parser: Parser) -> IteratorAttr:
+    label = parser.parse_identifier()
+    parser.parse_keyword("in")
+    size = parser.parse_integer(allow_boolean=False, allow_negative=False)
+    kind = "reduction" if parser.parse_optional_keyword("reduction") else "parallel"
+    return IteratorAttr.get(label, size, kind)
+
+
+def _parse_operand(
+    parser: Parser, names: Sequence[str]
+) -> tuple[UnresolvedOperand, AffineMap, list[int]]:
+    operand = parser.parse_unresolved_operand()
+    parser.parse_punctuation("[")
+    offset = parse_affine_expr(parser, names)
+    parser.parse_punctuation("]")
+    parser.parse_keyword("strides")
+    return operand, AffineMap(len(names), 0, (offset,)), _parse_integers(parser)
+
+
+def _parse_integers(parser: Parser) -> list[int]:
+    return parser.parse_comma_separated_list(
+        parser.Delimiter.SQUARE, lambda: parser.parse_integer(allow_boolean=False)
+    )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.builder import Builder
@@ -16,6 +17,9 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from inarch._xdsl import print_module
+from inarch.dialects.kernel.call import CallOp as KernelCallOp
+from inarch.dialects.kernel.definition import DefOp
+from inarch.dialects.kernel.pack import PackOp
 from inarch.dialects.loop._base import buffer_shape
 from inarch.dialects.loop.control import CallOp, ForOp
 from inarch.dialects.loop.nest import NestOp
@@ -32,7 +36,8 @@ class OutlineNestsPass(ModulePass):
     A kernel is a private function with the unit attribute `inarch.kernel`; a `loop.call` takes the
     op's place and keeps its location. Arguments are the buffers it reads, then those it writes (of
     a nest: its operands, in order). Ops of equal text, but for names of values and locations, share
-    one kernel, called by kind, sizes and a hash of that text: `contract_64x10x128_1f0c6a2b`.
+    one kernel, called by kind (of a `kernel.call` its microkernel), sizes and a hash of that text:
+    `contract_64x10x128_1f0c6a2b`.
     """
 
     name = "outline-nests"
@@ -54,18 +59,21 @@ class _Kernels:
     """The kernels of one module, by their canonical text."""
 
     module: ModuleOp
+    definitions: dict[str, DefOp] = field(default_factory=dict[str, DefOp])
     by_text: dict[str, str] = field(default_factory=dict[str, str])
     taken: set[str] = field(default_factory=set[str])
 
     def __post_init__(self) -> None:
         for op in self.module.body.ops:
+            if isinstance(op, DefOp):
+                self.definitions[op.sym_name.data] = op
             symbol = op.properties.get("sym_name")
             if isinstance(symbol, StringAttr):
                 self.taken.add(symbol.data)
 
     def outline(self, op: Operation) -> None:
         """Replaces `op` by a call of a kernel that is there, or of a new one made from it."""
-        operands = _operands(op)
+        operands = _operands(op, self.definitions)
         text = print_module(_kernel("kernel", op, operands, name_hints=False), generic=True)
         if text not in self.by_text:
             name = self._unique_name(f"{_kind(op)}_{_sizes(op)}_{_digest(text)}")
@@ -120,7 +128,7 @@ def _kernel(name: str, op: Operation, operands: Sequence[SSAValue], *, name_hint
 # ------------------------------------------------------------------------------------ operands
 
 
-def _operands(op: Operation) -> list[SSAValue]:
+def _operands(op: Operation, definitions: Mapping[str, DefOp]) -> list[SSAValue]:
     """What a kernel made from `op` takes: of a nest its operands, else what it captures."""
     if isinstance(op, NestOp):
         return list(op.operands)
@@ -133,7 +141,7 @@ def _operands(op: Operation) -> list[SSAValue]:
                 f"a value of type {value.type}",
             )
     buffers = [value for value in captured if isinstance(value.type, MemRefType)]
-    written = _written(op)
+    written = _written(op, definitions)
     return [*(b for b in buffers if b not in written), *(b for b in buffers if b in written)]
 
 
@@ -150,7 +158,7 @@ def _captured(op: Operation) -> list[SSAValue]:
     return list(found)
 
 
-def _written(op: Operation) -> set[SSAValue]:
+def _written(op: Operation, definitions: Mapping[str, DefOp]) -> set[SSAValue]:
     """The buffers that `op` or an op in it stores to, as far as a subview's source."""
     views: dict[SSAValue, SSAValue] = {}
     found: set[SSAValue] = set()
@@ -160,9 +168,13 @@ def _written(op: Operation) -> set[SSAValue]:
                 found.add(views.get(inner.memref, inner.memref))
             case NestOp():
                 found.update(views.get(out, out) for out in inner.outs)
-            case _ if inner.name.startswith("kernel."):
-                last = inner.operands[-1]  # kernel ops have their destination last
-                found.add(views.get(last, last))
+            case PackOp():
+                found.add(views.get(inner.dst, inner.dst))
+            case KernelCallOp():
+                arguments = definitions[inner.callee.root_reference.data].arguments
+                pairs = zip(arguments, inner.arguments, strict=True)
+                outs = [value for operand, value in pairs if operand.access.data != "read"]
+                found.update(views.get(out, out) for out in outs)
             case _ if inner.results and isinstance(inner.results[0].type, MemRefType):
                 source = inner.operands[0]
                 views[inner.results[0]] = views.get(source, source)
@@ -193,9 +205,11 @@ def _digest(text: str) -> str:
 
 
 def _kind(op: Operation) -> str:
-    """What a reader wants to know first: `contract`, `reduce`, `copy`, `map`, `loop`, `pack`."""
+    """What a reader wants to know first: `contract`, `copy`, `loop`, `pack`, a microkernel's name."""
     if isinstance(op, ForOp):
         return "loop"
+    if isinstance(op, KernelCallOp):
+        return re.sub(r"\W", "_", op.callee.root_reference.data)
     if not isinstance(op, NestOp):
         return op.name.removeprefix("kernel.").replace(".", "_")
     if op.has_reduction:
@@ -219,6 +233,8 @@ def _sizes(op: Operation) -> str:
     """Trip counts, outermost first, or the shape of the last buffer: `64x10`; `scalar` for none."""
     if isinstance(op, NestOp):
         sizes = op.sizes
+    elif isinstance(op, KernelCallOp):
+        return "x".join(map(str, op.trip_counts)) or "once"
     elif isinstance(op, ForOp):
         sizes = _trip_counts(op)
     else:
