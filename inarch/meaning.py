@@ -80,6 +80,7 @@ __all__ = [
     "free_sizes",
     "index_of",
     "index_text",
+    "iterators",
     "normal",
     "operands",
     "parse",
@@ -137,6 +138,12 @@ def accesses(meaning: Meaning) -> dict[str, Access]:
     found: dict[str, Access] = dict.fromkeys(operands(meaning), "read")
     found[written(meaning)] = "update" if reads else "write"
     return found
+
+
+def iterators(meaning: Meaning) -> tuple[Iterator, ...]:
+    """All iterators: those of every statement, then those of each in turn."""
+    own = [iterator for statement in meaning.statements for iterator in statement.iterators]
+    return (*meaning.iterators, *own)
 
 
 def free_sizes(meaning: Meaning) -> tuple[str, ...]:

@@ -56,6 +56,9 @@ _IMPLIED: dict[str, tuple[str, ...]] = {
 _X86_FEATURES = frozenset(_V4) | frozenset(_IMPLIED) | {"amx-tile"}
 _ARM_FEATURES = frozenset({"neon", "dotprod", "fp16", "bf16", "i8mm", "sve", "sve2"})
 
+FEATURES = _X86_FEATURES | _ARM_FEATURES
+"""Every feature that a target, or the `needs` of a microkernel, may name."""
+
 _EXTRAS = (
     "avx512bf16",
     "avx512fp16",

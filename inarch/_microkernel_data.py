@@ -1,0 +1,90 @@
+"""The data of microkernels: a family, and a member of it. `inarch.microkernel` is the API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from inarch.meaning import Expression, Meaning, Size
+from inarch.target import Target
+
+Link = Literal["reference", "embed"]
+Init = Literal["accumulate", "zero"]
+
+
+@dataclass(frozen=True)
+class Microkernel:
+    """A family of kernels of one meaning, one member for each choice of `params`.
+
+    Pure data: passes look kernels up by name and never import them.
+    """
+
+    computes: str
+    """The meaning; `inarch.meaning` has the grammar."""
+    dtypes: Mapping[str, str]
+    """Operand -> dtype, in the order of the C function's pointers."""
+    params: Mapping[str, Sequence[int]] = field(default_factory=dict[str, Sequence[int]])
+    """Name -> the values that there is code for. Other names in sizes are given at the call."""
+    where: Sequence[str] = ()
+    """Constraints on parameters, as Python expressions of them, `VECTOR_BYTES` and `VECTOR_REGISTERS`."""
+    layout: Mapping[str, Sequence[Size]] = field(default_factory=dict[str, Sequence[Size]])
+    """Operand -> the strides in elements that the code relies on, by dimension: a number, an
+    expression of parameters and sizes, or `"*"` for any. No entry means any. A call whose operand
+    has others packs a copy (at compile time, of weights)."""
+    align: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Operand -> alignment in bytes of every pointer; without an entry that of the element."""
+    needs: Sequence[str] = ()
+    """CPU features, by GCC's names."""
+    c: str | None = None
+    """C source of the function; parameters stand in it by name (whole words are replaced), and so
+    does the function's name; `ZERO_INIT` is 1 in instances that begin on zero, else 0."""
+    asm: str | None = None
+    """The same as assembly of GNU as, with `#`, `//` or `/* */` comments, not preprocessed."""
+    generate: Callable[[Instance], str] | None = None
+    """The same as Python: the C source for an instance."""
+    symbol: str | None = None
+    """The name of the function in `c`, `asm` or `library`; without one, the kernel's name."""
+    call: str | None = None
+    """C statement that calls `symbol` where its prototype is not ours. `{A}` is the pointer of an
+    operand, `{A.strides[0]}` a stride of it, `{K}` a size or a parameter."""
+    declare: str | None = None
+    """C that declares `symbol` for `call`: an #include or a prototype."""
+    library: str | None = None
+    """The shared library (a path, or `python:package/relative/path*`), or a static one or object to embed."""
+    link: Link = "reference"
+    """`reference`: found at load time, a new build is picked up. `embed`: becomes part of the artifact."""
+    include_dirs: Sequence[str] = ()
+    libraries: Sequence[str] = ()
+    cflags: Sequence[str] = ()
+    epilogue: Sequence[str] = ()
+    """Functions of `inarch.meaning` that `generate` accepts in `Instance.finish`; none: no epilogue."""
+    inits: Sequence[Init] = ("accumulate",)
+    """Variants of how an accumulating kernel begins: on what C holds, or on zero."""
+    cost: Callable[[Instance], float] | float | None = None
+    """Cycles of one call. None: unknown; such a kernel is preferred to ours wherever it matches,
+    because somebody who adds a kernel wants it used."""
+    doc: str = ""
+    api: int = 1
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One member of a family: parameters, variants and target chosen."""
+
+    kernel: Microkernel
+    name: str
+    """The kernel's name (its file's, with dashes)."""
+    params: Mapping[str, int]
+    sizes: Mapping[str, int]
+    """Sizes known at compile time of the iterators that the call gives, where all calls agree."""
+    init: Init
+    finish: Expression | None
+    """Of the accumulator (as the element `C[...]` of the written operand) and of `extras`."""
+    extras: Mapping[str, str]
+    """Operands that only `finish` reads (`E0`, `E1` ...) -> dtype; they follow the kernel's own pointers."""
+    target: Target
+    meaning: Meaning
+    """Parameters bound, init and finish written out: what the C function computes, and is checked by."""
+    symbol: str
+    """The name of the C function."""
