@@ -1,0 +1,269 @@
+"""What an instance does after the reduction: `finish` of each accumulator, then the stores to C.
+
+Expressions of + - * / neg abs max min relu stay in vector registers. With exp, log, tanh, erf or sqrt the
+tile goes through a buffer in L1 and a loop over its lanes, which compilers vectorise: the functions of
+`backends/c/_math.py` have no branches, and would else be written out once a register.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from inarch.backends.c._math import helpers_text
+from inarch.meaning import Apply, Element, Expression, Number, Term
+from inarch.microkernel import Instance
+
+_OPERATORS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
+_IN_REGISTERS = (*_OPERATORS, "neg", "abs", "max", "min", "relu")
+_CALLS = {
+    "exp": "inarch_exp_f32",
+    "log": "inarch_log_f32",
+    "tanh": "inarch_tanh_f32",
+    "erf": "inarch_erf_f32",
+    "sqrt": "__builtin_sqrtf",
+    "abs": "__builtin_fabsf",
+    "max": "inarch_max_f32",
+    "min": "inarch_min_f32",
+}
+
+EPILOGUE = (*_IN_REGISTERS, "exp", "log", "tanh", "erf", "sqrt")
+"""The functions that `finish` may have."""
+
+
+@dataclass(frozen=True)
+class Accumulator:
+    """One vector register of the tile, and the iterators' values there (all but those of the lanes)."""
+
+    register: str
+    values: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Tile:
+    """The accumulators when the reduction is done, in the order of their iterators' values."""
+
+    accumulators: Sequence[Accumulator]
+    sizes: Mapping[str, int]
+    """Of the iterators of the tile's rows and vectors, in order."""
+    lanes: int
+    lane: str
+    """The iterator along a vector."""
+    written: Element
+    """The operand that the kernel writes, at the meaning's indices."""
+
+
+def finish_lines(instance: Instance, tile: Tile) -> list[str]:
+    """The statements, of one level of indentation; they know the types `vec`, `mem` and `ints`."""
+    finish = instance.finish
+    if finish is None:
+        return [_store(tile, each, each.register) for each in tile.accumulators]
+    if all(name in _IN_REGISTERS for name in _functions(finish)):
+        return [line for each in tile.accumulators for line in _in_registers(finish, tile, each)]
+    return [_own(line, instance) for line in _through_buffer(finish, tile)]
+
+
+def finish_helpers(instance: Instance) -> str:
+    """The functions that `finish_lines` calls. Each instance has its own: a unit may have several."""
+    names = set[str]()
+    if instance.finish is not None:
+        used = set(_functions(instance.finish))
+        if not used <= set(_IN_REGISTERS):
+            used |= {"max"} if "relu" in used else set()
+            names = {call for name, call in _CALLS.items() if name in used}
+    text = helpers_text(name for name in names if name.startswith("inarch_"))
+    return _own(text, instance)
+
+
+def _own(text: str, instance: Instance) -> str:
+    return text.replace("inarch_", f"{instance.symbol}_")
+
+
+def stride(operand: str, dimension: int) -> str:
+    """The C function's parameter for a stride."""
+    return f"{operand}_{dimension}"
+
+
+def address(element: Element, values: Mapping[str, int | str]) -> str:
+    """`C + 2 * C_0 + q * C_1`: where an element is, for the iterators in `values` (0 for others)."""
+    parts = [
+        product
+        for dimension, index in enumerate(element.indices)
+        for term in index
+        for product in _product(term, values, stride(element.operand, dimension))
+    ]
+    return " + ".join([element.operand, *parts])
+
+
+def _product(term: Term, values: Mapping[str, int | str], by: str) -> Iterator[str]:
+    value = 1 if term.iterator is None else values.get(term.iterator, 0)
+    if value == 0:
+        return
+    factors = [str(each) for each in (*term.factors, value) if each != 1]
+    yield " * ".join([*factors, by])
+
+
+def _in_registers(finish: Expression, tile: Tile, at: Accumulator) -> list[str]:
+    writer = _Vectors(tile, at, [])
+    value = writer.vector(writer.value(finish))
+    return ["    {", *writer.lines, f"    {_store(tile, at, value)}", "    }"]
+
+
+@dataclass(frozen=True)
+class _Text:
+    """An expression: the same in all lanes, or a vector."""
+
+    text: str
+    is_vector: bool
+
+
+@dataclass(frozen=True)
+class _Vectors:
+    """Writes an expression of one accumulator on all lanes at once."""
+
+    tile: Tile
+    at: Accumulator
+    lines: list[str]
+
+    def value(self, expression: Expression) -> _Text:
+        if isinstance(expression, Number):
+            return _Text(_literal(expression.value), is_vector=False)
+        if isinstance(expression, Element):
+            return self._element(expression)
+        parts = [self.value(argument) for argument in expression.arguments]
+        if expression.function in ("max", "min", "relu"):
+            return _Text(self._ordered(expression, parts), is_vector=True)
+        texts = [part.text for part in parts]
+        is_vector = any(part.is_vector for part in parts)
+        if expression.function == "neg":
+            return _Text(f"(-{texts[0]})", is_vector)
+        if expression.function == "abs":
+            name = self.named(parts[0])
+            return _Text(f"(vec)((ints){name} & 0x7fffffff)", is_vector=True)
+        return _Text(f"({texts[0]} {_OPERATORS[expression.function]} {texts[1]})", is_vector)
+
+    def _element(self, element: Element) -> _Text:
+        if element.operand == self.tile.written.operand:
+            return _Text(self.at.register, is_vector=True)
+        at = address(element, self.at.values)
+        along = _along(element, self.tile.lane)
+        if not along:
+            return _Text(f"*({at})", is_vector=False)
+        name = self._fresh()
+        # Strides are constants where the function is inlined: one branch is left.
+        self.lines.extend(
+            [
+                f"        vec {name} = {{0}};",
+                f"        if ({along} == 1) {{",
+                f"            {name} = *(const mem *)({at});",
+                "        } else {",
+                f"            for (int64_t lane = 0; lane < {self.tile.lanes}; lane++) {{",
+                f"                {name}[lane] = ({at})[lane * ({along})];",
+                "            }",
+                "        }",
+            ]
+        )
+        return _Text(name, is_vector=True)
+
+    def _ordered(self, expression: Apply, parts: Sequence[_Text]) -> str:
+        """The larger or smaller, NaN when either is: by masks, as C has no `?:` on vectors."""
+        a = self.named(parts[0])
+        if expression.function == "relu":
+            return f"(vec)((ints){a} & ~(ints)({a} < 0.0f))"
+        sign = ">" if expression.function == "max" else "<"
+        number = expression.arguments[1]
+        b = self.named(parts[1])
+        if isinstance(number, Number) and not math.isnan(number.value):
+            mask = f"(ints)({b} {sign} {a})"  # false for a NaN in a, which stays
+            return self.named(_Text(f"(vec)(({mask} & (ints){b}) | (~{mask} & (ints){a}))", True))
+        mask = f"(ints)(({a} {sign} {b}) | ({a} != {a}))"
+        return self.named(_Text(f"(vec)(({mask} & (ints){a}) | (~{mask} & (ints){b}))", True))
+
+    def named(self, value: _Text) -> str:
+        name = self._fresh()
+        self.lines.append(f"        const vec {name} = {self.vector(value)};")
+        return name
+
+    def vector(self, value: _Text) -> str:
+        return value.text if value.is_vector else f"({value.text} - (vec){{0}})"
+
+    def _fresh(self) -> str:
+        return f"t{len(self.lines)}"
+
+
+def _store(tile: Tile, at: Accumulator, value: str) -> str:
+    return f"    *(mem *)({address(tile.written, at.values)}) = {value};"
+
+
+def _through_buffer(finish: Expression, tile: Tile) -> list[str]:
+    lines = [
+        f"    float buffer[{len(tile.accumulators) * tile.lanes}] __attribute__((aligned(64)));",
+        *(
+            f"    *(vec *)(buffer + {number * tile.lanes}) = {each.register};"
+            for number, each in enumerate(tile.accumulators)
+        ),
+        "    float *next = buffer;",
+    ]
+    pad = "    "
+    for name, size in tile.sizes.items():
+        lines.append(f"{pad}for (int64_t {name} = 0; {name} < {size}; {name}++) {{")
+        pad += "    "
+    values: dict[str, int | str] = {name: name for name in (*tile.sizes, tile.lane)}
+    result = _scalar(finish, tile.written.operand, values)
+    lanes = f"for (int64_t {tile.lane} = 0; {tile.lane} < {tile.lanes}; {tile.lane}++)"
+    lines += [
+        f"{pad}{lanes} {{",
+        f"{pad}    next[{tile.lane}] = {result};",
+        f"{pad}}}",
+        f"{pad}*(mem *)({address(tile.written, {**values, tile.lane: 0})}) = *(const vec *)next;",
+        f"{pad}next += {tile.lanes};",
+    ]
+    lines += [f"{'    ' * depth}}}" for depth in range(len(tile.sizes), 0, -1)]
+    return lines
+
+
+def _scalar(expression: Expression, written: str, values: Mapping[str, int | str]) -> str:
+    if isinstance(expression, Number):
+        return _literal(expression.value)
+    if isinstance(expression, Element):
+        lane = list(values)[-1]
+        return (
+            f"next[{lane}]"
+            if expression.operand == written
+            else f"*({address(expression, values)})"
+        )
+    texts = [_scalar(argument, written, values) for argument in expression.arguments]
+    if expression.function in _OPERATORS:
+        return f"({texts[0]} {_OPERATORS[expression.function]} {texts[1]})"
+    if expression.function == "neg":
+        return f"(-{texts[0]})"
+    if expression.function == "relu":
+        return f"{_CALLS['max']}({texts[0]}, 0.0f)"
+    return f"{_CALLS[expression.function]}({', '.join(texts)})"
+
+
+def _along(element: Element, lane: str) -> str:
+    """The distance of neighbouring lanes; empty where all lanes read one element."""
+    return " + ".join(
+        product
+        for dimension, index in enumerate(element.indices)
+        for term in index
+        if term.iterator == lane
+        for product in _product(term, {lane: 1}, stride(element.operand, dimension))
+    )
+
+
+def _functions(expression: Expression) -> Iterator[str]:
+    if isinstance(expression, Apply):
+        yield expression.function
+        for argument in expression.arguments:
+            yield from _functions(argument)
+
+
+def _literal(value: float) -> str:
+    if math.isnan(value):
+        return '__builtin_nanf("")'
+    if math.isinf(value):
+        return "__builtin_inff()" if value > 0 else "(-__builtin_inff())"
+    return f"({float(value)!r}f)" if math.copysign(1, value) < 0 else f"{float(value)!r}f"

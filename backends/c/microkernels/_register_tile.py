@@ -1,0 +1,180 @@
+"""The C of a contraction whose whole output tile lives in vector registers.
+
+    C[rows, v, l] += A[rows, steps] * B[steps, v, l]    rows x NV vectors of VL lanes
+
+One named accumulator a vector for the whole reduction, so that C is touched once. A step of the innermost
+reduction loads NV vectors of B and broadcasts one element of A for each row. That loop is unrolled by 4:
+by 16, gcc 12 keeps broadcasts of earlier steps in registers and spills accumulators instead.
+
+The function is always inlined: an address is a sum of strides, and only where those are constants does it
+become a displacement from a few pointers (14 rows at 14 unknown addresses would not fit the registers).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from inarch.backends.c.microkernels._epilogue import (
+    Accumulator,
+    Tile,
+    address,
+    finish_helpers,
+    finish_lines,
+    stride,
+)
+from inarch.meaning import Element, Term
+from inarch.microkernel import Instance, prototype
+
+UNROLL = 4
+"""Steps of the innermost reduction in one round of its loop."""
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """The iterators of A's, B's and C's dimensions: all of a family that the generator needs to know.
+
+    The last two of B and C are those of the vectors and of the lanes; the others of C are the rows,
+    the others of B the reductions, outermost first.
+    """
+
+    a: Sequence[str]
+    b: Sequence[str]
+    c: Sequence[str]
+    sizes: Mapping[str, str]
+    """Iterator -> the name of its size: a parameter, or one that the call gives."""
+    unroll: int = UNROLL
+
+    @property
+    def rows(self) -> Sequence[str]:
+        """The iterators that A and C have."""
+        return self.c[:-2]
+
+    @property
+    def steps(self) -> Sequence[str]:
+        """The reductions."""
+        return self.b[:-2]
+
+
+def register_tile(instance: Instance, contraction: Contraction) -> str:
+    """The C of an instance: the functions that its `finish` calls, and its own."""
+    sizes = {
+        iterator: instance.params.get(name, name) for iterator, name in contraction.sizes.items()
+    }
+    tile = _tile(contraction, sizes)
+    writer = _Writer(contraction, sizes, tile)
+    body = [
+        *writer.begin(instance.init),
+        *writer.reduce(0, "A", "B"),
+        *finish_lines(instance, tile),
+    ]
+    head = prototype(instance)
+    words = set(re.findall(r"\w+", "\n".join(body)))
+    unused = [name for name in re.findall(r"(\w+)[,)]", head) if name not in words]
+    types = [text for name, text in _types(tile.lanes).items() if name in words]
+    ignored = [f"    (void){name};" for name in unused]
+    function = [f"{_INLINE} {head}", "{", *types, *ignored, *body, "}", ""]
+    return finish_helpers(instance) + "\n".join(function)
+
+
+_INLINE = "static inline __attribute__((always_inline))"
+
+
+def _types(lanes: int) -> dict[str, str]:
+    size = f"vector_size({lanes * 4})"
+    return {
+        "vec": f"    typedef float vec __attribute__(({size}, may_alias));",
+        "mem": f"    typedef float mem __attribute__(({size}, aligned(4), may_alias));",
+        "ints": f"    typedef int32_t ints __attribute__(({size}));",
+    }
+
+
+def _tile(contraction: Contraction, sizes: Mapping[str, int | str]) -> Tile:
+    outer = contraction.c[:-1]
+    counts = {name: int(sizes[name]) for name in outer}
+    points = product(*(range(count) for count in counts.values()))
+    accumulators = tuple(
+        Accumulator(f"c{number}", dict(zip(outer, point, strict=True)))
+        for number, point in enumerate(points)
+    )
+    written = _element("C", contraction.c)
+    lane = contraction.c[-1]
+    return Tile(accumulators, counts, int(sizes[lane]), lane, written)
+
+
+def _element(operand: str, iterators: Sequence[str]) -> Element:
+    return Element(operand, tuple((Term((), name),) for name in iterators))
+
+
+@dataclass(frozen=True)
+class _Writer:
+    contraction: Contraction
+    sizes: Mapping[str, int | str]
+    """Iterator -> its size: a number, or the C function's parameter."""
+    tile: Tile
+
+    def begin(self, init: str) -> list[str]:
+        """Declares the accumulators: zero, or what C holds."""
+        return [
+            f"    vec {each.register} = "
+            + ("{0};" if init == "zero" else f"*(const mem *)({self._at_c(each)});")
+            for each in self.tile.accumulators
+        ]
+
+    def reduce(self, depth: int, a: str, b: str) -> list[str]:
+        """The loops over the reductions from `depth` on; `a` and `b` point to where they begin."""
+        name = self.contraction.steps[depth]
+        size, by_a, by_b = self.sizes[name], self._stride("A", name), self._stride("B", name)
+        pad = "    " * (depth + 1)
+        if depth + 1 < len(self.contraction.steps):
+            return [
+                f"{pad}for (int64_t {name} = 0; {name} < {size}; {name}++) {{",
+                f"{pad}    const float *a_{name} = {a} + {name} * {by_a};",
+                f"{pad}    const float *b_{name} = {b} + {name} * {by_b};",
+                *self.reduce(depth + 1, f"a_{name}", f"b_{name}"),
+                f"{pad}}}",
+            ]
+        rounds = self.contraction.unroll
+        return [
+            f"{pad}const float *x = {a}, *y = {b};",
+            f"{pad}int64_t {name} = 0;",
+            f"{pad}for (; {name} + {rounds} <= {size}; {name} += {rounds}) {{",
+            *(line for step in range(rounds) for line in self._step(step, pad + "    ")),
+            f"{pad}    x += {rounds} * {by_a};",
+            f"{pad}    y += {rounds} * {by_b};",
+            f"{pad}}}",
+            f"{pad}for (; {name} < {size}; {name}++) {{",
+            *self._step(0, pad + "    "),
+            f"{pad}    x += {by_a};",
+            f"{pad}    y += {by_b};",
+            f"{pad}}}",
+        ]
+
+    def _step(self, step: int, pad: str) -> list[str]:
+        last, vectors = self.contraction.b[-3:-1]
+        lines = [f"{pad}{{"]
+        at = {last: step}
+        for v in range(int(self.sizes[vectors])):
+            place = address(_element("B", self.contraction.b), {**at, vectors: v})
+            lines.append(f"{pad}    const vec b{v} = *(const mem *)({_from('y', place)});")
+        for row in range(0, len(self.tile.accumulators), int(self.sizes[vectors])):
+            group = self.tile.accumulators[row : row + int(self.sizes[vectors])]
+            place = address(_element("A", self.contraction.a), {**group[0].values, **at})
+            updates = " ".join(f"{each.register} += e * b{v};" for v, each in enumerate(group))
+            lines.append(f"{pad}    {{ const float e = *({_from('x', place)}); {updates} }}")
+        return [*lines, f"{pad}}}"]
+
+    def _at_c(self, each: Accumulator) -> str:
+        return address(self.tile.written, each.values)
+
+    def _stride(self, operand: str, iterator: str) -> str:
+        dimensions = self.contraction.a if operand == "A" else self.contraction.b
+        return stride(operand, list(dimensions).index(iterator))
+
+
+def _from(pointer: str, place: str) -> str:
+    """`place` counted from `pointer` instead of from the operand's first element."""
+    _, plus, rest = place.partition(" + ")
+    return pointer + plus + rest
