@@ -55,6 +55,7 @@ __all__ = [
     "functions_of",
     "instance_source",
     "instantiate",
+    "is_foreign",
     "members",
     "prototype",
     "wrapper_source",
@@ -195,10 +196,11 @@ def _symbol(
         parts.append(hashlib.sha256(said.encode()).hexdigest()[:8])
     symbol = "_".join(parts)
     # A library's function of this name is called by ours.
-    return f"{symbol}_call" if symbol == kernel.symbol and _is_foreign(kernel) else symbol
+    return f"{symbol}_call" if symbol == kernel.symbol and is_foreign(kernel) else symbol
 
 
-def _is_foreign(kernel: Microkernel) -> bool:
+def is_foreign(kernel: Microkernel) -> bool:
+    """Whether the function is a library's, and not written by the kernel."""
     return kernel.c is None and kernel.asm is None and kernel.generate is None
 
 

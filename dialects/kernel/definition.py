@@ -19,10 +19,14 @@ from xdsl.irdl import (
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.traits import SymbolOpInterface
+from xdsl.utils.exceptions import VerifyException
 
 from inarch.dialects._types import is_supported, mlir_type, storage_type
 from inarch.dialects.loop._base import BufferOp, require
 from inarch.dtypes import DType
+from inarch.errors import InarchError
+from inarch.meaning import Meaning, accesses, free_sizes, operands, parse, ranks
+from inarch.microkernel import call_holes
 
 ACCESSES = ("read", "write", "update")
 """What a microkernel does with an operand: reads it, overwrites it, or reads and writes it."""
@@ -79,21 +83,27 @@ class DefOp(BufferOp):
             "..."
 
     `needs` are the CPU features that the code uses. `source` is C text that defines the function;
-    `symbol` is the function's name where that is not the op's, or where a library defines it.
+    `symbol` is the function's name where that is not the op's, or where a library defines it. `call` is
+    the C statement that calls `symbol` where its prototype is another than that below, with `{A}`,
+    `{A.strides[0]}` and `{K}` for what it takes, and `declare` the C that declares it. `library` (a
+    file), `link` ("reference" or "embed"), `libraries` (names), `include_dirs`, `cflags` and
+    `registered` (which stands instead of a function) are as in `inarch.microkernel.Microkernel`.
 
     The C function returns nothing. It takes a pointer to the first element of every operand, in the
     order of `arguments` (`const` where it is only read); then, as `int64_t`, the strides of every
-    operand in elements, operand by operand, outermost first; then, as `int64_t`, the sizes of the
-    free iterators (those whose size in `computes` is a name) in the order in which `computes` names
-    them. The kernel above has the prototype
+    operand in elements, operand by operand, outermost first; then, as `int64_t`, the sizes that are
+    free in `computes` (names, not numbers), in the order in which it names them. The kernel above
+    has the prototype
 
         void gemm_4x16(const float *A, const float *B, float *C, int64_t A_0, int64_t A_1,
                        int64_t B_0, int64_t B_1, int64_t C_0, int64_t C_1, int64_t K);
 
-    C1: `computes` is not empty and names every operand. C2: operands have distinct names. C3: an
-    operand has a supported signless dtype, a known access, a rank >= 0, and an alignment that is a
-    power of two. C4: at least one operand is written. C5: there is a source or a symbol, and
-    neither is empty. C6: features are not empty.
+    C1: `computes` is a meaning (`inarch.meaning`), of the operands of `arguments`. C2: operands have
+    distinct names. C3: an operand has a supported signless dtype, a known access, a rank >= 0, and an
+    alignment that is a power of two. C4: the rank and the access of an operand are those in the
+    meaning. C5: there is a source or a symbol, or else a registered name; none is empty. C6: features are not empty.
+    C7: `call` and `library` are those of a symbol without a source; `call` names what the function takes;
+    `link` is "reference" or "embed".
     """
 
     name = "kernel.def"
@@ -103,10 +113,21 @@ class DefOp(BufferOp):
     needs = prop_def(ArrayAttr[StringAttr])
     source = opt_prop_def(StringAttr)
     symbol = opt_prop_def(StringAttr)
+    call = opt_prop_def(StringAttr)
+    declare = opt_prop_def(StringAttr)
+    library = opt_prop_def(StringAttr)
+    link = opt_prop_def(StringAttr)
+    libraries = opt_prop_def(ArrayAttr[StringAttr])
+    include_dirs = opt_prop_def(ArrayAttr[StringAttr])
+    cflags = opt_prop_def(ArrayAttr[StringAttr])
+    registered = opt_prop_def(StringAttr)
     traits = traits_def(SymbolOpInterface())
     assembly_format = (
         "$sym_name `computes` $computes `arguments` $arguments `needs` $needs "
-        "(`source` $source^)? (`symbol` $symbol^)? attr-dict"
+        "(`source` $source^)? (`symbol` $symbol^)? (`call` $call^)? (`declare` $declare^)? "
+        "(`library` $library^)? (`link` $link^)? (`libraries` $libraries^)? "
+        "(`include_dirs` $include_dirs^)? (`cflags` $cflags^)? "
+        "(`registered` $registered^)? attr-dict"
     )
 
     def __init__(
@@ -118,6 +139,14 @@ class DefOp(BufferOp):
         *,
         source: str | None = None,
         symbol: str | None = None,
+        call: str | None = None,
+        declare: str | None = None,
+        library: str | None = None,
+        link: str | None = None,
+        libraries: Sequence[str] = (),
+        include_dirs: Sequence[str] = (),
+        cflags: Sequence[str] = (),
+        registered: str | None = None,
     ) -> None:
         super().__init__(
             properties={
@@ -125,8 +154,16 @@ class DefOp(BufferOp):
                 "computes": StringAttr(computes),
                 "arguments": ArrayAttr(arguments),
                 "needs": ArrayAttr(StringAttr(feature) for feature in needs),
-                "source": StringAttr(source) if source is not None else None,
-                "symbol": StringAttr(symbol) if symbol is not None else None,
+                "source": _string(source),
+                "symbol": _string(symbol),
+                "call": _string(call),
+                "declare": _string(declare),
+                "library": _string(library),
+                "link": _string(link),
+                "libraries": _strings(libraries),
+                "include_dirs": _strings(include_dirs),
+                "cflags": _strings(cflags),
+                "registered": _string(registered),
             }
         )
 
@@ -137,21 +174,63 @@ class DefOp(BufferOp):
 
     def verify_(self) -> None:
         names = [argument.label.data for argument in self.arguments]
-        words = set(re.findall(r"\w+", self.computes.data))
-        require(bool(words), "C1", "expected a meaning, found an empty one")
-        missing = [name for name in names if name not in words]
-        require(not missing, "C1", f"the meaning does not name operand {', '.join(missing)}")
+        meaning = self._meaning(names)
         distinct = len(set(names)) == len(names)
         require(distinct, "C2", f"expected distinct operand names, found {', '.join(names)}")
         for argument in self.arguments:
             _check_operand(argument)
-        accesses = {argument.access.data for argument in self.arguments}
-        writes = bool(accesses & {"write", "update"})
-        require(writes, "C4", "expected an operand that is written, found none")
-        texts = [text.data for text in (self.source, self.symbol) if text is not None]
+            _check_use(argument, meaning)
+        texts = [t.data for t in (self.source, self.symbol, self.registered) if t is not None]
         given = bool(texts) and all(text.strip() for text in texts)
         require(given, "C5", "expected a source or a symbol that is not empty")
         require(all(need.data for need in self.needs), "C6", "expected features that are not empty")
+        self._check_foreign(meaning)
+
+    def _meaning(self, names: Sequence[str]) -> Meaning:
+        """C1."""
+        try:
+            meaning = parse(self.computes.data)
+        except InarchError as error:
+            raise VerifyException(f"C1: {error}") from error
+        found = operands(meaning)
+        missing = [name for name in names if name not in found]
+        require(not missing, "C1", f"the meaning does not name operand {', '.join(missing)}")
+        missing = [name for name in found if name not in names]
+        require(
+            not missing, "C1", f"expected operand {', '.join(missing)} of the meaning, found none"
+        )
+        return meaning
+
+    def _check_foreign(self, meaning: Meaning) -> None:
+        """C7."""
+        foreign = self.call is None and self.library is None
+        foreign = foreign or (self.symbol is not None and self.source is None)
+        require(foreign, "C7", "expected a call or a library with a symbol and without a source")
+        if self.call is not None:
+            known = call_holes(ranks(meaning), free_sizes(meaning))
+            for hole in re.findall(r"\{([^{}]*)\}", self.call.data):
+                message = f"expected one of {', '.join(known)} in the call's braces, found '{hole}'"
+                require(hole in known, "C7", message)
+        link = "reference" if self.link is None else self.link.data
+        known_link = link in ("reference", "embed")
+        require(known_link, "C7", f'expected link "reference" or "embed", found "{link}"')
+
+
+def _string(text: str | None) -> StringAttr | None:
+    return None if text is None else StringAttr(text)
+
+
+def _strings(texts: Sequence[str]) -> ArrayAttr[StringAttr] | None:
+    return ArrayAttr(StringAttr(text) for text in texts) if texts else None
+
+
+def _check_use(operand: OperandAttr, meaning: Meaning) -> None:
+    """C4 of `kernel.def`."""
+    name = operand.label.data
+    rank, found = ranks(meaning)[name], operand.rank.data
+    require(rank == found, "C4", f"expected operand {name} of rank {rank}, found {found}")
+    access, given = accesses(meaning)[name], operand.access.data
+    require(access == given, "C4", f"expected access {access} of operand {name}, found {given}")
 
 
 def _check_operand(operand: OperandAttr) -> None:

@@ -1,7 +1,7 @@
 // RUN: inarch-opt %s --split-input-file --verify-diagnostics
 
 // C1, no meaning
-// expected-error @below {{'kernel.def' C1: expected a meaning, found an empty one}}
+// expected-error @below {{'kernel.def' C1: computes:1:1: expected a meaning, found an empty one}}
 kernel.def @gemm computes "" arguments [#kernel.operand<A : f32 read rank 2 align 4>, #kernel.operand<B : f32 read rank 2 align 64>, #kernel.operand<C : f32 update rank 2 align 4>] needs [] source "x"
 
 // -----
@@ -48,9 +48,45 @@ kernel.def @gemm computes "for m in 4, n in 16, k in K: C[m, n] += A[m, k] * B[k
 
 // -----
 
-// C4
-// expected-error @below {{'kernel.def' C4: expected an operand that is written, found none}}
+// C4, the access
+// expected-error @below {{'kernel.def' C4: expected access update of operand C, found read}}
 kernel.def @gemm computes "for m in 4, n in 16, k in K: C[m, n] += A[m, k] * B[k, n]" arguments [#kernel.operand<A : f32 read rank 2 align 4>, #kernel.operand<B : f32 read rank 2 align 64>, #kernel.operand<C : f32 read rank 2 align 4>] needs [] source "x"
+
+// -----
+
+// C1, text that is no meaning
+// expected-error @below {{'kernel.def' C1: computes:1:15: expected 'in', found '4'}}
+kernel.def @gemm computes "for m in 4, n 4: C[m, n] += A[m, n]" arguments [] needs [] source "x"
+
+// -----
+
+// C1, an operand of the meaning that is missing
+// expected-error @below {{'kernel.def' C1: expected operand B of the meaning, found none}}
+kernel.def @gemm computes "for m in 4, n in 16, k in K: C[m, n] += A[m, k] * B[k, n]" arguments [#kernel.operand<A : f32 read rank 2 align 4>, #kernel.operand<C : f32 update rank 2 align 4>] needs [] source "x"
+
+// -----
+
+// C4, the rank
+// expected-error @below {{'kernel.def' C4: expected operand B of rank 2, found 1}}
+kernel.def @gemm computes "for m in 4, n in 16, k in K: C[m, n] += A[m, k] * B[k, n]" arguments [#kernel.operand<A : f32 read rank 2 align 4>, #kernel.operand<B : f32 read rank 1 align 64>, #kernel.operand<C : f32 update rank 2 align 4>] needs [] source "x"
+
+// -----
+
+// C7, a call of what?
+// expected-error @below {{'kernel.def' C7: expected a call or a library with a symbol and without a source}}
+kernel.def @gemm computes "for m in 4, n in 16, k in K: C[m, n] += A[m, k] * B[k, n]" arguments [#kernel.operand<A : f32 read rank 2 align 4>, #kernel.operand<B : f32 read rank 2 align 64>, #kernel.operand<C : f32 update rank 2 align 4>] needs [] source "x" call "f({A})"
+
+// -----
+
+// C7, an argument that there is not
+// expected-error @below {{'kernel.def' C7: expected one of C, A, B, K, C.strides[0], C.strides[1], A.strides[0], A.strides[1], B.strides[0], B.strides[1] in the call's braces, found 'D'}}
+kernel.def @gemm computes "for m in 4, n in 16, k in K: C[m, n] += A[m, k] * B[k, n]" arguments [#kernel.operand<A : f32 read rank 2 align 4>, #kernel.operand<B : f32 read rank 2 align 64>, #kernel.operand<C : f32 update rank 2 align 4>] needs [] symbol "f" call "f({A}, {D})"
+
+// -----
+
+// C7, the link
+// expected-error @below {{'kernel.def' C7: expected link "reference" or "embed", found "static"}}
+kernel.def @gemm computes "for m in 4, n in 16, k in K: C[m, n] += A[m, k] * B[k, n]" arguments [#kernel.operand<A : f32 read rank 2 align 4>, #kernel.operand<B : f32 read rank 2 align 64>, #kernel.operand<C : f32 update rank 2 align 4>] needs [] symbol "f" library "libf.so" link "static"
 
 // -----
 

@@ -12,3 +12,7 @@ kernel.def @copy computes "for i in N: C[i] = A[i]" arguments [#kernel.operand<A
 // C whose function has another name.
 // CHECK: kernel.def @both computes "C[] = 0" arguments [#kernel.operand<C : f64 write rank 0 align 8>] needs [] source "void f(double *c) { *c = 0; }" symbol "f"
 kernel.def @both computes "C[] = 0" arguments [#kernel.operand<C : f64 write rank 0 align 8>] needs [] source "void f(double *c) { *c = 0; }" symbol "f"
+
+// A library's function, called in its own way (K12).
+// CHECK: kernel.def @blas computes "for m in 4, n in 16, k in K: C[m, n] += A[m, k] * B[k, n]" arguments [#kernel.operand<A : f32 read rank 2 align 4>, #kernel.operand<B : f32 read rank 2 align 64>, #kernel.operand<C : f32 update rank 2 align 4>] needs [] symbol "cblas_sgemm" call "cblas_sgemm(101, 111, 111, 4, 16, {K}, 1.f, {A}, {A.strides[0]}, {B}, {B.strides[0]}, 1.f, {C}, {C.strides[0]})" declare "#include <cblas.h>" library "libcblas.so" link "embed" libraries ["m"] include_dirs ["include"] cflags ["-DX"]
+kernel.def @blas computes "for m in 4, n in 16, k in K: C[m, n] += A[m, k] * B[k, n]" arguments [#kernel.operand<A : f32 read rank 2 align 4>, #kernel.operand<B : f32 read rank 2 align 64>, #kernel.operand<C : f32 update rank 2 align 4>] needs [] symbol "cblas_sgemm" call "cblas_sgemm(101, 111, 111, 4, 16, {K}, 1.f, {A}, {A.strides[0]}, {B}, {B.strides[0]}, 1.f, {C}, {C.strides[0]})" declare "#include <cblas.h>" library "libcblas.so" link "embed" libraries ["m"] include_dirs ["include"] cflags ["-DX"]
