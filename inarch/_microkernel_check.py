@@ -224,8 +224,12 @@ def _check_code(kernel: Microkernel) -> None:
     foreign = [way for way in ("call", "library") if getattr(kernel, way) is not None]
     if given and foreign:
         raise InarchError(f"expected {foreign[0]} without {given[0]}: for a library's symbol")
+    if kernel.registered is not None:
+        if given or foreign or kernel.symbol is not None:
+            raise InarchError("expected registered without c, asm, generate, symbol or library")
+        return
     if not given and kernel.symbol is None:
-        raise InarchError("expected an implementation: c, asm, generate, or symbol")
+        raise InarchError("expected an implementation: c, asm, generate, symbol, or registered")
     if kernel.link not in ("reference", "embed"):
         raise InarchError(f"expected link 'reference' or 'embed', found '{kernel.link}'")
     if kernel.symbol is not None and not re.fullmatch(r"[A-Za-z_]\w*", kernel.symbol, re.ASCII):

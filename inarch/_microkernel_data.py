@@ -54,6 +54,10 @@ class Microkernel:
     """The shared library (a path, or `python:package/relative/path*`), or a static one or object to embed."""
     link: Link = "reference"
     """`reference`: found at load time, a new build is picked up. `embed`: becomes part of the artifact."""
+    registered: str | None = None
+    """Instead of code: a name of the function registry (`inarch.runtime.registry`). Each call goes
+    through an import slot of that name, on views of the operands: those that are read, then the
+    written one."""
     include_dirs: Sequence[str] = ()
     libraries: Sequence[str] = ()
     cflags: Sequence[str] = ()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from inarch._microkernel_data import Instance, Microkernel
 from inarch.dtypes import DTYPES
-from inarch.errors import InarchError, unknown
+from inarch.errors import InarchError, UnsupportedError, unknown
 from inarch.meaning import accesses, free_sizes, ranks
 
 _PREPROCESSOR = re.compile(
@@ -39,6 +39,9 @@ def instance_source(instance: Instance) -> str:
         return _filled(kernel.c, "c", instance)
     if kernel.asm is not None:
         return _assembly(kernel.asm, instance)
+    if kernel.registered is not None:
+        message = f"is registered as '{kernel.registered}': it has no C of its own"
+        raise UnsupportedError(message, where=f"microkernel '{instance.name}'")
     own = prototype(instance)
     names = [name for _, name in _parameters(instance)]
     call = None if kernel.call is None else filled_call(instance)
