@@ -41,7 +41,16 @@ CORE = frozenset(
     }
 )
 TOP = frozenset(
-    {"compiler", "offload", "_offload_c", "_offload_check", "testing", "universe", "tools"}
+    {
+        "compiler",
+        "offload",
+        "_offload_c",
+        "_offload_check",
+        "benchmark",
+        "testing",
+        "universe",
+        "tools",
+    }
 )
 FOLDERS = ("dialects", "frontends", "passes", "backends", "runtime", "tools")
 

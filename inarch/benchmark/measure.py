@@ -1,0 +1,164 @@
+"""Measuring layers: ours, each peer and the machine's peak in turn, round after round.
+
+A round goes over the layers; at each it measures the peak, our kernels, our call, then each peer's call and
+kernel, one after the other, so that a change of the clock or a busy neighbour meets all of them alike. A
+figure is CPU time; each is an average over some milliseconds of calls on warm data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from inarch.benchmark._harness import Harness
+from inarch.benchmark._peer_process import PeerProcess
+from inarch.benchmark.layers import Layer
+from inarch.benchmark.machine import bandwidths, describe
+from inarch.benchmark.peers import PEERS
+from inarch.benchmark.results import LayerResult, PeerInfo, PeerResult, Results, Series
+from inarch.benchmark.subject import TOLERANCE, Subject, compile_layer, samples
+from inarch.errors import EnvironmentFault, unknown
+from inarch.target import Target
+
+Progress = Callable[[str, int, int], None]
+
+_BUDGET_NS = 3e6
+"""About how long one figure of one round is averaged over."""
+_MOST_CALLS = 500
+
+
+@dataclass
+class _Runner:
+    """A layer in a peer."""
+
+    process: PeerProcess
+    index: int
+    count: int
+    result: PeerResult
+
+
+@dataclass
+class _Row:
+    """A layer, compiled by us and prepared by the peers, and what is known of it so far."""
+
+    subject: Subject
+    result: LayerResult
+    runners: list[_Runner]
+
+
+def measure(
+    layers: Sequence[tuple[str, Layer]],
+    target: Target,
+    *,
+    peers: Sequence[str] = (),
+    rounds: int = 10,
+    progress: Progress | None = None,
+) -> Results:
+    """Compiles each `(set, layer)` for `target` and measures it against the `peers` that are installed.
+
+    Raises UsageError for a peer that nobody knows, EnvironmentFault when this machine cannot run the
+    target, and InarchError when a compiled layer is wrong.
+    """
+    for name in peers:
+        if name not in PEERS:
+            raise unknown("peer", name, PEERS)
+    harness = Harness(target)
+    steps, total = 0, len(layers) * (rounds + 1)
+
+    def report(what: str) -> None:
+        nonlocal steps
+        if progress is not None:
+            progress(what, steps, total)
+        steps += 1
+
+    with ExitStack() as stack:
+        infos, processes = _start(peers, stack)
+        rows: list[_Row] = []
+        for name, layer in layers:
+            report(f"compile {layer.name}")
+            rows.append(_prepare_layer(name, layer, harness, processes))
+        for turn in range(rounds):
+            for row in rows:
+                report(f"round {turn + 1} of {rounds}: {row.subject.layer.name}")
+                _measure_ours(row, harness)
+                for runner in row.runners:
+                    _measure_peer(runner)
+    results = [row.result for row in rows]
+    peak = max(result.peak.max for result in results)
+    return Results(str(target), describe(target), rounds, results, infos, peak, bandwidths(harness))
+
+
+def _start(names: Sequence[str], stack: ExitStack) -> tuple[dict[str, PeerInfo], list[PeerProcess]]:
+    """Starts the peers that are installed; `stack` ends them."""
+    infos: dict[str, PeerInfo] = {}
+    processes: list[PeerProcess] = []
+    for name in dict.fromkeys(names):
+        peer = PEERS[name]
+        version = ""
+        if not peer.missing():
+            processes.append(PeerProcess(name))
+            stack.callback(processes[-1].close)
+            version = processes[-1].version()
+        infos[name] = PeerInfo(version, peer.settings, tuple(peer.missing()))
+    return infos, processes
+
+
+def _prepare_layer(
+    name: str, layer: Layer, harness: Harness, processes: Sequence[PeerProcess]
+) -> _Row:
+    subject = compile_layer(layer, harness)
+    result = LayerResult(name, layer, subject.steps, subject.executed_flops)
+    result.each_step = [Series() for _ in subject.steps]
+    runners = [_prepare(process, layer, subject) for process in processes]
+    result.peers = {runner.process.name: runner.result for runner in runners}
+    return _Row(subject, result, runners)
+
+
+def _prepare(process: PeerProcess, layer: Layer, subject: Subject) -> _Runner:
+    found = PeerResult()
+    try:
+        answer = process.prepare(layer)
+    except EnvironmentFault as error:
+        found.error = error.message
+        return _Runner(process, -1, 0, found)
+    found.variant = answer["variant"]
+    ours = samples(subject)
+    scale = max(1e-30, *map(abs, ours))
+    difference = max(abs(a - b) for a, b in zip(ours, answer["sample"], strict=True)) / scale
+    if not difference <= TOLERANCE:
+        found.error = f"its result differs from ours by {difference:.1e} of the maximum"
+    return _Runner(process, answer["index"], _count(answer["ns"]), found)
+
+
+def _count(nanoseconds: float) -> int:
+    """How many calls a figure is averaged over."""
+    return max(1, min(_MOST_CALLS, round(_BUDGET_NS / max(nanoseconds, 1.0))))
+
+
+def _measure_ours(row: _Row, harness: Harness) -> None:
+    subject, result = row.subject, row.result
+    count = _count(subject.call_ns(1))
+    result.peak.values.append(harness.peak_gflops())
+    times = subject.steps_ns(count)
+    for series, value in zip(result.each_step, times, strict=True):
+        series.values.append(value)
+    computing = (t for step, t in zip(subject.steps, times, strict=True) if step.computes)
+    result.kernel.values.append(sum(computing))
+    result.call.values.append(subject.call_ns(count))
+    result.python.values.append(subject.python_ns(count))
+
+
+def _measure_peer(runner: _Runner) -> None:
+    """One figure each; a layer that the peer has not, or has wrong, keeps its error."""
+    if runner.result.error:
+        return
+    try:
+        runner.result.call.values.append(runner.process.call_ns(runner.index, runner.count))
+        kernel = runner.process.kernel(runner.index, runner.count)
+    except EnvironmentFault as error:
+        runner.result.error = error.message
+        return
+    if kernel is not None:
+        runner.result.kernel.values.append(kernel[0])
+        runner.result.implementation = kernel[1]

@@ -1,0 +1,73 @@
+"""OpenVINO: its CPU plugin for latency in f32; kernels by its performance counters."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from inarch.benchmark._arrays import Arrays
+from inarch.benchmark.layers import Layer
+from inarch.benchmark.peers import Kernel, Peer, Prepared
+from inarch.benchmark.peers._onnx_model import model_of
+from inarch.lazy import Array
+
+_SETTINGS = {
+    "PERFORMANCE_HINT": "LATENCY",
+    "INFERENCE_NUM_THREADS": 1,
+    "NUM_STREAMS": 1,
+    "INFERENCE_PRECISION_HINT": "f32",
+    "ENABLE_CPU_PINNING": False,  # the core that it would take may be busy
+}
+_COLD_RUNS = 2
+_OTHERS = ("Reorder", "Input", "Output", "Parameter", "Result", "Const", "Constant", "Transpose")
+
+
+class _Request(Prepared):
+    def __init__(self, layer: Layer, arrays: Arrays) -> None:
+        openvino: Any = import_module("openvino")
+        self._core = openvino.Core()
+        self._model = self._core.read_model(model_of(layer, arrays))
+        inputs = [arrays.x, *([arrays.w] if getattr(layer, "batch", 0) else [])]
+        self._tensors = [openvino.Tensor(array, shared_memory=True) for array in inputs]
+        self._request = self._open({})
+        self.run()
+
+    def _open(self, more: dict[str, Any]) -> Any:
+        compiled = self._core.compile_model(self._model, "CPU", {**_SETTINGS, **more})
+        request = compiled.create_infer_request()
+        for index, tensor in enumerate(self._tensors):
+            request.set_input_tensor(index, tensor)
+        return request
+
+    def run(self) -> None:
+        self._request.infer()
+
+    def output(self) -> Array:
+        return self._request.get_output_tensor(0).data.copy()
+
+    def kernel(self, count: int) -> Kernel | None:
+        # The counters are averages since the model was compiled, in whole microseconds: what two
+        # cold runs took in all is taken away from what all took.
+        request = self._open({"PERF_COUNT": True})
+        for _ in range(_COLD_RUNS):
+            request.infer()
+        cold, _ = _counters(request)
+        for _ in range(count):
+            request.infer()
+        every, names = _counters(request)
+        nanoseconds = (every * (count + _COLD_RUNS) - cold * _COLD_RUNS) / count
+        return Kernel(nanoseconds, "+".join(names)) if names else None
+
+
+def _counters(request: Any) -> tuple[float, list[str]]:
+    """The average nanoseconds of a run's operators without conversions, and what they are called."""
+    total, names = 0.0, list[str]()
+    for node in request.get_profiling_info():
+        if node.node_type in _OTHERS or not str(node.status).endswith("EXECUTED"):
+            continue
+        total += 1e9 * node.real_time.total_seconds()
+        names.append(node.exec_type)
+    return total, names
+
+
+PEER = Peer("openvino", "1 thread, 1 stream, latency hint, f32", _Request, ("onnx",))
