@@ -16,6 +16,7 @@ CORE = frozenset(
     {
         "_arguments",
         "_compilers",
+        "_kernel_library",
         "errors",
         "plugins",
         "dtypes",
@@ -50,6 +51,7 @@ TOP = frozenset(
         "testing",
         "universe",
         "tools",
+        "verification",
     }
 )
 FOLDERS = ("dialects", "frontends", "passes", "backends", "runtime", "tools")

@@ -1,0 +1,208 @@
+"""The calls that a check makes: sizes, strides, placement and numbers, with what must come out."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from inarch._formula import formula
+from inarch.dtypes import DTYPES
+from inarch.errors import InarchError
+from inarch.lazy import Array, np
+from inarch.meaning import Access, Meaning, accesses, bind, free_sizes
+from inarch.microkernel import Instance, demands
+from inarch.verification._expected import Expected, expected
+from inarch.verification._footprint import Footprint, footprints, points
+from inarch.verification._strides import ARRANGEMENTS, Arrangement, arrange
+from inarch.verification._values import KINDS, Kind, poison, values
+
+QUICK_SIZES = (1, 2, 3, 5, 8, 17, 33)
+FULL_SIZES = (*range(1, 18), 31, 32, 33, 63, 64, 65, 127, 130)
+"""Values of sizes that the call gives: small ones, primes, and just below and above usual blocks."""
+FACTORS = (1, 2, 3)
+"""The same of names that only multiply iterators: steps of windows."""
+
+QUICK_POINTS = 1 << 16
+FULL_POINTS = 1 << 20
+"""Calls with more points than this are left out, but not the smallest one."""
+QUICK_CASES = 24
+FULL_CASES = 160
+MORE_SIZES = 12
+"""How many shapes of random sizes, where there is more than one free size."""
+
+
+@dataclass(frozen=True)
+class Operand:
+    """One operand of one call."""
+
+    name: str
+    access: Access
+    strides: tuple[int, ...]
+    image: Array
+    """The memory from element 0 on to the last one that is touched, one element each, with gaps."""
+    touched: Array
+    """For each element of `image`: whether the meaning touches it."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call: what it gets, and what must come out."""
+
+    sizes: Mapping[str, int]
+    kind: Kind
+    operands: tuple[Operand, ...]
+    numbers: tuple[int, ...]
+    """The integer arguments: strides, then sizes."""
+    expected: Expected
+    """Of the written operand, as an array over its box of indices."""
+    footprint: Footprint
+    """Of the written operand."""
+
+    def shape(self) -> str:
+        """The call in words: `K=7, strides A (9, 1), C (16, 1)`."""
+        sizes = ", ".join(f"{name}={value}" for name, value in self.sizes.items())
+        strides = ", ".join(f"{o.name} {o.strides}" for o in self.operands if o.strides)
+        return ", ".join(filter(None, [sizes, f"strides {strides}" if strides else "", self.kind]))
+
+    @property
+    def written(self) -> int:
+        """The position of the operand that is written."""
+        return next(i for i, o in enumerate(self.operands) if o.access != "read")
+
+
+def cases(instance: Instance, *, quick: bool, seed: int = 0) -> list[Case]:
+    """The calls for `instance`, the smallest shapes first."""
+    random = np.random.default_rng(seed)
+    shapes = _shapes(instance, quick=quick)
+    limit = QUICK_CASES if quick else FULL_CASES
+    every = max(1, limit // len(shapes))
+    # Six kinds and five arrangements: in thirty calls each kind meets each arrangement.
+    kinds = itertools.cycle(KINDS)
+    arrangements = itertools.cycle(ARRANGEMENTS)
+    found: list[Case] = []
+    for sizes in shapes:
+        bound = bind(instance.meaning, sizes)
+        boxes = footprints(bound)
+        found += [
+            _case(instance, bound, boxes, sizes, next(kinds), next(arrangements), random)
+            for _ in range(every)
+        ]
+    return found
+
+
+def _shapes(instance: Instance, *, quick: bool) -> list[dict[str, int]]:
+    """Choices of the free sizes: each by itself, then together; no more points than allowed."""
+    free = free_sizes(instance.meaning)
+    limit = QUICK_POINTS if quick else FULL_POINTS
+    iterated = {
+        iterator.size
+        for iterator in (
+            *instance.meaning.iterators,
+            *(i for statement in instance.meaning.statements for i in statement.iterators),
+        )
+    }
+    usual = QUICK_SIZES if quick else FULL_SIZES
+    choices: dict[str, Sequence[int]] = {}
+    for name in free:
+        if name in instance.sizes:
+            choices[name] = (instance.sizes[name],)
+        else:
+            choices[name] = usual if name in iterated else FACTORS
+    smallest = {name: min(those) for name, those in choices.items()}
+    found = [smallest]
+    for name, those in choices.items():
+        base = {other: values_[min(1, len(values_) - 1)] for other, values_ in choices.items()}
+        found += [{**base, name: value} for value in those]
+    if len(free) > 1:
+        random = np.random.default_rng(1)
+        found += [
+            {name: int(random.choice(those)) for name, those in choices.items()}
+            for _ in range(MORE_SIZES // (3 if quick else 1))
+        ]
+    distinct = [dict(items) for items in dict.fromkeys(tuple(one.items()) for one in found)]
+    distinct.sort(key=lambda one: points(bind(instance.meaning, one)))
+    return [
+        one
+        for one in distinct
+        if one == distinct[0] or points(bind(instance.meaning, one)) <= limit
+    ]
+
+
+def _case(
+    instance: Instance,
+    bound: Meaning,
+    boxes: Mapping[str, Footprint],
+    sizes: Mapping[str, int],
+    kind: Kind,
+    arrangement: Arrangement,
+    random: np.random.Generator,
+) -> Case:
+    access = accesses(bound)
+    dtypes = {**instance.kernel.dtypes, **instance.extras}
+    operands: list[Operand] = []
+    arrays: dict[str, Array] = {}
+    as_nan = bool(random.integers(2))
+    for name, demanded in demands(instance).items():
+        box = boxes[name]
+        wanted = [formula(s, sizes) if isinstance(s, str) else s for s in demanded]
+        how: Arrangement = arrangement
+        if arrangement == "overlapping" and access[name] != "read":
+            how = "random"
+        strides = arrange(box.shape, wanted, how, random)
+        dtype = np.dtype(DTYPES[dtypes[name]].numpy)
+        operand = _operand(name, access[name], box, strides, dtype, kind, random, as_nan=as_nan)
+        operands.append(operand)
+        arrays[name] = _view(operand, box)
+    written = next(o for o in operands if o.access != "read")
+    box = boxes[written.name]
+    numbers = (
+        *(s for o in operands for s in o.strides),
+        *(sizes[n] for n in free_sizes(instance.meaning)),
+    )
+    outcome = expected(bound, arrays, has_specials=kind == "special")
+    return Case(dict(sizes), kind, tuple(operands), numbers, outcome, box)
+
+
+def _operand(
+    name: str,
+    access: Access,
+    box: Footprint,
+    strides: tuple[int, ...],
+    dtype: np.dtype,
+    kind: Kind,
+    random: np.random.Generator,
+    *,
+    as_nan: bool,
+) -> Operand:
+    places = offsets(box, strides)
+    length = int(places.max()) + 1 if places.size else 1
+    touched = np.zeros(length, bool)
+    touched[places] = True
+    if access != "read" and int(touched.sum()) != places.size:
+        raise InarchError(
+            f"layout of {name}: with strides {strides} elements of shape {box.shape} share memory; "
+            "an operand that is written needs a place for each"
+        )
+    written = access != "read"
+    image = poison(length, dtype, random, is_written=written, as_nan=as_nan).copy()
+    if access != "write":
+        image[touched] = values(kind, int(touched.sum()), dtype, random)
+    elif dtype.kind == "f":
+        image[touched] = np.nan
+    return Operand(name, access, strides, image, touched)
+
+
+def offsets(box: Footprint, strides: Sequence[int]) -> Array:
+    """Where the touched elements of a box lie, in elements from element 0."""
+    if not box.shape:
+        return np.zeros(1, np.int64)
+    pairs = zip(box.indices, strides, strict=True)
+    return np.sum([index * stride for index, stride in pairs], axis=0)
+
+
+def _view(operand: Operand, box: Footprint) -> Array:
+    """The operand as an array over its box; what is not touched is 0 and is not read."""
+    array = np.zeros(box.shape, operand.image.dtype)
+    array[box.touched] = operand.image[offsets(box, operand.strides)]
+    return array

@@ -1,0 +1,53 @@
+"""Strides for an operand: those that its layout demands, and others where any will do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from inarch.lazy import np
+
+Arrangement = Literal["packed", "padded", "reversed", "overlapping", "random"]
+"""How the dimensions of free stride lie.
+
+    packed       row-major, nothing between
+    padded       row-major, with gaps between rows and between elements
+    reversed     the first dimension is the fastest, with gaps
+    overlapping  elements share memory (strides 0, 1 ...), as windows do; only where all is read
+    random       any order, any gaps
+"""
+ARRANGEMENTS: tuple[Arrangement, ...] = ("packed", "padded", "reversed", "overlapping", "random")
+
+_MOST_PADDING = 5
+
+
+def arrange(
+    shape: Sequence[int],
+    demanded: Sequence[int | None],
+    arrangement: Arrangement,
+    random: np.random.Generator,
+) -> tuple[int, ...]:
+    """Strides in elements for an operand of `shape`; `demanded` has a number where it must be that.
+
+    No two elements meet, unless the demands make them, or for `overlapping`.
+    """
+    strides = [0 if stride is None else stride for stride in demanded]
+    free = [axis for axis, stride in enumerate(demanded) if stride is None]
+    if arrangement == "overlapping":
+        for axis in free:
+            strides[axis] = int(random.integers(0, 4))
+        return tuple(strides)
+    order: list[int] = free if arrangement == "reversed" else free[::-1]
+    if arrangement == "random":
+        order = [free[int(i)] for i in random.permutation(len(free))]
+    span = 1 + sum(
+        abs(stride) * (size - 1)
+        for size, stride in zip(shape, demanded, strict=True)
+        if stride is not None
+    )
+    for axis in order:
+        # A gap after each element of the dimension, so that steps over it show.
+        pad = 0 if arrangement == "packed" else int(random.integers(1, _MOST_PADDING + 1))
+        strides[axis] = span + pad
+        span += strides[axis] * (shape[axis] - 1)
+    return tuple(strides)

@@ -1,0 +1,84 @@
+"""What operands hold when a kernel is called: numbers that make different faults show."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from inarch.lazy import Array, np
+
+Kind = Literal["integers", "reals", "special", "tiny", "large", "sparse"]
+"""What the elements are.
+
+    integers  small whole numbers: sums of products are exact in any order
+    reals     the normal distribution (integer dtypes: their whole range)
+    special   small whole numbers, zeros of both signs, and few NaN and infinities
+    tiny      denormals and the smallest normals, beside numbers around 1
+    large     of magnitude 2^30, of both signs, so that sums cancel
+    sparse    odd numbers of 12 bits among zeros: few terms, so that little precision shows
+"""
+KINDS: tuple[Kind, ...] = ("integers", "reals", "special", "tiny", "large", "sparse")
+
+_DENSITIES = (0.06, 0.3)
+"""Of sparse operands: with the first a product of long rows has few terms, the second is for short ones."""
+_SPECIAL = (np.nan, np.inf, -np.inf)
+
+
+def values(kind: Kind, count: int, dtype: np.dtype, random: np.random.Generator) -> Array:
+    """`count` elements of `dtype`."""
+    if dtype.kind == "b":
+        return random.integers(0, 2, count).astype(dtype)
+    if dtype.kind in "iu":
+        return _integers(kind, count, dtype, random)
+    if kind == "integers":
+        return _small(count, random).astype(dtype)
+    if kind == "reals":
+        return random.standard_normal(count).astype(dtype)
+    if kind == "large":
+        return (random.standard_normal(count) * 2.0**30).astype(dtype)
+    if kind == "sparse":
+        is_kept = random.random(count) < random.choice(_DENSITIES)
+        odd = 2 * random.integers(-1024, 1024, count) + 1
+        return np.where(is_kept, odd, 0).astype(dtype)
+    if kind == "tiny":
+        # The smallest normal number; below it are the denormals.
+        scale = np.where(random.random(count) < 0.5, float(np.finfo(dtype).tiny), 1.0)
+        return (scale * random.uniform(-1, 1, count)).astype(dtype)
+    return _with_specials(_small(count, random), random).astype(dtype)
+
+
+def poison(
+    count: int, dtype: np.dtype, random: np.random.Generator, *, is_written: bool, as_nan: bool
+) -> Array:
+    """What stands in the gaps: where it must not be read NaN, or large numbers; else small ones.
+
+    Gaps of an operand that is written must stay as they are, and NaN would stay NaN.
+    """
+    if dtype.kind == "b":
+        return random.integers(0, 2, count).astype(dtype)
+    if dtype.kind in "iu":
+        return np.frombuffer(random.bytes(count * dtype.itemsize), dtype)
+    if is_written:
+        return random.uniform(0.1, 0.9, count).astype(dtype)
+    if as_nan:
+        return np.frombuffer(b"\xff" * (count * dtype.itemsize), dtype)
+    return (random.uniform(1e20, 1e30, count) * random.choice([-1, 1], count)).astype(dtype)
+
+
+def _small(count: int, random: np.random.Generator) -> Array:
+    """From -8 to 8, without 0, which would hide a fault."""
+    return random.integers(1, 9, count) * random.choice([-1.0, 1.0], count)
+
+
+def _integers(kind: Kind, count: int, dtype: np.dtype, random: np.random.Generator) -> Array:
+    limits = np.iinfo(dtype)
+    if kind not in ("reals", "large") or dtype.itemsize > 2:
+        return random.integers(max(-8, limits.min), 9, count).astype(dtype)
+    return random.integers(limits.min, limits.max, count, dtype, endpoint=True)
+
+
+def _with_specials(found: Array, random: np.random.Generator) -> Array:
+    zero = random.random(len(found)) < 0.2
+    found = np.where(zero, random.choice([0.0, -0.0], len(found)), found)
+    for _ in range(1 + len(found) // 64):
+        found[random.integers(len(found))] = random.choice(_SPECIAL)
+    return found
