@@ -177,6 +177,8 @@ class Parser:
                 if iterator is not None:
                     self._fail(token, f"expected one iterator in a product, found {token.text} too")
                 iterator = token.text
+            elif token.text in self.iterators:
+                self._fail(token, f"{token.text} is the iterator of another statement")
             else:
                 self._claim(token, self.sizes, "a size")
                 factors.append(token.text)
