@@ -274,6 +274,7 @@ def _write(
 ) -> Built:
     from inarch._offload_c import explained, linked_units
     from inarch.artifact import write_artifact
+    from inarch.backends.c import kernel_error, link_libraries
     from inarch.toolchain import CompilerError, compile_library
 
     target = parse_target(_text(module, "inarch.target"))
@@ -285,23 +286,26 @@ def _write(
     with tempfile.TemporaryDirectory(prefix="inarch-build-") as folder:
         library = Path(folder) / f"{program.prefix}.so"
         foreign = linked_units(emitted)
+        linked = link_libraries(program.kernels, target)
         try:
             compile_library(
                 {**program.units, **foreign.units},
                 library,
                 target=target,
-                unit_flags=foreign.flags,
-                libraries=foreign.libraries,
+                unit_flags={**program.unit_flags, **foreign.flags},
+                libraries=tuple(dict.fromkeys([*linked.libraries, *foreign.libraries])),
+                exports=f"{program.prefix}_*" if linked.embeds else None,
                 progress=report,
             )
         except CompilerError as error:
-            raise explained(error, emitted) from error
+            of_kernel = kernel_error(error, program.unit_kernels)
+            raise (explained(error, emitted) if of_kernel is error else of_kernel) from error
         if progress is not None:
             progress(f"write {output.name}", 0, 1)
         write_artifact(
             output,
             library,
-            _manifest(program, target, emitted),
+            _manifest(program, target, emitted, linked.externals),
             _weights(context, module),
             program.weights_bytes,
             _members(emitted),
@@ -317,16 +321,22 @@ def _write(
     )
 
 
-def _manifest(program: CProgram, target: Target, emitted: Sequence[Emitted]) -> dict[str, Any]:
+def _manifest(
+    program: CProgram,
+    target: Target,
+    emitted: Sequence[Emitted],
+    externals: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
     """The artifact's manifest; each submodule adds its loader, C the libraries that it calls."""
     manifest = program.manifest(str(target), sorted(target.features))
     formats = [one.emission.format for one in emitted if not one.is_linked]
-    libraries = [
+    libraries: list[Mapping[str, Any]] = [
         {"path": str(path.absolute()), "backend": one.backend, "package": one.emission.package}
         for one in emitted
         if one.is_linked
         for path in one.emission.libraries
     ]
+    libraries += externals
     return {
         "inarch": __version__,
         **manifest,

@@ -70,9 +70,23 @@ class External:
 
     path: str
     backend: str
-    """Whose code calls it."""
+    """Whose code calls it; empty where only microkernels do."""
     package: str
     """What to install where it is missing; may be empty."""
+    kernels: tuple[str, ...] = ()
+    """The microkernels that call it."""
+    symbols: tuple[str, ...] = ()
+    """What they call."""
+    sha256: str | None = None
+    """Its content when the program was compiled."""
+
+    @property
+    def user(self) -> str:
+        """Whose code calls it, in messages."""
+        if not self.kernels:
+            return f"backend '{self.backend}'"
+        names = ", ".join(f"'{name}'" for name in self.kernels)
+        return f"microkernel{'s' if len(self.kernels) > 1 else ''} {names}"
 
 
 @dataclass(frozen=True)
@@ -136,7 +150,7 @@ def parse(data: object, where: str) -> Manifest:
             for name, value in top["members"].entries().items()
         },
         libraries=tuple(
-            External(item["path"].text(), item["backend"].text(), item["package"].text())
+            _external(item)
             for item in (top["libraries"].items() if "libraries" in top.fields() else ())
         ),
         data=top.fields(),
@@ -228,6 +242,22 @@ def _port(value: _Value) -> Port:
     if port.nbytes >= _MAX_BYTES:
         raise value["shape"].error("an array that fits in memory")
     return port
+
+
+def _external(value: _Value) -> External:
+    def texts(key: str) -> tuple[str, ...]:
+        if key not in value.fields():
+            return ()
+        return tuple(item.text() for item in value[key].items())
+
+    return External(
+        value["path"].text(),
+        value["backend"].text(),
+        value["package"].text(),
+        texts("kernels"),
+        texts("symbols"),
+        value["sha256"].text() if "sha256" in value.fields() else None,
+    )
 
 
 def _import(value: _Value) -> Import:

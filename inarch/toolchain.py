@@ -86,6 +86,7 @@ def compile_library(
     unit_flags: Mapping[str, Sequence[str]] | None = None,
     libraries: Sequence[str] = (),
     jobs: int | None = None,
+    exports: str | None = None,
     progress: Progress | None = None,
     cache: Cache | None = None,
     timeout: float = 600.0,
@@ -96,7 +97,8 @@ def compile_library(
     in libm, libpthread, or in `libraries`: names (`cblas`) or absolute paths. A shared library given
     by its path is opened from that path again: not from where a search finds its name, nor in place
     of one of the same name that the process has opened before. `flags` are added to
-    each compilation, `unit_flags` to those of single units; paths in them must be absolute. `jobs`
+    each compilation, `unit_flags` to those of single units; paths in them must be absolute. `exports`
+    (`net_*`) hides every other symbol, also those of static libraries and objects. `jobs`
     is the number of compilers at once (as many as this process may use CPUs), `timeout` the seconds
     that each may take.
 
@@ -115,13 +117,13 @@ def compile_library(
     with tempfile.TemporaryDirectory(prefix="inarch-build-") as scratch:
         folder = Path(scratch)
         keys = {name: build.unit_key(name, source, folder) for name, source in units.items()}
-        link = [*_LINK_FLAGS, *_library_flags(libraries)]
+        link = [*_LINK_FLAGS, *_library_flags(libraries), f"exports {exports}"]
         made_of = [keys[name] for name in sorted(keys)]
         key = key_of("library", build.identity, *made_of, *link, *_contents(libraries))
         content = build.cache.get(key)
         if content is None:
             objects = build.objects(units, keys, folder, jobs or _cpus(), progress)
-            content = build.link(objects, libraries, folder)
+            content = build.link(objects, libraries, folder, exports)
             build.cache.put(key, content)
     with replacing(out) as file:
         file.write(content)
@@ -183,13 +185,18 @@ class _Build:
                 raise
         return [future.result() for future, _ in sorted(running.items(), key=lambda item: item[1])]
 
-    def link(self, objects: Sequence[Path], libraries: Sequence[str], folder: Path) -> bytes:
+    def link(
+        self, objects: Sequence[Path], libraries: Sequence[str], folder: Path, exports: str | None
+    ) -> bytes:
         """The linked library, after every symbol has been found in `libraries`."""
         listing = folder / "link.txt"
         listing.write_text("\n".join(str(path) for path in objects))
         names = [str(path.relative_to(folder)) for path in objects]
         start = [*self.compiler.cflags(self.target), *names, *_LINK_FLAGS]
         end = ["-o", "out.so"]
+        if exports is not None:
+            (folder / "exports.map").write_text(f"{{ global: {exports}; local: *; }};\n")
+            start.append("-Wl,--version-script=exports.map")
         self._run([*start, _ALL_DEFINED, *_library_flags(libraries), *end], listing)
         shared = [name for name in libraries if _is_shared(name)]
         if shared:
@@ -292,6 +299,8 @@ def _library_flags(libraries: Iterable[str]) -> list[str]:
     for library in libraries:
         if library.startswith("-"):
             flags.append(library)
+        elif Path(library).suffix in (".a", ".o"):
+            flags.append(library)  # without a trace of where it was
         elif os.sep in library:
             flags += [library, f"-Wl,-rpath,{Path(library).parent}"]
         else:

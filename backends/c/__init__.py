@@ -15,8 +15,12 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from inarch.backends.c._assemble import EMBEDDED_BYTES, emit_program
-from inarch.backends.c._program import CFunction, CProgram, planned_weights_bytes
+from inarch.backends.c._cprogram import CFunction, CProgram
+from inarch.backends.c._foreign import link_libraries
+from inarch.backends.c._kernel_errors import kernel_error
+from inarch.backends.c._program import planned_weights_bytes
 from inarch.backends.c._run import run
+from inarch.backends.c._usable import Usable, usable_for
 from inarch.backends.c._weights import weights_image
 from inarch.lazy import np
 from inarch.passes.backend import Backend
@@ -24,7 +28,18 @@ from inarch.passes.backend import Backend
 if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
-__all__ = ["BACKEND", "CFunction", "CProgram", "emit", "run_function", "weights_image"]
+__all__ = [
+    "BACKEND",
+    "CFunction",
+    "CProgram",
+    "Usable",
+    "emit",
+    "kernel_error",
+    "link_libraries",
+    "run_function",
+    "usable_for",
+    "weights_image",
+]
 
 
 def emit(ctx: Context, module: ModuleOp) -> CProgram:

@@ -9,17 +9,11 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from inarch.backends.c._alias import functions_with_aliases
+from inarch.backends.c._cprogram import CFunction, CProgram
 from inarch.backends.c._emit_model import declarations_text, entries_text, state_text
 from inarch.backends.c._functions import FunctionText, entry_text, kernel_text, without_comments
 from inarch.backends.c._math import helpers_text
-from inarch.backends.c._program import (
-    CFunction,
-    CProgram,
-    Program,
-    c_function,
-    import_slot,
-    read_program,
-)
+from inarch.backends.c._program import Program, c_function, read_program
 from inarch.backends.c._scope import Unit, VectorType
 from inarch.backends.c._text import LIBRARY_FUNCTIONS, comment
 from inarch.dtypes import DTYPES
@@ -81,7 +75,7 @@ def emit_program(module: ModuleOp, weights: bytes | None) -> CProgram:
     parts = _Parts(
         program,
         tuple(c_function(program, function) for function in program.public),
-        tuple(import_slot(program, function) for function in program.imports),
+        program.import_table,
         {
             function.sym_name.data: kernel_text(program, function, vector_bytes, aliased)
             for function in program.private
@@ -90,6 +84,11 @@ def emit_program(module: ModuleOp, weights: bytes | None) -> CProgram:
     )
     units = {f"{kernel.c_name}.c": _kernel_unit(kernel, parts) for kernel in parts.kernels.values()}
     units["model.c"] = _model_unit(parts)
+    unit_kernels = {
+        f"{program.c_names[function.sym_name.data]}.c": program.kernels_of([function])
+        for function in program.private
+    }
+    unit_kernels["model.c"] = program.kernels_of(program.public)
     return CProgram(
         program.prefix,
         units,
@@ -97,6 +96,8 @@ def emit_program(module: ModuleOp, weights: bytes | None) -> CProgram:
         parts.functions,
         parts.imports,
         program.weights_bytes,
+        program.kernels_of([*program.public, *program.private]),
+        unit_kernels,
     )
 
 

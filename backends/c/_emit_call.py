@@ -4,23 +4,105 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from inarch._xdsl import location_text
 from inarch.backends.c._linear import Linear, element_strides
 from inarch.backends.c._program import Program
 from inarch.backends.c._scope import Scope
-from inarch.backends.c._text import comment
+from inarch.backends.c._text import INDENT, comment
 from inarch.backends.c._types import element
+from inarch.dialects._types import dtype_of
+from inarch.dialects.kernel._extents import shapes
 from inarch.dialects.kernel.call import CallOp
 from inarch.dialects.kernel.definition import DefOp
+from inarch.errors import InarchError
 from inarch.meaning import free_sizes, parse
+from inarch.microkernel import wrapper_source
 
 
-def emit_kernel_call(op: CallOp, program: Program, pointers: Sequence[str], scope: Scope) -> None:
+def emit_kernel_call(
+    op: CallOp, program: Program, pointers: Sequence[str], scope: Scope, *, is_public: bool
+) -> None:
     """Writes the loops and the call; `pointers` are the names of the operands' buffers.
 
-    Strides and sizes are constants, and the function is static here: compilers specialise it.
+    Strides and sizes are constants, and the function is static here: compilers specialise it. A
+    registered function is called through its slot, in public functions, which can fail.
     """
     definition = program.definitions[op.callee.root_reference.data]
-    scope.unit.sources[definition.function] = kernel_source(definition)
+    if definition.registered is None:
+        _emit_direct(op, definition, pointers, scope)
+    elif is_public:
+        _emit_registered(op, definition, program, pointers, scope)
+    else:
+        raise InarchError(
+            f"expected calls of registered @{definition.sym_name.data} in public functions only",
+            where=location_text(op),
+        )
+
+
+def _emit_direct(op: CallOp, definition: DefOp, pointers: Sequence[str], scope: Scope) -> None:
+    name = c_name(definition)
+    scope.unit.sources[name] = kernel_source(definition)
+    inside, offsets = _open_loops(op, scope)
+    addresses = [
+        pointer if offset == "0" else f"{pointer} + {offset}"
+        for pointer, offset in zip(pointers, offsets, strict=True)
+    ]
+    strides = [stride for position in range(len(pointers)) for stride in op.strides_of(position)]
+    numbers = [str(number) for number in (*strides, *op.size_values)]
+    inside.writer.line(f"{name}({', '.join([*addresses, *numbers])});")
+    _close_loops(op, inside)
+
+
+def _emit_registered(
+    op: CallOp, definition: DefOp, program: Program, pointers: Sequence[str], scope: Scope
+) -> None:
+    """Tensors on the stack, of which the loops move the offsets; operands that are written come last."""
+    assert definition.registered is not None, "the caller has seen to it"
+    slots = [slot.name for slot in program.import_table]
+    meaning = parse(definition.computes.data)
+    values = dict(zip(free_sizes(meaning), op.size_values, strict=True))
+    sizes = shapes(meaning, values)
+    operands = list(enumerate(definition.arguments))
+    order = [n for n, operand in operands if operand.access.data == "read"]
+    order += [n for n, operand in operands if operand.access.data != "read"]
+    writer = scope.writer
+    writer.open()
+    rows: list[str] = []
+    for number, position in enumerate(order):
+        operand = definition.arguments.data[position]
+        shape, strides = sizes[operand.label.data], op.strides_of(position)
+        arrays = "NULL, NULL"
+        if shape:
+            extents, steps = ", ".join(map(str, shape)), ", ".join(map(str, strides))
+            writer.line(f"int64_t shape{number}[] = {{{extents}}};")
+            writer.line(f"int64_t strides{number}[] = {{{steps}}};")
+            arrays = f"shape{number}, strides{number}"
+        kind = dtype_of(operand.dtype)
+        rows.append(
+            f"{{(void *){pointers[position]}, {{1, 0}}, {len(shape)}, "
+            f"{{{kind.dlpack}, {kind.bits}, 1}}, {arrays}, 0}},"
+        )
+    writer.line(f"DLTensor args[{len(rows)}] = {{")
+    for row in rows:
+        writer.line(f"{INDENT}{row}")
+    writer.line("};")
+    inside, offsets = _open_loops(op, scope)
+    for number, position in enumerate(order):
+        nbytes = dtype_of(definition.arguments.data[position].dtype).nbytes
+        inside.writer.line(
+            f"args[{number}].byte_offset = (uint64_t)({offsets[position]}) * {nbytes};"
+        )
+    slot = slots.index(definition.registered.data)
+    inside.writer.line(f"const int32_t status = inarch_call_import({slot}, args, {len(rows)});")
+    inside.writer.open("if (status != 0)")
+    inside.writer.line("return status;")
+    inside.writer.close()
+    _close_loops(op, inside)
+    writer.close()
+
+
+def _open_loops(op: CallOp, scope: Scope) -> tuple[Scope, list[str]]:
+    """The scope within the loops, and there C for the offset of each operand from its pointer."""
     inside = scope.child()
     values: list[str | int] = []
     for iterator in op.iterators:
@@ -30,39 +112,61 @@ def emit_kernel_call(op: CallOp, program: Program, pointers: Sequence[str], scop
         name = inside.names.fresh(iterator.label.data)
         values.append(name)
         inside.writer.open(f"for (int64_t {name} = 0; {name} < {iterator.size.data}; {name}++)")
-    addresses: list[str] = []
-    for position, pointer in enumerate(pointers):
+    offsets: list[str] = []
+    for position, argument in enumerate(op.arguments):
         coefficients, constant = op.offset_of(position)
-        start = element_strides(op.arguments[position])[1]
-        offset = Linear(tuple(coefficients), constant + start).text(values)
-        addresses.append(pointer if offset == "0" else f"{pointer} + {offset}")
-    strides = [stride for position in range(len(pointers)) for stride in op.strides_of(position)]
-    numbers = [str(number) for number in (*strides, *op.size_values)]
-    inside.writer.line(f"{definition.function}({', '.join([*addresses, *numbers])});")
-    for value in values:
-        if value != 0:
+        start = element_strides(argument)[1]
+        offsets.append(Linear(tuple(coefficients), constant + start).text(values))
+    return inside, offsets
+
+
+def _close_loops(op: CallOp, inside: Scope) -> None:
+    for count in op.trip_counts:
+        if count != 1:
             inside.writer.close()
 
 
+# ---------------------------------------------------------------------------------- functions
+
+
+def c_name(definition: DefOp) -> str:
+    """The C function that calls call: a library's only where it is called like the definition."""
+    if definition.source is not None:
+        return definition.function
+    return definition.sym_name.data
+
+
 def kernel_source(definition: DefOp) -> str:
-    """The C of a microkernel: its prototype, then its source, if it is not a library's.
+    """The C of a microkernel: its prototype, then its source, or a function that calls the library's.
 
     The prototype makes the definition static, however its author wrote it (C11 6.2.2, 5).
     """
-    prototype = f"void {definition.function}({', '.join(_parameters(definition))});"
+    name = c_name(definition)
+    parameters = _parameters(definition)
+    own = f"void {name}({', '.join(kind + label for kind, label in parameters)})"
     title = comment(f"{definition.sym_name.data}: {definition.computes.data}")
-    if definition.source is None:
-        return f"{title}\nINARCH_C {prototype}\n"
-    return f"{title}\nstatic {prototype}\n{definition.source.data.strip()}\n"
+    if definition.source is not None:
+        return f"{title}\nstatic {own};\n{definition.source.data.strip()}\n"
+    symbol = definition.function
+    call = None if definition.call is None else definition.call.data
+    declare = "" if definition.declare is None else definition.declare.data
+    if not declare and call is None:
+        declare = f"INARCH_C void {symbol}({own.partition('(')[2]};"
+    if symbol == name and call is None:
+        return f"{title}\n{declare}\n"
+    names = [label for _, label in parameters]
+    wrapper = wrapper_source(f"static {own}", names, symbol, call=call, declare=declare)
+    return f"{title}\n{wrapper}"
 
 
-def _parameters(definition: DefOp) -> list[str]:
-    """Pointers, then strides, then sizes."""
-    parameters: list[str] = []
+def _parameters(definition: DefOp) -> list[tuple[str, str]]:
+    """`(C type, name)` of pointers, then strides, then sizes."""
+    parameters: list[tuple[str, str]] = []
     for operand in definition.arguments:
         const = "const " if operand.access.data == "read" else ""
-        parameters.append(f"{const}{element(operand.dtype).c} *{operand.label.data}")
+        parameters.append((f"{const}{element(operand.dtype).c} *", operand.label.data))
     for operand in definition.arguments:
-        parameters += [f"int64_t {operand.label.data}_{i}" for i in range(operand.rank.data)]
+        rank = operand.rank.data
+        parameters += [("int64_t ", f"{operand.label.data}_{axis}") for axis in range(rank)]
     sizes = free_sizes(parse(definition.computes.data))
-    return parameters + [f"int64_t {name}" for name in sizes]
+    return parameters + [("int64_t ", name) for name in sizes]

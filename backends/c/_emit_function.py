@@ -93,7 +93,8 @@ class FunctionEmitter:
             case CallOp():
                 self._call(op, scope)
             case KernelCallOp():
-                emit_kernel_call(op, self.program, [self.pointer(v) for v in op.arguments], scope)
+                pointers = [self.pointer(value) for value in op.arguments]
+                emit_kernel_call(op, self.program, pointers, scope, is_public=self.is_public)
             case PackOp():
                 self._pack(op, scope, alone=alone)
             case _ if is_scalar_op(op):

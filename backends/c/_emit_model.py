@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from string import Template
 
+from inarch.backends.c._cprogram import CFunction
 from inarch.backends.c._model_text import (
     BIND,
     BIND_IMPORTS,
@@ -29,7 +30,7 @@ from inarch.backends.c._model_text import (
     WEIGHTS,
     WORKSPACES,
 )
-from inarch.backends.c._program import CFunction, aligned
+from inarch.backends.c._program import aligned
 from inarch.backends.c._text import INDENT, string
 from inarch.manifest import Import, Port
 

@@ -10,6 +10,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument
 
 from inarch._xdsl import location_text
+from inarch.backends.c._emit_call import c_name
 from inarch.backends.c._emit_function import FunctionEmitter
 from inarch.backends.c._linear import element_strides
 from inarch.backends.c._program import Program, c_function, import_slot, results_of
@@ -40,7 +41,7 @@ def _emitter(
     program: Program, function: FuncOp, unit: Unit, taken: Iterable[str]
 ) -> tuple[FunctionEmitter, dict[BlockArgument, str]]:
     """The emitter of a function, and the names of its parameters."""
-    used = {*taken, *program.c_names.values(), *(d.function for d in program.definitions.values())}
+    used = {*taken, *program.c_names.values(), *map(c_name, program.definitions.values())}
     names = Names(used)
     results = results_of(program, function)
     parameters: dict[BlockArgument, str] = {}
@@ -49,7 +50,7 @@ def _emitter(
         parameters[argument] = names.fresh(argument.name_hint or default)
     scope = Scope(Writer(), names, unit, {})
     scope.writer.depth = 1
-    slots = {f.sym_name.data: n for n, f in enumerate(program.imports)}
+    slots = {slot.name: n for n, slot in enumerate(program.import_table)}
 
     def call_import(op: CallOp, pointers: Sequence[str], inner: Scope) -> None:
         _call_import(program, op, pointers, slots, inner)

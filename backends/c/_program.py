@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import cast
 
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, StringAttr
@@ -12,6 +12,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from inarch._xdsl import location_text, verify_symbol_user
+from inarch.backends.c._cprogram import CFunction
+from inarch.backends.c._foreign import KernelCode, kernel_code
 from inarch.backends.c._text import Names, identifier
 from inarch.dialects._types import dtype_of
 from inarch.dialects.kernel.call import CallOp as KernelCallOp
@@ -30,68 +32,6 @@ _OWN = ("bind", "abi_version", "last_error")
 
 
 @dataclass(frozen=True)
-class CFunction:
-    """A public function: what its C functions take and give, in their order, inputs before outputs."""
-
-    name: str
-    inputs: tuple[Port, ...]
-    outputs: tuple[Port, ...]
-    workspace_bytes: int
-    positions: tuple[int, ...]
-    """For each argument of the C functions, which argument of the function of the IR it is."""
-
-    @property
-    def ports(self) -> tuple[Port, ...]:
-        """Inputs, then outputs."""
-        return (*self.inputs, *self.outputs)
-
-
-@dataclass(frozen=True)
-class CProgram:
-    """A module in C: one translation unit per kernel and `model.c`, or all of it in one `text`."""
-
-    prefix: str
-    units: Mapping[str, str]
-    """File name -> complete C source."""
-    text: str
-    """The amalgamation: compiles alone; weights of at most 1 MiB are in it."""
-    functions: tuple[CFunction, ...]
-    imports: tuple[Import, ...]
-    """In the order of the table: the slots that `<prefix>_bind` fills, then those that are linked."""
-    weights_bytes: int
-
-    def manifest(self, target: str, features: Sequence[str]) -> dict[str, Any]:
-        """The artifact's manifest as JSON, without what `write_artifact` adds."""
-        return {
-            "name": self.prefix,
-            "prefix": self.prefix,
-            "target": target,
-            "features": list(features),
-            "functions": {function.name: _listing(function) for function in self.functions},
-            "imports": [
-                {
-                    "name": slot.name,
-                    **({"linked": slot.linked} if slot.linked else {}),
-                    **(_listing(slot.signature) if slot.signature else {}),
-                }
-                for slot in self.imports
-            ],
-            "loaders": ["shared-library"],
-        }
-
-
-def _listing(signature: CFunction | Signature) -> dict[str, Any]:
-    def ports(every: Sequence[Port]) -> list[dict[str, Any]]:
-        return [{"name": p.name, "dtype": p.dtype.name, "shape": list(p.shape)} for p in every]
-
-    return {
-        "inputs": ports(signature.inputs),
-        "outputs": ports(signature.outputs),
-        "workspace_bytes": signature.workspace_bytes,
-    }
-
-
-@dataclass(frozen=True)
 class Program:
     """A module, read once: its functions by role, and what the functions of C are called."""
 
@@ -107,9 +47,30 @@ class Program:
     """By symbol, the positions of the arguments that are written to."""
     definitions: Mapping[str, DefOp]
     """Microkernels by symbol."""
+    registered: tuple[str, ...]
+    """Names of the slots through which microkernels are called that are registered functions."""
     weights_bytes: int
     checked: bool
     """Whether every call of an import checks that each output is written (`inarch.checked`)."""
+
+    def kernels_of(self, functions: Iterable[FuncOp]) -> tuple[KernelCode, ...]:
+        """The microkernels that `functions` call, in the order of their first call."""
+        found: dict[str, DefOp] = {}
+        for function in functions:
+            for op in function.body.walk():
+                if isinstance(op, KernelCallOp):
+                    symbol = op.callee.root_reference.data
+                    found.setdefault(symbol, self.definitions[symbol])
+        return tuple(kernel_code(definition) for definition in found.values())
+
+    @property
+    def import_table(self) -> tuple[Import, ...]:
+        """The slots: imports and registered microkernels, filled at load; then what is linked."""
+        slots = [import_slot(self, function) for function in self.imports]
+        bound = [slot for slot in slots if slot.linked is None]
+        names = {slot.name for slot in slots}
+        kernels = [Import(name) for name in self.registered if name not in names]
+        return (*bound, *kernels, *(slot for slot in slots if slot.linked is not None))
 
     @property
     def functions(self) -> Mapping[str, FuncOp]:
@@ -146,6 +107,7 @@ def read_program(module: ModuleOp) -> Program:
         _c_names(prefix, public, private),
         _written(module, functions),
         definitions,
+        _registered(module, definitions),
         planned_weights_bytes(module),
         "inarch.checked" in module.attributes,
     )
@@ -253,6 +215,16 @@ def _ports(
         tuple(port_of(function, i, f"out{n}") for n, i in enumerate(outs)),
         (*ins, *outs),
     )
+
+
+def _registered(module: ModuleOp, definitions: Mapping[str, DefOp]) -> tuple[str, ...]:
+    called = [
+        definitions[op.callee.root_reference.data]
+        for op in module.walk()
+        if isinstance(op, KernelCallOp)
+    ]
+    names = [each.registered.data for each in called if each.registered is not None]
+    return tuple(dict.fromkeys(names))
 
 
 def _written(module: ModuleOp, functions: Sequence[FuncOp]) -> dict[str, frozenset[int]]:

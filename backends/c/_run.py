@@ -12,12 +12,9 @@ from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
 from inarch.backends.c._assemble import emit_program
-from inarch.backends.c._program import (
-    CFunction,
-    CProgram,
-    aligned,
-    is_private,
-)
+from inarch.backends.c._cprogram import CFunction, CProgram
+from inarch.backends.c._foreign import link_libraries
+from inarch.backends.c._program import aligned, is_private
 from inarch.backends.c._text import identifier
 from inarch.backends.c._weights import weights_image
 from inarch.dialects._types import dtype_of
@@ -133,7 +130,15 @@ def _call(
     ffi.cdef(f"int32_t {symbol}(void *const *buffers, const void *weights, void *workspace);")
     with tempfile.TemporaryDirectory(prefix="inarch-run-") as folder:
         path = Path(folder) / "program.so"
-        compile_library(program.units, path, target=machine, flags=("-O1",))
+        linked = link_libraries(program.kernels, machine)
+        compile_library(
+            program.units,
+            path,
+            target=machine,
+            flags=("-O1",),
+            unit_flags=program.unit_flags,
+            libraries=linked.libraries,
+        )
         library = ffi.dlopen(str(path))
     weights = _aligned_buffer(image)
     workspace = _aligned_buffer(bytes(aligned(function.workspace_bytes)))

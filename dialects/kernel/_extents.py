@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from inarch.meaning import Element, Meaning, Size, elements
 
@@ -62,6 +63,23 @@ def touched(
         extent = extent_of(list(coefficients.values()), list(sizes.values()), constant)
         if extent is not None:
             found[element.operand] = extent.union(found.get(element.operand))
+    return found
+
+
+def shapes(meaning: Meaning, values: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
+    """Operand -> for each dimension, one more than the largest index that `meaning` uses there."""
+    found: dict[str, tuple[int, ...]] = {}
+    for element, sizes in _elements(meaning, values):
+        own: list[int] = []
+        for index in element.indices:
+            high = sum(
+                prod(_number(factor, values) for factor in term.factors)
+                * (1 if term.iterator is None else max(sizes[term.iterator] - 1, 0))
+                for term in index
+            )
+            own.append(0 if 0 in sizes.values() else high + 1)
+        before = found.get(element.operand, (0,) * len(own))
+        found[element.operand] = tuple(map(max, own, before))
     return found
 
 

@@ -101,7 +101,8 @@ class DefOp(BufferOp):
     C1: `computes` is a meaning (`inarch.meaning`), of the operands of `arguments`. C2: operands have
     distinct names. C3: an operand has a supported signless dtype, a known access, a rank >= 0, and an
     alignment that is a power of two. C4: the rank and the access of an operand are those in the
-    meaning. C5: there is a source or a symbol, or else a registered name; none is empty. C6: features are not empty.
+    meaning. C5: there is a source or a symbol, or else a registered name; none is empty. C6:
+    features are not empty.
     C7: `call` and `library` are those of a symbol without a source; `call` names what the function takes;
     `link` is "reference" or "embed".
     """

@@ -46,12 +46,8 @@ class OutlineNestsPass(ModulePass):
         kernels = _Kernels(op)
         for _, block in entry_blocks(op):
             for inner in list(block.ops):
-                if _is_outlined(inner):
+                if kernels.takes(inner):
                     kernels.outline(inner)
-
-
-def _is_outlined(op: Operation) -> bool:
-    return isinstance(op, NestOp | ForOp) or op.name.startswith("kernel.")
 
 
 @dataclass
@@ -70,6 +66,12 @@ class _Kernels:
             symbol = op.properties.get("sym_name")
             if isinstance(symbol, StringAttr):
                 self.taken.add(symbol.data)
+
+    def takes(self, op: Operation) -> bool:
+        """Whether `op` is to be a kernel; a call of a registered function can fail, and stays."""
+        if isinstance(op, KernelCallOp):
+            return self.definitions[op.callee.root_reference.data].registered is None
+        return isinstance(op, NestOp | ForOp | PackOp)
 
     def outline(self, op: Operation) -> None:
         """Replaces `op` by a call of a kernel that is there, or of a new one made from it."""

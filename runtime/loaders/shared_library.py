@@ -7,16 +7,20 @@ for a name (and for a file) that it has opened before.
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import tempfile
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Lock, local
 from typing import Any
 
+from inarch._kernel_library import check_architecture, defined_symbols, nearest
 from inarch.artifact import Artifact
 from inarch.errors import EnvironmentFault, InarchError, UsageError, unknown
-from inarch.manifest import ABI, Import, Signature
+from inarch.manifest import ABI, External, Import, Signature
 from inarch.runtime._abi import ffi, libc
 from inarch.runtime.function import Function
 from inarch.runtime.loaders import LOADERS, Loader
@@ -30,6 +34,8 @@ Callback = Callable[..., object]
 _CALL = "int32_t(*)(DLTensor *, int32_t)"
 _IMPORT = "int32_t(void *, DLTensor *, int32_t)"
 _SOURCE = "source."
+_STACK = 6
+"""Frames from the warning to whoever called `inarch.load`."""
 
 
 def load(artifact: Artifact, imports: Imports) -> Module:
@@ -92,15 +98,59 @@ def _check_host(artifact: Artifact) -> None:
 
 
 def _check_libraries(artifact: Artifact) -> None:
-    """Raises EnvironmentFault when a library that the code calls is not where it was."""
+    """Raises EnvironmentFault when a library that the code calls is not where it was.
+
+    One of another content than at compile time is used, with one warning.
+    """
     for library in artifact.manifest.libraries:
-        if not Path(library.path).is_file():
+        path = Path(library.path)
+        if not path.is_file():
             remedy = f"install {library.package}" if library.package else "restore it"
             raise EnvironmentFault(
-                f"backend '{library.backend}' calls '{library.path}', which does not exist; "
+                f"{library.user} {_call(library)} '{library.path}', which does not exist; "
                 f"{remedy}, or recompile where it is",
                 where=artifact.where,
             )
+        if library.sha256 not in (None, hashlib.sha256(path.read_bytes()).hexdigest()):
+            warnings.warn(
+                f"{artifact.where}: library '{path}' changed since {library.user} "
+                f"{_was(library)} compiled and checked with it; its present build is used",
+                stacklevel=_STACK,
+            )
+
+
+def _call(library: External) -> str:
+    return "call" if len(library.kernels) > 1 else "calls"
+
+
+def _was(library: External) -> str:
+    return "were" if len(library.kernels) > 1 else "was"
+
+
+def _not_opened(artifact: Artifact, reason: str) -> EnvironmentFault:
+    """Why the dynamic loader refused the library: where a symbol is missing, whose, and what is near."""
+    libraries = artifact.manifest.libraries
+    match = re.search(r"undefined symbol: ([\w.$]+)", reason)
+    for library in libraries if match is not None else ():
+        if match is None or match[1] not in library.symbols:
+            continue
+        known: set[str] = set()
+        for each in libraries:
+            known |= defined_symbols(Path(each.path)) or frozenset()
+        near = nearest(match[1], known)
+        hint = f"the nearest is '{near}'" if near else "none is similar"
+        return EnvironmentFault(
+            f"{library.user} {_call(library)} '{match[1]}', which none of the libraries searched "
+            f"defines: {', '.join(each.path for each in libraries)}; {hint}; restore the symbol, or "
+            "compile the model again",
+            where=artifact.where,
+        )
+    for library in libraries:
+        try:
+            check_architecture(Path(library.path), parse(artifact.manifest.target))
+        except InarchError as error:
+            return EnvironmentFault(f"{library.user}: {error.message}", where=artifact.where)
+    return EnvironmentFault(f"cannot be opened: {reason}", where=artifact.where)
 
 
 def _fill(artifact: Artifact, imports: Imports, modules: Sequence[Module]) -> list[Callback]:
@@ -257,7 +307,7 @@ class _Opened:
             handle = libc().dlopen(bytes(name), os.RTLD_NOW | os.RTLD_LOCAL | os.RTLD_NODELETE)
             if handle == ffi().NULL:
                 reason = ffi().string(last_error()).decode(errors="replace")
-                raise EnvironmentFault(f"cannot be opened: {reason}", where=artifact.where)
+                raise _not_opened(artifact, reason)
         self._files.add(file)
         return handle
 
