@@ -51,6 +51,8 @@ class NestSpec:
     finish: Body | None = None
     """Applied once per output element: the operands that do not vary with a reduction iterator are
     passed too, so its parameters are those of `body`."""
+    clip: bool = False
+    """Whether writes outside the output are dropped."""
 
 
 @dataclass

@@ -26,6 +26,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from inarch.dialects._nest import NestSpec
 from inarch.dialects._types import dtype_of, i64, is_supported
+from inarch.dialects.graph.layout import layout_of
 from inarch.dtypes import DType
 from inarch.lazy import Array
 
@@ -90,7 +91,9 @@ class GraphOp(IRDLOperation, ABC):
     """An op on whole tensors with value semantics.
 
     Common constraints, checked here: C0: every tensor is static and of a supported dtype, and each
-    result has the type that `infer` gives (its layout encoding is free).
+    result has the type that `infer` gives. A layout (`#graph.layout`) is free: it says how a tensor
+    lies in memory, never what it holds, so that `infer` and `reference` know nothing of it. It has
+    one block a dimension, and stands only on tensors of ops that take one (`takes_layouts`).
     """
 
     traits = traits_def(Pure())
@@ -108,6 +111,10 @@ class GraphOp(IRDLOperation, ABC):
 
     def check(self) -> None:
         """The op's numbered constraints on operands and properties; see `require`."""
+
+    def takes_layouts(self) -> bool:
+        """Whether operands and results may be in a layout other than row-major."""
+        return False
 
     @classmethod
     def make(
@@ -146,6 +153,7 @@ class GraphOp(IRDLOperation, ABC):
     def verify_(self) -> None:
         _check_tensors(self.operands)
         _check_tensors(self.results)
+        self._check_layouts()
         self.check()
         for index, (result, expected) in enumerate(zip(self.results, self.infer(), strict=True)):
             found = tensor_of(result)
@@ -155,17 +163,35 @@ class GraphOp(IRDLOperation, ABC):
             )
             require(same, "C0", f"expected result {index} of type {expected}, found {found}")
 
+    def _check_layouts(self) -> None:
+        for value in (*self.operands, *self.results):
+            layout = layout_of(value)
+            if layout is None:
+                continue
+            require(
+                self.takes_layouts(), "C0", f"expected row-major tensors only, found {value.type}"
+            )
+            rank = len(shape_of(value))
+            fits = len(layout.blocks) == rank
+            require(fits, "C0", f"expected a layout with {rank} blocks, found {value.type}")
+
     def emit_error(self, message: str, underlying_error: Exception) -> Any:
         """Without the text of the whole module, which xDSL would attach."""
         raise underlying_error
 
 
 class StructuredOp(GraphOp):
-    """An op whose loop nest is derived from its index maps and its scalar body."""
+    """An op whose loop nest is derived from its index maps and its scalar body.
+
+    It takes layouts: an iterator that alone indexes a blocked dimension is split in two.
+    """
 
     @abstractmethod
     def nest(self) -> NestSpec:
         """The op as one nest over its operands, in order; it has one result."""
+
+    def takes_layouts(self) -> bool:
+        return True
 
 
 class CompositeOp(GraphOp):

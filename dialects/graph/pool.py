@@ -155,6 +155,9 @@ class AvgPoolOp(PoolOp):
         require(dtype.is_float, "C1", f"expected a float dtype, found {dtype.name}")
         super().check()
 
+    def takes_layouts(self) -> bool:
+        return True
+
     def sum_nest(self) -> NestSpec:
         """The sums of the windows, before they are divided by `counts`."""
         return self._nest(_sum, 0)

@@ -167,6 +167,9 @@ class ConcatOp(GraphOp):
         shape[axis] = sum(shape_of(part)[axis] for part in self.parts)
         return [tensor(element_of(self.parts[0]), shape)]
 
+    def takes_layouts(self) -> bool:
+        return True
+
     def part_nests(self) -> list[NestSpec]:
         """One nest an operand: it reads that operand alone, and writes it at its place in `out`."""
         specs: list[NestSpec] = []

@@ -34,17 +34,22 @@ class Tile:
     vectors: int
 
 
-def choose_tile(outer: int, inner: int, columns: int, *, lanes: int, registers: int) -> Tile:
+def choose_tile(
+    outer: int, inner: int, columns: int, *, lanes: int, registers: int, whole: bool = False
+) -> Tile:
     """The cheapest tile for `outer x inner` rows by `columns` columns.
 
     `lanes` elements fit a vector register, of which the CPU has `registers`. Rows and columns that no
     tile divides are counted as they will run: remainder tiles of their own for rows, padded lanes for
-    columns. Ties go to the wider tile.
+    columns. With `whole` the columns are whole vectors, and the tile's vectors divide their number.
+    Ties go to the wider tile.
     """
     best: tuple[float, int, Tile] | None = None
     for vectors in range(1, MAX_VECTORS + 1):
         limit = (registers - SPARE_REGISTERS - vectors) // vectors
         if vectors > max(1, math.ceil(columns / lanes)) or limit < 1:
+            continue
+        if whole and columns // lanes % vectors:
             continue
         panels = math.ceil(columns / (vectors * lanes))
         for tile in _shapes(outer, inner, limit, vectors):

@@ -16,7 +16,7 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 from inarch._xdsl import linear_form
 from inarch.dialects._types import dtype_of, memref
 from inarch.dialects.kernel.pack import PackOp
-from inarch.dialects.loop._base import memref_of, strides_of
+from inarch.dialects.loop._base import memref_of
 from inarch.dialects.loop.access import IteratorAttr
 from inarch.dialects.loop.buffer import AllocOp, ConstantOp
 from inarch.dialects.loop.nest import NestOp
@@ -34,20 +34,43 @@ MIN_COLUMN_TILES = 4
 """A packed row is read once a column tile: with fewer, the copy costs as much as it saves."""
 
 
+_Key = tuple[str, int]
+"""An iterator of the tiled nest: its part (`outer`, `vector`, `lane`, `same`) and old position."""
+
+
 @dataclass(frozen=True)
 class _Plan:
     """How a contraction will run: the positions of its tiled iterators, and the tile."""
 
     contraction: Contraction
     column: int
+    blocks: int | None
+    """Where columns come in blocks of a vector (a blocked layout): the iterator over blocks, of which
+    a tile takes several, while `column` runs through one."""
     rows: tuple[int, ...]
     """The tiled row iterators, at most two, the innermost last."""
     tile: Tile
     lanes: int
+    tiles: int
+    """Of columns."""
 
     @property
     def columns_per_tile(self) -> int:
         return self.tile.vectors * self.lanes
+
+    @property
+    def column_parts(self) -> tuple[int, ...]:
+        """The column iterators that a tile runs over."""
+        return (self.column,) if self.blocks is None else (self.blocks, self.column)
+
+    def column_expressions(self, place: dict[_Key, int]) -> dict[int, AffineExpr]:
+        """The tiled column iterators over the new ones, which are at `place`."""
+        tile, vector, lane = (
+            AffineExpr.dimension(place[part, self.column]) for part in ("outer", "vector", "lane")
+        )
+        if self.blocks is None:
+            return {self.column: tile * self.columns_per_tile + vector * self.lanes + lane}
+        return {self.blocks: tile * self.tile.vectors + vector, self.column: lane}
 
 
 def tile_contraction(nest: NestOp, contraction: Contraction, target: Target) -> bool:
@@ -77,17 +100,27 @@ def _plan(nest: NestOp, contraction: Contraction, target: Target) -> _Plan | Non
         (_preference(nest, side, column, lanes), side, column)
         for side in (contraction, contraction.swapped())
         for column in side.columns[-1:]
-        if nest.sizes[column] >= MIN_COLUMNS and _is_simple(nest, side, column)
+        if nest.sizes[column] >= MIN_COLUMNS
+        and (_is_simple(nest, side, column) or _blocks(nest, side, column, lanes) is not None)
     ]
     if not candidates:
         return None
     _, side, column = max(candidates, key=lambda candidate: candidate[0])
-    size = nest.sizes[column]
+    blocks = _blocks(nest, side, column, lanes)
+    count = nest.sizes[column] if blocks is None else nest.sizes[blocks] * lanes
     rows = tuple(position for position in side.rows if nest.sizes[position] > 1)[-2:]
     inner = nest.sizes[rows[-1]] if rows else 1
     outer = nest.sizes[rows[0]] if len(rows) == 2 else 1
-    tile = choose_tile(outer, inner, size, lanes=lanes, registers=target.vector_registers)
-    return _Plan(side, column, rows, tile, lanes)
+    tile = choose_tile(
+        outer,
+        inner,
+        count,
+        lanes=lanes,
+        registers=target.vector_registers,
+        whole=blocks is not None,
+    )
+    tiles = math.ceil(count / (tile.vectors * lanes))
+    return _Plan(side, column, blocks, rows, tile, lanes, tiles)
 
 
 def _preference(nest: NestOp, side: Contraction, column: int, lanes: int) -> tuple[bool, bool, int]:
@@ -96,6 +129,18 @@ def _preference(nest: NestOp, side: Contraction, column: int, lanes: int) -> tup
     stride = strides_along(nest, nest.ins[side.b], nest.read_map(side.b))[column]
     in_order = stride == 1 and nest.sizes[column] % lanes == 0
     return constant, in_order, nest.sizes[column]
+
+
+def _blocks(nest: NestOp, side: Contraction, column: int, lanes: int) -> int | None:
+    """The iterator over blocks of columns, where `column` is exactly a vector: any other column.
+
+    No lane is over an edge then, so that B and C may be indexed in any way.
+    """
+    others = [p for p in side.columns if p != column and nest.sizes[p] > 1]
+    padded = any(not isinstance(nest.reads.data[i].pad, NoneAttr) for i in (side.a, side.b))
+    if nest.sizes[column] != lanes or not others or padded or nest.writes.data[0].clips:
+        return None
+    return others[-1]
 
 
 def _is_simple(nest: NestOp, side: Contraction, column: int) -> bool:
@@ -119,32 +164,25 @@ def _is_simple(nest: NestOp, side: Contraction, column: int) -> bool:
 def _reads_in_order(nest: NestOp, plan: _Plan) -> bool:
     """Whether B as it lies can be read by whole vectors: unit stride, and no lanes over the edge."""
     factor = nest.ins[plan.contraction.b]
-    layout = strides_of(memref_of(factor))
-    index = nest.read_map(plan.contraction.b)
-    axis = next(a for a, e in enumerate(index.results) if plan.column in e.used_dims())
-    whole = nest.sizes[plan.column] % plan.columns_per_tile == 0
-    return whole and layout is not None and layout[0][axis] == 1
-
-
-_Key = tuple[str, int]
-"""An iterator of the tiled nest: its part (`outer`, `vector`, `lane`, `same`) and old position."""
+    along = strides_along(nest, factor, nest.read_map(plan.contraction.b))[plan.column]
+    whole = nest.sizes[plan.column] % plan.columns_per_tile == 0 or plan.blocks is not None
+    return whole and along == 1
 
 
 def _packed_dimensions(nest: NestOp, plan: _Plan) -> list[tuple[_Key, int]]:
     """The dimensions of the packed factor: batch, column tile, reductions, vector, lane."""
     used = nest.read_map(plan.contraction.b).used_dims()
     column = plan.column
-    tiles = math.ceil(nest.sizes[column] / plan.columns_per_tile)
     batch = [(("same", p), nest.sizes[p]) for p in plan.contraction.batch if p in used]
     others = [
         (("same", p), nest.sizes[p])
         for p in plan.contraction.columns
-        if p in used and p != column and nest.sizes[p] > 1
+        if p in used and p not in plan.column_parts and nest.sizes[p] > 1
     ]
     inner = [(("same", p), nest.sizes[p]) for p in plan.contraction.reductions if p in used]
     return [
         *((key, size) for key, size in (*batch, *others) if size > 1),
-        (("outer", column), tiles),
+        (("outer", column), plan.tiles),
         *((key, size) for key, size in inner if size > 1),
         (("vector", column), plan.tile.vectors),
         (("lane", column), plan.lanes),
@@ -154,9 +192,10 @@ def _packed_dimensions(nest: NestOp, plan: _Plan) -> list[tuple[_Key, int]]:
 def _factor_map(nest: NestOp, plan: _Plan, dimensions: Sequence[tuple[_Key, int]]) -> AffineMap:
     """Where element `[dimensions]` of the packed factor comes from in the factor."""
     place = {key: position for position, (key, _) in enumerate(dimensions)}
+    columns = plan.column_expressions(place)
     substitution = [
-        _column_expr(plan, place)
-        if position == plan.column
+        columns[position]
+        if position in columns
         else AffineExpr.dimension(place["same", position])
         if ("same", position) in place
         else AffineExpr.constant(0)  # of size 1, or not in this factor
@@ -164,12 +203,6 @@ def _factor_map(nest: NestOp, plan: _Plan, dimensions: Sequence[tuple[_Key, int]
     ]
     index = nest.read_map(plan.contraction.b)
     return index.replace_dims_and_symbols(substitution, [], len(dimensions), 0)
-
-
-def _column_expr(plan: _Plan, place: dict[_Key, int]) -> AffineExpr:
-    tile = AffineExpr.dimension(place["outer", plan.column]) * plan.columns_per_tile
-    vector = AffineExpr.dimension(place["vector", plan.column]) * plan.lanes
-    return tile + vector + AffineExpr.dimension(place["lane", plan.column])
 
 
 def _pieces(
@@ -211,10 +244,11 @@ def _tiled(
     keys = [key for key, _ in _tiled_iterators(nest, plan, rows)]
     iterators = [iterator for _, iterator in _tiled_iterators(nest, plan, rows)]
     place = {key: position for position, key in enumerate(keys)}
+    columns = plan.column_expressions(place)
     substitution: list[AffineExpr] = []
     for position in range(len(nest.iterators)):
-        if position == plan.column:
-            substitution.append(_column_expr(plan, place))
+        if position in columns:
+            substitution.append(columns[position])
         elif position in rows:
             start, piece, _ = rows[position]
             outer = AffineExpr.dimension(place["outer", position]) * piece
@@ -227,7 +261,7 @@ def _tiled(
         operands[plan.contraction.b] = (packed, _at(packed_keys, place))
     if _rows_collide(nest, plan):
         operands[plan.contraction.a] = _packed_rows(nest, plan, rows, place)
-    clip = nest.sizes[plan.column] % plan.columns_per_tile != 0
+    clip = plan.blocks is None and nest.sizes[plan.column] % plan.columns_per_tile != 0
     return rebuild(
         nest,
         iterators,
@@ -262,8 +296,7 @@ def _rows_collide(nest: NestOp, plan: _Plan) -> bool:
     kind = memref_of(nest.ins[a])
     stride = strides_along(nest, nest.ins[a], nest.read_map(a))[row]
     apart = stride * dtype_of(kind.element_type).nbytes
-    tiles = nest.sizes[plan.column] / plan.columns_per_tile
-    return apart > 0 and apart % COLLIDING_BYTES == 0 and tiles >= MIN_COLUMN_TILES
+    return apart > 0 and apart % COLLIDING_BYTES == 0 and plan.tiles >= MIN_COLUMN_TILES
 
 
 def _packed_rows(
@@ -340,12 +373,11 @@ def _tiled_iterators(
         return ("outer", position), IteratorAttr.get(f"{label[position]}_o", count)
 
     column = plan.column
-    tiles = math.ceil(nest.sizes[column] / plan.columns_per_tile)
     vectors, lanes = plan.tile.vectors, plan.lanes
     return [
         *map(same, plan.contraction.batch),
-        *(same(p) for p in plan.contraction.columns if p != column),
-        (("outer", column), IteratorAttr.get(f"{label[column]}_o", tiles)),
+        *(same(p) for p in plan.contraction.columns if p not in plan.column_parts),
+        (("outer", column), IteratorAttr.get(f"{label[column]}_o", plan.tiles)),
         *map(row, plan.contraction.rows),
         *map(same, plan.contraction.reductions),
         *(

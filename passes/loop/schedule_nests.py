@@ -11,7 +11,9 @@ column are zero in the packed factor and clipped in the output.
         for k:   acc[i][v] += a[i, k] * packed[k, v]
         out = finish(acc)
 
-Other reductions get their contiguous output iterator innermost, where the C compiler vectorises it.
+Other reductions whose contiguous output iterator is exactly a vector (of blocked channels) keep each
+lane's accumulator in a register (`_lanes.py`). The rest gets its contiguous output iterator innermost,
+where the C compiler vectorises it.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from xdsl.passes import ModulePass
 
 from inarch.dialects.loop.nest import NestOp, nest_ops
 from inarch.passes.loop._contraction import match_contraction
+from inarch.passes.loop._lanes import tile_lanes
 from inarch.passes.loop._tiling import tile_contraction
 from inarch.passes.loop._transform import reorder, strides_along
 from inarch.target import Target
@@ -43,7 +46,9 @@ class ScheduleNestsPass(ModulePass):
         target = _target(op)
         for nest in nest_ops(op):
             contraction = match_contraction(nest)
-            if contraction is None or not tile_contraction(nest, contraction, target):
+            if contraction is not None and tile_contraction(nest, contraction, target):
+                continue
+            if not tile_lanes(nest, target):
                 _put_contiguous_innermost(nest)
 
 

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
-from xdsl.dialects.builtin import LocationAttr
+from xdsl.dialects.builtin import DenseResourceAttr, LocationAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from inarch._xdsl import ConstantStore
-from inarch.dialects._constants import ConstantAttr, constant_attribute
-from inarch.dialects._nest import Body, NestSpec
+from inarch.dialects._constants import ConstantAttr, constant_array, constant_attribute
+from inarch.dialects._nest import Body, NestSpec, Read
 from inarch.dialects._scalar import Scalar
 from inarch.dialects._types import memref, mlir_type
 from inarch.dialects.graph._base import shape_of, tensor_dtype
-from inarch.dialects.loop._base import memref_of
+from inarch.dialects.graph.layout import LayoutAttr, layout_of
+from inarch.dialects.loop._base import buffer_shape, memref_of
 from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr, typed
 from inarch.dialects.loop.buffer import AllocOp, ConstantOp, ReshapeOp
 from inarch.dialects.loop.nest import NestOp, YieldOp
 from inarch.dtypes import DType
-from inarch.lazy import Array
+from inarch.lazy import Array, np
+from inarch.passes.lower._physical import Place, extents, physical_nest
 
 
 @dataclass
@@ -36,6 +38,12 @@ class LoopBuilder:
     location: LocationAttr
     buffers: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     destinations: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    places: dict[SSAValue, Place] = field(default_factory=dict[SSAValue, Place])
+    """How the buffers that are not row-major hold their tensors."""
+    filled: dict[tuple[SSAValue, tuple[int, ...]], SSAValue] = field(
+        default_factory=dict[tuple[SSAValue, tuple[int, ...]], SSAValue]
+    )
+    """Constants that were filled up with zeros, by the constant and its new shape."""
 
     def add(self, op: Operation) -> Operation:
         """Appends any op."""
@@ -43,9 +51,19 @@ class LoopBuilder:
         self.block.add_op(op)
         return op
 
-    def alloc(self, element_type: Attribute, shape: Sequence[int]) -> SSAValue:
-        """A new row-major scratch buffer."""
-        return self.add(AllocOp(memref(element_type, shape))).results[0]
+    def alloc(
+        self, element_type: Attribute, shape: Sequence[int], layout: LayoutAttr | None = None
+    ) -> SSAValue:
+        """A new scratch buffer for a tensor of `shape`; row-major but for `layout`."""
+        place = Place(tuple(shape), layout)
+        buffer = self.add(AllocOp(memref(element_type, place.physical_shape))).results[0]
+        if layout is not None:
+            self.places[buffer] = place
+        return buffer
+
+    def place(self, buffer: SSAValue) -> Place:
+        """How a buffer holds its tensor."""
+        return self.places.get(buffer) or Place(buffer_shape(buffer))
 
     def constant(self, array: Array, name: str) -> SSAValue:
         """A buffer of the weights with the contents of `array`."""
@@ -66,7 +84,9 @@ class LoopBuilder:
         if value not in self.buffers:
             shape, element = shape_of(value), mlir_type(tensor_dtype(value))
             known = self.destinations.get(value)
-            self.buffers[value] = known if known is not None else self.alloc(element, shape)
+            if known is None:
+                known = self.alloc(element, shape, layout_of(value))
+            self.buffers[value] = known
         return self.buffers[value]
 
     def nest(
@@ -77,7 +97,11 @@ class LoopBuilder:
         out: SSAValue,
         out_dtype: DType,
     ) -> NestOp:
-        """`spec` over buffers; dtypes say which integers are unsigned."""
+        """`spec`, which is over tensors, over the buffers that hold them (see `place`).
+
+        Dtypes say which integers are unsigned. Raises LayoutError when `spec` cannot run over them.
+        """
+        spec, ins = self._placed(spec, ins, out)
         dtypes = (*in_dtypes, out_dtype)
         elements = [memref_of(value).element_type for value in (*ins, out)]
         reduces = spec.init is not None
@@ -96,11 +120,38 @@ class LoopBuilder:
                 for read, element in zip(spec.reads, elements, strict=False)
             ],
             [out],
-            [WriteAttr.get(spec.write, typed(spec.init, elements[-1]))],
+            [WriteAttr.get(spec.write, typed(spec.init, elements[-1]), clip=spec.clip)],
             body,
             finish,
         )
         return cast("NestOp", self.add(op))
+
+    def _placed(
+        self, spec: NestSpec, ins: Sequence[SSAValue], out: SSAValue
+    ) -> tuple[NestSpec, Sequence[SSAValue]]:
+        """The physical nest; constants that it would read outside are filled up with 0."""
+        physical = physical_nest(spec, [self.place(value) for value in ins], self.place(out))
+        values, reads = list(ins), list(physical.reads)
+        for position, (old, read) in enumerate(zip(spec.reads, physical.reads, strict=True)):
+            if old.pad is None and read.pad is not None and _is_constant(values[position]):
+                values[position] = self._filled(values[position], extents(physical, position))
+                reads[position] = Read(read.map)
+        return replace(physical, reads=tuple(reads)), values
+
+    def _filled(self, constant: SSAValue, shape: tuple[int, ...]) -> SSAValue:
+        """A constant buffer of at least `shape` that starts with another one and is 0 behind it."""
+        key = (constant, shape)
+        if key not in self.filled:
+            value = cast("ConstantOp", constant.owner).value
+            array = constant_array(value, self.store)
+            widths = [(0, max(0, new - old)) for new, old in zip(shape, array.shape, strict=True)]
+            name = value.resource_handle.data if isinstance(value, DenseResourceAttr) else "zeros"
+            self.filled[key] = self.constant(np.pad(array, widths), f"{name}_filled")
+        return self.filled[key]
+
+
+def _is_constant(value: SSAValue) -> bool:
+    return isinstance(value.owner, ConstantOp)
 
 
 def trace(

@@ -9,6 +9,7 @@ from typing import cast
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
     ArrayAttr,
+    DenseResourceAttr,
     DictionaryAttr,
     FunctionType,
     ModuleOp,
@@ -20,7 +21,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
-from inarch._xdsl import location_text, store_of
+from inarch._xdsl import ConstantStore, location_text, store_of
 from inarch.dialects._nest import NestBuilder
 from inarch.dialects._types import dtype_of, memref
 from inarch.dialects.graph._base import (
@@ -32,9 +33,13 @@ from inarch.dialects.graph._base import (
     tensor_dtype,
 )
 from inarch.dialects.graph.constant import ConstantOp
+from inarch.dialects.graph.layout import LayoutAttr
 from inarch.dialects.graph.shape import ReshapeOp
+from inarch.dialects.loop.buffer import ConstantOp as LoopConstantOp
 from inarch.errors import InarchError, UnsupportedError
 from inarch.passes.lower._builder import LoopBuilder
+from inarch.passes.lower._physical import LayoutError
+from inarch.passes.lower._zeros import keeps_zeros
 from inarch.plugins import Extensions
 
 Rule = Callable[[Operation, LoopBuilder], None]
@@ -50,7 +55,9 @@ RULES: Extensions[dict[type[Operation], Rule]] = Extensions(
 class GraphToLoopPass(ModulePass):
     """Lowers every function on tensors to one on buffers; outputs become trailing arguments.
 
-    Every buffer is written before it is read, and completely; nothing is updated in place.
+    Every buffer is written before it is read, and completely; nothing is updated in place. Buffers
+    of tensors in a layout have its physical shape (`_physical.py`). Raises InarchError for an op
+    that cannot work in its layouts, and for a composition.
     """
 
     name = "graph-to-loop"
@@ -63,9 +70,26 @@ class GraphToLoopPass(ModulePass):
                 op.body.block.insert_op_before(lowered, function)
                 function.detach()
                 function.erase()
+        _drop_unused(op, store_of(ctx))
 
 
 PASS = GraphToLoopPass
+
+
+def _drop_unused(module: ModuleOp, store: ConstantStore) -> None:
+    """Erases the constants, and their bytes, that only were the source of ones filled up."""
+    dropped: set[str] = set()
+    kept: set[str] = set()
+    for op in list(module.walk()):
+        unused = isinstance(op, LoopConstantOp) and not op.buffer.uses
+        value = op.properties.get("value")
+        if isinstance(value, DenseResourceAttr):
+            (dropped if unused else kept).add(value.resource_handle.data)
+        if unused:
+            op.detach()
+            op.erase()
+    for key in dropped - kept:
+        store.drop(key)
 
 
 def _is_on_tensors(function: FuncOp) -> bool:
@@ -76,6 +100,12 @@ def _is_on_tensors(function: FuncOp) -> bool:
 def _lower_function(ctx: Context, function: FuncOp, rules: dict[type[Operation], Rule]) -> FuncOp:
     inputs = [cast("Tensor", t) for t in function.function_type.inputs]
     outputs = [cast("Tensor", t) for t in function.function_type.outputs]
+    for kind in (*inputs, *outputs):
+        if isinstance(kind.encoding, LayoutAttr):
+            raise InarchError(
+                f"expected row-major arguments and results, found {kind}; use graph.relayout",
+                where=location_text(function),
+            )
     types = [memref(t.element_type, t.get_shape()) for t in (*inputs, *outputs)]
     region = Region() if function.is_declaration else Region(Block(arg_types=types))
     lowered = FuncOp(
@@ -161,6 +191,22 @@ def _views(buffer: SSAValue, output: SSAValue) -> bool:
 
 
 def _lower_op(op: Operation, builder: LoopBuilder, rules: dict[type[Operation], Rule]) -> None:
+    if isinstance(op, GraphOp) and not keeps_zeros(op):
+        raise UnsupportedError(
+            f"'{op.name}' does not keep the zeros behind the channels of its result's layout; "
+            "expected a block that divides the size",
+            where=location_text(op),
+        )
+    try:
+        _lower_by_rule(op, builder, rules)
+    except LayoutError as error:
+        raise UnsupportedError(
+            f"'{op.name}' {error.message}; expected a layout that graph-to-loop can split",
+            where=location_text(op),
+        ) from error
+
+
+def _lower_by_rule(op: Operation, builder: LoopBuilder, rules: dict[type[Operation], Rule]) -> None:
     for kind in type(op).__mro__:
         if kind in rules:
             rules[kind](op, builder)

@@ -6,6 +6,7 @@ from xdsl.ir import Operation
 
 from inarch.dialects._nest import NestBuilder
 from inarch.dialects.graph._base import shape_of, tensor_dtype
+from inarch.dialects.graph.layout import layout_of
 from inarch.dialects.graph.pool import AvgPoolOp
 from inarch.lazy import np
 from inarch.passes.lower._builder import LoopBuilder
@@ -16,7 +17,7 @@ def _lower_avg_pool(op: Operation, builder: LoopBuilder) -> None:
     (x,), (result,) = op.operands, op.results
     dtype = tensor_dtype(result)
     shape = shape_of(result)
-    sums = builder.alloc(result.type.element_type, shape)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownArgumentType] - a tensor
+    sums = builder.alloc(result.type.element_type, shape, layout_of(result))  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownArgumentType] - a tensor
     builder.nest(op.sum_nest(), [builder.buffers[x]], [tensor_dtype(x)], sums, dtype)
     counts = np.asarray(op.counts()).astype(dtype.numpy)
     nest = NestBuilder()

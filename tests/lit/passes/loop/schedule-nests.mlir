@@ -93,3 +93,44 @@ func.func @keeps_a_sum_over_the_last_axis(%x: memref<7x9xf32>, %y: memref<7xf32>
   func.return
 }
 // CHECK: loop.nest (i = 7, r = 9 reduction)
+
+// -----
+
+// Blocked output channels: the columns are blocks (four) of a vector, of which a tile takes several.
+builtin.module attributes {inarch.target = "x86-64-v4"} {
+  // CHECK-LABEL: @columns_in_blocks
+  func.func @columns_in_blocks(%x: memref<2x28x16xf32>, %y: memref<4x28x16xf32>) {
+    %w = loop.constant dense<1.0> : tensor<64x32xf32> : memref<64x32xf32>
+    loop.nest (o = 4, p = 28, oi = 16, c = 2 reduction, ci = 16 reduction) ins(%x[c, p, ci] : memref<2x28x16xf32>, %w[o * 16 + oi, c * 16 + ci] : memref<64x32xf32>) outs(%y[o, p, oi] init 0.0 : memref<4x28x16xf32>) {
+    ^bb0(%a: f32, %b: f32, %acc: f32):
+      %p = arith.mulf %a, %b : f32
+      %s = arith.addf %acc, %p : f32
+      loop.yield %s : f32
+    }
+    func.return
+  }
+  // CHECK:      kernel.pack %w[d0 * 32 + d3 * 16 + d4, d1 * 16 + d2] to %[[PACKED:.*]][d0, d1, d2, d3, d4] : memref<64x32xf32>, memref<2x2x16x2x16xf32>
+  // CHECK-NEXT: loop.nest (oi_o = 2, p_o = 2, c = 2 reduction, ci = 16 reduction, p_i = 14 unroll, oi_v = 2 unroll, oi_l = 16 vector)
+  // CHECK-SAME: outs(%y[oi_o * 2 + oi_v, p_o * 14 + p_i, oi_l] init 0.0 : memref<4x28x16xf32>)
+}
+
+// -----
+
+// Depthwise on blocked channels: a lane is a channel, several pixels are in registers at once, those
+// left over are a nest of their own, and constant weights are packed as they are read.
+builtin.module attributes {inarch.target = "x86-64-v3"} {
+  // CHECK-LABEL: @lanes
+  func.func @lanes(%x: memref<2x15x8xf32>, %y: memref<2x13x8xf32>) {
+    %w = loop.constant dense<1.0> : tensor<16x3xf32> : memref<16x3xf32>
+    loop.nest (g = 2, p = 13, gi = 8, k = 3 reduction) ins(%x[g, p + k, gi] : memref<2x15x8xf32>, %w[g * 8 + gi, k] : memref<16x3xf32>) outs(%y[g, p, gi] init 0.0 : memref<2x13x8xf32>) {
+    ^bb0(%a: f32, %b: f32, %acc: f32):
+      %p = arith.mulf %a, %b : f32
+      %s = arith.addf %acc, %p : f32
+      loop.yield %s : f32
+    }
+    func.return
+  }
+  // CHECK:      kernel.pack %w[d0 * 8 + d2, d1] to %[[PACKED:.*]][d0, d1, d2] : memref<16x3xf32>, memref<2x3x8xf32>
+  // CHECK-NEXT: loop.nest (g = 2, p_o = 1, k = 3 reduction, p_i = 8 unroll, gi = 8 vector) ins(%x[g, p_o * 8 + k + p_i, gi] : memref<2x15x8xf32>, %[[PACKED]][g, k, gi] : memref<2x3x8xf32>)
+  // CHECK:      loop.nest (g = 2, p_o = 1, k = 3 reduction, p_i = 5 unroll, gi = 8 vector)
+}

@@ -84,3 +84,56 @@ func.func @gather_is_a_loop(%a: tensor<5x3xf32>, %i: tensor<2xi64>) -> tensor<2x
 // CHECK:       arith.minsi
 // CHECK:       memref.load %a[%{{.*}}, %[[J]]] : memref<5x3xf32>
 // CHECK:       memref.store %{{.*}}, %{{.*}}[%[[I]], %[[J]]] : memref<2x3xf32>
+
+// -----
+
+// A tensor in a layout becomes a buffer of its physical shape: blocked channels are two iterators,
+// those within a block innermost. A constant is read as it lies; padding stays.
+func.func @blocked_channels(%x: tensor<1x32x4x4xf32>, %w: tensor<16x32x3x3xf32>) -> tensor<1x16x4x4xf32> {
+  %0 = graph.relayout %x : tensor<1x32x4x4xf32> -> tensor<1x32x4x4xf32, #graph.layout<block = [0, 16, 0, 0], halo = []>>
+  %1 = graph.conv %0, %w strides = [1, 1] pads = [1, 1, 1, 1] dilations = [1, 1] groups = 1 : tensor<1x32x4x4xf32, #graph.layout<block = [0, 16, 0, 0], halo = []>>, tensor<16x32x3x3xf32> -> tensor<1x16x4x4xf32, #graph.layout<block = [0, 16, 0, 0], halo = []>>
+  %2 = graph.relayout %1 : tensor<1x16x4x4xf32, #graph.layout<block = [0, 16, 0, 0], halo = []>> -> tensor<1x16x4x4xf32>
+  func.return %2 : tensor<1x16x4x4xf32>
+}
+// CHECK:      func.func @blocked_channels
+// CHECK-NEXT:   %[[X:.*]] = loop.alloc : memref<1x2x4x4x16xf32>
+// CHECK-NEXT:   loop.nest (i0 = 1, i1_o = 2, i2 = 4, i3 = 4, i1_i = 16) ins(%x[i0, i1_o * 16 + i1_i, i2, i3] : memref<1x32x4x4xf32>) outs(%[[X]][i0, i1_o, i2, i3, i1_i] : memref<1x2x4x4x16xf32>)
+// CHECK:        %[[Y:.*]] = loop.alloc : memref<1x1x4x4x16xf32>
+// CHECK-NEXT:   loop.nest (n = 1, oc_o = 1, oh = 4, ow = 4, oc_i = 16, ic_o = 2 reduction, kh = 3 reduction, kw = 3 reduction, ic_i = 16 reduction)
+// CHECK-SAME:     ins(%[[X]][n, ic_o, oh + kh - 1, ow + kw - 1, ic_i] pad 0.0 : memref<1x2x4x4x16xf32>, %w[oc_o * 16 + oc_i, ic_o * 16 + ic_i, kh, kw] : memref<16x32x3x3xf32>)
+// CHECK-SAME:     outs(%[[Y]][n, oc_o, oh, ow, oc_i] init 0.0 : memref<1x1x4x4x16xf32>)
+// CHECK:        loop.nest (i0 = 1, i1_o = 1, i1_i = 16, i2 = 4, i3 = 4) ins(%[[Y]][i0, i1_o, i2, i3, i1_i] : memref<1x1x4x4x16xf32>) outs(%{{.*}}[i0, i1_o * 16 + i1_i, i2, i3] : memref<1x16x4x4xf32>)
+
+// -----
+
+// With one pixel, blocked and row-major are the same memory: a view.
+func.func @relayout_is_a_view(%x: tensor<1x32x1x1xf32>) -> tensor<1x32x1x1xf32> {
+  %0 = graph.relayout %x : tensor<1x32x1x1xf32> -> tensor<1x32x1x1xf32, #graph.layout<block = [0, 16, 0, 0], halo = []>>
+  %1 = graph.relu %0 : tensor<1x32x1x1xf32, #graph.layout<block = [0, 16, 0, 0], halo = []>> -> tensor<1x32x1x1xf32, #graph.layout<block = [0, 16, 0, 0], halo = []>>
+  %2 = graph.relayout %1 : tensor<1x32x1x1xf32, #graph.layout<block = [0, 16, 0, 0], halo = []>> -> tensor<1x32x1x1xf32>
+  %3 = graph.neg %2 : tensor<1x32x1x1xf32> -> tensor<1x32x1x1xf32>
+  func.return %3 : tensor<1x32x1x1xf32>
+}
+// CHECK:      func.func @relayout_is_a_view
+// CHECK-NEXT:   loop.reshape %x : memref<1x32x1x1xf32> to memref<1x2x1x1x16xf32>
+// CHECK-NEXT:   loop.alloc
+// CHECK-NEXT:   loop.nest
+// CHECK:        loop.reshape %{{.*}} : memref<1x2x1x1x16xf32> to memref<1x32x1x1xf32>
+// CHECK-NEXT:   loop.nest
+
+// -----
+
+// 20 channels in blocks of 16 are 32 in memory: the weights are filled up with zeros at compile time,
+// the relayout reads 0 behind the channels, and the one back leaves them out.
+func.func @filled_up(%x: tensor<1x20x4x4xf32>) -> tensor<1x20x4x4xf32> {
+  %w = graph.constant dense<1.0> : tensor<20x20x1x1xf32>
+  %0 = graph.relayout %x : tensor<1x20x4x4xf32> -> tensor<1x20x4x4xf32, #graph.layout<block = [0, 16, 0, 0], halo = []>>
+  %1 = graph.conv %0, %w strides = [1, 1] pads = [0, 0, 0, 0] dilations = [1, 1] groups = 1 : tensor<1x20x4x4xf32, #graph.layout<block = [0, 16, 0, 0], halo = []>>, tensor<20x20x1x1xf32> -> tensor<1x20x4x4xf32, #graph.layout<block = [0, 16, 0, 0], halo = []>>
+  %2 = graph.relayout %1 : tensor<1x20x4x4xf32, #graph.layout<block = [0, 16, 0, 0], halo = []>> -> tensor<1x20x4x4xf32>
+  func.return %2 : tensor<1x20x4x4xf32>
+}
+// CHECK:      func.func @filled_up
+// CHECK:        loop.nest {{.*}} ins(%x[i0, i1_o * 16 + i1_i, i2, i3] pad 0.0 : memref<1x20x4x4xf32>)
+// CHECK:        %[[W:.*]] = loop.constant dense_resource<{{.*}}> : tensor<32x32x1x1xf32>
+// CHECK:        loop.nest {{.*}} %[[W]][oc_o * 16 + oc_i, ic_o * 16 + ic_i, kh, kw] : memref<32x32x1x1xf32>) outs(%{{.*}}[n, oc_o, oh, ow, oc_i] init 0.0 : memref<1x2x4x4x16xf32>)
+// CHECK:        loop.nest {{.*}} outs(%{{.*}}[i0, i1_o * 16 + i1_i, i2, i3] clip : memref<1x20x4x4xf32>)

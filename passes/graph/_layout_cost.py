@@ -1,0 +1,96 @@
+"""Where blocked channels pay: connected ops gain what their convolutions save, less the relayouts.
+
+Cycles of one core, roughly. A convolution saves a part of its multiply-adds, because rows of the
+register tile are read and written as whole vectors; an element costs a strided read and a write at
+each relayout.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping
+
+from xdsl.ir import Operation, SSAValue, Use
+
+from inarch.dialects.graph._base import shape_of
+from inarch.dialects.graph.constant import ConstantOp
+from inarch.dialects.graph.conv import ConvOp
+from inarch.passes.graph._layout_roles import Role, elements
+
+RELAYOUT_CYCLES = 2.0
+"""An element; a relayout reads or writes whole lines for single elements."""
+SAVED_CYCLES_PER_OUTPUT = 1.0
+"""Of a convolution: a row-major one transposes each tile on its way out."""
+SAVED_CYCLES_PER_MULTIPLY = 1 / 64
+"""Of a convolution: with vectors of 16 it takes 1 / 16 cycle each, and saves about a fourth."""
+
+
+def worthwhile(found: Mapping[Operation, Role]) -> dict[Operation, Role]:
+    """The roles of the ops in those connected regions that save more than their relayouts cost."""
+    regions: defaultdict[Operation, dict[Operation, Role]] = defaultdict(dict)
+    root = _connect(found)
+    for op, role in found.items():
+        regions[_root(op, root)][op] = role
+    return {
+        op: role
+        for region in regions.values()
+        if _saved(region) > _spent(region)
+        for op, role in region.items()
+    }
+
+
+def _connect(found: Mapping[Operation, Role]) -> dict[Operation, Operation]:
+    """A forest: ops with one root pass blocked values among each other."""
+    root = {op: op for op in found}
+    for op, role in found.items():
+        for position in role.operands:
+            owner = op.operands[position].owner
+            if isinstance(owner, Operation) and owner in found and found[owner].result:
+                root[_root(op, root)] = _root(owner, root)
+    return root
+
+
+def _root(op: Operation, root: dict[Operation, Operation]) -> Operation:
+    while root[op] is not op:
+        root[op] = root[root[op]]
+        op = root[op]
+    return op
+
+
+def _saved(region: Mapping[Operation, Role]) -> float:
+    total = 0.0
+    for op in region:
+        if isinstance(op, ConvOp):
+            outputs = elements(op.out)
+            multiplies = outputs * math.prod(shape_of(op.w)[1:])
+            total += outputs * SAVED_CYCLES_PER_OUTPUT + multiplies * SAVED_CYCLES_PER_MULTIPLY
+    return total
+
+
+def _spent(region: Mapping[Operation, Role]) -> float:
+    """Relayouts into the region and out of it, each value once."""
+    changed: set[SSAValue] = set()
+    for op, role in region.items():
+        for position in role.operands:
+            operand = op.operands[position]
+            if not _made_blocked(operand, region):
+                changed.add(operand)
+        for result in op.results:
+            if role.result and any(not _takes_blocked(use, region) for use in result.uses):
+                changed.add(result)
+    return sum(elements(value) * RELAYOUT_CYCLES for value in changed if _moves(value))
+
+
+def _made_blocked(value: SSAValue, region: Mapping[Operation, Role]) -> bool:
+    owner = value.owner
+    return isinstance(owner, Operation) and owner in region and region[owner].result
+
+
+def _takes_blocked(use: Use, region: Mapping[Operation, Role]) -> bool:
+    return use.operation in region and use.index in region[use.operation].operands
+
+
+def _moves(value: SSAValue) -> bool:
+    """Whether a relayout moves elements: with one pixel, both layouts are the same memory."""
+    return not isinstance(value.owner, ConstantOp) and math.prod(shape_of(value)[2:]) > 1

@@ -1,0 +1,109 @@
+"""Chooses layouts: convolutions and what is around them work on channels in blocks of a vector.
+
+For a target whose vectors hold VL f32, `#graph.layout<block = [0, VL, 0, 0], halo = []>`: a vector of
+channels at each pixel. `_layout_roles.py` says which ops can work so, `_layout_cost.py` where it pays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from inarch.dialects.graph._base import shape_of, tensor_of
+from inarch.dialects.graph.layout import LayoutAttr, layout_of, with_layout
+from inarch.dialects.graph.relayout import RelayoutOp
+from inarch.passes.graph._layout_cost import worthwhile
+from inarch.passes.graph._layout_roles import Role, roles
+from inarch.target import parse as parse_target
+
+F32_BYTES = 4
+
+
+@dataclass(frozen=True)
+class ChooseLayoutPass(ModulePass):
+    """Gives convolutions, and what follows them, channels in blocks of the target's vector.
+
+    A `graph.relayout` stands where a value is needed otherwise than it is made: once a value, none
+    for constants (they are read as they are), none back and forth. Arguments and results of
+    functions stay row-major. Connected ops are changed together or not at all, by what that costs.
+    With `always`, that does not count. Nothing changes for the target `generic`, of whose vectors
+    nothing is known. This is the last pass on `graph`: others need not know of layouts.
+    """
+
+    name = "choose-layout"
+    always: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        name = op.attributes.get("inarch.target")
+        target = parse_target(name.data if isinstance(name, StringAttr) else "generic")
+        if target.architecture == "generic":
+            return
+        lanes = target.vector_bytes // F32_BYTES
+        for function in op.body.ops:
+            if isinstance(function, FuncOp) and not function.is_declaration:
+                for block in function.body.blocks:
+                    found = roles(block, lanes)
+                    chosen = found if self.always else worthwhile(found)
+                    _Layouts(chosen, lanes).apply(block)
+
+
+PASS = ChooseLayoutPass
+
+
+@dataclass
+class _Layouts:
+    """Rewrites a block, given the role of each op that works in blocks."""
+
+    chosen: dict[Operation, Role]
+    lanes: int
+    versions: dict[tuple[SSAValue, LayoutAttr | None], SSAValue] = field(
+        default_factory=dict[tuple[SSAValue, LayoutAttr | None], SSAValue]
+    )
+    """A value in another layout than it was made in: the relayout's result."""
+
+    def apply(self, block: Block) -> None:
+        """In program order: operands first, then the results' types."""
+        if not self.chosen:
+            return
+        for op in list(block.ops):
+            role = self.chosen.get(op)
+            blocked = role.operands if role is not None else frozenset[int]()
+            for position, operand in enumerate(op.operands):
+                wanted = self._layout(operand) if position in blocked else None
+                if layout_of(operand) != wanted:
+                    op.operands[position] = self._version(operand, wanted)
+            if role is not None and role.result:
+                (result,) = op.results
+                kind = with_layout(tensor_of(result), self._layout(result))
+                Rewriter.replace_value_with_new_type(result, kind)
+
+    def _layout(self, value: SSAValue) -> LayoutAttr:
+        rank = len(shape_of(value))
+        return LayoutAttr.get([self.lanes if axis == 1 else 0 for axis in range(rank)])
+
+    def _version(self, value: SSAValue, layout: LayoutAttr | None) -> SSAValue:
+        """`value` in `layout`, made once, right behind it."""
+        key = (value, layout)
+        if key not in self.versions:
+            owner = value.owner
+            op = RelayoutOp.to(value, layout)
+            if isinstance(value, BlockArgument):
+                first = value.block.first_op
+                assert first is not None, "a function ends in a return"
+                op.location = first.location
+                value.block.insert_op_before(op, first)
+            else:
+                assert isinstance(owner, Operation)
+                op.location = owner.location
+                parent = owner.parent
+                assert parent is not None
+                parent.insert_op_after(op, owner)
+            op.out.name_hint = value.name_hint
+            self.versions[key] = op.out
+        return self.versions[key]

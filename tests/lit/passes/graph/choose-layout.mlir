@@ -1,0 +1,108 @@
+// RUN: inarch-opt %s --split-input-file -p choose-layout | filecheck %s
+// RUN: inarch-opt %s --split-input-file -p 'choose-layout{always=true}' | filecheck %s --check-prefix ALWAYS
+
+// From the first convolution, which reads the image as it is, to the global pool, all are blocked: no
+// relayout. Weights and biases stay as they are.
+builtin.module attributes {inarch.target = "x86-64-v4"} {
+  // CHECK-LABEL: @residual_network
+  // CHECK-NOT:   graph.relayout
+  func.func @residual_network(%x: tensor<1x3x32x32xf32>, %w: tensor<32x3x3x3xf32>, %v: tensor<32x32x3x3xf32>, %b: tensor<1x32x1x1xf32>) -> tensor<1x32xf32> {
+    // CHECK: graph.conv %x, %w {{.*}} : tensor<1x3x32x32xf32>, tensor<32x3x3x3xf32> -> tensor<1x32x30x30xf32, #graph.layout<block = [0, 16, 0, 0], halo = []>>
+    %0 = graph.conv %x, %w strides = [1, 1] pads = [0, 0, 0, 0] dilations = [1, 1] groups = 1 : tensor<1x3x32x32xf32>, tensor<32x3x3x3xf32> -> tensor<1x32x30x30xf32>
+    // CHECK: graph.max_pool {{.*}} : tensor<1x32x30x30xf32, #graph.layout<block = [0, 16, 0, 0], halo = []>> -> tensor<1x32x15x15xf32, #graph.layout<block = [0, 16, 0, 0], halo = []>>
+    %1 = graph.max_pool %0 window = [2, 2] strides = [2, 2] pads = [0, 0, 0, 0] dilations = [1, 1] : tensor<1x32x30x30xf32> -> tensor<1x32x15x15xf32>
+    // CHECK: graph.conv {{.*}} : tensor<1x32x15x15xf32, #graph.layout<block = [0, 16, 0, 0], halo = []>>, tensor<32x32x3x3xf32> -> tensor<1x32x15x15xf32, #graph.layout<block = [0, 16, 0, 0], halo = []>>
+    %2 = graph.conv %1, %v strides = [1, 1] pads = [1, 1, 1, 1] dilations = [1, 1] groups = 1 : tensor<1x32x15x15xf32>, tensor<32x32x3x3xf32> -> tensor<1x32x15x15xf32>
+    // CHECK: graph.add %{{.*}}, %b : tensor<1x32x15x15xf32, #graph.layout<block = [0, 16, 0, 0], halo = []>>, tensor<1x32x1x1xf32> ->
+    %3 = graph.add %2, %b : tensor<1x32x15x15xf32>, tensor<1x32x1x1xf32> -> tensor<1x32x15x15xf32>
+    // CHECK: graph.add {{.*}}-> tensor<1x32x15x15xf32, #graph.layout<block = [0, 16, 0, 0], halo = []>>
+    %4 = graph.add %3, %1 : tensor<1x32x15x15xf32>, tensor<1x32x15x15xf32> -> tensor<1x32x15x15xf32>
+    // CHECK: graph.reduce_mean {{.*}} : tensor<1x32x15x15xf32, #graph.layout<block = [0, 16, 0, 0], halo = []>> -> tensor<1x32xf32>
+    %5 = graph.reduce_mean %4 axes = [2, 3] : tensor<1x32x15x15xf32> -> tensor<1x32xf32>
+    func.return %5 : tensor<1x32xf32>
+  }
+}
+
+// -----
+
+// A small convolution alone costs less than two relayouts; when it does not count, there is one on
+// either side. The result is row-major again, and the block is that of the target's vectors.
+builtin.module attributes {inarch.target = "x86-64-v3"} {
+  // CHECK-LABEL: @alone
+  // CHECK-NOT:   #graph.layout
+  // ALWAYS-LABEL: @alone
+  func.func @alone(%x: tensor<1x8x14x14xf32>, %w: tensor<8x8x1x1xf32>) -> tensor<1x8x14x14xf32> {
+    // ALWAYS: %[[X:.*]] = graph.relayout %x : tensor<1x8x14x14xf32> -> tensor<1x8x14x14xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>>
+    // ALWAYS-NEXT: %[[Y:.*]] = graph.conv %[[X]], %w
+    // ALWAYS-NEXT: %[[Z:.*]] = graph.relayout %[[Y]] : tensor<1x8x14x14xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>> -> tensor<1x8x14x14xf32>
+    // ALWAYS-NEXT: func.return %[[Z]]
+    %0 = graph.conv %x, %w strides = [1, 1] pads = [0, 0, 0, 0] dilations = [1, 1] groups = 1 : tensor<1x8x14x14xf32>, tensor<8x8x1x1xf32> -> tensor<1x8x14x14xf32>
+    func.return %0 : tensor<1x8x14x14xf32>
+  }
+}
+
+// -----
+
+// A value that several ops need otherwise is changed once.
+builtin.module attributes {inarch.target = "x86-64-v3"} {
+  // ALWAYS-LABEL: @once
+  func.func @once(%x: tensor<1x8x4x4xf32>, %w: tensor<8x8x1x1xf32>) -> (tensor<1x8x4x4xf32>, tensor<8x16xf32>) {
+    // ALWAYS-COUNT-2: graph.relayout
+    // ALWAYS-NOT: graph.relayout
+    %0 = graph.conv %x, %w strides = [1, 1] pads = [0, 0, 0, 0] dilations = [1, 1] groups = 1 : tensor<1x8x4x4xf32>, tensor<8x8x1x1xf32> -> tensor<1x8x4x4xf32>
+    %1 = graph.conv %x, %w strides = [1, 1] pads = [0, 0, 0, 0] dilations = [1, 1] groups = 1 : tensor<1x8x4x4xf32>, tensor<8x8x1x1xf32> -> tensor<1x8x4x4xf32>
+    %2 = graph.add %0, %1 : tensor<1x8x4x4xf32>, tensor<1x8x4x4xf32> -> tensor<1x8x4x4xf32>
+    %3 = graph.reshape %2 shape = [8, 16] : tensor<1x8x4x4xf32> -> tensor<8x16xf32>
+    func.return %2, %3 : tensor<1x8x4x4xf32>, tensor<8x16xf32>
+  }
+}
+
+// -----
+
+// Depthwise, a slice and a concatenation of whole blocks, and a gate of one number a channel.
+builtin.module attributes {inarch.target = "x86-64-v2"} {
+  // ALWAYS-LABEL: @spreads
+  // ALWAYS: graph.relayout %x
+  // ALWAYS-NOT: graph.relayout
+  func.func @spreads(%x: tensor<1x8x4x4xf32>, %w: tensor<8x1x3x3xf32>) -> tensor<1x12xf32> {
+    %0 = graph.conv %x, %w strides = [1, 1] pads = [1, 1, 1, 1] dilations = [1, 1] groups = 8 : tensor<1x8x4x4xf32>, tensor<8x1x3x3xf32> -> tensor<1x8x4x4xf32>
+    %1 = graph.slice %0 starts = [0, 4, 0, 0] sizes = [1, 4, 4, 4] steps = [1, 1, 1, 1] : tensor<1x8x4x4xf32> -> tensor<1x4x4x4xf32>
+    // ALWAYS: graph.concat {{.*}} -> tensor<1x12x4x4xf32, #graph.layout<block = [0, 4, 0, 0], halo = []>>
+    %2 = graph.concat %0, %1 axis = 1 : tensor<1x8x4x4xf32>, tensor<1x4x4x4xf32> -> tensor<1x12x4x4xf32>
+    // ALWAYS: graph.reduce_mean {{.*}} -> tensor<1x12x1x1xf32>
+    %3 = graph.reduce_mean %2 axes = [2, 3] keepdims = true : tensor<1x12x4x4xf32> -> tensor<1x12x1x1xf32>
+    // ALWAYS: graph.mul {{.*}}, tensor<1x12x1x1xf32> -> tensor<1x12x4x4xf32, #graph.layout<block = [0, 4, 0, 0], halo = []>>
+    %4 = graph.mul %2, %3 : tensor<1x12x4x4xf32>, tensor<1x12x1x1xf32> -> tensor<1x12x4x4xf32>
+    %5 = graph.reduce_max %4 axes = [2, 3] : tensor<1x12x4x4xf32> -> tensor<1x12xf32>
+    func.return %5 : tensor<1x12xf32>
+  }
+}
+
+// -----
+
+// What mixes channels or moves them gets row-major tensors; so does another dtype.
+builtin.module attributes {inarch.target = "x86-64-v2"} {
+  // ALWAYS-LABEL: @stops
+  func.func @stops(%x: tensor<1x4x4x4xf32>, %w: tensor<4x4x1x1xf32>, %d: tensor<1x4x4x4xf64>, %v: tensor<4x4x1x1xf64>) -> (tensor<1x4x4xf32>, tensor<1x4x4x4xf64>) {
+    // ALWAYS: graph.conv %d, %v {{.*}} -> tensor<1x4x4x4xf64>
+    %0 = graph.conv %d, %v strides = [1, 1] pads = [0, 0, 0, 0] dilations = [1, 1] groups = 1 : tensor<1x4x4x4xf64>, tensor<4x4x1x1xf64> -> tensor<1x4x4x4xf64>
+    // ALWAYS: graph.conv
+    // ALWAYS-NEXT: %[[R:.*]] = graph.relayout {{.*}} -> tensor<1x4x4x4xf32>
+    // ALWAYS-NEXT: graph.reduce_max %[[R]] {{.*}} -> tensor<1x4x4xf32>
+    %1 = graph.conv %x, %w strides = [1, 1] pads = [0, 0, 0, 0] dilations = [1, 1] groups = 1 : tensor<1x4x4x4xf32>, tensor<4x4x1x1xf32> -> tensor<1x4x4x4xf32>
+    %2 = graph.reduce_max %1 axes = [1] : tensor<1x4x4x4xf32> -> tensor<1x4x4xf32>
+    func.return %2, %0 : tensor<1x4x4xf32>, tensor<1x4x4x4xf64>
+  }
+}
+
+// -----
+
+// Nothing is known of the vectors of `generic`.
+builtin.module attributes {inarch.target = "generic"} {
+  // ALWAYS-LABEL: @generic
+  // ALWAYS-NOT: #graph.layout
+  func.func @generic(%x: tensor<1x16x4x4xf32>, %w: tensor<16x16x3x3xf32>) -> tensor<1x16x2x2xf32> {
+    %0 = graph.conv %x, %w strides = [1, 1] pads = [0, 0, 0, 0] dilations = [1, 1] groups = 1 : tensor<1x16x4x4xf32>, tensor<16x16x3x3xf32> -> tensor<1x16x2x2xf32>
+    func.return %0 : tensor<1x16x2x2xf32>
+  }
+}
