@@ -1,17 +1,27 @@
-"""What several tests share: a cache of their own, and a small program written by hand after ABI v0."""
+"""What several tests share: a cache of their own, a small program after ABI v0, compiled microkernels."""
 
 from __future__ import annotations
 
+import ctypes
+import math
 import os
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from struct import pack
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.lib.stride_tricks import as_strided
 
+from inarch._evaluate import evaluate
+from inarch._formula import formula
 from inarch.artifact import write_artifact
 from inarch.cache import Cache
+from inarch.meaning import bind, elements, free_sizes, ranks, written
+from inarch.microkernel import Instance, demands, instance_source, prototype
 from inarch.target import parse
 from inarch.toolchain import compile_library
 
@@ -179,3 +189,110 @@ def make_program(make_library: Callable[..., bytes]) -> MakeProgram:
         return path
 
     return make
+
+
+@dataclass(frozen=True)
+class KernelCall:
+    """An instance of a microkernel, compiled: compares its C function with its meaning."""
+
+    instance: Instance
+    function: Any
+
+    def compare(self, sizes: Mapping[str, int], seed: int, *, exact: bool) -> None:
+        """One call on random strides and offsets; nothing but the written elements may change.
+
+        `exact`: on small integers, bit for bit; else on normal numbers, within rounding.
+        """
+        random = np.random.default_rng(seed)
+        views, whole = self._arrays(sizes, random, exact=exact)
+        before = {name: array.copy() for name, array in whole.items()}
+        expected = evaluate(self.instance.meaning, views, sizes, exact=True)
+        strides = [stride // 4 for view in views.values() for stride in view.strides]
+        free = [sizes[name] for name in free_sizes(self.instance.meaning)]
+        self.function(*(view.ctypes.data for view in views.values()), *strides, *free)
+        name = written(self.instance.meaning)
+        got, said = views[name], f"{self.instance.symbol} {dict(sizes)}"
+        if exact:
+            np.testing.assert_array_equal(got, expected, err_msg=said)
+        else:
+            np.testing.assert_allclose(got, expected, rtol=0, atol=3e-5, err_msg=said)
+        start = (got.ctypes.data - whole[name].ctypes.data) // 4
+        as_strided(before[name][start:], got.shape, got.strides)[...] = got
+        for operand, array in whole.items():
+            np.testing.assert_array_equal(array, before[operand], err_msg=f"{said}: {operand}")
+
+    def _arrays(
+        self, sizes: Mapping[str, int], random: np.random.Generator, *, exact: bool
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """A view of each operand and the buffer around it: strides as demanded, else any, with gaps."""
+        views: dict[str, Any] = {}
+        whole: dict[str, Any] = {}
+        shapes = _operand_shapes(self.instance, sizes)
+        for operand, demanded in demands(self.instance).items():
+            shape, strides, extent = shapes[operand], [0] * len(demanded), 1
+            fixed = [axis for axis, stride in enumerate(demanded) if stride is not None]
+            for axis in reversed(fixed):
+                stride = demanded[axis]
+                strides[axis] = formula(stride, sizes) if isinstance(stride, str) else stride or 0
+                extent = max(extent, strides[axis] * shape[axis])
+            free: list[int] = random.permutation(
+                [axis for axis in range(len(shape)) if axis not in fixed]
+            ).tolist()
+            for axis in free:
+                strides[axis] = extent + int(random.integers(0, 3))
+                extent = strides[axis] * shape[axis]
+            begin = int(random.integers(0, 5))
+            count = begin + extent + 7
+            values = random.integers(-4, 5, count) if exact else random.standard_normal(count)
+            whole[operand] = values.astype(np.float32)
+            views[operand] = as_strided(whole[operand][begin:], shape, [4 * s for s in strides])
+        return views, whole
+
+
+def _operand_shapes(instance: Instance, sizes: Mapping[str, int]) -> dict[str, list[int]]:
+    """How far the indices of each operand reach."""
+    meaning = bind(instance.meaning, sizes)
+    found = {name: [1] * rank for name, rank in ranks(meaning).items()}
+    for statement in meaning.statements:
+        counts = {each.name: each.size for each in (*meaning.iterators, *statement.iterators)}
+        for element in (statement.target, *elements(statement.value)):
+            for axis, index in enumerate(element.indices):
+                last = sum(
+                    math.prod(int(factor) for factor in term.factors)
+                    * (int(counts[term.iterator]) - 1 if term.iterator else 1)
+                    for term in index
+                )
+                found[element.operand][axis] = max(found[element.operand][axis], last + 1)
+    return found
+
+
+@pytest.fixture
+def kernel_calls(tmp_path: Path) -> Callable[[Sequence[Instance]], list[KernelCall]]:
+    """Compiles instances of one target without a warning; what it gives can be called and compared."""
+
+    def compiled(instances: Sequence[Instance]) -> list[KernelCall]:
+        units: dict[str, str] = {}
+        for number, instance in enumerate(instances):
+            head = prototype(instance)
+            exported = head.replace(instance.symbol, f"entry{number}", 1)
+            arguments = ", ".join(re.findall(r"(\w+)(?=[,)])", head))
+            units[f"unit{number}.c"] = (
+                f"#include <stdint.h>\nstatic {head};\n{instance_source(instance)}"
+                f'__attribute__((visibility("default"))) {exported};\n'
+                f"{exported}\n{{\n    {instance.symbol}({arguments});\n}}\n"
+            )
+        out = tmp_path / "kernels.so"
+        flags = ("-Wall", "-Wextra", "-Werror")
+        compile_library(units, out, target=instances[0].target, flags=flags)
+        library = ctypes.CDLL(str(out))
+        calls: list[KernelCall] = []
+        for number, instance in enumerate(instances):
+            function = library[f"entry{number}"]
+            pointers = len(instance.kernel.dtypes) + len(instance.extras)
+            integers = prototype(instance).count(",") + 1 - pointers
+            function.argtypes = [ctypes.c_void_p] * pointers + [ctypes.c_int64] * integers
+            function.restype = None
+            calls.append(KernelCall(instance, function))
+        return calls
+
+    return compiled

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from inarch.backends.c._math import helpers_text
+from inarch.backends.c.microkernels._ordered import ordered_macros
 from inarch.meaning import Apply, Element, Expression, Number, Term
 from inarch.microkernel import Instance
 
@@ -67,13 +68,16 @@ def finish_lines(instance: Instance, tile: Tile) -> list[str]:
 def finish_helpers(instance: Instance) -> str:
     """The functions that `finish_lines` calls. Each instance has its own: a unit may have several."""
     names = set[str]()
+    macros = ""
     if instance.finish is not None:
         used = set(_functions(instance.finish))
+        if used & {"max", "min", "relu"}:
+            macros = ordered_macros(instance.target.vector_bytes // 4)
         if not used <= set(_IN_REGISTERS):
             used |= {"max"} if "relu" in used else set()
             names = {call for name, call in _CALLS.items() if name in used}
     text = helpers_text(name for name in names if name.startswith("inarch_"))
-    return _own(text, instance)
+    return macros + _own(text, instance)
 
 
 def _own(text: str, instance: Instance) -> str:
@@ -167,18 +171,20 @@ class _Vectors:
         return _Text(name, is_vector=True)
 
     def _ordered(self, expression: Apply, parts: Sequence[_Text]) -> str:
-        """The larger or smaller, NaN when either is: by masks, as C has no `?:` on vectors."""
-        a = self.named(parts[0])
+        """The larger or smaller, NaN when either is: one instruction where one side is a number."""
         if expression.function == "relu":
-            return f"(vec)((ints){a} & ~(ints)({a} < 0.0f))"
-        sign = ">" if expression.function == "max" else "<"
-        number = expression.arguments[1]
-        b = self.named(parts[1])
-        if isinstance(number, Number) and not math.isnan(number.value):
-            mask = f"(ints)({b} {sign} {a})"  # false for a NaN in a, which stays
-            return self.named(_Text(f"(vec)(({mask} & (ints){b}) | (~{mask} & (ints){a}))", True))
-        mask = f"(ints)(({a} {sign} {b}) | ({a} != {a}))"
+            return self._bounded("MAX", parts[0], _Text("0.0f", is_vector=False))
+        large = expression.function == "max"
+        for number, one, other in zip(expression.arguments, parts, parts[::-1], strict=True):
+            if isinstance(number, Number) and not math.isnan(number.value):
+                return self._bounded("MAX" if large else "MIN", other, one)
+        a, b = (self.named(part) for part in parts)
+        mask = f"(ints)(({a} {'>' if large else '<'} {b}) | ({a} != {a}))"
         return self.named(_Text(f"(vec)(({mask} & (ints){a}) | (~{mask} & (ints){b}))", True))
+
+    def _bounded(self, function: str, value: _Text, bound: _Text) -> str:
+        constant, x = self.named(bound), self.named(value)
+        return self.named(_Text(f"INARCH_{function}_V{self.tile.lanes}F32({constant}, {x})", True))
 
     def named(self, value: _Text) -> str:
         name = self._fresh()
