@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,9 @@ LEGEND = (
 )
 
 
+_WIDTH = 110
+
+
 @dataclass(frozen=True)
 class _Table:
     header: tuple[str, ...]
@@ -34,25 +38,18 @@ def text(results: Results) -> str:
     for name in results.sets:
         table = _table(results, name)
         parts += [_title(name), "", _aligned(table), "", *_summary(results, name), ""]
-    return "\n".join([*parts, LEGEND])
+    return "\n".join([*parts, *textwrap.wrap(LEGEND, _WIDTH)])
 
 
-def markdown(results: Results, command: str, picture: str | None = None) -> str:
-    """The whole run for a document, with the `command` that made it."""
+def markdown(results: Results, command: str, pictures: Mapping[str, str]) -> str:
+    """The whole run for a document: the `command` that made it, the link of each set's picture."""
     parts = [BEGIN, "", f"Made by `{command}`:", "", *(f"- {line}" for line in _head(results)), ""]
-    if picture is not None:
-        parts += [f"![Roofline: speed by arithmetic intensity]({picture})", ""]
     for name in results.sets:
-        table = _table(results, name)
-        lines = [*_summary(results, name)]
-        parts += [
-            f"### {_title(name)}",
-            "",
-            _piped(table),
-            "",
-            *(f"- {line}" for line in lines),
-            "",
-        ]
+        parts += [f"### {_title(name)}", ""]
+        if name in pictures:
+            parts += [f"![Roofline of {name}]({pictures[name]})", ""]
+        parts += [_piped(_table(results, name)), ""]
+        parts += [*(f"- {line}" for line in _summary(results, name)), ""]
     return "\n".join([*parts, END])
 
 

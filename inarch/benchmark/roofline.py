@@ -1,4 +1,4 @@
-"""The roofline of a run as SVG: speed by arithmetic intensity, under the peak and the bandwidths.
+"""The roofline of a set of layers as SVG: speed by arithmetic intensity, under the peak and the bandwidths.
 
 Williams, Waterman, Patterson: Roofline (CACM 52:4, 2009). Both axes are logarithmic. A filled point is our
 kernel, by operations executed; a hollow one the fastest kernel of a peer. Points carry numbers, which the
@@ -15,7 +15,7 @@ from html import escape
 from inarch.benchmark.results import LayerResult, Results
 
 _LEFT, _TOP, _WIDTH, _HEIGHT = 64.0, 56.0, 640.0, 480.0
-_LIST_LEFT, _ROW, _LIST_WIDTH = _LEFT + _WIDTH + 36, 18.0, 340.0
+_LIST_LEFT, _ROW, _LIST_WIDTH = _LEFT + _WIDTH + 36, 18.0, 424.0
 _RADIUS, _LABEL = 4.0, 11.0
 
 _STYLE = """
@@ -52,51 +52,68 @@ class _Axes:
         return _TOP + _HEIGHT * (1 - share)
 
 
-def svg(results: Results) -> str:
-    """The picture of a run."""
-    axes = _axes(results)
-    rows = len(results.layers) + 4
+@dataclass(frozen=True)
+class _Label:
+    """A text whose first character stands at (x, y)."""
+
+    x: float
+    y: float
+    text: str
+
+    def covers(self, x: float, y: float) -> bool:
+        """Whether a number at (x, y) would touch it."""
+        beside = x < self.x - 10 or x > self.x + 7 * len(self.text) + 10
+        return not beside and self.y - 16 < y < self.y + 10
+
+
+def svg(results: Results, name: str) -> str:
+    """The picture of one set of a run."""
+    layers = results.of_set(name)
+    axes = _axes(results, layers)
+    roofs, labels = _roofs(results, axes)
+    rows = len(layers) + 4
     width = _LIST_LEFT + _LIST_WIDTH
     height = max(_TOP + _HEIGHT + 60, _TOP + rows * _ROW + 24)
     size = f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
-    label = f"Roofline of {escape(', '.join(results.sets))}"
+    label = f"Roofline of {escape(name)}"
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{label}">',
         f"<style>{_STYLE}</style>",
-        _text(_LEFT, 24, f"Roofline: {', '.join(results.sets)}", "title"),
+        _text(_LEFT, 24, f"Roofline: {name}", "title"),
         _text(_LEFT, 42, f"{results.machine['cpu']}, 1 thread, {results.target}, f32", "quiet"),
         *_grid(axes),
-        *_roofs(results, axes),
-        *_points(results.layers, axes),
-        *_list(results),
+        *roofs,
+        *(_text(label.x, label.y, label.text, "quiet") for label in labels),
+        *_points(layers, axes, labels),
+        *_list(layers),
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
 
 
 def html(results: Results, table: str) -> str:
-    """A page with the picture and the table, which is text."""
+    """A page with the pictures of all sets and the table, which is text."""
+    pictures = "".join(svg(results, name) for name in results.sets)
     title = escape(f"inarch bench: {', '.join(results.sets)}")
     return (
         f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>{title}</title>\n'
         "<style>body { margin: 24px; font: 14px system-ui, sans-serif; color-scheme: light dark; }\n"
         "svg { max-width: 100%; height: auto; } pre { overflow-x: auto; }</style>\n"
-        f"{svg(results)}<pre>{escape(table)}</pre>\n</html>\n"
+        f"{pictures}<pre>{escape(table)}</pre>\n</html>\n"
     )
 
 
 # ---------------------------------------------------------------------------------- the frame
 
 
-def _axes(results: Results) -> _Axes:
-    intensities = [_intensity(result) for result in results.layers]
-    speeds = [speed for result in results.layers for speed in _speeds(result)]
+def _axes(results: Results, layers: Sequence[LayerResult]) -> _Axes:
+    intensities = [_intensity(result) for result in layers]
+    speeds = [speed for result in layers for speed in _speeds(result)]
     ridge = results.peak_gflops / min(results.bandwidths.values(), default=results.peak_gflops)
-    low_x = min(*intensities, ridge / 2, 1.0)
-    high_x = max(*intensities, 2 * ridge) * 1.6
-    low_y = min([*speeds, results.peak_gflops / 8]) / 1.5
-    high_y = max([*speeds, results.peak_gflops]) * 1.5
-    return _Axes(low_x / 1.4, high_x, low_y, high_y)
+    low_x, high_x = min([*intensities, ridge / 1.6]), max([*intensities, 2 * ridge])
+    low_y = min([*speeds, results.peak_gflops / 3])
+    high_y = max([*speeds, results.peak_gflops])
+    return _Axes(low_x / 1.3, high_x * 1.3, low_y / 1.2, high_y * 1.25)
 
 
 def _intensity(result: LayerResult) -> float:
@@ -135,50 +152,46 @@ def _grid(axes: _Axes) -> Iterator[str]:
 
 
 def _ticks(low: float, high: float) -> Iterator[float]:
-    """1, 2 and 5 times powers of ten; powers alone over more than three decades."""
-    steps = (1, 2, 5) if high / low < 1000 else (1,)
+    """1, 2 and 5 times powers of ten; more of them over less than a decade, fewer over three."""
+    steps = (1, 1.5, 2, 3, 4, 5, 6, 8) if high / low < 10 else (1, 2, 5)
+    steps = steps if high / low < 1000 else (1,)
     for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1):
         for step in steps:
             if low <= (value := step * 10.0**power) <= high:
                 yield value
 
 
-def _roofs(results: Results, axes: _Axes) -> Iterator[str]:
-    """The peak, and for each bandwidth the slope that meets it; labels where slopes are apart."""
+def _roofs(results: Results, axes: _Axes) -> tuple[list[str], list[_Label]]:
+    """The peak, and for each bandwidth the slope that meets it, as far as it is in the picture."""
     peak = results.peak_gflops
     speeds = sorted(results.bandwidths.items(), key=lambda item: -item[1])
-    first = peak / speeds[0][1] if speeds else axes.low_x
-    start = axes.x(max(first, axes.low_x))
-    yield _line(start, axes.y(peak), _LEFT + _WIDTH, axes.y(peak), "roof")
-    end = _LEFT + _WIDTH
-    yield _text(end, axes.y(peak) - 8, f"peak {peak:.0f} GFLOP/s", "quiet", "end")
-    height = 0
-    for name, speed in speeds:
-        ridge = peak / speed
-        left = max(axes.low_x, axes.low_y / speed)
-        if ridge <= left:
-            continue
-        yield _line(axes.x(left), axes.y(left * speed), axes.x(ridge), axes.y(peak), "roof slope")
+    first = max([axes.low_x, *(peak / speed for _, speed in speeds[:1])])
+    lines = [_line(axes.x(first), axes.y(peak), _LEFT + _WIDTH, axes.y(peak), "roof")]
+    labels = [_Label(axes.x(first) + 6, axes.y(peak) - 8, f"peak {peak:.0f} GFLOP/s")]
+    shown = [(name, speed) for name, speed in speeds if peak / speed > axes.low_x]
+    for number, (name, speed) in enumerate(shown):
+        low, ridge = max(axes.low_y, axes.low_x * speed), peak / speed
+        start = (axes.x(low / speed), axes.y(low))
+        lines.append(_line(*start, axes.x(ridge), axes.y(peak), "roof slope"))
         # Slopes are parallel: each label has a height of its own, to the right of its slope.
-        at = axes.low_y * (peak / axes.low_y) ** (0.12 + 0.1 * height)
-        height += 1
-        if left <= at / speed <= axes.high_x:
-            x, y = axes.x(at / speed), axes.y(at)
-            yield _text(x + 8, y + 4, f"{name} {speed:.0f} GB/s", "quiet")
+        at = low * (peak / low) ** (0.15 + 0.15 * number)
+        place = (axes.x(at / speed) + 8, axes.y(at) + 4)
+        labels.append(_Label(*place, f"{name} {speed:.0f} GB/s"))
+    return lines, labels
 
 
 # ---------------------------------------------------------------------------------- points
 
 
-def _points(layers: Sequence[LayerResult], axes: _Axes) -> Iterator[str]:
+def _points(layers: Sequence[LayerResult], axes: _Axes, texts: Sequence[_Label]) -> Iterator[str]:
+    ours = [(axes.x(_intensity(result)), axes.y(result.executed_gflops)) for result in layers]
     places: list[tuple[float, float]] = []
-    for result in layers:
-        x = axes.x(_intensity(result))
+    for (x, y), result in zip(ours, layers, strict=True):
         theirs = _theirs(result)
         if theirs is not None:
-            yield f'<circle class="theirs" cx="{x:.1f}" cy="{axes.y(theirs):.1f}" r="{_RADIUS}"/>'
             places.append((x, axes.y(theirs)))
-    ours = [(axes.x(_intensity(result)), axes.y(result.executed_gflops)) for result in layers]
+            yield _line(x, y, x, axes.y(theirs), "leader")
+            yield f'<circle class="theirs" cx="{x:.1f}" cy="{axes.y(theirs):.1f}" r="{_RADIUS}"/>'
     for (x, y), result in zip(ours, layers, strict=True):
         title = escape(
             f"{result.layer.name} {result.layer.shape}: {result.executed_gflops:.1f} GF/s"
@@ -189,7 +202,7 @@ def _points(layers: Sequence[LayerResult], axes: _Axes) -> Iterator[str]:
     taken = [*places, *ours]
     labels: list[tuple[float, float]] = []
     for number, (x, y) in sorted(enumerate(ours, 1), key=lambda item: item[1]):
-        at = _free_place(x, y, taken, labels)
+        at = _free_place(x, y, taken, labels, texts)
         labels.append(at)
         if math.dist(at, (x, y)) > 2 * _LABEL:
             yield _line(x, y, at[0], at[1] + (-4 if at[1] > y else 4), "leader")
@@ -197,9 +210,13 @@ def _points(layers: Sequence[LayerResult], axes: _Axes) -> Iterator[str]:
 
 
 def _free_place(
-    x: float, y: float, points: Sequence[tuple[float, float]], labels: Sequence[tuple[float, float]]
+    x: float,
+    y: float,
+    points: Sequence[tuple[float, float]],
+    labels: Sequence[tuple[float, float]],
+    texts: Sequence[_Label],
 ) -> tuple[float, float]:
-    """The nearest place around a point, below first, that no point and no other label needs."""
+    """The nearest place around a point, below first, that no point and no other text needs."""
     for ring in range(1, 30):
         for angle in (90, 60, 120, 30, 150, 0, 180, -30, -150, -60, -120, -90):
             radius = _LABEL * (0.6 + 0.7 * ring)
@@ -208,30 +225,39 @@ def _free_place(
             inside = _LEFT + 8 < px < _LEFT + _WIDTH - 8 and _TOP + 8 < py < _TOP + _HEIGHT - 8
             free = all(math.dist((px, py), point) > _LABEL for point in points)
             apart = all(abs(px - lx) > 15 or abs(py - ly) > 11 for lx, ly in labels)
-            if inside and free and apart:
+            clear = not any(text.covers(px, py) for text in texts)
+            if inside and free and apart and clear:
                 return px, py
     return x, y + _LABEL
 
 
-def _list(results: Results) -> Iterator[str]:
+def _list(layers: Sequence[LayerResult]) -> Iterator[str]:
     """What the numbers and the signs stand for."""
     top = _TOP + 4
     yield f'<circle class="ours" cx="{_LIST_LEFT + 4}" cy="{top}" r="{_RADIUS}"/>'
     yield _text(_LIST_LEFT + 16, top + 4, "Inarch, kernel alone")
-    if any(_theirs(result) is not None for result in results.layers):
+    if any(_theirs(result) is not None for result in layers):
         yield f'<circle class="theirs" cx="{_LIST_LEFT + 164}" cy="{top}" r="{_RADIUS}"/>'
-        yield _text(_LIST_LEFT + 176, top + 4, "fastest kernel of a peer")
-    columns = (_LIST_LEFT + 18, _LIST_LEFT + 26, _LIST_LEFT + 268, _LIST_LEFT + 330)
+        yield _text(_LIST_LEFT + 176, top + 4, "fastest kernel of a peer (nominal)")
+    columns = [_LIST_LEFT + offset for offset in (18, 26, 148, 356, 412)]
     y = top + 1.8 * _ROW
-    heads = (("", "end"), ("layer", "start"), ("GF/s", "end"), ("% peak", "end"))
+    heads = (
+        ("", "end"),
+        ("layer", "start"),
+        ("shape", "start"),
+        ("GF/s", "end"),
+        ("% peak", "end"),
+    )
     for x, (head, anchor) in zip(columns, heads, strict=True):
         yield _text(x, y, head, "quiet", anchor)
-    for number, result in enumerate(results.layers, 1):
+    for number, result in enumerate(layers, 1):
         y += _ROW
         yield _text(columns[0], y, str(number), "quiet", "end")
         yield _text(columns[1], y, result.layer.name)
-        yield _text(columns[2], y, f"{result.executed_gflops:.1f}", "", "end")
-        yield _text(columns[3], y, f"{result.percent_of_peak:.0f}", "", "end")
+        if result.layer.shape != result.layer.name:
+            yield _text(columns[2], y, result.layer.shape, "quiet")
+        yield _text(columns[3], y, f"{result.executed_gflops:.1f}", "", "end")
+        yield _text(columns[4], y, f"{result.percent_of_peak:.0f}", "", "end")
 
 
 def _text(x: float, y: float, text: str, kind: str = "", anchor: str = "start") -> str:

@@ -39,7 +39,7 @@ from inarch.dialects import new_context
 from inarch.errors import EnvironmentFault, InarchError, UsageError
 from inarch.lazy import Array
 from inarch.target import parse
-from inarch.tools._commands.bench import relative
+from inarch.tools._commands.bench import draw, relative
 from inarch.tools.cli import run
 
 MODELS = Path(__file__).parents[2] / "benchmarks" / "models"
@@ -334,7 +334,7 @@ def demo(count: int) -> Results:
 @pytest.mark.parametrize("count", [1, 23, 40])
 def test_labels_of_the_picture_do_not_overlap(count: int) -> None:
     """Boxes of text, by a generous width of characters, are apart from each other."""
-    root = ET.fromstring(svg(demo(count)))
+    root = ET.fromstring(svg(demo(count), "demo"))
     boxes: list[tuple[float, float, float, float, str]] = []
     for text in root.iter("{http://www.w3.org/2000/svg}text"):
         if "transform" in text.attrib or not text.text:
@@ -344,11 +344,16 @@ def test_labels_of_the_picture_do_not_overlap(count: int) -> None:
         anchor = {"middle": width / 2, "end": width}.get(text.get("text-anchor", ""), 0.0)
         left, base = float(text.attrib["x"]) - anchor, float(text.attrib["y"])
         boxes.append((left, base - 9, left + width, base + 1, text.text))
+    width, height = (float(root.attrib[name]) for name in ("width", "height"))
     for index, (left, top, right, bottom, words) in enumerate(boxes):
+        assert left >= 0, words
+        assert top >= 0, words
+        assert right <= width, words
+        assert bottom <= height, words
         for other in boxes[:index]:
             apart = right <= other[0] or other[2] <= left or bottom <= other[1] or other[3] <= top
             assert apart, (words, other[4])
-    assert "prefers-color-scheme: dark" in svg(demo(count))
+    assert "prefers-color-scheme: dark" in svg(demo(count), "demo")
 
 
 def test_the_page_has_the_picture_and_the_table() -> None:
@@ -420,6 +425,17 @@ def test_a_picture_beside_the_document_is_asked_for(tmp_path: Path) -> None:
     document.write_text(f"{BEGIN}\n{END}\n")
     with pytest.raises(UsageError, match="--picture: expected a file in the folder of"):
         relative(tmp_path / "roofline.svg", document)
+    assert relative(tmp_path / "docs" / "a" / "b.svg", document) == "a/b.svg"
+
+
+def test_each_set_has_its_picture(tmp_path: Path) -> None:
+    results = demo(2)
+    results.layers[1].set = "other"
+    assert draw(tmp_path / "r.html", results, "") == {}
+    assert (tmp_path / "r.html").read_text().count("<svg ") == 2
+    drawn = draw(tmp_path / "r.svg", results, "")
+    assert drawn == {"demo": tmp_path / "r-demo.svg", "other": tmp_path / "r-other.svg"}
+    assert "Roofline: other" in drawn["other"].read_text()
 
 
 def test_the_sets_are_listed() -> None:

@@ -141,6 +141,8 @@ def _check_files(arguments: argparse.Namespace) -> tuple[str, str] | None:
         text = document.read_text()
     except OSError as error:
         raise UsageError(f"--markdown: '{document}': {error.strerror}") from error
+    if picture is not None:
+        relative(picture, document)
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
@@ -152,23 +154,18 @@ def _write(
     arguments: argparse.Namespace, results: Results, document: tuple[str, str] | None
 ) -> None:
     from inarch.benchmark.report import markdown, text
-    from inarch.benchmark.roofline import html, svg
     from inarch.cache import replacing
 
-    picture: Path | None = arguments.picture
     table = text(results)
     content = json.dumps(results.json(), indent=1)
     if arguments.json is not None and str(arguments.json) != "-":
         with replacing(arguments.json) as file:
             file.write(f"{content}\n".encode())
-    if picture is not None:
-        drawn = svg(results) if picture.suffix == ".svg" else html(results, table)
-        with replacing(picture) as file:
-            file.write(drawn.encode())
+    pictures = draw(arguments.picture, results, table)
     if document is not None:
         path: Path = arguments.markdown
-        link = relative(picture, path) if picture is not None else None
-        made = markdown(results, _command(arguments), link)
+        links = {name: relative(picture, path) for name, picture in pictures.items()}
+        made = markdown(results, _command(arguments), links)
         with replacing(path) as file:
             file.write(f"{document[0]}{made}{document[1]}".encode())
     if str(arguments.json) == "-":
@@ -181,8 +178,28 @@ def _write(
             print(f"note: peer '{name}' is not installed ({packages})", file=sys.stderr)
 
 
+def draw(picture: Path | None, results: Results, table: str) -> dict[str, Path]:
+    """Writes the picture of each set; of several to FILE-SET.svg. A page has all of them."""
+    from inarch.benchmark.roofline import html, svg
+    from inarch.cache import replacing
+
+    if picture is None:
+        return {}
+    if picture.suffix == ".html":
+        with replacing(picture) as file:
+            file.write(html(results, table).encode())
+        return {}
+    paths = dict.fromkeys(results.sets, picture)
+    if len(paths) > 1:
+        paths = {name: picture.with_stem(f"{picture.stem}-{name}") for name in paths}
+    for name, path in paths.items():
+        with replacing(path) as file:
+            file.write(svg(results, name).encode())
+    return paths
+
+
 def relative(picture: Path, document: Path) -> str:
-    """The picture as a link of the document."""
+    """The picture as a link of the document. Raises UsageError when it is not below its folder."""
     try:
         return picture.resolve().relative_to(document.resolve().parent).as_posix()
     except ValueError as error:
