@@ -1,11 +1,32 @@
-"""The table of microkernels: ours, those of other distributions, and `--load`ed files."""
+"""The table of microkernels: ours, those of other distributions, and `--load`ed files.
+
+A kernel is a Python module with `MICROKERNEL`, or a C or assembly file that declares itself
+(`inarch._microkernel_file`). A distribution names each of its kernels as an entry point:
+
+    [project.entry-points."inarch.microkernels"]
+    my-gemm = "my_kernels.my_gemm"      # my_kernels/my_gemm.py, my_gemm.c or my_gemm.S
+"""
 
 from __future__ import annotations
 
-from inarch.microkernel import Microkernel
+from inarch._microkernel_file import SUFFIXES, read_kernel_file
+from inarch.errors import InarchError
+from inarch.microkernel import Microkernel, check
 from inarch.plugins import Extensions
 
+
+def _sound(thing: object, name: str) -> None:
+    if not isinstance(thing, Microkernel):
+        found = type(thing).__name__
+        raise InarchError(f"expected a Microkernel, found {found}", where=f"microkernel '{name}'")
+    check(thing, name)
+
+
 MICROKERNELS: Extensions[Microkernel] = Extensions(
-    "inarch.backends.c.microkernels", "MICROKERNEL", entry_group="inarch.microkernels"
+    "inarch.backends.c.microkernels",
+    "MICROKERNEL",
+    entry_group="inarch.microkernels",
+    readers=dict.fromkeys(SUFFIXES, read_kernel_file),
+    check=_sound,
 )
-"""Kernels by name; other distributions add theirs as entry points of the group `inarch.microkernels`."""
+"""Sound kernels by name. One that is not is an InarchError when its name is asked for."""

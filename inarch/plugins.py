@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -40,6 +40,8 @@ class Origin:
     constant: str
     source: str
     """What a person recognises: a module path, `entry point of DIST`, or the path of a loaded file."""
+    path: Path | None = None
+    """The file that it is, where that is not a Python module."""
 
 
 class Extensions(Mapping[str, T_co], Generic[T_co]):
@@ -57,10 +59,14 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
         *,
         one_name: bool = False,
         entry_group: str | None = None,
+        readers: Mapping[str, Callable[[Path], object]] | None = None,
+        check: Callable[[object, str], object] | None = None,
     ) -> None:
         """`one_name`: a thing's own `name` is what it is found by; without, entry points give aliases.
 
-        `entry_group` is the group of entry points where it is not called like our package.
+        `entry_group` is the group of entry points where it is not called like our package. `readers`
+        make a thing from a file that is no Python, by its suffix: such files are found beside the
+        modules. `check(thing, name)` raises for a thing that is not sound.
         """
         self.group = group
         self.constant = constant
@@ -68,6 +74,9 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
         self._packages = [f"{group}.{folder}" for folder in folders] or [group]
         self._one_name = one_name
         self._entry_group = entry_group or group
+        self.readers = dict(readers or {})
+        self._check = check
+        self._files: dict[Path, object] = {}
         self._loaded: dict[str, Origin] = {}
 
     def __iter__(self) -> Iterator[str]:
@@ -82,7 +91,7 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
     def __getitem__(self, name: str) -> T_co:
         origin = self.origin(name)
         try:
-            thing = getattr(import_module(origin.module), origin.constant)
+            thing = self._thing(origin)
         except (InarchError, KeyboardInterrupt):
             raise
         except BaseException as error:  # sys.exit among them
@@ -101,6 +110,8 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
                 f"{self.kind} '{name}' ({origin.source}) calls itself '{own}'; "
                 "expected the name of its file or entry point"
             )
+        if self._check is not None:
+            self._check(thing, name)
         return cast("T_co", thing)
 
     def origin(self, name: str) -> Origin:
@@ -124,6 +135,11 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
         self._loaded[name] = Origin(module.__name__, self.constant, str(path))
         return True
 
+    def read(self, name: str, path: Path) -> None:
+        """Takes the file at `path`, for which there is a reader, as `name`. Raises what that raises."""
+        self._files[path] = self.readers[path.suffix](path)
+        self._loaded[name] = Origin(path.stem, self.constant, str(path), path)
+
     @contextmanager
     def scope(self) -> Generator[None]:
         """What is `add`ed within the block is forgotten after it."""
@@ -132,6 +148,28 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
             yield
         finally:
             self._loaded = before
+
+    def _thing(self, origin: Origin) -> object:
+        path = origin.path
+        if path is None:
+            try:
+                return getattr(import_module(origin.module), origin.constant)
+            except ModuleNotFoundError as error:
+                path = self._file_called(origin.module) if error.name == origin.module else None
+                if path is None:
+                    raise
+        if path not in self._files:
+            self._files[path] = self.readers[path.suffix](path)
+        return self._files[path]
+
+    def _file_called(self, module: str) -> Path | None:
+        """The file that stands where the module would, and that a reader takes."""
+        package, _, stem = module.rpartition(".")
+        if not package or not self.readers:
+            return None
+        folders = [Path(folder) for folder in import_module(package).__path__]
+        paths = [folder / f"{stem}{suffix}" for folder in folders for suffix in self.readers]
+        return next((path for path in paths if path.is_file()), None)
 
     @cached_property
     def _origins(self) -> dict[str, list[Origin]]:
@@ -143,6 +181,9 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
                     path = f"{package}.{module.name}"
                     origin = Origin(path, self.constant, path)
                     found.setdefault(module.name.replace("_", "-"), []).append(origin)
+            for path in self._readable(import_module(package).__path__):
+                origin = Origin(path.stem, self.constant, f"{package}/{path.name}", path)
+                found.setdefault(path.stem.replace("_", "-"), []).append(origin)
         for point in entry_points(group=self._entry_group):
             distribution = point.dist.name if point.dist else "an unknown package"
             origin = Origin(
@@ -151,14 +192,26 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
             found.setdefault(point.name, []).append(origin)
         return found
 
+    def _readable(self, folders: Iterable[str]) -> list[Path]:
+        """The files in `folders` that are things, though no modules."""
+        if not self.readers:
+            return []
+        paths = [path for folder in folders for path in sorted(Path(folder).iterdir())]
+        return [path for path in paths if path.suffix in self.readers and path.name[0] != "_"]
+
 
 def load_file(path: Path, kinds: Mapping[str, Extensions[object]]) -> list[str]:
     """Runs the Python file at `path` and adds every thing it defines, named like the file.
 
-    `kinds` are the tables that may take something. Returns what was added, as `kind name`.
-    Raises UsageError when the file is missing, fails to run, or defines nothing.
+    A file that is no Python is read by the tables that have a reader of its suffix. `kinds` are the
+    tables that may take something. Returns what was added, as `kind name`. Raises UsageError when
+    the file is missing, fails to run, or defines nothing, and what a reader raises.
     """
     name = path.stem.replace("_", "-")
+    if readers := [table for table in kinds.values() if path.suffix in table.readers]:
+        for table in readers:
+            table.read(name, path)
+        return [f"{table.kind} {name}" for table in readers]
     module_name = f"inarch_loaded_{path.stem}"
     spec = importlib.util.spec_from_file_location(module_name, path)
     if spec is None or not path.is_file():

@@ -109,11 +109,12 @@ def _load(options: Options, stack: ExitStack) -> None:
     if not options.load:
         return
     from inarch.backends import BACKENDS
+    from inarch.microkernels import MICROKERNELS
     from inarch.passes.lower.graph_to_loop import RULES
 
     tables = cast(
         "dict[str, Extensions[object]]",
-        {table.kind: table for table in (PASSES, DIALECTS, RULES, BACKENDS)},
+        {table.kind: table for table in (PASSES, DIALECTS, RULES, BACKENDS, MICROKERNELS)},
     )
     for table in tables.values():
         stack.enter_context(table.scope())

@@ -33,6 +33,7 @@ CORE = frozenset(
         "_meaning_tree",
         "_microkernel_check",
         "_microkernel_data",
+        "_microkernel_file",
         "_microkernel_source",
         "meaning",
         "microkernel",

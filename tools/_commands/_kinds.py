@@ -10,6 +10,7 @@ def kinds() -> dict[str, Extensions[object]]:
     from inarch.backends import BACKENDS
     from inarch.dialects import DIALECTS
     from inarch.frontends import FRONTENDS
+    from inarch.microkernels import MICROKERNELS
     from inarch.passes import PASSES
     from inarch.runtime.loaders import LOADERS
 
@@ -18,5 +19,6 @@ def kinds() -> dict[str, Extensions[object]]:
         "dialects": DIALECTS,
         "frontends": FRONTENDS,
         "loaders": LOADERS,
+        "microkernels": MICROKERNELS,
         "passes": PASSES,
     }  # pyright: ignore[reportReturnType] - a table of T is read as a table of objects

@@ -11,6 +11,7 @@ from typing import Any
 
 from inarch.backends import Backend
 from inarch.errors import InarchError, unknown
+from inarch.microkernel import Microkernel
 from inarch.plugins import Extensions
 from inarch.tools._commands import Command
 from inarch.tools._commands._kinds import kinds
@@ -21,7 +22,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "kind",
         nargs="?",
-        help="one of backends, dialects, frontends, loaders, passes (default: all)",
+        help="one of backends, dialects, frontends, loaders, microkernels, passes (default: all)",
     )
     parser.add_argument(
         "--load", action="append", default=[], type=Path, metavar="FILE.py", help="also load a file"
@@ -56,9 +57,10 @@ def _row(table: Extensions[object], name: str) -> dict[str, Any]:
         thing = table[name]
         if isinstance(thing, Backend):
             return {"name": name, "summary": thing.description, "origin": origin, **_facts(thing)}
-        summary = _summary(table, name)
+        is_kernel = isinstance(thing, Microkernel)
+        summary = " ".join(thing.computes.split()) if is_kernel else _summary(table, name)
     except InarchError as error:
-        return {"name": name, "summary": f"BROKEN: {error.message}", "origin": "?"}
+        return {"name": name, "summary": f"BROKEN: {error}", "origin": "?"}
     return {"name": name, "summary": summary, "origin": origin}
 
 
@@ -93,7 +95,7 @@ def _summary(table: Extensions[object], name: str) -> str:
 
 
 COMMAND = Command(
-    description="List passes, backends, loaders, frontends and dialects, with their origin.",
+    description="List passes, backends, microkernels, loaders, frontends and dialects, with their origin.",
     epilog="example:\n  inarch list passes\n",
     add_arguments=_add_arguments,
     execute=_execute,

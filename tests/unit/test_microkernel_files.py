@@ -1,0 +1,245 @@
+"""Kernels of one C or assembly file, those of other distributions, damaged ones (K2, K13)."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from inarch._microkernel_file import read_kernel_file
+from inarch.errors import InarchError
+from inarch.microkernel import Microkernel, instance_source, instantiate, members
+from inarch.microkernels import MICROKERNELS
+from inarch.plugins import Extensions, load_file
+from inarch.target import parse as parse_target
+
+GENERIC = parse_target("generic")
+
+AXPY = """\
+// Copyright of somebody.
+/* inarch
+computes = "for i in N, k in K: C[i, k] += A[i] * B[k]"
+dtypes = {A = "f32", B = "f32", C = "f32"}
+params = {N = "1..4"}
+layout = {C = ["*", 1]}
+where = ["N != 3"]
+needs = []
+align = {B = 16}
+cost = 12.5
+doc = "An outer product."
+include_dirs = ["include"]
+*/
+void axpy(const float *A, const float *B, float *C) { /* N rows */ }
+"""
+
+TRIPLE = """\
+/* inarch
+computes = '''
+for i in N:
+  C[i] += A[i] * 3
+'''
+dtypes = {A = "i32", C = "i32"}
+[params]
+N = [4, 9]
+*/
+triple: ret
+"""
+
+
+@pytest.fixture(autouse=True)
+def _own_table() -> Iterator[None]:  # pyright: ignore[reportUnusedFunction] - pytest's
+    with MICROKERNELS.scope():
+        yield
+
+
+def load(path: Path) -> list[str]:
+    return load_file(path, {"microkernels": cast("Extensions[object]", MICROKERNELS)})
+
+
+def write(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+# ------------------------------------------------------------------------------------ one file
+
+
+def test_a_c_file_is_a_kernel(tmp_path: Path) -> None:
+    """K2: meaning and code in one C file; K12: it states its own include_dirs."""
+    assert load(write(tmp_path, "axpy.c", AXPY)) == ["microkernel axpy"]
+    assert "axpy" in MICROKERNELS
+    assert MICROKERNELS.origin("axpy").source == str(tmp_path / "axpy.c")
+    kernel = MICROKERNELS["axpy"]
+    assert kernel == Microkernel(
+        computes="for i in N, k in K: C[i, k] += A[i] * B[k]",
+        dtypes={"A": "f32", "B": "f32", "C": "f32"},
+        params={"N": range(1, 5)},
+        layout={"C": ("*", 1)},
+        where=("N != 3",),
+        align={"B": 16},
+        cost=12.5,
+        doc="An outer product.",
+        include_dirs=[str(tmp_path / "include")],
+        c="// Copyright of somebody.\n\n"
+        "void axpy(const float *A, const float *B, float *C) { /* N rows */ }\n",
+    )
+    assert [member["N"] for member in members(kernel, GENERIC)] == [1, 2, 4]
+    instance = instantiate(kernel, "axpy", {"N": 4}, target=GENERIC)
+    assert "{ /* 4 rows */ }" in instance_source(instance)
+
+
+@pytest.mark.parametrize("suffix", ["S", "s"])
+def test_an_assembly_file_is_a_kernel(tmp_path: Path, suffix: str) -> None:
+    """K2: an assembly source; tests/unit/test_microkernel.py runs one."""
+    load(write(tmp_path, f"triple.{suffix}", TRIPLE))
+    kernel = MICROKERNELS["triple"]
+    assert kernel.asm == "triple: ret\n"
+    assert kernel.params == {"N": (4, 9)}
+    source = instance_source(instantiate(kernel, "triple", {"N": 9}, target=GENERIC))
+    assert '"triple_N9_asm: ret\\n"' in source
+
+
+def test_a_python_file_is_a_kernel(tmp_path: Path) -> None:
+    text = "from inarch.microkernel import Microkernel\n"
+    text += (
+        "MICROKERNEL = Microkernel('for i in 4: C[i] = 0', {'C': 'f32'}, c='void zero_it() {}')\n"
+    )
+    assert load(write(tmp_path, "zero_it.py", text)) == ["microkernel zero-it"]
+    assert MICROKERNELS["zero-it"].c == "void zero_it() {}"
+
+
+# ------------------------------------------------------------------------------------ damaged files
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("/* inarch", "/*",
+         "1:1: error: expected a declaration, a comment '/* inarch ... */' with computes and dtypes"),
+        ("computes = ", "compute = ", "2:10: error: expected computes in the declaration"),
+        ("layout = ", "layuot = ", "6:1: error: no field 'layuot'; did you mean 'layout'?"),
+        ("\nwhere = [", "\nwhere = [[", "8:1: error: expected TOML: unclosed array"),
+        ("align = {B = 16}", "align = {B = 16", "9:16: error: expected TOML: unclosed inline table"),
+        ("\"for i in N,", "\"for i in N", "3:24: error: expected ':', found 'k'"),
+        ("C[i, k] +=", "C[i, k] -=",
+         "3:41: error: expected one of '=', '+=', '*=', 'max=', 'min=', found '-'"),
+        ("\"1..4\"", "\"1-4\"",
+         "5:1: error: expected params = {MR = [1, 2], NR = \"1..8\", ...}, found {'N': '1-4'}"),
+        ("\"1..4\"", "\"4..1\"", "2:1: error: expected integers of 1 or more for N, found range(4, 2)"),
+        ("cost = 12.5", "cost = true", "10:1: error: expected cost = a number of cycles, found True"),
+        ("needs = []", "needs = [1]", "8:1: error: expected needs = [\"...\", ...], found [1]"),
+        ("needs = []", "needs = [\"xy\"]", "2:1: error: needs: no feature 'xy'. Known: "),
+        ("[\"*\", 1]", "[\"*\", 1.5]",
+         "6:1: error: expected layout = {A = [\"*\", 1], ...}, found {'C': ['*', 1.5]}"),
+        ("\"*\", 1", "1", "2:1: error: expected 2 strides of operand C in layout, found 1"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_named_where_it_is(
+    tmp_path: Path, old: str, new: str, expected: str
+) -> None:
+    assert old in AXPY
+    path = write(tmp_path, "axpy.c", AXPY.replace(old, new, 1))
+    with pytest.raises(InarchError) as raised:
+        read_kernel_file(path)
+    found = raised.value.line()
+    assert found.startswith(f"{path}:{expected}")
+    assert found == f"{path}:{expected}" or expected.endswith(("Known: ", "?"))
+
+
+def test_a_meaning_on_several_lines_is_located(tmp_path: Path) -> None:
+    path = write(tmp_path, "triple.S", TRIPLE.replace("* 3", "* * 3"))
+    with pytest.raises(InarchError) as raised:
+        read_kernel_file(path)
+    assert raised.value.line() == f"{path}:4:18: error: expected an expression, found '*'"
+
+
+def test_files_that_are_not_there_or_no_text(tmp_path: Path) -> None:
+    with pytest.raises(InarchError) as raised:
+        load(tmp_path / "none.c")
+    assert (
+        raised.value.line()
+        == f"{tmp_path / 'none.c'}: error: cannot be read: No such file or directory"
+    )
+    (tmp_path / "bytes.c").write_bytes(b"\xff\xfe")
+    with pytest.raises(InarchError) as raised:
+        load(tmp_path / "bytes.c")
+    assert raised.value.line() == f"{tmp_path / 'bytes.c'}: error: expected UTF-8 text"
+
+
+# ------------------------------------------------------------------------------------ distributions
+
+PYTHON_KERNEL = """\
+from inarch.microkernel import Microkernel
+MICROKERNEL = Microkernel(
+    computes="for i in N: C[i] = relu(A[i])",
+    dtypes={"A": "f32", "C": "f32"},
+    c="void clip(const float *A, float *C, int64_t A_0, int64_t C_0, int64_t N) {}",
+)
+"""
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """A folder with an installed distribution of the documented layout, as pip leaves it."""
+    package = tmp_path / "site" / "my_kernels"
+    package.mkdir(parents=True)
+    write(package, "__init__.py", "")
+    write(package, "clip.py", PYTHON_KERNEL)
+    write(package, "axpy.c", AXPY)
+    write(package, "triple.S", TRIPLE)
+    write(package, "broken.c", AXPY.replace("k in K", "k in"))
+    write(package, "number.py", "MICROKERNEL = 5\n")
+    info = tmp_path / "site" / "my_kernels-1.0.dist-info"
+    info.mkdir()
+    write(info, "METADATA", "Metadata-Version: 2.1\nName: my-kernels\nVersion: 1.0\n")
+    names = ("clip", "axpy", "triple", "broken", "number", "gone")
+    points = "\n".join(f"my-{name} = my_kernels.{name}" for name in names)
+    write(info, "entry_points.txt", f"[inarch.microkernels]\n{points}\n")
+    return tmp_path / "site"
+
+
+def test_kernels_of_a_distribution_are_found(site: Path, tmp_path: Path) -> None:
+    """K13: an entry point names a Python module, or a C or assembly file of the package."""
+    done = subprocess.run(
+        [sys.executable, "-m", "inarch.tools.cli", "list", "microkernels", "--json"],
+        cwd=tmp_path,
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(site), str(Path(__file__).parents[2])]),
+        },
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    rows = {row["name"]: row for row in json.loads(done.stdout)["microkernels"]}
+    assert rows["my-clip"]["summary"] == "for i in N: C[i] = relu(A[i])"
+    assert rows["my-clip"]["origin"] == "entry point of my-kernels"
+    assert rows["my-axpy"]["summary"] == "for i in N, k in K: C[i, k] += A[i] * B[k]"
+    assert rows["my-triple"]["summary"] == "for i in N: C[i] += A[i] * 3"
+    broken = site / "my_kernels" / "broken.c"
+    assert rows["my-broken"]["summary"] == (
+        f"BROKEN: {broken}:3:29: expected a size (a number or a name), found ':'"
+    )
+    assert rows["my-number"]["summary"] == (
+        "BROKEN: microkernel 'my-number': expected a Microkernel, found int"
+    )
+    assert rows["my-gone"]["summary"] == (
+        "BROKEN: microkernel 'my-gone' (entry point of my-kernels) cannot be imported: "
+        "ModuleNotFoundError: No module named 'my_kernels.gone'"
+    )
+    ours = [row for name, row in rows.items() if not name.startswith("my-")]
+    assert ours
+    assert not [row for row in ours if row["summary"].startswith("BROKEN")]
+
+
+def test_our_own_kernels_are_sound() -> None:
+    for name in ("gemm-f32", "conv-f32"):
+        kernel = MICROKERNELS[name]
+        assert members(kernel, parse_target("x86-64-v3")), name
