@@ -141,7 +141,8 @@ def _call(
         )
         library = ffi.dlopen(str(path))
     weights = _aligned_buffer(image)
-    workspace = _aligned_buffer(bytes(aligned(function.workspace_bytes)))
+    # All ones, NaN as floats: what reads a buffer before it was written shows in the results.
+    workspace = _aligned_buffer(b"\xff" * aligned(function.workspace_bytes))
     buffers = ffi.new("void *[]", [ffi.cast("void *", array.ctypes.data) for array in arrays])
     status = getattr(library, symbol)(
         buffers,
