@@ -198,13 +198,19 @@ class KernelCall:
     instance: Instance
     function: Any
 
-    def compare(self, sizes: Mapping[str, int], seed: int, *, exact: bool) -> None:
+    def compare(
+        self, sizes: Mapping[str, int], seed: int, *, exact: bool, nan: bool = False
+    ) -> None:
         """One call on random strides and offsets; nothing but the written elements may change.
 
-        `exact`: on small integers, bit for bit; else on normal numbers, within rounding.
+        `exact`: on small integers, bit for bit; else on normal numbers, within rounding. `nan`: some
+        elements are NaN, which must be where the meaning has it.
         """
         random = np.random.default_rng(seed)
         views, whole = self._arrays(sizes, random, exact=exact)
+        if nan:
+            for array in whole.values():
+                array[:: len(array) // 3 + 1] = np.nan
         before = {name: array.copy() for name, array in whole.items()}
         expected = evaluate(self.instance.meaning, views, sizes, exact=True)
         strides = [stride // 4 for view in views.values() for stride in view.strides]
