@@ -8,6 +8,7 @@ lower(context, module, "loop")              # the IR at any level
 from __future__ import annotations
 
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -151,7 +152,7 @@ def build(
     checked: bool = False,
 ) -> Built:
     """Compiles a model into the artifact `output`, which appears whole or not at all."""
-    from inarch.backends.c import emit
+    from inarch.backends.c import emit, registry_notes
     from inarch.offload import Offload, check_offload
 
     check_writable(Path(output))
@@ -165,6 +166,8 @@ def build(
         module.attributes["inarch.checked"] = UnitAttr()
     emitted = lower(ctx, module, "kernel", progress=progress, offload=offload)
     program = emit(ctx, module)
+    for note in registry_notes(program):
+        warnings.warn(note, stacklevel=2)
     return _write(ctx, module, program, emitted, Path(output), progress)
 
 

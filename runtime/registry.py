@@ -1,7 +1,8 @@
 """Functions by name, for import slots that nobody filled in `load(imports=...)`.
 
 A function takes NumPy arrays, the inputs and then the outputs, writes the outputs in place, and
-must not keep the arrays: their memory is the compiled program's. Raising is how it fails.
+must not keep the arrays: their memory is the compiled program's. Raising is how it fails. A C function
+is registered as an `inarch.runtime.native.NativeFunction`, and called without Python.
 """
 
 from __future__ import annotations

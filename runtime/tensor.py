@@ -151,16 +151,32 @@ def view(tensor: Any, *, writeable: bool) -> Array:
     if 0 in shape:
         return np.empty(shape, dtype)
     strides = None
-    extent = dtype.itemsize
+    extent, before = dtype.itemsize, 0
     if tensor.strides == made.NULL:
         extent *= int(np.prod(shape, dtype=np.int64))
     else:
         strides = tuple(tensor.strides[axis] * dtype.itemsize for axis in range(tensor.ndim))
-        extent += sum((size - 1) * step for size, step in zip(shape, strides, strict=True))
-    start = made.cast("char *", tensor.data) + tensor.byte_offset
-    array = np.ndarray(shape, dtype, made.buffer(start, extent), 0, strides)
+        spans = [(size - 1) * step for size, step in zip(shape, strides, strict=True)]
+        before = -sum(min(span, 0) for span in spans)
+        extent += sum(map(abs, spans))
+    start = made.cast("char *", tensor.data) + tensor.byte_offset - before
+    array = np.ndarray(shape, dtype, made.buffer(start, extent), before, strides)
     array.flags.writeable = writeable
     return array
+
+
+def describe(array: Array, tensor: Any) -> object:
+    """Fills a DLTensor with `array`, of any strides; what must live as long as the tensor does."""
+    made = ffi()
+    kind = from_numpy(array.dtype.name)
+    shape = made.new("int64_t[]", list(array.shape) or 1)
+    strides = made.new("int64_t[]", [step // array.itemsize for step in array.strides] or 1)
+    tensor.data = made.cast("void *", array.ctypes.data)
+    tensor.device.device_type = _CPU
+    tensor.ndim = array.ndim
+    tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes = kind.dlpack, kind.bits, 1
+    tensor.shape, tensor.strides = shape, strides
+    return array, shape, strides
 
 
 @cache

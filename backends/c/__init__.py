@@ -15,7 +15,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from inarch.backends.c._assemble import EMBEDDED_BYTES, emit_program
-from inarch.backends.c._cprogram import CFunction, CProgram
+from inarch.backends.c._cprogram import CFunction, CProgram, registry_notes
 from inarch.backends.c._foreign import link_libraries
 from inarch.backends.c._kernel_errors import kernel_error
 from inarch.backends.c._program import planned_weights_bytes
@@ -36,6 +36,7 @@ __all__ = [
     "emit",
     "kernel_error",
     "link_libraries",
+    "registry_notes",
     "run_function",
     "usable_for",
     "weights_image",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
@@ -16,6 +17,7 @@ from inarch.backends.c._math import helpers_text
 from inarch.backends.c._program import Program, c_function, read_program
 from inarch.backends.c._scope import Unit, VectorType
 from inarch.backends.c._text import LIBRARY_FUNCTIONS, comment
+from inarch.dialects.kernel.call import CallOp as KernelCallOp
 from inarch.dtypes import DTYPES
 from inarch.manifest import Import
 from inarch.target import parse
@@ -98,7 +100,19 @@ def emit_program(module: ModuleOp, weights: bytes | None) -> CProgram:
         program.weights_bytes,
         program.kernels_of([*program.public, *program.private]),
         unit_kernels,
+        _registry_calls(program),
     )
+
+
+def _registry_calls(program: Program) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for function in program.public:
+        for op in function.body.walk():
+            if isinstance(op, KernelCallOp):
+                symbol = op.callee.root_reference.data
+                if program.definitions[symbol].registered is not None:
+                    found[symbol] = found.get(symbol, 0) + prod(op.trip_counts)
+    return found
 
 
 # ---------------------------------------------------------------------------------- units

@@ -46,6 +46,8 @@ class CProgram:
         default_factory=dict[str, tuple[KernelCode, ...]]
     )
     """File name -> the microkernels whose C is in that unit."""
+    registry_calls: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Microkernel -> how often one run of all public functions calls it through its slot, if ever."""
 
     @property
     def unit_flags(self) -> dict[str, tuple[str, ...]]:
@@ -79,6 +81,22 @@ class CProgram:
             ],
             "loaders": ["shared-library"],
         }
+
+
+_PYTHON_CALL_NS = 10_000
+_C_CALL_NS = 5
+"""One call through a slot, two operands: `python benchmarks/kernel_calls.py` on Zen 4."""
+
+
+def registry_notes(program: CProgram) -> list[str]:
+    """For each microkernel that is called through the registry in a loop, what that costs."""
+    return [
+        f"microkernel '{name}' is called {calls} times a run through the registry, each call about "
+        f"{_PYTHON_CALL_NS / 1000:g} us to a function of Python ({calls * _PYTHON_CALL_NS / 1e6:.3g} ms "
+        f"a run) and {_C_CALL_NS} ns to one of C; link it by symbol, or give it larger tiles"
+        for name, calls in program.registry_calls.items()
+        if calls > 1
+    ]
 
 
 def _listing(signature: CFunction | Signature) -> dict[str, Any]:

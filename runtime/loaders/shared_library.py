@@ -25,6 +25,7 @@ from inarch.runtime._abi import ffi, libc
 from inarch.runtime.function import Function
 from inarch.runtime.loaders import LOADERS, Loader
 from inarch.runtime.module import Imports, Module
+from inarch.runtime.native import NativeFunction
 from inarch.runtime.registry import REGISTRY
 from inarch.runtime.tensor import Array, Layout, view
 from inarch.target import check_features, native, parse
@@ -199,13 +200,15 @@ class _Library:
             raise artifact.error(f"expected a library of ABI version {ABI}, found {found}")
         self._last_error = self._symbol("last_error", "const char *(*)(void)")
         self._slots = [
-            ffi().callback(_IMPORT, self._entry(slot, callback), error=1)
+            callback.slot()
+            if isinstance(callback, NativeFunction)
+            else (ffi().callback(_IMPORT, self._entry(slot, callback), error=1), ffi().NULL)
             for slot, callback in zip(_open_slots(artifact), callbacks, strict=True)
         ]
         self._weights = ffi().from_buffer(artifact.weights)
         table = ffi().new("inarch_import[]", max(len(self._slots), 1))
         for entry, slot in zip(table, self._slots, strict=False):
-            entry.call = slot
+            entry.call, entry.self = slot
         bind = self._symbol("bind", "int32_t(*)(const void *, const inarch_import *, int32_t)")
         if bind(self._weights, table, len(self._slots)):
             raise artifact.error(f"expected to bind the library, found: {self._message()}")

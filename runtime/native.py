@@ -1,0 +1,65 @@
+"""Functions of C in the registry: called without a step through Python.
+
+    register("my_gemm", NativeFunction.open("libmine.so", "my_gemm"))
+
+The C function is `int32_t my_gemm(void *self, DLTensor *args, int32_t n)`: inputs, then outputs, any
+strides; 0 is success. `inarch.h` declares `DLTensor`.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from inarch.errors import EnvironmentFault, InarchError
+from inarch.runtime._abi import ffi, libc
+from inarch.runtime.tensor import Array, describe
+
+CALL = "int32_t(*)(void *, DLTensor *, int32_t)"
+"""The type of an import slot's function."""
+
+
+@dataclass(frozen=True)
+class NativeFunction:
+    """The C function at `address`, called with `self_address` as its `self`."""
+
+    name: str
+    address: int
+    self_address: int = 0
+    owner: object = None
+    """What keeps the code in memory, if that is not for ever."""
+
+    @classmethod
+    def open(cls, path: str | Path, symbol: str) -> Self:
+        """The function `symbol` of a shared library, which stays open.
+
+        Raises EnvironmentFault when the library cannot be opened, or has no such function.
+        """
+        last_error = libc().dlerror
+        flags = os.RTLD_NOW | os.RTLD_LOCAL | os.RTLD_NODELETE
+        handle = libc().dlopen(os.fsencode(path), flags)
+        if handle == ffi().NULL:
+            reason = ffi().string(last_error()).decode(errors="replace")
+            raise EnvironmentFault(f"library '{path}' cannot be opened: {reason}")
+        address = libc().dlsym(handle, symbol.encode())
+        if address == ffi().NULL:
+            raise EnvironmentFault(
+                f"library '{path}': expected the function '{symbol}', found none"
+            )
+        return cls(symbol, int(ffi().cast("uintptr_t", address)))
+
+    def __call__(self, *arrays: Array) -> None:
+        """Calls it on arrays of any strides. Raises InarchError when it returns another code than 0."""
+        tensors = ffi().new("DLTensor[]", max(len(arrays), 1))
+        # The shapes live in `kept`, to which the tensors only point.
+        kept = [describe(array, tensors[n]) for n, array in enumerate(arrays)]
+        call, own = self.slot()
+        status = call(own, tensors, len(kept))
+        if status != 0:
+            raise InarchError(f"'{self.name}' failed with code {status}")
+
+    def slot(self) -> tuple[Any, Any]:
+        """`(call, self)` of an import slot."""
+        return ffi().cast(CALL, self.address), ffi().cast("void *", self.self_address)
