@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 from inarch.benchmark.layers import Layer, to_json
@@ -42,6 +43,10 @@ class PeerProcess:
         """`index` of the layer in the process, `variant`, `sample` of its output, `ns` of a call."""
         return self._ask({"do": "prepare", "layer": to_json(layer)})
 
+    def prepare_model(self, model: Path, inputs: Path) -> dict[str, Any]:
+        """As `prepare`, of an ONNX model with the inputs of a .npz file."""
+        return self._ask({"do": "prepare_model", "model": str(model), "inputs": str(inputs)})
+
     def call_ns(self, index: int, count: int) -> float:
         """Nanoseconds of CPU time a call."""
         return float(self._ask({"do": "call", "index": index, "count": count})["ns"])
@@ -67,8 +72,11 @@ class PeerProcess:
             pass
         if not line:
             code = self._process.wait()
-            raise EnvironmentFault(f"peer '{self.name}': its process ended with exit code {code}")
+            raise self._fault(f"its process ended with exit code {code}")
         answer = json.loads(line)
         if "error" in answer:
-            raise EnvironmentFault(f"peer '{self.name}': {answer['error']}")
+            raise self._fault(answer["error"])
         return answer
+
+    def _fault(self, message: str) -> EnvironmentFault:
+        return EnvironmentFault(message, where=f"peer '{self.name}'")

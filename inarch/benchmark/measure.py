@@ -60,9 +60,7 @@ def measure(
     Raises UsageError for a peer that nobody knows, EnvironmentFault when this machine cannot run the
     target, and InarchError when a compiled layer is wrong.
     """
-    for name in peers:
-        if name not in PEERS:
-            raise unknown("peer", name, PEERS)
+    check_peers(peers)
     harness = Harness(target)
     steps, total = 0, len(layers) * (rounds + 1)
 
@@ -73,7 +71,7 @@ def measure(
         steps += 1
 
     with ExitStack() as stack:
-        infos, processes = _start(peers, stack)
+        infos, processes = start_peers(peers, stack)
         rows: list[_Row] = []
         for name, layer in layers:
             report(f"compile {layer.name}")
@@ -89,7 +87,16 @@ def measure(
     return Results(str(target), describe(target), rounds, results, infos, peak, bandwidths(harness))
 
 
-def _start(names: Sequence[str], stack: ExitStack) -> tuple[dict[str, PeerInfo], list[PeerProcess]]:
+def check_peers(names: Sequence[str]) -> None:
+    """Raises UsageError for a peer that nobody knows."""
+    for name in names:
+        if name not in PEERS:
+            raise unknown("peer", name, PEERS)
+
+
+def start_peers(
+    names: Sequence[str], stack: ExitStack
+) -> tuple[dict[str, PeerInfo], list[PeerProcess]]:
     """Starts the peers that are installed; `stack` ends them."""
     infos: dict[str, PeerInfo] = {}
     processes: list[PeerProcess] = []
@@ -128,17 +135,17 @@ def _prepare(process: PeerProcess, layer: Layer, subject: Subject) -> _Runner:
     difference = max(abs(a - b) for a, b in zip(ours, answer["sample"], strict=True)) / scale
     if not difference <= TOLERANCE:
         found.error = f"its result differs from ours by {difference:.1e} of the maximum"
-    return _Runner(process, answer["index"], _count(answer["ns"]), found)
+    return _Runner(process, answer["index"], calls_of(answer["ns"]), found)
 
 
-def _count(nanoseconds: float) -> int:
+def calls_of(nanoseconds: float) -> int:
     """How many calls a figure is averaged over."""
     return max(1, min(_MOST_CALLS, round(_BUDGET_NS / max(nanoseconds, 1.0))))
 
 
 def _measure_ours(row: _Row, harness: Harness) -> None:
     subject, result = row.subject, row.result
-    count = _count(subject.call_ns(1))
+    count = calls_of(subject.call_ns(1))
     result.peak.values.append(harness.peak_gflops())
     times = subject.steps_ns(count)
     for series, value in zip(result.each_step, times, strict=True):

@@ -13,12 +13,14 @@ import os
 import sys
 import tempfile
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from inarch.benchmark._arrays import arrays_of, sample
 from inarch.benchmark.layers import from_json
 from inarch.benchmark.peers import PEERS, Peer, Prepared
-from inarch.errors import InternalError
+from inarch.errors import InarchError, InternalError, UsageError
+from inarch.lazy import np
 
 
 def main() -> int:
@@ -31,6 +33,8 @@ def main() -> int:
         for line in sys.stdin:
             try:
                 answer = _answer(json.loads(line), peer, layers)
+            except InarchError as error:
+                answer = {"error": error.message}
             except Exception as error:  # noqa: BLE001 - a peer may fail in any way; the parent says so
                 answer = {"error": f"{type(error).__name__}: {error}".splitlines()[0][:200]}
             print(json.dumps(answer), file=answers, flush=True)
@@ -43,6 +47,8 @@ def _answer(command: dict[str, Any], peer: Peer, layers: list[Prepared]) -> dict
             return {"version": version(peer.package)}
         case "prepare":
             return _prepare(peer, command["layer"], layers)
+        case "prepare_model":
+            return _prepare_model(peer, Path(command["model"]), Path(command["inputs"]), layers)
         case "call":
             return {"ns": layers[int(command["index"])].call_ns(command["count"])}
         case "kernel":
@@ -53,7 +59,17 @@ def _answer(command: dict[str, Any], peer: Peer, layers: list[Prepared]) -> dict
 
 def _prepare(peer: Peer, fields: dict[str, Any], layers: list[Prepared]) -> dict[str, Any]:
     layer = from_json(fields)
-    prepared = peer.prepare(layer, arrays_of(layer))
+    return _added(peer.prepare(layer, arrays_of(layer)), layers)
+
+
+def _prepare_model(peer: Peer, model: Path, inputs: Path, layers: list[Prepared]) -> dict[str, Any]:
+    if peer.prepare_model is None:
+        raise UsageError("it reads no ONNX models")
+    with np.load(inputs) as arrays:
+        return _added(peer.prepare_model(model, dict(arrays)), layers)
+
+
+def _added(prepared: Prepared, layers: list[Prepared]) -> dict[str, Any]:
     layers.append(prepared)
     return {
         "index": len(layers) - 1,

@@ -14,8 +14,10 @@ import numpy as np
 import onnx
 import pytest
 
+from inarch._xdsl import parse_module
 from inarch.benchmark._arrays import arrays_of
 from inarch.benchmark._harness import Harness
+from inarch.benchmark._peer_process import PeerProcess
 from inarch.benchmark._program import program_of
 from inarch.benchmark._steps import split_steps
 from inarch.benchmark.layers import (
@@ -39,7 +41,7 @@ from inarch.dialects import new_context
 from inarch.errors import EnvironmentFault, InarchError, UsageError
 from inarch.lazy import Array
 from inarch.target import parse
-from inarch.tools._commands.bench import draw, relative
+from inarch.tools._commands._bench_layers import draw, relative
 from inarch.tools.cli import run
 
 MODELS = Path(__file__).parents[2] / "benchmarks" / "models"
@@ -218,6 +220,30 @@ def test_operations_are_those_that_the_loops_execute(shape: str) -> None:
     assert executed > layer.flops / 2
 
 
+MICROKERNEL_CALL = """
+kernel.def @gemm computes "for m in 4, n in 16: C[m, n] = 0; for k in K: C[m, n] += A[m, k] * B[k, n]; \
+C[m, n] = max(C[m, n], 0)" arguments [#kernel.operand<C : f32 write rank 2 align 4>,
+  #kernel.operand<A : f32 read rank 2 align 4>, #kernel.operand<B : f32 read rank 2 align 4>
+] needs [] source "void gemm(void);\\0A"
+func.func private @kernel(%a: memref<8x5xf32>, %b: memref<5x48xf32>, %c: memref<8x48xf32>) {
+  kernel.call @gemm for (i in 2, j in 3) (%c[i * 192 + j * 16] strides [48, 1],
+    %a[i * 20] strides [5, 1], %b[j * 16] strides [48, 1]) sizes [5]
+    : memref<8x48xf32>, memref<8x5xf32>, memref<5x48xf32>
+  func.return
+}
+func.func @main(%a: memref<8x5xf32>, %b: memref<5x48xf32>, %c: memref<8x48xf32> {inarch.result}) {
+  loop.call @kernel(%a, %b, %c) : memref<8x5xf32>, memref<5x48xf32>, memref<8x48xf32>
+  func.return
+}
+"""
+
+
+def test_operations_of_a_microkernel_are_those_of_its_meaning() -> None:
+    """Its accumulating statement, at every point of the loops: [8, 5] by [5, 48]."""
+    (step,) = split_steps(parse_module(new_context(), MICROKERNEL_CALL))
+    assert (step.kernel, step.computes, step.flops) == ("kernel", True, 2 * 8 * 5 * 48)
+
+
 def test_a_machine_without_the_features_says_so() -> None:
     here = parse("native").architecture
     with pytest.raises(
@@ -253,7 +279,7 @@ def test_kernel_times_are_read_from_onednns_log() -> None:
 
 def test_a_peer_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """K3: what is missing is said, in the table, the JSON and a note, and the rest is measured."""
-    peer = Peer("no_such_package", "", PEERS["torch"].prepare, ("json",))
+    peer = Peer("no_such_package", "", PEERS["torch"].prepare, needs=("json",))
     assert peer.missing() == ["no_such_package"]
 
     def nothing_is_there(peer: Peer) -> list[str]:
@@ -290,6 +316,26 @@ def test_onnxruntime_computes_the_same_and_is_timed() -> None:
         assert peer["call_ms"]["min"] > 0
         assert peer["implementation"] in ("Conv", "FusedConv", "MatMul")
         assert layer["ratios"]["onnxruntime"]["call"] > 0
+
+
+def test_a_peer_that_dies_says_so() -> None:
+    """Its process knows no such peer, and ends; the error is the peer's, not ours."""
+    process = PeerProcess("no-such-peer")
+    with pytest.raises(EnvironmentFault) as found:
+        process.version()
+    assert found.value.line() == "peer 'no-such-peer': error: its process ended with exit code 1"
+    process.close()
+
+
+def test_a_peer_that_fails_on_a_layer_keeps_the_others() -> None:
+    """A failure is told, and the process goes on."""
+    if PEERS["onnxruntime"].missing():
+        pytest.skip("onnxruntime is not installed")
+    process = PeerProcess("onnxruntime")
+    with pytest.raises(EnvironmentFault, match="FileNotFoundError"):
+        process.prepare_model(Path("none.onnx"), Path("none.npz"))
+    assert process.prepare(parse_shape(TINY))["index"] == 0
+    process.close()
 
 
 # ------------------------------------------------------------------------------------ results
@@ -443,3 +489,66 @@ def test_the_sets_are_listed() -> None:
     assert done.code == 0
     assert "resnet50: the 23 distinct convolutions" in done.out
     assert "  l1.c2                64x56x56->64k3s1             x3\n" in done.out
+
+
+# ------------------------------------------------------------------------------------ models
+
+
+@pytest.fixture(name="model")
+def fixture_model(tmp_path: Path) -> Path:
+    """y = x @ w of a symbolic batch."""
+    w = onnx.numpy_helper.from_array(np.ones((3, 5), np.float32), "w")
+    node = onnx.helper.make_node("MatMul", ["x", "w"], ["y"])
+    x, y = (
+        onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["batch", size])
+        for name, size in (("x", 3), ("y", 5))
+    )
+    graph = onnx.helper.make_graph([node], "tiny", [x], [y], [w])
+    opset = onnx.helper.make_opsetid("", 17)
+    model = onnx.helper.make_model(graph, opset_imports=[opset], ir_version=8)
+    path = tmp_path / "tiny.onnx"
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+def test_a_model_is_measured_against_onnxruntime(model: Path) -> None:
+    command = ["bench", str(model), "--dim", "batch=4", "--rounds", "2", "--target", TARGET]
+    done = run([*command, "--peers", "onnxruntime", "--json", "-"])
+    assert done.code == 0, done.err
+    found = json.loads(done.out)
+    assert (found["schema"], found["model"]) == ("inarch.bench.model/1", "tiny.onnx")
+    assert found["call_ms"]["min"] > 0
+    peer = found["peers"]["onnxruntime"]
+    assert peer["error"] == ""
+    assert peer["installed"] is (not PEERS["onnxruntime"].missing())
+    if peer["installed"]:
+        assert peer["ratio"] == pytest.approx(
+            peer["call_ms"]["min"] / found["call_ms"]["min"], rel=1e-3
+        )
+    alone = run([*command, "--peers", "torch,none"])
+    assert re.search(r"^inarch +[\d.]+ +[\d.]+$", alone.out, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["layer"], "error: expected 'layers' or the file of a model, found 'layer'\n"),
+        (["tiny.onnx", "conv1"], "error: SET: it is for layers; 'tiny.onnx' is a model\n"),
+        (
+            ["tiny.onnx", "--markdown", "a.md"],
+            "error: --markdown: it is for layers; 'tiny.onnx' is a ",
+        ),
+        (
+            ["tiny.onnx", "--dim", "batch"],
+            "error: --dim: expected NAME=VALUE with a whole number, ",
+        ),
+        (["tiny.onnx", "--peers", "tor"], "error: no peer 'tor'; did you mean 'torch'? Known: "),
+    ],
+)
+def test_a_wrong_command_line_for_a_model(
+    arguments: list[str], message: str, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(model.parent)
+    done = run(["bench", *arguments])
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(message)

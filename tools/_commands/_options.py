@@ -108,11 +108,21 @@ def model_keywords(arguments: argparse.Namespace) -> dict[str, Any]:
     """The keywords of `inarch.compiler.build` that the shared options stand for."""
     load_files(arguments.load)
     return {
-        "dims": _once("--dim", map(_dim, arguments.dim)),
-        "shapes": _once("--shape", map(_shape, arguments.shape)),
+        "dims": dims_of(arguments.dim),
+        "shapes": shapes_of(arguments.shape),
         "target": arguments.target,
         "name": arguments.name,
     }
+
+
+def dims_of(texts: Iterable[str]) -> dict[str, int]:
+    """The values of `--dim NAME=VALUE` by name. Raises UsageError."""
+    return _once("--dim", map(_dim, texts))
+
+
+def shapes_of(texts: Iterable[str]) -> dict[str, tuple[int, ...]]:
+    """The shapes of `--shape INPUT=1x3x224x224` by name. Raises UsageError."""
+    return _once("--shape", map(_shape, texts))
 
 
 def _once(option: str, pairs: Iterable[tuple[str, T]]) -> dict[str, T]:

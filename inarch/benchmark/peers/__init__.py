@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 
 from inarch.benchmark._arrays import Arrays
 from inarch.benchmark.layers import Layer
@@ -40,7 +41,7 @@ class Prepared(ABC):
 
     @abstractmethod
     def output(self) -> Array:
-        """What the last call gave, row-major."""
+        """What the last call gave, row-major; of several outputs the first."""
 
     @abstractmethod
     def kernel(self, count: int) -> Kernel | None:
@@ -62,6 +63,8 @@ class Peer:
     package: str
     settings: str
     prepare: Callable[[Layer, Arrays], Prepared]
+    prepare_model: Callable[[Path, Mapping[str, Array]], Prepared] | None = None
+    """For a whole ONNX model in a file and its inputs by name; None: it reads no such file."""
     needs: tuple[str, ...] = ()
     """Packages that it is no use without, besides its own."""
     api: int = 1

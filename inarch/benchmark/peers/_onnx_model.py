@@ -11,6 +11,12 @@ from inarch.lazy import Array, np
 _OPSET, _IR_VERSION = 17, 8
 
 
+def inputs_of(layer: Layer, arrays: Arrays) -> dict[str, Array]:
+    """The inputs of `model_of` by name."""
+    both = not isinstance(layer, Conv) and bool(layer.batch)
+    return {"x": arrays.x, "w": arrays.w} if both else {"x": arrays.x}
+
+
 def model_of(layer: Layer, arrays: Arrays) -> bytes:
     """Inputs `x` (and `w`, of a batch of products), output `y`; all else is constant."""
     from onnx import TensorProto, helper, numpy_helper

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -11,17 +12,17 @@ from typing import Any
 from inarch.benchmark._arrays import Arrays
 from inarch.benchmark.layers import Layer
 from inarch.benchmark.peers import Kernel, Peer, Prepared
-from inarch.benchmark.peers._onnx_model import model_of
+from inarch.benchmark.peers._onnx_model import inputs_of, model_of
 from inarch.lazy import Array
 
 _CONVERSIONS = ("ReorderInput", "ReorderOutput", "Transpose")
 
 
 class _Session(Prepared):
-    def __init__(self, layer: Layer, arrays: Arrays) -> None:
+    def __init__(self, model: bytes | str, inputs: Mapping[str, Array]) -> None:
         self._runtime: Any = import_module("onnxruntime")
-        self._model = model_of(layer, arrays)
-        self._inputs = {"x": arrays.x, **({"w": arrays.w} if getattr(layer, "batch", 0) else {})}
+        self._model = model
+        self._inputs = inputs
         self._session = self._open(self._options())
         self._binding = self._bind(self._session)
         self.run()
@@ -41,7 +42,8 @@ class _Session(Prepared):
         binding = session.io_binding()
         for name, array in self._inputs.items():
             binding.bind_cpu_input(name, array)
-        binding.bind_output("y")
+        for output in session.get_outputs():
+            binding.bind_output(output.name)
         return binding
 
     def run(self) -> None:
@@ -73,4 +75,18 @@ class _Session(Prepared):
         return Kernel(sum(map(min, times.values())), "+".join(names.values()))
 
 
-PEER = Peer("onnxruntime", "1 thread, all graph optimizations, bound buffers", _Session, ("onnx",))
+def _of_layer(layer: Layer, arrays: Arrays) -> Prepared:
+    return _Session(model_of(layer, arrays), inputs_of(layer, arrays))
+
+
+def _of_model(path: Path, inputs: Mapping[str, Array]) -> Prepared:
+    return _Session(str(path), inputs)
+
+
+PEER = Peer(
+    "onnxruntime",
+    "1 thread, all graph optimizations, bound buffers",
+    _of_layer,
+    _of_model,
+    ("onnx",),
+)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from inarch.benchmark._arrays import Arrays
 from inarch.benchmark.layers import Layer
 from inarch.benchmark.peers import Kernel, Peer, Prepared
-from inarch.benchmark.peers._onnx_model import model_of
+from inarch.benchmark.peers._onnx_model import inputs_of, model_of
 from inarch.lazy import Array
 
 _SETTINGS = {
@@ -23,20 +25,23 @@ _OTHERS = ("Reorder", "Input", "Output", "Parameter", "Result", "Const", "Consta
 
 
 class _Request(Prepared):
-    def __init__(self, layer: Layer, arrays: Arrays) -> None:
+    def __init__(self, model: bytes | str, inputs: Mapping[str, Array]) -> None:
         openvino: Any = import_module("openvino")
         self._core = openvino.Core()
-        self._model = self._core.read_model(model_of(layer, arrays))
-        inputs = [arrays.x, *([arrays.w] if getattr(layer, "batch", 0) else [])]
-        self._tensors = [openvino.Tensor(array, shared_memory=True) for array in inputs]
+        self._model = self._core.read_model(model)
+        if self._model.is_dynamic():
+            self._model.reshape({name: list(array.shape) for name, array in inputs.items()})
+        self._tensors = {
+            name: openvino.Tensor(array, shared_memory=True) for name, array in inputs.items()
+        }
         self._request = self._open({})
         self.run()
 
     def _open(self, more: dict[str, Any]) -> Any:
         compiled = self._core.compile_model(self._model, "CPU", {**_SETTINGS, **more})
         request = compiled.create_infer_request()
-        for index, tensor in enumerate(self._tensors):
-            request.set_input_tensor(index, tensor)
+        for name, tensor in self._tensors.items():
+            request.set_tensor(name, tensor)
         return request
 
     def run(self) -> None:
@@ -72,4 +77,18 @@ def _counters(request: Any) -> tuple[float, list[str]]:
     return total, names
 
 
-PEER = Peer("openvino", "1 thread, 1 stream, latency hint, f32", _Request, ("onnx",))
+def _of_layer(layer: Layer, arrays: Arrays) -> Prepared:
+    return _Request(model_of(layer, arrays), inputs_of(layer, arrays))
+
+
+def _of_model(path: Path, inputs: Mapping[str, Array]) -> Prepared:
+    return _Request(str(path), inputs)
+
+
+PEER = Peer(
+    "openvino",
+    "1 thread, 1 stream, latency hint, f32",
+    _of_layer,
+    _of_model,
+    ("onnx",),
+)
