@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -76,6 +77,58 @@ def test_a_backend_that_takes_nothing_fails_its_tests(tmp_path: Path) -> None:
     assert "takes f32, found f32" in done.stdout, "the reason is in the error"
 
 
+@pytest.mark.parametrize("form", ["c", pytest.param("py", marks=pytest.mark.slow)])
+def test_a_new_microkernel_works_as_it_is(form: str, tmp_path: Path) -> None:
+    """K2: one file is a kernel; every member of the family is checked by the commands printed."""
+    made = _shell(f"inarch new microkernel my-gemm --format {form}", tmp_path)
+    assert made.returncode == 0, made.stdout
+    commands = [line[2:] for line in made.stdout.splitlines() if line.startswith("  ")]
+    assert commands[0] == "cd my_gemm"
+    done = _shell("\n".join(commands), tmp_path)
+    assert done.returncode == 0, done.stdout
+    passed, total = re.findall(r"^(\d+) of (\d+) instances pass", done.stdout, re.MULTILINE)[0]
+    assert passed == total
+    assert int(total) > 4
+    assert "  my-gemm " in done.stdout
+    assert "1 passed" in done.stdout
+
+
+@pytest.mark.slow
+def test_an_installed_microkernel_needs_no_load(tmp_path: Path) -> None:
+    """K13: the layout of `inarch new` is that of a distribution, with a C file as entry point."""
+    made = _shell("inarch new microkernel my-gemm", tmp_path)
+    assert made.returncode == 0, made.stdout
+    pip = "python -m pip install -q --no-deps --no-build-isolation --target"
+    script = f"""
+{pip} site ./my_gemm
+rm -r my_gemm
+export PYTHONPATH=$PWD/site
+inarch list microkernels
+inarch verify-kernel my-gemm --param MR=2 --param NR=4 --quick
+"""
+    done = _shell(script, tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert "[entry point of inarch-my-gemm]" in done.stdout
+    assert "2 of 2 instances pass" in done.stdout
+
+
+def test_a_microkernel_that_is_wrong_fails_its_test(tmp_path: Path) -> None:
+    folder = tmp_path / "my_gemm"
+    assert _new("microkernel", "my-gemm", "--directory", str(folder))[0] == 0
+    file = folder / "my_gemm_kernels" / "my_gemm.c"
+    file.write_text(file.read_text().replace("k < K;", "k + 1 < K;"))
+    done = _shell(
+        "inarch verify-kernel --load my_gemm_kernels/my_gemm.c --quick || echo no", folder
+    )
+    assert done.stdout.endswith("no\n")
+    assert "0 of " in done.stdout
+
+
+def test_a_format_is_of_its_kind(tmp_path: Path) -> None:
+    found = _new("microkernel", "my-gemm", "--format", "text", "--directory", str(tmp_path))
+    assert found == (2, "error: --format: expected c or py for a microkernel, found text\n")
+
+
 def test_a_new_pass_works_as_it_is(tmp_path: Path) -> None:
     made = _shell("inarch new pass fold-twice", tmp_path)
     assert made.returncode == 0, made.stdout
@@ -111,6 +164,12 @@ TAKEN = [
         "shared-library",
         "loader 'shared-library' exists (inarch.runtime.loaders.shared_library); "
         "choose another name, such as 'my-shared-library'",
+    ),
+    (
+        "microkernel",
+        "gemm-f32",
+        "microkernel 'gemm-f32' exists (inarch.backends.c.microkernels.gemm_f32); "
+        "choose another name, such as 'my-gemm-f32'",
     ),
     (
         "pass",

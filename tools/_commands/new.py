@@ -1,4 +1,4 @@
-"""`inarch new`: a folder with a working backend or pass and its tests, to change into one's own."""
+"""`inarch new`: a folder with a working backend, pass or microkernel and its tests, to be changed."""
 
 from __future__ import annotations
 
@@ -22,6 +22,13 @@ FILES = {
         "pyproject.toml": "backend_pyproject.toml.tmpl",
         "README.md": "backend_readme.md.tmpl",
     },
+    "microkernel": {
+        "{stem}_kernels/{stem}.{format}": "microkernel.{format}.tmpl",
+        "{stem}_kernels/__init__.py": "microkernel_init.py.tmpl",
+        "test_{stem}.py": "microkernel_test.py.tmpl",
+        "pyproject.toml": "microkernel_pyproject.toml.tmpl",
+        "README.md": "microkernel_readme.md.tmpl",
+    },
     "pass": {
         "{stem}.py": "pass.py.tmpl",
         "{name}.mlir": "pass.mlir.tmpl",
@@ -30,7 +37,14 @@ FILES = {
 }
 """What is written for each kind, and the template that it is made of."""
 
-TABLES = {"backend": ("backends", "loaders"), "pass": ("passes",)}
+FORMATS = {"backend": ("text", "c"), "microkernel": ("c", "py"), "pass": ("py",)}
+"""What `--format` may be; the first is what it is without."""
+
+TABLES = {
+    "backend": ("backends", "loaders"),
+    "microkernel": ("microkernels",),
+    "pass": ("passes",),
+}
 """Where a name must be free."""
 
 NEXT = {
@@ -38,6 +52,11 @@ NEXT = {
         "inarch run {stem}.mlir --load {stem}.py --backend {name} --check {stem}.mlir",
         "inarch explain {stem}.mlir --load {stem}.py --backend {name}",
         "python -m pytest . && lit .",
+    ),
+    "microkernel": (
+        "inarch verify-kernel --load {stem}_kernels/{stem}.{format} --quick",
+        "inarch list microkernels --load {stem}_kernels/{stem}.{format}",
+        "python -m pytest .",
     ),
     "pass": ("inarch-opt {name}.mlir --load {stem}.py -p {name}", "lit ."),
 }
@@ -56,9 +75,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--format",
-        choices=("text", "c"),
-        default="text",
-        help="what a backend emits: text of its own with a loader that runs it (default), or C",
+        choices=("text", "c", "py"),
+        help="what a backend emits: text of its own with a loader that runs it (default), or c; "
+        "what a microkernel is: one file of c (default), or py that writes C",
     )
 
 
@@ -67,7 +86,7 @@ def _execute(arguments: argparse.Namespace) -> int:
     stem = name.replace("-", "_")
     _check_name(kind, name, stem)
     folder = arguments.directory or Path(stem)
-    words = {"name": name, "stem": stem, "format": arguments.format}
+    words = {"name": name, "stem": stem, "format": _format(kind, arguments.format)}
     texts = {
         folder / file.format(**words): _fill(template(source.format(**words)), words)
         for file, source in FILES[kind].items()
@@ -81,6 +100,14 @@ def _execute(arguments: argparse.Namespace) -> int:
     for command in NEXT[kind]:
         print(f"  {command.format(**words)}")
     return 0
+
+
+def _format(kind: str, wanted: str | None) -> str:
+    formats = FORMATS[kind]
+    if wanted is not None and wanted not in formats:
+        known = " or ".join(formats)
+        raise UsageError(f"--format: expected {known} for a {kind}, found {wanted}")
+    return wanted or formats[0]
 
 
 def _check_name(kind: str, name: str, stem: str) -> None:
@@ -108,7 +135,8 @@ def _check_name(kind: str, name: str, stem: str) -> None:
 def _fill(text: str, words: dict[str, str]) -> str:
     loader = LOADER_POINT.format(**words) if words["format"] == "text" else ""
     holes = {"NAME": words["name"], "STEM": words["stem"], "LOADER_POINT": loader}
-    return re.sub(r"@(NAME|STEM|LOADER_POINT)@", lambda hole: holes[hole[1]], text)
+    holes["SUFFIX"] = words["format"]
+    return re.sub(r"@(NAME|STEM|SUFFIX|LOADER_POINT)@", lambda hole: holes[hole[1]], text)
 
 
 def _write(folder: Path, texts: dict[Path, str]) -> None:
@@ -119,7 +147,8 @@ def _write(folder: Path, texts: dict[Path, str]) -> None:
         if path.exists() or path.is_symlink():
             raise UsageError(f"'{path}' exists; nothing was written. Give another --directory")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        for path in texts:
+            path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise EnvironmentFault(f"'{folder}' cannot be made: {error.strerror}") from error
     for path, text in texts.items():
@@ -128,10 +157,11 @@ def _write(folder: Path, texts: dict[Path, str]) -> None:
 
 
 COMMAND = Command(
-    description="Begin a backend or a pass of your own: a folder that works, with its tests.",
+    description="Begin a backend, a pass or a microkernel of your own: a folder that works, with its tests.",
     epilog="""examples:
   inarch new backend my-npu
   inarch new backend my-kernels --format c
+  inarch new microkernel my-gemm
   inarch new pass fold-twice
 """,
     add_arguments=_add_arguments,
