@@ -15,6 +15,7 @@ from xdsl.passes import ModulePass
 from inarch._xdsl import ConstantStore, parse_module, print_module, store_of, verify_module
 from inarch.dialects import DIALECTS, new_context
 from inarch.lazy import np
+from inarch.microkernels import MICROKERNELS
 from inarch.passes import PASSES
 from inarch.plugins import Extensions, load_file
 from inarch.testing._execute import as_module, execute, random_inputs
@@ -37,7 +38,7 @@ Passes = str | ModulePass | Sequence[ModulePass]
 def run_pass(text: str, pipeline: Passes, *, load: Sequence[Path] = ()) -> str:
     """The text of the program after the passes, as `inarch-opt -p pipeline` prints it.
 
-    `load` are Python files that define passes or dialects, as `--load` takes them.
+    `load` are Python files that define passes, dialects or microkernels, as `--load` takes them.
     Raises InarchError when the text, the pipeline or the result is invalid.
     """
     with _loaded(load):
@@ -57,7 +58,8 @@ def _passes(pipeline: Passes) -> tuple[ModulePass, ...]:
 @contextmanager
 def _loaded(paths: Sequence[Path]) -> Generator[None]:
     """What the files at `paths` define is found within the block."""
-    tables = cast("dict[str, Extensions[object]]", {t.kind: t for t in (PASSES, DIALECTS)})
+    kinds = (PASSES, DIALECTS, MICROKERNELS)
+    tables = cast("dict[str, Extensions[object]]", {table.kind: table for table in kinds})
     with ExitStack() as stack:
         for table in tables.values():
             stack.enter_context(table.scope())

@@ -1,0 +1,178 @@
+"""Nests become calls of microkernels that compute the same.
+
+For each nest of a public function and each kernel of the table, the nest is unified with the kernel's
+meaning (`_match.py`: bodies, then iterators), cut into calls (`_tiles.py`), its operands solved for
+(`_operands.py`), and the candidates weighed (`_candidates.py`, `_cost.py`). The best one is written
+(`_build.py`): `kernel.def`s, `kernel.pack`s, `kernel.call`s. Nothing is silent: `_report.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
+from xdsl.passes import ModulePass
+
+from inarch._xdsl import location_text
+from inarch.dialects.loop.nest import NestOp
+from inarch.errors import InarchError, unknown
+from inarch.microkernels import MICROKERNELS
+from inarch.passes.loop._functions import entry_blocks, error_at
+from inarch.passes.tensorize._build import build
+from inarch.passes.tensorize._candidates import Candidate, candidates
+from inarch.passes.tensorize._definitions import Definitions
+from inarch.passes.tensorize._family import Family
+from inarch.passes.tensorize._linear import linear_nest
+from inarch.passes.tensorize._match import Miss, axes_text
+from inarch.passes.tensorize._report import Choice, NestReport, Report
+from inarch.target import Target
+from inarch.target import parse as parse_target
+
+DEMANDED = "inarch.microkernels"
+"""Module attribute: the kernels that must be used, by name, the first one preferred."""
+
+
+@dataclass(frozen=True)
+class TensorizePass(ModulePass):
+    """Replaces nests by calls of the cheapest kernel that computes the same.
+
+    A kernel without a cost is somebody's own and is preferred; those that the module's attribute
+    `inarch.microkernels` names come first, and raise InarchError when they match nothing. `kernels`: only
+    these (and the demanded ones); without it, all that there are.
+    """
+
+    name = "tensorize"
+    kernels: tuple[str, ...] = ()
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        tensorize(op, self.kernels or None)
+
+
+PASS = TensorizePass
+
+
+def tensorize(module: ModuleOp, kernels: Sequence[str] | None = None) -> Report:
+    """The pass; `kernels` are the only ones besides those demanded (None: all)."""
+    demanded = _demanded(module)
+    names = list(dict.fromkeys([*demanded, *(MICROKERNELS if kernels is None else kernels)]))
+    target = _target(module)
+    families = [_family(name, target) for name in names]
+    definitions = Definitions(module)
+    reports: list[NestReport] = []
+    for function, block in entry_blocks(module):
+        symbol = function.sym_name.data
+        nests = [op for op in block.ops if isinstance(op, NestOp)]
+        reports += [
+            _tensorize_nest(op, symbol, families, demanded, definitions)
+            for op in nests
+            if len(op.outs) == 1 and 0 not in op.sizes
+        ]
+    report = Report(tuple(names), tuple(reports))
+    for name in demanded:
+        if not report.taken_by(name):
+            raise _unused(module, name, report)
+    return report
+
+
+def _tensorize_nest(
+    op: NestOp,
+    function: str,
+    families: Sequence[Family],
+    demanded: Sequence[str],
+    definitions: Definitions,
+) -> NestReport:
+    nest = linear_nest(op)
+    found: list[Candidate] = []
+    misses: dict[str, str] = {}
+    for family in families:
+        name = family.pattern.name
+        result = candidates(nest, family)
+        if isinstance(result, Miss):
+            misses[name] = result.reason
+        else:
+            found += result
+    found.sort(key=lambda one: _preference(one, demanded))
+    location, axes = location_text(op), axes_text(nest)
+    choices = tuple(_choice(one) for one in found)
+    if found:
+        build(found[0], definitions)
+    return NestReport(location, function, axes, choices[0] if found else None, choices, misses)
+
+
+def _preference(candidate: Candidate, demanded: Sequence[str]) -> tuple[int, int, float, int]:
+    """Demanded kernels first, then those of unknown cost, then by cost."""
+    name = candidate.family.pattern.name
+    rank = demanded.index(name) if name in demanded else len(demanded)
+    return (
+        rank,
+        candidate.family.pattern.kernel.cost is not None,
+        candidate.cost,
+        candidate.scattered,
+    )
+
+
+def _choice(candidate: Candidate) -> Choice:
+    pattern, nest = candidate.matched.pattern, candidate.matched.nest
+    copies = {
+        f"{name}: {operand.reason}": None
+        for call in candidate.calls
+        for name, operand in call.plan.operands.items()
+        if operand.reason is not None
+    }
+    taken = [
+        f"{', '.join(names)} <- {axis.name}"
+        for axis, names in zip(nest.axes, candidate.matched.assignment.taken, strict=True)
+        if names
+    ]
+    return Choice(
+        pattern.name,
+        dict(candidate.params),
+        None if pattern.kernel.cost is None else candidate.cost,
+        sum(math.prod(cut.count for cut in call.piece.cuts) for call in candidate.calls),
+        tuple(copies),
+        "; ".join(taken),
+    )
+
+
+# ------------------------------------------------------------------------------------ module
+
+
+def _family(name: str, target: Target) -> Family:
+    if name not in MICROKERNELS:
+        raise unknown("microkernel", name, MICROKERNELS)
+    return Family.of(name, MICROKERNELS[name], target)
+
+
+def _demanded(module: ModuleOp) -> list[str]:
+    names = module.attributes.get(DEMANDED)
+    if names is None:
+        return []
+    found = list(names) if isinstance(names, ArrayAttr) else [names]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    texts = [name.data for name in found if isinstance(name, StringAttr)]  # pyright: ignore[reportUnknownVariableType]
+    if not isinstance(names, ArrayAttr) or len(texts) < len(found):  # pyright: ignore[reportUnknownArgumentType]
+        raise error_at(module, f"expected {DEMANDED} to be an array of strings, found {names}")
+    return texts
+
+
+def _target(module: ModuleOp) -> Target:
+    name = module.attributes.get("inarch.target")
+    return parse_target(name.data if isinstance(name, StringAttr) else "generic")
+
+
+def _unused(module: ModuleOp, name: str, report: Report) -> InarchError:
+    """A kernel that was asked for by name does nothing: the difference to the nest it comes nearest to."""
+    for nest in report.nests:
+        if name in nest.misses:
+            where = nest.location or location_text(module)
+            return InarchError(
+                f"expected a nest that microkernel '{name}' does, found none; of the nest "
+                f"({nest.iterators}): {nest.misses[name]}",
+                where=where,
+            )
+    return InarchError(
+        f"expected a nest that microkernel '{name}' does, found no nest it is preferred for",
+        where=location_text(module),
+    )
