@@ -1,0 +1,283 @@
+"""Members of a microkernel's family alone: their operands laid out, C that calls them, and their times.
+
+`benchmarks/microkernels.py` is the command. Times are CPU time of the thread.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from inarch._formula import formula
+from inarch.benchmark._harness import Harness
+from inarch.dtypes import DTYPES, DType
+from inarch.errors import UsageError
+from inarch.lazy import np
+from inarch.meaning import Apply, Expression, Index, bind, elements, free_sizes, ranks
+from inarch.microkernel import Instance, demands, instance_source, prototype
+from inarch.toolchain import compile_library
+
+_CHUNK = 12
+"""Members in one translation unit: they compile in parallel."""
+_SECONDS = 4e-4
+"""What a measurement takes, about: short enough to fall between interrupts."""
+
+_LIMITS = """
+#include <stdint.h>
+typedef float vec __attribute__((vector_size(%(bytes)d)));
+typedef float mem __attribute__((vector_size(%(bytes)d), aligned(4), may_alias));
+#define EXPORT __attribute__((visibility("default")))
+
+/* One addition a cycle, each waiting for the one before. */
+EXPORT int64_t clock_cycles(int64_t rounds)
+{
+    int64_t x = 0;
+    for (int64_t n = 0; n < rounds; n++) {
+        x += 1; __asm__ volatile("" : "+r"(x)); x += 1; __asm__ volatile("" : "+r"(x));
+        x += 1; __asm__ volatile("" : "+r"(x)); x += 1; __asm__ volatile("" : "+r"(x));
+    }
+    return x;
+}
+
+EXPORT float read_all(const float *from, int64_t floats, int64_t passes)
+{
+    vec a = {0}, b = {0}, c = {0}, d = {0};
+    const int64_t step = %(lanes)d;
+    for (int64_t pass = 0; pass < passes; pass++) {
+        for (int64_t n = 0; n + 4 * step <= floats; n += 4 * step) {
+            a += *(const mem *)(from + n);
+            b += *(const mem *)(from + n + step);
+            c += *(const mem *)(from + n + 2 * step);
+            d += *(const mem *)(from + n + 3 * step);
+        }
+        __asm__ volatile("" ::: "memory");
+    }
+    a += b + c + d;
+    return a[0];
+}
+"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One member; `cycles` are of one call."""
+
+    params: Mapping[str, int]
+    predicted: float | None
+    cycles: float
+    gflops: float
+    percent_of_peak: float
+    gbytes: float
+    percent_of_read: float | None
+
+
+@dataclass(frozen=True)
+class Operand:
+    """How an operand is laid out for the measurement; sizes in elements."""
+
+    strides: tuple[int, ...]
+    elements: int
+    distinct: int
+    dtype: DType
+
+
+@dataclass(frozen=True)
+class Subject:
+    """An instance, its operands in the order of the C function, and its work."""
+
+    instance: Instance
+    sizes: Mapping[str, int]
+    operands: Mapping[str, Operand]
+    flops: int
+
+    @property
+    def nbytes(self) -> int:
+        """What a call reads and writes, each element once."""
+        return sum(each.distinct * each.dtype.nbytes for each in self.operands.values())
+
+
+def subject_of(instance: Instance, sizes: Mapping[str, int]) -> Subject:
+    """Lays out the operands. Raises UsageError where `sizes` leaves one open."""
+    meaning = bind(instance.meaning, sizes)
+    extents: dict[str, list[int]] = {name: [1] * rank for name, rank in ranks(meaning).items()}
+    flops = 0
+    for statement in meaning.statements:
+        points = {each.name: each.size for each in (*meaning.iterators, *statement.iterators)}
+        if open_sizes := [size for size in points.values() if isinstance(size, str)]:
+            raise UsageError(f"expected --size {open_sizes[0]}=NUMBER, found none")
+        counts = {name: int(size) for name, size in points.items()}
+        if statement.operator != "=":  # what is counted is the reduction, not the epilogue
+            flops += (_applications(statement.value) + 1) * math.prod(counts.values())
+        for element in (statement.target, *elements(statement.value)):
+            for axis, index in enumerate(element.indices):
+                seen = extents[element.operand]
+                seen[axis] = max(seen[axis], _largest(index, counts) + 1)
+    dtypes = {**instance.kernel.dtypes, **instance.extras}
+    wanted = demands(instance)
+    laid = {name: _layout(extents[name], wanted[name], sizes, dtypes[name]) for name in dtypes}
+    return Subject(instance, sizes, laid, flops)
+
+
+def _applications(value: Expression) -> int:
+    if not isinstance(value, Apply):
+        return 0
+    return 1 + sum(_applications(part) for part in value.arguments)
+
+
+def _largest(index: Index, counts: Mapping[str, int]) -> int:
+    return sum(
+        math.prod(int(factor) for factor in term.factors)
+        * (counts[term.iterator] - 1 if term.iterator else 1)
+        for term in index
+    )
+
+
+def _layout(
+    extents: Sequence[int],
+    wanted: Sequence[int | str | None],
+    sizes: Mapping[str, int],
+    dtype: str,
+) -> Operand:
+    strides = [0] * len(extents)
+    dense = 1
+    for axis in reversed(range(len(extents))):
+        demand = wanted[axis]
+        stride = formula(demand, sizes) if isinstance(demand, str) else demand
+        strides[axis] = dense if stride is None else int(stride)
+        dense = max(dense, strides[axis] * extents[axis])
+    last = sum(stride * (extent - 1) for stride, extent in zip(strides, extents, strict=True))
+    return Operand(tuple(strides), last + 1, math.prod(extents), DTYPES[dtype])
+
+
+def program(subjects: Sequence[Subject], first: int) -> str:
+    """C with `run<i>(pointers, steps in bytes, copies, calls)` for each subject."""
+    texts = ["#include <stdint.h>\n"]
+    for number, subject in enumerate(subjects, first):
+        texts.append(f"static {prototype(subject.instance)};\n")
+        texts.append(instance_source(subject.instance))
+        kinds = [each.dtype.c for each in subject.operands.values()]
+        pointers = [
+            f"({kind} *)((char *)p[{i}] + copy * steps[{i}])" for i, kind in enumerate(kinds)
+        ]
+        strides = [str(s) for each in subject.operands.values() for s in each.strides]
+        sizes = [str(subject.sizes[name]) for name in free_sizes(subject.instance.meaning)]
+        texts.append(f"""
+__attribute__((visibility("default")))
+void run{number}(void *const *p, const int64_t *steps, int64_t copies, int64_t calls)
+{{
+    for (int64_t n = 0, copy = 0; n < calls; n++, copy = copy + 1 < copies ? copy + 1 : 0) {{
+        {subject.instance.symbol}({", ".join([*pointers, *strides, *sizes])});
+        __asm__ volatile("" ::: "memory");
+    }}
+}}
+""")
+    return "".join(texts)
+
+
+class Bench:
+    """The members of one target and the machine's limits, compiled."""
+
+    def __init__(self, subjects: Sequence[Subject], folder: Path, nbytes: int) -> None:
+        target = subjects[0].instance.target
+        width = target.vector_bytes
+        units = {"limits.c": _LIMITS % {"bytes": width, "lanes": width // 4}}
+        for first in range(0, len(subjects), _CHUNK):
+            units[f"members{first}.c"] = program(subjects[first : first + _CHUNK], first)
+        path = folder / "members.so"
+        compile_library(units, path, target=target)
+        self._library = ctypes.CDLL(str(path))
+        self._library.read_all.restype = ctypes.c_float
+        self._harness = Harness(target)
+        self._subjects = subjects
+        self._nbytes = nbytes
+        self._memory = np.ones(max(nbytes // 4, 1 << 14), np.float32)
+
+    def peak(self) -> float:
+        """GFLOP/s of multiply-adds on the target's widest vectors."""
+        return self._harness.peak_gflops(0.3)
+
+    def clock(self) -> float:
+        """Cycles a second."""
+        rounds = 100_000
+        return rounds * 4 / _timed(self._library.clock_cycles, rounds)
+
+    def read(self) -> float:
+        """Bytes a second of a loop that reads `nbytes` and nothing else."""
+        at, size = self._memory.ctypes.data, self._memory.size
+        passes = max(2, (1 << 21) // size)
+        _timed(self._library.read_all, ctypes.c_void_p(at), size, 1)
+        return 4 * size * passes / _timed(self._library.read_all, ctypes.c_void_p(at), size, passes)
+
+    def measure(self, number: int, rounds: int) -> float:
+        """Seconds of one call of a member: the minimum over `rounds`."""
+        subject = self._subjects[number]
+        copies = max(1, self._nbytes // max(1, subject.nbytes))
+        steps = [
+            -(-each.elements * each.dtype.nbytes // 64) * 64 for each in subject.operands.values()
+        ]
+        # One after the other: loads do not wait for stores whose addresses end in the same 12 bits.
+        memory = np.zeros(sum(steps) * copies + 64, np.uint8)
+        start = -memory.ctypes.data % 64
+        addresses: list[int] = []
+        for step, each in zip(steps, subject.operands.values(), strict=True):
+            memory[start : start + step * copies].view(each.dtype.numpy)[...] = 1
+            addresses.append(memory.ctypes.data + start)
+            start += step * copies
+        pointers = (ctypes.c_void_p * len(addresses))(*addresses)
+        at = (ctypes.c_int64 * len(steps))(*steps)
+        run = getattr(self._library, f"run{number}")
+
+        def seconds(calls: int) -> float:
+            return _timed(run, pointers, at, copies, calls) / calls
+
+        calls = copies
+        while (once := seconds(calls)) * calls < _SECONDS:
+            calls = calls * max(2, min(100, int(_SECONDS / max(once * calls, 1e-7)) + 1))
+        return min(seconds(calls) for _ in range(rounds))
+
+
+def _timed(function: Callable[..., object], *arguments: object) -> float:
+    """CPU seconds of this thread."""
+    passed = [ctypes.c_int64(each) if isinstance(each, int) else each for each in arguments]
+    start = time.thread_time()
+    function(*passed)
+    return max(time.thread_time() - start, 1e-9)
+
+
+def run(
+    subjects: Sequence[Subject], rounds: int, nbytes: int
+) -> tuple[dict[str, float], list[Row]]:
+    """The machine's limits (GFLOP/s, GHz, GB/s) and a row for each member, in the order given."""
+    limits = {"gflops": 0.0, "ghz": 0.0, "read_gbytes": 0.0}
+    best = [math.inf] * len(subjects)
+    with tempfile.TemporaryDirectory(prefix="inarch-microkernels-") as folder:
+        bench = Bench(subjects, Path(folder), nbytes)
+        for _ in range(rounds):
+            for number in range(len(subjects)):
+                best[number] = min(best[number], bench.measure(number, 3))
+                limits["gflops"] = max(limits["gflops"], bench.peak())
+                limits["ghz"] = max(limits["ghz"], bench.clock() / 1e9)
+            if nbytes:
+                limits["read_gbytes"] = max(limits["read_gbytes"], bench.read() / 1e9)
+    rows = [_row(*pair, limits) for pair in zip(subjects, best, strict=True)]
+    return limits, rows
+
+
+def _row(subject: Subject, seconds: float, limits: Mapping[str, float]) -> Row:
+    instance = subject.instance
+    cost = instance.kernel.cost
+    gflops, gbytes = subject.flops / seconds / 1e9, subject.nbytes / seconds / 1e9
+    return Row(
+        instance.params,
+        cost(instance) if callable(cost) else cost,
+        seconds * limits["ghz"] * 1e9,
+        gflops,
+        100 * gflops / limits["gflops"],
+        gbytes,
+        100 * gbytes / limits["read_gbytes"] if limits["read_gbytes"] else None,
+    )
