@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import AffineMapAttr, DenseResourceAttr, ModuleOp
@@ -14,33 +13,40 @@ from xdsl.passes import ModulePass
 from inarch._xdsl import ConstantStore, store_of
 from inarch.dialects._constants import ConstantAttr, constant_array, constant_attribute
 from inarch.dialects.kernel.pack import PackOp
-from inarch.dialects.loop.buffer import AllocOp, ConstantOp
+from inarch.dialects.loop._base import buffer_shape
+from inarch.dialects.loop.buffer import AllocOp, ConstantOp, ReshapeOp
 
 
 @dataclass(frozen=True)
 class FoldPacksPass(ModulePass):
     """Replaces each `kernel.pack` of a constant into a buffer of its own by the packed constant.
 
-    The same packing of the same constant is done once. Constants without users disappear, and so do
-    their bytes: the unpacked weights are not kept in memory.
+    The same packing of the same constant, also under another shape (`loop.reshape`), is done once.
+    Constants without users disappear, and so do their bytes: the unpacked weights are not kept in memory.
     """
 
     name = "fold-packs"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         store = store_of(ctx)
-        done: dict[tuple[ConstantAttr, AffineMapAttr, Attribute], ConstantAttr] = {}
+        done: dict[tuple[ConstantAttr, Attribute, AffineMapAttr, Attribute], ConstantAttr] = {}
         users = Counter(c.value for c in op.walk() if isinstance(c, ConstantOp))
         for pack in [p for p in op.walk() if isinstance(p, PackOp)]:
-            source, alloc = pack.src.owner, pack.dst.owner
+            views, source = _source(pack.src)
+            alloc = pack.dst.owner
             if not isinstance(source, ConstantOp) or not isinstance(alloc, AllocOp):
                 continue
-            value = cast("ConstantAttr", source.value)
-            key = (value, pack.map, alloc.buffer.type)
+            value = source.value
+            key = (value, pack.src.type, pack.map, alloc.buffer.type)
             if key not in done:
-                packed = pack.reference(constant_array(value, store))
+                array = constant_array(value, store).reshape(buffer_shape(pack.src))
+                packed = pack.reference(array)
                 done[key] = constant_attribute(packed, store, f"{_name(value)}_packed")
             _replace(pack, alloc, done[key])
+            for view in views:
+                if not view.result.uses:
+                    view.detach()
+                    view.erase()
             if not source.buffer.uses:
                 source.detach()
                 source.erase()
@@ -50,6 +56,15 @@ class FoldPacksPass(ModulePass):
 
 
 PASS = FoldPacksPass
+
+
+def _source(buffer: SSAValue) -> tuple[list[ReshapeOp], object]:
+    """What makes the memory of `buffer`, and the views of it that lead there, outermost first."""
+    views: list[ReshapeOp] = []
+    while isinstance(owner := buffer.owner, ReshapeOp):
+        views.append(owner)
+        buffer = owner.source
+    return views, owner
 
 
 def _name(value: ConstantAttr) -> str:

@@ -14,6 +14,18 @@ func.func @packs_constants() {
 // CHECK-NEXT: loop.constant dense<{{\[\[}}1.000000e+00, 2.000000e+00], [3.000000e+00, 0.000000e+00]]> : tensor<2x2xf32>
 // CHECK-NEXT: func.return
 
+// A view of the constant is the same memory under another shape.
+// CHECK-LABEL: @packs_through_a_view
+func.func @packs_through_a_view() {
+  %w = loop.constant dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32> : memref<2x2xf32>
+  %v = loop.reshape %w : memref<2x2xf32> to memref<4xf32>
+  %p = loop.alloc : memref<3x2xf32>
+  kernel.pack %v[i * 2 + j] to %p[i, j] : memref<4xf32>, memref<3x2xf32>
+  func.return
+}
+// CHECK-NEXT: loop.constant dense<{{\[\[}}1.000000e+00, 2.000000e+00], [3.000000e+00, 4.000000e+00], [0.000000e+00, 0.000000e+00]]> : tensor<3x2xf32>
+// CHECK-NEXT: func.return
+
 // CHECK-LABEL: @a_variable_is_packed_at_run_time
 func.func @a_variable_is_packed_at_run_time(%w: memref<3xf32>) {
   %p = loop.alloc : memref<2x2xf32>
