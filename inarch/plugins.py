@@ -135,9 +135,9 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
         self._loaded[name] = Origin(module.__name__, self.constant, str(path))
         return True
 
-    def read(self, name: str, path: Path) -> None:
-        """Takes the file at `path`, for which there is a reader, as `name`. Raises what that raises."""
-        self._files[path] = self.readers[path.suffix](path)
+    def add_file(self, name: str, path: Path) -> None:
+        """Takes the file at `path`, for which there is a reader, as `name`; it is read when asked for."""
+        self._files.pop(path, None)
         self._loaded[name] = Origin(path.stem, self.constant, str(path), path)
 
     @contextmanager
@@ -205,12 +205,14 @@ def load_file(path: Path, kinds: Mapping[str, Extensions[object]]) -> list[str]:
 
     A file that is no Python is read by the tables that have a reader of its suffix. `kinds` are the
     tables that may take something. Returns what was added, as `kind name`. Raises UsageError when
-    the file is missing, fails to run, or defines nothing, and what a reader raises.
+    the file is missing, fails to run, or defines nothing.
     """
     name = path.stem.replace("_", "-")
     if readers := [table for table in kinds.values() if path.suffix in table.readers]:
+        if not path.is_file():
+            raise UsageError(f"--load: expected a file, found '{path}'")
         for table in readers:
-            table.read(name, path)
+            table.add_file(name, path)
         return [f"{table.kind} {name}" for table in readers]
     module_name = f"inarch_loaded_{path.stem}"
     spec = importlib.util.spec_from_file_location(module_name, path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 
@@ -53,6 +53,8 @@ class Report:
     kernels: tuple[str, ...]
     """Those that were tried."""
     nests: tuple[NestReport, ...]
+    unusable: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Kernels that nothing can be matched with, in one located line each: broken ones among them."""
 
     def taken_by(self, kernel: str) -> tuple[NestReport, ...]:
         """The nests that `kernel` does."""
@@ -64,7 +66,7 @@ class Report:
 
     def __str__(self) -> str:
         """One line a nest, one a candidate, one a miss."""
-        lines: list[str] = []
+        lines = [f"no kernel {name}: {reason}" for name, reason in self.unusable.items()]
         for nest in self.nests:
             place = f" at {nest.location}" if nest.location else ""
             taken = str(nest.taken) if nest.taken is not None else "no kernel"

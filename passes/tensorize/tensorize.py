@@ -59,7 +59,7 @@ def tensorize(module: ModuleOp, kernels: Sequence[str] | None = None) -> Report:
     demanded = _demanded(module)
     names = list(dict.fromkeys([*demanded, *(MICROKERNELS if kernels is None else kernels)]))
     target = _target(module)
-    families = [_family(name, target) for name in names]
+    families, unusable = _families(names, demanded, target)
     definitions = Definitions(module)
     reports: list[NestReport] = []
     for function, block in entry_blocks(module):
@@ -70,7 +70,7 @@ def tensorize(module: ModuleOp, kernels: Sequence[str] | None = None) -> Report:
             for op in nests
             if len(op.outs) == 1 and 0 not in op.sizes
         ]
-    report = Report(tuple(names), tuple(reports))
+    report = Report(tuple(names), tuple(reports), unusable)
     for name in demanded:
         if not report.taken_by(name):
             raise _unused(module, name, report)
@@ -138,6 +138,25 @@ def _choice(candidate: Candidate) -> Choice:
 
 
 # ------------------------------------------------------------------------------------ module
+
+
+def _families(
+    names: Sequence[str], demanded: Sequence[str], target: Target
+) -> tuple[list[Family], dict[str, str]]:
+    """The families, and for kernels that are no such thing the reason: others go on without them.
+
+    Raises InarchError for one that is demanded.
+    """
+    families: list[Family] = []
+    unusable: dict[str, str] = {}
+    for name in names:
+        try:
+            families.append(_family(name, target))
+        except InarchError as error:
+            if name in demanded:
+                raise
+            unusable[name] = str(error)
+    return families, unusable
 
 
 def _family(name: str, target: Target) -> Family:

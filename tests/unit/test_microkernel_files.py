@@ -163,14 +163,27 @@ def test_a_meaning_on_several_lines_is_located(tmp_path: Path) -> None:
 def test_files_that_are_not_there_or_no_text(tmp_path: Path) -> None:
     with pytest.raises(InarchError) as raised:
         load(tmp_path / "none.c")
-    assert (
-        raised.value.line()
-        == f"{tmp_path / 'none.c'}: error: cannot be read: No such file or directory"
-    )
+    assert raised.value.line() == f"error: --load: expected a file, found '{tmp_path / 'none.c'}'"
     (tmp_path / "bytes.c").write_bytes(b"\xff\xfe")
+    load(tmp_path / "bytes.c")
     with pytest.raises(InarchError) as raised:
-        load(tmp_path / "bytes.c")
+        MICROKERNELS["bytes"]
     assert raised.value.line() == f"{tmp_path / 'bytes.c'}: error: expected UTF-8 text"
+    with pytest.raises(InarchError) as raised:
+        read_kernel_file(tmp_path / "none.c")
+    where = tmp_path / "none.c"
+    assert raised.value.line() == f"{where}: error: cannot be read: No such file or directory"
+
+
+def test_a_damaged_file_is_an_error_where_it_is_used(tmp_path: Path) -> None:
+    """The model still compiles without it."""
+    load(write(tmp_path, "axpy.c", AXPY.replace("C[i, k] +=", "C[i, k] -=")))
+    assert "axpy" in MICROKERNELS
+    for _ in range(2):
+        with pytest.raises(InarchError, match=r"axpy\.c:3:41: expected one of"):
+            MICROKERNELS["axpy"]
+    load(write(tmp_path, "axpy.c", AXPY))
+    assert MICROKERNELS["axpy"].cost == 12.5
 
 
 # ------------------------------------------------------------------------------------ distributions

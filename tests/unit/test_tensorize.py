@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 
 from inarch._xdsl import parse_module, verify_module
 from inarch.dialects import new_context
@@ -394,3 +394,31 @@ def test_a_demanded_kernel_must_match() -> None:
         ": expected a nest that microkernel 'tile-max' does, found none; of the nest (m = 4, "
         "n = 8, k = 3 reduction): the output out has dtype f32, Y[i] is f64"
     )
+
+
+def test_a_broken_kernel_is_reported_and_the_others_go_on(tmp_path: Path) -> None:
+    """A bad kernel is no error but where it is demanded."""
+    text = """
+func.func @main(%a: tensor<4x8xf32>, %b: tensor<8x16xf32>) -> tensor<4x16xf32> {
+  %0 = graph.matmul %a, %b : tensor<4x8xf32>, tensor<8x16xf32> -> tensor<4x16xf32>
+  func.return %0 : tensor<4x16xf32>
+}
+"""
+    bad = tmp_path / "bad.c"
+    bad.write_text('/* inarch\ncomputes = "for m in"\ndtypes = {C = "f32"}\n*/\n')
+    message = f"{bad}:2:21: expected a size (a number or a name), found the end"
+    with toys("tile-gemm"):
+        load_file(bad, {"microkernel": cast("Extensions[object]", MICROKERNELS)})
+        context = new_context()
+        module = parse_module(context, text)
+        for name in LOWER:
+            PASSES[name]().apply(context, module)
+        with pytest.raises(InarchError) as raised:
+            demanded = module.clone()
+            demanded.attributes["inarch.microkernels"] = ArrayAttr([StringAttr("bad")])
+            tensorize(demanded, ("tile-gemm",))
+        report = tensorize(module, ("bad", "tile-gemm"))
+    assert str(raised.value) == message
+    assert report.unusable == {"bad": message}
+    assert f"no kernel bad: {message}" in str(report)
+    assert report.taken_by("tile-gemm")
