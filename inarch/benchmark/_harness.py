@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -41,17 +41,22 @@ class Harness:
         self.ffi: Any = FFI()
         self.ffi.cdef(_DECLARATIONS)
         source = (files("inarch.benchmark") / "harness.c").read_text()
-        sized = f"#define VECTOR_BYTES {target.vector_bytes}\n{source}"
-        self._library = self.open({"harness.c": sized})
+        sizes = {"BYTES": target.vector_bytes, "REGISTERS": target.vector_registers}
+        head = "".join(f"#define VECTOR_{name} {size}\n" for name, size in sizes.items())
+        self._library = self.compile({"harness.c": head + source})
         self._sink = np.zeros(2, np.float32)
 
-    def open(self, units: Mapping[str, str], entries: tuple[str, ...] = ()) -> Any:
+    def compile(self, units: Mapping[str, str], entries: Sequence[str] = ()) -> Any:
         """The library of C `units`, loaded. `entries` are unchecked entries that are called by name."""
-        self.ffi.cdef("\n".join(_ENTRY.format(name=name) for name in entries), override=True)
         with tempfile.TemporaryDirectory(prefix="inarch-bench-") as folder:
             path = Path(folder) / "measured.so"
             compile_library(units, path, target=self.target)
-            return self.ffi.dlopen(str(path))
+            return self.load(path, entries)
+
+    def load(self, path: Path, entries: Sequence[str] = ()) -> Any:
+        """The library in a file, which may go afterwards."""
+        self.ffi.cdef("\n".join(_ENTRY.format(name=name) for name in entries), override=True)
+        return self.ffi.dlopen(str(path))
 
     def call_once(self, entry: Any, buffers: Any, weights: Any, workspace: Any) -> None:
         """One call, not timed."""
@@ -92,7 +97,7 @@ class Harness:
         """The address of an array, which must outlive it."""
         return self.ffi.cast("void *", array.ctypes.data)
 
-    def pointers(self, arrays: list[Array]) -> Any:
+    def pointers(self, arrays: Sequence[Array]) -> Any:
         """A table of addresses."""
         return self.ffi.new("void *[]", [self.pointer(array) for array in arrays] or 1)
 

@@ -21,6 +21,10 @@ _ENVIRONMENT = {
 }
 
 
+_LAST_SECONDS = 10
+"""How long a peer may take to end when it is told to."""
+
+
 class PeerProcess:
     """A peer that runs. Its methods raise EnvironmentFault with what the peer said."""
 
@@ -58,7 +62,11 @@ class PeerProcess:
 
     def close(self) -> None:
         """Ends the process."""
-        self._process.communicate()
+        try:
+            self._process.communicate(timeout=_LAST_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.communicate()
 
     def _ask(self, command: dict[str, Any]) -> dict[str, Any]:
         assert self._process.stdin is not None

@@ -1,6 +1,6 @@
 /* What `inarch bench` measures with: timed calls, the arithmetic peak, and the bandwidth of a triad.
  *
- * Compiled for the target that is measured, VECTOR_BYTES being that of its widest vector. Times are CPU
+ * Compiled for the target that is measured, VECTOR_BYTES and VECTOR_REGISTERS being those of its vectors. Times are CPU
  * time of the calling thread, in nanoseconds. */
 #define _POSIX_C_SOURCE 199309L
 #include <stdint.h>
@@ -32,11 +32,17 @@ PUBLIC double bench_call(void *function, void *const *buffers, const void *weigh
   return failed ? -1.0 : elapsed / (double)count;
 }
 
-/* Nanoseconds of `count` times CHAINS multiply-adds of vectors that do not depend on each other: more than
- * any core has in flight (latency times units is 8 to 16), fewer than it has registers. The factor
- * pulls every sum to 2, so no number becomes denormal or infinite. */
+/* Nanoseconds of `count` times CHAINS multiply-adds of vectors that do not depend on each other: as many
+ * as the registers hold, which is more than any core has in flight (latency times units, 8 to 16). The
+ * factor pulls every sum to 2, so no number becomes denormal or infinite. */
+#define EACH12(f) f(0) f(1) f(2) f(3) f(4) f(5) f(6) f(7) f(8) f(9) f(10) f(11)
+#if VECTOR_REGISTERS >= 32
+#define CHAINS 24
+#define EACH(f) EACH12(f) f(12) f(13) f(14) f(15) f(16) f(17) f(18) f(19) f(20) f(21) f(22) f(23)
+#else
 #define CHAINS 12
-#define EACH(f) f(0) f(1) f(2) f(3) f(4) f(5) f(6) f(7) f(8) f(9) f(10) f(11)
+#define EACH(f) EACH12(f)
+#endif
 
 PUBLIC double bench_peak(int64_t count, float *sink) {
   vector factor, term;

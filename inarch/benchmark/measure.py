@@ -17,7 +17,7 @@ from inarch.benchmark.layers import Layer
 from inarch.benchmark.machine import bandwidths, describe
 from inarch.benchmark.peers import PEERS
 from inarch.benchmark.results import LayerResult, PeerInfo, PeerResult, Results, Series
-from inarch.benchmark.subject import TOLERANCE, Subject, compile_layer, samples
+from inarch.benchmark.subject import TOLERANCE, Subject, compile_layer
 from inarch.errors import EnvironmentFault, unknown
 from inarch.target import Target
 
@@ -130,7 +130,7 @@ def _prepare(process: PeerProcess, layer: Layer, subject: Subject) -> _Runner:
         found.error = error.message
         return _Runner(process, -1, 0, found)
     found.variant = answer["variant"]
-    ours = samples(subject)
+    ours = subject.samples()
     scale = max(1e-30, *map(abs, ours))
     difference = max(abs(a - b) for a, b in zip(ours, answer["sample"], strict=True)) / scale
     if not difference <= TOLERANCE:
