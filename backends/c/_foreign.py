@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from xdsl.dialects.builtin import ArrayAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, StringAttr, UnknownLoc
 
 from inarch._kernel_library import check_architecture, check_symbol, library_path
 from inarch._xdsl import location_text
@@ -59,9 +59,11 @@ class KernelCode:
 def kernel_code(definition: DefOp) -> KernelCode:
     """The needs of a `kernel.def`."""
     is_library = definition.source is None and definition.registered is None
+    # The module's location would be the model's.
+    own = None if isinstance(definition.location, UnknownLoc) else location_text(definition)
     return KernelCode(
         definition.sym_name.data,
-        location_text(definition),
+        own,
         definition.function if is_library else None,
         None if definition.library is None else definition.library.data,
         "reference" if definition.link is None else definition.link.data,

@@ -12,6 +12,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from inarch._xdsl import location_text, verify_symbol_user
+from inarch.backends.c._alignment import Alignments
 from inarch.backends.c._cprogram import CFunction
 from inarch.backends.c._foreign import KernelCode, kernel_code
 from inarch.backends.c._text import Names, identifier
@@ -96,9 +97,11 @@ def read_program(module: ModuleOp) -> Program:
     imports.sort(key=lambda f: linked_to(f) is not None)
     _check_arguments(functions)
     definitions = {op.sym_name.data: op for op in module.body.ops if isinstance(op, DefOp)}
+    alignments = Alignments(functions, public)
     for op in module.walk():
         if isinstance(op, KernelCallOp):
             verify_symbol_user(op, definitions)
+            alignments.check(op, definitions)
     return Program(
         prefix,
         public,

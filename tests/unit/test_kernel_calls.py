@@ -354,3 +354,54 @@ def test_the_text_is_read_back() -> None:
     module = parse_module(context, program(OWN, CALL, ARGUMENTS), "p.mlir")
     again = parse_module(context, print_module(module), "q.mlir")
     assert print_module(again) == print_module(module)
+
+
+# ---------------------------------------------------------------------------------- alignment
+
+ALIGNED = """kernel.def @copy computes "for i in 16: Y[i] = X[i]" arguments [
+    #kernel.operand<X : f32 read rank 1 align 64>, #kernel.operand<Y : f32 write rank 1 align 4>]
+    needs [] source "void copy(const float *X, float *Y, int64_t X_0, int64_t Y_0) { (void)X; }"
+func.func private @kernel(%x: memref<64xf32>, %y: memref<64xf32>) {
+  kernel.call @copy for (i in 2) (%x[i * STEP + START] strides [1], %y[i * 16] strides [1]) sizes []
+      : memref<64xf32>, memref<64xf32>
+  func.return
+}
+func.func @main(%x: memref<64xf32>, %y: memref<64xf32> {inarch.result}) {
+  %t = loop.alloc at 64 : memref<64xf32>
+  %w = loop.constant dense<1.0> : tensor<64xf32> at 128 : memref<64xf32>
+  %r = loop.reshape %w : memref<64xf32> to memref<64xf32>
+  loop.call @kernel(%t, %y) : memref<64xf32>, memref<64xf32>
+  loop.call @kernel(%r, %y) : memref<64xf32>, memref<64xf32>
+  func.return
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("start", "step", "source", "known"),
+    [
+        ("16", "16", "%r", None),
+        ("0", "32", "%t", None),
+        ("0", "8", "%r", 32),
+        ("4", "16", "%r", 16),
+        ("0", "16", "%x", 4),
+    ],
+)
+def test_an_alignment_that_code_relies_on_is_checked(
+    start: str, step: str, source: str, known: int | None
+) -> None:
+    """What workspace, weights, offsets and all calls of a function have in common."""
+    text = ALIGNED.replace("START", start).replace("STEP", step)
+    text = text.replace("@kernel(%r", f"@kernel({source}")
+    context = new_context()
+    module = parse_module(context, text, "p.mlir")
+    verify_module(module)
+    if known is None:
+        assert "copy(" in emit(context, module).text
+        return
+    with pytest.raises(InarchError) as raised:
+        emit(context, module)
+    assert str(raised.value) == (
+        "p.mlir:5:3: 'kernel.call' of @copy expects operand X aligned to 64 bytes, found "
+        f"{known}; copy it with kernel.pack, or lower the demand"
+    )
