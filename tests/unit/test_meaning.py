@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -11,8 +14,10 @@ from hypothesis import strategies as st
 
 from inarch._evaluate import evaluate
 from inarch.errors import InarchError, UnsupportedError
+from inarch.lazy import Array
 from inarch.meaning import (
     FUNCTIONS,
+    OPERATORS,
     Apply,
     Element,
     Expression,
@@ -372,3 +377,86 @@ def test_what_cannot_be_evaluated_is_named(meaning: str, message: str) -> None:
     with pytest.raises(InarchError) as raised:
         evaluate(parse(meaning), {"A": np.zeros(4), "C": np.zeros(4)})
     assert str(raised.value) == message
+
+
+def _loops(meaning: Meaning, arrays: dict[str, Array]) -> Array:
+    """The meaning by loops over points in Python, one element at a time, in integers."""
+    found = {name: array.copy() for name, array in arrays.items()}
+    wrap = found[written(meaning)].dtype.type
+
+    def at(element: Element, point: dict[str, int]) -> tuple[int, ...]:
+        def product(term: Term) -> int:
+            names = () if term.iterator is None else (point[term.iterator],)
+            return math.prod((*names, *(int(factor) for factor in term.factors)))
+
+        return tuple(sum(product(term) for term in index) for index in element.indices)
+
+    def value(expression: Expression, point: dict[str, int]) -> int:
+        match expression:
+            case Number():
+                return int(expression.value)
+            case Element():
+                return int(found[expression.operand][at(expression, point)])
+            case Apply():
+                return _integer(
+                    expression.function, *(value(part, point) for part in expression.arguments)
+                )
+
+    for outer in itertools.product(*(range(int(each.size)) for each in meaning.iterators)):
+        shared = dict(zip((each.name for each in meaning.iterators), outer, strict=True))
+        for statement in meaning.statements:
+            for inner in itertools.product(*(range(int(i.size)) for i in statement.iterators)):
+                own = dict(zip((each.name for each in statement.iterators), inner, strict=True))
+                point = {**shared, **own}
+                place = at(statement.target, point)
+                new = value(statement.value, point)
+                old = int(found[written(meaning)][place])
+                combine = OPERATORS[statement.operator]
+                total = new if combine is None else _integer(combine, old, new)
+                found[written(meaning)][place] = wrap(np.int64(total))
+    return found[written(meaning)]
+
+
+def _integer(function: str, first: int, second: int = 0) -> int:
+    values = {
+        "add": first + second,
+        "sub": first - second,
+        "mul": first * second,
+        "max": max(first, second),
+        "min": min(first, second),
+        "neg": -first,
+        "abs": abs(first),
+        "relu": max(first, 0),
+    }
+    return values[function]
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.recursive(
+        st.sampled_from(["A[m, k]", "A[m + k, 1]", "B[k * 2 + 1]", "B[n]", "A[2, n]", "3", "-2"]),
+        lambda inner: st.one_of(
+            st.tuples(inner, st.sampled_from("+-*"), inner).map(lambda p: f"({' '.join(p)})"),
+            st.tuples(st.sampled_from(["abs", "relu", "-"]), inner).map(
+                lambda p: f"{p[0]}({p[1]})"
+            ),
+            st.tuples(st.sampled_from(["max", "min"]), inner, inner).map(
+                lambda p: f"{p[0]}({p[1]}, {p[2]})"
+            ),
+        ),
+        max_leaves=5,
+    ),
+    st.sampled_from(["+=", "max=", "min=", "*="]),
+    st.sampled_from(["", "C[m, n] = 1; "]),
+    st.sampled_from(["", "; C[m, n] = relu(C[m, n]) - B[m]"]),
+    st.integers(0, 2**32 - 1),
+)
+def test_values_are_those_of_plain_loops(
+    value: str, operator: str, first: str, last: str, seed: int
+) -> None:
+    """The evaluation that kernels are checked against, and an independent one, agree."""
+    meaning = parse(f"for n in 3, m in 4: {first}for k in 3: C[m, n] {operator} {value}{last}")
+    random = np.random.default_rng(seed)
+    shapes = {"A": (7, 3), "B": (6,), "C": (4, 3)}
+    arrays = {name: random.integers(-2, 3, shape) for name, shape in shapes.items()}
+    np.testing.assert_array_equal(evaluate(meaning, arrays), _loops(meaning, arrays))

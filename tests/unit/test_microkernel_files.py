@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from inarch._microkernel_file import read_kernel_file
 from inarch.errors import InarchError
@@ -184,6 +188,29 @@ def test_a_damaged_file_is_an_error_where_it_is_used(tmp_path: Path) -> None:
             MICROKERNELS["axpy"]
     load(write(tmp_path, "axpy.c", AXPY))
     assert MICROKERNELS["axpy"].cost == 12.5
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_any_damage_is_one_located_error_or_none(data: st.DataObject) -> None:
+    """Letters lost, doubled or exchanged anywhere in the declaration."""
+    text = AXPY
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(text) - 1))
+        text = (
+            text[:at]
+            + data.draw(st.sampled_from(["", "=", '"', "[", "\0", "9", "N", "\n"]))
+            + text[at + 1 :]
+        )
+    problem: InarchError | None = None
+    with tempfile.TemporaryDirectory() as folder:
+        path = write(Path(folder), "axpy.c", text)
+        try:
+            read_kernel_file(path)
+        except InarchError as error:
+            problem = error
+        if problem is not None:
+            assert re.fullmatch(rf"{re.escape(str(path))}:\d+:\d+: error: .*", problem.line())
 
 
 # ------------------------------------------------------------------------------------ distributions

@@ -413,9 +413,9 @@ func.func @main(%a: tensor<4x8xf32>, %b: tensor<8x16xf32>) -> tensor<4x16xf32> {
         module = parse_module(context, text)
         for name in LOWER:
             PASSES[name]().apply(context, module)
+        demanded = module.clone()
+        demanded.attributes["inarch.microkernels"] = ArrayAttr([StringAttr("bad")])
         with pytest.raises(InarchError) as raised:
-            demanded = module.clone()
-            demanded.attributes["inarch.microkernels"] = ArrayAttr([StringAttr("bad")])
             tensorize(demanded, ("tile-gemm",))
         report = tensorize(module, ("bad", "tile-gemm"))
     assert str(raised.value) == message
