@@ -21,7 +21,7 @@ from inarch import target as targets
 from inarch._compilers import find_compiler
 from inarch._xdsl import parse_module, print_module, verify_module
 from inarch.artifact import Artifact
-from inarch.backends.c import run_function, usable_for
+from inarch.backends.c import emit, run_function, usable_for
 from inarch.compiler import build
 from inarch.dialects import new_context
 from inarch.dialects.kernel._instances import definition_of
@@ -34,6 +34,7 @@ from inarch.toolchain import compile_library
 
 Array = np.ndarray[Any, Any]
 
+LIT = Path(__file__).parents[1] / "lit" / "backends" / "c"
 EXAMPLES = Path(__file__).parents[2] / "examples" / "microkernels"
 SCALE = """
 __attribute__((visibility("default")))
@@ -418,6 +419,25 @@ def test_a_feature_that_the_target_lacks() -> None:
     assert usable_for(targets.parse("x86-64-v2"))(wide) == (
         "microkernel 'mine': needs avx2, which target 'x86-64-v2' has not"
     )
+
+
+# ---------------------------------------------------------------------------------- C
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang-19", "g++"])
+def test_calls_compile_without_a_warning(tmp_path: Path, compiler: str) -> None:
+    """Symbols, wrappers and slots, in units and in one file."""
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} is not installed")
+    text = (LIT / "kernel-library.mlir").read_text() + (LIT / "kernel-call.mlir").read_text()
+    for part in text.split("module attributes")[1:]:
+        context = new_context()
+        emitted = emit(context, parse_module(context, f"module attributes{part}", "p.mlir"))
+        for name, source in {**emitted.units, "all.c": emitted.text}.items():
+            (tmp_path / name).write_text(source)
+            mode = ["-x", "c++", "-fsyntax-only"] if compiler == "g++" else ["-std=c11", "-c"]
+            command = [compiler, *mode, "-Wall", "-Wextra", "-Werror", "-o", "/dev/null", name]
+            subprocess.run(command, check=True, cwd=tmp_path)
 
 
 # ---------------------------------------------------------------------------------- examples
