@@ -1,7 +1,8 @@
 """Chooses layouts: convolutions and what is around them work on channels in blocks of a vector.
 
 For a target whose vectors hold VL f32, `#graph.layout<block = [0, VL, 0, 0], halo = []>`: a vector of
-channels at each pixel. `_layout_roles.py` says which ops can work so, `_layout_cost.py` where it pays.
+channels at each pixel. `_layout_roles.py` says which ops can work so, `_layout_cost.py` where it pays,
+`_layout_halo.py` who wants zeros around the image.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from inarch.dialects.graph._base import shape_of, tensor_of
 from inarch.dialects.graph.layout import LayoutAttr, layout_of, with_layout
 from inarch.dialects.graph.relayout import RelayoutOp
 from inarch.passes.graph._layout_cost import worthwhile
+from inarch.passes.graph._layout_halo import halo_for
 from inarch.passes.graph._layout_roles import Role, roles
 from inarch.target import parse as parse_target
 
@@ -29,6 +31,7 @@ F32_BYTES = 4
 class ChooseLayoutPass(ModulePass):
     """Gives convolutions, and what follows them, channels in blocks of the target's vector.
 
+    Where a consumer's windows run over the edges, the tensor has a halo of zeros around the image.
     A `graph.relayout` stands where a value is needed otherwise than it is made: once a value, none
     for constants (they are read as they are), none back and forth. Arguments and results of
     functions stay row-major. Connected ops are changed together or not at all, by what that costs.
@@ -62,10 +65,8 @@ class _Layouts:
 
     chosen: dict[Operation, Role]
     lanes: int
-    versions: dict[tuple[SSAValue, LayoutAttr | None], SSAValue] = field(
-        default_factory=dict[tuple[SSAValue, LayoutAttr | None], SSAValue]
-    )
-    """A value in another layout than it was made in: the relayout's result."""
+    versions: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    """A value in the other layout than it was made in: the relayout's result."""
 
     def apply(self, block: Block) -> None:
         """In program order: operands first, then the results' types."""
@@ -75,24 +76,22 @@ class _Layouts:
             role = self.chosen.get(op)
             blocked = role.operands if role is not None else frozenset[int]()
             for position, operand in enumerate(op.operands):
-                wanted = self._layout(operand) if position in blocked else None
-                if layout_of(operand) != wanted:
-                    op.operands[position] = self._version(operand, wanted)
+                if (layout_of(operand) is not None) != (position in blocked):
+                    op.operands[position] = self._other(operand)
             if role is not None and role.result:
                 (result,) = op.results
                 kind = with_layout(tensor_of(result), self._layout(result))
                 Rewriter.replace_value_with_new_type(result, kind)
 
     def _layout(self, value: SSAValue) -> LayoutAttr:
-        rank = len(shape_of(value))
-        return LayoutAttr.get([self.lanes if axis == 1 else 0 for axis in range(rank)])
+        blocks = [self.lanes if axis == 1 else 0 for axis in range(len(shape_of(value)))]
+        return LayoutAttr.get(blocks, halo_for(value, self.chosen))
 
-    def _version(self, value: SSAValue, layout: LayoutAttr | None) -> SSAValue:
-        """`value` in `layout`, made once, right behind it."""
-        key = (value, layout)
-        if key not in self.versions:
+    def _other(self, value: SSAValue) -> SSAValue:
+        """`value` in the other layout: blocked if it is row-major; made once, right behind it."""
+        if value not in self.versions:
             owner = value.owner
-            op = RelayoutOp.to(value, layout)
+            op = RelayoutOp.to(value, None if layout_of(value) else self._layout(value))
             if isinstance(value, BlockArgument):
                 first = value.block.first_op
                 assert first is not None, "a function ends in a return"
@@ -105,5 +104,5 @@ class _Layouts:
                 assert parent is not None
                 parent.insert_op_after(op, owner)
             op.out.name_hint = value.name_hint
-            self.versions[key] = op.out
-        return self.versions[key]
+            self.versions[value] = op.out
+        return self.versions[value]

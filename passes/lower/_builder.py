@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from xdsl.dialects.builtin import DenseResourceAttr, LocationAttr
+from xdsl.dialects.memref import SubviewOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from inarch._xdsl import ConstantStore
@@ -22,6 +23,7 @@ from inarch.dialects.loop.buffer import AllocOp, ConstantOp, ReshapeOp
 from inarch.dialects.loop.nest import NestOp, YieldOp
 from inarch.dtypes import DType
 from inarch.lazy import Array, np
+from inarch.passes.lower._halo import border_nests
 from inarch.passes.lower._physical import Place, extents, physical_nest
 
 
@@ -54,11 +56,16 @@ class LoopBuilder:
     def alloc(
         self, element_type: Attribute, shape: Sequence[int], layout: LayoutAttr | None = None
     ) -> SSAValue:
-        """A new scratch buffer for a tensor of `shape`; row-major but for `layout`."""
+        """A new scratch buffer for a tensor of `shape`; row-major but for `layout`.
+
+        Its halo is filled with 0.
+        """
         place = Place(tuple(shape), layout)
         buffer = self.add(AllocOp(memref(element_type, place.physical_shape))).results[0]
         if layout is not None:
             self.places[buffer] = place
+        for border in border_nests(buffer, place):
+            self.add(border)
         return buffer
 
     def place(self, buffer: SSAValue) -> Place:
@@ -130,13 +137,32 @@ class LoopBuilder:
         self, spec: NestSpec, ins: Sequence[SSAValue], out: SSAValue
     ) -> tuple[NestSpec, Sequence[SSAValue]]:
         """The physical nest; constants that it would read outside are filled up with 0."""
-        physical = physical_nest(spec, [self.place(value) for value in ins], self.place(out))
-        values, reads = list(ins), list(physical.reads)
+        values = [
+            self._interior(value) if read.pad else value  # a halo holds 0, no other number
+            for value, read in zip(ins, spec.reads, strict=True)
+        ]
+        physical = physical_nest(spec, [self.place(value) for value in values], self.place(out))
+        reads = list(physical.reads)
         for position, (old, read) in enumerate(zip(spec.reads, physical.reads, strict=True)):
             if old.pad is None and read.pad is not None and _is_constant(values[position]):
                 values[position] = self._filled(values[position], extents(physical, position))
                 reads[position] = Read(read.map)
         return replace(physical, reads=tuple(reads)), values
+
+    def _interior(self, buffer: SSAValue) -> SSAValue:
+        """A buffer without its halo: a view of its tensor alone."""
+        place = self.place(buffer)
+        if place.layout is None or not any(map(any, place.margins)):
+            return buffer
+        inside = Place(place.shape, LayoutAttr.get(place.blocks))
+        offsets = [begin for begin, _ in place.margins]
+        offsets += [0] * (len(inside.physical_shape) - len(offsets))
+        view = SubviewOp.from_static_parameters(
+            buffer, memref_of(buffer), offsets, inside.physical_shape, [1] * len(offsets)
+        )
+        result = self.add(view).results[0]
+        self.places[result] = inside
+        return result
 
     def _filled(self, constant: SSAValue, shape: tuple[int, ...]) -> SSAValue:
         """A constant buffer of at least `shape` that starts with another one and is 0 behind it."""

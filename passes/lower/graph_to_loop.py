@@ -193,8 +193,8 @@ def _views(buffer: SSAValue, output: SSAValue) -> bool:
 def _lower_op(op: Operation, builder: LoopBuilder, rules: dict[type[Operation], Rule]) -> None:
     if isinstance(op, GraphOp) and not keeps_zeros(op):
         raise UnsupportedError(
-            f"'{op.name}' does not keep the zeros behind the channels of its result's layout; "
-            "expected a block that divides the size",
+            f"expected an op that keeps the zeros behind the last block, found '{op.name}'; "
+            "choose a block that divides the size",
             where=location_text(op),
         )
     try:

@@ -2,16 +2,16 @@
 // RUN: inarch-opt %s --split-input-file -p 'choose-layout{always=true}' | filecheck %s --check-prefix ALWAYS
 
 // From the first convolution, which reads the image as it is, to the global pool, all are blocked: no
-// relayout. Weights and biases stay as they are.
+// relayout. Weights and biases stay as they are. What a padded window reads has a halo of zeros.
 builtin.module attributes {inarch.target = "x86-64-v4"} {
   // CHECK-LABEL: @residual_network
   // CHECK-NOT:   graph.relayout
   func.func @residual_network(%x: tensor<1x3x32x32xf32>, %w: tensor<32x3x3x3xf32>, %v: tensor<32x32x3x3xf32>, %b: tensor<1x32x1x1xf32>) -> tensor<1x32xf32> {
     // CHECK: graph.conv %x, %w {{.*}} : tensor<1x3x32x32xf32>, tensor<32x3x3x3xf32> -> tensor<1x32x30x30xf32, #graph.layout<block = [0, 16, 0, 0], halo = []>>
     %0 = graph.conv %x, %w strides = [1, 1] pads = [0, 0, 0, 0] dilations = [1, 1] groups = 1 : tensor<1x3x32x32xf32>, tensor<32x3x3x3xf32> -> tensor<1x32x30x30xf32>
-    // CHECK: graph.max_pool {{.*}} : tensor<1x32x30x30xf32, #graph.layout<block = [0, 16, 0, 0], halo = []>> -> tensor<1x32x15x15xf32, #graph.layout<block = [0, 16, 0, 0], halo = []>>
+    // CHECK: graph.max_pool {{.*}} : tensor<1x32x30x30xf32, #graph.layout<block = [0, 16, 0, 0], halo = []>> -> tensor<1x32x15x15xf32, #graph.layout<block = [0, 16, 0, 0], halo = [1, 1, 1, 1]>>
     %1 = graph.max_pool %0 window = [2, 2] strides = [2, 2] pads = [0, 0, 0, 0] dilations = [1, 1] : tensor<1x32x30x30xf32> -> tensor<1x32x15x15xf32>
-    // CHECK: graph.conv {{.*}} : tensor<1x32x15x15xf32, #graph.layout<block = [0, 16, 0, 0], halo = []>>, tensor<32x32x3x3xf32> -> tensor<1x32x15x15xf32, #graph.layout<block = [0, 16, 0, 0], halo = []>>
+    // CHECK: graph.conv {{.*}} : tensor<1x32x15x15xf32, #graph.layout<block = [0, 16, 0, 0], halo = [1, 1, 1, 1]>>, tensor<32x32x3x3xf32> -> tensor<1x32x15x15xf32, #graph.layout<block = [0, 16, 0, 0], halo = []>>
     %2 = graph.conv %1, %v strides = [1, 1] pads = [1, 1, 1, 1] dilations = [1, 1] groups = 1 : tensor<1x32x15x15xf32>, tensor<32x32x3x3xf32> -> tensor<1x32x15x15xf32>
     // CHECK: graph.add %{{.*}}, %b : tensor<1x32x15x15xf32, #graph.layout<block = [0, 16, 0, 0], halo = []>>, tensor<1x32x1x1xf32> ->
     %3 = graph.add %2, %b : tensor<1x32x15x15xf32>, tensor<1x32x1x1xf32> -> tensor<1x32x15x15xf32>
@@ -30,6 +30,7 @@ builtin.module attributes {inarch.target = "x86-64-v4"} {
 builtin.module attributes {inarch.target = "x86-64-v3"} {
   // CHECK-LABEL: @alone
   // CHECK-NOT:   #graph.layout
+  // CHECK:       func.return
   // ALWAYS-LABEL: @alone
   func.func @alone(%x: tensor<1x8x14x14xf32>, %w: tensor<8x8x1x1xf32>) -> tensor<1x8x14x14xf32> {
     // ALWAYS: %[[X:.*]] = graph.relayout %x : tensor<1x8x14x14xf32> -> tensor<1x8x14x14xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>>
@@ -104,5 +105,62 @@ builtin.module attributes {inarch.target = "generic"} {
   func.func @generic(%x: tensor<1x16x4x4xf32>, %w: tensor<16x16x3x3xf32>) -> tensor<1x16x2x2xf32> {
     %0 = graph.conv %x, %w strides = [1, 1] pads = [0, 0, 0, 0] dilations = [1, 1] groups = 1 : tensor<1x16x4x4xf32>, tensor<16x16x3x3xf32> -> tensor<1x16x2x2xf32>
     func.return %0 : tensor<1x16x2x2xf32>
+  }
+}
+
+// -----
+
+// Blocks that do not divide the channels: up to a third more is filled up, with constant weights and
+// ops that give 0 for 0. A sigmoid does not, and gets a row-major tensor.
+builtin.module attributes {inarch.target = "x86-64-v3"} {
+  // ALWAYS-LABEL: @filled_up
+  func.func @filled_up(%x: tensor<1x3x8x8xf32>) -> tensor<1x12x4x4xf32> {
+    %w = graph.constant dense<0.5> : tensor<12x3x3x3xf32>
+    %d = graph.constant dense<0.5> : tensor<12x1x3x3xf32>
+    // ALWAYS: graph.conv %x, %w {{.*}} : tensor<1x3x8x8xf32>, {{.*}} -> tensor<1x12x8x8xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>>
+    %0 = graph.conv %x, %w strides = [1, 1] pads = [1, 1, 1, 1] dilations = [1, 1] groups = 1 : tensor<1x3x8x8xf32>, tensor<12x3x3x3xf32> -> tensor<1x12x8x8xf32>
+    // ALWAYS-NOT: graph.relayout
+    // ALWAYS: graph.clip {{.*}} -> tensor<1x12x8x8xf32, #graph.layout<block = [0, 8, 0, 0], halo = [1, 1, 0, 0]>>
+    %1 = graph.clip %0 low = 0.0 high = 6.0 : tensor<1x12x8x8xf32> -> tensor<1x12x8x8xf32>
+    // ALWAYS: graph.conv {{.*}} -> tensor<1x12x4x4xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>>
+    %2 = graph.conv %1, %d strides = [2, 2] pads = [1, 1, 0, 0] dilations = [1, 1] groups = 12 : tensor<1x12x8x8xf32>, tensor<12x1x3x3xf32> -> tensor<1x12x4x4xf32>
+    // ALWAYS: %[[R:.*]] = graph.relayout
+    // ALWAYS: graph.sigmoid %[[R]] : tensor<1x12x4x4xf32> -> tensor<1x12x4x4xf32>
+    %3 = graph.sigmoid %2 : tensor<1x12x4x4xf32> -> tensor<1x12x4x4xf32>
+    func.return %3 : tensor<1x12x4x4xf32>
+  }
+
+  // Weights that are not known cannot be filled up; 10 channels in 16 would be too many.
+  // ALWAYS-LABEL: @not_filled_up
+  // ALWAYS-NOT: #graph.layout
+  func.func @not_filled_up(%x: tensor<1x8x4x4xf32>, %w: tensor<12x8x1x1xf32>) -> tensor<1x10x4x4xf32> {
+    %0 = graph.conv %x, %w strides = [1, 1] pads = [0, 0, 0, 0] dilations = [1, 1] groups = 1 : tensor<1x8x4x4xf32>, tensor<12x8x1x1xf32> -> tensor<1x12x4x4xf32>
+    %v = graph.constant dense<0.5> : tensor<10x12x1x1xf32>
+    %1 = graph.conv %0, %v strides = [1, 1] pads = [0, 0, 0, 0] dilations = [1, 1] groups = 1 : tensor<1x12x4x4xf32>, tensor<10x12x1x1xf32> -> tensor<1x10x4x4xf32>
+    func.return %1 : tensor<1x10x4x4xf32>
+  }
+}
+
+// -----
+
+// The halo is the largest that any window wants, of the relayout of an argument too. A maximum takes
+// zeros in only where no element is negative: otherwise it has its own padding.
+builtin.module attributes {inarch.target = "x86-64-v3"} {
+  // ALWAYS-LABEL: @halo
+  func.func @halo(%x: tensor<1x8x8x8xf32>, %w: tensor<8x8x3x3xf32>, %v: tensor<8x8x5x1xf32>) -> (tensor<1x8xf32>, tensor<1x8xf32>, tensor<1x8xf32>) {
+    // ALWAYS: graph.relayout %x : {{.*}} -> tensor<1x8x8x8xf32, #graph.layout<block = [0, 8, 0, 0], halo = [2, 1, 2, 1]>>
+    // ALWAYS: graph.conv {{.*}} -> tensor<1x8x8x8xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>>
+    %0 = graph.conv %x, %w strides = [1, 1] pads = [1, 1, 1, 1] dilations = [1, 1] groups = 1 : tensor<1x8x8x8xf32>, tensor<8x8x3x3xf32> -> tensor<1x8x8x8xf32>
+    // ALWAYS: graph.conv {{.*}} -> tensor<1x8x8x8xf32, #graph.layout<block = [0, 8, 0, 0], halo = []>>
+    %1 = graph.conv %x, %v strides = [1, 1] pads = [2, 0, 2, 0] dilations = [1, 1] groups = 1 : tensor<1x8x8x8xf32>, tensor<8x8x5x1xf32> -> tensor<1x8x8x8xf32>
+    // ALWAYS: graph.max_pool
+    %2 = graph.max_pool %0 window = [2, 2] strides = [1, 1] pads = [1, 1, 0, 0] dilations = [1, 1] : tensor<1x8x8x8xf32> -> tensor<1x8x8x8xf32>
+    // ALWAYS: graph.relu {{.*}} -> tensor<1x8x8x8xf32, #graph.layout<block = [0, 8, 0, 0], halo = [1, 1, 0, 0]>>
+    %3 = graph.relu %1 : tensor<1x8x8x8xf32> -> tensor<1x8x8x8xf32>
+    %4 = graph.max_pool %3 window = [2, 2] strides = [1, 1] pads = [1, 1, 0, 0] dilations = [1, 1] : tensor<1x8x8x8xf32> -> tensor<1x8x8x8xf32>
+    %5 = graph.reduce_mean %0 axes = [2, 3] : tensor<1x8x8x8xf32> -> tensor<1x8xf32>
+    %6 = graph.reduce_mean %2 axes = [2, 3] : tensor<1x8x8x8xf32> -> tensor<1x8xf32>
+    %7 = graph.reduce_mean %4 axes = [2, 3] : tensor<1x8x8x8xf32> -> tensor<1x8xf32>
+    func.return %5, %6, %7 : tensor<1x8xf32>, tensor<1x8xf32>, tensor<1x8xf32>
   }
 }

@@ -39,7 +39,27 @@ func.func @part_of_a_block(%x: tensor<16xf32>) {
 // What is behind the channels must be 0 everywhere: a convolution multiplies it by zeros.
 func.func @exp_of_zero(%x: tensor<12xf32>) {
   %0 = graph.relayout %x : tensor<12xf32> -> tensor<12xf32, #graph.layout<block = [8], halo = []>>
-  // expected-error @below {{'graph.exp' does not keep the zeros behind the channels of its result's layout; expected a block that divides the size}}
+  // expected-error @below {{expected an op that keeps the zeros behind the last block, found 'graph.exp'; choose a block that divides the size}}
   %1 = graph.exp %0 : tensor<12xf32, #graph.layout<block = [8], halo = []>> -> tensor<12xf32, #graph.layout<block = [8], halo = []>>
+  func.return
+}
+
+// -----
+
+// Nor does padding by another number.
+func.func @padding(%x: tensor<1x12x4xf32>) {
+  %0 = graph.relayout %x : tensor<1x12x4xf32> -> tensor<1x12x4xf32, #graph.layout<block = [0, 8, 0], halo = []>>
+  // expected-error @below {{expected an op that keeps the zeros behind the last block, found 'graph.pad'; choose a block that divides the size}}
+  %1 = graph.pad %0 low = [0, 0, 1] high = [0, 0, 0] value = 1.0 : tensor<1x12x4xf32, #graph.layout<block = [0, 8, 0], halo = []>> -> tensor<1x12x5xf32, #graph.layout<block = [0, 8, 0], halo = []>>
+  func.return
+}
+
+// -----
+
+// A maximum over channels would be one with the zeros behind them.
+func.func @reduction(%x: tensor<1x12x4xf32>) {
+  %0 = graph.relayout %x : tensor<1x12x4xf32> -> tensor<1x12x4xf32, #graph.layout<block = [0, 8, 0], halo = []>>
+  // expected-error @below {{expected an op that keeps the zeros behind the last block, found 'graph.reduce_max'; choose a block that divides the size}}
+  %1 = graph.reduce_max %0 axes = [1] : tensor<1x12x4xf32, #graph.layout<block = [0, 8, 0], halo = []>> -> tensor<1x4xf32>
   func.return
 }

@@ -137,3 +137,37 @@ func.func @filled_up(%x: tensor<1x20x4x4xf32>) -> tensor<1x20x4x4xf32> {
 // CHECK:        %[[W:.*]] = loop.constant dense_resource<{{.*}}> : tensor<32x32x1x1xf32>
 // CHECK:        loop.nest {{.*}} %[[W]][oc_o * 16 + oc_i, ic_o * 16 + ic_i, kh, kw] : memref<32x32x1x1xf32>) outs(%{{.*}}[n, oc_o, oh, ow, oc_i] init 0.0 : memref<1x2x4x4x16xf32>)
 // CHECK:        loop.nest {{.*}} outs(%{{.*}}[i0, i1_o * 16 + i1_i, i2, i3] clip : memref<1x20x4x4xf32>)
+
+// -----
+
+// A halo: its border is filled with 0, the producer writes the interior, a padded window reads it all.
+func.func @halo(%x: tensor<1x8x4xf32>, %w: tensor<8x8x3xf32>) -> tensor<1x8xf32> {
+  %0 = graph.relayout %x : tensor<1x8x4xf32> -> tensor<1x8x4xf32, #graph.layout<block = [0, 8, 0], halo = [1, 2]>>
+  %1 = graph.conv %0, %w strides = [1] pads = [1, 1] dilations = [1] groups = 1 : tensor<1x8x4xf32, #graph.layout<block = [0, 8, 0], halo = [1, 2]>>, tensor<8x8x3xf32> -> tensor<1x8x4xf32, #graph.layout<block = [0, 8, 0], halo = []>>
+  %2 = graph.reduce_sum %1 axes = [2] : tensor<1x8x4xf32, #graph.layout<block = [0, 8, 0], halo = []>> -> tensor<1x8xf32>
+  func.return %2 : tensor<1x8xf32>
+}
+// CHECK:      func.func @halo
+// CHECK-NEXT:   %[[X:.*]] = loop.alloc : memref<1x1x7x8xf32>
+// CHECK-NEXT:   loop.nest (i0 = 1, i1 = 1, i2 = 1, i3 = 8) outs(%[[X]][i0, i1, i2, i3] : memref<1x1x7x8xf32>)
+// CHECK-NEXT:   ^bb0
+// CHECK-NEXT:     arith.constant 0.0
+// CHECK:        loop.nest (i0 = 1, i1 = 1, i2 = 2, i3 = 8) outs(%[[X]][i0, i1, i2 + 5, i3] : memref<1x1x7x8xf32>)
+// CHECK:        loop.nest {{.*}} outs(%[[X]][i0, i1_o, i2 + 1, i1_i] : memref<1x1x7x8xf32>)
+// CHECK:        loop.nest {{.*}} ins(%[[X]][n, ic_o, ow + kw, ic_i] : memref<1x1x7x8xf32>, %w
+
+// -----
+
+// Elsewhere than at 0 a padded read sees the interior alone; a maximum may take in zeros where no
+// element is negative.
+func.func @maximum_beside_a_halo(%x: tensor<1x8x4xf32>) -> (tensor<1x8x5xf32>, tensor<1x8x5xf32>) {
+  %0 = graph.relayout %x : tensor<1x8x4xf32> -> tensor<1x8x4xf32, #graph.layout<block = [0, 8, 0], halo = [1, 1]>>
+  %1 = graph.max_pool %0 window = [2] strides = [1] pads = [1, 1] dilations = [1] : tensor<1x8x4xf32, #graph.layout<block = [0, 8, 0], halo = [1, 1]>> -> tensor<1x8x5xf32>
+  %2 = graph.relu %x : tensor<1x8x4xf32> -> tensor<1x8x4xf32, #graph.layout<block = [0, 8, 0], halo = [1, 1]>>
+  %3 = graph.max_pool %2 window = [2] strides = [1] pads = [1, 1] dilations = [1] : tensor<1x8x4xf32, #graph.layout<block = [0, 8, 0], halo = [1, 1]>> -> tensor<1x8x5xf32>
+  func.return %1, %3 : tensor<1x8x5xf32>, tensor<1x8x5xf32>
+}
+// CHECK:      func.func @maximum_beside_a_halo
+// CHECK:        %[[V:.*]] = memref.subview %{{.*}}[0, 0, 1, 0] [1, 1, 4, 8] [1, 1, 1, 1] : memref<1x1x6x8xf32> to memref<1x1x4x8xf32, strided<[48, 48, 8, 1], offset: 8>>
+// CHECK-NEXT:   loop.nest {{.*}} ins(%[[V]][n, c_o, ow + kw - 1, c_i] pad -inf : memref<1x1x4x8xf32, strided<[48, 48, 8, 1], offset: 8>>)
+// CHECK:        loop.nest {{.*}} ins(%{{.*}}[n, c_o, ow + kw, c_i] : memref<1x1x6x8xf32>)
