@@ -12,7 +12,7 @@ from inarch.toolchain import find_compiler
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 _USUAL_BYTES = {"L1": 32 << 10, "L2": 1 << 20, "L3": 16 << 20}
 """Where the system does not say."""
-_DRAM_BYTES = 256 << 20
+_DRAM_BYTES = 128 << 20
 
 
 def describe(target: Target) -> dict[str, str]:

@@ -129,7 +129,8 @@ def _summary(results: Results, name: str) -> list[str]:
     means = f"geometric mean {_percent(peak['geomean'])}, by count {_percent(peak['weighted'])}"
     least = f"lowest {lowest.percent_of_peak:.1f} ({lowest.layer.name})"
     lines = [f"% of peak: {means}, {least}"]
-    for what in ("kernel", "call"):
+    what_of = {"kernel_by_call": "kernel against calls"}
+    for what in ("kernel", "call", "kernel_by_call"):
         ratios: dict[str, dict[str, float | None]] = found["ratios"][what]
         texts = [
             f"{'the best peer' if peer == 'best' else peer} {_number(mean['geomean'])}"
@@ -138,7 +139,7 @@ def _summary(results: Results, name: str) -> list[str]:
             if mean["geomean"] is not None
         ]
         if texts:
-            lines.append(f"{what}, times as fast as: {', '.join(texts)}")
+            lines.append(f"{what_of.get(what, what)}, times as fast as: {', '.join(texts)}")
     lines.append(f"sum of all layers by count, ms: {_sums(found['sum_ms'])}")
     lines += [
         f"{peer}: {result.layer.name}: {result.peers[peer].error}"

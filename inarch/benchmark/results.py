@@ -107,6 +107,11 @@ class LayerResult:
         found = [self.ratio(peer, what) for peer in self.peers]
         return min((ratio for ratio in found if ratio is not None), default=None)
 
+    def kernel_by_call(self) -> float | None:
+        """Our kernel against the fastest call of a peer: what a network of blocked layers spares."""
+        calls = [peer.call.min for peer in self.peers.values() if peer.call.values]
+        return min(calls) / self.kernel.min if calls else None
+
     def json(self) -> dict[str, Any]:
         """As in the schema."""
         return {
@@ -229,6 +234,8 @@ def summary(layers: list[LayerResult], peers: list[str]) -> dict[str, Any]:
         }
         best = [(result.best_ratio(what), result.layer.count) for result in layers]
         ratios[what] = {name: means(row) for name, row in {**by_peer, "best": best}.items()}
+    mixed = means([(result.kernel_by_call(), result.layer.count) for result in layers])
+    ratios["kernel_by_call"] = {"best": mixed}
     return {
         "percent_of_peak": means([(r.percent_of_peak, r.layer.count) for r in layers]),
         "ratios": ratios,

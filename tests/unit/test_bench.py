@@ -194,6 +194,16 @@ def test_steps_alone_make_what_the_whole_makes(harness: Harness) -> None:
     np.testing.assert_allclose(subject.run_steps(), expected, rtol=1e-4, atol=1e-4)
 
 
+def test_kernels_alone_work_on_blocked_channels(harness: Harness) -> None:
+    """As in a network: what changes the layout of a single layer is not among its kernels."""
+    if harness.target.architecture == "generic":
+        pytest.skip("channels are not blocked for a target of unknown vectors")
+    subject = compile_layer(parse_shape("16x6x6->16k1"), harness)
+    copies = [step.kernel for step in subject.steps if not step.computes]
+    assert copies
+    assert all(name.startswith("copy_") for name in copies)
+
+
 def test_a_wrong_result_is_not_measured(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong(layer: Layer, *_: object) -> Array:
         return np.full(layer.output_shape, 9.0, np.float32)
@@ -362,6 +372,7 @@ def test_means_are_geometric_and_by_count() -> None:
     found = summary([result_of("a", 4.0, 8.0), result_of("b", 4.0, 2.0, count=3)], ["other"])
     assert found["ratios"]["call"]["other"] == {"geomean": 1.0, "weighted": 0.70711}
     assert found["ratios"]["kernel"]["other"] == {"geomean": None, "weighted": None}
+    assert found["ratios"]["kernel_by_call"]["best"]["geomean"] == 1.0
     assert found["percent_of_peak"] == {"geomean": 50.0, "weighted": 50.0}
     assert found["sum_ms"]["inarch"]["call"] == pytest.approx(16e-6)
 
