@@ -12,15 +12,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import inarch
 from inarch._microkernel_file import read_kernel_file
+from inarch._xdsl import parse_module, print_module, verify_module
+from inarch.compiler import build
+from inarch.dialects import new_context
+from inarch.dialects.kernel._instances import definition_of
 from inarch.errors import InarchError
 from inarch.microkernel import Microkernel, instance_source, instantiate, members
 from inarch.microkernels import MICROKERNELS
 from inarch.plugins import Extensions, load_file
+from inarch.target import host
 from inarch.target import parse as parse_target
 
 GENERIC = parse_target("generic")
@@ -211,6 +218,77 @@ def test_any_damage_is_one_located_error_or_none(data: st.DataObject) -> None:
             problem = error
         if problem is not None:
             assert re.fullmatch(rf"{re.escape(str(path))}:\d+:\d+: error: .*", problem.line())
+
+
+# ------------------------------------------------------------------------------------ in an artifact
+
+X86 = """\
+/* inarch
+computes = "for i in N: C[i] += A[i] * 3"
+dtypes = {A = "i32", C = "i32"}
+params = {N = [4, 9]}
+*/
+    .globl triple
+triple:                         // rdi = A, rsi = C, rdx and rcx are their strides
+    mov $N, %r9d
+.Lnext:
+    mov (%rdi), %eax
+    lea (%rax,%rax,2), %eax
+    add %eax, (%rsi)
+    lea (%rdi,%rdx,4), %rdi
+    lea (%rsi,%rcx,4), %rsi
+    dec %r9d
+    jnz .Lnext
+    ret
+"""
+
+INLINE = """\
+/* inarch
+computes = "for i in N: C[i] += A[i] * 3"
+dtypes = {A = "i32", C = "i32"}
+params = {N = [4, 9]}
+*/
+void triple(const int32_t *A, int32_t *C, int64_t A_0, int64_t C_0) {
+    for (int i = 0; i < N; i++) {
+        int32_t sum = A[i * A_0];
+        __asm__("lea (%0,%0,2), %k0" : "+r"(sum));
+        C[i * C_0] += sum;
+    }
+}
+"""
+
+
+@pytest.mark.skipif(host().architecture != "x86-64", reason="the assembly is of x86-64")
+@pytest.mark.parametrize(("file", "text"), [("triple.S", X86), ("triple.c", INLINE)])
+def test_assembly_becomes_part_of_an_artifact(tmp_path: Path, file: str, text: str) -> None:
+    """K2: two members of one assembly file, or C with inline assembly, called with strides (K4)."""
+    kernel = read_kernel_file(write(tmp_path, file, text))
+    context = new_context()
+    module = parse_module(
+        context,
+        """module attributes {inarch.name = "net"} {
+func.func @main(%a: memref<18xi32>, %c: memref<32xi32> {inarch.result}) {
+  kernel.call @fill(%c[0] strides [1]) sizes [32] : memref<32xi32>
+  kernel.call @triple_N4(%a[1] strides [2], %c[3] strides [2]) sizes [] : memref<18xi32>, memref<32xi32>
+  kernel.call @triple_N9(%a[0] strides [2], %c[20] strides [1]) sizes [] : memref<18xi32>, memref<32xi32>
+  func.return
+}
+kernel.def @fill computes "for i in n: C[i] = 5" arguments [#kernel.operand<C : i32 write rank 1 align 4>]
+  needs [] source "void fill(int32_t *C, int64_t s, int64_t n) { for (int i = 0; i < n; i++) C[i * s] = 5; }"
+}""",
+    )
+    for n in (4, 9):
+        definition = definition_of(instantiate(kernel, "triple", {"N": n}, target=GENERIC))
+        module.body.block.add_op(definition)
+    # As text and back: the source is a string of the IR.
+    module = parse_module(context, print_module(module))
+    verify_module(module)
+    main = inarch.load(build(module, tmp_path / "net.inarch", context=context).path)
+    a = np.arange(18, dtype=np.int32)
+    wanted = np.full(32, 5, np.int32)
+    wanted[3:11:2] += 3 * a[1:9:2]
+    wanted[20:29] += 3 * a[::2]
+    np.testing.assert_array_equal(main(a), wanted)
 
 
 # ------------------------------------------------------------------------------------ distributions
