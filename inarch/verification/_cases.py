@@ -143,6 +143,9 @@ def _case(
     operands: list[Operand] = []
     arrays: dict[str, Array] = {}
     as_nan = bool(random.integers(2))
+    # Products of tiny numbers are 0: one operand is not.
+    reads = [name for name in access if access[name] == "read"]
+    normal = random.choice([*reads, ""]) if kind == "tiny" else ""
     for name, demanded in demands(instance).items():
         box = boxes[name]
         wanted = [formula(s, sizes) if isinstance(s, str) else s for s in demanded]
@@ -151,7 +154,8 @@ def _case(
             how = "random"
         strides = arrange(box.shape, wanted, how, random)
         dtype = np.dtype(DTYPES[dtypes[name]].numpy)
-        operand = _operand(name, access[name], box, strides, dtype, kind, random, as_nan=as_nan)
+        own: Kind = "reals" if name == normal else kind
+        operand = _operand(name, access[name], box, strides, dtype, own, random, as_nan=as_nan)
         operands.append(operand)
         arrays[name] = _view(operand, box)
     written = next(o for o in operands if o.access != "read")

@@ -41,7 +41,7 @@ class Expected:
     value: Array
     bound: Array
     is_judged: Array
-    """False where a sum may overflow in one order and not in another."""
+    """False where a sum may overflow in one order and not in another, or rounding decides a sign."""
 
 
 def expected(meaning: Meaning, arrays: Mapping[str, Array], *, has_specials: bool) -> Expected:
@@ -58,26 +58,31 @@ def expected(meaning: Meaning, arrays: Mapping[str, Array], *, has_specials: boo
     wide = {name: array.astype(np.float64) for name, array in arrays.items()}
     current: dict[str, Array] = dict(arrays)
     wide[_ERROR] = np.zeros(wide[target].shape)
+    magnitude = np.zeros(wide[target].shape)
     with np.errstate(all="ignore"):
-        terms = 1
         for statement in meaning.statements:
             one = Meaning(meaning.iterators, (statement,))
-            terms = max(terms, _terms(one))
-            error = _after(one, wide, unit, float(limits.smallest_subnormal))
+            factor = SLACK * (_terms(one) + 2)
+            error = _after(one, wide, factor * unit, factor * float(limits.smallest_subnormal))
+            grown = (error - wide[_ERROR]) / (factor * unit)
+            # np.maximum keeps NaN: where numbers are infinite nothing is known.
+            magnitude = np.maximum(magnitude, grown)
             current[target] = evaluate(one, current, exact=True)
             wide[target] = current[target].astype(np.float64)
             wide[_ERROR] = error
-        error = wide[_ERROR] + unit * np.abs(wide[target])
-        magnitude = error / unit
-        bound = SLACK * (terms + 2) * error + (terms + 2) * float(limits.smallest_subnormal)
+        value = wide[target]
+        size = np.where(np.isfinite(value), np.abs(value), 0.0)
+        bound = wide[_ERROR] + unit * size + float(limits.smallest_subnormal)
+        magnitude = np.maximum(magnitude, size)
         if not has_specials and _is_exact(meaning) and _all_whole(arrays):
             # Sums of whole numbers that a mantissa holds are exact in any order.
             bound = np.where(magnitude < 2.0**limits.nmant, 0.0, bound)
         is_finite = np.isfinite(bound)
-        alone = SLACK * FUNCTION_ULP * unit * np.abs(wide[target])
-        bound = np.where(is_finite, bound, alone)
-        is_judged = (magnitude < float(limits.max) / 4) | (has_specials & ~is_finite)
-    return Expected(current[target], bound, is_judged | ~np.isfinite(wide[target]))
+        bound = np.where(is_finite, bound, SLACK * FUNCTION_ULP * unit * np.abs(value))
+        # An infinite error: the sign of a divisor, or of the operand of a log, is open.
+        is_certain = (magnitude < float(limits.max) / 4) | np.isnan(magnitude)
+        is_judged = is_certain | (has_specials & ~is_finite)
+    return Expected(current[target], bound, is_judged)
 
 
 def _whole(meaning: Meaning, arrays: Mapping[str, Array]) -> Expected:
@@ -96,16 +101,16 @@ def _terms(meaning: Meaning) -> int:
 
 
 def _after(meaning: Meaning, wide: Mapping[str, Array], unit: float, least: float) -> Array:
-    """The error, without the factor of the number of terms, after the one statement of `meaning`."""
+    """The error after the one statement of `meaning`, whose operations round by `unit` relatively."""
     (statement,) = meaning.statements
     target = replace(statement.target, operand=_ERROR)
     value = _plain(statement.value)
     rules = _Rules(statement.target, target, unit, least)
-    own = _plus(rules.error(value), _times(Number(unit), _absolute(value)))
     before, old = wide[_ERROR], wide[statement.target.operand]
     if statement.operator in ("=", "max=", "min="):
         operator = "=" if statement.operator == "=" else "max="
-        return _run(meaning, statement, target, operator, own, wide)
+        return _run(meaning, statement, target, operator, rules.error(value), wide)
+    own = _plus(rules.error(value), _times(Number(unit), _absolute(value)))
     if statement.operator == "+=":
         return _run(meaning, statement, target, "+=", own, wide) + unit * np.abs(old)
     # A product: relative errors add up.
@@ -163,12 +168,13 @@ class _Rules:
                 return rounding
             grown = Apply("sub", (Apply("exp", (error,)), Number(1.0)))
             return _plus(_times(here, grown), rounding)
-        if name == "log":
-            return _plus(Apply("div", (error, _absolute(a))), rounding)
-        if name == "sqrt":
-            low = Apply("max", (Apply("sub", (a, error)), Number(0.0)))
-            high = Apply("sqrt", (_plus(a, error),))
-            return _plus(Apply("sub", (high, Apply("sqrt", (low,)))), rounding)
+        if name in ("log", "sqrt"):
+            # Of the magnitude: a negative number may be a positive one that was rounded.
+            size = _absolute(Apply(name, (_absolute(a),)))
+            rounding = _times(Number(FUNCTION_ULP * self.unit), size)
+            least = _less(a, error)
+            slope = least if name == "log" else Apply("sqrt", (least,))
+            return _plus(_quotient(error, slope), rounding)
         # tanh has slope 1 at most, erf 2 / sqrt(pi)
         return _plus(_times(Number(2 / math.sqrt(math.pi)), error), rounding)
 
@@ -190,7 +196,7 @@ class _Rules:
             spread = _plus(_times(_absolute(a), of_b), _times(_absolute(b), of_a))
             return _plus(_plus(spread, _times(of_a, of_b)), rounding)
         spread = _plus(of_a, _times(_absolute(here), of_b))
-        return _plus(_quotient(spread, _absolute(b)), rounding)
+        return _plus(_quotient(spread, _less(b, of_b)), rounding)
 
 
 def _plain(expression: Expression) -> Expression:
@@ -215,6 +221,13 @@ def _times(a: Expression, b: Expression) -> Expression:
 
 def _quotient(a: Expression, b: Expression) -> Expression:
     return a if a == Number(0.0) else Apply("div", (a, b))
+
+
+def _less(a: Expression, error: Expression) -> Expression:
+    """What the magnitude of `a` is at least: 0 where `a` may have either sign."""
+    if error == Number(0.0):
+        return _absolute(a)
+    return Apply("max", (Apply("sub", (_absolute(a), error)), Number(0.0)))
 
 
 def _absolute(a: Expression) -> Expression:

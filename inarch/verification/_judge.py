@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from inarch.lazy import Array, np
 from inarch.verification._cases import Case, Operand, offsets
-from inarch.verification._script import Call, Outcome, Result
+from inarch.verification._script import CALL_MILLISECONDS, Call, Outcome, Result
 from inarch.verification._verdict import Fault
 
 _REGISTERS = ("rsp", "rbx", "rbp", "r12", "r13", "r14", "r15", "the direction flag")
@@ -163,7 +163,11 @@ def _signal(case: Case, outcome: Outcome, number: int) -> Finding:
         message = f"damaged the memory of the process: {name} after a call"
         return Finding("memory-error", message, number)
     if outcome.signal == signal.SIGPROF:
-        return Finding("timeout", "the call did not end within 2 s of CPU time", number)
+        return Finding(
+            "timeout",
+            f"the call did not end within {CALL_MILLISECONDS / 1000:g} s of CPU time",
+            number,
+        )
     if outcome.signal == signal.SIGILL:
         return Finding("illegal-instruction", f"{name}: an instruction that this CPU lacks", number)
     if outcome.signal == signal.SIGABRT:
@@ -223,7 +227,9 @@ def _sanitizer(case: Case, outcome: Outcome, number: int) -> Finding:
     if near is not None and outcome.text in ("heap-buffer-overflow", "use-after-poison"):
         return _touched(case, near, outcome, number)
     place = re.search(r"^\s*#0 .* in .*$", outcome.output, re.MULTILINE)
-    where = f" in {place[0].split(' in ', 1)[1].strip()}" if place else ""
+    # The folder is one that is gone.
+    frame = re.sub(r"/\S*/", "", place[0].split(" in ", 1)[1].strip()) if place else ""
+    where = f" in {frame}" if frame else ""
     verb = "write" if outcome.is_write else "read"
     sort = f", a {verb} of {outcome.bytes} bytes" if outcome.bytes > 0 else ""
     return Finding("memory-error", f"{outcome.text or 'memory error'}{sort}{where}", number)

@@ -10,10 +10,10 @@ Kind = Literal["integers", "reals", "special", "tiny", "large", "sparse"]
 """What the elements are.
 
     integers  small whole numbers: sums of products are exact in any order
-    reals     the normal distribution (integer dtypes: their whole range)
+    reals     the normal distribution (integers of 8 bits: all of them)
     special   small whole numbers, zeros of both signs, and few NaN and infinities
-    tiny      denormals and the smallest normals, beside numbers around 1
-    large     of magnitude 2^30, of both signs, so that sums cancel
+    tiny      denormals and the smallest normals; one operand, or none, has numbers around 1
+    large     of magnitude 2^30, of both signs, so that sums cancel (integers of 8 bits: mostly 127)
     sparse    odd numbers of 12 bits among zeros: few terms, so that little precision shows
 """
 KINDS: tuple[Kind, ...] = ("integers", "reals", "special", "tiny", "large", "sparse")
@@ -40,9 +40,8 @@ def values(kind: Kind, count: int, dtype: np.dtype, random: np.random.Generator)
         odd = 2 * random.integers(-1024, 1024, count) + 1
         return np.where(is_kept, odd, 0).astype(dtype)
     if kind == "tiny":
-        # The smallest normal number; below it are the denormals.
-        scale = np.where(random.random(count) < 0.5, float(np.finfo(dtype).tiny), 1.0)
-        return (scale * random.uniform(-1, 1, count)).astype(dtype)
+        # Around the smallest normal number; below it are the denormals.
+        return (float(np.finfo(dtype).tiny) * random.uniform(-2, 2, count)).astype(dtype)
     return _with_specials(_small(count, random), random).astype(dtype)
 
 
@@ -71,9 +70,13 @@ def _small(count: int, random: np.random.Generator) -> Array:
 
 def _integers(kind: Kind, count: int, dtype: np.dtype, random: np.random.Generator) -> Array:
     limits = np.iinfo(dtype)
-    if kind not in ("reals", "large") or dtype.itemsize > 2:
-        return random.integers(max(-8, limits.min), 9, count).astype(dtype)
-    return random.integers(limits.min, limits.max, count, dtype, endpoint=True)
+    # Sums of products of 16 bits must fit 32: what they are otherwise, C leaves undefined.
+    low, high = max(limits.min, -2048), min(limits.max, 2047)
+    if kind == "reals" and dtype.itemsize <= 2:
+        return random.integers(low, high, count, dtype, endpoint=True)
+    if kind == "large" and dtype.itemsize <= 2:
+        return random.choice([low, high, high, high], count).astype(dtype)
+    return random.integers(max(-8, limits.min), 9, count).astype(dtype)
 
 
 def _with_specials(found: Array, random: np.random.Generator) -> Array:
