@@ -26,6 +26,7 @@ GROUPS = (
     "inarch.runtime.loaders",
     "inarch.frontends",
     "inarch.frontends.onnx.ops",
+    "inarch.microkernels",
 )
 
 
@@ -85,10 +86,17 @@ def test_everything_is_listed_with_its_origin(installed: Path, tmp_path: Path) -
         ("backends", "squarer"),
         ("loaders", "squarer"),
         ("frontends", "chain"),
+        ("microkernels", "outer-product"),
     ):
         (row,) = [row for row in listed[kind] if row["name"] == name]
         assert row["origin"] == "entry point of inarch-example-plugin"
         assert "BROKEN" not in row["summary"]
+
+
+def test_its_microkernel_does_what_it_says(installed: Path, tmp_path: Path) -> None:
+    """K13: a C file of the package, by the name of its entry point."""
+    command = ("verify-kernel", "outer-product", "--quick")
+    assert "3 of 3 instances pass" in _right(_inarch(*command, at=tmp_path, site=installed))
 
 
 def test_the_pass_and_the_dialect_serve_inarch_opt(installed: Path, tmp_path: Path) -> None:
@@ -174,7 +182,7 @@ def test_a_broken_package_harms_nothing_else(broken: Path, tmp_path: Path) -> No
     model = str(ROOT / "tests" / "lit" / "tools" / "inarch-explain.mlir")
     at = tmp_path
     listed = json.loads(_right(_inarch("list", "--json", at=at, site=broken)))
-    for kind in ("backends", "passes", "loaders", "frontends", "dialects"):
+    for kind in ("backends", "passes", "loaders", "frontends", "dialects", "microkernels"):
         rows = {row["name"]: row["summary"] for row in listed[kind]}
         assert rows.pop("bad-day").startswith("BROKEN: ")
         assert not [name for name, summary in rows.items() if "BROKEN" in summary]
