@@ -8,20 +8,25 @@ from collections.abc import Sequence
 from inarch.backends.c.microkernels._epilogue import finish_helpers
 from inarch.microkernel import Instance, prototype
 
-_KEEP = """\
+_REGISTERS = """\
 #if defined(__AVX512F__)
 #define INARCH_KEEP(x) __asm__("" : "+v"(x))
+#define INARCH_USE(x) __asm__("" : : "v"(x))
 #elif defined(__x86_64__)
 #define INARCH_KEEP(x) __asm__("" : "+x"(x))
+#define INARCH_USE(x) __asm__("" : : "x"(x))
 #elif defined(__aarch64__)
 #define INARCH_KEEP(x) __asm__("" : "+w"(x))
+#define INARCH_USE(x) __asm__("" : : "w"(x))
 #else
 #define INARCH_KEEP(x) (void)(x)
+#define INARCH_USE(x) (void)(x)
 #endif
 """
-"""No instruction: x is in a register and no copy of memory from here on. Gcc 12 else gives a vector that it
-has loaded for several products to each of them as a memory operand, and loads bind (1 x 7 pixels of 3x3: 73 %
-of the FMA peak instead of 100 %)."""
+"""No instructions. KEEP: x is in a register and no copy of memory from here on. Gcc 12 else gives a vector
+that it has loaded for several products to each of them as a memory operand, and loads bind (1 x 7 pixels of
+3x3: 73 % of the FMA peak instead of 100 %). USE: x is still needed here. Gcc 12 else lets the last product of
+x overwrite it (`vfmadd213ps`) and moves accumulators through memory to make up for it."""
 
 
 def _types(lanes: int) -> dict[str, str]:
@@ -37,7 +42,7 @@ def function_text(instance: Instance, lanes: int, body: Sequence[str]) -> str:
     """C of the instance with `body`, lines of one level of indentation.
 
     They may use the types `vec`, `mem` (the same at any float's address) and `ints`, each of `lanes`
-    elements, and `INARCH_KEEP(x)` for a loaded vector that several products use.
+    elements, and of a vector `INARCH_KEEP(x)` after its load, `INARCH_USE(x)` after its last use.
 
     Always inlined: addresses are sums of strides, which become displacements where they are constants.
     What a kernel writes overlaps no other operand (C7 of `kernel.call`), so pointers are `__restrict`:
@@ -54,4 +59,4 @@ def function_text(instance: Instance, lanes: int, body: Sequence[str]) -> str:
         *body,
         "}",
     ]
-    return _KEEP + finish_helpers(instance) + "\n".join(lines) + "\n"
+    return _REGISTERS + finish_helpers(instance) + "\n".join(lines) + "\n"

@@ -7,17 +7,10 @@ reduction loads NV vectors of B and broadcasts one element of A for each row. Th
 makes the pointers unknown there: neighbouring pixels of a convolution read the same element in different
 steps, and gcc 12 and clang 19 would keep it in a register meanwhile and spill accumulators instead
 (measured: a 7x7 window at stride 2 then runs at 66 to 82 % of the FMA peak instead of 97 to 98 %).
-
-Empty `asm`s after the last use of a broadcast and of B's vectors use them once more: gcc 12 else lets the
-last product overwrite them (`vfmadd213ps`) and moves accumulators through memory to make up for it.
-
-The function is always inlined: an address is a sum of strides, and only where those are constants does it
-become a displacement from a few pointers (14 rows at 14 unknown addresses would not fit the registers).
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -26,13 +19,12 @@ from inarch.backends.c.microkernels._epilogue import (
     Accumulator,
     Tile,
     address,
-    finish_helpers,
     finish_lines,
     stride,
 )
+from inarch.backends.c.microkernels._function import function_text
 from inarch.meaning import Element, Term
-from inarch.microkernel import Instance, prototype
-from inarch.target import Target
+from inarch.microkernel import Instance
 
 UNROLL = 4
 """Steps of the innermost reduction in one round of its loop."""
@@ -70,38 +62,13 @@ def register_tile(instance: Instance, contraction: Contraction) -> str:
         iterator: instance.params.get(name, name) for iterator, name in contraction.sizes.items()
     }
     tile = _tile(contraction, sizes)
-    writer = _Writer(contraction, sizes, tile, _register_constraint(instance.target))
+    writer = _Writer(contraction, sizes, tile)
     body = [
         *writer.begin(instance.init),
         *writer.reduce(0, "A", "B"),
         *finish_lines(instance, tile),
     ]
-    head = prototype(instance)
-    words = set(re.findall(r"\w+", "\n".join(body)))
-    unused = [name for name in re.findall(r"(\w+)[,)]", head) if name not in words]
-    ignored = [f"    (void){name};" for name in unused]
-    function = [f"{_INLINE} {head}", "{", *_types(tile.lanes), *ignored, *body, "}", ""]
-    return finish_helpers(instance) + "\n".join(function)
-
-
-_INLINE = "static inline __attribute__((always_inline))"
-
-
-def _register_constraint(target: Target) -> str | None:
-    """How `asm` calls a vector register; None where the architecture is not known."""
-    if target.architecture == "x86-64":
-        return "v" if target.vector_registers == 32 else "x"
-    return "w" if target.architecture == "aarch64" else None
-
-
-def _types(lanes: int) -> list[str]:
-    """`vec`; `mem`, the same at any float's address; `ints`, masks of an epilogue."""
-    size = f"vector_size({lanes * 4})"
-    return [
-        f"    typedef float vec __attribute__(({size}, may_alias));",
-        f"    typedef float mem __attribute__(({size}, aligned(4), may_alias));",
-        f"    typedef int32_t ints __attribute__(({size}, unused));",
-    ]
+    return function_text(instance, tile.lanes, body)
 
 
 def _tile(contraction: Contraction, sizes: Mapping[str, int | str]) -> Tile:
@@ -127,8 +94,6 @@ class _Writer:
     sizes: Mapping[str, int | str]
     """Iterator -> its size: a number, or the C function's parameter."""
     tile: Tile
-    constraint: str | None
-    """Of a vector register in `asm`."""
 
     def begin(self, init: str) -> list[str]:
         """Declares the accumulators: zero, or what C holds."""
@@ -184,16 +149,10 @@ class _Writer:
                 lines.append(f"{pad}    {{ const float e = {read}; {updates} }}")
                 continue
             lines.append(
-                f"{pad}    {{ const vec e = {read} - (vec){{0}}; {updates}{self._keep(['e'])} }}"
+                f"{pad}    {{ const vec e = {read} - (vec){{0}}; {updates} INARCH_USE(e); }}"
             )
-        return [*lines, f"{pad}   {self._keep([f'b{v}' for v in range(count)])}", f"{pad}}}"]
-
-    def _keep(self, names: Sequence[str]) -> str:
-        """A use of vectors, so that they are not overwritten before."""
-        if self.constraint is None:
-            return ""
-        uses = ", ".join(f'"{self.constraint}"({name})' for name in names)
-        return f' __asm__("" : : {uses});'
+        lines += [f"{pad}    INARCH_USE(b{v});" for v in range(count)]
+        return [*lines, f"{pad}}}"]
 
     def _at_c(self, each: Accumulator) -> str:
         return address(self.tile.written, each.values)

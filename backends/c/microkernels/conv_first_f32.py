@@ -43,7 +43,7 @@ MICROKERNEL = Microkernel(
         "VL": (4, 8, 16),
         "S": (1, 2, 3, 4, 5, 7, 9, 11),
     },
-    where=("VL * 4 == VECTOR_BYTES", "P * Q * NV + NV + 1 <= VECTOR_REGISTERS"),
+    where=("VL * 4 == VECTOR_BYTES", "P * Q * NV + NV + 1 < VECTOR_REGISTERS"),
     layout={"B": ("*", "*", "NV * VL", "VL", 1), "C": ("*", "*", "*", 1)},
     inits=("zero", "accumulate"),
     epilogue=EPILOGUE,
