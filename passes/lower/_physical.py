@@ -65,7 +65,7 @@ def physical_nest(spec: NestSpec, ins: Sequence[Place], out: Place) -> NestSpec:
     accesses = [*((read.map, place) for read, place in zip(spec.reads, ins, strict=True))]
     accesses.append((spec.write, out))
     blocks = _splits(spec, accesses)
-    order = _order(spec, blocks, keep_together=out.layout is None)
+    order = _order(spec, blocks, row_major=out.layout is None)
     position = {key: number for number, (key, _) in enumerate(order)}
     iterators = tuple(iterator for _, iterator in order)
     sizes = [iterator.size for iterator in iterators]
@@ -146,29 +146,36 @@ _Key = tuple[str, int]
 
 
 def _order(
-    spec: NestSpec, blocks: Mapping[int, int], *, keep_together: bool
+    spec: NestSpec, blocks: Mapping[int, int], *, row_major: bool
 ) -> list[tuple[_Key, Iterator]]:
     """The new iterators: those within a block innermost among their kind, as they lie in memory.
 
-    With `keep_together` (the output is row-major) parallel ones stay beside their block.
+    Where the output is `row_major` its last iterator stays innermost: it is written in order, from
+    lines that stay in the cache while those within a block pass by.
     """
-    kinds: dict[bool, tuple[list[tuple[_Key, Iterator]], list[tuple[_Key, Iterator]]]] = {
-        False: ([], []),
-        True: ([], []),
-    }
+    return [
+        *_kind_order(spec, blocks, reduction=False, row_major=row_major),
+        *_kind_order(spec, blocks, reduction=True, row_major=False),
+    ]
+
+
+def _kind_order(
+    spec: NestSpec, blocks: Mapping[int, int], *, reduction: bool, row_major: bool
+) -> list[tuple[_Key, Iterator]]:
+    loops: list[tuple[_Key, Iterator]] = []
+    inner: list[tuple[_Key, Iterator]] = []
     for number, iterator in enumerate(spec.iterators):
-        loops, last = kinds[iterator.reduction]
+        if iterator.reduction is not reduction:
+            continue
         if number not in blocks:
             loops.append((("whole", number), iterator))
             continue
-        block = blocks[number]
+        name, block = iterator.name, blocks[number]
         count = -(-iterator.size // block)
-        outer = replace(iterator, name=f"{iterator.name}_o", size=count)
-        inner = replace(iterator, name=f"{iterator.name}_i", size=block)
-        loops.append((("outer", number), outer))
-        beside = keep_together and not iterator.reduction
-        (loops if beside else last).append((("inner", number), inner))
-    return [entry for loops, last in kinds.values() for entry in (*loops, *last)]
+        loops.append((("outer", number), replace(iterator, name=f"{name}_o", size=count)))
+        inner.append((("inner", number), replace(iterator, name=f"{name}_i", size=block)))
+    last = loops.pop() if row_major and loops and loops[-1][0][0] == "whole" else None
+    return [*loops, *inner, *([last] if last is not None else [])]
 
 
 def _index(

@@ -102,7 +102,7 @@ func.func @blocked_channels(%x: tensor<1x32x4x4xf32>, %w: tensor<16x32x3x3xf32>)
 // CHECK-NEXT:   loop.nest (n = 1, oc_o = 1, oh = 4, ow = 4, oc_i = 16, ic_o = 2 reduction, kh = 3 reduction, kw = 3 reduction, ic_i = 16 reduction)
 // CHECK-SAME:     ins(%[[X]][n, ic_o, oh + kh - 1, ow + kw - 1, ic_i] pad 0.0 : memref<1x2x4x4x16xf32>, %w[oc_o * 16 + oc_i, ic_o * 16 + ic_i, kh, kw] : memref<16x32x3x3xf32>)
 // CHECK-SAME:     outs(%[[Y]][n, oc_o, oh, ow, oc_i] init 0.0 : memref<1x1x4x4x16xf32>)
-// CHECK:        loop.nest (i0 = 1, i1_o = 1, i1_i = 16, i2 = 4, i3 = 4) ins(%[[Y]][i0, i1_o, i2, i3, i1_i] : memref<1x1x4x4x16xf32>) outs(%{{.*}}[i0, i1_o * 16 + i1_i, i2, i3] : memref<1x16x4x4xf32>)
+// CHECK:        loop.nest (i0 = 1, i1_o = 1, i2 = 4, i1_i = 16, i3 = 4) ins(%[[Y]][i0, i1_o, i2, i3, i1_i] : memref<1x1x4x4x16xf32>) outs(%{{.*}}[i0, i1_o * 16 + i1_i, i2, i3] : memref<1x16x4x4xf32>)
 
 // -----
 
