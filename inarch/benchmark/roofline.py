@@ -21,6 +21,7 @@ _RADIUS, _LABEL = 4.0, 11.0
 _STYLE = """
   svg { background: #ffffff; font: 12px system-ui, sans-serif; }
   text { fill: #1f2328; } .quiet { fill: #59636e; } .number { font-size: 10px; }
+  .number, .halo { paint-order: stroke; stroke: #ffffff; stroke-width: 3px; stroke-linejoin: round; }
   .title { font-size: 16px; font-weight: 600; }
   .grid { stroke: #e3e6ea; } .axis { stroke: #59636e; } .leader { stroke: #9aa4ae; stroke-width: .7; }
   .roof { stroke: #59636e; stroke-width: 1.6; fill: none; } .slope { stroke-dasharray: 5 3; }
@@ -28,6 +29,7 @@ _STYLE = """
   .theirs { fill: none; stroke: #bc4c00; stroke-width: 1.4; }
   @media (prefers-color-scheme: dark) {
     svg { background: #0d1117; } text { fill: #e6edf3; } .quiet { fill: #9198a1; }
+    .number, .halo { stroke: #0d1117; }
     .grid { stroke: #262c34; } .axis, .roof { stroke: #9198a1; } .leader { stroke: #5b646e; }
     .ours { fill: #58a6ff; stroke: #0d1117; } .theirs { stroke: #f0883e; }
   }
@@ -83,7 +85,7 @@ def svg(results: Results, name: str) -> str:
         _text(_LEFT, 42, f"{results.machine['cpu']}, 1 thread, {results.target}, f32", "quiet"),
         *_grid(axes),
         *roofs,
-        *(_text(label.x, label.y, label.text, "quiet") for label in labels),
+        *(_text(label.x, label.y, label.text, "quiet halo") for label in labels),
         *_points(layers, axes, labels),
         *_list(layers),
         "</svg>",
