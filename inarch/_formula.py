@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 
 from inarch.errors import InarchError
 
@@ -42,6 +43,7 @@ def formula(text: str, values: Mapping[str, int]) -> int:
         raise InarchError(f"'{text}': {error}") from error
 
 
+@lru_cache(maxsize=256)
 def names(text: str) -> tuple[str, ...]:
     """The names in a formula, in order. Raises InarchError where it is none."""
     found = [node.id for node in ast.walk(_parsed(text)) if isinstance(node, ast.Name)]
@@ -52,6 +54,7 @@ class _UnfitError(Exception):
     """What a formula holds that it may not."""
 
 
+@lru_cache(maxsize=256)
 def _parsed(text: str) -> ast.Expression:
     if len(text) > _MAX_LENGTH:
         raise InarchError(f"expected a formula of at most {_MAX_LENGTH} characters")
