@@ -29,7 +29,7 @@ _MOST_CALLS = 500
 
 
 @dataclass
-class _Runner:
+class Runner:
     """A layer in a peer."""
 
     process: PeerProcess
@@ -44,7 +44,7 @@ class _Row:
 
     subject: Subject
     result: LayerResult
-    runners: list[_Runner]
+    runners: list[Runner]
 
 
 def measure(
@@ -81,7 +81,7 @@ def measure(
                 report(f"round {turn + 1} of {rounds}: {row.subject.layer.name}")
                 _measure_ours(row, harness)
                 for runner in row.runners:
-                    _measure_peer(runner)
+                    measure_peer(runner)
     results = [row.result for row in rows]
     peak = max(result.peak.max for result in results)
     return Results(str(target), describe(target), rounds, results, infos, peak, bandwidths(harness))
@@ -122,20 +122,20 @@ def _prepare_layer(
     return _Row(subject, result, runners)
 
 
-def _prepare(process: PeerProcess, layer: Layer, subject: Subject) -> _Runner:
+def _prepare(process: PeerProcess, layer: Layer, subject: Subject) -> Runner:
     found = PeerResult()
     try:
         answer = process.prepare(layer)
     except EnvironmentFault as error:
         found.error = error.message
-        return _Runner(process, -1, 0, found)
+        return Runner(process, -1, 0, found)
     found.variant = answer["variant"]
     ours = subject.samples()
     scale = max(1e-30, *map(abs, ours))
     difference = max(abs(a - b) for a, b in zip(ours, answer["sample"], strict=True)) / scale
     if not difference <= TOLERANCE:
         found.error = f"its result differs from ours by {difference:.1e} of the maximum"
-    return _Runner(process, answer["index"], calls_of(answer["ns"]), found)
+    return Runner(process, answer["index"], calls_of(answer["ns"]), found)
 
 
 def calls_of(nanoseconds: float) -> int:
@@ -156,7 +156,7 @@ def _measure_ours(row: _Row, harness: Harness) -> None:
     result.python.values.append(subject.python_ns(count))
 
 
-def _measure_peer(runner: _Runner) -> None:
+def measure_peer(runner: Runner) -> None:
     """One figure each; a layer that the peer has not, or has wrong, keeps its error."""
     if runner.result.error:
         return

@@ -7,7 +7,7 @@ import json
 import re
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -30,6 +30,7 @@ from inarch.benchmark.layers import (
     select,
     to_json,
 )
+from inarch.benchmark.measure import Runner, measure_peer
 from inarch.benchmark.peers import PEERS, Kernel, Peer
 from inarch.benchmark.peers.torch import fastest_primitive
 from inarch.benchmark.report import BEGIN, END
@@ -344,6 +345,23 @@ def test_a_peer_that_fails_on_a_layer_keeps_the_others() -> None:
         process.prepare_model(Path("none.onnx"), Path("none.npz"))
     assert process.prepare(parse_shape(TINY))["index"] == 0
     process.close()
+
+
+@pytest.mark.parametrize(("profiled", "counted"), [(9.0, 5.0), (3.0, 3.0)])
+def test_a_peers_kernel_is_no_slower_than_its_call(profiled: float, counted: float) -> None:
+    """Profilers read the wall clock: on a busy machine a kernel would seem slower than all of its call."""
+    found = PeerResult()
+
+    class Process:
+        def call_ns(self, index: int, count: int) -> float:
+            return 5.0 + 0 * index * count
+
+        def kernel(self, index: int, count: int) -> tuple[float, str]:
+            return profiled, f"{index} {count}"
+
+    measure_peer(Runner(cast("PeerProcess", Process()), 0, 2, found))
+    assert (found.call.values, found.kernel.values) == ([5.0], [counted])
+    assert found.implementation == "0 2"
 
 
 # ------------------------------------------------------------------------------------ results
