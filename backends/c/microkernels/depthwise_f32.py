@@ -29,6 +29,11 @@ from inarch.backends.c.microkernels._function import function_text
 from inarch.meaning import normal
 from inarch.microkernel import Instance, Microkernel
 
+_LATENCY = 4
+"""Cycles from a multiplication to the next in the same sum (Zen 4, Golden Cove)."""
+_BARRIER = '__asm__ volatile("" : : : "memory");'
+"""No instruction, and no load moves across it: else those of the next row are made early, and accumulators
+go to the stack to make room."""
 _UNROLLED = 3
 """Rows of a window up to which `by row` writes them all out. gcc 12 reads an input anew for each of its
 uses in a loop of three rows (it fits the registers too easily), and does not in loops of longer rows."""
@@ -137,12 +142,17 @@ def _by_row(window: _Window) -> list[str]:
 def _row(window: _Window, r: str) -> list[str]:
     """All products with row `r` of the window."""
     lines = [
-        f"const vec w_{s} = *(const mem *)(B + {r} * B_0 + {s} * B_1);"
-        for s in range(window.columns)
+        _BARRIER,
+        *(
+            f"const vec w_{s} = *(const mem *)(B + {r} * B_0 + {s} * B_1);"
+            for s in range(window.columns)
+        ),
     ]
-    for p, x in product(range(window.p), window.input_columns):
-        updates = [f"c_{p}_{q} += x * w_{s};" for q, s in window.columns_of(x)]
-        lines += _products(f"({p * window.step_p} + {r})", x, updates)
+    for p in range(window.p):
+        lines += [_BARRIER] if p else []
+        for x in window.input_columns:
+            updates = [f"c_{p}_{q} += x * w_{s};" for q, s in window.columns_of(x)]
+            lines += _products(f"({p * window.step_p} + {r})", x, updates)
     return [f"    {line}" for line in lines]
 
 
@@ -156,7 +166,7 @@ def _products(y: str, x: int, updates: Sequence[str]) -> list[str]:
 
 
 def _cost(instance: Instance) -> float:
-    """Cycles of a call whose operands are in L1: max(m, l) + min(m, l) / 4.
+    """Cycles of a call whose operands are in L1: max(m, l) + min(m, l) / 4, and 4 where sums wait.
 
     m are the multiplications and l the loads, one of 64 bytes or two of fewer a cycle (Zen 4; AMD,
     Software Optimization Guide 57647, 2.11). The quarter is measured: how little the two disturb each
@@ -168,8 +178,9 @@ def _cost(instance: Instance) -> float:
     if instance.init == "accumulate":
         loads += window.accumulators
     units = 1 if window.lanes == 16 else 2
+    waits = _LATENCY if window.accumulators < _LATENCY * units else 0
     both = (window.accumulators * window.taps / units, loads / units)
-    return max(both) + min(both) / 4
+    return max(both) + min(both) / 4 + waits
 
 
 MICROKERNEL = Microkernel(
