@@ -43,6 +43,8 @@ class Operand:
     """The memory from element 0 on to the last one that is touched, one element each, with gaps."""
     touched: Array
     """For each element of `image`: whether the meaning touches it."""
+    is_distinct: bool
+    """Whether no two of the operand's elements share memory."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ class Case:
 
     sizes: Mapping[str, int]
     kind: Kind
+    arrangement: Arrangement
     operands: tuple[Operand, ...]
     numbers: tuple[int, ...]
     """The integer arguments: strides, then sizes."""
@@ -64,6 +67,15 @@ class Case:
         sizes = ", ".join(f"{name}={value}" for name, value in self.sizes.items())
         strides = ", ".join(f"{o.name} {o.strides}" for o in self.operands if o.strides)
         return ", ".join(filter(None, [sizes, f"strides {strides}" if strides else "", self.kind]))
+
+    @property
+    def overlapping(self) -> tuple[str, ...]:
+        """The operands whose elements share memory."""
+        if self.arrangement != "overlapping":
+            return ()
+        return tuple(
+            o.name for o in self.operands if o.access == "read" and o.strides and not o.is_distinct
+        )
 
     @property
     def written(self) -> int:
@@ -165,7 +177,7 @@ def _case(
         *(sizes[n] for n in free_sizes(instance.meaning)),
     )
     outcome = expected(bound, arrays, has_specials=kind == "special")
-    return Case(dict(sizes), kind, tuple(operands), numbers, outcome, box)
+    return Case(dict(sizes), kind, arrangement, tuple(operands), numbers, outcome, box)
 
 
 def _operand(
@@ -194,7 +206,8 @@ def _operand(
         image[touched] = values(kind, int(touched.sum()), dtype, random)
     elif dtype.kind == "f":
         image[touched] = np.nan
-    return Operand(name, access, strides, image, touched)
+    is_distinct = int(touched.sum()) == places.size
+    return Operand(name, access, strides, image, touched, is_distinct)
 
 
 def offsets(box: Footprint, strides: Sequence[int]) -> Array:

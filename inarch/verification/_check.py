@@ -174,12 +174,19 @@ def _run(
 
 
 def _verdict(plain: Verdict, run: Run, found: Finding, calls: Sequence[Call]) -> Verdict:
+    case = calls[found.call].case
+    message = found.message
+    if case.overlapping and found.fault in _OF_VALUES:
+        message += (
+            f"; elements of {', '.join(case.overlapping)} share memory in this call, as those of "
+            "windows do: a kernel that cannot take that demands the strides in `layout`"
+        )
     return replace(
         plain,
         fault=found.fault,
-        message=found.message,
+        message=message,
         run=run,
-        shape=calls[found.call].case.shape(),
+        shape=case.shape(),
         operand=found.operand,
         element=found.element,
         byte=found.byte,

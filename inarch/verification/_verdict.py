@@ -91,7 +91,7 @@ class Verdict:
 
     def line(self) -> str:
         """The verdict as a person reads it."""
-        name = f"microkernel '{self.kernel}' ({self.instance})" if self.instance else self.kernel
+        name = f"microkernel '{self.kernel}'" + (f" ({self.instance})" if self.instance else "")
         if self.ok:
             return f"{name}: ok, {self.calls} calls in {self.seconds:.2f} s"
         where = ", ".join(part for part in (self.shape, self.run) if part)

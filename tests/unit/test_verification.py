@@ -1,0 +1,574 @@
+"""Verdicts on microkernels: what they say, bad declarations and libraries, the record, the command."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from inarch import _kernel_library
+from inarch._kernel_library import defined_symbols, library_path, nearest
+from inarch.cache import Cache
+from inarch.errors import EnvironmentFault, InarchError, UsageError
+from inarch.lazy import np
+from inarch.meaning import parse as parse_meaning
+from inarch.microkernel import Instance, Microkernel, instantiate
+from inarch.target import Target, host, native, parse
+from inarch.toolchain import compile_library
+from inarch.tools import cli
+from inarch.verification import (
+    Verdict,
+    _record,
+    describe,
+    instances,
+    quick_check,
+    verify,
+    verify_family,
+)
+from inarch.verification._expected import expected
+
+C = r"""void scale(const float *A, float *Y, int64_t a_n, int64_t y_n, int64_t N) {
+    for (int64_t n = 0; n < N; n++)
+        Y[n * y_n] = A[n * a_n] * FACTOR;
+}
+"""
+
+SCALE = Microkernel(
+    "for n in N: Y[n] = A[n] * FACTOR_[0]".replace(" * FACTOR_[0]", " * 3"),
+    {"A": "f32", "Y": "f32"},
+    c=C.replace("FACTOR", "3.0f"),
+)
+
+DOT = Microkernel(
+    "for m in MR, k in K: C[m] += A[m, k] * B[k]",
+    {"A": "f32", "B": "f32", "C": "f32"},
+    {"MR": (1, 2, 4)},
+    c=r"""void dot(const float *A, const float *B, float *C, int64_t a_m, int64_t a_k, int64_t b_k,
+         int64_t c_m, int64_t K) {
+    for (int m = 0; m < MR; m++)
+        for (int64_t k = 0; k < K; k++)
+            C[m * c_m] += A[m * a_m + k * a_k] * B[k * b_k];
+}
+""",
+)
+LACKING = next(name for name in ("sve", "avx512fp16", "amx-bf16") if name not in host().features)
+
+
+def _scale(source: str = "", **changes: object) -> Instance:
+    kernel = replace(SCALE, **({"c": source} if source else {}), **changes)  # pyright: ignore[reportArgumentType]
+    return instantiate(kernel, "scale", {}, target=native())
+
+
+def _family(kernel: Microkernel, name: str = "scale", target: Target | None = None) -> Verdict:
+    (verdict,) = verify_family(kernel, name, target or native(), quick=True)
+    return verdict
+
+
+# What a verdict says
+
+
+def test_a_verdict_names_kernel_instance_shape_and_element() -> None:
+    """K4: offsets and strides that are not contiguous are among the calls."""
+    source = (DOT.c or "").replace("k < K", "k < K - (K == 3)")
+    instance = instantiate(replace(DOT, c=source), "dot", {"MR": 2}, target=native())
+    verdict = verify(instance, quick=True)
+    assert (verdict.kernel, verdict.instance, verdict.ok) == ("dot", "MR=2", False)
+    assert (verdict.fault, verdict.operand, verdict.element) == ("wrong-value", "C", (0,))
+    assert verdict.expected is not None
+    assert verdict.found is not None
+    assert verdict.shape.startswith("K=3, strides A (")
+    assert verdict.line().startswith("microkernel 'dot' (MR=2): wrong-value: C[0]: expected ")
+
+
+def test_a_verdict_names_the_byte_that_was_read() -> None:
+    verdict = verify(_scale(C.replace("FACTOR", "3.0f").replace("n < N", "n <= N")), quick=True)
+    assert verdict.fault in ("read-outside", "write-outside")
+    assert verdict.operand in ("A", "Y")
+    assert verdict.byte == 4
+    assert verdict.message in ("read byte 4 of A, which has 4", "wrote byte 4 of Y, which has 4")
+
+
+def test_a_good_kernel_says_how_much_was_done() -> None:
+    verdict = verify(_scale(), quick=True)
+    assert verdict.ok
+    assert verdict.calls > 50
+    assert (
+        verdict.line()
+        == f"microkernel 'scale': ok, {verdict.calls} calls in {verdict.seconds:.2f} s"
+    )
+
+
+def test_instances_are_described_by_parameters_and_variants() -> None:
+    kernel = replace(DOT, inits=("accumulate", "zero"), epilogue=("relu", "add"), c=None)
+    kernel = replace(kernel, generate=describe)
+    texts = [
+        describe(one) for one in instances(kernel, "dot", native(), params={"MR": 2}, every=True)
+    ]
+    assert texts == [
+        "MR=2",
+        "MR=2, init zero",
+        "MR=2, finish relu(C[m])",
+        "MR=2, init zero, finish relu(C[m])",
+        "MR=2, finish C[m] + E0[m]",
+        "MR=2, init zero, finish C[m] + E0[m]",
+        "MR=2, finish relu(C[m] + E0[m])",
+        "MR=2, init zero, finish relu(C[m] + E0[m])",
+        "MR=2, finish relu(C[m] + E0[m])",
+        "MR=2, init zero, finish relu(C[m] + E0[m])",
+    ]
+
+
+def test_sizes_that_are_known_are_the_only_ones() -> None:
+    """A kernel that is right for K = 7 alone passes as the instance of that size."""
+    source = (DOT.c or "").replace("k < K", "k < 7")
+    kernel = replace(DOT, c=source)
+    free = instantiate(kernel, "dot", {"MR": 2}, target=native())
+    fixed = instantiate(kernel, "dot", {"MR": 2}, target=native(), sizes={"K": 7})
+    assert not verify(free, quick=True).ok
+    assert verify(fixed, quick=True).line().startswith("microkernel 'dot' (MR=2, K=7): ok")
+
+
+def test_strides_and_alignment_that_are_demanded_hold() -> None:
+    """A demand is kept, also where everything else about the call varies."""
+    source = C.replace("FACTOR", "3.0f").replace("a_n", "2").replace("int64_t 2", "int64_t a_n")
+    assert verify(_scale(source), quick=True).fault in ("read-outside", "wrong-value")
+    assert verify(_scale(source, layout={"A": (2,)}), quick=True).ok
+
+
+def test_a_window_that_overlaps_is_explained() -> None:
+    """A row that begins within the one before is what a BLAS refuses."""
+    refuses = "    if (MR > 1 && K > 1 && a_m > 0 && a_m < K) K = 0;\n    for (int m = 0"
+    source = (DOT.c or "").replace("    for (int m = 0", refuses)
+    kernel = replace(DOT, c=source, layout={"A": ("*", 1)})
+    verdict = verify(instantiate(kernel, "dot", {"MR": 4}, target=native()), quick=False)
+    assert verdict.fault in ("wrong-value", "inaccurate")
+    assert verdict.message.endswith(
+        " share memory in this call, as those of windows do: "
+        "a kernel that cannot take that demands the strides in `layout`"
+    )
+
+
+@pytest.mark.parametrize("how", ["asm", "generate"])
+def test_assembly_and_generated_code_are_checked(how: str) -> None:
+    if how == "asm" and host().architecture != "x86-64":
+        pytest.skip("the assembly is for x86-64")
+    asm = """
+# scale(A %rdi, Y %rsi, a_n %rdx, y_n %rcx, N %r8)
+scale:
+    movss (%rdi), %xmm0
+    movaps %xmm0, %xmm1
+    addss %xmm0, %xmm0
+    addss %xmm1, %xmm0
+    movss %xmm0, (%rsi)
+    lea (%rdi,%rdx,4), %rdi
+    lea (%rsi,%rcx,4), %rsi
+    dec %r8
+    jnz scale
+    ret
+"""
+
+    def generate(instance: Instance) -> str:
+        return C.replace("scale", instance.symbol).replace("FACTOR", "3.0f")
+
+    good = replace(SCALE, c=None, **({"asm": asm} if how == "asm" else {"generate": generate}))  # pyright: ignore[reportArgumentType]
+    verdict = _family(good)
+    assert verdict.ok, verdict.line()
+    if how == "asm":
+        clobbers = replace(
+            good,
+            asm=asm.replace(
+                "    movss (%rdi), %xmm0\n", "    movss (%rdi), %xmm0\n    mov %rdi, %rbx\n"
+            ),
+        )
+        verdict = _family(clobbers)
+        assert (verdict.fault, verdict.message) == ("registers", "did not restore rbx")
+
+
+def test_f64_and_integers_are_checked() -> None:
+    source = C.replace("float", "double").replace("FACTOR", "3")
+    double = replace(SCALE, dtypes={"A": "f64", "Y": "f64"}, c=source)
+    assert _family(double).ok
+    assert not _family(replace(double, c=source.replace("A[n * a_n]", "(float)A[n * a_n]"))).ok
+    whole = replace(SCALE, dtypes={"A": "i32", "Y": "i32"}, c=source.replace("double", "int32_t"))
+    assert _family(whole).ok
+    assert not _family(replace(whole, c=source.replace("double", "int32_t").replace("3", "4"))).ok
+
+
+# How far off rounding may be
+
+
+def test_the_bound_of_a_contraction_is_the_textbook_one() -> None:
+    """c K eps sum |a| |b|, with c between 0.5 and 10."""
+    random = np.random.default_rng(0)
+    k = 50
+    a, b = (random.standard_normal((3, k)).astype("float32") for _ in range(2))
+    meaning = parse_meaning(f"for m in 3, k in {k}: C[m] += A[m, k] * B[m, k]", "test")
+    arrays = {"A": a, "B": b, "C": np.zeros(3, "float32")}
+    found = expected(meaning, arrays, has_specials=False)
+    eps = float(np.finfo("float32").eps)
+    textbook = k * eps * np.sum(np.abs(a.astype("float64") * b), axis=1)
+    assert np.all(found.is_judged)
+    assert np.all(found.bound > 0.5 * textbook)
+    assert np.all(found.bound < 10 * textbook)
+
+
+def test_whole_numbers_must_agree_exactly() -> None:
+    meaning = parse_meaning("for m in 2, k in 9: C[m] += A[m, k]", "test")
+    arrays = {"A": np.arange(18, dtype="float32").reshape(2, 9), "C": np.ones(2, "float32")}
+    found = expected(meaning, arrays, has_specials=False)
+    assert found.bound.tolist() == [0, 0]
+    assert found.value.tolist() == [37, 118]
+
+
+@pytest.mark.parametrize(
+    ("update", "is_judged"), [("log(A[m])", True), ("log(A[m] - A[m] * 1.5 + A[m] * 0.5)", False)]
+)
+def test_what_rounding_decides_is_not_judged(update: str, is_judged: bool) -> None:
+    """The log of a number that is 0 but for rounding may be anything."""
+    meaning = parse_meaning(f"for m in 1: C[m] = {update}", "test")
+    arrays = {"A": np.full(1, 0.3, "float32"), "C": np.zeros(1, "float32")}
+    assert expected(meaning, arrays, has_specials=False).is_judged.tolist() == [is_judged]
+
+
+# Declarations that are wrong
+
+
+def test_a_meaning_that_does_not_parse_is_a_located_line() -> None:
+    verdict = _family(replace(SCALE, computes="for n in N: Y[n] = A[n"))
+    assert verdict.fault == "bad-declaration"
+    assert "computes" in verdict.message
+    assert "\n" not in verdict.line()
+
+
+def test_c_that_does_not_compile_is_located_in_its_own_text() -> None:
+    verdict = _family(replace(SCALE, c=C.replace("FACTOR", "three")))
+    assert verdict.fault == "does-not-compile"
+    assert verdict.message.startswith("scale.c:3:")
+    assert "three" in verdict.message
+
+
+def test_features_that_the_cpu_lacks_are_no_fault_of_the_kernel() -> None:
+    verdict = _family(replace(SCALE, needs=(LACKING,)))
+    assert (verdict.fault, verdict.is_checked) == ("lacks-feature", False)
+    assert verdict.message == (
+        f"this CPU lacks {LACKING}, so the kernel cannot be checked here; "
+        "run the check on a machine that has them"
+    )
+
+
+def test_a_target_that_this_machine_is_not_cannot_be_checked() -> None:
+    other = "aarch64" if host().architecture == "x86-64" else "x86-64-v2"
+    verdict = _family(SCALE, target=parse(other))
+    assert (verdict.fault, verdict.is_checked) == ("lacks-feature", False)
+
+
+def test_an_output_whose_elements_meet_is_refused() -> None:
+    kernel = Microkernel(
+        "for m in 2, n in N: Y[m, n] = A[n]",
+        {"A": "f32", "Y": "f32"},
+        layout={"Y": (1, 1)},
+        c="void twice(const float *A, float *Y, int64_t a, int64_t m, int64_t n, int64_t N) {}",
+    )
+    verdict = _family(kernel, "twice")
+    assert (verdict.fault, verdict.message) == (
+        "bad-declaration",
+        "layout of Y: with strides (1, 1) elements of shape (2, 2) share memory; "
+        "an operand that is written needs a place for each",
+    )
+
+
+def test_unknown_parameters_are_named() -> None:
+    with pytest.raises(UsageError, match="no parameter 'MS' in microkernel 'dot'"):
+        verify_family(DOT, "dot", native(), params={"MS": 1})
+    verdict = verify_family(DOT, "dot", native(), params={"MR": 3})[0]
+    assert verdict.message == f"no member with MR=3 for target '{native()}'"
+
+
+# Libraries
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A shared library with a good kernel, `vendor_scale`, and a bad one."""
+    export = '__attribute__((visibility("default"))) '
+    good = C.replace("FACTOR", "3.0f").replace("void scale", f"{export}void vendor_scale")
+    bad = C.replace("FACTOR", "2.0f").replace("void scale", f"{export}void vendor_bad")
+    path = tmp_path_factory.mktemp("library") / "libvendor.so"
+    unit = f"#include <stdint.h>\n{good}\n{bad}"
+    compile_library({"vendor.c": unit}, path, target=parse(native().level))
+    return path
+
+
+def _of_library(library: Path | str, symbol: str) -> Microkernel:
+    return replace(SCALE, c=None, symbol=symbol, library=str(library))
+
+
+def test_functions_of_libraries_are_checked(library: Path) -> None:
+    good = _family(_of_library(library, "vendor_scale"))
+    assert good.ok, good.line()
+    bad = _family(_of_library(library, "vendor_bad"))
+    assert (bad.fault, bad.run) == ("wrong-value", "guard pages")
+
+
+def test_a_missing_symbol_names_the_library_and_the_nearest_one(library: Path) -> None:
+    """K8."""
+    verdict = _family(_of_library(library, "scale"))
+    assert verdict.line() == (
+        f"microkernel 'scale': missing-symbol: no symbol 'scale' in library '{library}'; "
+        "it has 'vendor_scale': write symbol=\"vendor_scale\""
+    )
+
+
+def test_a_function_that_c_calls_and_nothing_defines_is_a_missing_symbol() -> None:
+    """K8."""
+    source = f"float elsewhere(float);\n{C.replace('FACTOR', 'elsewhere(3.0f)')}"
+    assert _family(replace(SCALE, c=source)).message == (
+        "no symbol 'elsewhere' in libm; "
+        "correct the name, or add its library to `library` or `libraries`"
+    )
+
+
+def test_a_library_that_is_not_there_is_no_fault_of_the_kernel(tmp_path: Path) -> None:
+    verdict = _family(_of_library(tmp_path / "none.so", "scale"))
+    assert (verdict.fault, verdict.is_checked) == ("missing-library", False)
+    assert verdict.message == (
+        f"library '{tmp_path / 'none.so'}': no such file; build it, or correct `library`"
+    )
+
+
+def test_libraries_of_python_packages_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "vendor_package" / "lib").mkdir(parents=True)
+    wanted = tmp_path / "vendor_package" / "lib" / "libvendor-1.so"
+    wanted.touch()
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    assert library_path("python:vendor_package/lib/libvendor*.so") == wanted
+    with pytest.raises(EnvironmentFault, match=r"has no file lib/other\.so; another"):
+        library_path("python:vendor_package/lib/other.so")
+    with pytest.raises(EnvironmentFault, match="package 'vendor_none' is not installed"):
+        library_path("python:vendor_none/lib/x.so")
+
+
+def test_a_library_for_another_machine_is_refused(library: Path, tmp_path: Path) -> None:
+    data = bytearray(library.read_bytes())
+    is_x86 = host().architecture == "x86-64"
+    data[18:20] = (183 if is_x86 else 62).to_bytes(2, "little")
+    other = tmp_path / "other.so"
+    other.write_bytes(data)
+    verdict = _family(_of_library(other, "vendor_scale"))
+    there = "aarch64" if is_x86 else "x86-64"
+    assert (verdict.fault, verdict.message) == (
+        "wrong-architecture",
+        f"library '{other}' is for {there}, and the target '{native()}' is {host().architecture}; "
+        "use a library that was built for it",
+    )
+
+
+def test_a_file_that_is_no_library_is_refused(tmp_path: Path) -> None:
+    text = tmp_path / "notes.so"
+    text.write_text("not a library, but longer than a header")
+    assert _family(_of_library(text, "scale")).message == (
+        f"library '{text}': expected a shared library (ELF), found another file"
+    )
+
+
+@pytest.mark.parametrize("length", [64, 200, 1000])
+def test_a_library_that_was_cut_off_is_refused(library: Path, tmp_path: Path, length: int) -> None:
+    cut = tmp_path / "cut.so"
+    cut.write_bytes(library.read_bytes()[:length])
+    with pytest.raises(InarchError, match="is damaged"):
+        defined_symbols(cut)
+
+
+def test_openblas_is_checked_and_its_other_name_is_found() -> None:
+    """K8: asked for `cblas_sgemm`, the message names `scipy_cblas_sgemm`."""
+    pytest.importorskip("scipy_openblas32")
+    call = (
+        "(101, 111, 111, {M}, {N}, {K}, 1.0f, {A}, {A.strides[0]}, "
+        "{B}, {B.strides[0]}, 1.0f, {C}, {C.strides[0]})"
+    )
+    declare = (
+        "(int, int, int, int, int, int, float, const float *, int, "
+        "const float *, int, float, float *, int)"
+    )
+    kernel = Microkernel(
+        "for m in M, n in N, k in K: C[m, n] += A[m, k] * B[k, n]",
+        {"A": "f32", "B": "f32", "C": "f32"},
+        layout={"A": ("K", 1), "B": ("N", 1), "C": ("*", 1)},
+        symbol="scipy_cblas_sgemm",
+        library="python:scipy_openblas32/lib/libscipy_openblas*.so",
+        call=f"scipy_cblas_sgemm{call}",
+        declare=f"void scipy_cblas_sgemm{declare};",
+    )
+    good = _family(kernel, "blas")
+    assert good.ok, good.line()
+    verdict = _family(replace(kernel, symbol="cblas_sgemm"), "blas")
+    assert verdict.fault == "missing-symbol"
+    assert verdict.message.endswith(
+        "it has 'scipy_cblas_sgemm': write symbol=\"scipy_cblas_sgemm\""
+    )
+
+
+@pytest.mark.parametrize(
+    ("symbol", "known", "found"),
+    [
+        (
+            "cblas_sgemm",
+            ["scipy_cblas_sgemm", "scipy_cblas_sgemm64_", "sgemm"],
+            "scipy_cblas_sgemm",
+        ),
+        ("gemm_f3", ["gemm_f32", "gemm_f64"], "gemm_f32"),
+        ("gmem", ["gemm", "conv"], "gemm"),
+        ("anything", ["conv"], None),
+    ],
+)
+def test_the_nearest_symbol(symbol: str, known: list[str], found: str | None) -> None:
+    assert nearest(symbol, known) == found
+
+
+# The record of quick checks
+
+
+@contextmanager
+def _counted(monkeypatch: pytest.MonkeyPatch) -> Generator[list[str]]:
+    made: list[str] = []
+
+    def counting(instance: Instance, **more: object) -> Verdict:
+        made.append(instance.name)
+        return verify(instance, **more)  # pyright: ignore[reportArgumentType]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_record, "verify", counting)
+        yield made
+
+
+def test_a_quick_check_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = Cache(tmp_path / "cache")
+    with _counted(monkeypatch) as made:
+        first = quick_check(_scale(), cache=kept)
+        again = quick_check(_scale(), cache=kept)
+        assert made == ["scale"]
+        assert first.ok
+        assert again == replace(first, calls=0, seconds=0.0)
+        quick_check(_scale(C.replace("FACTOR", "3.1f")), cache=kept)
+        quick_check(_scale(align={"A": 16}), cache=kept)
+        assert len(made) == 3
+
+
+def test_a_failure_is_recorded_with_its_element(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = Cache(tmp_path / "cache")
+    bad = _scale(C.replace("FACTOR", "2.0f"))
+    with _counted(monkeypatch) as made:
+        first, again = quick_check(bad, cache=kept), quick_check(bad, cache=kept)
+    assert made == ["scale"]
+    assert first.element == again.element == (0,)
+    assert first.line() == again.line()
+
+
+def test_a_library_that_was_rebuilt_is_checked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """K7: what was verified was the library's content, not its path."""
+    kept, path = Cache(tmp_path / "cache"), tmp_path / "libours.so"
+    instance = instantiate(_of_library(path, "scale"), "scale", {}, target=native())
+    with _counted(monkeypatch) as made:
+        for factor, is_good in (("3.0f", True), ("2.0f", False), ("3.0f", True)):
+            source = C.replace("void", '__attribute__((visibility("default"))) void')
+            unit = f"#include <stdint.h>\n{source.replace('FACTOR', factor)}"
+            compile_library({"ours.c": unit}, path, target=native())
+            assert quick_check(instance, cache=kept).ok is is_good
+    assert len(made) == 2
+
+
+def test_what_lacks_here_is_not_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = Cache(tmp_path / "cache")
+    missing = instantiate(_of_library(tmp_path / "x.so", "scale"), "scale", {}, target=native())
+    with _counted(monkeypatch) as made:
+        assert quick_check(missing, cache=kept).fault == "missing-library"
+        assert quick_check(missing, cache=kept).fault == "missing-library"
+    assert len(made) == 2
+
+
+# The command
+
+
+@pytest.fixture
+def kernel_file(tmp_path: Path) -> Path:
+    path = tmp_path / "scale.py"
+    path.write_text(
+        "from inarch.microkernel import Microkernel\n"
+        "MICROKERNEL = Microkernel(\n"
+        "    'for r in R, n in N: Y[r, n] = A[r, n] * 3', {'A': 'f32', 'Y': 'f32'}, {'R': (1, 2)},\n"
+        "    c='''void scale(const float *A, float *Y, int64_t a_r, int64_t a_n, int64_t y_r, int64_t y_n,"
+        " int64_t N) {\n"
+        "    for (int r = 0; r < R; r++)\n"
+        "        for (int64_t n = 0; n < N; n++)\n"
+        "            Y[r * y_r + n * y_n] = A[r * a_r + n * a_n] * 3;\n"
+        "}''')\n"
+    )
+    return path
+
+
+def test_the_command_checks_what_a_file_defines(kernel_file: Path) -> None:
+    done = cli.run(["verify-kernel", "--load", str(kernel_file), "--quick"])
+    assert (done.code, done.err) == (0, "")
+    first, second, total = done.out.splitlines()
+    assert first.startswith("microkernel 'scale' (R=1): ok, ")
+    assert second.startswith("microkernel 'scale' (R=2): ok, ")
+    assert total.startswith("2 of 2 instances pass (")
+
+
+def test_the_command_fails_with_the_kernel(kernel_file: Path) -> None:
+    kernel_file.write_text(kernel_file.read_text().replace("* 3;", "* 2;"))
+    arguments = ["verify-kernel", "scale", "--load", str(kernel_file), "--quick", "--param", "R=2"]
+    done = cli.run(arguments)
+    assert done.code == 1
+    assert done.out.startswith("microkernel 'scale' (R=2): wrong-value: Y[0, 0]: expected ")
+    assert done.out.splitlines()[-1].startswith("0 of 1 instances pass, 1 fail (")
+    done = cli.run([*arguments, "--json"])
+    (verdict,) = json.loads(done.out)
+    assert (done.code, verdict["fault"], verdict["element"]) == (1, "wrong-value", [0, 0])
+
+
+def test_the_command_says_what_it_cannot_check(kernel_file: Path) -> None:
+    text = kernel_file.read_text().replace("    c='''", f"    needs=('{LACKING}',), c='''")
+    kernel_file.write_text(text)
+    done = cli.run(["verify-kernel", "--load", str(kernel_file)])
+    assert done.code == EnvironmentFault.exit_code
+    assert "lacks-feature: this CPU lacks" in done.out
+    assert done.out.endswith("0 of 1 instances pass, 1 cannot be checked here (0 calls)\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["no-such-kernel"], "error: no microkernel 'no-such-kernel'"),
+        (
+            [],
+            "error: expected the name of a kernel, or --load FILE; see `inarch list microkernels`",
+        ),
+        (
+            ["x", "--param", "MR"],
+            "error: --param: expected NAME=VALUE with a whole number, found 'MR'",
+        ),
+    ],
+)
+def test_the_command_refuses_what_it_does_not_know(arguments: list[str], message: str) -> None:
+    done = cli.run(["verify-kernel", *arguments])
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(message)
+
+
+def test_nothing_of_a_library_is_executed_to_look_at_it() -> None:
+    """Only the child process opens it."""
+    text = Path(_kernel_library.__file__).read_text()
+    assert "ctypes" not in text
+    assert "dlopen" not in text
