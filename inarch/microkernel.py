@@ -12,7 +12,6 @@ MICROKERNEL = Microkernel(
 from __future__ import annotations
 
 import hashlib
-import itertools
 import re
 from collections.abc import Mapping, Sequence
 
@@ -107,8 +106,13 @@ def members(kernel: Microkernel, target: Target) -> list[dict[str, int]]:
     if set(kernel.needs) - target.features:
         return []
     machine = _machine(target)
-    choices = itertools.product(*kernel.params.values())
-    found = [dict(zip(kernel.params, choice, strict=True)) for choice in choices]
+    found: list[dict[str, int]] = [{}]
+    for parameter, values in kernel.params.items():
+        found = [{**one, parameter: value} for one in found for value in values]
+        # What a constraint refuses already need not be multiplied with the parameters to come.
+        known = {*machine, *(found[0] if found else ())}
+        decided = [w for w in kernel.where if known.issuperset(names(w)) and parameter in names(w)]
+        found = [one for one in found if all(formula(w, {**one, **machine}) for w in decided)]
     return [one for one in found if all(formula(w, {**one, **machine}) for w in kernel.where)]
 
 
