@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from inarch.dialects._types import dtype_of
@@ -23,18 +22,9 @@ from inarch.passes.tensorize._cost import (
 from inarch.passes.tensorize._family import Family
 from inarch.passes.tensorize._finish import Finish, absorbed_finish
 from inarch.passes.tensorize._linear import Access, LinearNest, is_constant
-from inarch.passes.tensorize._match import Miss, bindings, matches
 from inarch.passes.tensorize._operands import CallPlan, Matched, OperandPlan, plan_call
-from inarch.passes.tensorize._tiles import Cutter, Params, Piece
-from inarch.passes.tensorize._unify_iterators import Assignment
+from inarch.passes.tensorize._tiles import Params, Piece
 from inarch.passes.tensorize._views import view_of
-
-MAX_SHOWN = 8
-"""Candidates of a kernel that are kept for the report."""
-MAX_MEMBERS = 20
-"""Of a family, the most efficient ones that fit, for one assignment."""
-MAX_PLANS = 2
-"""Members of one assignment whose operands are solved for: they differ little but in their cycles."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +67,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class _Start:
+class Start:
     """How the accumulation begins, which decides the variant."""
 
     init: Init
@@ -86,133 +76,7 @@ class _Start:
     """Whether several calls add to one element; then none of them begins or finishes it."""
 
 
-def candidates(nest: LinearNest, family: Family) -> list[Candidate] | Miss:
-    """The ways to do `nest` by the family, the cheapest first; or the first difference."""
-    pattern = family.pattern
-    if not family.members:
-        missing = sorted(set(pattern.kernel.needs) - family.target.features)
-        needs = f"it needs {', '.join(missing)}" if missing else "no member meets its constraints"
-        return Miss(f"{needs} on target '{family.target}'", 0)
-    bound = bindings(nest, pattern)
-    if isinstance(bound, Miss):
-        return bound
-    found: list[Candidate] = []
-    misses: list[Miss] = []
-    for binding in bound:
-        ways = matches(nest, pattern, binding)
-        if isinstance(ways, Miss):
-            misses.append(ways)
-            continue
-        found += _cheapest(ways, family, misses)
-    if found:
-        return sorted(found, key=lambda one: (one.cost, one.scattered))[:MAX_SHOWN]
-    return max(misses, key=lambda miss: miss.progress)  # the first of those that got furthest
-
-
-@dataclass(frozen=True)
-class _Rough:
-    """A candidate before its operands are solved for; it costs at least `bound`."""
-
-    bound: float
-    matched: Matched
-    params: Params
-    pieces: list[Piece]
-    start: _Start
-
-
-def _cheapest(ways: Sequence[Matched], family: Family, misses: list[Miss]) -> list[Candidate]:
-    """Candidates of `ways`, planned in the order of their bounds until none can be cheaper."""
-    rough = [one for matched in ways for one in _rough(matched, family, misses)]
-    rough.sort(key=lambda one: one.bound)
-    found: list[Candidate] = []
-    best = math.inf
-    planned: Counter[Assignment] = Counter()
-    for one in rough:
-        if one.bound >= best:
-            break
-        if planned[one.matched.assignment] == MAX_PLANS:
-            continue
-        candidate = _plan(one.matched, family, one.params, one.pieces, one.start)
-        if isinstance(candidate, str):
-            misses.append(Miss(candidate, 3))
-            continue
-        planned[one.matched.assignment] += 1
-        found.append(candidate)
-        best = min(best, candidate.cost)
-    return found
-
-
-def _rough(matched: Matched, family: Family, misses: list[Miss]) -> Iterator[_Rough]:
-    """The most efficient members that the nest can be cut for."""
-    cutter = Cutter(family.pattern, family.is_member, matched.nest, matched.assignment)
-    least = _least_copies(matched)
-    count = 0
-    for params in family.by_efficiency(_whole_sizes(matched)):
-        pieces = cutter.cut(params)
-        if isinstance(pieces, str):
-            misses.append(Miss(pieces, 3))
-            continue
-        start = _start(matched, pieces)
-        if isinstance(start, str):
-            misses.append(Miss(start, 4))
-            continue
-        copies = least + sum(_over_copies(matched, piece) for piece in pieces)
-        cycles = sum(_kernel_cycles(family, piece, start.init) for piece in pieces)
-        yield _Rough(cycles + copy_cycles(copies), matched, params, pieces, start)
-        count += 1
-        if count == MAX_MEMBERS:
-            return
-
-
-def _whole_sizes(matched: Matched) -> dict[str, int]:
-    """The sizes that the call gives, where each iterator takes a whole axis."""
-    sizes: dict[str, int] = {}
-    for each in matched.pattern.iterators:
-        axis = matched.assignment.axis_of(each.name)
-        if isinstance(each.size, str) and matched.pattern.is_free(each.size):
-            sizes[each.size] = matched.nest.axes[axis].size if axis is not None else 1
-    return sizes
-
-
-def _over_copies(matched: Matched, piece: Piece) -> float:
-    """Bytes that are copied because tiles run over the edge."""
-    if not piece.overruns:
-        return 0.0
-    total = 0.0
-    for operand, elements in matched.pattern.elements.items():
-        access = matched.access_of(elements[0])
-        if operand != matched.pattern.output and is_constant(access.buffer):
-            continue
-        moved = [cut for cut, by in zip(piece.cuts, access.strides, strict=True) if by]
-        if any(cut.overrun for cut in moved):
-            total += 2 * _nbytes(access) * math.prod(cut.block * cut.count for cut in moved)
-    return total
-
-
-def _least_copies(matched: Matched) -> float:
-    """Bytes that are copied whatever the tiles are: of operands whose stride 1 is demanded elsewhere."""
-    total = 0.0
-    pattern = matched.pattern
-    for operand, elements in pattern.elements.items():
-        access = matched.access_of(elements[0])
-        if operand != pattern.output and is_constant(access.buffer):
-            continue
-        for index, demanded in zip(
-            elements[0].indices, pattern.kernel.layout.get(operand, ()), strict=False
-        ):
-            if demanded != 1 or len(index) != 1 or index[0].factors or index[0].iterator is None:
-                continue
-            axis = matched.assignment.axis_of(index[0].iterator)
-            if axis is None or matched.assignment.taken[axis][-1] != index[0].iterator:
-                continue
-            if access.strides[axis] != 1:
-                moved = zip(matched.nest.axes, access.strides, strict=True)
-                total += 2 * _nbytes(access) * math.prod(a.size for a, stride in moved if stride)
-                break
-    return total
-
-
-def _kernel_cycles(family: Family, piece: Piece, init: Init) -> float:
+def kernel_cycles(family: Family, piece: Piece, init: Init) -> float:
     cycles = family.cycles(piece.params, init, _sizes(family, piece)) or 0.0
     return call_cycles(piece.calls, cycles)
 
@@ -227,7 +91,7 @@ def _sizes(family: Family, piece: Piece) -> dict[str, int]:
     }
 
 
-def _start(matched: Matched, pieces: Sequence[Piece]) -> _Start | str:
+def start_of(matched: Matched, pieces: Sequence[Piece]) -> Start | str:
     """The init variant for a nest that is cut into `pieces`; a reason where the kernel has none."""
     nest, pattern = matched.nest, matched.pattern
     split = any(
@@ -239,7 +103,7 @@ def _start(matched: Matched, pieces: Sequence[Piece]) -> _Start | str:
     init, inits = number_of(nest.nest.writes.data[0].init), pattern.kernel.inits
     own = pattern.normal.init
     if pattern.normal.operator is None:
-        return _Start("accumulate", fills=False, is_split=False)
+        return Start(inits[0], fills=False, is_split=False)
     if split and pattern.normal.finish is not None:
         return "the kernel finishes what several calls would add up"
     if own is not None:
@@ -247,7 +111,7 @@ def _start(matched: Matched, pieces: Sequence[Piece]) -> _Start | str:
             return "the kernel begins anew at each call, where several calls would add up"
         same = isinstance(own, Number) and init is not None and str(float(init)) == str(own.value)
         return (
-            _Start("accumulate", fills=False, is_split=False)
+            Start("accumulate", fills=False, is_split=False)
             if same
             else (
                 f"the nest begins with {'what the output holds' if init is None else init}, "
@@ -256,14 +120,14 @@ def _start(matched: Matched, pieces: Sequence[Piece]) -> _Start | str:
         )
     zero = init is not None and str(float(init)) == "0.0"
     if zero and "zero" in inits and not split:
-        return _Start("zero", fills=False, is_split=False)
+        return Start("zero", fills=False, is_split=False)
     if "accumulate" in inits:
-        return _Start("accumulate", fills=init is not None, is_split=split)
+        return Start("accumulate", fills=init is not None, is_split=split)
     return "the kernel has no variant that adds to what the output holds"
 
 
-def _plan(
-    matched: Matched, family: Family, params: Params, pieces: Sequence[Piece], start: _Start
+def plan_nest(
+    matched: Matched, family: Family, params: Params, pieces: Sequence[Piece], start: Start
 ) -> Candidate | str:
     """The candidate with its operands, loops and cost; a reason where an operand does not fit."""
     nest, pattern = matched.nest, matched.pattern
@@ -284,7 +148,7 @@ def _plan(
                 return "a strided buffer with collapsed iterators has no place for a nest after it"
         loops, stream = _loops(matched, plan)
         calls.append(Call(plan, loops, absorbs))
-        cycles += _kernel_cycles(family, piece, start.init) + stream
+        cycles += kernel_cycles(family, piece, start.init) + stream
     candidate = Candidate(
         matched,
         family,
@@ -297,6 +161,17 @@ def _plan(
         0.0,
     )
     return _costed(candidate, cycles)
+
+
+def again(candidate: Candidate, nest: LinearNest) -> Candidate:
+    """The same for a nest that differs from the candidate's in nothing but its buffers."""
+    matched = replace(candidate.matched, nest=nest)
+    pieces = [call.piece for call in candidate.calls]
+    start = start_of(matched, pieces)
+    assert isinstance(start, Start), "it has been possible for an equal nest"
+    planned = plan_nest(matched, candidate.family, candidate.params, pieces, start)
+    assert isinstance(planned, Candidate), "it has been possible for an equal nest"
+    return planned
 
 
 def _costed(candidate: Candidate, cycles: float) -> Candidate:
@@ -316,7 +191,7 @@ def _loops(matched: Matched, plan: CallPlan) -> tuple[tuple[Loop, ...], float]:
 
 
 def _panel(piece: Piece, operand: OperandPlan) -> Panel:
-    nbytes = _nbytes(operand.access)
+    nbytes = nbytes_of(operand.access)
     points = 1
     for cut, stride in zip(piece.cuts, operand.access.strides, strict=True):
         points *= cut.block if stride else 1
@@ -341,7 +216,7 @@ def _moved_bytes(candidate: Candidate) -> float:
             if (name != output and is_constant(operand.access.buffer)) or key in copied:
                 continue
             copied.add(key)
-            nbytes = _nbytes(operand.access)
+            nbytes = nbytes_of(operand.access)
             times = 2 if name != output else 2 + candidate.fills
             total += times * nbytes * math.prod(operand.copy.shape)
         written = _panel(call.piece, call.plan.operands[output]).nbytes * math.prod(
@@ -356,7 +231,7 @@ def _moved_bytes(candidate: Candidate) -> float:
     return total
 
 
-def _nbytes(access: Access) -> int:
+def nbytes_of(access: Access) -> int:
     """Of one element."""
     return dtype_of(memref_of(access.buffer).element_type).nbytes
 

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
-from inarch.meaning import Expression
+from inarch.meaning import Expression, Meaning, bind, parse
 from inarch.microkernel import Init, Instance, Microkernel, demands, instantiate, members
 from inarch.passes.tensorize._operands import Demands
 from inarch.passes.tensorize._pattern import Pattern, pattern_of
 from inarch.passes.tensorize._tiles import Params
 from inarch.target import Target
+
+NOMINAL_SIZE = 16
+"""Of the sizes that a call gives, when members are compared without a nest."""
+
+LARGE_SIZE = 64
+"""Of those sizes, when the cost of beginning and ending a call should not count."""
 
 _Key = tuple[tuple[int, ...], Init, Expression | None, tuple[tuple[str, str], ...]]
 
@@ -26,8 +33,8 @@ class Family:
     _instances: dict[_Key, Instance] = field(default_factory=dict[_Key, Instance])
     _demands: dict[tuple[int, ...], Demands] = field(default_factory=dict[tuple[int, ...], Demands])
     _cycles: dict[object, float | None] = field(default_factory=dict[object, float | None])
-    _ranked: dict[object, list[dict[str, int]]] = field(
-        default_factory=dict[object, list[dict[str, int]]]
+    _allowed: dict[str, dict[tuple[int, ...], tuple[int, ...]]] = field(
+        default_factory=dict[str, dict[tuple[int, ...], tuple[int, ...]]]
     )
 
     def __post_init__(self) -> None:
@@ -45,11 +52,12 @@ class Family:
     def instance(
         self,
         params: Params,
-        init: Init = "accumulate",
+        init: Init | None = None,
         finish: Expression | None = None,
         extras: Mapping[str, str] | None = None,
     ) -> Instance:
-        """The member with `params` and variants."""
+        """The member with `params` and variants; without an init, the first one that there is."""
+        init = init or self.pattern.kernel.inits[0]
         own = {name: params[name] for name in self.pattern.kernel.params}
         key = (self._key(params), init, finish, tuple((extras or {}).items()))
         if key not in self._instances:
@@ -68,7 +76,7 @@ class Family:
         """The strides that the member relies on."""
         key = self._key(params)
         if key not in self._demands:
-            self._demands[key] = demands(self._plain(params))
+            self._demands[key] = demands(self.instance(params))
         return self._demands[key]
 
     def cycles(self, params: Params, init: Init, sizes: Mapping[str, int]) -> float | None:
@@ -78,32 +86,64 @@ class Family:
             return cost
         key = (self._key(params), init, tuple(sizes.items()))
         if key not in self._cycles:
-            one = self.instance(params, init) if self._has(init) else self._plain(params)
-            self._cycles[key] = cost(replace(one, sizes=dict(sizes)))
+            self._cycles[key] = cost(self._draft(params, init, sizes))
         return self._cycles[key]
 
-    def by_efficiency(self, sizes: Mapping[str, int]) -> list[dict[str, int]]:
-        """The members, those first that take the fewest cycles a point; with these sizes given."""
-        key = tuple(sizes.items())
-        if key not in self._ranked:
-            self._ranked[key] = sorted(
-                self.members, key=lambda one: self._cycles_a_point(one, sizes)
-            )
-        return self._ranked[key]
+    def _draft(self, params: Params, init: Init, sizes: Mapping[str, int]) -> Instance:
+        """The member as `cost` sees it: `instantiate` checks too much to be called for every member."""
+        own = {name: params[name] for name in self.pattern.kernel.params}
+        one = self._template
+        return replace(
+            one, params=own, sizes=dict(sizes), init=init, meaning=bind(self._meaning, own)
+        )
+
+    @cached_property
+    def _template(self) -> Instance:
+        return self.instance(self.members[0])
+
+    @cached_property
+    def _meaning(self) -> Meaning:
+        return parse(self.pattern.kernel.computes)
+
+    def allowed(self, parameter: str, params: Params) -> Sequence[int]:
+        """The values that `parameter` can have beside the other `params`, the largest first."""
+        if parameter not in self._allowed:
+            found: dict[tuple[int, ...], list[int]] = {}
+            for member in self.members:
+                found.setdefault(self._others(parameter, member), []).append(member[parameter])
+            self._allowed[parameter] = {
+                key: tuple(sorted(values, reverse=True)) for key, values in found.items()
+            }
+        return self._allowed[parameter].get(self._others(parameter, params), ())
+
+    def _others(self, parameter: str, params: Params) -> tuple[int, ...]:
+        return tuple(params[name] for name in self.pattern.kernel.params if name != parameter)
+
+    @cached_property
+    def by_efficiency(self) -> list[dict[str, int]]:
+        """The members, those first that take the fewest cycles a point of a nest of middling size."""
+        sizes = dict.fromkeys(self.pattern.free, NOMINAL_SIZE)
+        return sorted(self.members, key=lambda one: self._cycles_a_point(one, sizes))
+
+    @cached_property
+    def best_cycles_a_point(self) -> float:
+        """Of the most efficient member, in a nest with long reductions: no nest is done faster."""
+        if self.pattern.kernel.cost is None:
+            return 0.0
+        sizes = dict.fromkeys(self.pattern.free, LARGE_SIZE)
+        return min(self._cycles_a_point(one, sizes) for one in self.members)
 
     def _cycles_a_point(self, params: Params, sizes: Mapping[str, int]) -> float:
         points = 1
         for iterator in self.pattern.iterators:
             size = iterator.size
-            points *= params[size] if isinstance(size, str) and size in params else 1
+            points *= _size(size, {**sizes, **params})
         cycles = self.cycles(params, "accumulate", sizes)
         return (1.0 if cycles is None else cycles) / points
 
-    def _plain(self, params: Params) -> Instance:
-        return self.instance(params, "accumulate")
-
-    def _has(self, init: Init) -> bool:
-        return init in self.pattern.kernel.inits
-
     def _key(self, params: Params) -> tuple[int, ...]:
         return tuple(params[name] for name in self.pattern.kernel.params)
+
+
+def _size(size: int | str, known: Mapping[str, int]) -> int:
+    return size if isinstance(size, int) else known[size]

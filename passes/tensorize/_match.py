@@ -10,7 +10,7 @@ from inarch.dialects._types import dtype_of
 from inarch.dialects.loop._base import memref_of
 from inarch.dialects.loop.nest import NestOp
 from inarch.meaning import OPERATORS, element_text, expression_text
-from inarch.passes.tensorize._linear import LinearNest, root
+from inarch.passes.tensorize._linear import LinearNest, is_constant, root
 from inarch.passes.tensorize._operands import Matched
 from inarch.passes.tensorize._pattern import Pattern
 from inarch.passes.tensorize._unify_body import (
@@ -101,7 +101,13 @@ def matches(nest: LinearNest, pattern: Pattern, binding: Binding) -> list[Matche
         ]
         for operand, elements in pattern.elements.items()
     }
-    found = assignments(pattern, nest, moves)
+    plain = Matched(pattern, nest, binding, _NONE)
+    packed = [
+        operand
+        for operand, elements in pattern.elements.items()
+        if operand != pattern.output and is_constant(plain.access_of(elements[0]).buffer)
+    ]
+    found = assignments(pattern, nest, moves, packed)
     if not found:
         fixed = [
             each.name

@@ -63,6 +63,8 @@ class Cutter:
 
     pattern: Pattern
     is_member: Callable[[Params], bool]
+    allowed: Callable[[str, Params], Sequence[int]]
+    """The values of a parameter beside others, the largest first."""
     nest: LinearNest
     assignment: Assignment
     _sizes: dict[str, int | str] = field(default_factory=dict[str, int | str])
@@ -102,10 +104,9 @@ class Cutter:
             return [_tile(axis, 0, None, units, {names[0]: units, **inner})]
         full = _number(outer, params)
         block = full * lanes
-        values = [full]
+        values: Sequence[int] = [full]
         if own is not None and axis.size % block:
-            others = sorted(self.pattern.values(outer), reverse=True)
-            values = [v for v in others if v == full or self.is_member({**params, own: v})]
+            values = self.allowed(own, params)
         if any(v < full and v * lanes >= axis.size for v in values):
             return f"a tile of {block} is larger than the {axis.size} points of {axis.name}"
         count = axis.size // block

@@ -8,7 +8,7 @@ operand moves that the iterator does not move.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -34,12 +34,16 @@ class Assignment:
 
 
 def assignments(
-    pattern: Pattern, nest: LinearNest, moves: Mapping[str, Sequence[int]]
+    pattern: Pattern,
+    nest: LinearNest,
+    moves: Mapping[str, Sequence[int]],
+    packed: Collection[str] = (),
 ) -> list[Assignment]:
     """The assignments worth a look: those in which no iterator leaves an axis that it could take.
 
-    `moves[operand]` are its strides by axis. Iterators that nothing tells apart take axes in the
-    order of these, the longest stride first.
+    `moves[operand]` are its strides by axis; the layouts of `packed` operands cost nothing.
+    Iterators that nothing tells apart take axes in the order of these, the longest stride first. An
+    iterator along which the output must be contiguous takes an axis where it is, if there is one.
     """
     fits = {
         iterator.name: [
@@ -49,7 +53,10 @@ def assignments(
         ]
         for iterator in pattern.iterators
     }
-    search = _Search(pattern, fits, _twins(pattern), _ranked(nest))
+    for name in _contiguous(pattern):
+        along = [axis for axis in fits[name] if moves[pattern.output][axis] == 1]
+        fits[name] = along or fits[name]
+    search = _Search(pattern, fits, _twins(pattern, packed), _ranked(nest))
     return [
         Assignment(taken)
         for taken in islice(search.extend(0, ((),) * len(nest.axes)), MAX_ASSIGNMENTS)
@@ -90,7 +97,18 @@ def _ranked(nest: LinearNest) -> tuple[int, ...]:
     return tuple(order.index(axis) for axis in range(len(reach)))
 
 
-def _twins(pattern: Pattern) -> Mapping[str, str]:
+def _contiguous(pattern: Pattern) -> list[str]:
+    """The iterators along which the kernel demands that the output is contiguous."""
+    demanded = pattern.kernel.layout.get(pattern.output, ())
+    indices = pattern.normal.target.indices
+    return [
+        index[0].iterator
+        for index, stride in zip(indices, demanded, strict=False)
+        if stride == 1 and index[0].iterator is not None
+    ]
+
+
+def _twins(pattern: Pattern, packed: Collection[str]) -> Mapping[str, str]:
     """Iterator -> the one before it from which nothing but the name tells it apart.
 
     Both move the same operands, alone in an index each, where no layout is demanded, and can have the
@@ -99,7 +117,7 @@ def _twins(pattern: Pattern) -> Mapping[str, str]:
     found: dict[str, str] = {}
     last: dict[object, str] = {}
     for iterator in pattern.iterators:
-        if not _is_plain(pattern, iterator.name):
+        if not _is_plain(pattern, iterator.name, packed):
             continue
         reduces = iterator.name in pattern.reductions
         sizes: object = None
@@ -113,7 +131,7 @@ def _twins(pattern: Pattern) -> Mapping[str, str]:
     return found
 
 
-def _is_plain(pattern: Pattern, iterator: str) -> bool:
+def _is_plain(pattern: Pattern, iterator: str, packed: Collection[str]) -> bool:
     for operand in pattern.users[iterator]:
         demanded = pattern.kernel.layout.get(operand)
         for element in pattern.elements[operand]:
@@ -122,7 +140,7 @@ def _is_plain(pattern: Pattern, iterator: str) -> bool:
                     continue
                 if len(index) != 1 or index[0].factors:
                     return False
-                if demanded is not None and demanded[dimension] != "*":
+                if demanded and demanded[dimension] != "*" and operand not in packed:
                     return False
     return True
 
@@ -166,6 +184,8 @@ class _Search:
             len(sharing) < MAX_SHARED
             and not self.pattern.is_free(size)
             and users[name] == users[sharing[-1]]
+            # Twins on one axis are one of them with a larger tile.
+            and self.twins.get(name) != sharing[-1]
         )
 
     def _is_taken(self, name: str, taken: tuple[tuple[str, ...], ...]) -> bool:

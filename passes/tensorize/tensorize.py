@@ -22,12 +22,14 @@ from inarch.errors import InarchError, unknown
 from inarch.microkernels import MICROKERNELS
 from inarch.passes.loop._functions import entry_blocks, error_at
 from inarch.passes.tensorize._build import build
-from inarch.passes.tensorize._candidates import Candidate, candidates
+from inarch.passes.tensorize._candidates import Candidate
 from inarch.passes.tensorize._definitions import Definitions
 from inarch.passes.tensorize._family import Family
-from inarch.passes.tensorize._linear import linear_nest
+from inarch.passes.tensorize._linear import LinearNest, linear_nest
 from inarch.passes.tensorize._match import Miss, axes_text
+from inarch.passes.tensorize._memo import Decision, Memo
 from inarch.passes.tensorize._report import Choice, NestReport, Report
+from inarch.passes.tensorize._search import candidates
 from inarch.target import Target
 from inarch.target import parse as parse_target
 
@@ -60,13 +62,13 @@ def tensorize(module: ModuleOp, kernels: Sequence[str] | None = None) -> Report:
     names = list(dict.fromkeys([*demanded, *(MICROKERNELS if kernels is None else kernels)]))
     target = _target(module)
     families, unusable = _families(names, demanded, target)
-    definitions = Definitions(module)
+    definitions, memo = Definitions(module), Memo()
     reports: list[NestReport] = []
     for function, block in entry_blocks(module):
         symbol = function.sym_name.data
         nests = [op for op in block.ops if isinstance(op, NestOp)]
         reports += [
-            _tensorize_nest(op, symbol, families, demanded, definitions)
+            _tensorize_nest(op, symbol, families, demanded, definitions, memo)
             for op in nests
             if len(op.outs) == 1 and 0 not in op.sizes
         ]
@@ -83,23 +85,33 @@ def _tensorize_nest(
     families: Sequence[Family],
     demanded: Sequence[str],
     definitions: Definitions,
+    memo: Memo,
 ) -> NestReport:
     nest = linear_nest(op)
+    decision = memo.get(nest)
+    if decision is None:
+        decision = _decide(nest, families, demanded)
+        memo.put(nest, decision)
+    taken = decision.of(nest)
+    location, axes = location_text(op), axes_text(nest)
+    if taken is not None:
+        build(taken, definitions)
+    first = decision.choices[0] if taken is not None else None
+    return NestReport(location, function, axes, first, decision.choices, decision.misses)
+
+
+def _decide(nest: LinearNest, families: Sequence[Family], demanded: Sequence[str]) -> Decision:
+    """The candidates of every family, weighed."""
     found: list[Candidate] = []
     misses: dict[str, str] = {}
     for family in families:
-        name = family.pattern.name
         result = candidates(nest, family)
         if isinstance(result, Miss):
-            misses[name] = result.reason
+            misses[family.pattern.name] = result.reason
         else:
             found += result
     found.sort(key=lambda one: _preference(one, demanded))
-    location, axes = location_text(op), axes_text(nest)
-    choices = tuple(_choice(one) for one in found)
-    if found:
-        build(found[0], definitions)
-    return NestReport(location, function, axes, choices[0] if found else None, choices, misses)
+    return Decision(found[0] if found else None, tuple(_choice(one) for one in found), misses)
 
 
 def _preference(candidate: Candidate, demanded: Sequence[str]) -> tuple[int, int, float, int]:

@@ -1,0 +1,73 @@
+"""Nests that look the same are weighed once: a network repeats its layers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from xdsl.ir import Operation
+
+from inarch.passes.tensorize._candidates import Candidate, again
+from inarch.passes.tensorize._linear import LinearNest, is_constant, root
+from inarch.passes.tensorize._match import names_of
+from inarch.passes.tensorize._report import Choice
+from inarch.passes.tensorize._unify_body import expression_of
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What was found for a nest, and so for all that are like it."""
+
+    taken: Candidate | None
+    choices: tuple[Choice, ...]
+    misses: Mapping[str, str]
+
+    def of(self, nest: LinearNest) -> Candidate | None:
+        """The candidate taken, for a nest like the one that it was made for."""
+        return again(self.taken, nest) if self.taken is not None else None
+
+
+@dataclass
+class Memo:
+    """Decisions by all of a nest that they depend on."""
+
+    _found: dict[object, Decision] = field(default_factory=dict[object, Decision])
+
+    def get(self, nest: LinearNest) -> Decision | None:
+        """The decision for a nest like this one."""
+        return self._found.get(_key(nest))
+
+    def put(self, nest: LinearNest, decision: Decision) -> None:
+        """Keeps a decision."""
+        self._found[_key(nest)] = decision
+
+
+def _key(nest: LinearNest) -> object:
+    op = nest.nest
+    buffers = [root(access.buffer) for access in nest.accesses]
+    accesses = tuple(
+        (
+            access.buffer.type,
+            access.offset,
+            access.strides,
+            access.indices,
+            access.is_inside,
+            is_constant(access.buffer),
+            buffer.owner.name if isinstance(buffer.owner, Operation) else None,
+            buffers.index(buffer),  # which accesses are of the same memory
+        )
+        for access, buffer in zip(nest.accesses, buffers, strict=True)
+    )
+    finish = expression_of(op, op.finish) if op.finish is not None else None
+    init = str(op.writes.data[0].init)  # as attributes, 0.0 and -0.0 are equal
+    body = expression_of(op, op.body)
+    return (
+        nest.axes,
+        accesses,
+        str(body),
+        op.finish is not None,
+        str(finish),
+        init,
+        op.sizes,
+        names_of(op),
+    )

@@ -1,0 +1,185 @@
+"""The ways to do a nest by a kernel: which assignments and members are worth planning, the cheapest first.
+
+A plan (`_candidates.py`) solves for every operand. Before that, a lower bound is cheap: the cycles of the calls,
+and what must be copied in any case.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from inarch.passes.tensorize._candidates import (
+    Candidate,
+    Start,
+    kernel_cycles,
+    nbytes_of,
+    plan_nest,
+    start_of,
+)
+from inarch.passes.tensorize._cost import copy_cycles
+from inarch.passes.tensorize._family import Family
+from inarch.passes.tensorize._linear import LinearNest, is_constant
+from inarch.passes.tensorize._match import Miss, bindings, matches
+from inarch.passes.tensorize._operands import Matched
+from inarch.passes.tensorize._tiles import Cutter, Params, Piece
+
+MAX_SHOWN = 8
+"""Candidates of a kernel that are kept for the report."""
+MAX_WAYS = 48
+"""Assignments that are tried at all."""
+MAX_FIRST = 2
+"""Members that each assignment is tried with at first."""
+MAX_ASSIGNMENTS = 4
+"""Assignments that are then tried with `MAX_MEMBERS`."""
+MAX_MEMBERS = 48
+"""Of a family, the most efficient ones that fit."""
+
+
+def candidates(nest: LinearNest, family: Family) -> list[Candidate] | Miss:
+    """The ways to do `nest` by the family, the cheapest first; or the first difference."""
+    pattern = family.pattern
+    if not family.members:
+        missing = sorted(set(pattern.kernel.needs) - family.target.features)
+        needs = f"it needs {', '.join(missing)}" if missing else "no member meets its constraints"
+        return Miss(f"{needs} on target '{family.target}'", 0)
+    bound = bindings(nest, pattern)
+    if isinstance(bound, Miss):
+        return bound
+    misses: list[Miss] = []
+    ways: list[Matched] = []
+    for binding in bound:
+        some = matches(nest, pattern, binding)
+        if isinstance(some, Miss):
+            misses.append(some)
+        else:
+            ways += some
+    found = _cheapest(ways, family, misses)
+    if found:
+        return sorted(found, key=lambda one: (one.cost, one.scattered))[:MAX_SHOWN]
+    return max(misses, key=lambda miss: miss.progress)  # the first of those that got furthest
+
+
+@dataclass(frozen=True)
+class _Rough:
+    """A candidate before its operands are solved for; it costs at least `bound`."""
+
+    bound: float
+    matched: Matched
+    params: Params
+    pieces: list[Piece]
+    start: Start
+
+
+def _cheapest(ways: Sequence[Matched], family: Family, misses: list[Miss]) -> list[Candidate]:
+    """Candidates of `ways`, planned in the order of their bounds until none can be cheaper.
+
+    Those that copy least and whose calls do most come first. Each is tried with the members that are
+    most efficient by themselves; all members are tried for those that then look best.
+    """
+    points = math.prod(axis.size for axis in ways[0].nest.axes) if ways else 0
+    least = {id(one): copy_cycles(_least_copies(one)) for one in ways}
+    in_order = sorted(ways, key=lambda one: (least[id(one)], -_covered(one)))[:MAX_WAYS]
+    first: list[_Rough] = []
+    best = math.inf
+    for matched in in_order:
+        if points * family.best_cycles_a_point + least[id(matched)] < best:
+            some = list(_rough(matched, family, misses, MAX_FIRST))
+            best = min([best, *(one.bound for one in some)])
+            first += some
+    first.sort(key=lambda one: one.bound)
+    likely = list({id(one.matched): one.matched for one in first}.values())[:MAX_ASSIGNMENTS]
+    rough = [one for each in likely for one in _rough(each, family, misses, MAX_MEMBERS)]
+    rough.sort(key=lambda one: one.bound)
+    found: list[Candidate] = []
+    best = math.inf
+    for one in [*rough, *first]:
+        if one.bound >= best or len(found) == MAX_SHOWN:
+            break
+        candidate = plan_nest(one.matched, family, one.params, one.pieces, one.start)
+        if isinstance(candidate, str):
+            misses.append(Miss(candidate, 3))
+            continue
+        found.append(candidate)
+        best = min(best, candidate.cost)
+    return found
+
+
+def _covered(matched: Matched) -> int:
+    """The points of the axes that some iterator takes, reductions counted twice."""
+    pairs = zip(matched.nest.axes, matched.assignment.taken, strict=True)
+    return math.prod(a.size ** (1 + a.is_reduction) for a, names in pairs if names)
+
+
+def _rough(matched: Matched, family: Family, misses: list[Miss], members: int) -> Iterator[_Rough]:
+    """The most efficient `members` that the nest can be cut for."""
+    cutter = Cutter(
+        family.pattern, family.is_member, family.allowed, matched.nest, matched.assignment
+    )
+    least = _least_copies(matched)
+    count = 0
+    for params in family.by_efficiency:
+        pieces = cutter.cut(params)
+        if isinstance(pieces, str):
+            misses.append(Miss(pieces, 3))
+            continue
+        start = start_of(matched, pieces)
+        if isinstance(start, str):
+            misses.append(Miss(start, 4))
+            continue
+        copies = least + sum(_over_copies(matched, piece) for piece in pieces)
+        copies += _nest_bytes(matched, start)
+        cycles = sum(kernel_cycles(family, piece, start.init) for piece in pieces)
+        yield _Rough(cycles + copy_cycles(copies), matched, params, pieces, start)
+        count += 1
+        if count == members:
+            return
+
+
+def _nest_bytes(matched: Matched, start: Start) -> float:
+    """Bytes of the nests before and after that split reductions need."""
+    finishes = start.is_split and matched.nest.nest.finish is not None
+    if not start.fills and not finishes:
+        return 0.0
+    moved = zip(matched.nest.axes, matched.nest.write.strides, strict=True)
+    points = math.prod(axis.size for axis, stride in moved if stride)
+    return nbytes_of(matched.nest.write) * points * (start.fills + 2 * finishes)
+
+
+def _over_copies(matched: Matched, piece: Piece) -> float:
+    """Bytes that are copied because tiles run over the edge."""
+    if not piece.overruns:
+        return 0.0
+    total = 0.0
+    for operand, elements in matched.pattern.elements.items():
+        access = matched.access_of(elements[0])
+        if operand != matched.pattern.output and is_constant(access.buffer):
+            continue
+        moved = [cut for cut, by in zip(piece.cuts, access.strides, strict=True) if by]
+        if any(cut.overrun for cut in moved):
+            total += 2 * nbytes_of(access) * math.prod(cut.block * cut.count for cut in moved)
+    return total
+
+
+def _least_copies(matched: Matched) -> float:
+    """Bytes that are copied whatever the tiles are: of operands whose stride 1 is demanded elsewhere."""
+    total = 0.0
+    pattern = matched.pattern
+    for operand, elements in pattern.elements.items():
+        access = matched.access_of(elements[0])
+        if operand != pattern.output and is_constant(access.buffer):
+            continue
+        for index, demanded in zip(
+            elements[0].indices, pattern.kernel.layout.get(operand, ()), strict=False
+        ):
+            if demanded != 1 or len(index) != 1 or index[0].factors or index[0].iterator is None:
+                continue
+            axis = matched.assignment.axis_of(index[0].iterator)
+            if axis is None or matched.assignment.taken[axis][-1] != index[0].iterator:
+                continue
+            if access.strides[axis] != 1:
+                moved = zip(matched.nest.axes, access.strides, strict=True)
+                total += 2 * nbytes_of(access) * math.prod(a.size for a, stride in moved if stride)
+                break
+    return total
