@@ -9,7 +9,7 @@ meaning (`_match.py`: bodies, then iterators), cut into calls (`_tiles.py`), its
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -19,6 +19,7 @@ from xdsl.passes import ModulePass
 from inarch._xdsl import location_text
 from inarch.dialects.loop.nest import NestOp
 from inarch.errors import InarchError, unknown
+from inarch.microkernel import Instance
 from inarch.microkernels import MICROKERNELS
 from inarch.passes.loop._functions import entry_blocks, error_at
 from inarch.passes.tensorize._build import build
@@ -32,6 +33,9 @@ from inarch.passes.tensorize._report import Choice, NestReport, Report
 from inarch.passes.tensorize._search import candidates
 from inarch.target import Target
 from inarch.target import parse as parse_target
+
+Usable = Callable[[Instance], str | None]
+"""An instance -> None, or why it cannot be built."""
 
 DEMANDED = "inarch.microkernels"
 """Module attribute: the kernels that must be used, by name, the first one preferred."""
@@ -56,8 +60,14 @@ class TensorizePass(ModulePass):
 PASS = TensorizePass
 
 
-def tensorize(module: ModuleOp, kernels: Sequence[str] | None = None) -> Report:
-    """The pass; `kernels` are the only ones besides those demanded (None: all)."""
+def tensorize(
+    module: ModuleOp, kernels: Sequence[str] | None = None, usable: Usable | None = None
+) -> Report:
+    """The pass; `kernels` are the only ones besides those demanded (None: all).
+
+    `usable` says why an instance cannot be built, None when it can: the next best takes its place, and
+    where the kernel was demanded InarchError is raised.
+    """
     demanded = _demanded(module)
     names = list(dict.fromkeys([*demanded, *(MICROKERNELS if kernels is None else kernels)]))
     target = _target(module)
@@ -68,7 +78,7 @@ def tensorize(module: ModuleOp, kernels: Sequence[str] | None = None) -> Report:
         symbol = function.sym_name.data
         nests = [op for op in block.ops if isinstance(op, NestOp)]
         reports += [
-            _tensorize_nest(op, symbol, families, demanded, definitions, memo)
+            _tensorize_nest(op, symbol, families, demanded, definitions, memo, usable)
             for op in nests
             if len(op.outs) == 1 and 0 not in op.sizes
         ]
@@ -86,11 +96,12 @@ def _tensorize_nest(
     demanded: Sequence[str],
     definitions: Definitions,
     memo: Memo,
+    usable: Usable | None,
 ) -> NestReport:
     nest = linear_nest(op)
     decision = memo.get(nest)
     if decision is None:
-        decision = _decide(nest, families, demanded)
+        decision = _decide(nest, families, demanded, usable)
         memo.put(nest, decision)
     taken = decision.of(nest)
     location, axes = location_text(op), axes_text(nest)
@@ -100,7 +111,9 @@ def _tensorize_nest(
     return NestReport(location, function, axes, first, decision.choices, decision.misses)
 
 
-def _decide(nest: LinearNest, families: Sequence[Family], demanded: Sequence[str]) -> Decision:
+def _decide(
+    nest: LinearNest, families: Sequence[Family], demanded: Sequence[str], usable: Usable | None
+) -> Decision:
     """The candidates of every family, weighed."""
     found: list[Candidate] = []
     misses: dict[str, str] = {}
@@ -111,6 +124,15 @@ def _decide(nest: LinearNest, families: Sequence[Family], demanded: Sequence[str
         else:
             found += result
     found.sort(key=lambda one: _preference(one, demanded))
+    while found and usable is not None:
+        name = found[0].family.pattern.name
+        reason = usable(found[0].family.instance(found[0].params))
+        if reason is None:
+            break
+        if name in demanded:
+            raise InarchError(reason)
+        misses[name] = reason
+        found = [one for one in found if one.family.pattern.name != name]
     return Decision(found[0] if found else None, tuple(_choice(one) for one in found), misses)
 
 
