@@ -15,7 +15,7 @@ The code runs in child processes against `inarch._evaluate` in float64:
   then aligned to no more than declared; operands that are read are write-protected. Gaps of inputs hold
   NaN, so that their use shows; gaps of outputs must stay as they are. Run B is compiled with
   AddressSanitizer and UndefinedBehaviorSanitizer, with operands of exactly their size, and locals that
-  begin as a large number. A function of a library has run A only.
+  begin as a large number. A function of a library has run A only, one of the registry is called here.
 - The process: callee-saved registers, MXCSR and the x87 unit as before; no signal, `exit`, endless loop;
   the same calls again in another order give the same.
 

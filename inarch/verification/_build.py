@@ -46,7 +46,11 @@ def tools(compiler: Compiler, folder: Path) -> Tools:
     """The harnesses as files in `folder`, compiled once for each compiler."""
     guarded = _harness(compiler, ("-O1",), folder / "guarded")
     if guarded is None:
-        raise EnvironmentFault(f"the compiler '{compiler.command[0]}' cannot build the harness")
+        command = " ".join(compiler.command)
+        raise EnvironmentFault(
+            f"the compiler '{command}' cannot build the program that calls kernels; "
+            "put another one in $CC"
+        )
     flags = ("-O1", "-g1", "-fsanitize=address", "-rdynamic")
     sanitized = _harness(compiler, flags, folder / "sanitized") if compiler.kind != "zig" else None
     return Tools(guarded, sanitized)

@@ -38,6 +38,8 @@ class Operand:
 
     name: str
     access: Access
+    shape: tuple[int, ...]
+    """Of the box of its indices."""
     strides: tuple[int, ...]
     image: Array
     """The memory from element 0 on to the last one that is touched, one element each, with gaps."""
@@ -207,7 +209,7 @@ def _operand(
     elif dtype.kind == "f":
         image[touched] = np.nan
     is_distinct = int(touched.sum()) == places.size
-    return Operand(name, access, strides, image, touched, is_distinct)
+    return Operand(name, access, box.shape, strides, image, touched, is_distinct)
 
 
 def offsets(box: Footprint, strides: Sequence[int]) -> Array:

@@ -37,7 +37,7 @@ def judge(calls: Sequence[Call], outcome: Outcome) -> Finding | None:
     """The first fault, None without one. Calls that were finished are judged before the end."""
     finished = len(calls) if outcome.result is Result.FINISHED else outcome.call
     for number in range(max(finished, 0)):
-        found = _compare(calls[number].case, outcome.images[number], number)
+        found = compare(calls[number].case, outcome.images[number], number)
         if found is not None:
             return found
     if outcome.result is Result.FINISHED:
@@ -45,7 +45,7 @@ def judge(calls: Sequence[Call], outcome: Outcome) -> Finding | None:
     return _ended(calls, outcome)
 
 
-def _compare(case: Case, image: Array, number: int) -> Finding | None:
+def compare(case: Case, image: Array, number: int) -> Finding | None:
     """The written operand after a call against what it must be."""
     operand = case.operands[case.written]
     size = operand.image.itemsize

@@ -52,7 +52,7 @@ Fault = Literal[
     lacks-feature        this machine cannot execute it: it was not checked
 """
 
-Run = Literal["guard pages", "sanitizer"]
+Run = Literal["guard pages", "sanitizer", "in this process"]
 
 ENVIRONMENT: frozenset[str] = frozenset({"missing-library", "lacks-feature"})
 """Faults that say something of this machine: exit code 3, not 1."""
@@ -70,7 +70,7 @@ class Verdict:
     message: str = ""
     """One line: where, what was expected, what was found."""
     run: Run | None = None
-    """None when the kernel did not come to run."""
+    """The one that found the fault, or the only one that there was; None when there was none, or two."""
     shape: str = ""
     """The sizes that the call gave, and the strides: `K=7, A strides (9, 1)`."""
     operand: str | None = None
@@ -93,7 +93,8 @@ class Verdict:
         """The verdict as a person reads it."""
         name = f"microkernel '{self.kernel}'" + (f" ({self.instance})" if self.instance else "")
         if self.ok:
-            return f"{name}: ok, {self.calls} calls in {self.seconds:.2f} s"
+            only = f" ({self.run} only)" if self.run else ""
+            return f"{name}: ok, {self.calls} calls in {self.seconds:.2f} s{only}"
         where = ", ".join(part for part in (self.shape, self.run) if part)
         place = f" [{where}]" if where else ""
         return f"{name}: {self.fault}: {self.message}{place}"

@@ -23,6 +23,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <ucontext.h>
 #endif
 
@@ -297,6 +298,16 @@ static void perform(entry *kernel, char *script, const struct header *header, co
     }
 }
 
+#if defined(__x86_64__)
+/* AVX512F, and that the system saves its registers (Intel SDM volume 1, 15.2). */
+static int has_avx512(void) {
+    unsigned a, b, c, d, low, high;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c >> 27 & 1)) return 0;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (low & 0xE6) == 0xE6 && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b >> 16 & 1);
+}
+#endif
+
 static void prepare_process(void) {
     static char alternate[1 << 16];
     stack_t stack = {.ss_sp = alternate, .ss_size = sizeof alternate};
@@ -313,7 +324,7 @@ static void prepare_process(void) {
     setrlimit(RLIMIT_STACK, &stack_limit);
     atexit(on_exit_of_process);
 #if defined(__x86_64__)
-    inarch_has_avx512 = __builtin_cpu_supports("avx512f");
+    inarch_has_avx512 = has_avx512();
 #endif
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,9 +15,10 @@ from inarch import _kernel_library
 from inarch._kernel_library import defined_symbols, library_path, nearest
 from inarch.cache import Cache
 from inarch.errors import EnvironmentFault, InarchError, UsageError
-from inarch.lazy import np
+from inarch.lazy import Array, np
 from inarch.meaning import parse as parse_meaning
 from inarch.microkernel import Instance, Microkernel, instantiate
+from inarch.runtime.registry import REGISTRY, register
 from inarch.target import Target, host, native, parse
 from inarch.toolchain import compile_library
 from inarch.tools import cli
@@ -430,6 +431,61 @@ def test_openblas_is_checked_and_its_other_name_is_found() -> None:
 )
 def test_the_nearest_symbol(symbol: str, known: list[str], found: str | None) -> None:
     assert nearest(symbol, known) == found
+
+
+# Functions of the registry
+
+
+def _right(a: Array, y: Array) -> None:
+    np.multiply(a, 3, out=y)
+
+
+def _wrong(a: Array, y: Array) -> None:
+    np.multiply(a, 2, out=y)
+
+
+def _overwrites(a: Array, y: Array) -> None:
+    _right(a, y)
+    a[:] = 0
+
+
+def _raises(a: Array, y: Array) -> None:
+    raise RuntimeError(f"no {a.dtype} for {y.dtype}")
+
+
+def _idle(a: Array, y: Array) -> None:
+    """Writes nothing."""
+
+
+@pytest.mark.parametrize(
+    ("function", "fault", "message"),
+    [
+        (_right, None, ""),
+        (_wrong, "wrong-value", "Y[0]: expected "),
+        (_overwrites, "crash", "raises ValueError: assignment destination is read-only"),
+        (_raises, "crash", "raises RuntimeError: no float32 for float32"),
+        (_idle, "unwritten", "Y[0] was not written; expected "),
+    ],
+)
+def test_registered_functions_are_checked(
+    function: Callable[..., object], fault: str | None, message: str
+) -> None:
+    """K5: the same kernel through the registry."""
+    kernel = replace(SCALE, c=None, registered="test.scale")
+    register("test.scale", function, override=True)
+    try:
+        verdict = _family(kernel)
+    finally:
+        REGISTRY.unregister("test.scale")
+    assert verdict.fault == fault, verdict.line()
+    assert verdict.run == "in this process"
+    assert verdict.message.startswith(message)
+
+
+def test_a_registered_function_that_is_not_there_is_named() -> None:
+    verdict = _family(replace(SCALE, c=None, registered="test.none"))
+    assert verdict.fault == "bad-declaration"
+    assert verdict.message.startswith("no registered function 'test.none'")
 
 
 # The record of quick checks
