@@ -66,7 +66,8 @@ class Microkernel:
     inits: Sequence[Init] = ("accumulate",)
     """Variants of how an accumulating kernel begins: on what C holds, or on zero."""
     cost: Callable[[Instance], float] | float | None = None
-    """Cycles of one call. None: unknown; such a kernel is preferred to ours wherever it matches,
+    """Cycles of one call, by `params`, `sizes`, `init` and `target` (`meaning` and `symbol` may be those
+    of another member: many are weighed). None: unknown; such a kernel is preferred to ours wherever it matches,
     because somebody who adds a kernel wants it used."""
     doc: str = ""
     api: int = 1

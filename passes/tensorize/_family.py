@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from inarch.meaning import Expression, Meaning, bind, parse
+from inarch.meaning import Expression
 from inarch.microkernel import Init, Instance, Microkernel, demands, instantiate, members
 from inarch.passes.tensorize._operands import Demands
 from inarch.passes.tensorize._pattern import Pattern, pattern_of
@@ -90,20 +90,13 @@ class Family:
         return self._cycles[key]
 
     def _draft(self, params: Params, init: Init, sizes: Mapping[str, int]) -> Instance:
-        """The member as `cost` sees it: `instantiate` checks too much to be called for every member."""
+        """The member as `cost` sees it: `instantiate` does too much to be called for every member."""
         own = {name: params[name] for name in self.pattern.kernel.params}
-        one = self._template
-        return replace(
-            one, params=own, sizes=dict(sizes), init=init, meaning=bind(self._meaning, own)
-        )
+        return replace(self._template, params=own, sizes=dict(sizes), init=init)
 
     @cached_property
     def _template(self) -> Instance:
         return self.instance(self.members[0])
-
-    @cached_property
-    def _meaning(self) -> Meaning:
-        return parse(self.pattern.kernel.computes)
 
     def allowed(self, parameter: str, params: Params) -> Sequence[int]:
         """The values that `parameter` can have beside the other `params`, the largest first."""

@@ -1,7 +1,7 @@
 """The ways to do a nest by a kernel: which assignments and members are worth planning, the cheapest first.
 
-A plan (`_candidates.py`) solves for every operand. Before that, a lower bound is cheap: the cycles of the calls,
-and what must be copied in any case.
+A plan (`_candidates.py`) solves for every operand. Before that, a lower bound is cheap: the cycles of
+the calls, and what must be copied in any case.
 """
 
 from __future__ import annotations

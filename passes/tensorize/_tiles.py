@@ -8,7 +8,7 @@ none, the last tile runs over the edge (parallel axes only), on padded copies.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from inarch.passes.tensorize._linear import Axis, LinearNest
@@ -69,16 +69,48 @@ class Cutter:
     assignment: Assignment
     _sizes: dict[str, int | str] = field(default_factory=dict[str, int | str])
     _own: list[str | None] = field(default_factory=list[str | None])
+    _whole: list[tuple[str, frozenset[int], str]] = field(
+        default_factory=list[tuple[str, frozenset[int], str]]
+    )
+    _cuts: dict[object, list[Cut] | str] = field(default_factory=dict[object, list[Cut] | str])
 
     def __post_init__(self) -> None:
         self._sizes = {each.name: each.size for each in self.pattern.iterators}
         self._own = [self._own_parameter(names) for names in self.assignment.taken]
+        self._whole = list(self._whole_tiles())
+
+    def _whole_tiles(self) -> Iterator[tuple[str, frozenset[int], str]]:
+        """Parameters and the values that alone make a cut possible; of the others nothing is known yet."""
+        for name, size in self._sizes.items():
+            if not isinstance(size, str) or self.pattern.is_free(size):
+                continue
+            number, values = self.assignment.axis_of(name), self.pattern.values(size)
+            if number is None:
+                yield size, frozenset({1}), f"no iterator of the nest for {name} in {size}"
+                continue
+            axis = self.nest.axes[number]
+            if axis.is_reduction and 1 not in values:
+                several = len(values) > 1  # what remains may be cut into smaller ones
+                fits = frozenset(
+                    v for v in values if v <= axis.size and (several or axis.size % v == 0)
+                )
+                yield size, fits, _not_whole(axis, size)
 
     def cut(self, params: Params) -> list[Piece] | str:
         """The pieces by the member `params` and its smaller relatives; a reason where it is not cut."""
+        for parameter, values, reason in self._whole:
+            if params[parameter] not in values:
+                return reason
         pieces: list[tuple[Cut, ...]] = [()]
-        for axis, names, own in zip(self.nest.axes, self.assignment.taken, self._own, strict=True):
-            cuts = self._cut_axis(axis, names, params, own)
+        for number, names in enumerate(self.assignment.taken):
+            sizes = tuple(self._size(name, params) for name in names)
+            cuts = self._cuts.get((number, sizes))
+            if cuts is None:
+                own = self._own[number]
+                cuts = self._cut_axis(self.nest.axes[number], names, params, own)
+                block = math.prod(sizes)
+                if own is None or (block and self.nest.axes[number].size % block == 0):
+                    self._cuts[number, sizes] = cuts  # the other parameters have not mattered
             if isinstance(cuts, str):
                 return cuts
             pieces = [(*piece, cut) for piece in pieces for cut in cuts]
@@ -86,6 +118,11 @@ class Cutter:
         if len(found) > 1 and not all(self.is_member(piece.params) for piece in found):
             return "a remainder of two axes at once has no member"
         return found
+
+    def _size(self, name: str, params: Params) -> int:
+        """Of an iterator, 0 where the call gives it."""
+        size = self._sizes[name]
+        return params.get(size, 0) if isinstance(size, str) else size
 
     def _cut_axis(
         self, axis: Axis, names: tuple[str, ...], params: Params, own: str | None
@@ -99,7 +136,7 @@ class Cutter:
         if self.pattern.is_free(outer):
             tiles, rest = divmod(axis.size, lanes)
             if rest and axis.is_reduction:
-                return f"{axis.size} points of {axis.name} are not whole tiles of {lanes}"
+                return _not_whole(axis, lanes)
             units = tiles + bool(rest)
             return [_tile(axis, 0, None, units, {names[0]: units, **inner})]
         full = _number(outer, params)
@@ -118,7 +155,7 @@ class Cutter:
             if exact:
                 units = exact[0]
             elif axis.is_reduction:
-                return f"{axis.size} points of {axis.name} are not whole tiles of {block}"
+                return _not_whole(axis, block)
             else:
                 units = min((v for v in values if v * lanes >= rest), default=full)
             cuts.append(_tile(axis, start, own, units, {names[0]: units, **inner}))
@@ -148,6 +185,10 @@ def _tile(axis: Axis, start: int, own: str | None, units: int, sizes: Mapping[st
     block = math.prod(sizes.values())
     chosen = {own: units} if own is not None else {}
     return Cut(start, block, 1, sizes, chosen, max(0, start + block - axis.size))
+
+
+def _not_whole(axis: Axis, tile: int | str) -> str:
+    return f"{axis.size} points of {axis.name} are not whole tiles of {tile}"
 
 
 def _number(size: int | str, params: Params) -> int:
