@@ -6,6 +6,7 @@ K2: variants of one meaning stand side by side. K4: strides and offsets are any 
 from __future__ import annotations
 
 import ctypes
+import math
 import re
 import shutil
 import subprocess
@@ -208,11 +209,9 @@ def _compare(case: Case, call: Any, generator: np.random.Generator, exact: bool)
     whole: dict[str, Array] = {}
     for operand, strides in demands(instance).items():
         whole[operand], views[operand] = _strided(shapes[operand], strides, generator)
-        values = (
-            generator.integers(-4, 5, whole[operand].shape)
-            if exact
-            else generator.standard_normal(whole[operand].shape)
-        )
+        values: Array = generator.standard_normal(whole[operand].shape)
+        if exact:
+            values = generator.integers(-4, 5, whole[operand].shape)
         whole[operand][...] = values
         if operand.startswith("E"):  # also divisors
             whole[operand][...] = np.where(values == 0, 1, values)
@@ -267,7 +266,7 @@ def _shapes(instance: Instance, sizes: Mapping[str, int]) -> dict[str, tuple[int
             found[expression.operand] = tuple(
                 1
                 + sum(
-                    int(np.prod(term.factors, initial=1)) * (extents[term.iterator] - 1)
+                    math.prod(int(factor) for factor in term.factors) * (extents[term.iterator] - 1)
                     for term in index
                     if term.iterator is not None
                 )
@@ -297,7 +296,7 @@ def _strided(
             strides[axis] = stride
             extent = max(extent, stride * shape[axis])
     free = [axis for axis in range(len(shape)) if pinned[axis] is None]
-    for axis in generator.permutation(free):
+    for axis in (free[int(number)] for number in generator.permutation(len(free))):
         strides[axis] = extent + int(generator.integers(0, 3))
         extent = strides[axis] * shape[axis]
     begin = int(generator.integers(0, 5))

@@ -28,6 +28,13 @@ from inarch.microkernel import Instance
 
 UNROLL = 4
 """Steps of the innermost reduction in one round of its loop."""
+_AHEAD = 16
+"""Steps that B is prefetched ahead. Geometric mean over ResNet-50's convolutions: 93.3 % of the FMA peak
+became 95.2 % with warm weights, 92.2 % became 92.9 % with cold ones, up to 5 points a layer. Prefetching C
+before the reduction gains nothing (94.6 % and 92.0 %)."""
+_ROWS_TO_PREFETCH = 4
+"""From so many rows on there are load slots to spare."""
+_LINE_BYTES = 64
 
 
 @dataclass(frozen=True)
@@ -135,11 +142,19 @@ class _Writer:
     def _step(self, step: int, pad: str) -> list[str]:
         last, vectors = self.contraction.b[-3:-1]
         count = int(self.sizes[vectors])
+        rows = len(self.tile.accumulators) // count
         at = {last: step}
         lines = [f"{pad}{{", f'{pad}    __asm__("" : "+r"(x), "+r"(y));']
+        element = _element("B", self.contraction.b)
         for v in range(count):
-            place = address(_element("B", self.contraction.b), {**at, vectors: v})
-            lines.append(f"{pad}    const vec b{v} = *(const mem *)({_from('y', place)});")
+            place = address(element, {**at, vectors: v})
+            # Gcc 12 reads it from memory again for the second of two products, and holds it for three.
+            keep = f" INARCH_KEEP(b{v});" if rows == 2 else ""
+            lines.append(f"{pad}    vec b{v} = *(const mem *)({_from('y', place)});{keep}")
+            bytes_before = (step * count + v) * self.tile.lanes * 4
+            if rows >= _ROWS_TO_PREFETCH and bytes_before % _LINE_BYTES == 0:
+                place = address(element, {last: step + _AHEAD, vectors: v})
+                lines.append(f"{pad}    __builtin_prefetch({_from('y', place)});")
         for row in range(0, len(self.tile.accumulators), count):
             group = self.tile.accumulators[row : row + count]
             place = address(_element("A", self.contraction.a), {**group[0].values, **at})
@@ -151,7 +166,7 @@ class _Writer:
             lines.append(
                 f"{pad}    {{ const vec e = {read} - (vec){{0}}; {updates} INARCH_USE(e); }}"
             )
-        lines += [f"{pad}    INARCH_USE(b{v});" for v in range(count)]
+        lines += [f"{pad}    INARCH_USE(b{v});" for v in range(count) if rows > 1]
         return [*lines, f"{pad}}}"]
 
     def _at_c(self, each: Accumulator) -> str:
