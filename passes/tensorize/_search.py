@@ -27,13 +27,13 @@ from inarch.passes.tensorize._tiles import Cutter, Params, Piece
 
 MAX_SHOWN = 8
 """Candidates of a kernel that are kept for the report."""
-MAX_WAYS = 48
+MAX_WAYS = 12
 """Assignments that are tried at all."""
-MAX_FIRST = 2
+MAX_FIRST = 1
 """Members that each assignment is tried with at first."""
-MAX_ASSIGNMENTS = 4
+MAX_ASSIGNMENTS = 2
 """Assignments that are then tried with `MAX_MEMBERS`."""
-MAX_MEMBERS = 48
+MAX_MEMBERS = 32
 """Of a family, the most efficient ones that fit."""
 
 
