@@ -27,13 +27,13 @@ def verify_family(
 ) -> list[Verdict]:
     """The verdict of each of `instances(kernel, name, target, params=params, every=every)`.
 
-    A declaration that is wrong is a verdict too. `progress(what, done, total)` is called before each
-    instance. Raises UsageError for parameters that the family does not have.
+    A declaration that is wrong, or a CPU that lacks something, is one verdict.
+    `progress(what, done, total)` is called before each instance. Raises UsageError for parameters that the family does not have.
     """
     for parameter in params or {}:
         if parameter not in kernel.params:
             raise unknown("parameter", parameter, kernel.params, within=f"microkernel '{name}'")
-    if missing := check_features(kernel.needs):
+    if missing := check_features({*target.features, *kernel.needs}):
         message = lacks(missing)
         return [Verdict(name, "", ok=False, fault="lacks-feature", message=message)]
     try:

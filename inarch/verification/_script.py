@@ -6,17 +6,20 @@ operands hold before a call, and room for what they hold after it. `harness.c` h
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 import secrets
 import signal
 import subprocess
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 
+from inarch.errors import EnvironmentFault
 from inarch.lazy import Array, np
 from inarch.verification._cases import Case
 
@@ -34,6 +37,9 @@ CALL_MILLISECONDS = 1000
 """CPU time that one call may take; the largest has a million points: less than 50 ms with sanitizers."""
 PROCESS_SECONDS = 120.0
 """Time that all calls may take, for kernels that wait rather than work."""
+
+_ATTEMPTS = 100
+_PAUSE_SECONDS = 0.02
 
 _ENVIRONMENT = {
     # Memory of malloc is not what it happens to be.
@@ -141,15 +147,32 @@ def perform(
         messages.unlink(missing_ok=True)
 
 
+def start(command: Sequence[str], errors: int) -> subprocess.Popen[bytes]:
+    """The process. Raises EnvironmentFault where programs in the temporary folder cannot be run."""
+    for attempt in range(_ATTEMPTS):
+        try:
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                env={**os.environ, **_ENVIRONMENT},
+                start_new_session=True,
+            )
+        except OSError as error:
+            # Another thread's process, between fork and exec, may still hold the file that we wrote.
+            if error.errno == errno.ETXTBSY and attempt + 1 < _ATTEMPTS:
+                time.sleep(_PAUSE_SECONDS)
+                continue
+            raise EnvironmentFault(
+                f"cannot run a program in '{Path(command[0]).parent}': {error.strerror}; "
+                "set TMPDIR to a folder that allows it"
+            ) from error
+    raise AssertionError("the last attempt returns or raises")
+
+
 def _run(command: Sequence[str], errors: int) -> tuple[int, bool]:
-    process = subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=errors,
-        env={**os.environ, **_ENVIRONMENT},
-        start_new_session=True,
-    )
+    process = start(command, errors)
     timed_out = False
     try:
         process.wait(PROCESS_SECONDS)

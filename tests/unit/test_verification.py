@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import subprocess
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,6 +28,7 @@ from inarch.tools import cli
 from inarch.verification import (
     Verdict,
     _record,
+    _script,
     describe,
     instances,
     quick_check,
@@ -198,6 +202,29 @@ def test_f64_and_integers_are_checked() -> None:
     whole = replace(SCALE, dtypes={"A": "i32", "Y": "i32"}, c=source.replace("double", "int32_t"))
     assert _family(whole).ok
     assert not _family(replace(whole, c=source.replace("double", "int32_t").replace("3", "4"))).ok
+
+
+def test_a_program_that_is_being_written_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another thread's process may hold the harness's file for a moment; a folder may forbid programs."""
+    raised = [OSError(errno.ETXTBSY, "Text file busy")]
+    real = subprocess.Popen
+
+    def popen(*arguments: Any, **more: Any) -> Any:
+        if raised:
+            raise raised.pop()
+        return real(*arguments, **more)
+
+    monkeypatch.setattr(_script.subprocess, "Popen", popen)
+    with (tmp_path / "messages").open("wb") as file:
+        assert _script.start(["true"], file.fileno()).wait() == 0
+        raised.append(OSError(errno.EACCES, "Permission denied"))
+        with pytest.raises(EnvironmentFault) as caught:
+            _script.start(["/folder/program"], file.fileno())
+    assert str(caught.value) == (
+        "cannot run a program in '/folder': Permission denied; set TMPDIR to a folder that allows it"
+    )
 
 
 # How far off rounding may be
