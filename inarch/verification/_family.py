@@ -28,7 +28,8 @@ def verify_family(
     """The verdict of each of `instances(kernel, name, target, params=params, every=every)`.
 
     A declaration that is wrong, or a CPU that lacks something, is one verdict.
-    `progress(what, done, total)` is called before each instance. Raises UsageError for parameters that the family does not have.
+    `progress(what, done, total)` is called before each instance. Raises UsageError for parameters
+    that the family does not have.
     """
     for parameter in params or {}:
         if parameter not in kernel.params:
