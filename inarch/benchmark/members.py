@@ -209,9 +209,11 @@ class Bench:
     def read(self) -> float:
         """Bytes a second of a loop that reads `nbytes` and nothing else."""
         at, size = self._memory.ctypes.data, self._memory.size
-        passes = max(2, (1 << 21) // size)
-        _timed(self._library.read_all, ctypes.c_void_p(at), size, 1)
-        return 4 * size * passes / _timed(self._library.read_all, ctypes.c_void_p(at), size, passes)
+        passes = max(2, (1 << 23) // size)
+        seconds = min(
+            _timed(self._library.read_all, ctypes.c_void_p(at), size, passes) for _ in range(3)
+        )
+        return 4 * size * passes / seconds
 
     def measure(self, number: int, rounds: int) -> float:
         """Seconds of one call of a member: the minimum over `rounds`."""
