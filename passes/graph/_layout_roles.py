@@ -112,17 +112,17 @@ def _is_whole(value: SSAValue, added: Sequence[int], lanes: int) -> bool:
 def _convolution(op: ConvOp, found: Mapping[Operation, Role], lanes: int) -> Role | None:
     """One group, or depthwise; a first layer reads its few channels from a row-major image.
 
-    Weights that are to be filled up must be constant.
+    Weights that are to be filled up, or laid out by lanes (depthwise), must be constant.
     """
     channels, groups = shape_of(op.x)[1], op.groups.value.data
     outputs = shape_of(op.w)[0]
-    depthwise = groups == channels == outputs
+    depthwise = groups == channels == outputs > 1
     if not _is_blockable(op.out, lanes) or (groups > 1 and not depthwise):
         return None
     few = channels < lanes and not _is_blocked(op.x, found)
     blocked = _is_blockable(op.x, lanes) and not few
     filled = outputs % lanes or (blocked and channels % lanes)
-    if filled and not all(isinstance(v.owner, ConstantOp) for v in op.operands[1:]):
+    if (filled or depthwise) and not all(isinstance(v.owner, ConstantOp) for v in op.operands[1:]):
         return None
     if not blocked and (not few or groups > 1):
         return None
