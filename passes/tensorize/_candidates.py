@@ -123,7 +123,7 @@ def start_of(matched: Matched, pieces: Sequence[Piece]) -> Start | str:
         return Start("zero", fills=False, is_split=False)
     if "accumulate" in inits:
         return Start("accumulate", fills=init is not None, is_split=split)
-    return "the kernel has no variant that adds to what the output holds"
+    return 'the kernel has no variant that adds to what the output holds; it would need init "accumulate"'
 
 
 def plan_nest(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 
 from inarch.dialects.kernel.definition import DefOp, OperandAttr
 from inarch.dtypes import DTYPES
-from inarch.errors import InternalError
 from inarch.meaning import accesses, ranks, text
 from inarch.microkernel import (
     Instance,
@@ -34,16 +33,18 @@ class Definitions:
                 self._symbols[name.data] = op
 
     def of(self, instance: Instance) -> str:
-        """The symbol of the instance's definition, which is made at its first use."""
+        """The symbol of the instance's definition, which is made at its first use.
+
+        A symbol that something else has in the module gets a number.
+        """
         made = definition(instance)
         name, count = instance.symbol, 0
-        while name in self._symbols and not _is_same(self._symbols[name], made):
+        while name in self._symbols:
+            if _is_same(self._symbols[name], made):
+                return name
             count += 1
             name = f"{instance.symbol}_{count}"
-        if name in self._symbols:
-            return name
-        if name != instance.symbol:
-            raise InternalError(f"expected one kernel of symbol @{instance.symbol}, found two")
+            made = definition(replace(instance, symbol=name))
         first = self.module.body.block.first_op
         if first is None:
             self.module.body.block.add_op(made)

@@ -188,7 +188,10 @@ def _tile(axis: Axis, start: int, own: str | None, units: int, sizes: Mapping[st
 
 
 def _not_whole(axis: Axis, tile: int | str) -> str:
-    return f"{axis.size} points of {axis.name} are not whole tiles of {tile}"
+    return (
+        f"{axis.size} points of {axis.name} are not whole tiles of {tile}; a member for what "
+        "remains, or a size that the call gives, would take them"
+    )
 
 
 def _number(size: int | str, params: Params) -> int:

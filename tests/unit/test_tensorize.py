@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -422,3 +424,60 @@ func.func @main(%a: tensor<4x8xf32>, %b: tensor<8x16xf32>) -> tensor<4x16xf32> {
     assert report.unusable == {"bad": message}
     assert f"no kernel bad: {message}" in str(report)
     assert report.taken_by("tile-gemm")
+
+
+def test_reductions_that_are_not_whole_tiles() -> None:
+    """K1: what would make it match is said, too."""
+    with MICROKERNELS.scope():
+        context = new_context()
+        module = parse_module(context, _product())
+        report = tensorize(module, _variant("in_fours", "k in K:", "k in 4:"))
+    assert report.nests[0].misses == {
+        "in-fours": "3 points of k are not whole tiles of 4; a member for what remains, or a size that "
+        "the call gives, would take them"
+    }
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        # Row 1 of A is 3 elements away from row 0.
+        ("layout={", 'align={"A": 16}, layout={'),
+        ("layout={", 'align={"C": 64}, layout={'),
+        ('layout={"B": ("NR", 1)', 'layout={"A": (1, "*"), "B": ("NR", 1)'),
+        ('layout={"B": ("NR", 1)', 'layout={"A": (64, 1), "B": ("NR", 1)'),
+        ("k in K: C", "k in 1: C"),
+    ],
+)
+def test_demands(old: str, new: str) -> None:
+    """Alignment, another order, gaps, and one step of the reduction a call: copies, or loops around."""
+    with MICROKERNELS.scope():
+        context = new_context()
+        module = parse_module(context, _product())
+        after = module.clone()
+        report = tensorize(after, _variant("demanding", old, new))
+        verify_module(after)
+        inputs = integers(module, 0)
+        (expected,), (found,) = (execute(each, inputs, context) for each in (module, after))
+    assert report.nests[0].taken is not None
+    np.testing.assert_array_equal(found, expected)
+
+
+def _variant(name: str, old: str, new: str) -> list[str]:
+    """tile-gemm with another text, in the table under `name`."""
+    source = (TOYS / "tile_gemm.py").read_text().replace("tile_gemm", name)
+    assert old in source
+    source = source.replace(old, new)
+    if fixed := re.search(r"k in (\d)", source):
+        source = source.replace(", int64_t K)", ")").replace("k < K", f"k < {fixed[1]}")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"{name}.py"
+        path.write_text(source)
+        load_file(path, {"microkernel": cast("Extensions[object]", MICROKERNELS)})
+    return [name.replace("_", "-")]
+
+
+def test_a_symbol_that_is_taken() -> None:
+    """A function of the program may be called like a kernel's instance."""
+    text = _product().replace("@main", "@tile_gemm_MR4_NR8")
+    check(text, "tile-gemm")
