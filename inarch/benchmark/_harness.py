@@ -18,6 +18,8 @@ ALIGNMENT_BYTES = 64
 _DECLARATIONS = """
 double bench_call(void *function, void *const *buffers, const void *weights, void *workspace,
                   int64_t count);
+int32_t bench_sequence(void *const *functions, int64_t count, void *const *buffers,
+                       const void *weights, void *workspace, double *elapsed);
 double bench_peak(int64_t count, float *sink);
 int64_t bench_peak_flops(void);
 double bench_triad(float *a, const float *b, const float *c, float s, int64_t n, int64_t rounds);
@@ -70,6 +72,18 @@ class Harness:
         if found < 0:
             raise InternalError("a measured function failed")
         return found
+
+    def sequence_ns(
+        self, entries: Sequence[Any], buffers: Any, weights: Any, workspace: Any
+    ) -> list[float]:
+        """Nanoseconds of each of `entries`, called once, one after the other."""
+        functions = self.ffi.new("void *[]", [self.ffi.cast("void *", entry) for entry in entries])
+        elapsed = np.zeros(len(entries), np.float64)
+        pointer = self.ffi.cast("double *", elapsed.ctypes.data)
+        arguments = (functions, len(entries), buffers, weights, workspace, pointer)
+        if self._library.bench_sequence(*arguments) != 0:
+            raise InternalError("a measured function failed")
+        return [float(value) for value in elapsed]
 
     def peak_gflops(self, milliseconds: float = 1.0) -> float:
         """The most multiply-adds that one thread does now, in GFLOP/s (an addition and a product)."""

@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import IndexType, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation
 
+from inarch._xdsl import location_text
 from inarch.dialects.kernel.call import CallOp as KernelCallOp
 from inarch.dialects.kernel.definition import DefOp
 from inarch.dialects.loop.buffer import AllocOp, ConstantOp, ReshapeOp
@@ -36,6 +37,8 @@ class Step:
 
     function: str
     kernel: str
+    where: str
+    """The node of the model that it comes from, as far as that is known."""
     computes: bool
     """Whether it does arithmetic on elements; the others copy, pack and fill."""
     flops: int
@@ -75,7 +78,8 @@ def _step(
         kernel = op.callee.root_reference.data
         body = functions[kernel]
     computes = any(_does_arithmetic(inner) for inner in body.walk())
-    return Step(name, kernel, computes, _flops(body, definitions))
+    where = location_text(op) or ""
+    return Step(name, kernel, where, computes, _flops(body, definitions))
 
 
 def _does_arithmetic(op: Operation) -> bool:

@@ -32,6 +32,19 @@ PUBLIC double bench_call(void *function, void *const *buffers, const void *weigh
   return failed ? -1.0 : elapsed / (double)count;
 }
 
+/* Calls each of `functions` once, in order; `elapsed` gets the nanoseconds of each. 0 is success. */
+PUBLIC int32_t bench_sequence(void *const *functions, int64_t count, void *const *buffers,
+                              const void *weights, void *workspace, double *elapsed) {
+  int32_t failed = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    entry call = (entry)functions[i];
+    double start = now();
+    failed |= call(buffers, weights, workspace);
+    elapsed[i] = now() - start;
+  }
+  return failed;
+}
+
 /* Nanoseconds of `count` times CHAINS multiply-adds of vectors that do not depend on each other: as many
  * as the registers hold, which is more than any core has in flight (latency times units, 8 to 16). The
  * factor pulls every sum to 2, so no number becomes denormal or infinite. */

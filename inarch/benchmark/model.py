@@ -112,7 +112,7 @@ def measure_model(
         build(path, artifact, dims=dims, shapes=shapes, target=str(target), progress=progress)
         main = load(artifact)["main"]
         inputs = {
-            port.name: _random(port.shape, port.dtype.numpy) for port in main.signature.inputs
+            port.name: random_array(port.shape, port.dtype.numpy) for port in main.signature.inputs
         }
         outputs = [np.empty(port.shape, port.dtype.numpy) for port in main.signature.outputs]
         arrays = list(inputs.values())
@@ -141,7 +141,8 @@ def measure_model(
     return ModelResult(path.name, str(target), describe(target), rounds, ours, found, infos)
 
 
-def _random(shape: Sequence[int], dtype: str) -> Array:
+def random_array(shape: Sequence[int], dtype: str) -> Array:
+    """From a fixed seed: standard normal floats, integers (good as indices) of 0 and 1."""
     rng = np.random.default_rng(0)
     if np.dtype(dtype).kind == "f":
         return rng.standard_normal(shape).astype(dtype)

@@ -1,8 +1,8 @@
 """A layer as Inarch compiles it: its kernels alone, its unchecked C entry, and the call from Python.
 
 Two programs are made of a layer. The artifact is what every user gets; it is what is called. For the kernels
-alone the same passes run, except that channels are blocked in any case: a network pays for its relayouts
-once, so its convolutions work in the layout that they want, and a single one need not.
+alone it is lowered as in a network (`_blocked.py`): a network pays for its relayouts once, so its layers
+work in the layout that they want.
 """
 
 from __future__ import annotations
@@ -14,38 +14,42 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-
-from inarch._xdsl import verify_module
 from inarch.artifact import Artifact
 from inarch.benchmark._arrays import Arrays, arrays_of, sample
+from inarch.benchmark._blocked import AFTER, BEFORE, lower_blocked
 from inarch.benchmark._harness import Harness, aligned
 from inarch.benchmark._program import program_of
 from inarch.benchmark._steps import Step, split_steps
 from inarch.benchmark.layers import Conv, Layer
-from inarch.compiler import PIPELINE, build, import_model
+from inarch.compiler import build, import_model
 from inarch.dialects import new_context
 from inarch.errors import InarchError
 from inarch.lazy import Array, np
-from inarch.passes import PASSES
-from inarch.passes.graph.choose_layout import ChooseLayoutPass
 
 TOLERANCE = 1e-4
 """Of the largest magnitude of the output: far above rounding, far below a wrong element."""
 
 
 @dataclass(frozen=True)
-class _Memory:
-    """What an unchecked entry is called with; `arrays` own the memory, the output is the last."""
+class _Entry:
+    """An unchecked entry and what it is called with; `arrays` own that memory."""
 
-    arrays: tuple[Array, ...]
+    function: Any
     pointers: tuple[Any, Any, Any]
     """Buffers, weights, workspace."""
+    arrays: tuple[Array, ...]
+    """The last is the output."""
 
-    @property
-    def output(self) -> Array:
-        return self.arrays[-1]
+
+@dataclass(frozen=True)
+class _Kernels:
+    """The program of the kernels alone: `before`, the steps of `@main`, and `after`."""
+
+    steps: tuple[Step, ...]
+    entries: tuple[Any, ...]
+    main: _Entry
+    before: _Entry | None
+    after: _Entry | None
 
 
 @dataclass(frozen=True)
@@ -53,14 +57,15 @@ class Subject:
     """A compiled layer, ready to be called in each of three ways. Times are nanoseconds a call."""
 
     layer: Layer
-    steps: tuple[Step, ...]
     _harness: Harness
-    _entry: Any
-    _memory: _Memory
-    _entries: tuple[Any, ...]
-    """Of the steps; the first runs them all."""
-    _step_memory: _Memory
+    _call: _Entry
+    _kernels: _Kernels
     _python: Callable[[], object]
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """What the kernels alone are."""
+        return self._kernels.steps
 
     @property
     def executed_flops(self) -> int:
@@ -69,7 +74,7 @@ class Subject:
 
     def call_ns(self, count: int) -> float:
         """Of the unchecked C entry: row-major input to row-major output."""
-        return self._harness.call_ns(self._entry, *self._memory.pointers, count)
+        return self._harness.call_ns(self._call.function, *self._call.pointers, count)
 
     def python_ns(self, count: int) -> float:
         """Of the module's function in Python, with an array for the output."""
@@ -81,23 +86,28 @@ class Subject:
 
     def steps_ns(self, count: int) -> list[float]:
         """Of each step alone, on the data that it sees in the whole."""
-        whole, *entries = self._entries
-        pointers = self._step_memory.pointers
-        self._harness.call_once(whole, *pointers)
-        return [self._harness.call_ns(entry, *pointers, count) for entry in entries]
+        self.run_steps()
+        pointers = self._kernels.main.pointers
+        return [self._harness.call_ns(entry, *pointers, count) for entry in self._kernels.entries]
 
     def run_steps(self) -> Array:
-        """What the steps make, each called once, in order."""
-        self._step_memory.output[...] = np.nan
-        for entry in self._entries[1:]:
-            self._harness.call_once(entry, *self._step_memory.pointers)
-        return self._step_memory.output
+        """What the steps make, each called once, in order; row-major."""
+        kernels = self._kernels
+        if kernels.before is not None:
+            self._harness.call_once(kernels.before.function, *kernels.before.pointers)
+        kernels.main.arrays[-1][...] = np.nan
+        for entry in kernels.entries:
+            self._harness.call_once(entry, *kernels.main.pointers)
+        if kernels.after is None:
+            return kernels.main.arrays[-1]
+        self._harness.call_once(kernels.after.function, *kernels.after.pointers)
+        return kernels.after.arrays[-1]
 
     def run(self) -> Array:
         """What the C entry makes."""
-        self._memory.output[...] = np.nan
-        self._harness.call_once(self._entry, *self._memory.pointers)
-        return self._memory.output
+        self._call.arrays[-1][...] = np.nan
+        self._harness.call_once(self._call.function, *self._call.pointers)
+        return self._call.arrays[-1]
 
     def samples(self) -> list[float]:
         """Of the output, for comparing with the peers' results."""
@@ -111,9 +121,9 @@ def compile_layer(layer: Layer, harness: Harness) -> Subject:
     """
     arrays = arrays_of(layer)
     inputs = [arrays.x, arrays.w] if not isinstance(layer, Conv) and layer.batch else [arrays.x]
-    steps, entries, step_memory = _in_steps(layer, arrays, inputs, harness)
-    entry, memory, python = _whole(layer, arrays, inputs, harness)
-    subject = Subject(layer, steps, harness, entry, memory, entries, step_memory, python)
+    kernels = _kernels(layer, arrays, inputs, harness)
+    call, python = _whole(layer, arrays, inputs, harness)
+    subject = Subject(layer, harness, call, kernels, python)
     expected = reference(layer, arrays, inputs)
     _check(layer, subject.run(), expected)
     _check(layer, subject.run_steps(), expected)
@@ -122,7 +132,7 @@ def compile_layer(layer: Layer, harness: Harness) -> Subject:
 
 def _whole(
     layer: Layer, arrays: Arrays, inputs: Sequence[Array], harness: Harness
-) -> tuple[Any, _Memory, Callable[[], object]]:
+) -> tuple[_Entry, Callable[[], object]]:
     """The layer as users have it, an artifact: its unchecked entry, and its call from Python."""
     from inarch.runtime.module import load
 
@@ -135,53 +145,62 @@ def _whole(
         artifact = Artifact.open(path)
         library = Path(folder) / "layer.so"
         library.write_bytes(artifact.library)
-        signature = artifact.manifest.functions["main"]
+        workspace_bytes = artifact.manifest.functions["main"].workspace_bytes
         name = f"{artifact.manifest.prefix}_main_run"
-        entry = getattr(harness.load(library, [name]), name)
-        weights = np.frombuffer(artifact.weights, np.uint8)
+        function = getattr(harness.load(library, [name]), name)
+        weights = aligned(np.frombuffer(artifact.weights, np.uint8))
+    buffers = [aligned(array) for array in (*inputs, np.zeros(layer.output_shape, np.float32))]
+    call = _entry(harness, function, buffers, weights, _workspace(workspace_bytes))
     output = np.zeros(layer.output_shape, np.float32)
-    memory = _memory(harness, inputs, layer, weights, signature.workspace_bytes)
-    return entry, memory, lambda: main(*inputs, out=output)
+    return call, lambda: main(*inputs, out=output)
 
 
-def _in_steps(
-    layer: Layer, arrays: Arrays, inputs: Sequence[Array], harness: Harness
-) -> tuple[tuple[Step, ...], tuple[Any, ...], _Memory]:
-    """The layer with its channels blocked: its steps, and the entries of the whole and of each."""
+def _kernels(layer: Layer, arrays: Arrays, inputs: Sequence[Array], harness: Harness) -> _Kernels:
+    """The layer as it is in a network, with an entry for each of its steps."""
     from inarch.backends.c import emit, weights_image
 
     context = new_context()
     program = program_of(layer, arrays, context)
     module = import_model(program, context, target=str(harness.target))
-    _lower_blocked(context, module)
+    lower_blocked(context, module)
     steps = tuple(split_steps(module))
     emitted = emit(context, module)
-    names = [f"{emitted.prefix}_{name}_run" for name in ("main", *(s.function for s in steps))]
-    library = harness.compile(emitted.units, names)
-    weights = np.frombuffer(weights_image(context, module), np.uint8)
-    workspace_bytes = max(function.workspace_bytes for function in emitted.functions)
-    memory = _memory(harness, inputs, layer, weights, workspace_bytes)
-    return steps, tuple(getattr(library, name) for name in names), memory
+    functions = {function.name: function for function in emitted.functions}
+    names = {name: f"{emitted.prefix}_{name}_run" for name in functions}
+    library = harness.compile(emitted.units, list(names.values()))
+    entries = {name: getattr(library, symbol) for name, symbol in names.items()}
+    weights = aligned(np.frombuffer(weights_image(context, module), np.uint8))
+    workspace = _workspace(max(function.workspace_bytes for function in emitted.functions))
+    buffers = [aligned(np.zeros(p.shape, np.float32)) for p in functions["main"].ports]
+    for buffer, array in zip(buffers, inputs, strict=False):
+        if buffer.shape == array.shape:
+            buffer[...] = array
+
+    def relayout(name: str, pair: Sequence[Array]) -> _Entry | None:
+        if name not in entries:
+            return None
+        return _entry(harness, entries[name], pair, weights, workspace)
+
+    output = aligned(np.zeros(layer.output_shape, np.float32))
+    return _Kernels(
+        steps,
+        tuple(entries[step.function] for step in steps),
+        _entry(harness, entries["main"], buffers, weights, workspace),
+        relayout(BEFORE, [aligned(inputs[0]), buffers[0]]),
+        relayout(AFTER, [buffers[-1], output]),
+    )
 
 
-def _lower_blocked(context: Context, module: ModuleOp) -> None:
-    """The whole pipeline, with channels blocked whatever the relayouts around one layer cost."""
-    for name in PIPELINE:
-        chosen = PASSES[name]
-        blocks = chosen is ChooseLayoutPass
-        (ChooseLayoutPass(always=True) if blocks else chosen()).apply(context, module)
-    verify_module(module)
+def _entry(
+    harness: Harness, function: Any, buffers: Sequence[Array], weights: Array, workspace: Array
+) -> _Entry:
+    others = (harness.pointer(weights), harness.pointer(workspace))
+    arrays = (weights, workspace, *buffers)
+    return _Entry(function, (harness.pointers(buffers), *others), arrays)
 
 
-def _memory(
-    harness: Harness, inputs: Sequence[Array], layer: Layer, weights: Array, workspace_bytes: int
-) -> _Memory:
-    """Memory of its own for everything, at multiples of 64 bytes."""
-    output = np.zeros(layer.output_shape, np.float32)
-    buffers = [aligned(array) for array in (*inputs, output)]
-    others = [aligned(weights), aligned(np.zeros(workspace_bytes, np.uint8))]
-    pointers = (harness.pointers(buffers), *(harness.pointer(array) for array in others))
-    return _Memory((*others, *buffers), pointers)
+def _workspace(nbytes: int) -> Array:
+    return aligned(np.zeros(nbytes, np.uint8))
 
 
 def reference(layer: Layer, arrays: Arrays, inputs: Sequence[Array]) -> Array:

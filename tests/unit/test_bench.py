@@ -13,9 +13,11 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import onnx
 import pytest
+from xdsl.dialects.func import FuncOp
 
 from inarch._xdsl import parse_module
 from inarch.benchmark._arrays import arrays_of
+from inarch.benchmark._blocked import lower_blocked
 from inarch.benchmark._harness import Harness
 from inarch.benchmark._peer_process import PeerProcess
 from inarch.benchmark._program import program_of
@@ -196,13 +198,21 @@ def test_steps_alone_make_what_the_whole_makes(harness: Harness) -> None:
 
 
 def test_kernels_alone_work_on_blocked_channels(harness: Harness) -> None:
-    """As in a network: what changes the layout of a single layer is not among its kernels."""
+    """As in a network: relayouts are not among the kernels; a pointwise convolution copies nothing."""
     if harness.target.architecture == "generic":
         pytest.skip("channels are not blocked for a target of unknown vectors")
-    subject = compile_layer(parse_shape("16x6x6->16k1"), harness)
-    copies = [step.kernel for step in subject.steps if not step.computes]
-    assert copies
-    assert all(name.startswith("copy_") for name in copies)
+    context = new_context()
+    layer = parse_shape("16x6x6->16k1")
+    program = program_of(layer, arrays_of(layer), context)
+    module = import_model(program, context, target=TARGET)
+    lower_blocked(context, module)
+    functions = {op.sym_name.data: op for op in module.body.ops if isinstance(op, FuncOp)}
+    assert {"before", "after", "main"} <= set(functions)
+    lanes = harness.target.vector_bytes // 4
+    blocked = f"memref<1x{16 // lanes}x6x6x{lanes}xf32>"
+    assert [str(kind) for kind in functions["main"].function_type.inputs] == [blocked] * 2
+    subject = compile_layer(layer, harness)
+    assert all(step.computes for step in subject.steps)
 
 
 def test_a_wrong_result_is_not_measured(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -472,8 +482,8 @@ def test_the_command_measures_and_writes(tmp_path: Path) -> None:
         assert layer["executed_gflops"] == pytest.approx(speed, rel=1e-3)
         part = 100 * layer["executed_gflops"] / layer["peak_gflops"]
         assert layer["percent_of_peak"] == pytest.approx(part, rel=1e-3)
-        computing = sum(step["ms"]["min"] for step in layer["steps"] if step["computes"])
-        assert layer["kernel_ms"]["min"] == pytest.approx(computing, rel=1e-3)
+        every = sum(step["ms"]["min"] for step in layer["steps"])
+        assert layer["kernel_ms"]["min"] == pytest.approx(every, rel=1e-3)
     assert ET.fromstring(picture.read_text()).tag.endswith("svg")
     text = document.read_text()
     assert text.startswith(f"Before.\n{BEGIN}\n")
@@ -554,6 +564,33 @@ def test_a_model_is_measured_against_onnxruntime(model: Path) -> None:
         )
     alone = run([*command, "--peers", "torch,none"])
     assert re.search(r"^inarch +[\d.]+ +[\d.]+$", alone.out, re.MULTILINE)
+
+
+def test_a_profile_has_every_kernel(model: Path) -> None:
+    """Of a whole model: each step once a round, the executed operations, and where it comes from."""
+    command = [
+        "bench",
+        str(model),
+        "--dim",
+        "batch=4",
+        "--rounds",
+        "2",
+        "--target",
+        TARGET,
+        "--profile",
+    ]
+    found = json.loads(run([*command, "--json", "-"]).out)
+    assert found["schema"] == "inarch.bench.profile/1"
+    assert sum(step["executed_flops"] for step in found["steps"]) >= 2 * 4 * 3 * 5
+    assert found["total_ms"] == pytest.approx(
+        sum(step["ms"]["min"] for step in found["steps"]), rel=1e-3
+    )
+    done = run(command)
+    assert done.code == 0, done.err
+    assert f"{len(found['steps'])} kernels, " in done.out
+    assert all(step["kernel"] in done.out for step in found["steps"])
+    wrong = run([*BENCH, "--profile"])
+    assert wrong.err == "error: --profile: it is for a model; layers list their steps with --json\n"
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,8 @@ def bench_layers(arguments: argparse.Namespace, peers: list[str] | None) -> int:
     from inarch.benchmark.layers import select
     from inarch.benchmark.peers import PEERS
 
+    if arguments.profile:
+        raise UsageError("--profile: it is for a model; layers list their steps with --json")
     if arguments.list:
         return _list(arguments.sets)
     layers = select(arguments.sets, arguments.layer, arguments.shape)

@@ -27,6 +27,7 @@ def bench_model(arguments: argparse.Namespace, peers: list[str] | None) -> int:
             raise UsageError(f"{name}: it is for layers; '{path}' is a model")
     from inarch.benchmark.model import measure_model
     from inarch.benchmark.peers import PEERS
+    from inarch.benchmark.profile import profile
     from inarch.cache import check_writable, replacing
     from inarch.target import parse
 
@@ -36,16 +37,26 @@ def bench_model(arguments: argparse.Namespace, peers: list[str] | None) -> int:
     output: Path | None = arguments.json
     if output is not None and str(output) != "-":
         check_writable(output)
+    target, dims, shapes = (
+        parse(arguments.target),
+        dims_of(arguments.dim),
+        shapes_of(arguments.shape),
+    )
     with progress(quiet=arguments.quiet) as report:
-        result = measure_model(
-            path,
-            parse(arguments.target),
-            dims=dims_of(arguments.dim),
-            shapes=shapes_of(arguments.shape),
-            peers=peers,
-            rounds=arguments.rounds,
-            progress=report,
-        )
+        if arguments.profile:
+            result = profile(
+                path, target, dims=dims, shapes=shapes, rounds=arguments.rounds, progress=report
+            )
+        else:
+            result = measure_model(
+                path,
+                target,
+                dims=dims,
+                shapes=shapes,
+                peers=peers,
+                rounds=arguments.rounds,
+                progress=report,
+            )
     content = json.dumps(result.json(), indent=1)
     if output is not None and str(output) != "-":
         with replacing(output) as file:

@@ -55,6 +55,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--rounds", type=count, default=10, metavar="N", help="how often all is measured (10)"
     )
     parser.add_argument(
+        "--profile",
+        action="store_true",
+        help="of a model: the time of each kernel in one run of it, instead of comparing",
+    )
+    parser.add_argument(
         "--target",
         default="native",
         help="CPU to compile for: native (default), or another that this machine can run",
@@ -100,6 +105,7 @@ COMMAND = Command(
   inarch bench layers --shape '64x56x56->64k3s1' --shape 128x768x3072 --json -
   inarch bench layers --list
   inarch bench model.onnx --dim batch=1 --peers onnxruntime
+  inarch bench model.onnx --profile
 """,
     add_arguments=_add_arguments,
     execute=_execute,
