@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.dialects.func import FuncOp
 
 from inarch import __version__
@@ -35,17 +35,12 @@ if TYPE_CHECKING:
 
 PREPARE = ("fold-constants", "simplify-graph", "fold-batch-norm")
 """What runs before backends take their parts: patterns see composites."""
-GRAPH = (
-    *PREPARE,
-    "decompose-composites",
-    "fold-constants",
-    "simplify-graph",
-    "choose-layout",
-)
+GRAPH = (*PREPARE, "decompose-composites", "fold-constants", "simplify-graph", "choose-layout")
 LOOP = ("graph-to-loop", "drop-unit-iterators", "fuse-nests")
 KERNEL = (
     "materialize-padding",
     "split-padding",
+    "tensorize",
     "schedule-nests",
     "drop-unit-iterators",
     "fold-packs",
@@ -96,6 +91,7 @@ def compile(  # noqa: A001 - the verb of a compiler; users write inarch.compile
     require_offload: bool = False,
     give: Sequence[str] = (),
     keep: Sequence[str] = (),
+    microkernels: Sequence[str] = (),
     checked: bool = False,
 ) -> Module:
     """Compiles a model and loads it.
@@ -106,7 +102,8 @@ def compile(  # noqa: A001 - the verb of a compiler; users write inarch.compile
 
     `backends` take what they can, the first one first; the host compiles the rest. `backend_options`
     are by backend. One that gets nothing is a warning, with `require_offload` an error. `give` and
-    `keep` (`SELECTOR=backend`) say by hand which ops a backend must take, or must not get. With
+    `keep` (`SELECTOR=backend`) say by hand which ops a backend must take, or must not get.
+    `microkernels` are those that must be used, the first one preferred: one that cannot is an error. With
     `checked` a call fails when an offloaded or imported function leaves an output unwritten.
 
     Raises InarchError for a bad model or backend, EnvironmentFault when there is no C compiler.
@@ -129,6 +126,7 @@ def compile(  # noqa: A001 - the verb of a compiler; users write inarch.compile
             require_offload=require_offload,
             give=give,
             keep=keep,
+            microkernels=microkernels,
             checked=checked,
         )
         return load(path)  # which maps the file: its name is not needed any more
@@ -149,6 +147,7 @@ def build(
     require_offload: bool = False,
     give: Sequence[str] = (),
     keep: Sequence[str] = (),
+    microkernels: Sequence[str] = (),
     checked: bool = False,
 ) -> Built:
     """Compiles a model into the artifact `output`, which appears whole or not at all."""
@@ -159,7 +158,15 @@ def build(
     offload = Offload(backends, backend_options or {}, require_offload, give, keep)
     check_offload(offload)
     ctx = context if context is not None else new_context()
-    module = import_model(source, ctx, shapes=shapes, dims=dims, target=target, name=name)
+    module = import_model(
+        source,
+        ctx,
+        shapes=shapes,
+        dims=dims,
+        target=target,
+        name=name,
+        microkernels=microkernels,
+    )
     del source
     _check_functions(module)
     if checked:
@@ -179,8 +186,11 @@ def import_model(
     dims: Mapping[str, int] | None = None,
     target: str = "native",
     name: str | None = None,
+    microkernels: Sequence[str] = (),
 ) -> ModuleOp:
     """Reads a model into `graph`, verified, with its target and name as module attributes.
+
+    `microkernels` are demanded by name.
 
     Raises UsageError for a kind of file that no frontend reads, and for an argument of another type.
     """
@@ -197,6 +207,9 @@ def import_model(
         _check_name(name)
         module.attributes["inarch.name"] = StringAttr(name)
     module.attributes.setdefault("inarch.name", StringAttr("model"))
+    if microkernels:
+        names = ArrayAttr(StringAttr(kernel) for kernel in microkernels)
+        module.attributes["inarch.microkernels"] = names
     if target != "native" or "inarch.target" not in module.attributes:
         module.attributes["inarch.target"] = StringAttr(str(resolved))
     verify_module(module)
@@ -253,6 +266,7 @@ def lower(
     Backends take their parts by `offload`. At `graph` the program is partitioned, and has their
     functions in it; below, they have been emitted, and that is returned.
     """
+    from inarch._kernel_choice import choose_kernels
     from inarch.offload import Offload, emit_offloaded, is_wanted, partition
 
     if level not in LEVELS:
@@ -266,7 +280,10 @@ def lower(
         if index == len(PREPARE):
             partition(context, module, wish)
             emitted = emit_offloaded(context, module, wish.options)
-        PASSES[name]().apply(context, module)
+        if name == "tensorize":
+            choose_kernels(module)
+        else:
+            PASSES[name]().apply(context, module)
     if passes is PREPARE:
         partition(context, module, wish)
     verify_module(module)

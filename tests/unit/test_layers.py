@@ -45,6 +45,7 @@ CORE = frozenset(
 TOP = frozenset(
     {
         "compiler",
+        "_kernel_choice",
         "offload",
         "_offload_c",
         "_offload_check",

@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from inarch.errors import UsageError
+from inarch.errors import UsageError, unknown
 from inarch.plugins import load_file
 
 T = TypeVar("T")
 
 
 def add_model_options(parser: argparse.ArgumentParser) -> None:
-    """`--dim`, `--shape`, `--target`, `--name`, `--load`: how a model is compiled."""
+    """`--dim`, `--shape`, `--target`, `--microkernel`, `--name`, `--load`: how a model is compiled."""
     parser.add_argument(
         "--dim",
         action="append",
@@ -34,6 +34,13 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
         default="native",
         help="CPU to compile for: native (default), or a name such as x86-64-v3, "
         "x86-64-v4+avx512vnni, aarch64, generic",
+    )
+    parser.add_argument(
+        "--microkernel",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="use this microkernel wherever it fits, or fail (repeatable); see `inarch list microkernels`",
     )
     parser.add_argument("--name", help="prefix of every symbol (default: the model's name)")
     parser.add_argument(
@@ -112,7 +119,18 @@ def model_keywords(arguments: argparse.Namespace) -> dict[str, Any]:
         "shapes": shapes_of(arguments.shape),
         "target": arguments.target,
         "name": arguments.name,
+        "microkernels": microkernel_names(arguments.microkernel),
     }
+
+
+def microkernel_names(names: Iterable[str]) -> list[str]:
+    """The names of `--microkernel`, each once, all of them known. Raises UsageError."""
+    from inarch.microkernels import MICROKERNELS
+
+    for name in names:
+        if name not in MICROKERNELS:
+            raise unknown("microkernel", name, MICROKERNELS, within="--microkernel")
+    return list(dict.fromkeys(names))
 
 
 def dims_of(texts: Iterable[str]) -> dict[str, int]:

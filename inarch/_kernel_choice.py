@@ -1,0 +1,77 @@
+"""Which microkernels a compilation tries, and which of those can be used: the driver's step `tensorize`.
+
+Kernels of others (`--load`, entry points) are tried by themselves, ours when they are named. One that
+cannot be built, or fails its quick check, is a warning with the reason, and the model is compiled without
+it; where it was demanded it is an error.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+
+from inarch.microkernel import Instance
+from inarch.microkernels import MICROKERNELS
+from inarch.target import Target
+from inarch.target import parse as parse_target
+
+if TYPE_CHECKING:
+    from inarch.passes.tensorize._report import Report
+
+
+def choose_kernels(module: ModuleOp) -> Report:
+    """Tensorizes `module`. Raises InarchError for a demanded kernel that matches nothing or is broken."""
+    from inarch.passes.tensorize.tensorize import tensorize
+
+    name = module.attributes.get("inarch.target")
+    target = parse_target(name.data if isinstance(name, StringAttr) else "generic")
+    trial = Trial(target)
+    report = tensorize(module, others(), trial)
+    reasons = {**report.unusable, **trial.reasons}
+    for reason in dict.fromkeys(reasons.values()):
+        warnings.warn(f"{reason}; compiled without this kernel", stacklevel=2)
+    return report
+
+
+def others() -> list[str]:
+    """The names of kernels that are not ours."""
+    return [
+        name
+        for name in MICROKERNELS
+        if not MICROKERNELS.origin(name).source.startswith(f"{MICROKERNELS.group}.")
+    ]
+
+
+class Trial:
+    """Why an instance cannot be used for `target`; None when it can: it is built, and checked quickly."""
+
+    def __init__(self, target: Target) -> None:
+        from inarch.backends.c import usable_for
+
+        self._target = target
+        self._build = usable_for(target)
+        self._found: dict[tuple[str, str], str | None] = {}
+        self.reasons: dict[str, str] = {}
+        """Kernel -> the first reason."""
+
+    def __call__(self, instance: Instance) -> str | None:
+        key = (instance.name, instance.symbol)
+        if key not in self._found:
+            self._found[key] = self._try(instance)
+        reason = self._found[key]
+        if reason is not None:
+            self.reasons.setdefault(instance.name, reason)
+        return reason
+
+    def _try(self, instance: Instance) -> str | None:
+        from inarch.verification import quick_check
+
+        reason = self._build(instance)
+        if reason is not None or instance.name not in others():
+            return reason
+        if instance.kernel.registered is not None or self._target.missing_on_host():
+            return None  # who fills the slot is known at load; code for another CPU cannot run here
+        verdict = quick_check(instance)
+        return None if verdict.ok or not verdict.is_checked else verdict.line()
