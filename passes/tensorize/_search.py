@@ -84,7 +84,7 @@ def _cheapest(ways: Sequence[Matched], family: Family, misses: list[Miss]) -> li
     first: list[_Rough] = []
     best = math.inf
     for matched in in_order:
-        if points * family.best_cycles_a_point + least[id(matched)] < best:
+        if points * family.best_cycles_a_point + least[id(matched)] <= best:
             some = list(_rough(matched, family, misses, MAX_FIRST))
             best = min([best, *(one.bound for one in some)])
             first += some
@@ -95,7 +95,7 @@ def _cheapest(ways: Sequence[Matched], family: Family, misses: list[Miss]) -> li
     found: list[Candidate] = []
     best = math.inf
     for one in [*rough, *first]:
-        if one.bound >= best or len(found) == MAX_SHOWN:
+        if one.bound > best or len(found) == MAX_SHOWN:
             break
         candidate = plan_nest(one.matched, family, one.params, one.pieces, one.start)
         if isinstance(candidate, str):
