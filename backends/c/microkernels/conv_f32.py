@@ -17,6 +17,7 @@ _CONV = Contraction(
     b=("c", "r", "s", "i", "v", "l"),
     c=("p", "q", "v", "l"),
     sizes={"p": "P", "q": "Q", "v": "NV", "l": "VL", "c": "CB", "r": "R", "s": "S", "i": "CI"},
+    neighbour="q",
 )
 
 
