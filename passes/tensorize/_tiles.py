@@ -98,19 +98,21 @@ class Cutter:
 
     def cut(self, params: Params) -> list[Piece] | str:
         """The pieces by the member `params` and its smaller relatives; a reason where it is not cut."""
-        for parameter, values, reason in self._whole:
-            if params[parameter] not in values:
+        for parameter, possible, reason in self._whole:
+            if params[parameter] not in possible:
                 return reason
         pieces: list[tuple[Cut, ...]] = [()]
         for number, names in enumerate(self.assignment.taken):
+            axis, own = self.nest.axes[number], self._own[number]
             sizes = tuple(self._size(name, params) for name in names)
-            cuts = self._cuts.get((number, sizes))
+            block = math.prod(sizes)
+            values: Sequence[int] = ()
+            if own is not None and axis.size % block:
+                values = self.allowed(own, params)
+            key = number, sizes, tuple(values)
+            cuts = self._cuts.get(key)
             if cuts is None:
-                own = self._own[number]
-                cuts = self._cut_axis(self.nest.axes[number], names, params, own)
-                block = math.prod(sizes)
-                if own is None or (block and self.nest.axes[number].size % block == 0):
-                    self._cuts[number, sizes] = cuts  # the other parameters have not mattered
+                cuts = self._cuts[key] = self._cut_axis(axis, names, params, own, values)
             if isinstance(cuts, str):
                 return cuts
             pieces = [(*piece, cut) for piece in pieces for cut in cuts]
@@ -125,9 +127,14 @@ class Cutter:
         return params.get(size, 0) if isinstance(size, str) else size
 
     def _cut_axis(
-        self, axis: Axis, names: tuple[str, ...], params: Params, own: str | None
+        self,
+        axis: Axis,
+        names: tuple[str, ...],
+        params: Params,
+        own: str | None,
+        values: Sequence[int],
     ) -> list[Cut] | str:
-        """The cuts of one axis; `own` is the parameter that its remainders may choose."""
+        """The cuts of one axis; remainders may choose the parameter `own` among `values`."""
         if not names:
             return [Cut(0, 1, axis.size, {}, {})]
         inner = {name: _number(self._sizes[name], params) for name in names[1:]}
@@ -141,9 +148,7 @@ class Cutter:
             return [_tile(axis, 0, None, units, {names[0]: units, **inner})]
         full = _number(outer, params)
         block = full * lanes
-        values: Sequence[int] = [full]
-        if own is not None and axis.size % block:
-            values = self.allowed(own, params)
+        values = values or (full,)
         if any(v < full and v * lanes >= axis.size for v in values):
             return f"a tile of {block} is larger than the {axis.size} points of {axis.name}"
         count = axis.size // block
