@@ -42,7 +42,7 @@ _STACK = 6
 def load(artifact: Artifact, imports: Imports) -> Module:
     """The module of `artifact`; `inarch.runtime.module.load` says what it raises."""
     _check_host(artifact)
-    _check_libraries(artifact)
+    builds = _check_libraries(artifact)
     manifest = artifact.manifest
     modules = [
         LOADERS[name].from_bytes(
@@ -51,6 +51,7 @@ def load(artifact: Artifact, imports: Imports) -> Module:
         for number, name in enumerate(manifest.loaders[1:], 1)
     ]
     library = _OPENED.get(artifact, _fill(artifact, imports, modules))
+    _OPENED.builds.update({**builds, **_OPENED.builds})
     functions = {
         name: Function(name, signature, library.function(name, signature))
         for name, signature in manifest.functions.items()
@@ -98,11 +99,13 @@ def _check_host(artifact: Artifact) -> None:
         )
 
 
-def _check_libraries(artifact: Artifact) -> None:
-    """Raises EnvironmentFault when a library that the code calls is not where it was.
+def _check_libraries(artifact: Artifact) -> dict[str, str]:
+    """The hashes of the libraries that microkernels call, by path.
 
-    One of another content than at compile time is used, with one warning.
+    Raises EnvironmentFault when a library that the code calls is not where it was. One of another
+    content than at compile time is used, with one warning.
     """
+    builds: dict[str, str] = {}
     for library in artifact.manifest.libraries:
         path = Path(library.path)
         if not path.is_file():
@@ -112,12 +115,22 @@ def _check_libraries(artifact: Artifact) -> None:
                 f"{remedy}, or recompile where it is",
                 where=artifact.where,
             )
-        if library.sha256 not in (None, hashlib.sha256(path.read_bytes()).hexdigest()):
-            warnings.warn(
-                f"{artifact.where}: library '{path}' changed since {library.user} "
-                f"{_was(library)} compiled and checked with it; its present build is used",
-                stacklevel=_STACK,
-            )
+        if library.sha256 is None:
+            continue
+        found = hashlib.sha256(path.read_bytes()).hexdigest()
+        builds[library.path] = found
+        first = _OPENED.builds.get(library.path, found)
+        if found == first == library.sha256:
+            continue
+        used = "its present build is used"
+        if first != found:  # the dynamic loader opens a path once
+            used = "this process uses the build that it opened first; start it again for the present one"
+        warnings.warn(
+            f"{artifact.where}: library '{path}' changed since {library.user} "
+            f"{_was(library)} compiled and checked with it; {used}",
+            stacklevel=_STACK,
+        )
+    return builds
 
 
 def _call(library: External) -> str:
@@ -282,6 +295,8 @@ class _Opened:
         self._lock = Lock()
         self._libraries: dict[str, list[_Library]] = {}
         self._files: set[tuple[int, int]] = set()
+        self.builds: dict[str, str] = {}
+        """Library that some program calls, by path -> the hash of the build that is in this process."""
 
     def get(self, artifact: Artifact, callbacks: Sequence[Callback]) -> _Library:
         """The library of `artifact` bound to `callbacks`: the one there is, or a new one."""

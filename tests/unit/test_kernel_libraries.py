@@ -160,6 +160,22 @@ def test_the_warning_is_at_the_load(tmp_path: Path) -> None:
     assert warning.filename == __file__
 
 
+def test_a_process_says_when_it_keeps_an_older_build(tmp_path: Path) -> None:
+    """K7: the dynamic loader opens a path once; the next process uses what is there then."""
+    library = shared(tmp_path)
+    path = built(program(symbol(library)), tmp_path / "net.inarch")
+    inarch.load(path)
+    shared(tmp_path, "3.0f")
+    with pytest.warns(UserWarning, match="changed since") as caught:
+        module = inarch.load(path)
+    (warning,) = caught
+    assert str(warning.message).endswith(
+        "; this process uses the build that it opened first; start it again for the present one"
+    )
+    assert np.asarray(module(np.ones(8, np.float32))).tolist() == [2.0] * 8
+    assert worker(path)[0] == [3.0 * i for i in range(8)]
+
+
 def test_a_library_that_is_gone_is_an_error_at_load(tmp_path: Path) -> None:
     """K8"""
     library = shared(tmp_path)
