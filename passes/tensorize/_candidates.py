@@ -185,22 +185,38 @@ def _loops(matched: Matched, plan: CallPlan) -> tuple[tuple[Loop, ...], float]:
         for number, (axis, cut) in enumerate(zip(matched.nest.axes, plan.piece.cuts, strict=True))
         if cut.count > 1
     ]
-    panels = {name: _panel(plan.piece, operand) for name, operand in plan.operands.items()}
+    panels = {name: _panel(matched, plan.piece, operand) for name, operand in plan.operands.items()}
     ordered = order_loops(loops, panels)
     return ordered, stream_cycles(ordered, panels)
 
 
-def _panel(piece: Piece, operand: OperandPlan) -> Panel:
-    nbytes = nbytes_of(operand.access)
-    points = 1
-    for cut, stride in zip(piece.cuts, operand.access.strides, strict=True):
-        points *= cut.block if stride else 1
+def _panel(matched: Matched, piece: Piece, operand: OperandPlan) -> Panel:
+    blocks = [cut.block for cut in piece.cuts]
     moving = frozenset(
         axis
         for axis, (cut, by) in enumerate(zip(piece.cuts, operand.moves, strict=True))
         if by and cut.count > 1
     )
-    return Panel(points * nbytes, moving)
+    nbytes = nbytes_of(operand.access)
+    sizes = [axis.size for axis in matched.nest.axes]
+    one, whole = (_elements(matched.nest, operand.access, each) for each in (blocks, sizes))
+    if operand.copy is not None:  # overlapping reads lie side by side in a copy
+        one = operand.copy.layout.elements
+        whole = math.prod(operand.copy.shape)
+    return Panel(one * nbytes, moving, whole * nbytes)
+
+
+def _elements(nest: LinearNest, access: Access, sizes: Sequence[int]) -> int:
+    """How many elements an access touches over so many points of each axis, each counted once."""
+    points = math.prod(n for n, stride in zip(sizes, access.strides, strict=True) if stride)
+    view = view_of(nest, access)
+    if view is None:
+        return points
+    extents = [
+        1 + sum(abs(by) * (n - 1) for by, n in zip(form.coefficients, sizes, strict=True))
+        for form in view.forms
+    ]
+    return min(points, math.prod(extents))
 
 
 def _moved_bytes(candidate: Candidate) -> float:
@@ -219,11 +235,9 @@ def _moved_bytes(candidate: Candidate) -> float:
             nbytes = nbytes_of(operand.access)
             times = 2 if name != output else 2 + candidate.fills
             total += times * nbytes * math.prod(operand.copy.shape)
-        written = _panel(call.piece, call.plan.operands[output]).nbytes * math.prod(
-            cut.count
-            for cut, stride in zip(call.piece.cuts, nest.write.strides, strict=True)
-            if stride
-        )
+        cuts = zip(call.piece.cuts, nest.write.strides, strict=True)
+        points = math.prod(cut.count * cut.block for cut, stride in cuts if stride)
+        written = points * nbytes_of(nest.write)
         is_direct = call.plan.operands[output].copy is None
         if is_direct:
             total += written * candidate.fills

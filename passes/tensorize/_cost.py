@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 
 L1_BYTES = 32 * 1024
 """First-level data cache; half of it is left to what streams through."""
@@ -25,6 +26,10 @@ MEMORY_BYTES_PER_CYCLE = 6.0
 """What one that fell out of the second-level cache arrives with."""
 
 
+MAX_PERMUTED = 4
+"""Loops of which every order is tried: 24."""
+
+
 @dataclass(frozen=True)
 class Loop:
     """A loop around a call: its axis, its trip count, and whether it reduces."""
@@ -36,64 +41,57 @@ class Loop:
 
 @dataclass(frozen=True)
 class Panel:
-    """What one call touches of an operand, in bytes, and the axes whose loops move on to another."""
+    """What one call touches of an operand, and the axes whose loops move on to another panel."""
 
     nbytes: int
     axes: frozenset[int]
+    total: int
+    """Bytes of the whole operand: panels may overlap."""
 
 
 def order_loops(loops: Sequence[Loop], panels: Mapping[str, Panel]) -> tuple[Loop, ...]:
-    """The loops, outermost first, so that what is read again is still in the nearest cache.
+    """The loops, outermost first, in the order in which panels are reloaded at the least cost.
 
-    From the inside out, the next loop is the one along which the fewest bytes come anew: the loops inside
-    then keep the largest panel in place that fits the first-level cache. Ties keep the order given.
+    Among equals the one is taken that keeps most bytes in place from call to call, then the order given.
     """
-    remaining = list(loops)
-    ordered: list[Loop] = []
-    while remaining:
-        traffic = [_traffic(loop, panels) for loop in remaining]
-        last = max(at for at, each in enumerate(traffic) if each == min(traffic))
-        ordered.insert(0, remaining.pop(last))
-    return tuple(ordered)
+    orders = permutations(loops) if len(loops) <= MAX_PERMUTED else [tuple(loops)]
+    return min(orders, key=lambda order: (stream_cycles(order, panels), _moved(order, panels)))
 
 
-def _traffic(inner: Loop, panels: Mapping[str, Panel]) -> float:
-    """Bytes that a step of `inner`, as the innermost loop, brings anew; of a panel it keeps, once a run."""
-    total = 0.0
-    for panel in panels.values():
-        moves = inner.axis in panel.axes
-        fits = panel.nbytes <= L1_BYTES // 2
-        total += panel.nbytes if moves or not fits else panel.nbytes / inner.count
-    return total
+def _moved(order: Sequence[Loop], panels: Mapping[str, Panel]) -> int:
+    """Bytes that the innermost loop moves on from at each step."""
+    return sum(p.nbytes for p in panels.values() if order and order[-1].axis in p.axes)
 
 
 def stream_cycles(loops: Sequence[Loop], panels: Mapping[str, Panel]) -> float:
-    """Cycles that loading panels adds, for loops in this order, outermost first.
+    """Cycles that reloading panels adds, for loops in this order, outermost first.
 
-    A panel is loaded again at each step of the innermost loop that moves it, and of all outside. Between two
-    loads of the same panel everything that the loops inside touch passes through the caches.
+    A loop that does not move a panel, with loops inside that do, comes back to what it has loaded at
+    each step but the first. In between, everything that the loops inside touch passes through the
+    caches: what still fits the first one costs nothing, else it comes from the second, or from memory.
     """
     total = 0.0
-    for panel in panels.values():
-        moving = [at for at, loop in enumerate(loops) if loop.axis in panel.axes]
-        loads = math.prod(loop.count for loop in loops[: moving[-1] + 1]) if moving else 1
-        distinct = math.prod(loops[at].count for at in moving)
-        again = loads - distinct
-        if again <= 0:
+    for at, loop in enumerate(loops):
+        inside = loops[at + 1 :]
+        between = _touched(inside, panels)
+        if between <= L1_BYTES:
             continue
-        outside = next((at for at, loop in enumerate(loops) if loop.axis not in panel.axes), 0)
-        between = _touched(loops[outside + 1 :], panels)
-        if between > L2_BYTES:
-            total += again * panel.nbytes / MEMORY_BYTES_PER_CYCLE
-        elif between > L1_BYTES:
-            total += again * panel.nbytes / L2_BYTES_PER_CYCLE
+        rate = L2_BYTES_PER_CYCLE if between <= L2_BYTES else MEMORY_BYTES_PER_CYCLE
+        again = math.prod(one.count for one in loops[:at]) * (loop.count - 1)
+        for panel in panels.values():
+            moving = [one.count for one in inside if one.axis in panel.axes]
+            if loop.axis not in panel.axes and moving:
+                total += again * math.prod(moving) * panel.nbytes / rate
     return total
 
 
 def _touched(loops: Sequence[Loop], panels: Mapping[str, Panel]) -> float:
-    """Bytes that run of these loops touches."""
+    """Bytes that a run of these loops touches."""
     return sum(
-        panel.nbytes * math.prod(loop.count for loop in loops if loop.axis in panel.axes)
+        min(
+            panel.total,
+            panel.nbytes * math.prod(loop.count for loop in loops if loop.axis in panel.axes),
+        )
         for panel in panels.values()
     )
 
