@@ -49,7 +49,7 @@ class ChooseLayoutPass(ModulePass):
             return
         lanes = target.vector_bytes // F32_BYTES
         for function in op.body.ops:
-            if isinstance(function, FuncOp) and not function.is_declaration:
+            if isinstance(function, FuncOp) and not _is_foreign(function):
                 for block in function.body.blocks:
                     found = roles(block, lanes)
                     chosen = found if self.always else worthwhile(found)
@@ -57,6 +57,11 @@ class ChooseLayoutPass(ModulePass):
 
 
 PASS = ChooseLayoutPass
+
+
+def _is_foreign(function: FuncOp) -> bool:
+    """Whether a backend compiles it, or it has no body: its tensors are row-major."""
+    return function.is_declaration or "compiler" in function.attributes
 
 
 @dataclass

@@ -175,3 +175,25 @@ builtin.module attributes {inarch.target = "x86-64-v3"} {
     func.return %5, %6, %7 : tensor<1x8xf32>, tensor<1x8xf32>, tensor<1x8xf32>
   }
 }
+
+// -----
+
+// What a backend compiles stays as it is; its arguments are row-major.
+builtin.module attributes {inarch.target = "x86-64-v3"} {
+  // ALWAYS-LABEL: @foreign
+  // ALWAYS-NOT: #graph.layout
+  // ALWAYS: func.return
+  func.func private @foreign(%x: tensor<1x8x4x4xf32>, %w: tensor<8x8x1x1xf32>) -> tensor<1x8x4x4xf32> attributes {compiler = "x"} {
+    %0 = graph.conv %x, %w strides = [1, 1] pads = [0, 0, 0, 0] dilations = [1, 1] groups = 1 : tensor<1x8x4x4xf32>, tensor<8x8x1x1xf32> -> tensor<1x8x4x4xf32>
+    func.return %0 : tensor<1x8x4x4xf32>
+  }
+  // ALWAYS-LABEL: @main
+  func.func @main(%x: tensor<1x8x4x4xf32>, %w: tensor<8x8x1x1xf32>) -> tensor<1x8x4x4xf32> {
+    // ALWAYS: graph.conv
+    // ALWAYS-NEXT: %[[R:.*]] = graph.relayout
+    // ALWAYS-NEXT: graph.call @foreign(%[[R]], %w)
+    %0 = graph.conv %x, %w strides = [1, 1] pads = [0, 0, 0, 0] dilations = [1, 1] groups = 1 : tensor<1x8x4x4xf32>, tensor<8x8x1x1xf32> -> tensor<1x8x4x4xf32>
+    %1 = graph.call @foreign(%0, %w) : tensor<1x8x4x4xf32>, tensor<8x8x1x1xf32> -> tensor<1x8x4x4xf32>
+    func.return %1 : tensor<1x8x4x4xf32>
+  }
+}
