@@ -16,6 +16,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, BlockArgument, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
+from inarch._kernel_choice import choose_kernels
 from inarch._xdsl import location_text, named_location, verify_module
 from inarch.compiler import PIPELINE
 from inarch.dialects.graph.relayout import RelayoutOp
@@ -35,14 +36,16 @@ def lower_blocked(context: Context, module: ModuleOp) -> None:
     Where relayouts were needed there is `@before(x, blocked x)`, `@after(blocked y, y)`, or both.
     """
     for name in PIPELINE:
-        chosen = PASSES[name]
-        blocks = chosen is ChooseLayoutPass
-        (ChooseLayoutPass(always=True) if blocks else chosen()).apply(context, module)
-        if blocks:
+        if name == "tensorize":
+            choose_kernels(module)  # as the driver does: the kernels that a user gets
+        elif name == ChooseLayoutPass.name:
+            ChooseLayoutPass(always=True).apply(context, module)
             for op in module.walk():
                 if isinstance(op, RelayoutOp):
                     op.location = named_location(_MARK)
-        if chosen is GraphToLoopPass:
+        else:
+            PASSES[name]().apply(context, module)
+        if name == GraphToLoopPass.name:
             _cut(module)
     verify_module(module)
 
