@@ -25,6 +25,7 @@ FILES = {
     "microkernel": {
         "{stem}_kernels/{stem}.{format}": "microkernel.{format}.tmpl",
         "{stem}_kernels/__init__.py": "microkernel_init.py.tmpl",
+        "{stem}.mlir": "microkernel.mlir.tmpl",
         "test_{stem}.py": "microkernel_test.py.tmpl",
         "pyproject.toml": "microkernel_pyproject.toml.tmpl",
         "README.md": "microkernel_readme.md.tmpl",
@@ -55,7 +56,8 @@ NEXT = {
     ),
     "microkernel": (
         "inarch verify-kernel --load {stem}_kernels/{stem}.{format} --quick",
-        "inarch list microkernels --load {stem}_kernels/{stem}.{format}",
+        "inarch run {stem}.mlir --load {stem}_kernels/{stem}.{format} --microkernel {name} "
+        "--check {stem}.mlir",
         "python -m pytest .",
     ),
     "pass": ("inarch-opt {name}.mlir --load {stem}.py -p {name}", "lit ."),
