@@ -56,8 +56,10 @@ NEXT = {
     ),
     "microkernel": (
         "inarch verify-kernel --load {stem}_kernels/{stem}.{format} --quick",
-        "inarch run {stem}.mlir --load {stem}_kernels/{stem}.{format} --microkernel {name} "
-        "--check {stem}.mlir",
+        (
+            "inarch run {stem}.mlir --load {stem}_kernels/{stem}.{format} --microkernel {name} "
+            "--check {stem}.mlir"
+        ),
         "python -m pytest .",
     ),
     "pass": ("inarch-opt {name}.mlir --load {stem}.py -p {name}", "lit ."),
