@@ -46,9 +46,9 @@ def evaluate(
     """The written operand after the statements; `arrays` are not changed.
 
     `arrays` has every operand, the written one with what it held before; sizes of dimensions may be
-    larger than the iterators reach. Arithmetic is that of the arrays' dtypes: integers wrap, an
-    integer divided by 0 is 0, max, min and relu propagate NaN. `exact`: floats are computed in
-    float64 (float64 in longdouble), and returned so.
+    larger than the iterators reach. A statement without points (a size of 0) changes nothing.
+    Arithmetic is that of the arrays' dtypes: integers wrap, an integer divided by 0 is 0, max, min and
+    relu propagate NaN. `exact`: floats are computed in float64 (float64 in longdouble), and returned so.
 
     Raises InarchError for a missing operand or size, a wrong rank, or an index out of bounds.
     """
@@ -95,7 +95,7 @@ def _run(
         points = math.prod(stop - start for start, stop in piece.values())
         if points > _POINTS:
             pending += _halves(piece)
-        else:
+        elif points:
             _Piece(piece, arrays, exact=exact).run(statement, len(used))
 
 

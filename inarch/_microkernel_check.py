@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from inarch._formula import names
+from inarch._formula import formula, names
 from inarch._microkernel_data import Microkernel
 from inarch.dtypes import DTYPES
 from inarch.errors import InarchError, unknown
@@ -29,6 +29,9 @@ from inarch.target import FEATURES
 
 MACHINE = ("VECTOR_BYTES", "VECTOR_REGISTERS")
 """What formulas may name besides parameters."""
+
+LEAST = ">="
+"""Begins a stride of a layout that is a least one."""
 
 _C_WORDS = re.compile(
     "auto|break|case|char|const|continue|default|do|double|else|enum|extern|float|for|goto|if|inline|"
@@ -185,8 +188,7 @@ def _check_demands(kernel: Microkernel, meaning: Meaning) -> None:
                 f"found {len(strides)}"
             )
         for stride in strides:
-            if isinstance(stride, str) and stride != "*":
-                _check_formula("layout", stride, free_sizes(meaning))
+            _check_stride(operand, stride, free_sizes(meaning))
     for operand, align in kernel.align.items():
         if operand not in found:
             raise InarchError(f"align: {unknown('operand', operand, found).message}")
@@ -195,6 +197,23 @@ def _check_demands(kernel: Microkernel, meaning: Meaning) -> None:
     for feature in kernel.needs:
         if feature not in FEATURES:
             raise InarchError(f"needs: {unknown('feature', feature, FEATURES).message}")
+
+
+def _check_stride(operand: str, stride: int | str, known: Sequence[str]) -> None:
+    if stride == "*":
+        return
+    text = str(stride).removeprefix(LEAST)
+    if not text.strip() or re.search("[<>=!]", text):
+        raise InarchError(
+            f"expected a stride of operand {operand} in layout: a number, '*', an expression of "
+            f"parameters and sizes, or '>=' and one, found '{stride}'"
+        )
+    _check_formula("layout", text.strip(), known)
+    if not names(text.strip()) and (least := formula(text, {})) < 0:
+        raise InarchError(
+            f"expected strides of 0 or more of operand {operand} in layout, found {least}; what runs "
+            "backwards is packed"
+        )
 
 
 def _check_formula(field: str, text: str, known: Sequence[str]) -> None:

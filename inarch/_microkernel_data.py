@@ -4,13 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
 from inarch.meaning import Expression, Meaning, Size
 from inarch.target import Target
 
 Link = Literal["reference", "embed"]
 Init = Literal["accumulate", "zero"]
+
+_Size_co = TypeVar("_Size_co", int, Size, covariant=True)
+
+
+@dataclass(frozen=True)
+class AtLeast(Generic[_Size_co]):
+    """A demand on a stride: `least` elements or more. Written `">= K"` in a layout."""
+
+    least: _Size_co
+
+    def __str__(self) -> str:
+        return f"{self.least} or more"
+
+
+Demand = Size | AtLeast[Size] | None
+"""What a member relies on of a stride: a number or a formula of free sizes, a least one, or None: any."""
+KnownDemand = int | AtLeast[int] | None
+"""The same where the sizes are known."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +39,8 @@ class Microkernel:
     """
 
     computes: str
-    """The meaning; `inarch.meaning` has the grammar."""
+    """The meaning; `inarch.meaning` has the grammar. Sizes that the call gives are 1 or more: nests
+    without a point are not given to kernels."""
     dtypes: Mapping[str, str]
     """Operand -> dtype, in the order of the C function's pointers."""
     params: Mapping[str, Sequence[int]] = field(default_factory=dict[str, Sequence[int]])
@@ -30,8 +49,12 @@ class Microkernel:
     """Constraints on parameters, as Python expressions of them, `VECTOR_BYTES` and `VECTOR_REGISTERS`."""
     layout: Mapping[str, Sequence[Size]] = field(default_factory=dict[str, Sequence[Size]])
     """Operand -> the strides in elements that the code relies on, by dimension: a number, an
-    expression of parameters and sizes, or `"*"` for any. No entry means any. A call whose operand
-    has others packs a copy (at compile time, of weights)."""
+    expression of parameters and sizes, `">= K"` for at least an expression's value, or `"*"` for any.
+    No entry means any. A call whose operand has others packs a copy (at compile time, of weights).
+
+    Any is 0 or more, never negative: rows may be one row, or overlap as those of a window do. BLAS
+    takes neither: its leading dimension is at least the length of a row, also where there is one row
+    only: `{"A": (">= K", 1), "B": (">= N", 1), "C": (">= N", 1)}`."""
     align: Mapping[str, int] = field(default_factory=dict[str, int])
     """Operand -> alignment in bytes of every pointer; without an entry that of the element."""
     needs: Sequence[str] = ()
@@ -67,8 +90,8 @@ class Microkernel:
     """Variants of how an accumulating kernel begins: on what C holds, or on zero."""
     cost: Callable[[Instance], float] | float | None = None
     """Cycles of one call, by `params`, `sizes`, `init` and `target` (`meaning` and `symbol` may be those
-    of another member: many are weighed). None: unknown; such a kernel is preferred to ours wherever it matches,
-    because somebody who adds a kernel wants it used."""
+    of another member: many are weighed). None: unknown; such a kernel is preferred to ours wherever it
+    matches, because somebody who adds a kernel wants it used."""
     doc: str = ""
     api: int = 1
 

@@ -16,8 +16,16 @@ import re
 from collections.abc import Mapping, Sequence
 
 from inarch._formula import formula, names
-from inarch._microkernel_check import check, check_finish, functions_of
-from inarch._microkernel_data import Init, Instance, Link, Microkernel
+from inarch._microkernel_check import LEAST, check, check_finish, functions_of
+from inarch._microkernel_data import (
+    AtLeast,
+    Demand,
+    Init,
+    Instance,
+    KnownDemand,
+    Link,
+    Microkernel,
+)
 from inarch._microkernel_source import (
     call_holes,
     filled_call,
@@ -32,6 +40,7 @@ from inarch.meaning import (
     Expression,
     Meaning,
     Number,
+    Size,
     Statement,
     bind,
     expression_text,
@@ -42,8 +51,11 @@ from inarch.meaning import (
 from inarch.target import Target
 
 __all__ = [
+    "AtLeast",
+    "Demand",
     "Init",
     "Instance",
+    "KnownDemand",
     "Link",
     "Microkernel",
     "call_holes",
@@ -55,6 +67,7 @@ __all__ = [
     "instance_source",
     "instantiate",
     "is_foreign",
+    "known_demand",
     "members",
     "prototype",
     "wrapper_source",
@@ -116,8 +129,8 @@ def members(kernel: Microkernel, target: Target) -> list[dict[str, int]]:
     return [one for one in found if all(formula(w, {**one, **machine}) for w in kernel.where)]
 
 
-def demands(instance: Instance) -> dict[str, tuple[int | str | None, ...]]:
-    """Operand -> its strides in elements: a number, a formula of free sizes, or None for any."""
+def demands(instance: Instance) -> dict[str, tuple[Demand, ...]]:
+    """Operand -> what it relies on of each of its strides, in elements."""
     kernel = instance.kernel
     found = ranks(instance.meaning)
     return {
@@ -126,6 +139,17 @@ def demands(instance: Instance) -> dict[str, tuple[int | str | None, ...]]:
         )
         for operand, rank in ((name, found[name]) for name in (*kernel.dtypes, *instance.extras))
     }
+
+
+def known_demand(demand: Demand, sizes: Mapping[str, int]) -> KnownDemand:
+    """The demand with the values of the free sizes in it. Raises InarchError for one without a value."""
+    if isinstance(demand, AtLeast):
+        return AtLeast(_value(demand.least, sizes))
+    return None if demand is None else _value(demand, sizes)
+
+
+def _value(size: Size, sizes: Mapping[str, int]) -> int:
+    return formula(size, sizes) if isinstance(size, str) else size
 
 
 def _machine(target: Target) -> dict[str, int]:
@@ -208,12 +232,18 @@ def is_foreign(kernel: Microkernel) -> bool:
     return kernel.c is None and kernel.asm is None and kernel.generate is None
 
 
-def _stride(stride: int | str, instance: Instance) -> int | str | None:
+def _stride(stride: Size, instance: Instance) -> Demand:
     if stride == "*":
         return None
+    if isinstance(stride, str) and stride.startswith(LEAST):
+        return AtLeast(_of_sizes(stride.removeprefix(LEAST).strip(), instance.params))
+    return _of_sizes(stride, instance.params)
+
+
+def _of_sizes(stride: Size, params: Mapping[str, int]) -> Size:
+    """The stride with the values of parameters in it: a number, or a formula of free sizes."""
     if isinstance(stride, int):
         return stride
-    if all(name in instance.params for name in names(stride)):
-        return formula(stride, instance.params)
-    params = instance.params
+    if all(name in params for name in names(stride)):
+        return formula(stride, params)
     return re.sub(r"\b[A-Za-z_]\w*\b", lambda word: str(params.get(word[0], word[0])), stride)

@@ -13,13 +13,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from inarch._formula import formula
 from inarch.benchmark._harness import Harness
 from inarch.dtypes import DTYPES, DType
 from inarch.errors import UsageError
 from inarch.lazy import np
 from inarch.meaning import Apply, Expression, Index, bind, elements, free_sizes, ranks
-from inarch.microkernel import Instance, demands, instance_source, prototype
+from inarch.microkernel import (
+    AtLeast,
+    Demand,
+    Instance,
+    demands,
+    instance_source,
+    known_demand,
+    prototype,
+)
 from inarch.toolchain import compile_library
 
 _CHUNK = 12
@@ -139,16 +146,17 @@ def _largest(index: Index, counts: Mapping[str, int]) -> int:
 
 def _layout(
     extents: Sequence[int],
-    wanted: Sequence[int | str | None],
+    wanted: Sequence[Demand],
     sizes: Mapping[str, int],
     dtype: str,
 ) -> Operand:
     strides = [0] * len(extents)
     dense = 1
     for axis in reversed(range(len(extents))):
-        demand = wanted[axis]
-        stride = formula(demand, sizes) if isinstance(demand, str) else demand
-        strides[axis] = dense if stride is None else int(stride)
+        demand = known_demand(wanted[axis], sizes)
+        if isinstance(demand, AtLeast):
+            demand = max(dense, demand.least)
+        strides[axis] = dense if demand is None else demand
         dense = max(dense, strides[axis] * extents[axis])
     last = sum(stride * (extent - 1) for stride, extent in zip(strides, extents, strict=True))
     return Operand(tuple(strides), last + 1, math.prod(extents), DTYPES[dtype])

@@ -6,12 +6,11 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from inarch._formula import formula
 from inarch.dtypes import DTYPES
 from inarch.errors import InarchError
 from inarch.lazy import Array, np
 from inarch.meaning import Access, Meaning, accesses, bind, free_sizes
-from inarch.microkernel import Instance, demands
+from inarch.microkernel import Instance, demands, known_demand
 from inarch.verification._expected import Expected, expected
 from inarch.verification._footprint import Footprint, footprints, points
 from inarch.verification._strides import ARRANGEMENTS, Arrangement, arrange
@@ -162,7 +161,7 @@ def _case(
     normal = random.choice([*reads, ""]) if kind == "tiny" else ""
     for name, demanded in demands(instance).items():
         box = boxes[name]
-        wanted = [formula(s, sizes) if isinstance(s, str) else s for s in demanded]
+        wanted = [known_demand(stride, sizes) for stride in demanded]
         how: Arrangement = arrangement
         if arrangement == "overlapping" and access[name] != "read":
             how = "random"

@@ -193,7 +193,8 @@ def _verdict(plain: Verdict, run: Run, found: Finding, calls: Sequence[Call]) ->
     if case.overlapping and found.fault in _OF_VALUES:
         message += (
             f"; elements of {', '.join(case.overlapping)} share memory in this call, as those of "
-            "windows do: a kernel that cannot take that demands the strides in `layout`"
+            "windows do: a kernel that cannot take that demands the strides in `layout`, say '>= K' of "
+            "rows of K elements"
         )
     return replace(
         plain,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from inarch.lazy import np
+from inarch.microkernel import AtLeast, KnownDemand
 
 Arrangement = Literal["packed", "padded", "reversed", "overlapping", "random"]
 """How the dimensions of free stride lie.
@@ -15,6 +16,8 @@ Arrangement = Literal["packed", "padded", "reversed", "overlapping", "random"]
     reversed     the first dimension is the fastest, with gaps
     overlapping  elements share memory (strides 0, 1 ...), as windows do; only where all is read
     random       any order, any gaps
+
+None is negative: tensorize packs what runs backwards.
 """
 ARRANGEMENTS: tuple[Arrangement, ...] = ("packed", "padded", "reversed", "overlapping", "random")
 
@@ -23,19 +26,20 @@ _MOST_PADDING = 5
 
 def arrange(
     shape: Sequence[int],
-    demanded: Sequence[int | None],
+    demanded: Sequence[KnownDemand],
     arrangement: Arrangement,
     random: np.random.Generator,
 ) -> tuple[int, ...]:
-    """Strides in elements for an operand of `shape`; `demanded` has a number where it must be that.
+    """Strides in elements for an operand of `shape` that are as demanded.
 
     No two elements meet, unless the demands make them, or for `overlapping`.
     """
-    strides = [0 if stride is None else stride for stride in demanded]
-    free = [axis for axis, stride in enumerate(demanded) if stride is None]
+    strides = [stride if isinstance(stride, int) else 0 for stride in demanded]
+    least = [stride.least if isinstance(stride, AtLeast) else 0 for stride in demanded]
+    free = [axis for axis, stride in enumerate(demanded) if not isinstance(stride, int)]
     if arrangement == "overlapping":
         for axis in free:
-            strides[axis] = int(random.integers(0, 4))
+            strides[axis] = least[axis] + int(random.integers(0, 4))
         return tuple(strides)
     order: list[int] = free if arrangement == "reversed" else free[::-1]
     if arrangement == "random":
@@ -43,11 +47,11 @@ def arrange(
     span = 1 + sum(
         abs(stride) * (size - 1)
         for size, stride in zip(shape, demanded, strict=True)
-        if stride is not None
+        if isinstance(stride, int)
     )
     for axis in order:
         # A gap after each element of the dimension, so that steps over it show.
         pad = 0 if arrangement == "packed" else int(random.integers(1, _MOST_PADDING + 1))
-        strides[axis] = span + pad
+        strides[axis] = max(span, least[axis]) + pad
         span += strides[axis] * (shape[axis] - 1)
     return tuple(strides)

@@ -9,7 +9,7 @@ from inarch.dialects._types import dtype_of
 from inarch.dialects.loop._base import memref_of
 from inarch.dtypes import DTYPES
 from inarch.meaning import Apply, Element, Expression, Index, Number, Term
-from inarch.microkernel import functions_of
+from inarch.microkernel import AtLeast, functions_of
 from inarch.passes.tensorize._linear import Access, root
 from inarch.passes.tensorize._operands import Demands, Matched
 from inarch.passes.tensorize._unify_body import (
@@ -74,7 +74,9 @@ def _follows(matched: Matched, access: Access, demands: Demands) -> bool:
     for index, demanded in zip(target.indices, demands[target.operand], strict=True):
         name = index[0].iterator
         axis = matched.assignment.axis_of(name) if name is not None else None
-        if demanded is None or axis is None or not access.strides[axis]:
+        if demanded is None or isinstance(demanded, AtLeast):
+            continue
+        if axis is None or not access.strides[axis]:
             continue
         inside = matched.assignment.taken[axis][-1] == name
         if inside and access.strides[axis] != demanded:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation
 
-from inarch._formula import formula
 from inarch.dialects._types import dtype_of
 from inarch.dialects.loop._base import memref_of
 from inarch.dialects.loop.buffer import WORKSPACE_ALIGNMENT_BYTES
 from inarch.meaning import Element, Term, element_text
+from inarch.microkernel import AtLeast, Demand, KnownDemand, known_demand
 from inarch.passes.loop._affine import Linear
 from inarch.passes.tensorize._layouts import Layout, dense_layout
 from inarch.passes.tensorize._linear import Access, LinearNest, root
@@ -81,7 +81,7 @@ class Matched:
         return self.nest.write if position == ACCUMULATOR else self.nest.reads[position]
 
 
-Demands = Mapping[str, Sequence[int | str | None]]
+Demands = Mapping[str, Sequence[Demand]]
 
 
 def plan_call(matched: Matched, piece: Piece, demands: Demands) -> CallPlan | str:
@@ -108,16 +108,12 @@ def plan_call(matched: Matched, piece: Piece, demands: Demands) -> CallPlan | st
         given.setdefault(name, 1)
     plans: dict[str, OperandPlan] = {}
     for operand, solution in solutions.items():
-        wanted = [_demanded(each, given) for each in demands[operand]]
+        wanted = [known_demand(each, given) for each in demands[operand]]
         plan = _operand(matched, piece, operand, solution, wanted)
         if isinstance(plan, str):
             return plan
         plans[operand] = plan
     return CallPlan(piece, plans, {name: given[name] for name in pattern.free})
-
-
-def _demanded(stride: int | str | None, given: Mapping[str, int]) -> int | None:
-    return formula(stride, given) if isinstance(stride, str) else stride
 
 
 def moves_of(piece: Piece, strides: Sequence[int]) -> dict[str, int]:
@@ -163,7 +159,7 @@ def _operand(
     piece: Piece,
     operand: str,
     solution: Solution,
-    wanted: Sequence[int | None],
+    wanted: Sequence[KnownDemand],
 ) -> OperandPlan | str:
     elements = matched.pattern.elements[operand]
     accesses = [matched.access_of(element) for element in elements]
@@ -219,21 +215,24 @@ def _constant(element: Element, strides: Sequence[int], given: Mapping[str, int]
 
 
 def _filled(
-    strides: Sequence[int | None], wanted: Sequence[int | None], extents: Sequence[int]
+    strides: Sequence[int | None], wanted: Sequence[KnownDemand], extents: Sequence[int]
 ) -> tuple[int, ...]:
-    """Strides of dimensions that nothing moves along: those demanded, else past everything else.
-
-    A library may check that a leading dimension is at least the length of a row.
-    """
+    """Strides of dimensions that nothing moves along: those demanded, else past everything else."""
     reach = 1 + sum(
         abs(stride) * (extent - 1)
         for stride, extent in zip(strides, extents, strict=True)
         if stride is not None
     )
     return tuple(
-        stride if stride is not None else (demanded if demanded is not None else reach)
+        stride if stride is not None else _unmoved(demanded, reach)
         for stride, demanded in zip(strides, wanted, strict=True)
     )
+
+
+def _unmoved(demanded: KnownDemand, reach: int) -> int:
+    if isinstance(demanded, AtLeast):
+        return max(demanded.least, reach)
+    return reach if demanded is None else demanded
 
 
 def _misfit(
@@ -241,7 +240,7 @@ def _misfit(
     piece: Piece,
     operand: str,
     strides: Sequence[int],
-    wanted: Sequence[int | None],
+    wanted: Sequence[KnownDemand],
     extents: Sequence[int],
     offset: int,
     moves: Sequence[int],
@@ -252,7 +251,13 @@ def _misfit(
         if cut.overrun and access.strides[axis]:
             return f"its tiles run over the end of {matched.nest.axes[axis].name}"
     for axis, (stride, demanded) in enumerate(zip(strides, wanted, strict=True)):
-        if demanded is not None and stride != demanded and extents[axis] > 1:
+        if stride < 0:
+            return f"stride {stride} of dimension {axis} runs backwards"
+        if isinstance(demanded, AtLeast):  # a library checks it of a single row, too
+            fits = stride >= demanded.least
+        else:
+            fits = demanded is None or stride == demanded or extents[axis] <= 1
+        if not fits:
             return f"stride {stride} of dimension {axis}, {demanded} is demanded"
     nbytes = dtype_of(memref_of(access.buffer).element_type).nbytes
     align = matched.pattern.kernel.align.get(operand, nbytes)
@@ -270,7 +275,7 @@ def _copied(
     piece: Piece,
     operand: str,
     given: Mapping[str, int],
-    wanted: Sequence[int | None],
+    wanted: Sequence[KnownDemand],
     extents: Sequence[int],
     reason: str,
 ) -> OperandPlan | str:

@@ -27,7 +27,8 @@ def solve(
     """The strides for which each iterator moves the element's address by `moves[iterator]`.
 
     `moves` has the iterators of more than one point. `given` are the parameters and sizes known so
-    far. None: there are no such strides (that are integers), or they are not determined one by one.
+    far, 1 or more each, as those found. None: there are no such strides (that are integers), or they are
+    not determined one by one.
     """
     known = dict(given)
     strides: list[int | None] = [None] * len(indices)
@@ -99,8 +100,9 @@ def _step(
                 for each in term.factors
                 if each != unknown[0]
             )
-            if stride * others and rest % (stride * others) == 0:
-                known[unknown[0]] = rest // (stride * others)
+            step = stride * others
+            if step and rest % step == 0 and rest // step >= 1:
+                known[unknown[0]] = rest // step
                 return True
     return False
 
@@ -111,7 +113,10 @@ def _guess(
     strides: list[int | None],
     known: Mapping[str, int],
 ) -> bool:
-    """Where every factor of an index is unknown, its stride is what the moves have in common."""
+    """Where every factor of an index is unknown, its stride is what the moves have in common.
+
+    It is negative where all run backwards: factors are not.
+    """
     for dimension, index in enumerate(indices):
         if strides[dimension] is not None:
             continue
@@ -122,6 +127,6 @@ def _guess(
         ]
         along = [move for move, _ in active]
         if along and all(_factor(term, known) is None for _, term in active):
-            strides[dimension] = math.gcd(*along)
+            strides[dimension] = math.gcd(*along) * (-1 if max(along) < 0 else 1)
             return True
     return False

@@ -17,11 +17,17 @@ import pytest
 from numpy.lib.stride_tricks import as_strided
 
 from inarch._evaluate import evaluate
-from inarch._formula import formula
 from inarch.artifact import write_artifact
 from inarch.cache import Cache
 from inarch.meaning import bind, elements, free_sizes, ranks, written
-from inarch.microkernel import Instance, demands, instance_source, prototype
+from inarch.microkernel import (
+    AtLeast,
+    Instance,
+    demands,
+    instance_source,
+    known_demand,
+    prototype,
+)
 from inarch.target import parse
 from inarch.toolchain import compile_library
 
@@ -238,8 +244,9 @@ class KernelCall:
             shape, strides, extent = shapes[operand], [0] * len(demanded), 1
             fixed = [axis for axis, stride in enumerate(demanded) if stride is not None]
             for axis in reversed(fixed):
-                stride = demanded[axis]
-                strides[axis] = formula(stride, sizes) if isinstance(stride, str) else stride or 0
+                stride = known_demand(demanded[axis], sizes)
+                least = stride.least if isinstance(stride, AtLeast) else 0
+                strides[axis] = stride if isinstance(stride, int) else max(extent, least)
                 extent = max(extent, strides[axis] * shape[axis])
             free: list[int] = random.permutation(
                 [axis for axis in range(len(shape)) if axis not in fixed]

@@ -23,7 +23,15 @@ import pytest
 from inarch._evaluate import evaluate
 from inarch.meaning import Apply, Element, Expression, free_sizes, ranks
 from inarch.meaning import parse as parse_meaning
-from inarch.microkernel import Instance, demands, instance_source, instantiate, members, prototype
+from inarch.microkernel import (
+    Demand,
+    Instance,
+    demands,
+    instance_source,
+    instantiate,
+    members,
+    prototype,
+)
 from inarch.microkernels import MICROKERNELS
 from inarch.target import Target
 from inarch.target import parse as parse_target
@@ -284,7 +292,7 @@ def _shapes(instance: Instance, sizes: Mapping[str, int]) -> dict[str, tuple[int
 
 
 def _strided(
-    shape: Sequence[int], pinned: Sequence[int | str | None], generator: np.random.Generator
+    shape: Sequence[int], pinned: Sequence[Demand], generator: np.random.Generator
 ) -> tuple[Array, Array]:
     """A buffer and a view of it: pinned strides as they are, the others in any order and with gaps."""
     strides = [0] * len(shape)

@@ -154,8 +154,11 @@ def test_a_window_that_overlaps_is_explained() -> None:
     assert verdict.fault in ("wrong-value", "inaccurate")
     assert verdict.message.endswith(
         " share memory in this call, as those of windows do: "
-        "a kernel that cannot take that demands the strides in `layout`"
+        "a kernel that cannot take that demands the strides in `layout`, say '>= K' of rows of K elements"
     )
+    apart = replace(kernel, layout={"A": (">= K", 1)})
+    verdict = verify(instantiate(apart, "dot", {"MR": 4}, target=native()), quick=False)
+    assert verdict.ok, verdict.line()
 
 
 @pytest.mark.parametrize("how", ["asm", "generate"])
@@ -428,7 +431,7 @@ def test_openblas_is_checked_and_its_other_name_is_found() -> None:
     kernel = Microkernel(
         "for m in M, n in N, k in K: C[m, n] += A[m, k] * B[k, n]",
         {"A": "f32", "B": "f32", "C": "f32"},
-        layout={"A": ("K", 1), "B": ("N", 1), "C": ("*", 1)},
+        layout={"A": (">= K", 1), "B": (">= N", 1), "C": (">= N", 1)},
         symbol="scipy_cblas_sgemm",
         library="python:scipy_openblas32/lib/libscipy_openblas*.so",
         call=f"scipy_cblas_sgemm{call}",
