@@ -20,7 +20,7 @@ from inarch.backends.c._foreign import link_libraries
 from inarch.backends.c._kernel_errors import kernel_error
 from inarch.backends.c._program import planned_weights_bytes
 from inarch.backends.c._run import run
-from inarch.backends.c._usable import Usable, usable_for
+from inarch.backends.c._usable import Usable, line_directive, usable_for
 from inarch.backends.c._weights import weights_image
 from inarch.lazy import np
 from inarch.passes.backend import Backend
@@ -35,6 +35,7 @@ __all__ = [
     "Usable",
     "emit",
     "kernel_error",
+    "line_directive",
     "link_libraries",
     "registry_notes",
     "run_function",

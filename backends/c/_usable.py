@@ -56,7 +56,7 @@ def reason(instance: Instance, target: Target) -> str | None:
 
 def _build(instance: Instance, code: KernelCode, target: Target) -> None:
     linked = link_libraries([code], target)
-    source = f"#include <stdint.h>\n{_line(instance)}{instance_source(instance)}\n"
+    source = f"#include <stdint.h>\n{line_directive(instance)}{instance_source(instance)}\n"
     with tempfile.TemporaryDirectory(prefix="inarch-kernel-") as folder:
         try:
             compile_library(
@@ -77,7 +77,7 @@ def origin(instance: Instance) -> str | None:
     return MICROKERNELS.origin(instance.name).source
 
 
-def _line(instance: Instance) -> str:
+def line_directive(instance: Instance) -> str:
     """A `#line` by which the compiler's complaints are about the kernel's file, if its C is in one."""
     source, text = origin(instance), instance.kernel.c
     if source is None or text is None or not Path(source).is_file():

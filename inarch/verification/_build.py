@@ -101,10 +101,12 @@ def entry_source(instance: Instance) -> str:
 
 
 def library_source(instance: Instance) -> str:
-    """The kernel's translation unit. Messages of the compiler count lines of the kernel's own text."""
+    """The kernel's translation unit. Messages of the compiler are about the kernel's file, or its text."""
+    from inarch.backends.c import line_directive
+
     own = instance_source(instance)
-    name = f"{instance.name}.c"
-    return f'#include <stdint.h>\n#line 1 "{name}"\n{own}\n#line 1 "call"\n{entry_source(instance)}'
+    line = line_directive(instance) or f'#line 1 "{instance.name}.c"\n'
+    return f'#include <stdint.h>\n{line}{own}\n#line 1 "call"\n{entry_source(instance)}'
 
 
 def guarded_library(

@@ -27,8 +27,9 @@ from inarch.errors import InarchError
 from inarch.microkernel import Microkernel, instance_source, instantiate, members
 from inarch.microkernels import MICROKERNELS
 from inarch.plugins import Extensions, load_file
-from inarch.target import host
+from inarch.target import host, native
 from inarch.target import parse as parse_target
+from inarch.verification import verify_family
 
 GENERIC = parse_target("generic")
 
@@ -195,6 +196,16 @@ def test_a_damaged_file_is_an_error_where_it_is_used(tmp_path: Path) -> None:
             MICROKERNELS["axpy"]
     load(write(tmp_path, "axpy.c", AXPY))
     assert MICROKERNELS["axpy"].cost == 12.5
+
+
+def test_the_compilers_messages_are_of_lines_of_the_file(tmp_path: Path) -> None:
+    """Not of the C without its declaration."""
+    path = write(tmp_path, "axpy.c", AXPY.replace("{ /* N rows */ }", "{\n    C[0] = Z;\n}"))
+    load(path)
+    number = path.read_text().split("\n").index("    C[0] = Z;") + 1
+    (verdict, *_) = verify_family(MICROKERNELS["axpy"], "axpy", native(), quick=True)
+    assert verdict.fault == "does-not-compile"
+    assert verdict.message.startswith(f"axpy.c:{number}:")
 
 
 @settings(max_examples=60, deadline=None)
