@@ -84,7 +84,12 @@ def line_directive(instance: Instance) -> str:
         return ""
     content = Path(source).read_text(errors="replace")
     start = content.find(text)
-    if start < 0:  # the text was put together, or has escapes
+    if (
+        Path(source).suffix == ".c"
+    ):  # the text is the file without its declaration, which comes first
+        number = content.count("\n") - text.count("\n") + 1
+    elif start >= 0:
+        number = content.count("\n", 0, start) + 1
+    else:  # the text was put together, or has escapes
         return ""
-    number = content.count("\n", 0, start) + 1
     return f'#line {number} "{Path(source).name}"\n'
