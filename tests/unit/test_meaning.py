@@ -318,6 +318,25 @@ def test_a_gemm_is_evaluated() -> None:
     np.testing.assert_allclose(exact, c + a.astype(float) @ b, rtol=1e-13)
 
 
+@pytest.mark.parametrize("size", ["M", "N", "K"])
+@pytest.mark.parametrize("operator", ["+=", "*=", "max=", "min="])
+def test_what_has_no_points_changes_nothing(size: str, operator: str) -> None:
+    """NumPy's maximum of nothing is an error; a sum of nothing is 0 and not -0."""
+    meaning = parse(f"for m in M, n in N, k in K: C[m, n] {operator} A[m, k + 1] * B[k, n]")
+    sizes = {"M": 2, "N": 3, "K": 4, size: 0}
+    a, b = np.zeros((sizes["M"], sizes["K"])), np.zeros((sizes["K"], sizes["N"]))
+    c = np.full((sizes["M"], sizes["N"]), -0.0)
+    found = evaluate(meaning, {"A": a, "B": b, "C": c}, sizes)
+    np.testing.assert_array_equal(found, c)
+    assert np.signbit(found).all()
+
+
+def test_a_sum_of_nothing_is_begun_and_finished() -> None:
+    meaning = parse("for m in M: C[m] = -3; for k in K: C[m] += A[m, k]; C[m] = relu(C[m]) + B[m]")
+    arrays = {"A": np.ones((2, 0)), "B": np.full(2, 7.0), "C": np.full(2, np.nan)}
+    assert (evaluate(meaning, arrays, {"M": 2, "K": 0}) == 7).all()
+
+
 def test_a_convolution_reads_through_overlapping_strides() -> None:
     random = np.random.default_rng(2)
     x, w = random.integers(-9, 9, (9, 9, 3)), random.integers(-9, 9, (3, 3, 3, 16))

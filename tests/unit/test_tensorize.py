@@ -478,6 +478,25 @@ def _variant(name: str, old: str, new: str) -> list[str]:
     return [name.replace("_", "-")]
 
 
+@pytest.mark.parametrize(
+    "window",
+    [
+        "c, 3 - p + r, q + s",
+        "c, 5 - p - r, q + s",
+        "c, 5 - p - r, 6 - q - s",
+        "c, r, q + s",
+        "c, 6 - p * 2 + r * 2, q + s",
+    ],
+)
+@pytest.mark.parametrize("kernel", ["tile-conv", "whole-gemm"])
+def test_windows_that_run_backwards(window: str, kernel: str) -> None:
+    """K1: steps of windows are sizes, 1 or more, whichever way the image is read."""
+    iterators = [("oc", 8, ""), ("p", 4, ""), ("q", 5, "")]
+    reductions = [("c", 2, "reduction"), ("r", 3, "reduction"), ("s", 3, "reduction")]
+    reads = [(window, "2x12x7"), ("oc, c, r, s", "8x2x3x3")]
+    check(nest([*iterators, *reductions], reads, ("oc, p, q", "8x4x5"), PRODUCT), kernel)
+
+
 def test_a_symbol_that_is_taken() -> None:
     """A function of the program may be called like a kernel's instance."""
     text = _product().replace("@main", "@tile_gemm_MR4_NR8")
