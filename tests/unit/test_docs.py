@@ -5,6 +5,7 @@ The blocks of a document run in order, in one temporary folder with links to `be
 - `sh` runs under `bash -euo pipefail`, `python` under Python; both must succeed;
 - `console`: lines after `$ ` are commands, the lines below them their output; `...` fits anything;
 - other languages are for reading.
+`cc` is the compiler that Inarch finds, where the machine has none of that name.
 
 A comment on the line before a block changes what is done: `<!-- not run: REASON -->`, and
 `<!-- file: NAME -->`, which writes the block into a file. An example that needs minutes or the
@@ -16,13 +17,19 @@ from __future__ import annotations
 import doctest
 import os
 import re
+import shlex
+import shutil
 import subprocess
 import sys
+import textwrap
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+import inarch.meaning
+from inarch._compilers import find_compiler
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -164,10 +171,16 @@ def _run_session(block: Block, folder: Path) -> str | None:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder with links to what documents may refer to."""
     for name in LINKED:
         (tmp_path / name).symlink_to(ROOT / name)
+    if shutil.which("cc") is None:
+        path = tmp_path / "bin" / "cc"
+        path.parent.mkdir()
+        path.write_text(f'#!/bin/sh\nexec {shlex.join(find_compiler().command)} "$@"\n')
+        path.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{path.parent}{os.pathsep}{os.environ.get('PATH', '')}")
     return tmp_path
 
 
@@ -188,6 +201,18 @@ LOCAL_LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
 def test_a_document_links_to_what_is_there(path: Path) -> None:
     missing = [to for to in LOCAL_LINK.findall(path.read_text()) if not (path.parent / to).exists()]
     assert missing == []
+
+
+def test_the_grammar_is_that_of_the_parser() -> None:
+    """And what stands below it parses."""
+    blocks = blocks_of((ROOT / "docs" / "microkernels.md").read_text())
+    (grammar,) = [block.text for block in blocks if block.text.startswith("meaning ")]
+    assert textwrap.indent(grammar, "    ") in (inarch.meaning.__doc__ or "")
+    document = (ROOT / "docs" / "microkernels.md").read_text()
+    examples = re.findall(r"^\| .+ \| `(for .+)` \|$", document, re.MULTILINE)
+    assert len(examples) == 5
+    for example in examples:
+        inarch.meaning.parse(example)
 
 
 # ------------------------------------------------------------------------------------ the runner
