@@ -13,6 +13,7 @@ from inarch.backends.c._alias import functions_with_aliases
 from inarch.backends.c._cprogram import CFunction, CProgram
 from inarch.backends.c._emit_model import declarations_text, entries_text, state_text
 from inarch.backends.c._functions import FunctionText, entry_text, kernel_text, without_comments
+from inarch.backends.c._gaps import DEFINITION
 from inarch.backends.c._math import helpers_text
 from inarch.backends.c._program import Program, c_function, read_program
 from inarch.backends.c._scope import Unit, VectorType
@@ -239,10 +240,11 @@ def _includes(units: Sequence[Unit], text: str, base: str) -> str:
 
 
 def _preamble(units: Sequence[Unit]) -> str:
-    """Vector types, helper functions and microkernels, each once."""
+    """An attribute, vector types, helper functions and microkernels, each once."""
     vectors = sorted({kind for unit in units for kind in unit.vectors})
     types = "".join(_vector_typedefs(kind) for kind in vectors)
-    return (f"\n{types}" if types else "") + _helpers(units) + _sources(units)
+    gaps = DEFINITION if any(unit.reads_gaps for unit in units) else ""
+    return gaps + (f"\n{types}" if types else "") + _helpers(units) + _sources(units)
 
 
 def _vector_typedefs(kind: VectorType) -> str:

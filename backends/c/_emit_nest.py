@@ -15,6 +15,7 @@ from xdsl.ir import SSAValue
 
 from inarch._xdsl import location_text, print_affine_expr
 from inarch.backends.c._emit_tile import emit_tile
+from inarch.backends.c._gaps import reads_gaps
 from inarch.backends.c._linear import LinearNest, linear_nest
 from inarch.backends.c._loops import open_loops, write_guards
 from inarch.backends.c._points import (
@@ -46,6 +47,7 @@ def emit_nest(op: NestOp, pointers: Sequence[str], scope: Scope, *, alone: bool 
     if nest.empty:
         scope.writer.line(comment("no points"))
         return
+    scope.unit.reads_gaps |= reads_gaps(nest)
     depth = scope.writer.depth
     if not alone:
         scope.writer.open()

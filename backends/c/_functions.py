@@ -12,6 +12,7 @@ from xdsl.ir import BlockArgument
 from inarch._xdsl import location_text
 from inarch.backends.c._emit_call import c_name
 from inarch.backends.c._emit_function import FunctionEmitter
+from inarch.backends.c._gaps import ATTRIBUTE
 from inarch.backends.c._linear import element_strides
 from inarch.backends.c._program import Program, c_function, import_slot, results_of
 from inarch.backends.c._scope import Scope, Unit
@@ -33,7 +34,7 @@ class FunctionText:
     body: str
     unit: Unit
     notes: str
-    """Comment lines before it."""
+    """What stands before its definition: comment lines, and an attribute."""
     callees: frozenset[str]
 
 
@@ -94,7 +95,7 @@ def kernel_text(
         f"void {c_name}({', '.join(texts) or 'void'})",
         "{\n" + "".join(f"{line}\n" for line in body) + "}\n",
         unit,
-        _notes(function),
+        _notes(function, unit),
         _callees(function),
     )
 
@@ -125,7 +126,7 @@ def entry_text(program: Program, function: FuncOp, vector_bytes: int) -> Functio
         f"int32_t {c_name}(void *const *buffers, const void *weights, void *workspace)",
         "{\n" + "".join(f"{line}\n" for line in body) + "}\n",
         unit,
-        _notes(function),
+        _notes(function, unit),
         _callees(function),
     )
 
@@ -185,9 +186,10 @@ def _callees(function: FuncOp) -> frozenset[str]:
     )
 
 
-def _notes(function: FuncOp) -> str:
+def _notes(function: FuncOp, unit: Unit) -> str:
     place = location_text(function)
-    return comment(f"@{function.sym_name.data}" + (f", from {place}" if place else "")) + "\n"
+    text = comment(f"@{function.sym_name.data}" + (f", from {place}" if place else ""))
+    return f"{text}\n{ATTRIBUTE}\n" if unit.reads_gaps else f"{text}\n"
 
 
 def _mentions(name: str, lines: Iterable[str]) -> bool:

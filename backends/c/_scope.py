@@ -49,6 +49,8 @@ class Unit:
     vectors: set[VectorType] = field(default_factory=set[VectorType])
     sources: dict[str, str] = field(default_factory=dict[str, str])
     """C of microkernels, by name."""
+    reads_gaps: bool = False
+    """Whether gcc must not vectorise its loops: see `_gaps.py`."""
 
     def need(self, name: str) -> str:
         """Notes that the helper function `name` is called; returns the name."""

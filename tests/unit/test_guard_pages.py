@@ -1,0 +1,219 @@
+"""Compiled models read nothing outside their buffers: calls on memory that ends, or begins, with a page.
+
+gcc 12 reads behind the last element of some strided reads, if it may: `backends/c/_gaps.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Mapping
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+
+from inarch.backends.c import CProgram, emit, weights_image
+from inarch.backends.c._text import identifier
+from inarch.compiler import import_model, lower
+from inarch.dialects import new_context
+from inarch.target import native, parse
+from inarch.toolchain import compile_library
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="mmap's flags are those of Linux")
+
+Array = np.ndarray[Any, Any]
+Case = tuple[list[onnx.NodeProto], dict[str, tuple[int, ...]], dict[str, Array]]
+
+TARGETS = [
+    name
+    for name in ("x86-64", "x86-64-v3", "x86-64-v4", "native")
+    if not parse(name).missing_on_host() and (name != "native" or native().architecture != "x86-64")
+]
+"""Those that this machine can run: each has registers of another length."""
+
+RNG = np.random.default_rng(0)
+CHILD = Path(__file__).with_name("guarded_calls.py")
+
+
+def node(op: str, inputs: str, output: str = "y", **attributes: Any) -> onnx.NodeProto:
+    """A node of ONNX; `inputs` are names with spaces between."""
+    return helper.make_node(op, inputs.split(), [output], **attributes)
+
+
+def strided_points(step: int, features: int, points: int) -> Case:
+    """y[q, o] = x[q * step] * w[o], where x ends with the last point that is read."""
+    nodes = [
+        node("Conv", "x w", "t", strides=[step]),
+        node("Transpose", "t", perm=[0, 2, 1]),
+    ]
+    weights = RNG.standard_normal((features, 1, 1), np.float32)
+    return nodes, {"x": (1, 1, step * (points - 1) + 1)}, {"w": weights}
+
+
+def strided_rows(step: int, columns: int, rows: int) -> Case:
+    """y[i, j] = x[i * step] + w[j]: a slice with steps, broadcast."""
+    bounds = {"a": 0, "b": step * rows, "axis": 0, "by": step}
+    nodes = [node("Slice", "x a b axis by", "t"), node("Add", "t w")]
+    inputs = {"x": (step * (rows - 1) + 1, 1), "w": (columns,)}
+    return nodes, inputs, {name: np.array([value]) for name, value in bounds.items()}
+
+
+def down(op: str, kernel: int, step: int, size: int, **attributes: Any) -> Case:
+    """A pool without padding, whose last window ends with x."""
+    width = step * (size - 1) + kernel
+    shape = {"x": (1, 3, width, width)}
+    return (
+        [node(op, "x", kernel_shape=[kernel, kernel], strides=[step, step], **attributes)],
+        shape,
+        {},
+    )
+
+
+def convolution(kernel: int, step: int, size: int, channels: int, features: int) -> Case:
+    """A convolution without padding, whose last window ends with x."""
+    width = step * (size - 1) + kernel
+    weights = RNG.standard_normal((features, channels, kernel, kernel), np.float32)
+    nodes = [node("Conv", "x w", strides=[step, step])]
+    return nodes, {"x": (1, channels, width, width)}, {"w": weights}
+
+
+CASES: dict[str, Case] = {
+    **{
+        f"points every {step}, {features} features, {points}": strided_points(step, features, points)
+        for step, features, points in (
+            (2, 4, 5), (2, 8, 5), (2, 16, 9), (3, 4, 8), (4, 8, 5), (4, 8, 8), (4, 16, 9), (6, 8, 9),
+        )
+    },
+    **{
+        f"rows every {step}, {columns} columns": strided_rows(step, columns, 5)
+        for step in (2, 4)
+        for columns in (4, 8, 16)
+    },
+    "max pool": down("MaxPool", 2, 2, 9),
+    "max pool of 1 every 3": down("MaxPool", 1, 3, 5),
+    "average pool": down("AveragePool", 3, 2, 8),
+    "1x1 convolution every 2": convolution(1, 2, 5, 3, 8),
+    "1x1 convolution every 4": convolution(1, 4, 8, 1, 16),
+    "3x3 convolution every 2": convolution(3, 2, 7, 3, 8),
+    "3x3 convolution of many channels": convolution(3, 1, 8, 16, 16),
+    "transpose": ([node("Transpose", "x", perm=[1, 0])], {"x": (9, 4)}, {}),
+    "columns": ([node("Transpose", "x", "t", perm=[1, 0]), node("MatMul", "t z")],
+                {"x": (9, 5), "z": (9, 8)}, {}),
+    "matmul": ([node("MatMul", "x z")], {"x": (5, 17), "z": (17, 33)}, {}),
+    "softmax": ([node("Softmax", "x", axis=1)], {"x": (3, 5, 7)}, {}),
+}  # fmt: skip
+
+
+def program_of(cases: Mapping[str, Case], target: str) -> tuple[CProgram, bytes]:
+    """Cases in C, each a public function, and their weights."""
+    context = new_context()
+    merged: ModuleOp | None = None
+    for number, (nodes, inputs, constants) in enumerate(cases.values()):
+        graph = helper.make_graph(
+            nodes,
+            "cases",
+            [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in inputs.items()],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+            [numpy_helper.from_array(array, name) for name, array in constants.items()],
+        )
+        opset = [helper.make_opsetid("", 17)]
+        model = helper.make_model(graph, opset_imports=opset, ir_version=8)
+        module = import_model(model, context, target=target, name="cases")
+        (function,) = module.body.ops
+        assert isinstance(function, FuncOp)
+        function.sym_name = StringAttr(f"case{number}")
+        if merged is None:
+            merged = module
+        else:
+            function.detach()
+            merged.body.block.add_op(function)
+    assert merged is not None, "there are cases"
+    lower(context, merged, "kernel")
+    return emit(context, merged), bytes(weights_image(context, merged))
+
+
+def calls_of(program: CProgram, image: bytes, library: Path) -> list[dict[str, Any]]:
+    """What `guarded_calls.py` needs to call each function."""
+    return [
+        {
+            "library": str(library),
+            "symbol": identifier(f"{program.prefix}_{function.name}_run"),
+            "buffers": [
+                (math.prod(p.shape) * p.dtype.nbytes, p.dtype.nbytes) for p in function.ports
+            ],
+            "weights": image.hex(),
+            "workspace": function.workspace_bytes,
+        }
+        for function in program.functions
+    ]
+
+
+def statuses(calls: list[dict[str, Any]]) -> list[list[int]]:
+    """How the processes of each call ended."""
+    run = subprocess.run(
+        [sys.executable, str(CHILD)],
+        input=json.dumps(calls),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(run.stdout)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_nothing_is_read_outside_of_buffers(target: str, tmp_path: Path) -> None:
+    """As it is compiled here, and as one file."""
+    program, image = program_of(CASES, target)
+    compile_library(
+        program.units,
+        tmp_path / "units.so",
+        target=parse(target),
+        unit_flags=program.unit_flags,
+    )
+    compile_library({"all.c": program.text}, tmp_path / "all.so", target=parse(target))
+    calls = [
+        call
+        for name in ("units.so", "all.so")
+        for call in calls_of(program, image, tmp_path / name)
+    ]
+    found = dict(zip(product(("units", "all"), CASES), statuses(calls), strict=True))
+    assert {case: ends for case, ends in found.items() if ends != [0, 0]} == {}
+
+
+READS_BEHIND = """
+#include <stdint.h>
+__attribute__((visibility("default"))) int32_t model_main_run(void *const *b, const void *w, void *s)
+{
+    const volatile float *x = (const float *)b[0];
+    (void)w, (void)s;
+    return x[OFFSET] != 0;
+}
+"""
+
+
+@pytest.mark.parametrize(("offset", "expected"), [(4, [0, 0]), (5, [11, 0]), (-1, [0, 11])])
+def test_the_check_sees_one_element_too_many(
+    offset: int, expected: list[int], tmp_path: Path
+) -> None:
+    source = READS_BEHIND.replace("OFFSET", str(offset))
+    compile_library({"model.c": source}, tmp_path / "a.so", target=parse("generic"))
+    call = {"library": str(tmp_path / "a.so"), "symbol": "model_main_run", "buffers": [(20, 4)]}
+    assert statuses([{**call, "weights": "", "workspace": 0}]) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("case", "expected"),
+    [("points every 2, 8 features, 5", True), ("max pool", False), ("transpose", False)],
+)
+def test_only_nests_with_steps_lose_vectorised_loops(case: str, *, expected: bool) -> None:
+    program, _ = program_of({case: CASES[case]}, "x86-64-v3")
+    assert ("\nINARCH_NO_LOOP_VECTORS\n" in program.text) == expected
