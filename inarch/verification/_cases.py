@@ -18,7 +18,8 @@ from inarch.verification._values import KINDS, Kind, poison, values
 
 QUICK_SIZES = (1, 2, 3, 5, 8, 17, 33)
 FULL_SIZES = (*range(1, 18), 31, 32, 33, 63, 64, 65, 127, 130)
-"""Values of sizes that the call gives: small ones, primes, and just below and above usual blocks."""
+"""Values of sizes that the call gives: small ones, primes, and just below and above usual blocks. Not 0:
+tensorize leaves nests without points alone."""
 FACTORS = (1, 2, 3)
 """The same of names that only multiply iterators: steps of windows."""
 

@@ -55,17 +55,26 @@ def absorbed_finish(matched: Matched, demands: Demands) -> Finish | str | None:
         return f"the kernel's epilogue has no {missing[0]}"
     accesses = {name: matched.nest.reads[at] for at, name in writer.names.items()}
     for access in accesses.values():
-        if not access.is_inside:
-            return "finish reads outside of a buffer"
-        if root(access.buffer) is root(matched.nest.write.buffer):
-            return "finish reads the buffer that the nest writes"
-        if not _follows(matched, access, demands):
-            return "an operand of finish does not lie as the output's layout demands"
+        if (reason := _misfit(matched, access, demands)) is not None:
+            return reason
     dtypes = {
         name: dtype_of(memref_of(access.buffer).element_type).name
         for name, access in accesses.items()
     }
     return Finish(expression, accesses, dtypes, writer.iterators)
+
+
+def _misfit(matched: Matched, access: Access, demands: Demands) -> str | None:
+    """Why an extra operand cannot be read by the kernel; None where it can."""
+    if not access.is_inside:
+        return "finish reads outside of a buffer"
+    if root(access.buffer) is root(matched.nest.write.buffer):
+        return "finish reads the buffer that the nest writes"
+    if min(access.strides, default=0) < 0:
+        return "finish reads backwards"
+    if not _follows(matched, access, demands):
+        return "an operand of finish does not lie as the output's layout demands"
+    return None
 
 
 def _follows(matched: Matched, access: Access, demands: Demands) -> bool:

@@ -18,6 +18,7 @@ from inarch._xdsl import parse_module
 from inarch.benchmark.members import subject_of
 from inarch.compiler import build
 from inarch.dialects import new_context
+from inarch.dialects.kernel.call import CallOp
 from inarch.errors import InarchError
 from inarch.microkernel import (
     AtLeast,
@@ -29,6 +30,7 @@ from inarch.microkernel import (
 )
 from inarch.microkernel import check as check_kernel
 from inarch.microkernels import MICROKERNELS
+from inarch.passes import PASSES
 from inarch.passes.tensorize._layouts import dense_layout
 from inarch.passes.tensorize.tensorize import tensorize
 from inarch.plugins import Extensions, load_file
@@ -39,6 +41,7 @@ from inarch.verification._strides import ARRANGEMENTS, arrange
 
 Array = np.ndarray[Any, Any]
 
+INPUTS = Path(__file__).parents[1] / "lit" / "passes" / "tensorize" / "Inputs"
 EXAMPLES = Path(__file__).parents[2] / "examples" / "microkernels"
 GENERIC = parse("generic")
 
@@ -411,3 +414,45 @@ def test_without_the_demand_rows_overlap(tmp_path: Path) -> None:
 def test_no_stride_is_negative(tmp_path: Path) -> None:
     """K1: `"*"` is 0 or more; what runs backwards is packed."""
     equal_numpy(BACKWARDS, _load(FORWARD, tmp_path), tmp_path)
+
+
+# ------------------------------------------------------------------------------- epilogues
+
+FINISH = """
+func.func @main(%a: tensor<6x5xf32>, %b: tensor<5x10xf32>, %r: tensor<RESIDUALxf32>) -> tensor<6x10xf32> {
+  %0 = graph.matmul %a, %b : tensor<6x5xf32>, tensor<5x10xf32> -> tensor<6x10xf32>
+  %1 = graph.slice %r starts = [START, 0] sizes = [RESIDUAL] steps = [STEP, 1]
+    : tensor<RESIDUALxf32> -> tensor<RESIDUALxf32>
+  %2 = graph.add %0, %1 : tensor<6x10xf32>, tensor<RESIDUALxf32> -> tensor<6x10xf32>
+  func.return %2 : tensor<6x10xf32>
+}"""
+
+
+@pytest.mark.parametrize("layout", ["", 'layout={"C": (">= N", 1)},', 'layout={"C": (16, 1)},'])
+@pytest.mark.parametrize(("residual", "step"), [((6, 10), 1), ((6, 1), 1), ((6, 10), -1)])
+@pytest.mark.usefixtures("scope")
+def test_what_an_epilogue_reads(
+    layout: str, residual: tuple[int, int], step: int, tmp_path: Path
+) -> None:
+    """Also with no negative stride; a least one is the output's alone: a column has stride 1."""
+    rows, columns = residual
+    text = FINISH.replace("sizes = [RESIDUAL]", f"sizes = [{rows}, {columns}]")
+    text = text.replace("RESIDUAL", f"{rows}x{columns}").replace("STEP", str(step))
+    text = text.replace("START", str(0 if step > 0 else rows - 1))
+    path = tmp_path / "finish_gemm.py"
+    source = (INPUTS / "finish_gemm.py").read_text()
+    path.write_text(source.replace("    inits=", f"    {layout}inits="))
+    kernel = _load_file(path)
+    context = new_context()
+    module = parse_module(context, text)
+    for name in ("simplify-graph", "graph-to-loop", "fuse-nests"):
+        PASSES[name]().apply(context, module)
+    (found,) = tensorize(module, [kernel]).nests
+    assert found.taken is not None
+    calls = [op for op in module.walk() if isinstance(op, CallOp)]
+    strides = [s for op in calls for at in range(len(op.arguments)) for s in op.strides_of(at)]
+    assert min(strides) >= 0
+    assert all(len(op.arguments) == 4 for op in calls) == (step > 0 and "16" not in layout)
+    random = np.random.default_rng(0)
+    a, b, r = (random.integers(-4, 5, s).astype(np.float32) for s in ((6, 5), (5, 10), residual))
+    np.testing.assert_array_equal(execute(module, [a, b, r], context)[0], a @ b + r[::step])
