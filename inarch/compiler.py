@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.dialects.func import FuncOp
 
-from inarch import __version__
-from inarch._xdsl import location_text, store_of, verify_module
+from inarch._xdsl import location_text, verify_module
 from inarch.cache import check_writable
 from inarch.dialects import new_context
 from inarch.errors import InarchError, UsageError, unknown
@@ -29,8 +29,8 @@ from inarch.target import parse as parse_target
 
 if TYPE_CHECKING:
     from inarch._offload_check import Emitted
-    from inarch.backends.c import CProgram
     from inarch.offload import Offload
+    from inarch.passes.tensorize._report import Report
     from inarch.runtime.module import Module
 
 PREPARE = ("fold-constants", "simplify-graph", "fold-batch-norm")
@@ -75,6 +75,21 @@ class Built:
     workspace_bytes: int
     offloaded: Mapping[str, tuple[str, ...]]
     """Backend -> the functions that it emitted."""
+    microkernels: Mapping[str, int]
+    """Microkernel -> the loop nests that it does."""
+
+
+@dataclass(frozen=True)
+class _Lowered:
+    """What the passes have left beside the program."""
+
+    emitted: tuple[Emitted, ...]
+    kernels: Report | None
+
+    def microkernels(self) -> dict[str, int]:
+        """The nests that each microkernel does; the busiest first."""
+        nests = self.kernels.nests if self.kernels is not None else ()
+        return dict(Counter(n.taken.kernel for n in nests if n.taken is not None).most_common())
 
 
 def compile(  # noqa: A001 - the verb of a compiler; users write inarch.compile
@@ -151,6 +166,7 @@ def build(
     checked: bool = False,
 ) -> Built:
     """Compiles a model into the artifact `output`, which appears whole or not at all."""
+    from inarch._assemble import assemble, target_text
     from inarch.backends.c import emit, registry_notes
     from inarch.offload import Offload, check_offload
 
@@ -171,11 +187,22 @@ def build(
     _check_functions(module)
     if checked:
         module.attributes["inarch.checked"] = UnitAttr()
-    emitted = lower(ctx, module, "kernel", progress=progress, offload=offload)
+    lowered = _run(ctx, module, PIPELINE, progress, offload)
+    verify_module(module)
     program = emit(ctx, module)
     for note in registry_notes(program):
         warnings.warn(note, stacklevel=2)
-    return _write(ctx, module, program, emitted, Path(output), progress)
+    assemble(ctx, module, program, lowered.emitted, Path(output), progress)
+    return Built(
+        path=Path(output),
+        name=program.prefix,
+        target=target_text(module),
+        kernels=len(program.units) - 1,
+        weights_bytes=program.weights_bytes,
+        workspace_bytes=max((f.workspace_bytes for f in program.functions), default=0),
+        offloaded={one.backend: one.emission.symbols for one in lowered.emitted},
+        microkernels=lowered.microkernels(),
+    )
 
 
 def import_model(
@@ -266,14 +293,45 @@ def lower(
     Backends take their parts by `offload`. At `graph` the program is partitioned, and has their
     functions in it; below, they have been emitted, and that is returned.
     """
-    from inarch._kernel_choice import choose_kernels
-    from inarch.offload import Offload, emit_offloaded, is_wanted, partition
+    from inarch.offload import Offload, is_wanted, partition
 
     if level not in LEVELS:
         raise unknown("level", level, LEVELS)
     wish = offload or Offload()
     passes = PREPARE if level == "graph" and is_wanted(module, wish) else LEVELS[level]
+    lowered = _run(context, module, passes, progress, wish)
+    if passes is PREPARE:
+        partition(context, module, wish)
+    verify_module(module)
+    return lowered.emitted
+
+
+def kernel_report(context: Context, module: ModuleOp) -> Report:
+    """Which microkernel does which nest of an imported module, which is lowered as far as that.
+
+    Its functions of backends are declared already. Raises InarchError as `compile`.
+    """
+    from inarch.offload import Offload
+
+    passes = PIPELINE[: PIPELINE.index("tensorize") + 1]
+    report = _run(context, module, passes, None, Offload()).kernels
+    assert report is not None, "tensorize is one of the passes"
+    return report
+
+
+def _run(
+    context: Context,
+    module: ModuleOp,
+    passes: Sequence[str],
+    progress: Progress | None,
+    wish: Offload,
+) -> _Lowered:
+    """Runs `passes`, which begin as `PIPELINE` does; backends get and emit their parts after `PREPARE`."""
+    from inarch._kernel_choice import choose_kernels
+    from inarch.offload import emit_offloaded, partition
+
     emitted: tuple[Emitted, ...] = ()
+    kernels: Report | None = None
     for index, name in enumerate(passes):
         if progress is not None:
             progress(name, index, len(passes))
@@ -281,119 +339,7 @@ def lower(
             partition(context, module, wish)
             emitted = emit_offloaded(context, module, wish.options)
         if name == "tensorize":
-            choose_kernels(module)
+            kernels = choose_kernels(module)
         else:
             PASSES[name]().apply(context, module)
-    if passes is PREPARE:
-        partition(context, module, wish)
-    verify_module(module)
-    return emitted
-
-
-def _write(
-    context: Context,
-    module: ModuleOp,
-    program: CProgram,
-    emitted: Sequence[Emitted],
-    output: Path,
-    progress: Progress | None,
-) -> Built:
-    from inarch._offload_c import explained, linked_units
-    from inarch.artifact import write_artifact
-    from inarch.backends.c import kernel_error, link_libraries
-    from inarch.toolchain import CompilerError, compile_library
-
-    target = parse_target(_text(module, "inarch.target"))
-
-    def report(done: int, total: int, unit: str) -> None:
-        if progress is not None:
-            progress(f"compile {unit}", done, total)
-
-    with tempfile.TemporaryDirectory(prefix="inarch-build-") as folder:
-        library = Path(folder) / f"{program.prefix}.so"
-        foreign = linked_units(emitted)
-        linked = link_libraries(program.kernels, target)
-        try:
-            compile_library(
-                {**program.units, **foreign.units},
-                library,
-                target=target,
-                unit_flags={**program.unit_flags, **foreign.flags},
-                libraries=tuple(dict.fromkeys([*linked.libraries, *foreign.libraries])),
-                exports=f"{program.prefix}_*" if linked.embeds else None,
-                progress=report,
-            )
-        except CompilerError as error:
-            of_kernel = kernel_error(error, program.unit_kernels)
-            raise (explained(error, emitted) if of_kernel is error else of_kernel) from error
-        if progress is not None:
-            progress(f"write {output.name}", 0, 1)
-        write_artifact(
-            output,
-            library,
-            _manifest(program, target, emitted, linked.externals),
-            _weights(context, module),
-            program.weights_bytes,
-            _members(emitted),
-        )
-    return Built(
-        path=output,
-        name=program.prefix,
-        target=str(target),
-        kernels=len(program.units) - 1,
-        weights_bytes=program.weights_bytes,
-        workspace_bytes=max((f.workspace_bytes for f in program.functions), default=0),
-        offloaded={one.backend: one.emission.symbols for one in emitted},
-    )
-
-
-def _manifest(
-    program: CProgram,
-    target: Target,
-    emitted: Sequence[Emitted],
-    externals: Sequence[Mapping[str, Any]],
-) -> dict[str, Any]:
-    """The artifact's manifest; each submodule adds its loader, C the libraries that it calls."""
-    manifest = program.manifest(str(target), sorted(target.features))
-    formats = [one.emission.format for one in emitted if not one.is_linked]
-    libraries: list[Mapping[str, Any]] = [
-        {"path": str(path.absolute()), "backend": one.backend, "package": one.emission.package}
-        for one in emitted
-        if one.is_linked
-        for path in one.emission.libraries
-    ]
-    libraries += externals
-    return {
-        "inarch": __version__,
-        **manifest,
-        "loaders": [*manifest["loaders"], *formats],
-        **({"libraries": libraries} if libraries else {}),
-    }
-
-
-def _members(emitted: Sequence[Emitted]) -> dict[str, bytes]:
-    """The submodules by index, and the source of what was linked."""
-    modules = [one.emission.content for one in emitted if not one.is_linked]
-    sources = {f"source.{one.backend}": one.emission.content for one in emitted if one.is_linked}
-    return {**{f"modules/{n}": content for n, content in enumerate(modules, 1)}, **sources}
-
-
-def _text(module: ModuleOp, attribute: str) -> str:
-    return cast("StringAttr", module.attributes[attribute]).data
-
-
-def _weights(context: Context, module: ModuleOp) -> Iterator[tuple[int, memoryview]]:
-    """`(offset, bytes)` of every constant of a planned module, each offset once, in order."""
-    from inarch.dialects._constants import ConstantAttr, constant_array
-    from inarch.dialects.loop.buffer import ConstantOp
-    from inarch.lazy import np
-
-    store = store_of(context)
-    constants: dict[int, ConstantAttr] = {}
-    for op in module.walk():
-        if isinstance(op, ConstantOp):
-            assert op.offset is not None  # plan-memory has run
-            constants[op.offset.value.data] = op.value
-    for offset in sorted(constants):
-        array = np.ascontiguousarray(constant_array(constants[offset], store))
-        yield offset, array.reshape(-1).view(np.uint8).data
+    return _Lowered(emitted, kernels)

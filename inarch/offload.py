@@ -184,6 +184,13 @@ def emit_offloaded(
     )
 
 
+def declare_offloaded(module: ModuleOp) -> None:
+    """Leaves declarations of the functions that backends have, and asks no backend."""
+    for function in _functions(module):
+        if _owner(function) is not None and function.body.blocks:
+            _declare(function, None)
+
+
 def emit_text(
     context: Context,
     module: ModuleOp,
@@ -229,7 +236,7 @@ def _emit_part(
     if not emitted.is_linked:
         check_submodule(emitted, functions)
     for function in functions:
-        _declare(function, emitted)
+        _declare(function, name if emitted.is_linked else None)
     return emitted
 
 
@@ -282,7 +289,7 @@ def _owner(function: FuncOp) -> str | None:
     return compiler.data if isinstance(compiler, StringAttr) else None
 
 
-def _declare(function: FuncOp, emitted: Emitted) -> None:
+def _declare(function: FuncOp, linked: str | None) -> None:
     """Replaces a function by its declaration, `inarch.linked` where the library will define it."""
     declaration = FuncOp(
         function.sym_name.data,
@@ -293,8 +300,8 @@ def _declare(function: FuncOp, emitted: Emitted) -> None:
         res_attrs=function.res_attrs,
     )
     declaration.attributes |= function.attributes
-    if emitted.is_linked:
-        declaration.attributes["inarch.linked"] = StringAttr(emitted.backend)
+    if linked is not None:
+        declaration.attributes["inarch.linked"] = StringAttr(linked)
     declaration.location = function.location
     block = function.parent_block()
     assert block is not None, "the function is one of a module"

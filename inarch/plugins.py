@@ -140,6 +140,11 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
         self._files.pop(path, None)
         self._loaded[name] = Origin(path.stem, self.constant, str(path), path)
 
+    @property
+    def loaded(self) -> tuple[str, ...]:
+        """The names of what was `add`ed for this run, in order."""
+        return tuple(self._loaded)
+
     @contextmanager
     def scope(self) -> Generator[None]:
         """What is `add`ed within the block is forgotten after it."""

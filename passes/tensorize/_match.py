@@ -33,7 +33,7 @@ class Miss:
 
     reason: str
     progress: int
-    """0: target. 1: the body differs. 2: iterators. 3: tiles and strides. 4: init and finish."""
+    """0: target. 1: the body differs. 2: iterators. 3: tiles and strides. 4: init and finish. 5: build."""
 
 
 def bindings(nest: LinearNest, pattern: Pattern) -> list[Binding] | Miss:

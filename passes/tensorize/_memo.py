@@ -9,7 +9,7 @@ from xdsl.ir import Operation
 
 from inarch.passes.tensorize._candidates import Candidate, again
 from inarch.passes.tensorize._linear import LinearNest, is_constant, root
-from inarch.passes.tensorize._match import names_of
+from inarch.passes.tensorize._match import Miss, names_of
 from inarch.passes.tensorize._report import Choice
 from inarch.passes.tensorize._unify_body import expression_of
 
@@ -20,7 +20,7 @@ class Decision:
 
     taken: Candidate | None
     choices: tuple[Choice, ...]
-    misses: Mapping[str, str]
+    misses: Mapping[str, Miss]
 
     def of(self, nest: LinearNest) -> Candidate | None:
         """The candidate taken, for a nest like the one that it was made for."""

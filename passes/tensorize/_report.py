@@ -15,12 +15,16 @@ class Choice:
     params: Mapping[str, int]
     cost: float | None
     """Cycles with everything around the calls; None where the kernel does not state its own."""
+    around: float
+    """Cycles that are not the calls' own: copies, panels loaded again, nests before and after."""
     calls: int
     """How often the kernel runs."""
     copies: tuple[str, ...]
     """The operands that are copied, and why: `B: stride 1 of dimension 0, 16 is demanded`."""
     iterators: str
     """Which iterator of the meaning takes which of the nest: `m <- oh, k <- ic`."""
+    scattered: int = 0
+    """How many operands do not lie in order along their last dimension: decides between equal costs."""
 
     def __str__(self) -> str:
         said = ", ".join(f"{name} = {value}" for name, value in self.params.items())
@@ -44,6 +48,25 @@ class NestReport:
     """The cheapest first, the one taken among them."""
     misses: Mapping[str, str]
     """For each kernel without a candidate: the first difference."""
+    progress: Mapping[str, int] = field(default_factory=dict[str, int])
+    """How far the attempt of each of `misses` got, from 0 (the target) to 5 (it cannot be built)."""
+    reduces: bool = False
+    """Whether the nest has a reduction."""
+
+    @property
+    def nearest(self) -> str | None:
+        """The kernel without a candidate that got furthest."""
+        return max(self.misses, key=lambda name: self.progress.get(name, 0), default=None)
+
+    @property
+    def runner_up(self) -> Choice | None:
+        """The next best after the one taken that is another kernel, or has other parameters."""
+        first = self.taken
+        if first is None:
+            return None
+        own = (first.kernel, dict(first.params))
+        others = (one for one in self.candidates if (one.kernel, dict(one.params)) != own)
+        return next(others, None)
 
 
 @dataclass(frozen=True)
@@ -55,10 +78,32 @@ class Report:
     nests: tuple[NestReport, ...]
     unusable: Mapping[str, str] = field(default_factory=dict[str, str])
     """Kernels that nothing can be matched with, in one located line each: broken ones among them."""
+    demanded: tuple[str, ...] = ()
+    """Those of `kernels` that were asked for by name, the first one preferred."""
 
     def taken_by(self, kernel: str) -> tuple[NestReport, ...]:
         """The nests that `kernel` does."""
         return tuple(n for n in self.nests if n.taken is not None and n.taken.kernel == kernel)
+
+    def idle_reason(self, kernel: str) -> tuple[str | None, str]:
+        """Why `kernel` does nothing, of the nest that it comes nearest to: its location, and the text."""
+        offers = [
+            (nest, choice)
+            for nest in self.nests
+            for choice in nest.candidates
+            if choice.kernel == kernel and nest.taken is not None
+        ]
+        if offers:
+            nest, own = min(offers, key=lambda pair: pair[1].cost or 0.0)
+            return nest.location, (
+                f"of the nest ({nest.iterators}) it does what {nest.taken} does, as {own}, "
+                "and is not preferred"
+            )
+        missed = [nest for nest in self.nests if kernel in nest.misses]
+        if not missed:
+            return None, "there is no nest"
+        nest = max(missed, key=lambda one: (one.progress.get(kernel, 0), one.reduces))
+        return nest.location, f"of the nest ({nest.iterators}): {nest.misses[kernel]}"
 
     def to_json(self) -> dict[str, Any]:
         """The report as `json.dumps` takes it."""

@@ -23,7 +23,7 @@ from inarch.microkernel import Instance
 from inarch.microkernels import MICROKERNELS
 from inarch.passes.loop._functions import entry_blocks, error_at
 from inarch.passes.tensorize._build import build
-from inarch.passes.tensorize._candidates import Candidate
+from inarch.passes.tensorize._candidates import Candidate, kernel_cycles
 from inarch.passes.tensorize._definitions import Definitions
 from inarch.passes.tensorize._family import Family
 from inarch.passes.tensorize._linear import LinearNest, linear_nest
@@ -79,14 +79,44 @@ def tensorize(
         nests = [op for op in block.ops if isinstance(op, NestOp)]
         reports += [
             _tensorize_nest(op, symbol, families, demanded, definitions, memo, usable)
+            if (reason := _unsuitable(op)) is None
+            else _left_alone(op, symbol, families, reason)
             for op in nests
-            if len(op.outs) == 1 and 0 not in op.sizes
         ]
-    report = Report(tuple(names), tuple(reports), unusable)
+    report = Report(tuple(names), tuple(reports), unusable, tuple(demanded))
     for name in demanded:
         if not report.taken_by(name):
             raise _unused(module, name, report)
     return report
+
+
+def _unsuitable(op: NestOp) -> str | None:
+    """Why no kernel at all can do the nest."""
+    if len(op.outs) != 1:
+        return f"the nest writes {len(op.outs)} outputs, a kernel writes one"
+    if 0 in op.sizes:
+        name = op.names[op.sizes.index(0)]
+        return f"the nest has no points: {name} = 0; there is nothing to do"
+    return None
+
+
+def _left_alone(op: NestOp, function: str, families: Sequence[Family], reason: str) -> NestReport:
+    """The report of a nest that is not tried."""
+    axes = ", ".join(
+        f"{name} = {size}{' reduction' if iterator.is_reduction else ''}"
+        for name, size, iterator in zip(op.names, op.sizes, op.iterators, strict=True)
+    )
+    names = [family.pattern.name for family in families]
+    return NestReport(
+        location_text(op),
+        function,
+        axes or "none",
+        None,
+        (),
+        dict.fromkeys(names, reason),
+        dict.fromkeys(names, 0),
+        op.has_reduction,
+    )
 
 
 def _tensorize_nest(
@@ -108,7 +138,16 @@ def _tensorize_nest(
     if taken is not None:
         build(taken, definitions)
     first = decision.choices[0] if taken is not None else None
-    return NestReport(location, function, axes, first, decision.choices, decision.misses)
+    return NestReport(
+        location,
+        function,
+        axes,
+        first,
+        decision.choices,
+        {name: miss.reason for name, miss in decision.misses.items()},
+        {name: miss.progress for name, miss in decision.misses.items()},
+        op.has_reduction,
+    )
 
 
 def _decide(
@@ -116,11 +155,11 @@ def _decide(
 ) -> Decision:
     """The candidates of every family, weighed."""
     found: list[Candidate] = []
-    misses: dict[str, str] = {}
+    misses: dict[str, Miss] = {}
     for family in families:
         result = candidates(nest, family)
         if isinstance(result, Miss):
-            misses[family.pattern.name] = result.reason
+            misses[family.pattern.name] = result
         else:
             found += result
     found.sort(key=lambda one: _preference(one, demanded))
@@ -131,7 +170,7 @@ def _decide(
             break
         if name in demanded:
             raise InarchError(reason)
-        misses[name] = reason
+        misses[name] = Miss(reason, 5)
         found = [one for one in found if one.family.pattern.name != name]
     return Decision(found[0] if found else None, tuple(_choice(one) for one in found), misses)
 
@@ -150,6 +189,9 @@ def _preference(candidate: Candidate, demanded: Sequence[str]) -> tuple[int, int
 
 def _choice(candidate: Candidate) -> Choice:
     pattern, nest = candidate.matched.pattern, candidate.matched.nest
+    own = sum(
+        kernel_cycles(candidate.family, call.piece, candidate.init) for call in candidate.calls
+    )
     copies = {
         f"{name}: {operand.reason}": None
         for call in candidate.calls
@@ -165,9 +207,11 @@ def _choice(candidate: Candidate) -> Choice:
         pattern.name,
         dict(candidate.params),
         None if pattern.kernel.cost is None else candidate.cost,
+        max(0.0, candidate.cost - own),
         sum(math.prod(cut.count for cut in call.piece.cuts) for call in candidate.calls),
         tuple(copies),
         "; ".join(taken),
+        candidate.scattered,
     )
 
 
@@ -217,15 +261,8 @@ def _target(module: ModuleOp) -> Target:
 
 def _unused(module: ModuleOp, name: str, report: Report) -> InarchError:
     """A kernel that was asked for by name does nothing: the difference to the nest it comes nearest to."""
-    for nest in report.nests:
-        if name in nest.misses:
-            where = nest.location or location_text(module)
-            return InarchError(
-                f"expected a nest that microkernel '{name}' does, found none; of the nest "
-                f"({nest.iterators}): {nest.misses[name]}",
-                where=where,
-            )
+    where, reason = report.idle_reason(name)
     return InarchError(
-        f"expected a nest that microkernel '{name}' does, found no nest it is preferred for",
-        where=location_text(module),
+        f"expected a nest that microkernel '{name}' does, found none; {reason}",
+        where=where or location_text(module),
     )

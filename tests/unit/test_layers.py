@@ -44,6 +44,7 @@ CORE = frozenset(
 )
 TOP = frozenset(
     {
+        "_assemble",
         "compiler",
         "_kernel_choice",
         "offload",

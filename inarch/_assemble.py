@@ -1,0 +1,125 @@
+"""From emitted C to an artifact: compiled, linked, described by a manifest, written whole."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+
+from inarch import __version__
+from inarch._xdsl import store_of
+from inarch.target import Target
+from inarch.target import parse as parse_target
+
+if TYPE_CHECKING:
+    from inarch._offload_check import Emitted
+    from inarch.backends.c import CProgram
+
+
+def assemble(
+    context: Context,
+    module: ModuleOp,
+    program: CProgram,
+    emitted: Sequence[Emitted],
+    output: Path,
+    progress: Callable[[str, int, int], None] | None,
+) -> None:
+    """Compiles `program`, which was emitted of the planned `module`, and writes `output`.
+
+    Raises InarchError for C that does not compile, naming the backend or the kernel that it is of.
+    """
+    from inarch._offload_c import explained, linked_units
+    from inarch.artifact import write_artifact
+    from inarch.backends.c import kernel_error, link_libraries
+    from inarch.toolchain import CompilerError, compile_library
+
+    target = parse_target(target_text(module))
+
+    def report(done: int, total: int, unit: str) -> None:
+        if progress is not None:
+            progress(f"compile {unit}", done, total)
+
+    with tempfile.TemporaryDirectory(prefix="inarch-build-") as folder:
+        library = Path(folder) / f"{program.prefix}.so"
+        foreign = linked_units(emitted)
+        linked = link_libraries(program.kernels, target)
+        try:
+            compile_library(
+                {**program.units, **foreign.units},
+                library,
+                target=target,
+                unit_flags={**program.unit_flags, **foreign.flags},
+                libraries=tuple(dict.fromkeys([*linked.libraries, *foreign.libraries])),
+                exports=f"{program.prefix}_*" if linked.embeds else None,
+                progress=report,
+            )
+        except CompilerError as error:
+            of_kernel = kernel_error(error, program.unit_kernels)
+            raise (explained(error, emitted) if of_kernel is error else of_kernel) from error
+        if progress is not None:
+            progress(f"write {output.name}", 0, 1)
+        write_artifact(
+            output,
+            library,
+            _manifest(program, target, emitted, linked.externals),
+            _weights(context, module),
+            program.weights_bytes,
+            _members(emitted),
+        )
+
+
+def _manifest(
+    program: CProgram,
+    target: Target,
+    emitted: Sequence[Emitted],
+    externals: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
+    """The artifact's manifest; each submodule adds its loader, C the libraries that it calls."""
+    manifest = program.manifest(str(target), sorted(target.features))
+    formats = [one.emission.format for one in emitted if not one.is_linked]
+    libraries: list[Mapping[str, Any]] = [
+        {"path": str(path.absolute()), "backend": one.backend, "package": one.emission.package}
+        for one in emitted
+        if one.is_linked
+        for path in one.emission.libraries
+    ]
+    libraries += externals
+    return {
+        "inarch": __version__,
+        **manifest,
+        "loaders": [*manifest["loaders"], *formats],
+        **({"libraries": libraries} if libraries else {}),
+    }
+
+
+def _members(emitted: Sequence[Emitted]) -> dict[str, bytes]:
+    """The submodules by index, and the source of what was linked."""
+    modules = [one.emission.content for one in emitted if not one.is_linked]
+    sources = {f"source.{one.backend}": one.emission.content for one in emitted if one.is_linked}
+    return {**{f"modules/{n}": content for n, content in enumerate(modules, 1)}, **sources}
+
+
+def target_text(module: ModuleOp) -> str:
+    """The name of the target that an imported module is compiled for."""
+    return cast("StringAttr", module.attributes["inarch.target"]).data
+
+
+def _weights(context: Context, module: ModuleOp) -> Iterator[tuple[int, memoryview]]:
+    """`(offset, bytes)` of every constant of a planned module, each offset once, in order."""
+    from inarch.dialects._constants import ConstantAttr, constant_array
+    from inarch.dialects.loop.buffer import ConstantOp
+    from inarch.lazy import np
+
+    store = store_of(context)
+    constants: dict[int, ConstantAttr] = {}
+    for op in module.walk():
+        if isinstance(op, ConstantOp):
+            assert op.offset is not None  # plan-memory has run
+            constants[op.offset.value.data] = op.value
+    for offset in sorted(constants):
+        array = np.ascontiguousarray(constant_array(constants[offset], store))
+        yield offset, array.reshape(-1).view(np.uint8).data
