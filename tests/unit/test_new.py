@@ -112,6 +112,24 @@ inarch verify-kernel my-gemm --param MR=2 --param NR=4 --quick
     assert "2 of 2 instances pass" in done.stdout
 
 
+def test_the_documented_layout_is_what_is_written(tmp_path: Path) -> None:
+    """K13: docs/microkernels.md shows the layout of a distribution."""
+    document = (Path(__file__).parents[2] / "docs" / "microkernels.md").read_text()
+    block = document.partition("```text\nbegin/\n")[2].partition("```")[0]
+    shown = set(re.findall(r"^ +(\w+\.\w+)(?= |$)", block, re.MULTILINE))
+    assert _new("microkernel", "my-gemm", "--directory", str(tmp_path / "begin"))[0] == 0
+    written = {path.name for path in (tmp_path / "begin").rglob("*") if path.is_file()}
+    assert shown == written - {"README.md"}
+    points = (tmp_path / "begin" / "pyproject.toml").read_text().splitlines()
+    assert [
+        line in points
+        for line in (
+            '[project.entry-points."inarch.microkernels"]',
+            'my-gemm = "my_gemm_kernels.my_gemm"',
+        )
+    ] == [True, True]
+
+
 def test_a_microkernel_that_is_wrong_fails_its_test(tmp_path: Path) -> None:
     folder = tmp_path / "my_gemm"
     assert _new("microkernel", "my-gemm", "--directory", str(folder))[0] == 0

@@ -1,15 +1,18 @@
-"""benchmarks/outside_kernels.py: one tiny layer by every kernel from outside."""
+"""What docs/microkernels.md measures: kernels from outside on one tiny layer, and what their calls cost."""
 
 from __future__ import annotations
 
 import importlib.util
+import re
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-SCRIPT = Path(__file__).parents[2] / "benchmarks" / "outside_kernels.py"
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "benchmarks" / "outside_kernels.py"
 
 
 @pytest.fixture
@@ -44,3 +47,14 @@ def test_every_way_computes_the_layer(
 def test_a_layer_that_is_not_there(script: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     assert script.main(["--layer", "l1.c9"]) == 2
     assert capsys.readouterr().err.startswith("error: no layer 'l1.c9'; did you mean 'l1.c")
+
+
+def test_what_calls_cost_is_measured() -> None:
+    """K6: of each path, and the document has the command."""
+    command = [sys.executable, str(ROOT / "benchmarks" / "kernel_calls.py")]
+    command += ["--calls", "640", "--rounds", "3"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    cost = dict(re.findall(r"^(.+?) +([0-9.]+) ns a call$", done.stdout, re.MULTILINE))
+    assert list(cost) == ["inlined", "symbol", "registry, C", "registry, Python"]
+    assert float(cost["registry, Python"]) > float(cost["registry, C"]) > 0
+    assert "`python benchmarks/kernel_calls.py`" in (ROOT / "docs" / "microkernels.md").read_text()
