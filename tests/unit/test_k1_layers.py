@@ -122,7 +122,11 @@ def kernel(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 def check(
-    cases: Sequence[Case], kernel: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+    cases: Sequence[Case],
+    kernel: str,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    target: str = "native",
 ) -> None:
     """Every sum of products is the kernel's, and every layer equals NumPy."""
     reports: list[Report] = []
@@ -134,9 +138,10 @@ def check(
     monkeypatch.setattr(_kernel_choice, "choose_kernels", reported)
     context = new_context()
     path = folder / "layers.inarch"
-    build(program(cases, context), path, context=context, microkernels=[kernel])
+    module = program(cases, context)
+    build(module, path, context=context, target=target, microkernels=[kernel])
     (report,) = reports
-    sums = [nest for nest in report.nests if "reduction" in nest.iterators]
+    sums = [nest for nest in report.nests if nest.reduces]
     assert [str(nest) for nest in sums if nest.taken is None or nest.taken.kernel != kernel] == []
     assert {nest.function for nest in sums} == {one.name for one in cases}
 
@@ -149,14 +154,13 @@ def check(
     assert wrong == []
 
 
-def test_layers_scaled_down(kernel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("target", ["native", "generic"])
+def test_layers_scaled_down(
+    kernel: str, target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """K1: each of the 23 convolutions and 5 products, with fewer channels and pixels."""
-    check(
-        [case(index, smaller(layer)) for index, layer in enumerate(LAYERS)],
-        kernel,
-        tmp_path,
-        monkeypatch,
-    )
+    cases = [case(index, smaller(layer)) for index, layer in enumerate(LAYERS)]
+    check(cases, kernel, tmp_path, monkeypatch, target)
 
 
 @pytest.mark.slow
