@@ -48,8 +48,9 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         type=Path,
-        metavar="FILE.py",
-        help="add the pass, frontend or other thing that a Python file defines (repeatable)",
+        metavar="FILE",
+        help="add the microkernel (.c, .S, .py), pass, frontend or other thing that a file defines "
+        "(repeatable)",
     )
 
 
