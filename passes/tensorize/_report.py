@@ -25,6 +25,8 @@ class Choice:
     """Which iterator of the meaning takes which of the nest: `m <- oh, k <- ic`."""
     scattered: int = 0
     """How many operands do not lie in order along their last dimension: decides between equal costs."""
+    packed: tuple[str, ...] = ()
+    """The operands that are constants, so that their copies are made at compile time."""
 
     def __str__(self) -> str:
         said = ", ".join(f"{name} = {value}" for name, value in self.params.items())
@@ -52,6 +54,8 @@ class NestReport:
     """How far the attempt of each of `misses` got, from 0 (the target) to 5 (it cannot be built)."""
     reduces: bool = False
     """Whether the nest has a reduction."""
+    computes: str = ""
+    """What it does at each point, `out = in0 * in1 + out`: what a meaning has to do to match."""
 
     @property
     def nearest(self) -> str | None:
@@ -95,10 +99,7 @@ class Report:
         ]
         if offers:
             nest, own = min(offers, key=lambda pair: pair[1].cost or 0.0)
-            return nest.location, (
-                f"of the nest ({nest.iterators}) it does what {nest.taken} does, as {own}, "
-                "and is not preferred"
-            )
+            return nest.location, f"{nest.taken} is preferred to {own}"
         missed = [nest for nest in self.nests if kernel in nest.misses]
         if not missed:
             return None, "there is no nest"

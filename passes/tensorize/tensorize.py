@@ -26,11 +26,12 @@ from inarch.passes.tensorize._build import build
 from inarch.passes.tensorize._candidates import Candidate, kernel_cycles
 from inarch.passes.tensorize._definitions import Definitions
 from inarch.passes.tensorize._family import Family
-from inarch.passes.tensorize._linear import LinearNest, linear_nest
-from inarch.passes.tensorize._match import Miss, axes_text
+from inarch.passes.tensorize._linear import LinearNest, is_constant, linear_nest
+from inarch.passes.tensorize._match import Miss, axes_text, names_of
 from inarch.passes.tensorize._memo import Decision, Memo
 from inarch.passes.tensorize._report import Choice, NestReport, Report
 from inarch.passes.tensorize._search import candidates
+from inarch.passes.tensorize._unify_body import expression_of, tree_text
 from inarch.target import Target
 from inarch.target import parse as parse_target
 
@@ -147,7 +148,14 @@ def _tensorize_nest(
         {name: miss.reason for name, miss in decision.misses.items()},
         {name: miss.progress for name, miss in decision.misses.items()},
         op.has_reduction,
+        _computes(op),
     )
+
+
+def _computes(op: NestOp) -> str:
+    """The body as a statement; empty for one that is longer than any kernel's."""
+    tree, names = expression_of(op, op.body), names_of(op)
+    return f"{names[-1]} = {tree_text(tree, names)}" if tree is not None else ""
 
 
 def _decide(
@@ -198,6 +206,12 @@ def _choice(candidate: Candidate) -> Choice:
         for name, operand in call.plan.operands.items()
         if operand.reason is not None
     }
+    packed = {
+        name: None
+        for call in candidate.calls
+        for name, operand in call.plan.operands.items()
+        if name != pattern.output and is_constant(operand.access.buffer)
+    }
     taken = [
         f"{', '.join(names)} <- {axis.name}"
         for axis, names in zip(nest.axes, candidate.matched.assignment.taken, strict=True)
@@ -212,6 +226,7 @@ def _choice(candidate: Candidate) -> Choice:
         tuple(copies),
         "; ".join(taken),
         candidate.scattered,
+        tuple(packed),
     )
 
 

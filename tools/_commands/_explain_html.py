@@ -51,6 +51,8 @@ class Box:
     """(backend, why it did not get the op)."""
     inputs: tuple[int, ...]
     """The numbers of the boxes whose values it uses; they come before it."""
+    kernels: tuple[str, ...] = ()
+    """The microkernels of the nests that do the op, and why they do, or none does."""
 
 
 def page(title: str, boxes: Sequence[Box], owners: Sequence[str], summary: Sequence[str]) -> str:
@@ -140,7 +142,15 @@ def _box(number: int, box: Box, owners: Mapping[str, int], x: float, y: float) -
     focus = "" if box.owner is None else ' tabindex="0"'
     below = box.pattern or _short(box.location)
     tip = "\n".join(
-        filter(None, [box.location, box.types, *(f"not {b}: {why}" for b, why in box.reasons)])
+        filter(
+            None,
+            [
+                box.location,
+                box.types,
+                *(f"not {b}: {why}" for b, why in box.reasons),
+                *box.kernels,
+            ],
+        )
     )
     size = f'width="{width:g}" height="{BOX_HEIGHT:g}"'
     lines = [
@@ -161,6 +171,7 @@ def _facts(box: Box) -> dict[str, object]:
         "owner": box.owner,
         "pattern": box.pattern,
         "reasons": box.reasons,
+        "kernels": box.kernels,
     }
 
 

@@ -73,12 +73,15 @@ def _execute(arguments: argparse.Namespace) -> int:
             "workspace_bytes": built.workspace_bytes,
             "seconds": round(seconds, 3),
             "offloaded": built.offloaded,
+            "microkernels": built.microkernels,
         }
         print(json.dumps(facts))
     elif not arguments.quiet:
         offloaded = "".join(f"{len(own)} of {name}, " for name, own in built.offloaded.items())
+        used = ", ".join(f"{name} {count}" for name, count in built.microkernels.items())
+        microkernels = f" (microkernels: {used})" if used else ""
         print(
-            f"{output}: {built.name} for {built.target}, {built.kernels} kernels, {offloaded}"
+            f"{output}: {built.name} for {built.target}, {built.kernels} kernels{microkernels}, {offloaded}"
             f"{_size(built.weights_bytes)} of weights, {_size(built.workspace_bytes)} of workspace, "
             f"in {seconds:.1f} s"
         )

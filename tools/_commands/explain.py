@@ -1,4 +1,4 @@
-"""`inarch explain`: who owns each op of a model, and why the other backends do not."""
+"""`inarch explain`: who owns each op of a model, which microkernel does each nest, and why not others."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import re
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +49,21 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="keep ops from a backend by hand (repeatable)",
     )
     parser.add_argument(
-        "--all", action="store_true", help="the reasons of every backend, not of the first only"
+        "--kernels",
+        action="store_true",
+        help="also which microkernel does which loop nest of the host (default without --backend)",
+    )
+    parser.add_argument(
+        "--why",
+        action="append",
+        default=[],
+        metavar="LOCATION",
+        help="everything about the microkernels of the nests from this place (repeatable)",
+    )
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="the reasons of every backend and microkernel, not of the first only",
     )
     parser.add_argument("--json", action="store_true", help="print the whole report as JSON")
     parser.add_argument("--html", type=Path, metavar="FILE", help="also write the graph as a page")
@@ -63,6 +78,10 @@ def _execute(arguments: argparse.Namespace) -> int:
     from inarch.passes.partitioning import HOST, explain, parse_selection
     from inarch.tools._commands._explain_graph import boxes_of, run_required
     from inarch.tools._commands._explain_html import page
+    from inarch.tools._commands._explain_kernels import at, box_lines, everything, kernels_of
+    from inarch.tools._commands._explain_kernels import facts as kernel_facts
+    from inarch.tools._commands._explain_kernels import summary as kernel_summary
+    from inarch.tools._commands._explain_kernels import table as kernel_table
 
     if arguments.html is not None:
         check_writable(arguments.html)
@@ -71,39 +90,56 @@ def _execute(arguments: argparse.Namespace) -> int:
                 f"--html: expected another file than the model, found '{arguments.html}'"
             )
     keywords = model_keywords(arguments)
-    backends = _backends(arguments.backend)
+    backends = _backends(arguments)
+    with_kernels = bool(not backends or arguments.kernels or arguments.why or arguments.microkernel)
     context = new_context()
     module = import_model(arguments.model, context, **keywords)
     for name in PREPARE:
         PASSES[name]().apply(context, module)
     run_required(context, module, backends)
-    report = explain(
-        context,
-        module,
-        backends,
-        give=[parse_selection(text) for text in arguments.give],
-        keep=[parse_selection(text) for text in arguments.keep],
-    )
+    by_hand = {
+        "give": [parse_selection(text) for text in arguments.give],
+        "keep": [parse_selection(text) for text in arguments.keep],
+    }
+    report = explain(context, module, backends, **by_hand)
+    boxes = boxes_of(module, report) if arguments.html is not None else []
+    kernels = kernels_of(context, module, backends, **by_hand) if with_kernels else None
+    if kernels is not None:
+        chosen = [nest for location in arguments.why for nest in at(kernels, location)]
+        boxes = [replace(box, kernels=box_lines(kernels, box.location)) for box in boxes]
+    else:
+        chosen = []
     if arguments.html is not None:
         title = arguments.model.name
         owners = [*backends, HOST]
-        text = page(title, boxes_of(module, report), owners, [*_summary(report), *_causes(report)])
+        lines = [*_summary(report), *_causes(report), *(kernel_summary(kernels) if kernels else [])]
         with replacing(arguments.html) as file:
-            file.write(text.encode())
+            file.write(page(title, boxes, owners, lines).encode())
     if arguments.json:
-        print(json.dumps(_facts(arguments.model.name, report), indent=1))
-    else:
-        sys.stdout.write(_table(report, every=arguments.all))
+        found = _facts(arguments.model.name, report)
+        if kernels is not None:
+            found["kernels"] = kernel_facts(kernels)
+        print(json.dumps(found, indent=1))
+        return 0
+    parts = [_table(report, every=arguments.all)] if backends and not chosen else []
+    if chosen and kernels is not None:
+        once = {id(nest): nest for nest in chosen}
+        parts += [everything(nest, kernels) for nest in once.values()]
+    elif kernels is not None:
+        parts.append(kernel_table(kernels, every=arguments.all))
+    sys.stdout.write("\n".join(parts))
     return 0
 
 
-def _backends(texts: list[str]) -> tuple[str, ...]:
+def _backends(arguments: argparse.Namespace) -> tuple[str, ...]:
     """The names of `--backend`, each once, all of them known."""
     from inarch.offload import find_backend
 
-    names = [name.strip() for text in texts for name in text.split(",")]
-    if not names:
-        raise UsageError("--backend: expected at least one, such as --backend examplejson")
+    names = [name.strip() for text in arguments.backend for name in text.split(",")]
+    if not names and (arguments.give or arguments.keep):
+        raise UsageError(
+            "--give, --keep: expected a backend to choose for, such as --backend examplejson"
+        )
     for name in names:
         find_backend(name)
     return tuple(dict.fromkeys(names))
@@ -177,6 +213,7 @@ def _facts(model: str, report: Report) -> dict[str, Any]:
 
     An op has `op`, `value`, `location` (or null), `function`, `owner`, `pattern` and `region` (or
     null), and `reasons`, by backend. Of an owner there are `ops`, a count, and `regions`, symbols.
+    Where microkernels were asked for there is `kernels` (`_explain_kernels.facts`).
     """
     owners = dict.fromkeys([*report.backends, *(op.owner for op in report.ops)])
     counts = {
@@ -187,11 +224,13 @@ def _facts(model: str, report: Report) -> dict[str, Any]:
 
 
 COMMAND = Command(
-    description="Show who owns each op of a model, and why the other backends do not.",
+    description="Show who owns each op of a model and which microkernel does it, and why no other does.",
     epilog="""examples:
   inarch explain model.onnx --backend examplejson
   inarch explain model.onnx --backend my-npu,cblas --load my_npu.py --all
   inarch explain model.onnx --backend my-npu --load my_npu.py --html model.html
+  inarch explain model.onnx --load my_gemm.c
+  inarch explain model.onnx --why conv1
 """,
     add_arguments=_add_arguments,
     execute=_execute,

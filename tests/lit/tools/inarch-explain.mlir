@@ -2,13 +2,15 @@
 // RUN: inarch explain %s --backend examplejson | filecheck %s --check-prefix=TABLE
 // RUN: inarch explain %s --backend examplejson,ccompiler --all | filecheck %s --check-prefix=ALL
 // RUN: inarch explain %s --backend examplejson --keep mul=examplejson --json | filecheck %s --check-prefix=JSON
-// RUN: not inarch explain %s 2>&1 | filecheck %s --check-prefix=NONE
+// RUN: inarch explain %s --target generic | filecheck %s --check-prefix=KERNELS
+// RUN: inarch explain %s --target generic --backend examplejson --kernels | filecheck %s --check-prefix=BOTH
+// RUN: not inarch explain %s --keep mul=examplejson 2>&1 | filecheck %s --check-prefix=NONE
 // RUN: not inarch explain %s --backend exampeljson 2>&1 | filecheck %s --check-prefix=UNKNOWN
 // RUN: not inarch explain %s --backend c 2>&1 | filecheck %s --check-prefix=HOST
 // RUN: not inarch explain %s --backend examplejson --html %s 2>&1 | filecheck %s --check-prefix=SAME
 
 // TABLE:      op {{ *}}location {{ *}}owner {{ *}}why not the others
-// TABLE-NEXT: mul {{ *}}{{.*}}inarch-explain.mlir:30:3 {{ *}}examplejson{{$}}
+// TABLE-NEXT: mul {{ *}}{{.*}}inarch-explain.mlir:{{[0-9]+}}:3 {{ *}}examplejson{{$}}
 // TABLE-NEXT: gelu {{.*}} c {{ *}}examplejson: no pattern or op list has graph.gelu
 // TABLE-EMPTY:
 // TABLE:      examplejson: 1 of 2 ops, 1 region
@@ -22,7 +24,17 @@
 // JSON: "owner": "c"
 // JSON: "examplejson": "kept from backend examplejson by hand
 
-// NONE: error: --backend: expected at least one, such as --backend examplejson
+// KERNELS:      location {{ *}}kernel {{ *}}parameters {{ *}}copies {{ *}}cycles {{ *}}share {{ *}}why
+// KERNELS-EMPTY:
+// KERNELS:      gemm-f32: 0 of 1 nests; {{.*}}: of the nest (i0*i1 = 6): the body is
+// KERNELS:      no kernel: 1 of 1 nests, 1 of them not shown (--all)
+
+// BOTH:      host: 1 of 2 ops
+// BOTH-EMPTY:
+// BOTH-NEXT: location {{ *}}kernel
+// BOTH:      no kernel: 1 of 1 nests
+
+// NONE: error: --give, --keep: expected a backend to choose for, such as --backend examplejson
 // UNKNOWN: error: no backend 'exampeljson'; did you mean 'examplejson'?
 // HOST: error: 'c' is the host backend
 // SAME: error: --html: expected another file than the model
