@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 from inarch.backends.c._assemble import EMBEDDED_BYTES, emit_program
 from inarch.backends.c._cprogram import CFunction, CProgram, registry_notes
 from inarch.backends.c._foreign import link_libraries
+from inarch.backends.c._gaps import instance_reads_gaps, without_loop_vectors
 from inarch.backends.c._kernel_errors import kernel_error
 from inarch.backends.c._program import planned_weights_bytes
 from inarch.backends.c._run import run
@@ -34,6 +35,7 @@ __all__ = [
     "CProgram",
     "Usable",
     "emit",
+    "instance_reads_gaps",
     "kernel_error",
     "line_directive",
     "link_libraries",
@@ -41,6 +43,7 @@ __all__ = [
     "run_function",
     "usable_for",
     "weights_image",
+    "without_loop_vectors",
 ]
 
 

@@ -13,7 +13,7 @@ from inarch.backends.c._alias import functions_with_aliases
 from inarch.backends.c._cprogram import CFunction, CProgram
 from inarch.backends.c._emit_model import declarations_text, entries_text, state_text
 from inarch.backends.c._functions import FunctionText, entry_text, kernel_text, without_comments
-from inarch.backends.c._gaps import DEFINITION
+from inarch.backends.c._gaps import DEFINITION, without_loop_vectors
 from inarch.backends.c._math import helpers_text
 from inarch.backends.c._program import Program, c_function, read_program
 from inarch.backends.c._scope import Unit, VectorType
@@ -230,7 +230,11 @@ def _helpers(units: Sequence[Unit]) -> str:
 
 def _sources(units: Sequence[Unit]) -> str:
     sources = {name: source for unit in units for name, source in unit.sources.items()}
-    return "".join(f"\n{source}" for source in sources.values())
+    gaps = {name for unit in units for name in unit.gap_sources}
+    return "".join(
+        f"\n{without_loop_vectors(source) if name in gaps else source}"
+        for name, source in sources.items()
+    )
 
 
 def _includes(units: Sequence[Unit], text: str, base: str) -> str:

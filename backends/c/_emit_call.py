@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from inarch._xdsl import location_text
+from inarch.backends.c._gaps import call_reads_gaps
 from inarch.backends.c._linear import Linear, element_strides
 from inarch.backends.c._program import Program
 from inarch.backends.c._scope import Scope
@@ -42,6 +43,9 @@ def emit_kernel_call(
 def _emit_direct(op: CallOp, definition: DefOp, pointers: Sequence[str], scope: Scope) -> None:
     name = c_name(definition)
     scope.unit.sources[name] = kernel_source(definition)
+    if definition.source is not None and _reads_gaps(op, definition):
+        scope.unit.gap_sources.add(name)
+        scope.unit.reads_gaps = True  # for what becomes part of the caller
     inside, offsets = _open_loops(op, scope)
     addresses = [
         pointer if offset == "0" else f"{pointer} + {offset}"
@@ -51,6 +55,13 @@ def _emit_direct(op: CallOp, definition: DefOp, pointers: Sequence[str], scope: 
     numbers = [str(number) for number in (*strides, *op.size_values)]
     inside.writer.line(f"{name}({', '.join([*addresses, *numbers])});")
     _close_loops(op, inside)
+
+
+def _reads_gaps(op: CallOp, definition: DefOp) -> bool:
+    operands = list(enumerate(definition.arguments))
+    strides = {operand.label.data: op.strides_of(position) for position, operand in operands}
+    nbytes = {operand.label.data: dtype_of(operand.dtype).nbytes for _, operand in operands}
+    return call_reads_gaps(parse(definition.computes.data), strides, nbytes)
 
 
 def _emit_registered(

@@ -49,6 +49,8 @@ class Unit:
     vectors: set[VectorType] = field(default_factory=set[VectorType])
     sources: dict[str, str] = field(default_factory=dict[str, str])
     """C of microkernels, by name."""
+    gap_sources: set[str] = field(default_factory=set[str])
+    """Those of `sources` whose loops gcc must not vectorise: see `_gaps.py`."""
     reads_gaps: bool = False
     """Whether gcc must not vectorise its loops: see `_gaps.py`."""
 

@@ -102,11 +102,14 @@ def entry_source(instance: Instance) -> str:
 
 def library_source(instance: Instance) -> str:
     """The kernel's translation unit. Messages of the compiler are about the kernel's file, or its text."""
-    from inarch.backends.c import line_directive
+    from inarch.backends.c import instance_reads_gaps, line_directive, without_loop_vectors
 
     own = instance_source(instance)
     line = line_directive(instance) or f'#line 1 "{instance.name}.c"\n'
-    return f'#include <stdint.h>\n{line}{own}\n#line 1 "call"\n{entry_source(instance)}'
+    text = f"{line}{own}\n"
+    if has_own_code(instance.kernel) and instance_reads_gaps(instance):
+        text = without_loop_vectors(text)
+    return f'#include <stdint.h>\n{text}#line 1 "call"\n{entry_source(instance)}'
 
 
 def guarded_library(

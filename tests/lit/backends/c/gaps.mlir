@@ -1,0 +1,50 @@
+// RUN: inarch-opt %s -t c | filecheck %s
+
+// Functions in which gcc would vectorise reads with steps and read behind the last element (_gaps.py).
+module attributes {inarch.name = "n"} {
+
+// CHECK: #if defined(__GNUC__) && !defined(__clang__)
+// CHECK-NEXT: #define INARCH_NO_LOOP_VECTORS __attribute__((noinline, optimize("no-tree-loop-vectorize")))
+
+// A step of 2 around a short loop: gcc unrolls that one.
+// CHECK: /* @steps,
+// CHECK-NEXT: INARCH_NO_LOOP_VECTORS
+func.func private @steps(%x: memref<9xf32>, %y: memref<5x8xf32>) {
+  loop.nest (q = 5, o = 8) ins(%x[q * 2] : memref<9xf32>) outs(%y[q, o] : memref<5x8xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    loop.yield %a : f32
+  }
+  func.return
+}
+
+// The innermost loop has the step, as in pools.
+// CHECK: /* @innermost,
+// CHECK-NOT: INARCH_NO_LOOP_VECTORS
+// CHECK: /* @long_inside,
+// CHECK-NOT: INARCH_NO_LOOP_VECTORS
+// CHECK: /* @longer_than_registers,
+// CHECK-NOT: INARCH_NO_LOOP_VECTORS
+func.func private @innermost(%x: memref<9xf32>, %y: memref<8x5xf32>) {
+  loop.nest (o = 8, q = 5) ins(%x[q * 2] : memref<9xf32>) outs(%y[o, q] : memref<8x5xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    loop.yield %a : f32
+  }
+  func.return
+}
+
+func.func private @long_inside(%x: memref<9xf32>, %y: memref<5x80xf32>) {
+  loop.nest (q = 5, o = 80) ins(%x[q * 2] : memref<9xf32>) outs(%y[q, o] : memref<5x80xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    loop.yield %a : f32
+  }
+  func.return
+}
+
+func.func private @longer_than_registers(%x: memref<65xf32>, %y: memref<5x8xf32>) {
+  loop.nest (q = 5, o = 8) ins(%x[q * 16] : memref<65xf32>) outs(%y[q, o] : memref<5x8xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    loop.yield %a : f32
+  }
+  func.return
+}
+}
