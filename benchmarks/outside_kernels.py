@@ -5,8 +5,8 @@
 Each kernel is demanded by name, so that it does what it matches: examples/microkernels/gemm_tile.c; OpenBLAS
 by symbol; a library under development (gemm_library.c beside it, with one row of C in registers, then
 rebuilt with eight after the model was compiled); the same library through the function registry. Against
-them Inarch's own kernels, and the plain path, which has none. GFLOP/s of the call from Python, minima over
-interleaved rounds of CPU time of one thread. docs/microkernels.md has the results.
+them what Inarch compiles without them. GFLOP/s of the call from Python, minima over interleaved rounds of
+CPU time of one thread. docs/microkernels.md has the results.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ import inarch
 from inarch.benchmark._arrays import arrays_of
 from inarch.benchmark._harness import Harness
 from inarch.benchmark._program import program_of
-from inarch.benchmark.layers import Conv, Gemm, Layer, select
+from inarch.benchmark.layers import Gemm, Layer, select
 from inarch.compiler import build
 from inarch.dialects import new_context
 from inarch.errors import InarchError
@@ -43,7 +43,7 @@ from inarch.target import native
 from inarch.toolchain import compile_library
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "microkernels"
-PLAIN = "the plain path"
+OWN = "Inarch without them"
 _LIBRARY_KERNEL = """
 from inarch.microkernel import Microkernel
 
@@ -137,11 +137,7 @@ def compiled(
 
 def rows_of(layer: Layer, folder: Path) -> list[Row]:
     """The layer in every way."""
-    own = "conv-f32" if isinstance(layer, Conv) else "gemm-f32"
-    rows = [
-        Row(PLAIN, compiled(layer, [], folder / "plain.inarch", None)),
-        Row(f"ours, `{own}`", compiled(layer, [own], folder / "own.inarch", None)),
-    ]
+    rows = [Row(OWN, compiled(layer, [], folder / "own.inarch", None))]
     for kernel in kernels_of(folder):
         with MICROKERNELS.scope():
             load_file(kernel.file, {"microkernels": MICROKERNELS})

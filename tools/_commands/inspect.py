@@ -32,6 +32,9 @@ def _execute(arguments: argparse.Namespace) -> int:
     print(f"imports    {', '.join(imports) or 'none'}")
     if len(manifest.loaders) > 1:
         print(f"modules    {', '.join(manifest.loaders[1:])}")
+    for library in manifest.libraries:
+        symbols = f": {', '.join(library.symbols)}" if library.symbols else ""
+        print(f"library    {library.path}, called by {library.user}{symbols}")
     for name, function in manifest.functions.items():
         inputs = ", ".join(map(str, function.inputs))
         outputs = ", ".join(map(str, function.outputs))

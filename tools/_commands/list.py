@@ -25,7 +25,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="one of backends, dialects, frontends, loaders, microkernels, passes (default: all)",
     )
     parser.add_argument(
-        "--load", action="append", default=[], type=Path, metavar="FILE.py", help="also load a file"
+        "--load", action="append", default=[], type=Path, metavar="FILE", help="also load a file"
     )
     parser.add_argument("--json", action="store_true", help="as JSON")
 
