@@ -11,19 +11,13 @@ from inarch.dialects.loop._base import memref_of
 from inarch.dialects.loop.access import number_of
 from inarch.meaning import Number
 from inarch.microkernel import Init
-from inarch.passes.tensorize._cost import (
-    Loop,
-    Panel,
-    call_cycles,
-    copy_cycles,
-    order_loops,
-    stream_cycles,
-)
+from inarch.passes.tensorize._cost import call_cycles, copy_cycles
 from inarch.passes.tensorize._family import Family
 from inarch.passes.tensorize._finish import Finish, absorbed_finish
 from inarch.passes.tensorize._linear import Access, LinearNest, is_constant
 from inarch.passes.tensorize._operands import CallPlan, Matched, OperandPlan, plan_call
 from inarch.passes.tensorize._tiles import Params, Piece
+from inarch.passes.tensorize._traffic import Loop, Stream
 from inarch.passes.tensorize._views import view_of
 
 
@@ -58,6 +52,8 @@ class Candidate:
     """Whether nothing of the nest's `finish` is left to a nest after the calls that do not absorb it."""
     cost: float
     """Cycles; without the kernel's own where it does not state them."""
+    order: tuple[int, ...]
+    """The axes of loops, outermost first."""
 
     @property
     def scattered(self) -> int:
@@ -126,16 +122,61 @@ def start_of(matched: Matched, pieces: Sequence[Piece]) -> Start | str:
     return 'the kernel has no variant that adds to what the output holds; it would need init "accumulate"'
 
 
+def loops_of(nest: LinearNest, piece: Piece) -> list[Loop]:
+    """The loops around the calls of a piece, in the order of the axes."""
+    return [
+        Loop(number, cut.count, axis.is_reduction)
+        for number, (axis, cut) in enumerate(zip(nest.axes, piece.cuts, strict=True))
+        if cut.count > 1
+    ]
+
+
+def streams_of(matched: Matched) -> list[Stream]:
+    """The operands, those of an epilogue among them, as memory sees them."""
+    nest, pattern = matched.nest, matched.pattern
+    bound = set(matched.binding.values())
+    found = [
+        _stream(nest, access, operand != pattern.output and operand in pattern.kernel.layout)
+        for operand, elements in pattern.elements.items()
+        for access in [matched.access_of(elements[0])]
+    ]
+    late = [access for at, access in enumerate(nest.reads) if at not in bound]
+    return [*found, *(replace(_stream(nest, access, False), is_late=True) for access in late)]
+
+
+def _stream(nest: LinearNest, access: Access, is_demanded: bool) -> Stream:
+    view = view_of(nest, access)
+    rows = [form.coefficients for form in view.forms] if view is not None else []
+    if view is None or view.is_flat:  # axis by axis: no two of them run over the same elements
+        rows = [
+            tuple(stride if at == axis else 0 for at in range(len(nest.axes)))
+            for axis, stride in enumerate(access.strides)
+        ]
+    dimensions = tuple(
+        tuple((axis, by) for axis, by in enumerate(row) if by) for row in rows if any(row)
+    )
+    is_packed = is_demanded and is_constant(access.buffer)
+    return Stream(access.strides, dimensions, nbytes_of(access), is_packed, is_late=False)
+
+
 def plan_nest(
-    matched: Matched, family: Family, params: Params, pieces: Sequence[Piece], start: Start
+    matched: Matched,
+    family: Family,
+    params: Params,
+    pieces: Sequence[Piece],
+    start: Start,
+    order: Sequence[int],
+    cycles: float,
 ) -> Candidate | str:
-    """The candidate with its operands, loops and cost; a reason where an operand does not fit."""
+    """The candidate with its operands; a reason where one does not fit.
+
+    `order` are the axes of loops, outermost first; `cycles` is the cost without copies.
+    """
     nest, pattern = matched.nest, matched.pattern
     finish = absorbed_finish(matched, family.demands(params))
     absorbed = finish if isinstance(finish, Finish) and not start.is_split else None
     is_finished = nest.nest.finish is None or pattern.normal.finish is not None
     calls: list[Call] = []
-    cycles = 0.0
     for piece in pieces:
         plan = plan_call(matched, piece, family.demands(piece.params))
         if isinstance(plan, str):
@@ -146,9 +187,8 @@ def plan_nest(
             needed = [nest.write, *(() if is_finished else nest.reads)]
             if any(view_of(nest, access) is None for access in needed):
                 return "a strided buffer with collapsed iterators has no place for a nest after it"
-        loops, stream = _loops(matched, plan)
-        calls.append(Call(plan, loops, absorbs))
-        cycles += kernel_cycles(family, piece, start.init) + stream
+        loops = sorted(loops_of(nest, piece), key=lambda loop: order.index(loop.axis))
+        calls.append(Call(plan, tuple(loops), absorbs))
     candidate = Candidate(
         matched,
         family,
@@ -159,8 +199,9 @@ def plan_nest(
         absorbed,
         is_finished,
         0.0,
+        tuple(order),
     )
-    return _costed(candidate, cycles)
+    return replace(candidate, cost=cycles + copy_cycles(_moved_bytes(candidate)))
 
 
 def again(candidate: Candidate, nest: LinearNest) -> Candidate:
@@ -169,54 +210,11 @@ def again(candidate: Candidate, nest: LinearNest) -> Candidate:
     pieces = [call.piece for call in candidate.calls]
     start = start_of(matched, pieces)
     assert isinstance(start, Start), "it has been possible for an equal nest"
-    planned = plan_nest(matched, candidate.family, candidate.params, pieces, start)
-    assert isinstance(planned, Candidate), "it has been possible for an equal nest"
-    return planned
-
-
-def _costed(candidate: Candidate, cycles: float) -> Candidate:
-    return replace(candidate, cost=cycles + copy_cycles(_moved_bytes(candidate)))
-
-
-def _loops(matched: Matched, plan: CallPlan) -> tuple[tuple[Loop, ...], float]:
-    """The loops around a call in order, and the cycles that reloading panels adds."""
-    loops = [
-        Loop(number, cut.count, axis.is_reduction)
-        for number, (axis, cut) in enumerate(zip(matched.nest.axes, plan.piece.cuts, strict=True))
-        if cut.count > 1
-    ]
-    panels = {name: _panel(matched, plan.piece, operand) for name, operand in plan.operands.items()}
-    ordered = order_loops(loops, panels)
-    return ordered, stream_cycles(ordered, panels)
-
-
-def _panel(matched: Matched, piece: Piece, operand: OperandPlan) -> Panel:
-    blocks = [cut.block for cut in piece.cuts]
-    moving = frozenset(
-        axis
-        for axis, (cut, by) in enumerate(zip(piece.cuts, operand.moves, strict=True))
-        if by and cut.count > 1
+    planned = plan_nest(
+        matched, candidate.family, candidate.params, pieces, start, candidate.order, 0.0
     )
-    nbytes = nbytes_of(operand.access)
-    sizes = [axis.size for axis in matched.nest.axes]
-    one, whole = (_elements(matched.nest, operand.access, each) for each in (blocks, sizes))
-    if operand.copy is not None:  # overlapping reads lie side by side in a copy
-        one = operand.copy.layout.elements
-        whole = math.prod(operand.copy.shape)
-    return Panel(one * nbytes, moving, whole * nbytes)
-
-
-def _elements(nest: LinearNest, access: Access, sizes: Sequence[int]) -> int:
-    """How many elements an access touches over so many points of each axis, each counted once."""
-    points = math.prod(n for n, stride in zip(sizes, access.strides, strict=True) if stride)
-    view = view_of(nest, access)
-    if view is None:
-        return points
-    extents = [
-        1 + sum(abs(by) * (n - 1) for by, n in zip(form.coefficients, sizes, strict=True))
-        for form in view.forms
-    ]
-    return min(points, math.prod(extents))
+    assert isinstance(planned, Candidate), "it has been possible for an equal nest"
+    return replace(planned, cost=candidate.cost)
 
 
 def _moved_bytes(candidate: Candidate) -> float:

@@ -37,6 +37,10 @@ class Family:
         default_factory=dict[str, dict[tuple[int, ...], tuple[int, ...]]]
     )
 
+    _fitting: dict[object, list[dict[str, int]]] = field(
+        default_factory=dict[object, list[dict[str, int]]]
+    )
+
     def __post_init__(self) -> None:
         self._keys = frozenset(self._key(member) for member in self.members)
 
@@ -117,6 +121,23 @@ class Family:
         """The members, those first that take the fewest cycles a point of a nest of middling size."""
         sizes = dict.fromkeys(self.pattern.free, NOMINAL_SIZE)
         return sorted(self.members, key=lambda one: self._cycles_a_point(one, sizes))
+
+    def smallest(self, size: int | str) -> int:
+        """The least value of a size that is not free."""
+        if isinstance(size, int) or size not in self.pattern.kernel.params:
+            return size if isinstance(size, int) else 1
+        return min(member[size] for member in self.members)
+
+    def fitting(self, possible: Mapping[str, frozenset[int]]) -> list[dict[str, int]]:
+        """Those of `by_efficiency` whose parameters have possible values."""
+        key = tuple(possible.items())
+        if key not in self._fitting:
+            self._fitting[key] = [
+                one
+                for one in self.by_efficiency
+                if all(one[name] in values for name, values in key)
+            ]
+        return self._fitting[key]
 
     @cached_property
     def best_cycles_a_point(self) -> float:

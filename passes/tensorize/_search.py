@@ -7,23 +7,26 @@ the calls, and what must be copied in any case.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from inarch.passes.tensorize._candidates import (
     Candidate,
     Start,
     kernel_cycles,
+    loops_of,
     nbytes_of,
     plan_nest,
     start_of,
+    streams_of,
 )
-from inarch.passes.tensorize._cost import copy_cycles
+from inarch.passes.tensorize._cost import CROWDED, PIECE, copy_cycles
 from inarch.passes.tensorize._family import Family
 from inarch.passes.tensorize._linear import LinearNest, is_constant
 from inarch.passes.tensorize._match import Miss, bindings, matches
 from inarch.passes.tensorize._operands import Matched
 from inarch.passes.tensorize._tiles import Cutter, Params, Piece
+from inarch.passes.tensorize._traffic import Stream, traffic
 
 MAX_SHOWN = 8
 """Candidates of a kernel that are kept for the report."""
@@ -63,13 +66,24 @@ def candidates(nest: LinearNest, family: Family) -> list[Candidate] | Miss:
 
 @dataclass(frozen=True)
 class _Rough:
-    """A candidate before its operands are solved for; it costs at least `bound`."""
+    """A candidate before its operands are solved for."""
 
-    bound: float
     matched: Matched
     params: Params
     pieces: list[Piece]
     start: Start
+    kernels: float
+    """Cycles of the calls."""
+    copies: float
+    """Cycles of the copies that are needed in any case."""
+    order: tuple[int, ...] = ()
+    memory: float = 0.0
+    """Cycles that the memory adds for loops in this order."""
+
+    @property
+    def bound(self) -> float:
+        """It costs at least so much."""
+        return self.kernels + self.copies + self.memory
 
 
 def _cheapest(ways: Sequence[Matched], family: Family, misses: list[Miss]) -> list[Candidate]:
@@ -80,24 +94,35 @@ def _cheapest(ways: Sequence[Matched], family: Family, misses: list[Miss]) -> li
     """
     points = math.prod(axis.size for axis in ways[0].nest.axes) if ways else 0
     least = {id(one): copy_cycles(_least_copies(one)) for one in ways}
-    in_order = sorted(ways, key=lambda one: (least[id(one)], -_covered(one)))[:MAX_WAYS]
+    in_order = sorted(ways, key=lambda one: (least[id(one)], -_covered(one)))
+    useful = [one for one in in_order if not _is_idle(one, family)]
+    in_order = (useful or in_order)[:MAX_WAYS]
     first: list[_Rough] = []
     best = math.inf
     for matched in in_order:
         if points * family.best_cycles_a_point + least[id(matched)] <= best:
-            some = list(_rough(matched, family, misses, MAX_FIRST))
+            some = _weighed(_rough(matched, family, misses, MAX_FIRST))
             best = min([best, *(one.bound for one in some)])
             first += some
     first.sort(key=lambda one: one.bound)
     likely = list({id(one.matched): one.matched for one in first}.values())[:MAX_ASSIGNMENTS]
     rough = [one for each in likely for one in _rough(each, family, misses, MAX_MEMBERS)]
+    rough = _weighed(sorted(rough, key=lambda one: one.bound))
     rough.sort(key=lambda one: one.bound)
     found: list[Candidate] = []
     best = math.inf
     for one in [*rough, *first]:
         if one.bound > best or len(found) == MAX_SHOWN:
             break
-        candidate = plan_nest(one.matched, family, one.params, one.pieces, one.start)
+        candidate = plan_nest(
+            one.matched,
+            family,
+            one.params,
+            one.pieces,
+            one.start,
+            one.order,
+            one.kernels + one.memory,
+        )
         if isinstance(candidate, str):
             misses.append(Miss(candidate, 3))
             continue
@@ -112,6 +137,45 @@ def _covered(matched: Matched) -> int:
     return math.prod(a.size ** (1 + a.is_reduction) for a, names in pairs if names)
 
 
+def _is_idle(matched: Matched, family: Family) -> bool:
+    """Whether an iterator has a part of an axis that is as large as one tile of what stands inside."""
+    sizes = {each.name: each.size for each in matched.pattern.iterators}
+    return any(
+        len(names) > 1 and axis.size < 2 * family.smallest(sizes[names[-1]])
+        for axis, names in zip(matched.nest.axes, matched.assignment.taken, strict=True)
+    )
+
+
+def _weighed(rough: Iterable[_Rough]) -> list[_Rough]:
+    """With what the memory adds; without those that cost more than the best of those before anyway."""
+    found: list[_Rough] = []
+    best = math.inf
+    streams: dict[int, list[Stream]] = {}
+    for one in rough:
+        if one.bound > best:
+            continue
+        if id(one.matched) not in streams:
+            streams[id(one.matched)] = streams_of(one.matched)
+        weighed = _with_memory(one, streams[id(one.matched)])
+        best = min(best, weighed.bound)
+        found.append(weighed)
+    return found
+
+
+def _with_memory(rough: _Rough, streams: Sequence[Stream]) -> _Rough:
+    axes, main = rough.matched.nest.axes, rough.pieces[0]
+    blocks = [min(cut.block, axis.size) for cut, axis in zip(main.cuts, axes, strict=True)]
+    sizes = [cut.count * block for cut, block in zip(main.cuts, blocks, strict=True)]
+    order, memory = traffic(streams, sizes, blocks, loops_of(rough.matched.nest, main))
+    memory *= math.prod(axis.size for axis in axes) / math.prod(sizes)
+    rows = [1 if axis.is_reduction else n for axis, n in zip(axes, blocks, strict=True)]
+    if any(stream.is_crowded(rows) for stream in streams if not stream.is_late):
+        memory += CROWDED * rough.kernels
+    given = [loop.axis for loop in order]
+    rest = [axis for axis in range(len(axes)) if axis not in given]
+    return replace(rough, order=(*given, *rest), memory=memory)
+
+
 def _rough(matched: Matched, family: Family, misses: list[Miss], members: int) -> Iterator[_Rough]:
     """The most efficient `members` that the nest can be cut for."""
     cutter = Cutter(
@@ -119,7 +183,7 @@ def _rough(matched: Matched, family: Family, misses: list[Miss], members: int) -
     )
     least = _least_copies(matched)
     count = 0
-    for params in family.by_efficiency:
+    for params in family.fitting(cutter.possible) or family.by_efficiency[:1]:
         pieces = cutter.cut(params)
         if isinstance(pieces, str):
             misses.append(Miss(pieces, 3))
@@ -131,7 +195,8 @@ def _rough(matched: Matched, family: Family, misses: list[Miss], members: int) -
         copies = least + sum(_over_copies(matched, piece) for piece in pieces)
         copies += _nest_bytes(matched, start)
         cycles = sum(kernel_cycles(family, piece, start.init) for piece in pieces)
-        yield _Rough(cycles + copy_cycles(copies), matched, params, pieces, start)
+        cycles *= 1 + PIECE * (len(pieces) - 1)
+        yield _Rough(matched, params, pieces, start, cycles, copy_cycles(copies))
         count += 1
         if count == members:
             return

@@ -8,8 +8,9 @@ none, the last tile runs over the edge (parallel axes only), on padded copies.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from inarch.passes.tensorize._linear import Axis, LinearNest
 from inarch.passes.tensorize._pattern import Pattern
@@ -96,6 +97,21 @@ class Cutter:
                 )
                 yield size, fits, _not_whole(axis, size)
 
+    @cached_property
+    def possible(self) -> dict[str, frozenset[int]]:
+        """Parameter -> the values that alone make a cut possible: members with others are not worth a try."""
+        found = {name: values for name, values, _ in self._whole}
+        for axis, names in zip(self.nest.axes, self.assignment.taken, strict=True):
+            size = self._sizes[names[-1]] if names else 0
+            if not isinstance(size, str) or self.pattern.is_free(size):
+                continue
+            values = found.get(size, frozenset(self.pattern.values(size)))
+            if len(names) == 1:
+                found[size] = frozenset(v for v in values if _is_cut(axis, v, values))
+            elif axis.is_reduction and self.pattern.is_free(self._sizes[names[0]]):
+                found[size] = frozenset(v for v in values if axis.size % v == 0)
+        return found
+
     def cut(self, params: Params) -> list[Piece] | str:
         """The pieces by the member `params` and its smaller relatives; a reason where it is not cut."""
         for parameter, possible, reason in self._whole:
@@ -176,6 +192,16 @@ class Cutter:
             return None
         taken = [name for each in self.assignment.taken for name in each]
         return size if sum(self._sizes[name] == size for name in taken) == 1 else None
+
+
+def _is_cut(axis: Axis, tile: int, values: Collection[int]) -> bool:
+    """Whether tiles of this size, and of smaller ones among `values`, can be right for the axis."""
+    if not axis.is_reduction:
+        return tile <= axis.size or all(v >= tile for v in values)
+    rest = axis.size % tile
+    for smaller in sorted((v for v in values if v < tile), reverse=True):
+        rest %= smaller
+    return rest == 0
 
 
 def _merged(params: Params, cuts: Sequence[Cut]) -> Params:

@@ -21,7 +21,6 @@ from inarch.errors import InarchError
 from inarch.meaning import elements, parse
 from inarch.microkernels import MICROKERNELS
 from inarch.passes import PASSES
-from inarch.passes.tensorize._cost import Loop, Panel, order_loops, stream_cycles
 from inarch.passes.tensorize._report import Report
 from inarch.passes.tensorize._strides import Solution, solve
 from inarch.passes.tensorize.tensorize import tensorize
@@ -501,19 +500,3 @@ def test_a_symbol_that_is_taken() -> None:
     """A function of the program may be called like a kernel's instance."""
     text = _product().replace("@main", "@tile_gemm_MR4_NR8")
     check(text, "tile-gemm")
-
-
-def test_loops_keep_panels_in_the_caches() -> None:
-    """The loop that moves the small operand is inside the one that moves what does not fit the cache."""
-    rows, columns = Loop(0, 100, is_reduction=False), Loop(1, 10, is_reduction=False)
-    panels = {
-        "A": Panel(4 * 1024, frozenset({0}), 400 * 1024),
-        "B": Panel(150 * 1024, frozenset({1}), 1500 * 1024),
-        "C": Panel(1024, frozenset({0, 1}), 1000 * 1024),
-    }
-    # B stays for all rows; A, 400 KiB of it, comes from the second cache again.
-    assert order_loops([rows, columns], panels) == (columns, rows)
-    assert order_loops([columns, rows], panels) == (columns, rows)
-    assert stream_cycles([columns, rows], panels) < stream_cycles([rows, columns], panels)
-    small = {name: Panel(8, panel.axes, panel.total) for name, panel in panels.items()}
-    assert stream_cycles([rows, columns], small) == 0

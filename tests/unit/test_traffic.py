@@ -1,0 +1,63 @@
+"""What `tensorize` thinks of memory: the order of loops, and the cycles that it adds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from inarch.passes.tensorize._traffic import Loop, Stream, traffic
+
+WIDTH, DEPTH = 512, 1024
+
+
+def _gemm(rows: int, columns: int, tile: int, panel: int) -> tuple[tuple[int, ...], float]:
+    """The order (0: rows, 1: columns) and the cycles of `C[m, n] += A[m, k] * B[k, n]`, B packed."""
+    a = Stream((DEPTH, 0, 1), (((0, 1),), ((2, 1),)), 4, False, False)
+    b = Stream((0, 1, columns), (((2, 1),), ((1, 1),)), 4, True, False)
+    c = Stream((columns, 1, 0), (((0, 1),), ((1, 1),)), 4, False, False)
+    sizes, blocks = (rows, columns, DEPTH), (tile, panel, DEPTH)
+    counts = [size // block for size, block in zip(sizes, blocks, strict=True)]
+    loops = [Loop(axis, count, axis == 2) for axis, count in enumerate(counts) if count > 1]
+    order, cycles = traffic([a, b, c], sizes, blocks, loops)
+    assert traffic([a, b, c], sizes, blocks, loops[::-1])[1] == cycles
+    return tuple(loop.axis for loop in order), cycles
+
+
+def test_the_larger_operand_is_read_once() -> None:
+    """What does not fit the second-level cache is read by the outer loop."""
+    assert _gemm(64, 16 * 1024, 8, 64)[0] == (1, 0)
+    assert _gemm(16 * 1024, 64, 8, 32)[0] == (0, 1)
+
+
+def test_few_rows_a_tile_bring_b_more_often() -> None:
+    """A tile of 2 x 4 vectors has as many accumulators as one of 8, and brings B four times."""
+    assert _gemm(512, 512, 8, 16)[1] < _gemm(512, 512, 2, 64)[1]
+
+
+def test_a_window_is_counted_once() -> None:
+    """Three taps of a row of 14 pixels are 16 pixels."""
+    image = Stream((16, 16, 1), (((0, 1), (1, 1)), ((2, 1),)), 4, False, False)
+    assert image.touched((14, 3, 16)) == 16 * 16 * 4
+    assert image.run((14, 3, 16)) == 16 * 16 * 4
+    strided = replace(image, strides=(1024, 16, 1))
+    assert strided.run((14, 3, 16)) == 3 * 16 * 4
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_an_operand_that_is_read_in_order_costs_less(is_late: bool) -> None:
+    """The loop along which rows go on is the inner one."""
+    out = Stream((200 * 1024, 16, 1), (((0, 1),), ((1, 1),), ((2, 1),)), 4, False, is_late)
+    sizes, blocks = (16, 3136, 16), (1, 28, 16)
+    order, cycles = traffic([out], sizes, blocks, [Loop(1, 112, False), Loop(0, 16, False)])
+    assert [loop.axis for loop in order] == [0, 1]
+    assert cycles < traffic([out], sizes, (2, 14, 16), [Loop(1, 224, False), Loop(0, 8, False)])[1]
+
+
+def test_rows_of_a_page_crowd_the_cache() -> None:
+    """More rows than ways, a multiple of 4 KiB apart, push each other out."""
+    a = Stream((1024, 1), (((0, 1),), ((1, 1),)), 4, False, False)
+    assert a.is_crowded((12, 1))
+    assert not a.is_crowded((8, 1))
+    assert not replace(a, strides=(1040, 1)).is_crowded((12, 1))
+    assert not replace(a, is_packed=True).is_crowded((12, 1))
