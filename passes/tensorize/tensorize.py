@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
+from xdsl.ir import Block
 from xdsl.passes import ModulePass
 
 from inarch._xdsl import location_text
@@ -77,10 +78,10 @@ def tensorize(
     reports: list[NestReport] = []
     for function, block in entry_blocks(module):
         symbol = function.sym_name.data
-        nests = [op for op in block.ops if isinstance(op, NestOp)]
+        nests = [op for op in block.walk() if isinstance(op, NestOp)]
         reports += [
             _tensorize_nest(op, symbol, families, demanded, definitions, memo, usable)
-            if (reason := _unsuitable(op)) is None
+            if (reason := _unsuitable(op, block)) is None
             else _left_alone(op, symbol, families, reason)
             for op in nests
         ]
@@ -91,8 +92,10 @@ def tensorize(
     return report
 
 
-def _unsuitable(op: NestOp) -> str | None:
-    """Why no kernel at all can do the nest."""
+def _unsuitable(op: NestOp, block: Block) -> str | None:
+    """Why no kernel at all can do the nest; `block` is the function's."""
+    if op.parent_block() is not block:
+        return "the nest is inside a loop or a branch, kernels are called outside of them"
     if len(op.outs) != 1:
         return f"the nest writes {len(op.outs)} outputs, a kernel writes one"
     if 0 in op.sizes:

@@ -53,6 +53,8 @@ class Box:
     """The numbers of the boxes whose values it uses; they come before it."""
     kernels: tuple[str, ...] = ()
     """The microkernels of the nests that do the op, and why they do, or none does."""
+    kernel: str = ""
+    """The name of the first of them; empty where there is none."""
 
 
 def page(title: str, boxes: Sequence[Box], owners: Sequence[str], summary: Sequence[str]) -> str:
@@ -140,7 +142,7 @@ def _box(number: int, box: Box, owners: Mapping[str, int], x: float, y: float) -
     width = _width(box)
     name = "port" if box.owner is None else f"owner{owners[box.owner]}"
     focus = "" if box.owner is None else ' tabindex="0"'
-    below = box.pattern or _short(box.location)
+    below = _below(box)
     tip = "\n".join(
         filter(
             None,
@@ -159,7 +161,7 @@ def _box(number: int, box: Box, owners: Mapping[str, int], x: float, y: float) -
         f'<text x="{x:g}" y="{y + (-2 if below else 4):g}">{escape(_short(box.op))}</text>',
     ]
     if below:
-        lines.append(f'<text class="sub" x="{x:g}" y="{y + 12:g}">{escape(_short(below))}</text>')
+        lines.append(f'<text class="sub" x="{x:g}" y="{y + 12:g}">{escape(below)}</text>')
     return "".join([*lines, "</g>"])
 
 
@@ -176,8 +178,13 @@ def _facts(box: Box) -> dict[str, object]:
 
 
 def _width(box: Box) -> float:
-    first, second = len(_short(box.op)), len(_short(box.pattern or box.location))
+    first, second = len(_short(box.op)), len(_below(box))
     return round(max(first * CHARACTER, second * CHARACTER * 5 / 6, 34) + 18, 1)
+
+
+def _below(box: Box) -> str:
+    """The second line: the pattern that took it, or where it is from and the microkernel that does it."""
+    return " \u00b7 ".join(filter(None, [_short(box.pattern or box.location), box.kernel]))
 
 
 def _short(text: str) -> str:

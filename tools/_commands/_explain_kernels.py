@@ -96,7 +96,10 @@ def _against(first: float, second: float) -> str:
     """How much more the second takes."""
     if first == second:
         return "as cheap, and found later"
-    return f"{100 * (second / first - 1):.2g} % more" if first else f"{cycles_text(second)} more"
+    if not first or second >= 10 * first:
+        return f"{cycles_text(second - first)} more"
+    percent = 100 * (second / first - 1)
+    return f"{percent:.1f} % more" if percent < 10 else f"{percent:.0f} % more"
 
 
 def _params(choice: Choice) -> list[str]:
@@ -271,17 +274,18 @@ def facts(report: Report) -> dict[str, Any]:
     return {**found, "cycles": _total(report)}
 
 
-def box_lines(report: Report, location: str) -> tuple[str, ...]:
-    """What the box of an op at `location` says: for each of its nests the kernel, its cost, and why."""
+def box_facts(report: Report, location: str) -> tuple[str, tuple[str, ...]]:
+    """What the box of an op at `location` says: its first kernel's name, and what and why, by nest."""
     total = _total(report)
-    nests = [nest for nest in report.nests if location in places(nest)]
+    nests = [n for n in report.nests if location in places(n) and _is_interesting(n)]
     lines: list[str] = []
     for nest in nests:
         if nest.taken is not None:
             share = _share(nest.taken, total)
-            lines.append(
-                f"{choice_text(nest.taken)}: {_cost(nest.taken)} ({share}); {why(nest, report)}"
-            )
-        elif _is_interesting(nest):
-            lines.append(f"no kernel for {nest.iterators}; {why(nest, report)}")
-    return tuple(dict.fromkeys(lines))
+            lines.append(f"{choice_text(nest.taken)}: {_cost(nest.taken)}, {share} of all")
+            lines.append(why(nest, report))
+        else:
+            lines.append(f"no kernel for {nest.iterators}")
+        lines += _others(nest)
+    names = [nest.taken.kernel for nest in nests if nest.taken is not None]
+    return next(iter(names), ""), tuple(dict.fromkeys(lines))

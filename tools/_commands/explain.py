@@ -17,6 +17,8 @@ from inarch.tools._commands._options import add_model_options, model_keywords
 
 if TYPE_CHECKING:
     from inarch.passes.partitioning import OpReport, Report
+    from inarch.passes.tensorize._report import Report as KernelReport
+    from inarch.tools._commands._explain_html import Box
 
 SCHEMA = 1
 """The version of the JSON; a field that is added does not change it."""
@@ -78,7 +80,7 @@ def _execute(arguments: argparse.Namespace) -> int:
     from inarch.passes.partitioning import HOST, explain, parse_selection
     from inarch.tools._commands._explain_graph import boxes_of, run_required
     from inarch.tools._commands._explain_html import page
-    from inarch.tools._commands._explain_kernels import at, box_lines, everything, kernels_of
+    from inarch.tools._commands._explain_kernels import at, everything, kernels_of
     from inarch.tools._commands._explain_kernels import facts as kernel_facts
     from inarch.tools._commands._explain_kernels import summary as kernel_summary
     from inarch.tools._commands._explain_kernels import table as kernel_table
@@ -106,7 +108,7 @@ def _execute(arguments: argparse.Namespace) -> int:
     kernels = kernels_of(context, module, backends, **by_hand) if with_kernels else None
     if kernels is not None:
         chosen = [nest for location in arguments.why for nest in at(kernels, location)]
-        boxes = [replace(box, kernels=box_lines(kernels, box.location)) for box in boxes]
+        boxes = [_with_kernels(box, kernels) for box in boxes]
     else:
         chosen = []
     if arguments.html is not None:
@@ -143,6 +145,17 @@ def _backends(arguments: argparse.Namespace) -> tuple[str, ...]:
     for name in names:
         find_backend(name)
     return tuple(dict.fromkeys(names))
+
+
+def _with_kernels(box: Box, kernels: KernelReport) -> Box:
+    """The box of an op of the host says what its nests have; others stay as they are."""
+    from inarch.passes.partitioning import HOST
+    from inarch.tools._commands._explain_kernels import box_facts
+
+    if box.owner != HOST:
+        return box
+    kernel, lines = box_facts(kernels, box.location)
+    return replace(box, kernel=kernel, kernels=lines)
 
 
 def _summary(report: Report) -> list[str]:
