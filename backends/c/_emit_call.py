@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from inarch._xdsl import location_text
-from inarch.backends.c._gaps import call_reads_gaps
+from inarch.backends.c._gaps import call_reads_gaps, is_gap
 from inarch.backends.c._linear import Linear, element_strides
 from inarch.backends.c._program import Program
 from inarch.backends.c._scope import Scope
@@ -58,7 +58,13 @@ def _emit_direct(op: CallOp, definition: DefOp, pointers: Sequence[str], scope: 
 
 
 def _reads_gaps(op: CallOp, definition: DefOp) -> bool:
+    """Whether a read skips elements along a loop of the kernel, or around it where it is inlined."""
     operands = list(enumerate(definition.arguments))
+    for position, operand in operands:
+        steps = zip(op.offset_of(position)[0], op.trip_counts, strict=True)
+        size = dtype_of(operand.dtype).nbytes
+        if any(count > 1 and is_gap(step, size) for step, count in steps):
+            return True
     strides = {operand.label.data: op.strides_of(position) for position, operand in operands}
     nbytes = {operand.label.data: dtype_of(operand.dtype).nbytes for _, operand in operands}
     return call_reads_gaps(parse(definition.computes.data), strides, nbytes)

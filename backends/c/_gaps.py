@@ -79,7 +79,7 @@ def call_reads_gaps(
 ) -> bool:
     """Whether a microkernel reads with steps where its operands have these strides, in elements."""
     return any(
-        _is_gap(step, nbytes[element.operand])
+        is_gap(step, nbytes[element.operand])
         for statement in meaning.statements
         for element in elements(statement.value)
         for step in _steps(element, strides[element.operand])
@@ -98,7 +98,8 @@ def _steps(element: Element, strides: Sequence[int]) -> Iterable[int]:
     return found.values()
 
 
-def _is_gap(step: int, nbytes: int) -> bool:
+def is_gap(step: int, nbytes: int) -> bool:
+    """Whether a read every `step` elements may be one that gcc gets wrong."""
     return abs(step) >= 2 and abs(step) * nbytes < _REGISTER_BYTES
 
 
@@ -113,7 +114,7 @@ def reads_gaps(nest: LinearNest) -> bool:
 
 
 def _skips(read: Access, position: int) -> bool:
-    return _is_gap(read.offset.coefficients[position], read.dtype.nbytes)
+    return is_gap(read.offset.coefficients[position], read.dtype.nbytes)
 
 
 def _vanishes(inside: Sequence[Loop]) -> bool:
