@@ -1,8 +1,8 @@
 """Which microkernels a compilation tries, and which of those can be used: the driver's step `tensorize`.
 
-Kernels of others (`--load`, entry points) are tried by themselves, ours when they are named. One that
-cannot be built, or fails its quick check, is a warning with the reason, and the model is compiled without
-it; where it was demanded it is an error. So is a warning, or an error, that a loaded kernel does nothing.
+All are tried. One of others (`--load`, entry points) that cannot be built, or fails its quick check, is a
+warning with the reason, and the model is compiled without it; where it was demanded it is an error. So is a
+warning, or an error, that a loaded kernel does nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def choose_kernels(module: ModuleOp) -> Report:
     name = module.attributes.get("inarch.target")
     target = parse_target(name.data if isinstance(name, StringAttr) else "generic")
     trial = Trial(target)
-    report = tensorize(module, others(), trial)
+    report = tensorize(module, None, trial)
     report = replace(report, unusable={**report.unusable, **trial.reasons})
     for reason in dict.fromkeys(report.unusable.values()):
         warnings.warn(f"{reason}; compiled without this kernel", stacklevel=2)
@@ -63,6 +63,7 @@ class Trial:
 
         self._target = target
         self._build = usable_for(target)
+        self._others = frozenset(others())
         self._found: dict[tuple[str, str], str | None] = {}
         self.reasons: dict[str, str] = {}
         """Kernel -> the first reason."""
@@ -79,8 +80,10 @@ class Trial:
     def _try(self, instance: Instance) -> str | None:
         from inarch.verification import quick_check
 
+        if instance.name not in self._others:
+            return None  # ours are tested
         reason = self._build(instance)
-        if reason is not None or instance.name not in others():
+        if reason is not None:
             return reason
         if instance.kernel.registered is not None or self._target.missing_on_host():
             return None  # who fills the slot is known at load; code for another CPU cannot run here
