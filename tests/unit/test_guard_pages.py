@@ -21,6 +21,7 @@ from onnx import TensorProto, helper, numpy_helper
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
+from inarch._xdsl import parse_module
 from inarch.backends.c import CProgram, emit, weights_image
 from inarch.backends.c._text import identifier
 from inarch.compiler import import_model, lower
@@ -187,6 +188,46 @@ def test_nothing_is_read_outside_of_buffers(target: str, tmp_path: Path) -> None
     ]
     found = dict(zip(product(("units", "all"), CASES), statuses(calls), strict=True))
     assert {case: ends for case, ends in found.items() if ends != [0, 0]} == {}
+
+
+SOURCE = (
+    "void points(const float *restrict X, const float *restrict W, float *restrict Y, "
+    "int64_t X_0, int64_t W_0, int64_t Y_0, int64_t Y_1) { "
+    "for (int q = 0; q < 5; q++) for (int o = 0; o < 8; o++) "
+    "Y[q * 8 + o] = X[q * 2 * X_0] * W[o]; }"
+)
+KERNEL = """
+module attributes {inarch.name = "kernel"} {
+kernel.def @points computes "for q in 5, o in 8: Y[q, o] = X[q * 2] * W[o]" arguments [
+    #kernel.operand<X : f32 read rank 1 align 4>, #kernel.operand<W : f32 read rank 1 align 4>,
+    #kernel.operand<Y : f32 write rank 2 align 4>] needs [] source "SOURCE"
+func.func private @call(%x: memref<N1xf32>, %w: memref<8xf32>, %y: memref<5x8xf32>) {
+  kernel.call @points(%x[0] strides [N2], %w[0] strides [1], %y[0] strides [8, 1]) sizes []
+      : memref<N1xf32>, memref<8xf32>, memref<5x8xf32>
+  func.return
+}
+func.func @main(%x: memref<N1xf32>, %w: memref<8xf32>, %y: memref<5x8xf32> {inarch.result}) {
+  loop.call @call(%x, %w, %y) : memref<N1xf32>, memref<8xf32>, memref<5x8xf32>
+  func.return
+}
+}
+"""
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3])
+@pytest.mark.parametrize("target", TARGETS)
+def test_kernels_with_plain_loops_read_nothing_outside(
+    target: str, stride: int, tmp_path: Path
+) -> None:
+    context = new_context()
+    text = (
+        KERNEL.replace("SOURCE", SOURCE)
+        .replace("N1", str(8 * stride + 1))
+        .replace("N2", str(stride))
+    )
+    program = emit(context, parse_module(context, text))
+    compile_library({"all.c": program.text}, tmp_path / "all.so", target=parse(target))
+    assert statuses(calls_of(program, b"", tmp_path / "all.so")) == [[0, 0]]
 
 
 READS_BEHIND = """
