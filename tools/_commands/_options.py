@@ -112,9 +112,13 @@ def offload_keywords(arguments: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def model_keywords(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The keywords of `inarch.compiler.build` that the shared options stand for."""
-    load_files(arguments.load)
+def model_keywords(arguments: argparse.Namespace, *, load: bool = True) -> dict[str, Any]:
+    """The keywords of `inarch.compiler.build` that the shared options stand for.
+
+    Loads the files of `--load`, unless the command has done so: a file runs once.
+    """
+    if load:
+        load_files(arguments.load)
     return {
         "dims": dims_of(arguments.dim),
         "shapes": shapes_of(arguments.shape),

@@ -279,7 +279,7 @@ def _by_numpy(model: Path, arguments: argparse.Namespace, inputs: Arrays) -> Arr
     from inarch.dialects import new_context
     from inarch.testing import execute
 
-    keywords = model_keywords(arguments)
+    keywords = model_keywords(arguments, load=False)
     if model.suffix != ".mlir":  # whose shapes are static
         given = {name: array.shape for name, array in inputs.items()}
         keywords["shapes"] = given | keywords["shapes"]
