@@ -156,13 +156,16 @@ def test_a_broken_kernel_is_passed_over(
     assert reason in str(raised.value)
 
 
-def test_our_kernels_are_used_when_named(tmp_path: Path) -> None:
-    plain = compiled(MATMUL, tmp_path)
-    assert kernels_of(MATMUL, folder=tmp_path) == []
-    assert kernels_of(MATMUL, folder=tmp_path, microkernels=["gemm-f32"])
-    module = compiled(MATMUL, tmp_path, microkernels=["gemm-f32"])
-    arrays = inputs(plain)
-    np.testing.assert_array_equal(np.asarray(module(*arrays)), np.asarray(plain(*arrays)))
+def test_our_kernels_are_used(tmp_path: Path) -> None:
+    """Without being named; one that is named is preferred to the others."""
+    assert kernels_of(MATMUL, folder=tmp_path)
+    named = kernels_of(MATMUL, folder=tmp_path, microkernels=["gemm-f32"])
+    assert named
+    assert all(kernel.startswith("gemm_f32") for kernel in named)
+    for kernels in ((), ["gemm-f32"]):
+        module = compiled(MATMUL, tmp_path, microkernels=kernels)
+        left, right = inputs(module)
+        np.testing.assert_array_equal(np.asarray(module(left, right)), left @ right)
 
 
 def test_a_kernel_that_is_not_there() -> None:
