@@ -49,8 +49,10 @@ func.func @main(%x: memref<2x4xf32> {inarch.name = "in\"put?"}, %u: memref<3xi8>
   loop.call @for(%t, %w, %t) : memref<2x4xf32>, memref<2x4xf32>, memref<2x4xf32>
   loop.call @outside(%t, %y) : memref<2x4xf32>, memref<2x4xf32>
   %r0 = memref.subview %w[0, 0] [1, 4] [1, 1] : memref<2x4xf32> to memref<4xf32, strided<[1]>>
-  %r1 = memref.subview %y[1, 0] [1, 4] [1, 1] : memref<2x4xf32> to memref<4xf32, strided<[1], offset: 4>>
-  kernel.call @saxpy(%r0[0] strides [1], %r1[0] strides [1]) sizes [4] : memref<4xf32, strided<[1]>>, memref<4xf32, strided<[1], offset: 4>>
+  %r1 = memref.subview %y[1, 0] [1, 4] [1, 1]
+    : memref<2x4xf32> to memref<4xf32, strided<[1], offset: 4>>
+  kernel.call @saxpy(%r0[0] strides [1], %r1[0] strides [1]) sizes [4]
+    : memref<4xf32, strided<[1]>>, memref<4xf32, strided<[1], offset: 4>>
   kernel.pack %x[c + a, b] to %p[a, c, b] : memref<2x4xf32>, memref<2x2x4xf32>
   %flat = loop.reshape %p : memref<2x2x4xf32> to memref<16xf32>
   %c0 = arith.constant 0 : index

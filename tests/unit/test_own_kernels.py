@@ -217,9 +217,9 @@ def _compare(case: Case, call: Any, generator: np.random.Generator, exact: bool)
     whole: dict[str, Array] = {}
     for operand, strides in demands(instance).items():
         whole[operand], views[operand] = _strided(shapes[operand], strides, generator)
-        values: Array = generator.standard_normal(whole[operand].shape)
-        if exact:
-            values = generator.integers(-4, 5, whole[operand].shape)
+        shape: tuple[int, ...] = whole[operand].shape
+        real, integers = generator.standard_normal(shape), generator.integers(-4, 5, shape)
+        values = np.asarray(integers if exact else real, np.float64)
         whole[operand][...] = values
         if operand.startswith("E"):  # also divisors
             whole[operand][...] = np.where(values == 0, 1, values)

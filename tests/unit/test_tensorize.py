@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -41,7 +41,7 @@ Array = np.ndarray[Any, Any]
 
 
 @contextmanager
-def toys(*names: str) -> Iterator[None]:
+def toys(*names: str) -> Generator[None]:
     """The toy kernels of these names (`tile-gemm`) are in the table."""
     with MICROKERNELS.scope():
         for name in names:
@@ -53,9 +53,11 @@ def toys(*names: str) -> Iterator[None]:
 def integers(module: ModuleOp, seed: int) -> list[Array]:
     """Inputs whose sums of products are exact in f32."""
     generator = np.random.default_rng(seed)
-    return [
-        generator.integers(-4, 5, one.shape).astype(one.dtype) for one in random_inputs(module, 0)
-    ]
+    found: list[Array] = []
+    for one in random_inputs(module, 0):
+        shape: tuple[int, ...] = one.shape
+        found.append(np.asarray(generator.integers(-4, 5, shape), one.dtype))
+    return found
 
 
 def check(text: str, *kernels: str, taken: bool = True, seed: int = 0) -> Report:

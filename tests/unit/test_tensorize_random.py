@@ -184,10 +184,10 @@ def _run(text: str, kernel: str) -> bool:
         taken = report.nests[0].taken is not None
         if taken:
             generator = np.random.default_rng(0)
-            inputs: list[Any] = [
-                generator.integers(-4, 5, one.shape).astype(one.dtype)
-                for one in random_inputs(module)
-            ]
+            inputs: list[Any] = []
+            for one in random_inputs(module):
+                shape: tuple[int, ...] = one.shape
+                inputs.append(np.asarray(generator.integers(-4, 5, shape), one.dtype))
             (expected,), (found,) = (execute(each, inputs, context) for each in (module, after))
             np.testing.assert_array_equal(found, expected)
     return taken
