@@ -7,7 +7,7 @@ layer would cost (`choose-layout{always}`); and those relayouts become functions
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from xdsl.builder import Builder
 from xdsl.context import Context
@@ -30,14 +30,17 @@ BEFORE, AFTER = "before", "after"
 _MARK = "relayout of the layer"
 
 
-def lower_blocked(context: Context, module: ModuleOp) -> None:
+def lower_blocked(
+    context: Context, module: ModuleOp, choose: Callable[[ModuleOp], object] = choose_kernels
+) -> None:
     """Lowers `module` to `kernel`; its `@main` works on blocked channels where they can be.
 
     Where relayouts were needed there is `@before(x, blocked x)`, `@after(blocked y, y)`, or both.
+    `choose` stands in the place of `tensorize`: as the driver does, so that users get what is measured.
     """
     for name in PIPELINE:
         if name == "tensorize":
-            choose_kernels(module)  # as the driver does: the kernels that a user gets
+            choose(module)
         elif name == ChooseLayoutPass.name:
             ChooseLayoutPass(always=True).apply(context, module)
             for op in module.walk():

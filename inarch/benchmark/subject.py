@@ -14,6 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from xdsl.dialects.builtin import ModuleOp
+
+from inarch._kernel_choice import choose_kernels
 from inarch.artifact import Artifact
 from inarch.benchmark._arrays import Arrays, arrays_of, sample
 from inarch.benchmark._blocked import AFTER, BEFORE, lower_blocked
@@ -155,14 +158,36 @@ def _whole(
     return call, lambda: main(*inputs, out=output)
 
 
-def _kernels(layer: Layer, arrays: Arrays, inputs: Sequence[Array], harness: Harness) -> _Kernels:
+def kernels_ns(
+    layer: Layer, harness: Harness, choose: Callable[[ModuleOp], object]
+) -> Callable[[int], float]:
+    """The layer's kernels by another choice of microkernels: count of calls -> nanoseconds a call."""
+    arrays = arrays_of(layer)
+    kernels = _kernels(layer, arrays, [arrays.x], harness, choose)
+    if kernels.before is not None:
+        harness.call_once(kernels.before.function, *kernels.before.pointers)
+    pointers = kernels.main.pointers
+
+    def measured(count: int) -> float:
+        return sum(harness.call_ns(entry, *pointers, count) for entry in kernels.entries)
+
+    return measured
+
+
+def _kernels(
+    layer: Layer,
+    arrays: Arrays,
+    inputs: Sequence[Array],
+    harness: Harness,
+    choose: Callable[[ModuleOp], object] = choose_kernels,
+) -> _Kernels:
     """The layer as it is in a network, with an entry for each of its steps."""
     from inarch.backends.c import emit, weights_image
 
     context = new_context()
     program = program_of(layer, arrays, context)
     module = import_model(program, context, target=str(harness.target))
-    lower_blocked(context, module)
+    lower_blocked(context, module, choose)
     steps = tuple(split_steps(module))
     emitted = emit(context, module)
     functions = {function.name: function for function in emitted.functions}

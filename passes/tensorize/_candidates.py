@@ -61,6 +61,12 @@ class Candidate:
         operands = self.calls[0].plan.operands.values()
         return sum(operand.strides[-1:] != (1,) for operand in operands)
 
+    @property
+    def idle(self) -> int:
+        """How many iterators of the meaning have nothing to do: decides between kernels that cost as much."""
+        taken = sum(len(names) for names in self.matched.assignment.taken)
+        return len(self.matched.pattern.iterators) - taken
+
 
 @dataclass(frozen=True)
 class Start:

@@ -29,6 +29,12 @@ PIECE = 0.001
 """Of a nest's cycles: for one more kernel, which must be compiled, and comes from memory."""
 
 
+PLAIN_VECTOR = 8.0
+"""Cycles for a vector of points of a nest that is compiled without a kernel: far above what was seen."""
+PLAIN_BEGIN = 5000.0
+"""Smaller nests do not matter."""
+
+
 @dataclass(frozen=True)
 class Level:
     """What it adds that data come from a level of the memory: not bandwidth, but what is not hidden."""
@@ -59,3 +65,8 @@ def copy_cycles(nbytes: float) -> float:
 def call_cycles(calls: int, cycles: float) -> float:
     """Of that many calls of a kernel that takes `cycles` each."""
     return calls * (cycles + CALL_CYCLES)
+
+
+def plain_cycles(points: int, vector_bytes: int) -> float:
+    """What a nest takes without a kernel at the most: usually it is 1 or 2 cycles a vector."""
+    return PLAIN_BEGIN + PLAIN_VECTOR * points * 4 / max(4, vector_bytes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -35,10 +35,6 @@ class Family:
     _cycles: dict[object, float | None] = field(default_factory=dict[object, float | None])
     _allowed: dict[str, dict[tuple[int, ...], tuple[int, ...]]] = field(
         default_factory=dict[str, dict[tuple[int, ...], tuple[int, ...]]]
-    )
-
-    _fitting: dict[object, list[dict[str, int]]] = field(
-        default_factory=dict[object, list[dict[str, int]]]
     )
 
     def __post_init__(self) -> None:
@@ -123,21 +119,23 @@ class Family:
         return sorted(self.members, key=lambda one: self._cycles_a_point(one, sizes))
 
     def smallest(self, size: int | str) -> int:
-        """The least value of a size that is not free."""
-        if isinstance(size, int) or size not in self.pattern.kernel.params:
-            return size if isinstance(size, int) else 1
-        return min(member[size] for member in self.members)
+        """The least value of a size; 1 of one that the call gives."""
+        return size if isinstance(size, int) else self._smallest.get(size, 1)
 
-    def fitting(self, possible: Mapping[str, frozenset[int]]) -> list[dict[str, int]]:
+    @cached_property
+    def _smallest(self) -> dict[str, int]:
+        names = self.pattern.kernel.params
+        return {name: min(member[name] for member in self.members) for name in names}
+
+    def fitting(self, possible: Mapping[str, frozenset[int]]) -> Iterator[dict[str, int]]:
         """Those of `by_efficiency` whose parameters have possible values."""
-        key = tuple(possible.items())
-        if key not in self._fitting:
-            self._fitting[key] = [
-                one
-                for one in self.by_efficiency
-                if all(one[name] in values for name, values in key)
-            ]
-        return self._fitting[key]
+        wanted = list(possible.items())
+        for one in self.by_efficiency:
+            for name, values in wanted:
+                if one[name] not in values:
+                    break
+            else:
+                yield one
 
     @cached_property
     def best_cycles_a_point(self) -> float:

@@ -31,6 +31,11 @@ class Pattern:
         """The names of the iterators that reduce."""
         return frozenset(iterator.name for iterator in self.normal.reductions)
 
+    @cached_property
+    def assignments(self) -> dict[str, tuple[tuple[tuple[str, ...], ...], ...]]:
+        """Those found already (`_unify_iterators.py`), which do not depend on sizes."""
+        return {}
+
     @property
     def output(self) -> str:
         """The operand that is written."""

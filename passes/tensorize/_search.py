@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from inarch.passes.tensorize._candidates import (
     Candidate,
@@ -30,14 +31,16 @@ from inarch.passes.tensorize._traffic import Stream, traffic
 
 MAX_SHOWN = 8
 """Candidates of a kernel that are kept for the report."""
-MAX_WAYS = 12
+MAX_WAYS = 6
 """Assignments that are tried at all."""
 MAX_FIRST = 1
 """Members that each assignment is tried with at first."""
 MAX_ASSIGNMENTS = 2
 """Assignments that are then tried with `MAX_MEMBERS`."""
-MAX_MEMBERS = 32
+MAX_MEMBERS = 20
 """Of a family, the most efficient ones that fit."""
+MAX_WEIGHED = 12
+"""Of those, the ones for which loops are ordered, and the memory is looked at."""
 
 
 def candidates(nest: LinearNest, family: Family) -> list[Candidate] | Miss:
@@ -62,6 +65,42 @@ def candidates(nest: LinearNest, family: Family) -> list[Candidate] | Miss:
     if found:
         return sorted(found, key=lambda one: (one.cost, one.scattered))[:MAX_SHOWN]
     return max(misses, key=lambda miss: miss.progress)  # the first of those that got furthest
+
+
+def sweep(nest: LinearNest, family: Family, chosen: Candidate, count: int) -> list[Candidate]:
+    """Up to `count` others with the assignment of `chosen`, by cost: how good the choice is, can be measured.
+
+    The tiles that the model thinks best, and each of the first few in the other direction of its loops.
+    """
+    rough = sorted(_rough(chosen.matched, family, [], MAX_MEMBERS), key=lambda one: one.bound)
+    streams = streams_of(chosen.matched)
+    weighed = sorted((_with_memory(one, streams) for one in rough), key=lambda one: one.bound)
+    turned = [replace(one, order=_turned(nest, one.order)) for one in weighed[: count // 3]]
+    known = {(tuple(chosen.params.values()), _loops(nest, chosen.order))}
+    found: list[Candidate] = []
+    for one in [*turned, *weighed]:
+        key = tuple(one.params.values()), _loops(nest, one.order)
+        if key in known or len(found) == count:
+            continue
+        known.add(key)
+        cycles = one.kernels + one.memory
+        candidate = plan_nest(
+            one.matched, family, one.params, one.pieces, one.start, one.order, cycles
+        )
+        if not isinstance(candidate, str):
+            found.append(candidate)
+    return found
+
+
+def _loops(nest: LinearNest, order: Sequence[int]) -> tuple[int, ...]:
+    return tuple(axis for axis in order if not nest.axes[axis].is_reduction)
+
+
+def _turned(nest: LinearNest, order: Sequence[int]) -> tuple[int, ...]:
+    """The outermost parallel loop becomes the innermost one."""
+    parallel = _loops(nest, order)
+    rest = tuple(axis for axis in order if nest.axes[axis].is_reduction)
+    return (*parallel[1:], *parallel[:1], *rest)
 
 
 @dataclass(frozen=True)
@@ -107,7 +146,7 @@ def _cheapest(ways: Sequence[Matched], family: Family, misses: list[Miss]) -> li
     first.sort(key=lambda one: one.bound)
     likely = list({id(one.matched): one.matched for one in first}.values())[:MAX_ASSIGNMENTS]
     rough = [one for each in likely for one in _rough(each, family, misses, MAX_MEMBERS)]
-    rough = _weighed(sorted(rough, key=lambda one: one.bound))
+    rough = _weighed(sorted(rough, key=lambda one: one.bound)[:MAX_WEIGHED])
     rough.sort(key=lambda one: one.bound)
     found: list[Candidate] = []
     best = math.inf
@@ -183,7 +222,12 @@ def _rough(matched: Matched, family: Family, misses: list[Miss], members: int) -
     )
     least = _least_copies(matched)
     count = 0
-    for params in family.fitting(cutter.possible) or family.by_efficiency[:1]:
+    possible = dict(cutter.possible)
+    for name, value in _factors(matched):
+        possible[name] = possible.get(name, frozenset({value})) & {value}
+    fitting = family.fitting(possible)
+    # Where none fits, the first one says why.
+    for params in chain([next(fitting, family.by_efficiency[0])], fitting):
         pieces = cutter.cut(params)
         if isinstance(pieces, str):
             misses.append(Miss(pieces, 3))
@@ -200,6 +244,26 @@ def _rough(matched: Matched, family: Family, misses: list[Miss], members: int) -
         count += 1
         if count == members:
             return
+
+
+def _factors(matched: Matched) -> Iterator[tuple[str, int]]:
+    """The steps of windows that are parameters: of `p * SH + r` what `p` moves by, in moves of `r`."""
+    pattern = matched.pattern
+    for elements in pattern.elements.values():
+        access = matched.access_of(elements[0])
+        for index in elements[0].indices:
+            moves = [
+                (term, access.strides[axis])
+                for term in index
+                if term.iterator is not None
+                and (axis := matched.assignment.axis_of(term.iterator)) is not None
+                and len(matched.assignment.taken[axis]) == 1
+            ]
+            unit = next((by for term, by in moves if not term.factors), 0)
+            for term, by in moves:
+                (factor,) = term.factors if len(term.factors) == 1 else (0,)
+                if isinstance(factor, str) and factor in pattern.kernel.params and unit:
+                    yield factor, by // unit if by % unit == 0 else 0
 
 
 def _nest_bytes(matched: Matched, start: Start) -> float:

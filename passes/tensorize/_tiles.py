@@ -196,8 +196,8 @@ class Cutter:
 
 def _is_cut(axis: Axis, tile: int, values: Collection[int]) -> bool:
     """Whether tiles of this size, and of smaller ones among `values`, can be right for the axis."""
-    if not axis.is_reduction:
-        return tile <= axis.size or all(v >= tile for v in values)
+    if not axis.is_reduction or tile > axis.size:
+        return tile <= axis.size or (not axis.is_reduction and tile == min(values))
     rest = axis.size % tile
     for smaller in sorted((v for v in values if v < tile), reverse=True):
         rest %= smaller

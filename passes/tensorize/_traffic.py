@@ -9,7 +9,7 @@ the others are parts like it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
@@ -116,15 +116,11 @@ def traffic(
     keeps most bytes in place from call to call, then the one given.
     """
     panels = [_panel(stream, sizes, blocks) for stream in streams]
-    orders = permutations(loops) if 1 < len(loops) <= MAX_PERMUTED else [tuple(loops)]
-    best: tuple[float, int] | None = None
-    found: tuple[Loop, ...] = ()
-    for order in orders:
-        key = (_cycles(order, panels, blocks), _moved(order, panels))
-        if best is None or key < best:
-            best, found = key, order
-    assert best is not None
-    return found, best[0]
+    search = _Search(panels, tuple(loops), blocks)
+    places = range(len(loops))
+    orders = permutations(places) if 1 < len(loops) <= MAX_PERMUTED else [tuple(places)]
+    order = min(orders, key=lambda one: (search.cycles(one), search.moved(one)))
+    return tuple(loops[place] for place in order), search.cycles(order)
 
 
 def _panel(stream: Stream, sizes: Sequence[int], blocks: Sequence[int]) -> _Panel:
@@ -145,63 +141,87 @@ def _panel(stream: Stream, sizes: Sequence[int], blocks: Sequence[int]) -> _Pane
     return _Panel(nbytes, lines, runs, moving, whole, origin, stream, run)
 
 
-def _moved(order: Sequence[Loop], panels: Sequence[_Panel]) -> int:
-    """Bytes that the innermost loop moves on from at each step."""
-    return sum(p.nbytes for p in panels if order and order[-1].axis in p.axes)
+class _Search:
+    """What orders of the same loops cost; loops are numbered, and sets of them are bits."""
 
+    def __init__(
+        self, panels: Sequence[_Panel], loops: Sequence[Loop], blocks: Sequence[int]
+    ) -> None:
+        self._panels = panels
+        self._loops = loops
+        self._blocks = blocks
+        self._call = _level(sum(panel.nbytes for panel in panels))
+        self._again: dict[tuple[int, int], float] = {}
+        self._broken: dict[int, float] = {}
+        self._cycles: dict[tuple[int, ...], float] = {}
 
-def _cycles(order: Sequence[Loop], panels: Sequence[_Panel], blocks: Sequence[int]) -> float:
-    total = sum(_first(order, panel, blocks) for panel in panels)
-    call = _level(sum(panel.nbytes for panel in panels))
-    outer = 1
-    for at, loop in enumerate(order):
-        inside = order[at + 1 :]
-        level: Level | None = None
-        again = outer * (loop.count - 1)
-        outer *= loop.count
-        for panel in panels:
-            if loop.axis in panel.axes:
-                continue
-            moving = math.prod(one.count for one in inside if one.axis in panel.axes)
-            if moving == 1:
-                where = call
-            else:
-                where = level = level or _level(sum(_between(inside, panels)))
-            if where is not L1:
+    def moved(self, order: Sequence[int]) -> int:
+        """Bytes that the innermost loop moves on from at each step."""
+        axis = self._loops[order[-1]].axis if order else -1
+        return sum(panel.nbytes for panel in self._panels if axis in panel.axes)
+
+    def cycles(self, order: tuple[int, ...]) -> float:
+        """Of bringing everything, and of coming back, for loops in this order, outermost first."""
+        if order not in self._cycles:
+            total = sum(self._first(order, at) for at in range(len(self._panels)))
+            inside, outer = (1 << len(order)) - 1, 1
+            for place in order:
+                count = self._loops[place].count
+                inside &= ~(1 << place)
+                total += outer * (count - 1) * self._of_coming_back(place, inside)
+                outer *= count
+            self._cycles[order] = total
+        return self._cycles[order]
+
+    def _of_coming_back(self, place: int, inside: int) -> float:
+        """A step of a loop, with those loops inside, for what it does not move."""
+        key = place, inside
+        if key in self._again:
+            return self._again[key]
+        inner = [loop for at, loop in enumerate(self._loops) if inside >> at & 1]
+        moving = [
+            math.prod([loop.count for loop in inner if loop.axis in panel.axes])
+            for panel in self._panels
+        ]
+        passed = sum(
+            min(panel.whole, panel.nbytes * count)
+            for panel, count in zip(self._panels, moving, strict=True)
+        )
+        between, axis, total = _level(passed), self._loops[place].axis, 0.0
+        for panel, count in zip(self._panels, moving, strict=True):
+            if axis not in panel.axes:
+                where = self._call if count == 1 else between
                 hidden = PREFETCHED if panel.stream.is_packed else 1.0
-                each = panel.lines * where.line + panel.runs * where.run
-                total += again * moving * each * hidden
-    return total
+                total += count * (panel.lines * where.line + panel.runs * where.run) * hidden
+        self._again[key] = total
+        return total
+
+    def _first(self, order: Sequence[int], at: int) -> float:
+        """Of bringing all of a stream once."""
+        panel = self._panels[at]
+        origin = panel.origin
+        if panel.stream.is_packed:
+            return panel.whole / LINE_BYTES * origin.line
+        joined, run = 1, panel.run  # calls that go on where the one before ended
+        for place in reversed(order):
+            loop = self._loops[place]
+            block = self._blocks[loop.axis]
+            if not panel.stream.goes_on(loop.axis, block, run):
+                break
+            joined *= loop.count
+            run += panel.stream.step(loop.axis, block) * (loop.count - 1)
+        if joined == 1 and at in self._broken:
+            return self._broken[at]
+        calls = panel.whole / panel.nbytes
+        lines = panel.whole / LINE_BYTES if joined > 1 else calls * panel.lines
+        cycles = lines * origin.line + calls * panel.runs * (origin.run + origin.begin / joined)
+        if panel.stream.is_late:
+            cycles += calls / joined * origin.wait
+        if joined == 1:
+            self._broken[at] = cycles
+        return cycles
 
 
 def _level(nbytes: float) -> Level:
     """Where it is found again after so many bytes have passed."""
     return L1 if nbytes <= L1_BYTES else L2 if nbytes <= L2_BYTES else MEMORY
-
-
-def _first(order: Sequence[Loop], panel: _Panel, blocks: Sequence[int]) -> float:
-    """Of bringing all of a stream once."""
-    calls = panel.whole / panel.nbytes
-    origin, joined = panel.origin, 1  # calls that go on where the one before ended
-    lines = panel.whole / LINE_BYTES
-    if panel.stream.is_packed:
-        return lines * origin.line
-    run = panel.run
-    for loop in reversed(order):
-        if not panel.stream.goes_on(loop.axis, blocks[loop.axis], run):
-            break
-        joined *= loop.count
-        run += panel.stream.step(loop.axis, blocks[loop.axis]) * (loop.count - 1)
-    if joined == 1:
-        lines = calls * panel.lines
-    cycles = lines * origin.line + calls * panel.runs * (origin.run + origin.begin / joined)
-    if panel.stream.is_late:
-        cycles += calls / joined * origin.wait
-    return cycles
-
-
-def _between(loops: Sequence[Loop], panels: Sequence[_Panel]) -> Iterator[float]:
-    """Bytes of each stream that a run of these loops touches."""
-    for panel in panels:
-        moving = math.prod(loop.count for loop in loops if loop.axis in panel.axes)
-        yield min(panel.whole, panel.nbytes * moving)

@@ -57,11 +57,14 @@ def assignments(
         along = [axis for axis in fits[name] if moves[pattern.output][axis] == 1]
         fits[name] = along or fits[name]
     search = _Search(pattern, fits, _twins(pattern, packed), _ranked(nest))
-    return [
-        Assignment(taken)
-        for taken in islice(search.extend(0, ((),) * len(nest.axes)), MAX_ASSIGNMENTS)
-        if not _is_extensible(pattern, fits, taken)
-    ]
+    key = str((fits, search.twins, search.ranked))  # all that it depends on
+    if key not in pattern.assignments:
+        pattern.assignments[key] = tuple(
+            taken
+            for taken in islice(search.extend(0, ((),) * len(nest.axes)), MAX_ASSIGNMENTS)
+            if not _is_extensible(pattern, fits, taken)
+        )
+    return [Assignment(taken) for taken in pattern.assignments[key]]
 
 
 def _is_extensible(

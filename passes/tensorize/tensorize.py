@@ -25,6 +25,7 @@ from inarch.microkernels import MICROKERNELS
 from inarch.passes.loop._functions import entry_blocks, error_at
 from inarch.passes.tensorize._build import build
 from inarch.passes.tensorize._candidates import Candidate, kernel_cycles
+from inarch.passes.tensorize._cost import plain_cycles
 from inarch.passes.tensorize._definitions import Definitions
 from inarch.passes.tensorize._family import Family
 from inarch.passes.tensorize._linear import LinearNest, is_constant, linear_nest
@@ -38,6 +39,9 @@ from inarch.target import parse as parse_target
 
 Usable = Callable[[Instance], str | None]
 """An instance -> None, or why it cannot be built."""
+
+Pick = Callable[[LinearNest, Candidate], Candidate]
+"""A nest and the candidate chosen for it -> the one that is built."""
 
 DEMANDED = "inarch.microkernels"
 """Module attribute: the kernels that must be used, by name, the first one preferred."""
@@ -63,12 +67,16 @@ PASS = TensorizePass
 
 
 def tensorize(
-    module: ModuleOp, kernels: Sequence[str] | None = None, usable: Usable | None = None
+    module: ModuleOp,
+    kernels: Sequence[str] | None = None,
+    usable: Usable | None = None,
+    pick: Pick | None = None,
 ) -> Report:
     """The pass; `kernels` are the only ones besides those demanded (None: all).
 
     `usable` says why an instance cannot be built, None when it can: the next best takes its place, and
-    where the kernel was demanded InarchError is raised.
+    where the kernel was demanded InarchError is raised. `pick` may put another candidate in the place of
+    the one chosen, for measuring; the report does not know.
     """
     demanded = _demanded(module)
     names = list(dict.fromkeys([*demanded, *(MICROKERNELS if kernels is None else kernels)]))
@@ -80,7 +88,7 @@ def tensorize(
         symbol = function.sym_name.data
         nests = [op for op in block.walk() if isinstance(op, NestOp)]
         reports += [
-            _tensorize_nest(op, symbol, families, demanded, definitions, memo, usable)
+            _tensorize_nest(op, symbol, families, demanded, definitions, memo, usable, pick)
             if (reason := _unsuitable(op, block)) is None
             else _left_alone(op, symbol, families, reason)
             for op in nests
@@ -131,6 +139,7 @@ def _tensorize_nest(
     definitions: Definitions,
     memo: Memo,
     usable: Usable | None,
+    pick: Pick | None,
 ) -> NestReport:
     nest = linear_nest(op)
     decision = memo.get(nest)
@@ -140,7 +149,7 @@ def _tensorize_nest(
     taken = decision.of(nest)
     location, axes = location_text(op), axes_text(nest)
     if taken is not None:
-        build(taken, definitions)
+        build(taken if pick is None else pick(nest, taken), definitions)
     first = decision.choices[0] if taken is not None else None
     return NestReport(
         location,
@@ -173,6 +182,7 @@ def _decide(
             misses[family.pattern.name] = result
         else:
             found += result
+    found = [one for one in found if not _is_dear(one, demanded, misses)]
     found.sort(key=lambda one: _preference(one, demanded))
     while found and usable is not None:
         name = found[0].family.pattern.name
@@ -186,7 +196,19 @@ def _decide(
     return Decision(found[0] if found else None, tuple(_choice(one) for one in found), misses)
 
 
-def _preference(candidate: Candidate, demanded: Sequence[str]) -> tuple[int, int, float, int]:
+def _is_dear(candidate: Candidate, demanded: Sequence[str], misses: dict[str, Miss]) -> bool:
+    """Whether the nest is better off without a kernel, however badly it is compiled; noted in `misses`."""
+    name, family = candidate.family.pattern.name, candidate.family
+    points = math.prod(axis.size for axis in candidate.matched.nest.axes)
+    most = plain_cycles(points, family.target.vector_bytes)
+    if family.pattern.kernel.cost is None or name in demanded or candidate.cost <= most:
+        return False
+    reason = f"it would take {candidate.cost:.0f} cycles, the nest as it is at most {most:.0f}"
+    misses.setdefault(name, Miss(reason, 5))
+    return True
+
+
+def _preference(candidate: Candidate, demanded: Sequence[str]) -> tuple[int, int, float, int, int]:
     """Demanded kernels first, then those of unknown cost, then by cost."""
     name = candidate.family.pattern.name
     rank = demanded.index(name) if name in demanded else len(demanded)
@@ -194,6 +216,7 @@ def _preference(candidate: Candidate, demanded: Sequence[str]) -> tuple[int, int
         rank,
         candidate.family.pattern.kernel.cost is not None,
         candidate.cost,
+        candidate.idle,
         candidate.scattered,
     )
 
