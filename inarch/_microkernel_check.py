@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import cast
@@ -30,6 +31,9 @@ from inarch.target import FEATURES
 MACHINE = ("VECTOR_BYTES", "VECTOR_REGISTERS")
 """What formulas may name besides parameters."""
 
+MOST_MEMBERS = 100_000
+"""Choices of parameters, each of which is tried on `where`: more would take seconds a model."""
+
 LEAST = ">="
 """Begins a stride of a layout that is a least one."""
 
@@ -51,12 +55,19 @@ def check(kernel: Microkernel, name: str) -> Meaning:
         _check_demands(kernel, meaning)
         _check_variants(kernel, meaning)
         _check_code(kernel)
+        _check_cost(kernel)
         check_dtypes(meaning, kernel.dtypes)
     except InarchError as error:
         if error.where is not None:
             raise
         raise type(error)(error.message, where=where) from error
     return meaning
+
+
+def _check_cost(kernel: Microkernel) -> None:
+    cost = kernel.cost
+    if isinstance(cost, int | float) and not 0 <= cost < math.inf:
+        raise InarchError(f"expected a cost of 0 or more cycles, found {cost}")
 
 
 def check_dtypes(meaning: Meaning, dtypes: Mapping[str, str]) -> None:
@@ -159,6 +170,7 @@ def _check_known_dtypes(dtypes: Mapping[str, str]) -> None:
 
 def _check_params(kernel: Microkernel, meaning: Meaning) -> None:
     free = free_sizes(meaning)
+    count = 1
     for name, values in kernel.params.items():
         if name not in free:
             raise InarchError(
@@ -166,6 +178,11 @@ def _check_params(kernel: Microkernel, meaning: Meaning) -> None:
             )
         if not _is_sizes(values):
             raise InarchError(f"expected integers of 1 or more for {name}, found {values!r}")
+        count *= len(values)
+    if count > MOST_MEMBERS:
+        raise InarchError(
+            f"expected at most {MOST_MEMBERS} choices of params, found {count}; list fewer values"
+        )
     for constraint in kernel.where:
         _check_formula("where", constraint, (*kernel.params, *MACHINE))
 
@@ -174,6 +191,8 @@ def _is_sizes(values: object) -> bool:
     """Whether a file's author gave a sequence of sizes, whatever the annotation says."""
     if not isinstance(values, Sequence) or isinstance(values, str) or not values:
         return False
+    if isinstance(values, range):  # which may be long
+        return min(values[0], values[-1]) >= 1
     return all(type(item) is int and item >= 1 for item in cast("Sequence[object]", values))
 
 
@@ -220,6 +239,11 @@ def _check_formula(field: str, text: str, known: Sequence[str]) -> None:
     for name in names(text):
         if name not in known:
             raise InarchError(f"{field} '{text}': {unknown('name', name, known).message}")
+    try:
+        formula(text, dict.fromkeys(known, 1))
+    except InarchError as error:
+        if "divides by 0" not in error.message:  # which other values may not
+            raise InarchError(f"{field} {error.message}") from error
 
 
 def _check_variants(kernel: Microkernel, meaning: Meaning) -> None:

@@ -138,7 +138,7 @@ def _generated(generate: Callable[[Instance], object], instance: Instance) -> st
         source = generate(instance)
     except (InarchError, KeyboardInterrupt):
         raise
-    except Exception as error:  # a kernel's author writes anything
+    except (Exception, SystemExit) as error:  # a kernel's author writes anything
         reason = f"generate fails: {type(error).__name__}: {error}"
         raise InarchError(reason, where=where) from error
     if not isinstance(source, str) or not re.search(rf"\b{instance.symbol}\b", source):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from inarch.backends.c._foreign import KernelCode, instance_code, link_libraries
@@ -15,6 +15,8 @@ from inarch.target import Target
 from inarch.toolchain import CompilerError, compile_library
 
 _UNIT = "kernel.c"
+_HEADERS = (("stdint",), ("math", "stdarg", "stddef", "stdint", "stdio", "stdlib"))
+"""Before the kernel in its unit: the least, and all of the amalgamation, whose names it must not take."""
 
 Usable = Callable[[Instance], str | None]
 """An instance -> None, or in one line why it cannot be built."""
@@ -56,7 +58,13 @@ def reason(instance: Instance, target: Target) -> str | None:
 
 def _build(instance: Instance, code: KernelCode, target: Target) -> None:
     linked = link_libraries([code], target)
-    source = f"#include <stdint.h>\n{line_directive(instance)}{instance_source(instance)}\n"
+    source = f"{line_directive(instance)}{instance_source(instance)}\n"
+    for headers in _HEADERS:
+        included = "".join(f"#include <{header}.h>\n" for header in headers)
+        _compile_alone(included + source, code, linked.libraries, target)
+
+
+def _compile_alone(source: str, code: KernelCode, libraries: Sequence[str], target: Target) -> None:
     with tempfile.TemporaryDirectory(prefix="inarch-kernel-") as folder:
         try:
             compile_library(
@@ -64,7 +72,7 @@ def _build(instance: Instance, code: KernelCode, target: Target) -> None:
                 Path(folder, "kernel.so"),
                 target=target,
                 unit_flags={_UNIT: code.flags},
-                libraries=linked.libraries,
+                libraries=libraries,
             )
         except CompilerError as error:
             raise kernel_error(error, {_UNIT: [code]}) from error

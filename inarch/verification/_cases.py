@@ -15,17 +15,23 @@ from inarch.verification._expected import Expected, expected
 from inarch.verification._footprint import Footprint, footprints, points
 from inarch.verification._strides import ARRANGEMENTS, Arrangement, arrange
 from inarch.verification._values import KINDS, Kind, poison, values
+from inarch.verification._wide import magnitudes
 
 QUICK_SIZES = (1, 2, 3, 5, 8, 17, 33)
 FULL_SIZES = (*range(1, 18), 31, 32, 33, 63, 64, 65, 127, 130)
 """Values of sizes that the call gives: small ones, primes, and just below and above usual blocks. Not 0:
 tensorize leaves nests without points alone."""
+QUICK_LONG = (257,)
+FULL_LONG = (257, 4099)
+"""Of one size at a time: more than a counter of a byte, or a buffer of fixed length, holds."""
 FACTORS = (1, 2, 3)
 """The same of names that only multiply iterators: steps of windows."""
 
 QUICK_POINTS = 1 << 16
 FULL_POINTS = 1 << 20
 """Calls with more points than this are left out, but not the smallest one."""
+MOST_POINTS = 1 << 24
+"""A member of more points than this in its smallest call cannot be checked: its arrays do not fit."""
 QUICK_CASES = 24
 FULL_CASES = 160
 MORE_SIZES = 12
@@ -127,7 +133,8 @@ def _shapes(instance: Instance, *, quick: bool) -> list[dict[str, int]]:
     found = [smallest]
     for name, those in choices.items():
         base = {other: values_[min(1, len(values_) - 1)] for other, values_ in choices.items()}
-        found += [{**base, name: value} for value in those]
+        long = (QUICK_LONG if quick else FULL_LONG) if those is usual else ()
+        found += [{**base, name: value} for value in (*those, *long)]
     if len(free) > 1:
         random = np.random.default_rng(1)
         found += [
@@ -136,6 +143,12 @@ def _shapes(instance: Instance, *, quick: bool) -> list[dict[str, int]]:
         ]
     distinct = [dict(items) for items in dict.fromkeys(tuple(one.items()) for one in found)]
     distinct.sort(key=lambda one: points(bind(instance.meaning, one)))
+    least = points(bind(instance.meaning, distinct[0]))
+    if least > MOST_POINTS:
+        raise InarchError(
+            f"expected a call of at most {MOST_POINTS} points to check, found {least} in the smallest; "
+            "give the member smaller sizes"
+        )
     return [
         one
         for one in distinct
@@ -160,6 +173,9 @@ def _case(
     # Products of tiny numbers are 0: one operand is not.
     reads = [name for name in access if access[name] == "read"]
     normal = random.choice([*reads, ""]) if kind == "tiny" else ""
+    wide = magnitudes(bound, dtypes)
+    if max(sizes.values(), default=0) > max(FULL_SIZES) and set(dtypes.values()) & {"i16", "ui16"}:
+        kind = "integers"  # so many products of 16 bits do not fit 32
     for name, demanded in demands(instance).items():
         box = boxes[name]
         wanted = [known_demand(stride, sizes) for stride in demanded]
@@ -169,7 +185,10 @@ def _case(
         strides = arrange(box.shape, wanted, how, random)
         dtype = np.dtype(DTYPES[dtypes[name]].numpy)
         own: Kind = "reals" if name == normal else kind
-        operand = _operand(name, access[name], box, strides, dtype, own, random, as_nan=as_nan)
+        magnitude = wide.get(name, 0)
+        operand = _operand(
+            name, access[name], box, strides, dtype, own, random, magnitude, as_nan=as_nan
+        )
         operands.append(operand)
         arrays[name] = _view(operand, box)
     written = next(o for o in operands if o.access != "read")
@@ -190,6 +209,7 @@ def _operand(
     dtype: np.dtype,
     kind: Kind,
     random: np.random.Generator,
+    magnitude: int,
     *,
     as_nan: bool,
 ) -> Operand:
@@ -205,7 +225,7 @@ def _operand(
     written = access != "read"
     image = poison(length, dtype, random, is_written=written, as_nan=as_nan).copy()
     if access != "write":
-        image[touched] = values(kind, int(touched.sum()), dtype, random)
+        image[touched] = values(kind, int(touched.sum()), dtype, random, magnitude)
     elif dtype.kind == "f":
         image[touched] = np.nan
     is_distinct = int(touched.sum()) == places.size

@@ -22,6 +22,9 @@ None is negative: tensorize packs what runs backwards.
 ARRANGEMENTS: tuple[Arrangement, ...] = ("packed", "padded", "reversed", "overlapping", "random")
 
 _MOST_PADDING = 5
+_FAR = 301
+_MOST_FAR = 16
+"""So many rows are put far apart at most: what lies between them is copied and compared too."""
 
 
 def arrange(
@@ -52,6 +55,9 @@ def arrange(
     for axis in order:
         # A gap after each element of the dimension, so that steps over it show.
         pad = 0 if arrangement == "packed" else int(random.integers(1, _MOST_PADDING + 1))
+        # Rows of a large matrix: more than a byte holds.
+        if pad == 1 and axis == order[-1] and shape[axis] <= _MOST_FAR:
+            pad = _FAR
         strides[axis] = max(span, least[axis]) + pad
         span += strides[axis] * (shape[axis] - 1)
     return tuple(strides)

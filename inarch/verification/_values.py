@@ -10,7 +10,7 @@ Kind = Literal["integers", "reals", "special", "tiny", "large", "sparse"]
 """What the elements are.
 
     integers  small whole numbers: sums of products are exact in any order
-    reals     the normal distribution (integers of 8 bits: all of them)
+    reals     the normal distribution (integers of 8 bits: all; of 32 and 64: all that cannot overflow)
     special   small whole numbers, zeros of both signs, and few NaN and infinities
     tiny      denormals and the smallest normals; one operand, or none, has numbers around 1
     large     of magnitude 2^30, of both signs, so that sums cancel (integers of 8 bits: mostly 127)
@@ -20,14 +20,20 @@ KINDS: tuple[Kind, ...] = ("integers", "reals", "special", "tiny", "large", "spa
 
 _DENSITIES = (0.06, 0.3)
 """Of sparse operands: with the first a product of long rows has few terms, the second is for short ones."""
+_FEW = 4
 _SPECIAL = (np.nan, np.inf, -np.inf)
 
 
-def values(kind: Kind, count: int, dtype: np.dtype, random: np.random.Generator) -> Array:
-    """`count` elements of `dtype`."""
+def values(
+    kind: Kind, count: int, dtype: np.dtype, random: np.random.Generator, magnitude: int = 0
+) -> Array:
+    """`count` elements of `dtype`; of integers of 32 bits and more `magnitude` bounds the large kinds."""
     if dtype.kind == "b":
         return random.integers(0, 2, count).astype(dtype)
     if dtype.kind in "iu":
+        if magnitude and kind in ("reals", "large"):
+            low = 0 if dtype.kind == "u" else -magnitude
+            return random.integers(low, magnitude, count, dtype, endpoint=True)
         return _integers(kind, count, dtype, random)
     if kind == "integers":
         return _small(count, random).astype(dtype)
@@ -82,6 +88,8 @@ def _integers(kind: Kind, count: int, dtype: np.dtype, random: np.random.Generat
 def _with_specials(found: Array, random: np.random.Generator) -> Array:
     zero = random.random(len(found)) < 0.2
     found = np.where(zero, random.choice([0.0, -0.0], len(found)), found)
-    for _ in range(1 + len(found) // 64):
+    # Of few elements none may be special: a factor of 0 must not hide the NaN that it meets.
+    least = 1 if len(found) >= _FEW else int(random.integers(2))
+    for _ in range(least + len(found) // 64):
         found[random.integers(len(found))] = random.choice(_SPECIAL)
     return found

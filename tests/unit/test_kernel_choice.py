@@ -129,10 +129,11 @@ def test_a_registered_function_does_the_work(
             "extern void nowhere(float *); nowhere(C);",
             "no symbol 'nowhere' in the libraries searched",
         ),
+        ("} static float expf(float x) { return x;", "static declaration"),
         ("(void)A; (void)B; C[0] += 1;", "broken"),
         ("*(volatile int *)0 = 1;", "broken"),
     ],
-    ids=["compile", "symbol", "wrong", "crash"],
+    ids=["compile", "symbol", "collision", "wrong", "crash"],
 )
 def test_a_broken_kernel_is_passed_over(
     tmp_path: Path, load: Callable[[Path], object], body: str, reason: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -420,3 +421,37 @@ def test_constraints_are_arithmetic_only(constraint: str) -> None:
 def test_constraints_are_evaluated(constraint: str, holds: bool) -> None:
     kernel = replace(COPY, params={"N": (4,)}, where=(constraint,))
     assert bool(members(kernel, GENERIC)) is holds
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"params": {"MR": range(1, 10**9), "NR": (8, 16)}},
+            "expected at most 100000 choices of params, found 1999999998; list fewer values",
+        ),
+        ({"cost": float("nan")}, "expected a cost of 0 or more cycles, found nan"),
+        (
+            {"where": ("9 ** 9 ** 9 > 0",)},
+            "where '9 ** 9 ** 9 > 0': expected arithmetic of integers, found '9 ** 9 ** 9'",
+        ),
+    ],
+)
+def test_hostile_declarations_are_refused_at_once(change: dict[str, Any], message: str) -> None:
+    family = Microkernel(
+        "for m in MR, n in NR, k in K: C[m, n] += A[m, k] * B[k, n]",
+        {"A": "f32", "B": "f32", "C": "f32"},
+        {"MR": (1, 2), "NR": (8,)},
+        c="hostile",
+    )
+    with pytest.raises(InarchError) as raised:
+        check(replace(family, **change), "hostile")
+    assert str(raised.value) == f"microkernel 'hostile': {message}"
+
+
+def test_a_generator_that_exits_is_an_error() -> None:
+    family = Microkernel(
+        "for n in N: Y[n] = A[n]", {"A": "f32", "Y": "f32"}, generate=lambda _: sys.exit(3)
+    )
+    with pytest.raises(InarchError, match="generate fails: SystemExit: 3"):
+        instance_source(instantiate(family, "leaves", {}, target=GENERIC))

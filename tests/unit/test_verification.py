@@ -207,6 +207,62 @@ def test_f64_and_integers_are_checked() -> None:
     assert not _family(replace(whole, c=source.replace("double", "int32_t").replace("3", "4"))).ok
 
 
+@pytest.mark.parametrize(
+    ("computes", "dtype", "body", "wrong"),
+    [
+        (
+            "for n in N: Y[n] += A[n]",
+            "i64",
+            "Y[n * y] += A[n * a];",
+            "Y[n * y] += (int32_t)A[n * a];",
+        ),
+        (
+            "for n in N: Y[n] max= A[n]",
+            "i32",
+            "if (A[n * a] > Y[n * y]) Y[n * y] = A[n * a];",
+            "if ((float)A[n * a] > (float)Y[n * y]) Y[n * y] = (int16_t)A[n * a];",
+        ),
+    ],
+)
+def test_large_integers_are_tried(computes: str, dtype: str, body: str, wrong: str) -> None:
+    """As large as nothing overflows: small ones hide conversions."""
+    kind = {"i32": "int32_t", "i64": "int64_t"}[dtype]
+    head = f"void kernel(const {kind} *A, {kind} *Y, int64_t a, int64_t y, int64_t N)"
+    source = f"{head} {{ for (int64_t n = 0; n < N; n++) {{ BODY }} }}"
+
+    def verdict(text: str) -> Verdict:
+        code = source.replace("BODY", text)
+        family = Microkernel(computes, {"A": dtype, "Y": dtype}, c=code)
+        return verify(instantiate(family, "kernel", {}, target=native()), quick=True)
+
+    assert verdict(body).ok
+    assert verdict(wrong).fault == "wrong-value"
+
+
+def test_a_factor_of_zero_does_not_hide_nan() -> None:
+    """BLAS returns early for a factor of 0; the meaning does not."""
+    text = "void kernel(const float *A, const float *X, float *Y, int64_t x, int64_t y, int64_t N) { BODY for (int64_t n = 0; n < N; n++) Y[n * y] += A[0] * X[n * x]; }"  # noqa: E501
+    for body, is_right in (("", True), ("if (A[0] == 0) return;", False)):
+        family = Microkernel(
+            "for n in N: Y[n] += A[] * X[n]",
+            {"A": "f32", "X": "f32", "Y": "f32"},
+            c=text.replace("BODY", body),
+        )
+        assert verify(instantiate(family, "kernel", {}, target=native())).ok == is_right
+
+
+def test_a_member_that_is_too_large_is_refused() -> None:
+    family = Microkernel(
+        "for m in 1000000000, n in 1000000000: Y[m, n] = A[m]", {"A": "f32", "Y": "f32"}, c="kernel"
+    )
+    verdict = verify(instantiate(family, "kernel", {}, target=native()))
+    assert (verdict.fault, verdict.message) == (
+        "bad-declaration",
+        "expected a call of at most 16777216 points to check, found 1000000000000000000 in the "
+        "smallest; give the member smaller sizes",
+    )
+
+
 def test_a_program_that_is_being_written_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -610,6 +666,14 @@ def test_the_command_checks_what_a_file_defines(kernel_file: Path) -> None:
     assert first.startswith("microkernel 'scale' (R=1): ok, ")
     assert second.startswith("microkernel 'scale' (R=2): ok, ")
     assert total.startswith("2 of 2 instances pass (")
+
+
+def test_the_command_checks_a_file_named_like_a_kernel_of_ours(kernel_file: Path) -> None:
+    named = kernel_file.rename(kernel_file.with_name("gemm_f32.py"))
+    named.write_text(named.read_text().replace("void scale(", "void gemm_f32("))
+    done = cli.run(["verify-kernel", "--load", str(named), "--quick"])
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("microkernel 'gemm-f32' (R=1): ok, ")
 
 
 def test_the_command_fails_with_the_kernel(kernel_file: Path) -> None:

@@ -305,6 +305,11 @@ FAULTS: tuple[Change, ...] = (
     Change("saturated sums", "bytes", "sum += (int32_t)A[m * a_m + k * a_k] * (int32_t)B[k * b_k];", "sum += (int32_t)A[m * a_m + k * a_k] * (int32_t)B[k * b_k], sum = sum > 32767 ? 32767 : sum;", faults=_VALUE),
     Change("sign of a byte", "bytes", "(int32_t)A[", "(int32_t)(uint8_t)A[", faults=_VALUE),
     Change("sum of 16 bits", "bytes", "int32_t sum", "int16_t sum", faults=_VALUE),
+    # long rows, far rows, large numbers
+    _at_start("K above 256 left out", "if (K > 256) K = 256;", faults=_VALUE),
+    _at_start("stack buffer of fixed length", "volatile float row[200]; for (int64_t i = 0; i < K; i++) row[i] = 0; (void)row[0];"),
+    Change("stride of a byte", "gemv", "A + m * a_m", "A + m * (int8_t)a_m"),
+    Change("output cut to 16 bits", "bytes", "C[m * c_m] += sum", "C[m * c_m] = (int16_t)C[m * c_m] + sum", faults=_VALUE),
     # the mode of the processor
     _at_start("denormals flushed, mode left on", "__builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8040);", needs=_X86, faults=("float-mode",)),
     Change("denormals flushed, mode restored", "conv", "    for (int64_t r = 0; r < R; r++)", "    unsigned mode = __builtin_ia32_stmxcsr(); __builtin_ia32_ldmxcsr(mode | 0x8040);\n    volatile float one = 1.0f;\n    for (int q = 0; q < QR; q++) for (int o = 0; o < 8; o++) acc[q][o] *= one;\n    __builtin_ia32_ldmxcsr(mode);\n    for (int64_t r = 0; r < R; r++)", needs=_X86, faults=_VALUE),

@@ -54,9 +54,9 @@ def _execute(arguments: argparse.Namespace) -> int:
     from inarch.target import native, parse
     from inarch.verification import verify_family
 
-    before = set(MICROKERNELS)
     load_files(arguments.load)
-    names: Sequence[str] = arguments.names or sorted(set(MICROKERNELS) - before)
+    # Also one that takes the place of a kernel of its name.
+    names: Sequence[str] = arguments.names or sorted(MICROKERNELS.loaded)
     if not names:
         raise UsageError(
             "expected the name of a kernel, or --load FILE; see `inarch list microkernels`"
