@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from inarch.errors import InarchError
 from inarch.meaning import Expression
 from inarch.microkernel import Init, Instance, Microkernel, demands, instantiate, members
 from inarch.passes.tensorize._operands import Demands
@@ -86,7 +88,7 @@ class Family:
             return cost
         key = (self._key(params), init, tuple(sizes.items()))
         if key not in self._cycles:
-            self._cycles[key] = cost(self._draft(params, init, sizes))
+            self._cycles[key] = _called(cost, self._draft(params, init, sizes))
         return self._cycles[key]
 
     def _draft(self, params: Params, init: Init, sizes: Mapping[str, int]) -> Instance:
@@ -159,3 +161,17 @@ class Family:
 
 def _size(size: int | str, known: Mapping[str, int]) -> int:
     return size if isinstance(size, int) else known[size]
+
+
+def _called(cost: Callable[[Instance], float], member: Instance) -> float:
+    """What a kernel's `cost` says. Raises InarchError where it fails, or is no number of cycles."""
+    where = f"microkernel '{member.name}'"
+    try:
+        found = float(cost(member))
+    except (InarchError, KeyboardInterrupt):
+        raise
+    except (Exception, SystemExit) as error:  # a kernel's author writes anything
+        raise InarchError(f"cost fails: {type(error).__name__}: {error}", where=where) from error
+    if not 0 <= found < math.inf:
+        raise InarchError(f"expected a cost of 0 or more cycles, found {found}", where=where)
+    return found

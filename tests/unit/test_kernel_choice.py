@@ -157,6 +157,25 @@ def test_a_broken_kernel_is_passed_over(
     assert reason in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("cost", "reason"),
+    [
+        ("lambda member: 1 / 0", "cost fails: ZeroDivisionError: division by zero"),
+        ("lambda member: float('nan')", "expected a cost of 0 or more cycles, found nan"),
+    ],
+)
+def test_a_cost_that_fails_is_the_kernels_fault(
+    tmp_path: Path, load: Callable[[Path], object], cost: str, reason: str
+) -> None:
+    """One line that names the kernel, not an internal error."""
+    text = REGISTERED.replace("registered=", f"cost={cost}, registered=")
+    (tmp_path / "costly.py").write_text(text)
+    load(tmp_path / "costly.py")
+    with pytest.raises(InarchError) as raised:
+        compiled(MATMUL, tmp_path)
+    assert str(raised.value) == f"microkernel 'costly': {reason}"
+
+
 def test_our_kernels_are_used(tmp_path: Path) -> None:
     """Without being named; one that is named is preferred to the others."""
     assert kernels_of(MATMUL, folder=tmp_path)
