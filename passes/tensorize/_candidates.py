@@ -61,12 +61,6 @@ class Candidate:
         operands = self.calls[0].plan.operands.values()
         return sum(operand.strides[-1:] != (1,) for operand in operands)
 
-    @property
-    def idle(self) -> int:
-        """How many iterators of the meaning have nothing to do: decides between kernels that cost as much."""
-        taken = sum(len(names) for names in self.matched.assignment.taken)
-        return len(self.matched.pattern.iterators) - taken
-
 
 @dataclass(frozen=True)
 class Start:
@@ -145,6 +139,10 @@ def streams_of(matched: Matched) -> list[Stream]:
         _stream(nest, access, operand != pattern.output and operand in pattern.kernel.layout)
         for operand, elements in pattern.elements.items()
         for access in [matched.access_of(elements[0])]
+    ]
+    found = [
+        replace(stream, is_written=operand == pattern.output)
+        for operand, stream in zip(pattern.elements, found, strict=True)
     ]
     late = [access for at, access in enumerate(nest.reads) if at not in bound]
     return [*found, *(replace(_stream(nest, access, False), is_late=True) for access in late)]

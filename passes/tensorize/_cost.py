@@ -44,15 +44,17 @@ class Level:
     run: float
     """Cycles a call and a run of consecutive lines: more runs are more streams to be prefetched."""
     begin: float
-    """Cycles a call and a run that does not go on where one of the call before ended."""
+    """Cycles a line that is read of a run that does not go on where the call before ended: not prefetched."""
     wait: float
     """Cycles a call whose epilogue reads such runs: nothing hides the latency."""
 
 
 L1 = Level(0.0, 0.0, 0.0, 0.0)
-L2 = Level(0.5, 0.5, 2.0, 40.0)
-MEMORY = Level(1.5, 6.0, 60.0, 500.0)
+L2 = Level(0.5, 1.0, 0.5, 40.0)
+MEMORY = Level(1.5, 6.0, 10.0, 500.0)
 """The third-level cache or memory: who knows what else has run."""
+WRITTEN = 0.15
+"""Of the cycles of such a line where it is written: stores wait for nobody."""
 PREFETCHED = 0.5
 """Of the cycles of a line: for packed operands, which our kernels prefetch."""
 

@@ -23,6 +23,7 @@ from inarch.passes.tensorize._cost import (
     MEMORY,
     PAGE_BYTES,
     PREFETCHED,
+    WRITTEN,
     Level,
 )
 
@@ -51,6 +52,7 @@ class Stream:
     """A constant: it will lie in the order in which it is read."""
     is_late: bool
     """Read when the reduction is done, by an epilogue."""
+    is_written: bool = False
 
     def touched(self, points: Sequence[int]) -> int:
         """Bytes of so many points of each axis, each counted once."""
@@ -214,7 +216,9 @@ class _Search:
             return self._broken[at]
         calls = panel.whole / panel.nbytes
         lines = panel.whole / LINE_BYTES if joined > 1 else calls * panel.lines
-        cycles = lines * origin.line + calls * panel.runs * (origin.run + origin.begin / joined)
+        cold = WRITTEN if panel.stream.is_written else 1.0
+        cycles = lines * origin.line + calls * panel.runs * origin.run
+        cycles += lines / joined * origin.begin * cold
         if panel.stream.is_late:
             cycles += calls / joined * origin.wait
         if joined == 1:

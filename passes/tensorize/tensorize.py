@@ -208,7 +208,7 @@ def _is_dear(candidate: Candidate, demanded: Sequence[str], misses: dict[str, Mi
     return True
 
 
-def _preference(candidate: Candidate, demanded: Sequence[str]) -> tuple[int, int, float, int, int]:
+def _preference(candidate: Candidate, demanded: Sequence[str]) -> tuple[int, int, float, int]:
     """Demanded kernels first, then those of unknown cost, then by cost."""
     name = candidate.family.pattern.name
     rank = demanded.index(name) if name in demanded else len(demanded)
@@ -216,7 +216,6 @@ def _preference(candidate: Candidate, demanded: Sequence[str]) -> tuple[int, int
         rank,
         candidate.family.pattern.kernel.cost is not None,
         candidate.cost,
-        candidate.idle,
         candidate.scattered,
     )
 

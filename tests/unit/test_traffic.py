@@ -27,7 +27,7 @@ def _gemm(rows: int, columns: int, tile: int, panel: int) -> tuple[tuple[int, ..
 def test_the_larger_operand_is_read_once() -> None:
     """What does not fit the second-level cache is read by the outer loop."""
     assert _gemm(64, 16 * 1024, 8, 64)[0] == (1, 0)
-    assert _gemm(16 * 1024, 64, 8, 32)[0] == (0, 1)
+    assert _gemm(16 * 1024, 192, 16, 16)[0] == (0, 1)
 
 
 def test_few_rows_a_tile_bring_b_more_often() -> None:
