@@ -25,7 +25,7 @@ COPY_BYTES_PER_CYCLE = 8.0
 `memcpy`."""
 CALL_CYCLES = 8.0
 """Around one call: addresses, the loop."""
-PIECE = 0.001
+PIECE = 0.005
 """Of a nest's cycles: for one more kernel, which must be compiled, and comes from memory."""
 
 
