@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from inarch.dtypes import DTYPES
 from inarch.errors import InarchError
 from inarch.lazy import Array, np
-from inarch.meaning import Access, Meaning, accesses, bind, free_sizes
+from inarch.meaning import Access, Meaning, accesses, bind, elements, free_sizes, written
 from inarch.microkernel import Instance, demands, known_demand
 from inarch.verification._expected import Expected, expected
 from inarch.verification._footprint import Footprint, footprints, points
 from inarch.verification._strides import ARRANGEMENTS, Arrangement, arrange
-from inarch.verification._values import KINDS, Kind, poison, values
+from inarch.verification._values import EXTREMES, INFINITE, KINDS, Kind, poison, values
 from inarch.verification._wide import magnitudes
 
 QUICK_SIZES = (1, 2, 3, 5, 8, 17, 33)
@@ -97,8 +97,11 @@ def cases(instance: Instance, *, quick: bool, seed: int = 0) -> list[Case]:
     shapes = _shapes(instance, quick=quick)
     limit = QUICK_CASES if quick else FULL_CASES
     every = max(1, limit // len(shapes))
-    # Six kinds and five arrangements: in thirty calls each kind meets each arrangement.
-    kinds = itertools.cycle(KINDS)
+    operators = {statement.operator for statement in instance.meaning.statements}
+    extremes = [kind for operator, kind in EXTREMES.items() if operator in operators]
+    # Six to eight kinds and five arrangements: after thirty or forty calls each kind has met each.
+    tried: tuple[Kind, ...] = (*KINDS, *extremes)
+    kinds = itertools.cycle(tried)
     arrangements = itertools.cycle(ARRANGEMENTS)
     found: list[Case] = []
     for sizes in shapes:
@@ -173,6 +176,8 @@ def _case(
     # Products of tiny numbers are 0: one operand is not.
     reads = [name for name in access if access[name] == "read"]
     normal = random.choice([*reads, ""]) if kind == "tiny" else ""
+    # The difference of two infinities is NaN: only one operand that is read is infinite.
+    finite = _others_than_first(bound) if kind in EXTREMES.values() else frozenset[str]()
     wide = magnitudes(bound, dtypes)
     if max(sizes.values(), default=0) > max(FULL_SIZES) and set(dtypes.values()) & {"i16", "ui16"}:
         kind = "integers"  # so many products of 16 bits do not fit 32
@@ -184,21 +189,28 @@ def _case(
             how = "random"
         strides = arrange(box.shape, wanted, how, random)
         dtype = np.dtype(DTYPES[dtypes[name]].numpy)
-        own: Kind = "reals" if name == normal else kind
+        own: Kind = "reals" if name == normal else "integers" if name in finite else kind
         magnitude = wide.get(name, 0)
         operand = _operand(
             name, access[name], box, strides, dtype, own, random, magnitude, as_nan=as_nan
         )
         operands.append(operand)
         arrays[name] = _view(operand, box)
-    written = next(o for o in operands if o.access != "read")
-    box = boxes[written.name]
+    box = boxes[written(bound)]
     numbers = (
         *(s for o in operands for s in o.strides),
         *(sizes[n] for n in free_sizes(instance.meaning)),
     )
-    outcome = expected(bound, arrays, has_specials=kind == "special")
+    outcome = expected(bound, arrays, has_specials=kind in INFINITE)
     return Case(dict(sizes), kind, arrangement, tuple(operands), numbers, outcome, box)
+
+
+def _others_than_first(meaning: Meaning) -> frozenset[str]:
+    """The operands that are read, but for the first one in what is reduced to a maximum or minimum."""
+    target = written(meaning)
+    reduced = next(s for s in meaning.statements if s.operator in EXTREMES)
+    first = [e.operand for e in elements(reduced.value) if e.operand != target][:1]
+    return frozenset(accesses(meaning)) - {target, *first}
 
 
 def _operand(
@@ -222,8 +234,8 @@ def _operand(
             f"layout of {name}: with strides {strides} elements of shape {box.shape} share memory; "
             "an operand that is written needs a place for each"
         )
-    written = access != "read"
-    image = poison(length, dtype, random, is_written=written, as_nan=as_nan).copy()
+    is_written = access != "read"
+    image = poison(length, dtype, random, is_written=is_written, as_nan=as_nan).copy()
     if access != "write":
         image[touched] = values(kind, int(touched.sum()), dtype, random, magnitude)
     elif dtype.kind == "f":

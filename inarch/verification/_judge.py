@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from inarch.lazy import Array, np
 from inarch.verification._cases import Case, Operand, offsets
 from inarch.verification._script import CALL_MILLISECONDS, Call, Outcome, Result
+from inarch.verification._values import INFINITE
 from inarch.verification._verdict import Fault
 
 _REGISTERS = ("rsp", "rbx", "rbp", "r12", "r13", "r14", "r15", "the direction flag")
@@ -82,7 +83,7 @@ def _compare_values(case: Case, operand: Operand, image: Array, number: int) -> 
     element = tuple(int(axis[first]) for axis in box.indices)
     name = f"{operand.name}[{', '.join(map(str, element))}]"
     was = image[places[first]].tobytes() == operand.image[places[first]].tobytes()
-    fault: Fault = "wrong-value" if bound[first] == 0 or case.kind == "special" else "inaccurate"
+    fault: Fault = "wrong-value" if bound[first] == 0 or case.kind in INFINITE else "inaccurate"
     message = f"{name}: expected {value[first]:.9g}, found {found[first]:.9g}"
     if fault == "inaccurate":
         message += f", off by {off[first]:.3g} where rounding explains {bound[first]:.3g}"

@@ -20,7 +20,7 @@ from inarch.verification._build import guarded_library
 from inarch.verification._check import verify
 from inarch.verification._verdict import ENVIRONMENT, Verdict
 
-_FORMAT = "2"
+_FORMAT = "3"
 """Part of every key: changes when checks find more."""
 _NOT_KEPT = ENVIRONMENT | {"timeout"}
 """What may be another time, or on another day, different."""

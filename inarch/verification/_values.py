@@ -6,7 +6,7 @@ from typing import Literal
 
 from inarch.lazy import Array, np
 
-Kind = Literal["integers", "reals", "special", "tiny", "large", "sparse"]
+Kind = Literal["integers", "reals", "special", "tiny", "large", "sparse", "lowest", "highest"]
 """What the elements are.
 
     integers  small whole numbers: sums of products are exact in any order
@@ -15,8 +15,14 @@ Kind = Literal["integers", "reals", "special", "tiny", "large", "sparse"]
     tiny      denormals and the smallest normals; one operand, or none, has numbers around 1
     large     of magnitude 2^30, of both signs, so that sums cancel (integers of 8 bits: mostly 127)
     sparse    odd numbers of 12 bits among zeros: few terms, so that little precision shows
+    lowest    all -infinity, where a maximum is reduced: no number is where it begins (integers: large)
+    highest   all infinity, the same for a minimum
 """
 KINDS: tuple[Kind, ...] = ("integers", "reals", "special", "tiny", "large", "sparse")
+EXTREMES: dict[str, Kind] = {"max=": "lowest", "min=": "highest"}
+"""What is also tried of meanings that have these operators."""
+INFINITE: frozenset[Kind] = frozenset({"special", "lowest", "highest"})
+"""The kinds with infinities or NaN."""
 
 _DENSITIES = (0.06, 0.3)
 """Of sparse operands: with the first a product of long rows has few terms, the second is for short ones."""
@@ -45,6 +51,8 @@ def values(
         is_kept = random.random(count) < random.choice(_DENSITIES)
         odd = 2 * random.integers(-1024, 1024, count) + 1
         return np.where(is_kept, odd, 0).astype(dtype)
+    if kind in ("lowest", "highest"):
+        return np.full(count, -np.inf if kind == "lowest" else np.inf, dtype)
     if kind == "tiny":
         # Around the smallest normal number; below it are the denormals.
         return (float(np.finfo(dtype).tiny) * random.uniform(-2, 2, count)).astype(dtype)
@@ -80,7 +88,7 @@ def _integers(kind: Kind, count: int, dtype: np.dtype, random: np.random.Generat
     low, high = max(limits.min, -2048), min(limits.max, 2047)
     if kind == "reals" and dtype.itemsize <= 2:
         return random.integers(low, high, count, dtype, endpoint=True)
-    if kind == "large" and dtype.itemsize <= 2:
+    if kind in ("large", "lowest", "highest") and dtype.itemsize <= 2:
         return random.choice([low, high, high, high], count).astype(dtype)
     return random.integers(max(-8, limits.min), 9, count).astype(dtype)
 

@@ -239,6 +239,46 @@ def test_large_integers_are_tried(computes: str, dtype: str, body: str, wrong: s
     assert verdict(wrong).fault == "wrong-value"
 
 
+@pytest.mark.parametrize(
+    ("computes", "accepted", "start"),
+    [
+        ("for m in 3, k in K: Y[m] max= A[m, k]", ">", "-FLT_MAX"),
+        ("for m in 3, k in K: Y[m] min= A[m, k]", "<", "FLT_MAX"),
+        ("for m in 3: Y[m] = -inf; for k in K: Y[m] max= A[m, k]", ">", "-FLT_MAX"),
+        ("for m in 3, k in K: Y[m] max= A[m, k] - B[m]", ">", "-FLT_MAX"),
+    ],
+)
+def test_rows_of_infinities_are_tried(computes: str, accepted: str, start: str) -> None:
+    """The largest number is not where a maximum begins: the row, and Y before it, may all be -inf."""
+    has_bias, is_set = "B[m]" in computes, "] = " in computes
+    value = "A[m * a_m + k * a_k]" + " - B[m * b_m]" * has_bias
+    old = "" if is_set else f"if (!(best {accepted} Y[m * y_m])) best = Y[m * y_m];"
+    source = f"""#include <math.h>
+#include <float.h>
+void extreme(const float *A, {"const float *B, " * has_bias}float *Y, int64_t a_m, int64_t a_k,
+             {"int64_t b_m, " * has_bias}int64_t y_m, int64_t K) {{
+    for (int m = 0; m < 3; m++) {{
+        float best = START;
+        for (int64_t k = 0; k < K; k++) {{
+            float value = {value};
+            if (value {accepted} best || value != value) best = value;
+            if (best != best) break;
+        }}
+        if (best == best) {{ {old} }}
+        Y[m * y_m] = best;
+    }}
+}}"""
+    dtypes = {"A": "f32", **({"B": "f32"} if has_bias else {}), "Y": "f32"}
+
+    def verdict(begin: str) -> Verdict:
+        family = Microkernel(computes, dtypes, c=source.replace("START", begin))
+        return verify(instantiate(family, "extreme", {}, target=native()), quick=True)
+
+    right = verdict("-INFINITY" if accepted == ">" else "INFINITY")
+    assert right.ok, right.line()
+    assert verdict(start).fault == "wrong-value"
+
+
 def test_a_factor_of_zero_does_not_hide_nan() -> None:
     """BLAS returns early for a factor of 0; the meaning does not."""
     text = "void kernel(const float *A, const float *X, float *Y, int64_t x, int64_t y, int64_t N) { BODY for (int64_t n = 0; n < N; n++) Y[n * y] += A[0] * X[n * x]; }"  # noqa: E501
