@@ -1,4 +1,4 @@
-// A dense layer: one fused nest, tiled into vector registers, and its C.
+// A dense layer: one fused nest, one call of a register tile with bias and relu in it, and its C.
 
 // RUN: inarch compile %s --target=x86-64-v3 --emit=loop | filecheck %s --check-prefix=LOOP
 // RUN: inarch compile %s --target=x86-64-v3 --emit=kernel | filecheck %s --check-prefix=KERNEL
@@ -15,14 +15,14 @@
 // LOOP:      arith.maximumf
 // LOOP-NOT:  loop.nest
 
-// KERNEL:      loop.call @[[NAME:contract_[0-9a-fx_]+]](%x, %w, %b, %out)
+// KERNEL:      kernel.def @[[TILE:(gemm|conv)_f32_[A-Z0-9]+_[A-Z0-9_]*zero_[0-9a-f]+]] computes
+// KERNEL-SAME: max({{.*}}E0[
+// KERNEL:      loop.call @[[NAME:[0-9A-Za-z_]+]](%x, %w, %b, %out)
 // KERNEL:      func.func private @[[NAME]](
 // KERNEL-SAME: attributes {inarch.kernel}
-// KERNEL-NEXT: loop.nest (k = 8 reduction, {{.*}} unroll, {{.*}} = 8 vector)
+// KERNEL-NEXT: kernel.call @[[TILE]](%x[0] strides [{{.*}}], %w[0] strides [{{.*}}], %out[0] strides
 
-// C:      static void dense_[[NAME:contract_[0-9a-fx_]+]](const float *__restrict x
-// C:      for (int64_t k = 0; k < 8; k++) {
-// C:      acc_0_0_0 += x_value * w_value;
+// C:      static void dense_[[NAME:(gemm|conv)_f32_[0-9A-Za-z_]+]](const float *__restrict x
 // C:      int32_t dense_main_run(void *const *buffers, const void *weights, void *workspace)
 // C:      dense_[[NAME]](x, w, b, out);
 func.func @main(%x: tensor<4x8xf32> {inarch.name = "x"}, %w: tensor<8x16xf32> {inarch.name = "w"}, %b: tensor<16xf32> {inarch.name = "b"}) -> (tensor<4x16xf32> {inarch.name = "y"}) {
