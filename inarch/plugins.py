@@ -129,16 +129,33 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
         return first
 
     def add(self, module: ModuleType, name: str, path: Path) -> bool:
-        """Takes `module`'s constant as `name`; False when it does not define one of this kind."""
+        """Takes `module`'s constant as `name`; False when it does not define one of this kind.
+
+        It stands in for one of ours of that name. Raises UsageError when another file has the name.
+        """
         if not hasattr(module, self.constant):
             return False
+        self._check_free(name, path)
         self._loaded[name] = Origin(module.__name__, self.constant, str(path))
         return True
 
     def add_file(self, name: str, path: Path) -> None:
-        """Takes the file at `path`, for which there is a reader, as `name`; it is read when asked for."""
+        """Takes the file at `path`, for which there is a reader, as `name`; it is read when asked for.
+
+        Raises UsageError when another file has the name.
+        """
+        self._check_free(name, path)
         self._files.pop(path, None)
         self._loaded[name] = Origin(path.stem, self.constant, str(path), path)
+
+    def _check_free(self, name: str, path: Path) -> None:
+        """Only the same file may be loaded again under its name."""
+        known = self._loaded.get(name)
+        if known is not None and Path(known.source).resolve() != path.resolve():
+            raise UsageError(
+                f"--load: {self.kind} '{name}' is defined twice: by {known.source} and by {path}; "
+                "rename one of the files"
+            )
 
     @property
     def loaded(self) -> tuple[str, ...]:

@@ -31,6 +31,9 @@ class Family:
     pattern: Pattern
     target: Target
     members: list[dict[str, int]]
+    is_optional: bool = False
+    """A cost that fails is then no error: calls cost infinitely much, and `failure` says why."""
+    failure: str | None = None
     _keys: frozenset[tuple[int, ...]] = frozenset()
     _instances: dict[_Key, Instance] = field(default_factory=dict[_Key, Instance])
     _demands: dict[tuple[int, ...], Demands] = field(default_factory=dict[tuple[int, ...], Demands])
@@ -43,9 +46,11 @@ class Family:
         self._keys = frozenset(self._key(member) for member in self.members)
 
     @classmethod
-    def of(cls, name: str, kernel: Microkernel, target: Target) -> Family:
+    def of(
+        cls, name: str, kernel: Microkernel, target: Target, *, is_optional: bool = False
+    ) -> Family:
         """The family. Raises InarchError for a kernel that is unsound or of no known form."""
-        return cls(pattern_of(name, kernel), target, members(kernel, target))
+        return cls(pattern_of(name, kernel), target, members(kernel, target), is_optional)
 
     def is_member(self, params: Params) -> bool:
         """Whether the family has these parameters on the target."""
@@ -82,13 +87,24 @@ class Family:
         return self._demands[key]
 
     def cycles(self, params: Params, init: Init, sizes: Mapping[str, int]) -> float | None:
-        """Of one call of the member with these sizes; None where the kernel does not say."""
+        """Of one call of the member with these sizes; None where the kernel does not say.
+
+        Raises InarchError where the kernel's own function fails, unless the kernel is optional.
+        """
         cost = self.pattern.kernel.cost
         if cost is None or isinstance(cost, int | float):
             return cost
+        if self.failure is not None:
+            return math.inf
         key = (self._key(params), init, tuple(sizes.items()))
         if key not in self._cycles:
-            self._cycles[key] = _called(cost, self._draft(params, init, sizes))
+            try:
+                self._cycles[key] = _called(cost, self._draft(params, init, sizes))
+            except InarchError as error:
+                if not self.is_optional:
+                    raise
+                self.failure = str(error)
+                return math.inf
         return self._cycles[key]
 
     def _draft(self, params: Params, init: Init, sizes: Mapping[str, int]) -> Instance:

@@ -93,6 +93,7 @@ def tensorize(
             else _left_alone(op, symbol, families, reason)
             for op in nests
         ]
+    unusable |= {f.pattern.name: f.failure for f in families if f.failure is not None}
     report = Report(tuple(names), tuple(reports), unusable, tuple(demanded))
     for name in demanded:
         if not report.taken_by(name):
@@ -269,7 +270,7 @@ def _families(
     unusable: dict[str, str] = {}
     for name in names:
         try:
-            families.append(_family(name, target))
+            families.append(_family(name, target, is_optional=name not in demanded))
         except InarchError as error:
             if name in demanded:
                 raise
@@ -277,10 +278,10 @@ def _families(
     return families, unusable
 
 
-def _family(name: str, target: Target) -> Family:
+def _family(name: str, target: Target, *, is_optional: bool) -> Family:
     if name not in MICROKERNELS:
         raise unknown("microkernel", name, MICROKERNELS)
-    return Family.of(name, MICROKERNELS[name], target)
+    return Family.of(name, MICROKERNELS[name], target, is_optional=is_optional)
 
 
 def _demanded(module: ModuleOp) -> list[str]:

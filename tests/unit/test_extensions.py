@@ -244,6 +244,39 @@ def test_a_missing_file_is_refused(table: Table, tmp_path: Path) -> None:
     assert str(caught.value) == f"--load: expected a Python file, found '{path}'"
 
 
+def test_two_loaded_files_of_one_name_are_refused(table: Table, tmp_path: Path) -> None:
+    """N11: neither is silently ignored; the same file may be given twice."""
+    first, second = tmp_path / "a" / "my_pass.py", tmp_path / "b" / "my_pass.py"
+    for path in (first, second):
+        path.parent.mkdir()
+        path.write_text(PASS_TEXT.format(name="my-pass"))
+    load_file(first, {"passes": table})
+    load_file(first, {"passes": table})
+    with pytest.raises(UsageError) as caught:
+        load_file(second, {"passes": table})
+    assert str(caught.value) == (
+        f"--load: pass 'my-pass' is defined twice: by {first} and by {second}; rename one of the files"
+    )
+    assert table.origin("my-pass").source == str(first)
+
+
+def test_two_files_that_are_no_python_of_one_name_are_refused(tmp_path: Path) -> None:
+    """N11: as `.c` beside `.py`."""
+    table: Extensions[object] = Extensions(
+        "inarch.passes", "THING", ("graph",), readers={".txt": Path.read_text}
+    )
+    text, module = tmp_path / "one.txt", tmp_path / "one.py"
+    text.write_text("text")
+    module.write_text("THING = 1")
+    load_file(module, {"things": table})
+    with pytest.raises(UsageError) as caught:
+        load_file(text, {"things": table})
+    assert str(caught.value) == (
+        f"--load: thing 'one' is defined twice: by {module} and by {text}; rename one of the files"
+    )
+    assert table["one"] == 1
+
+
 def test_a_loaded_file_is_run_as_it_is_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """N1, N11: an edit that keeps the size, within the second in which the file was first run."""
     # Where bytecode is not written (an environment variable) nothing could be stale.

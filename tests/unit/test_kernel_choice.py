@@ -167,13 +167,22 @@ def test_a_broken_kernel_is_passed_over(
 def test_a_cost_that_fails_is_the_kernels_fault(
     tmp_path: Path, load: Callable[[Path], object], cost: str, reason: str
 ) -> None:
-    """One line that names the kernel, not an internal error."""
+    """One line that names the kernel: a warning, or an error where the kernel was demanded."""
+    plain = compiled(MATMUL, tmp_path)
     text = REGISTERED.replace("registered=", f"cost={cost}, registered=")
     (tmp_path / "costly.py").write_text(text)
     load(tmp_path / "costly.py")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        module = compiled(MATMUL, tmp_path)
+    (warning,) = caught
+    expected = f"microkernel 'costly': {reason}"
+    assert str(warning.message) == f"{expected}; compiled without this kernel"
+    arrays = inputs(plain)
+    np.testing.assert_array_equal(np.asarray(module(*arrays)), np.asarray(plain(*arrays)))
     with pytest.raises(InarchError) as raised:
-        compiled(MATMUL, tmp_path)
-    assert str(raised.value) == f"microkernel 'costly': {reason}"
+        compiled(MATMUL, tmp_path, microkernels=["costly"])
+    assert str(raised.value) == expected
 
 
 def test_our_kernels_are_used(tmp_path: Path) -> None:
