@@ -31,7 +31,7 @@ _SANITIZER_FLAGS = (
 _SANITIZER_LINK = (SANITIZER, "-Wl,-z,undefs")
 """clang puts the run-time into executables only; libraries find it there."""
 _SECONDS = 120.0
-_SOURCE = Path(__file__).with_name("harness.c")
+_SOURCES = tuple(Path(__file__).with_name(name) for name in ("harness.c", "leak.h", "together.h"))
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,8 @@ def tools(compiler: Compiler, folder: Path) -> Tools:
 
 def _harness(compiler: Compiler, flags: Sequence[str], path: Path) -> Path | None:
     """The harness compiled with `flags`, at `path`; None where the compiler cannot."""
-    content = _harness_bytes(compiler, tuple(flags), _SOURCE.read_text())
+    sources = tuple(source.read_text() for source in _SOURCES)
+    content = _harness_bytes(compiler, tuple(flags), sources)
     if content is None:
         return None
     path.write_bytes(content)
@@ -67,15 +68,18 @@ def _harness(compiler: Compiler, flags: Sequence[str], path: Path) -> Path | Non
 
 
 @cache
-def _harness_bytes(compiler: Compiler, flags: tuple[str, ...], source: str) -> bytes | None:
+def _harness_bytes(
+    compiler: Compiler, flags: tuple[str, ...], sources: tuple[str, ...]
+) -> bytes | None:
     kept = default_cache()
-    key = key_of("harness", *compiler.command, compiler.version, *flags, source)
+    key = key_of("harness", *compiler.command, compiler.version, *flags, *sources)
     content = kept.get(key)
     if content is not None:
         return content
     with tempfile.TemporaryDirectory(prefix="inarch-harness-") as scratch:
-        shutil.copy(_SOURCE, Path(scratch, "harness.c"))
-        command = [*compiler.command, *flags, "harness.c", "-o", "harness", "-ldl"]
+        for source in _SOURCES:
+            shutil.copy(source, Path(scratch, source.name))
+        command = [*compiler.command, *flags, "harness.c", "-o", "harness", "-ldl", "-pthread"]
         status, _ = run_compiler(command, Path(scratch), _SECONDS)
         if status != 0:
             return None

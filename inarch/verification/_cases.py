@@ -98,7 +98,7 @@ def cases(instance: Instance, *, quick: bool, seed: int = 0) -> list[Case]:
     limit = QUICK_CASES if quick else FULL_CASES
     every = max(1, limit // len(shapes))
     operators = {statement.operator for statement in instance.meaning.statements}
-    extremes = [kind for operator, kind in EXTREMES.items() if operator in operators]
+    extremes: list[Kind] = [kind for operator, kind in EXTREMES.items() if operator in operators]
     # Six to eight kinds and five arrangements: after thirty or forty calls each kind has met each.
     tried: tuple[Kind, ...] = (*KINDS, *extremes)
     kinds = itertools.cycle(tried)

@@ -34,6 +34,9 @@ from inarch.verification._verdict import Fault, Run, Verdict
 
 _OF_VALUES: tuple[Fault, ...] = ("wrong-value", "inaccurate", "unwritten")
 
+_PAIRS = 4
+"""So many pairs of calls are made at once, each for 30 ms."""
+
 
 def verify(instance: Instance, *, quick: bool = False, compiler: Compiler | None = None) -> Verdict:
     """Whether the code of `instance` does what its meaning says.
@@ -84,7 +87,9 @@ def _verify(instance: Instance, *, quick: bool, compiler: Compiler) -> Verdict:
         folder = Path(scratch)
         kit = tools(compiler, folder)
         try:
-            return _execute(plain, instance, made, kit, compiler, library, folder)
+            calls = _calls(made)
+            pairs = [] if quick else _pairs(made)
+            return _execute(plain, instance, calls, pairs, kit, compiler, library, folder)
         except CompilerError as error:
             return _refused(plain, instance, error)
         except EnvironmentFault:
@@ -138,21 +143,25 @@ def _refused(plain: Verdict, instance: Instance, error: CompilerError) -> Verdic
 def _execute(
     plain: Verdict,
     instance: Instance,
-    made: Sequence[Case],
+    calls: Sequence[Call],
+    pairs: Sequence[Call],
     kit: Tools,
     compiler: Compiler,
     libraries: Sequence[str],
     folder: Path,
 ) -> Verdict:
-    """Both runs; the sanitizer's word is taken where it says more than that a value differs."""
+    """Both runs; the sanitizer's word is taken where it says more than that a value differs.
+
+    `pairs` of calls are made at the same time, after the others, without sanitizers.
+    """
     aligns = _aligns(instance)
-    calls = _calls(made)
+    every = [*calls, *pairs]
     with ThreadPoolExecutor(max_workers=2, thread_name_prefix="inarch-verify") as pool:
 
         def guarded() -> Finding | None:
             out = folder / "guarded.so"
             guarded_library(instance, compiler, out, libraries)
-            return _run(kit.guarded, out, calls, aligns, folder)
+            return _run(kit.guarded, out, every, aligns, folder)
 
         def sanitized() -> Finding | None:
             if kit.sanitized is None or not has_own_code(instance.kernel):
@@ -166,10 +175,10 @@ def _execute(
     if b is not None and (a is None or (a.fault in _OF_VALUES and b.fault not in _OF_VALUES)):
         return _verdict(plain, "sanitizer", b, calls)
     if a is not None:
-        return _verdict(plain, "guard pages", a, calls)
+        return _verdict(plain, "guard pages", a, every)
     if kit.sanitized is None or not has_own_code(instance.kernel):
-        return replace(plain, ok=True, run="guard pages", calls=len(calls))
-    return replace(plain, ok=True, calls=2 * len(calls))
+        return replace(plain, ok=True, run="guard pages", calls=len(every))
+    return replace(plain, ok=True, calls=len(every) + len(calls))
 
 
 def _run(
@@ -177,6 +186,9 @@ def _run(
 ) -> Finding | None:
     outcome = perform(harness, library, calls, aligns, folder)
     found = judge(calls, outcome)
+    if found is not None and calls[found.call].side is Side.TOGETHER:
+        message = f"called from two threads at once: {found.message}"
+        return replace(found, fault="shared-state", message=message)
     if found is None or found.call == 0 or found.fault not in _OF_VALUES:
         return found
     # The same call by itself: where that is right, calls depend on each other.
@@ -213,11 +225,18 @@ def _verdict(plain: Verdict, run: Run, found: Finding, calls: Sequence[Call]) ->
 
 def _calls(made: Sequence[Case]) -> list[Call]:
     """Each case on each side, the smallest first; then some of them again, in any order."""
-    sides = list(Side)
+    sides = [Side.RIGHT, Side.LEFT, Side.ODD]
     calls = [Call(case, sides[i % len(sides)]) for i, case in enumerate(made)]
     calls += [Call(case, sides[(i + 1) % len(sides)]) for i, case in enumerate(made)]
     shuffled = random.Random(0)
     return calls + shuffled.choices(calls, k=len(made))
+
+
+def _pairs(made: Sequence[Case]) -> list[Call]:
+    """Calls that are made two at a time: of other numbers, from the largest on to smaller ones."""
+    finite = [case for case in made if case.kind in ("integers", "reals")]
+    chosen = finite[:: -max(1, len(finite) // (2 * _PAIRS))][: 2 * _PAIRS]
+    return [Call(case, Side.TOGETHER) for case in chosen[: len(chosen) // 2 * 2]]
 
 
 def _aligns(instance: Instance) -> list[int]:

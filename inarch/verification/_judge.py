@@ -120,6 +120,8 @@ def _ended(calls: Sequence[Call], outcome: Outcome) -> Finding:
         return Finding("write-outside", message, number, operand.name, byte=outcome.offset)
     if outcome.result is Result.WROTE_INPUT:
         return _input_written(operand, outcome.offset, number)
+    if outcome.result is Result.LEAK:
+        return Finding("leak", f"leaks {outcome.bytes} bytes a call", number)
     if outcome.result in _STATES:
         fault, message = _state(outcome)
         return Finding(fault, message, number)

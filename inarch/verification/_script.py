@@ -65,6 +65,7 @@ class Result(IntEnum):
     ROUNDING = 9
     CANNOT_LOAD = 10
     EXITED = 11
+    LEAK = 12
 
 
 class Side(IntEnum):
@@ -76,6 +77,8 @@ class Side(IntEnum):
     """The first byte is the first one after it."""
     ODD = 2
     """Aligned as declared, and to no more."""
+    TOGETHER = 3
+    """Anywhere, and at the same time as the next call, of another thread; many times."""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,8 @@ Fault = Literal[
     "inaccurate",
     "unwritten",
     "hidden-state",
+    "shared-state",
+    "leak",
     "read-outside",
     "write-outside",
     "writes-input",
@@ -37,6 +39,8 @@ Fault = Literal[
     inaccurate           an element is further off than rounding explains
     unwritten            an element of the output was not written
     hidden-state         a call gave something else than the same call alone, or before
+    shared-state         two threads that call it at once disturb each other: a static buffer
+    leak                 each call keeps memory that it allocates
     read-outside         a byte outside an operand was read; write-outside: was written, or one of the
                          gaps between an output's elements
     writes-input         an operand that is only read was written

@@ -13,6 +13,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <fenv.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -45,7 +47,7 @@ enum { POISON = 0xFF, OUTSIDE = 0x3C };
 /* What `_script.py` reads; the order of the fields is its. */
 enum outcome {
     RUNNING, FINISHED, SIGNALLED, SANITIZER, WROTE_OUTSIDE, WROTE_INPUT, REGISTERS, MXCSR, X87, ROUNDING,
-    CANNOT_LOAD, EXITED
+    CANNOT_LOAD, EXITED, LEAK
 };
 struct status {
     int64_t outcome, call, in_kernel, signal, code, address, is_write, bytes, operand, offset, before, after;
@@ -57,7 +59,7 @@ struct operand { int64_t capacity, is_written, align; };
 struct use { int64_t image, length, origin, result; };
 struct call { int64_t side, numbers; struct use uses[]; };
 struct header { int64_t operands, calls, status, operand_table, call_table, numbers, milliseconds; };
-enum side { RIGHT, LEFT, ODD };
+enum side { RIGHT, LEFT, ODD, TOGETHER_WITH_NEXT };
 
 typedef void entry(void *const *pointers, const int64_t *numbers);
 
@@ -264,6 +266,8 @@ static void end(int i, const struct operand *operand, const struct use *use, con
 }
 #endif
 
+#include "leak.h"
+
 static void perform(entry *kernel, char *script, const struct header *header, const struct call *call) {
     const struct operand *operands = (void *)(script + header->operand_table);
     void *pointers[MOST_OPERANDS];
@@ -280,10 +284,12 @@ static void perform(entry *kernel, char *script, const struct header *header, co
     }
     int64_t milliseconds = header->milliseconds;
     struct itimerval limit = {{0, 0}, {milliseconds / 1000, milliseconds % 1000 * 1000}}, none = {{0, 0}, {0, 0}};
+    const int64_t *numbers = (const int64_t *)(script + call->numbers);
+    int64_t before = allocated();
     dirty_stack();
     setitimer(ITIMER_PROF, &limit, NULL);
     status->in_kernel = 1;
-    int64_t changed = inarch_guarded_call(kernel, pointers, (const int64_t *)(script + call->numbers));
+    int64_t changed = inarch_guarded_call(kernel, pointers, numbers);
     status->in_kernel = 0;
     setitimer(ITIMER_PROF, &none, NULL);
     if (changed) {
@@ -294,9 +300,13 @@ static void perform(entry *kernel, char *script, const struct header *header, co
     for (int i = 0; i < header->operands; i++) {
         const struct use *use = &call->uses[i];
         if (operands[i].is_written) memcpy(script + use->result, data[i], (size_t)use->length);
-        end(i, &operands[i], use, data[i], script + use->image);
     }
+    if (allocated() > before) check_leak(kernel, pointers, numbers, &limit);
+    for (int i = 0; i < header->operands; i++)
+        end(i, &operands[i], &call->uses[i], data[i], script + call->uses[i].image);
 }
+
+#include "together.h"
 
 #if defined(__x86_64__)
 /* AVX512F, and that the system saves its registers (Intel SDM volume 1, 15.2). */
@@ -352,8 +362,14 @@ int main(int count, char **arguments) {
     for (int i = 0; i < header->operands; i++) reserve(i, &operands[i]);
     size_t step = sizeof(struct call) + (size_t)header->operands * sizeof(struct use);
     for (int64_t k = 0; k < header->calls; k++) {
+        struct call *call = (void *)(script + header->call_table + k * (int64_t)step);
         status->call = k;
-        perform(kernel, script, header, (void *)(script + header->call_table + k * (int64_t)step));
+        if (call->side == TOGETHER_WITH_NEXT && k + 1 < header->calls) {
+            perform_together(kernel, script, header, (struct call *[]){call, (void *)((char *)call + step)});
+            k++;
+        } else {
+            perform(kernel, script, header, call);
+        }
     }
     status->outcome = FINISHED;
     return 0;
