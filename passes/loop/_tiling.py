@@ -101,7 +101,9 @@ def _plan(nest: NestOp, contraction: Contraction, target: Target) -> _Plan | Non
         for side in (contraction, contraction.swapped())
         for column in side.columns[-1:]
         if nest.sizes[column] >= MIN_COLUMNS
-        and (_is_simple(nest, side, column) or _blocks(nest, side, column, lanes) is not None)
+        and (
+            _is_simple(nest, side, column, lanes) or _blocks(nest, side, column, lanes) is not None
+        )
     ]
     if not candidates:
         return None
@@ -111,14 +113,9 @@ def _plan(nest: NestOp, contraction: Contraction, target: Target) -> _Plan | Non
     rows = tuple(position for position in side.rows if nest.sizes[position] > 1)[-2:]
     inner = nest.sizes[rows[-1]] if rows else 1
     outer = nest.sizes[rows[0]] if len(rows) == 2 else 1
-    tile = choose_tile(
-        outer,
-        inner,
-        count,
-        lanes=lanes,
-        registers=target.vector_registers,
-        whole=blocks is not None,
-    )
+    whole = blocks is not None or not _ends_with_output(nest, column)
+    registers = target.vector_registers
+    tile = choose_tile(outer, inner, count, lanes=lanes, registers=registers, whole=whole)
     tiles = math.ceil(count / (tile.vectors * lanes))
     return _Plan(side, column, blocks, rows, tile, lanes, tiles)
 
@@ -143,11 +140,20 @@ def _blocks(nest: NestOp, side: Contraction, column: int, lanes: int) -> int | N
     return others[-1]
 
 
-def _is_simple(nest: NestOp, side: Contraction, column: int) -> bool:
+def _ends_with_output(nest: NestOp, column: int) -> bool:
+    """Whether the column ends where the output does: only then the clip drops lanes that run over."""
+    places = zip(nest.write_map(0).results, memref_of(nest.outs[0]).get_shape(), strict=True)
+    ends = [(linear_form(e, len(nest.sizes))[1], n) for e, n in places if column in e.used_dims()]
+    return all(start + nest.sizes[column] == size for start, size in ends)
+
+
+def _is_simple(nest: NestOp, side: Contraction, column: int, lanes: int) -> bool:
     """Whether the column alone (coefficient 1, beside constants) indexes one dimension of B and C.
 
     Then lanes that run over the edge are exactly those that the packed factor and the clip drop.
     """
+    if nest.sizes[column] % lanes and not _ends_with_output(nest, column):
+        return False
     for index in (nest.read_map(side.b), nest.write_map(0)):
         uses = [
             linear_form(expr, len(nest.iterators))[0]

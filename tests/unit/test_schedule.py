@@ -147,3 +147,26 @@ def test_rows_that_collide_in_the_cache_are_packed(rows: int) -> None:
         if _host_runs(target):
             program = text.replace("x86-64-v4", target)
             check_semantics(program, pipeline=PIPELINE, rtol=1e-4, atol=1e-4)
+
+
+def test_lanes_do_not_run_into_the_padding_behind_an_image() -> None:
+    """A convolution that writes the inside of a padded buffer leaves the padding as it is."""
+    text = """
+    builtin.module attributes {inarch.target = "x86-64-v2"} {
+      func.func @main(%x: memref<3x5xf32>, %w: memref<4x3xf32>, %y: memref<4x6xf32> {inarch.result}) {
+        loop.nest (c = 4) outs(%y[c, 5] : memref<4x6xf32>) {
+        ^bb0(%0: f32):
+          %1 = arith.constant 7.0 : f32
+          loop.yield %1 : f32
+        }
+        loop.nest (c = 4, p = 5, k = 3 reduction) ins(%x[k, p] : memref<3x5xf32>,
+            %w[c, k] : memref<4x3xf32>) outs(%y[c, p] init 0.0 : memref<4x6xf32>) {
+        ^bb0(%0: f32, %1: f32, %2: f32):
+          %3 = arith.mulf %0, %1 : f32
+          %4 = arith.addf %2, %3 : f32
+          loop.yield %4 : f32
+        }
+        func.return
+      }
+    }"""
+    check_semantics(text, pipeline="schedule-nests")
