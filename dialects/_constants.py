@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from typing import cast
 
 from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, DenseResourceAttr, TensorType
+from xdsl.ir import Attribute
 
 from inarch._xdsl import ConstantStore
 from inarch.dialects._types import dtype_of, mlir_type
@@ -17,10 +19,15 @@ INLINE_ELEMENTS = 16
 """Constants of at most this many elements are printed in the text; larger ones are handles."""
 
 
+def constant_type(value: ConstantAttr) -> TensorType[Attribute]:
+    """The type of a constant, whose shape is static."""
+    return cast("TensorType[Attribute]", value.type)
+
+
 def constant_array(value: ConstantAttr, store: ConstantStore) -> Array:
     """The (read-only) array of a constant; a handle is looked up in `store` without a copy."""
     shape = tuple(value.type.get_shape())
-    dtype = np.dtype(dtype_of(value.type.element_type).numpy)
+    dtype = np.dtype(dtype_of(constant_type(value).element_type).numpy)
     if isinstance(value, DenseResourceAttr):
         data: memoryview | bytes = store.get(value.resource_handle.data)
     elif dtype.name == "bool":
@@ -41,7 +48,7 @@ def constant_attribute(array: Array, store: ConstantStore, name: str = "constant
     kind = TensorType(element, array.shape)
     if array.size <= INLINE_ELEMENTS:
         if array.dtype.name == "bool":
-            return DenseIntOrFPElementsAttr.from_list(kind, [int(v) for v in array.ravel()])  # pyright: ignore[reportArgumentType]
+            return DenseIntOrFPElementsAttr.from_list(kind, [int(v) for v in array.ravel()])  # pyright: ignore[reportArgumentType, reportCallIssue, reportUnknownVariableType]
         return DenseIntOrFPElementsAttr(kind, BytesAttr(array.tobytes()))  # pyright: ignore[reportArgumentType]
     data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
     return DenseResourceAttr.from_params(store.put(name, data), kind)  # pyright: ignore[reportArgumentType]

@@ -19,6 +19,11 @@ Body = Callable[..., Scalar]
 """Scalars of the operands, then the accumulator when the nest reduces; returns the new value."""
 
 
+def same(x: Scalar) -> Scalar:
+    """The body of a copy."""
+    return x
+
+
 @dataclass(frozen=True)
 class Iterator:
     """One loop of a nest: its name in the printed form, its trip count, whether it reduces."""

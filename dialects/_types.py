@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from xdsl.dialects.builtin import (
     Float32Type,
@@ -58,7 +59,7 @@ def is_supported(element_type: Attribute) -> bool:
 def storage_type(element_type: Attribute) -> Attribute:
     """The signless type of the same width: below `graph`, signedness is in the ops, as in MLIR."""
     if isinstance(element_type, IntegerType):
-        return IntegerType(element_type.width.data)
+        return IntegerType(cast("IntegerType[int]", element_type).width.data)
     return element_type
 
 

@@ -40,6 +40,7 @@ LOOP = ("graph-to-loop", "drop-unit-iterators", "fuse-nests")
 KERNEL = (
     "materialize-padding",
     "split-padding",
+    "drop-padding-taps",
     "tensorize",
     "schedule-nests",
     "drop-unit-iterators",

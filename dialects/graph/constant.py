@@ -35,7 +35,7 @@ class ConstantOp(GraphOp):
         attributes = parser.parse_optional_attr_dict()
         if not isinstance(value, DenseIntOrFPElementsAttr | DenseResourceAttr):
             parser.raise_error(f"expected a dense constant, found {value}", start, parser.pos)
-        op = cls.make(value=value)
+        op = cls.make(value=cast("ConstantAttr", value))
         op.attributes |= attributes
         return op
 

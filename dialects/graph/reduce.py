@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
-from inarch.dialects._nest import Body, NestBuilder, NestSpec
+from inarch.dialects._nest import Body, NestBuilder, NestSpec, same
 from inarch.dialects._scalar import Number, Scalar
 from inarch.dialects._types import i1, i64, tensor
 from inarch.dialects.graph._base import (
@@ -101,7 +101,7 @@ class ReduceOp(StructuredOp):
         else:
             write = list(kept.values())
         if not axes:
-            return builder.spec([read], write, _same)
+            return builder.spec([read], write, same)
         init = self.start()
         return builder.spec([read], write, self.step, init=init, finish=self.finish())
 
@@ -252,7 +252,3 @@ def highest(dtype: DType) -> Number:
 def _accumulator(x: Array) -> str:
     """Floats add up in double precision, integers wrap in their own."""
     return "float64" if x.dtype.kind == "f" else x.dtype.name
-
-
-def _same(x: Scalar) -> Scalar:
-    return x

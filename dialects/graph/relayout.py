@@ -9,8 +9,7 @@ from xdsl.dialects.builtin import LocationAttr, TensorType
 from xdsl.ir import Operation, OpResult, SSAValue, SSAValues
 from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
-from inarch.dialects._nest import NestBuilder, NestSpec
-from inarch.dialects._scalar import Scalar
+from inarch.dialects._nest import NestBuilder, NestSpec, same
 from inarch.dialects._types import tensor
 from inarch.dialects.graph._base import (
     Array,
@@ -57,11 +56,7 @@ class RelayoutOp(StructuredOp):
     def nest(self) -> NestSpec:
         builder = NestBuilder()
         index = builder.shape(shape_of(self.x))
-        return builder.spec([index], index, _same)
+        return builder.spec([index], index, same)
 
     def reference(self, x: Array) -> Array:
         return x.copy()
-
-
-def _same(x: Scalar) -> Scalar:
-    return x

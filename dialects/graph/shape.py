@@ -10,8 +10,8 @@ from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, Tensor
 from xdsl.ir.affine import AffineExpr
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, var_operand_def
 
-from inarch.dialects._nest import NestBuilder, NestSpec
-from inarch.dialects._scalar import Number, Scalar
+from inarch.dialects._nest import NestBuilder, NestSpec, same
+from inarch.dialects._scalar import Number
 from inarch.dialects._types import f64, i64, tensor
 from inarch.dialects.graph._base import (
     Array,
@@ -73,7 +73,7 @@ class CopyOp(StructuredOp):
         (result,) = self.infer()
         index = builder.shape(result.get_shape())
         pads = [self.pad_value()]
-        return builder.spec([self.source(index)], index, _same, pads=pads)
+        return builder.spec([self.source(index)], index, same, pads=pads)
 
 
 @irdl_op_definition
@@ -178,7 +178,7 @@ class ConcatOp(GraphOp):
             builder = NestBuilder()
             index = builder.shape(shape_of(part))
             write = [expr + offset if d == axis else expr for d, expr in enumerate(index)]
-            specs.append(builder.spec([index], write, _same))
+            specs.append(builder.spec([index], write, same))
             offset += shape_of(part)[axis]
         return specs
 
@@ -289,7 +289,3 @@ class PadOp(CopyOp):
 
 def _list(shapes: Sequence[tuple[int, ...]]) -> str:
     return ", ".join(str(shape) for shape in shapes)
-
-
-def _same(x: Scalar) -> Scalar:
-    return x

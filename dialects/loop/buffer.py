@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import cast
 
+from xdsl.dialects import memref
 from xdsl.dialects.builtin import (
     DenseIntOrFPElementsAttr,
     DenseResourceAttr,
@@ -114,6 +115,13 @@ class ReshapeOp(BufferOp):
         require(same, "C1", f"expected as many elements of one type, found {source} and {result}")
         both = is_row_major(source) and is_row_major(result)
         require(both, "C2", f"expected row-major buffers, found {source} and {result}")
+
+
+def root(value: SSAValue) -> SSAValue:
+    """The buffer whose memory `value` names."""
+    while isinstance(owner := value.owner, ReshapeOp | memref.SubviewOp):
+        value = owner.source
+    return value
 
 
 def check_offset(offset: IntegerAttr | None) -> None:

@@ -24,6 +24,7 @@ from inarch.dialects.loop.buffer import AllocOp
 from inarch.dialects.loop.nest import NestOp
 from inarch.passes import PASSES
 from inarch.passes.graph.choose_layout import ChooseLayoutPass
+from inarch.passes.loop._known_zeros import promised_zeros, zero_margins
 from inarch.passes.lower.graph_to_loop import GraphToLoopPass
 
 BEFORE, AFTER = "before", "after"
@@ -67,11 +68,12 @@ def _cut(module: ModuleOp) -> None:
         (outside,) = (value for value in values if isinstance(value, BlockArgument))
         (inside,) = (value for value in values if not isinstance(value, BlockArgument))
         order = (outside, inside) if name == BEFORE else (inside, outside)
+        promise = promised_zeros(zero_margins(inside))
         module.body.block.add_op(_function(name, group, order))
         for op in group:
             op.detach()
             op.erase()
-        _take_instead(main, outside, inside)
+        _take_instead(main, outside, inside, promise)
 
 
 def _function(name: str, nests: Sequence[NestOp], order: Sequence[SSAValue]) -> FuncOp:
@@ -91,9 +93,15 @@ def _function(name: str, nests: Sequence[NestOp], order: Sequence[SSAValue]) -> 
     )
 
 
-def _take_instead(main: FuncOp, outside: BlockArgument, inside: SSAValue) -> None:
-    """`inside`, a buffer of `main`, becomes its argument in the place of `outside`."""
+def _take_instead(
+    main: FuncOp, outside: BlockArgument, inside: SSAValue, attributes: DictionaryAttr
+) -> None:
+    """`inside`, a buffer of `main`, becomes its argument in the place of `outside`, with `attributes` too."""
     block = main.body.block
+    assert main.arg_attrs is not None
+    given = list(main.arg_attrs)
+    given[outside.index] = DictionaryAttr(given[outside.index].data | attributes.data)
+    main.arg_attrs = ArrayAttr(given)
     taken = block.insert_arg(inside.type, outside.index)
     inside.replace_all_uses_with(taken)
     alloc = inside.owner

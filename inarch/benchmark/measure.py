@@ -147,10 +147,9 @@ def _measure_ours(row: _Row, harness: Harness) -> None:
     subject, result = row.subject, row.result
     count = calls_of(subject.call_ns(1))
     result.peak.values.append(harness.peak_gflops())
-    times = subject.steps_ns(count)
-    for series, value in zip(result.each_step, times, strict=True):
+    result.kernel.values.append(subject.kernel_ns(count))
+    for series, value in zip(result.each_step, subject.steps_ns(count), strict=True):
         series.values.append(value)
-    result.kernel.values.append(sum(times))
     result.call.values.append(subject.call_ns(count))
     result.python.values.append(subject.python_ns(count))
 

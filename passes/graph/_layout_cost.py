@@ -1,8 +1,8 @@
 """Where blocked channels pay: connected ops gain what their convolutions save, less the relayouts.
 
-Cycles of one core, measured on the layers of ResNet-50 and MobileNetV2 (AMD Zen 4, AVX-512): what a
-convolution saves goes with its outputs, which a row-major one transposes on their way from registers
-to memory, and not with its multiply-adds.
+Cycles of one core, measured on the layers of ResNet-50 and MobileNetV2 (AMD Zen 4, AVX-512), each alone in
+both layouts. What a convolution saves goes with its multiply-adds, more so where its windows do not read
+whole rows; but small ones save the transposing of their outputs on the way from registers to memory.
 """
 
 from __future__ import annotations
@@ -18,14 +18,21 @@ from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.conv import ConvOp
 from inarch.passes.graph._layout_roles import Role, elements
 
-RELAYOUT_CYCLES = 1.0
+RELAYOUT_CYCLES = 1.3
 """An element: one side of the copy reads or writes single elements."""
 SAVED_CYCLES = 1.5
-"""An output of a convolution."""
+"""An output of a convolution, at the least."""
+SAVED_WINDOW = 0.2
+"""Of the cycles of the multiply-adds, where windows have several taps."""
+SAVED_POINT = 0.08
+"""The same for windows of one tap."""
 
 
-def worthwhile(found: Mapping[Operation, Role]) -> dict[Operation, Role]:
-    """The roles of the ops in those connected regions that save more than their relayouts cost."""
+def worthwhile(found: Mapping[Operation, Role], lanes: int) -> dict[Operation, Role]:
+    """The roles of the ops in those connected regions that save more than their relayouts cost.
+
+    `lanes`: the f32 of a vector, for one multiply-add a cycle.
+    """
     regions: defaultdict[Operation, dict[Operation, Role]] = defaultdict(dict)
     root = _connect(found)
     for op, role in found.items():
@@ -33,7 +40,7 @@ def worthwhile(found: Mapping[Operation, Role]) -> dict[Operation, Role]:
     return {
         op: role
         for region in regions.values()
-        if _saved(region) > _spent(region)
+        if _saved(region, lanes) > _spent(region)
         for op, role in region.items()
     }
 
@@ -56,8 +63,15 @@ def _root(op: Operation, root: dict[Operation, Operation]) -> Operation:
     return op
 
 
-def _saved(region: Mapping[Operation, Role]) -> float:
-    return sum(elements(op.out) * SAVED_CYCLES for op in region if isinstance(op, ConvOp))
+def _saved(region: Mapping[Operation, Role], lanes: int) -> float:
+    return sum(_saved_by(op, lanes) for op in region if isinstance(op, ConvOp))
+
+
+def _saved_by(op: ConvOp, lanes: int) -> float:
+    """[outputs, inputs of a group, *window] are the weights: so many terms has an output."""
+    outputs, (_, *terms) = elements(op.out), shape_of(op.w)
+    part = SAVED_WINDOW if math.prod(terms[1:]) > 1 else SAVED_POINT
+    return outputs * max(SAVED_CYCLES, part * math.prod(terms) / lanes)
 
 
 def _spent(region: Mapping[Operation, Role]) -> float:

@@ -52,7 +52,7 @@ class ChooseLayoutPass(ModulePass):
             if isinstance(function, FuncOp) and not _is_foreign(function):
                 for block in function.body.blocks:
                     found = roles(block, lanes)
-                    chosen = found if self.always else worthwhile(found)
+                    chosen = found if self.always else worthwhile(found, lanes)
                     _Layouts(chosen, lanes).apply(block)
 
 

@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from inarch._xdsl import ConstantStore, store_of
-from inarch.dialects._constants import ConstantAttr, constant_array, constant_attribute
+from inarch.dialects._constants import constant_array, constant_attribute
 from inarch.dialects.graph._base import ints
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.conv import ConvOp
@@ -51,7 +51,7 @@ def _is_foldable(norm: BatchNormOp) -> bool:
 
 def _array(value: SSAValue, store: ConstantStore) -> Array:
     owner = cast("ConstantOp", value.owner)
-    return constant_array(cast("ConstantAttr", owner.value), store).astype(np.float64)
+    return constant_array(owner.value, store).astype(np.float64)
 
 
 def _fold(norm: BatchNormOp, store: ConstantStore) -> None:
@@ -63,9 +63,7 @@ def _fold(norm: BatchNormOp, store: ConstantStore) -> None:
     factor = scale / np.sqrt(var + norm.epsilon.value.data)
     new_weights = weights * factor.reshape(-1, *[1] * (weights.ndim - 1))
     new_bias = (offset - mean) * factor + bias
-    dtype = constant_array(
-        cast("ConstantAttr", cast("ConstantOp", conv.w.owner).value), store
-    ).dtype
+    dtype = constant_array(cast("ConstantOp", conv.w.owner).value, store).dtype
     constants = [
         ConstantOp.make(
             value=constant_attribute(array.astype(dtype), store, name), location=norm.location

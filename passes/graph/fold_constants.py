@@ -11,7 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from inarch._xdsl import ConstantStore, store_of
-from inarch.dialects._constants import ConstantAttr, constant_array, constant_attribute
+from inarch.dialects._constants import constant_array, constant_attribute
 from inarch.dialects.graph._base import GraphOp, tensor_dtype
 from inarch.dialects.graph.call import CallOp
 from inarch.dialects.graph.constant import ConstantOp
@@ -59,8 +59,7 @@ def _nbytes(value: SSAValue) -> int:
 
 def _fold(op: GraphOp, store: ConstantStore) -> None:
     arrays = [
-        constant_array(cast("ConstantAttr", cast("ConstantOp", operand.owner).value), store)
-        for operand in op.operands
+        constant_array(cast("ConstantOp", operand.owner).value, store) for operand in op.operands
     ]
     with np.errstate(all="ignore"):  # inf and NaN are results like others
         found = op.reference(*arrays)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -12,7 +11,7 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
 from inarch._xdsl import ConstantStore, apply_patterns, store_of
-from inarch.dialects._constants import ConstantAttr, constant_array
+from inarch.dialects._constants import constant_array
 from inarch.dialects.graph._base import broadcast, ints, shape_of, tensor_dtype
 from inarch.dialects.graph._elementwise import ElementwiseOp
 from inarch.dialects.graph.arithmetic import AddOp, DivOp, MulOp, SubOp
@@ -131,7 +130,7 @@ class DropNeutralOperand(RewritePattern):
     def _is_all(self, value: SSAValue, number: int) -> bool:
         if not isinstance(value.owner, ConstantOp):
             return False
-        array: Array = constant_array(cast("ConstantAttr", value.owner.value), self.store)
+        array: Array = constant_array(value.owner.value, self.store)
         return array.size <= MAX_SCANNED_ELEMENTS and bool((array == number).all())
 
 

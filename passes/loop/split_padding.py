@@ -116,4 +116,5 @@ def _constant(piece: NestOp) -> NestOp:
     writes = [WriteAttr(write.map, write.init, write.clip) for write in piece.writes]
     border = NestOp(list(piece.iterators), [], [], list(piece.outs), writes, body)
     border.location = piece.location
+    piece.erase()  # it has never been in a block, and would count as a user of its operands
     return border

@@ -11,7 +11,12 @@ from xdsl.dialects.memref import SubviewOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from inarch._xdsl import ConstantStore
-from inarch.dialects._constants import ConstantAttr, constant_array, constant_attribute
+from inarch.dialects._constants import (
+    ConstantAttr,
+    constant_array,
+    constant_attribute,
+    constant_type,
+)
 from inarch.dialects._nest import Body, NestSpec, Read
 from inarch.dialects._scalar import Scalar
 from inarch.dialects._types import memref, mlir_type
@@ -78,7 +83,8 @@ class LoopBuilder:
 
     def constant_attr(self, value: ConstantAttr) -> SSAValue:
         """A buffer of the weights with a constant's contents."""
-        buffer = memref(value.type.element_type, value.type.get_shape())
+        kind = constant_type(value)
+        buffer = memref(kind.element_type, kind.get_shape())
         return self.add(ConstantOp(value, buffer)).results[0]
 
     def reshape(self, source: SSAValue, shape: Sequence[int]) -> SSAValue:

@@ -22,7 +22,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from inarch._xdsl import ConstantStore, location_text, store_of
-from inarch.dialects._nest import NestBuilder
+from inarch.dialects._nest import NestBuilder, same
 from inarch.dialects._types import dtype_of, memref
 from inarch.dialects.graph._base import (
     CompositeOp,
@@ -232,6 +232,6 @@ def _lower_by_rule(op: Operation, builder: LoopBuilder, rules: dict[type[Operati
 def _copy(builder: LoopBuilder, value: SSAValue, output: SSAValue) -> None:
     nest = NestBuilder()
     index = nest.shape(shape_of(value))
-    spec = nest.spec([index], index, lambda x: x)
+    spec = nest.spec([index], index, same)
     dtype = tensor_dtype(value)
     builder.nest(spec, [builder.buffers[value]], [dtype], output, dtype)

@@ -6,15 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from inarch.dialects._types import dtype_of
-from inarch.dialects.loop._base import memref_of
 from inarch.dialects.loop.access import number_of
 from inarch.meaning import Number
 from inarch.microkernel import Init
 from inarch.passes.tensorize._cost import call_cycles, copy_cycles
 from inarch.passes.tensorize._family import Family
 from inarch.passes.tensorize._finish import Finish, absorbed_finish
-from inarch.passes.tensorize._linear import Access, LinearNest, is_constant
+from inarch.passes.tensorize._linear import Access, LinearNest, is_constant, nbytes_of
 from inarch.passes.tensorize._operands import CallPlan, Matched, OperandPlan, plan_call
 from inarch.passes.tensorize._tiles import Params, Piece
 from inarch.passes.tensorize._traffic import Loop, Stream
@@ -159,8 +157,15 @@ def _stream(nest: LinearNest, access: Access, is_demanded: bool) -> Stream:
     dimensions = tuple(
         tuple((axis, by) for axis, by in enumerate(row) if by) for row in rows if any(row)
     )
-    is_packed = is_demanded and is_constant(access.buffer)
-    return Stream(access.strides, dimensions, nbytes_of(access), is_packed, is_late=False)
+    known = is_constant(access.buffer)
+    return Stream(
+        access.strides,
+        dimensions,
+        nbytes_of(access),
+        is_packed=is_demanded and known,
+        is_late=False,
+        is_constant=known,
+    )
 
 
 def plan_nest(
@@ -245,11 +250,6 @@ def _moved_bytes(candidate: Candidate) -> float:
             total += written * candidate.fills
             total += 0 if call.absorbs or candidate.is_finished else 2 * written
     return total
-
-
-def nbytes_of(access: Access) -> int:
-    """Of one element."""
-    return dtype_of(memref_of(access.buffer).element_type).nbytes
 
 
 def copy_key(operand: OperandPlan) -> object:

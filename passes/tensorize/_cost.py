@@ -8,6 +8,7 @@ weights come from memory. The order of magnitude is what matters for choosing.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 L1_BYTES = 32 * 1024
@@ -62,6 +63,11 @@ PREFETCHED = 0.5
 def copy_cycles(nbytes: float) -> float:
     """Of reading or writing so many bytes in a copy, a fill, or an elementwise nest."""
     return nbytes / COPY_BYTES_PER_CYCLE
+
+
+def crowds(rows: int, nbytes: int) -> bool:
+    """Whether lines so far apart fall into sets of the first-level cache that have too few ways for them."""
+    return rows > L1_WAYS * (PAGE_BYTES // math.gcd(nbytes, PAGE_BYTES))
 
 
 def call_cycles(calls: int, cycles: float) -> float:

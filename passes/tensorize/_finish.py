@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from inarch.dialects._types import dtype_of
 from inarch.dialects.loop._base import memref_of
+from inarch.dialects.loop.buffer import root
 from inarch.dtypes import DTYPES
 from inarch.meaning import Apply, Element, Expression, Index, Number, Term
 from inarch.microkernel import AtLeast, functions_of
-from inarch.passes.tensorize._linear import Access, root
+from inarch.passes.tensorize._linear import Access
 from inarch.passes.tensorize._operands import Demands, Matched
 from inarch.passes.tensorize._unify_body import (
     ACCUMULATOR,

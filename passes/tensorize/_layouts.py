@@ -78,7 +78,7 @@ def dense_layout(
 
 def _lengthened(shape: list[int], order: list[int | None], total: int, least: int) -> int:
     """The least number of elements of at least `least` that the block can have; it has them then."""
-    inside = math.prod(shape[:-1])
+    inside = math.prod(shape[: _outermost(shape)])
     found = max(total, -(-least // inside) * inside)
     if found > total:
         _lengthen(shape, order, found)
@@ -91,8 +91,14 @@ def _lengthen(shape: list[int], order: list[int | None], total: int) -> bool:
         shape.append(total)
         order.append(None)
         return True
-    inside = math.prod(shape[:-1])
+    outermost = _outermost(shape)
+    inside = math.prod(shape[:outermost])
     if total % inside:
         return False
-    shape[-1] = total // inside
+    shape[outermost] = total // inside
     return True
+
+
+def _outermost(shape: Sequence[int]) -> int:
+    """The position of the last dimension that is not 1: those behind it may as well stay so."""
+    return max((at for at, size in enumerate(shape) if size > 1), default=len(shape) - 1)

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from xdsl.dialects import memref
 from xdsl.ir import Operation, SSAValue
 
+from inarch.dialects._types import dtype_of
 from inarch.dialects.loop._base import memref_of, strides_of
 from inarch.dialects.loop.access import number_of
-from inarch.dialects.loop.buffer import ReshapeOp
+from inarch.dialects.loop.buffer import root
 from inarch.dialects.loop.nest import NestOp
 from inarch.passes.loop._affine import Linear, linear_map
 
@@ -144,14 +144,12 @@ def _join(outer: Axis, inner: Axis) -> Axis:
     )
 
 
-def root(value: SSAValue) -> SSAValue:
-    """The buffer whose memory `value` names."""
-    while isinstance(owner := value.owner, ReshapeOp | memref.SubviewOp):
-        value = owner.source
-    return value
-
-
 def is_constant(value: SSAValue) -> bool:
     """Whether `value` is a constant of the weights, so that packing it costs nothing at run time."""
     owner = root(value).owner
     return isinstance(owner, Operation) and owner.name == "loop.constant"
+
+
+def nbytes_of(access: Access) -> int:
+    """Of one element."""
+    return dtype_of(memref_of(access.buffer).element_type).nbytes

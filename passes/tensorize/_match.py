@@ -8,9 +8,10 @@ from xdsl.ir import SSAValue
 
 from inarch.dialects._types import dtype_of
 from inarch.dialects.loop._base import memref_of
+from inarch.dialects.loop.buffer import root
 from inarch.dialects.loop.nest import NestOp
 from inarch.meaning import OPERATORS, element_text, expression_text
-from inarch.passes.tensorize._linear import LinearNest, is_constant, root
+from inarch.passes.tensorize._linear import LinearNest, is_constant
 from inarch.passes.tensorize._operands import Matched
 from inarch.passes.tensorize._pattern import Pattern
 from inarch.passes.tensorize._unify_body import (

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Operation
 
+from inarch.dialects.loop.buffer import root
 from inarch.passes.tensorize._candidates import Candidate, again
-from inarch.passes.tensorize._linear import LinearNest, is_constant, root
+from inarch.passes.tensorize._linear import LinearNest, is_constant
 from inarch.passes.tensorize._match import Miss, names_of
 from inarch.passes.tensorize._report import Choice
 from inarch.passes.tensorize._unify_body import expression_of

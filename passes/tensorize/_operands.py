@@ -8,14 +8,13 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation
 
-from inarch.dialects._types import dtype_of
-from inarch.dialects.loop._base import memref_of
-from inarch.dialects.loop.buffer import WORKSPACE_ALIGNMENT_BYTES
+from inarch.dialects.loop.buffer import WORKSPACE_ALIGNMENT_BYTES, root
 from inarch.meaning import Element, Term, element_text
 from inarch.microkernel import AtLeast, Demand, KnownDemand, known_demand
 from inarch.passes.loop._affine import Linear
+from inarch.passes.tensorize._cost import LINE_BYTES, crowds
 from inarch.passes.tensorize._layouts import Layout, dense_layout
-from inarch.passes.tensorize._linear import Access, LinearNest, root
+from inarch.passes.tensorize._linear import Access, LinearNest, is_constant, nbytes_of
 from inarch.passes.tensorize._pattern import Pattern
 from inarch.passes.tensorize._strides import Solution, solve
 from inarch.passes.tensorize._tiles import Piece
@@ -176,11 +175,29 @@ def _operand(
     offset = access.offset - _constant(elements[0], strides, solution.given) + start
     moves = tuple(s * cut.block for s, cut in zip(access.strides, piece.cuts, strict=True))
     reason = _misfit(matched, piece, operand, strides, wanted, extents, offset, moves)
+    if reason is None and is_constant(access.buffer) and len(elements) == 1:
+        reason, wanted = _crowded(access, strides, wanted, extents)
     if reason is None:
         return OperandPlan(access, strides, offset, moves, None, None)
     if len(elements) > 1:
         return f"{operand} cannot be copied ({reason}): it is read at {len(elements)} indices"
     return _copied(matched, piece, operand, solution.given, wanted, extents, reason)
+
+
+def _crowded(
+    access: Access,
+    strides: Sequence[int],
+    wanted: Sequence[KnownDemand],
+    extents: Sequence[int],
+) -> tuple[str | None, Sequence[KnownDemand]]:
+    """A reason to copy rows that crowd each other out of the first-level cache, and a gap between them."""
+    nbytes = nbytes_of(access)
+    for axis, (stride, extent) in enumerate(zip(strides, extents, strict=True)):
+        if wanted[axis] is None and crowds(extent, stride * nbytes):
+            apart = AtLeast(stride + LINE_BYTES // nbytes)
+            reason = f"{extent} rows {stride * nbytes} bytes apart do not fit into a cache together"
+            return reason, [*wanted[:axis], apart, *wanted[axis + 1 :]]
+    return None, wanted
 
 
 def _extents(
@@ -259,7 +276,7 @@ def _misfit(
             fits = demanded is None or stride == demanded or extents[axis] <= 1
         if not fits:
             return f"stride {stride} of dimension {axis}, {demanded} is demanded"
-    nbytes = dtype_of(memref_of(access.buffer).element_type).nbytes
+    nbytes = nbytes_of(access)
     align = matched.pattern.kernel.align.get(operand, nbytes)
     if align > nbytes:
         owner = root(access.buffer).owner
@@ -283,7 +300,7 @@ def _copied(
     element = matched.pattern.elements[operand][0]
     access = matched.access_of(element)
     view = view_of(matched.nest, access)
-    nbytes = dtype_of(memref_of(access.buffer).element_type).nbytes
+    nbytes = nbytes_of(access)
     align = matched.pattern.kernel.align.get(operand, nbytes)
     layout = dense_layout(extents, wanted, math.lcm(align, nbytes) // nbytes)
     if view is None or layout is None or align > WORKSPACE_ALIGNMENT_BYTES:

@@ -16,14 +16,13 @@ from inarch.passes.tensorize._candidates import (
     Start,
     kernel_cycles,
     loops_of,
-    nbytes_of,
     plan_nest,
     start_of,
     streams_of,
 )
 from inarch.passes.tensorize._cost import CROWDED, PIECE, copy_cycles
 from inarch.passes.tensorize._family import Family
-from inarch.passes.tensorize._linear import LinearNest, is_constant
+from inarch.passes.tensorize._linear import LinearNest, is_constant, nbytes_of
 from inarch.passes.tensorize._match import Miss, bindings, matches
 from inarch.passes.tensorize._operands import Matched
 from inarch.passes.tensorize._tiles import Cutter, Params, Piece

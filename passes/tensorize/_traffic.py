@@ -16,15 +16,14 @@ from itertools import permutations
 from inarch.passes.tensorize._cost import (
     L1,
     L1_BYTES,
-    L1_WAYS,
     L2,
     L2_BYTES,
     LINE_BYTES,
     MEMORY,
-    PAGE_BYTES,
     PREFETCHED,
     WRITTEN,
     Level,
+    crowds,
 )
 
 MAX_PERMUTED = 4
@@ -53,6 +52,8 @@ class Stream:
     is_late: bool
     """Read when the reduction is done, by an epilogue."""
     is_written: bool = False
+    is_constant: bool = False
+    """Packed, or copied with gaps between its rows where they would be too many for a set."""
 
     def touched(self, points: Sequence[int]) -> int:
         """Bytes of so many points of each axis, each counted once."""
@@ -88,10 +89,11 @@ class Stream:
         return nbytes + 2 * LINE_BYTES  # over the border of a padded row, or to every second line
 
     def is_crowded(self, points: Sequence[int]) -> bool:
-        """Whether the rows of a tile fall into one set of the first-level cache, which has too few ways."""
-        return not self.is_packed and any(
-            stride and count > L1_WAYS and stride * self.nbytes % PAGE_BYTES == 0
+        """Whether the rows of a tile do not fit into the first-level cache together; of constants they do."""
+        return not self.is_constant and any(
+            crowds(count, abs(stride) * self.nbytes)
             for stride, count in zip(self.strides, points, strict=True)
+            if stride
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,13 @@ def test_the_package_links_to_the_folder_beside_it(folder: str) -> None:
 def test_every_link_of_the_package_is_known() -> None:
     links = [path.name for path in (ROOT / "inarch").iterdir() if path.is_symlink()]
     assert sorted(links) == sorted(FOLDERS)
+
+
+def test_types_are_checked_behind_every_link() -> None:
+    """The type checker does not follow links, and finds nothing wrong in what it does not read."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    included = project["tool"]["basedpyright"]["include"]
+    assert {f"inarch/{folder}" for folder in FOLDERS} <= set(included)
 
 
 def test_the_root_is_no_package() -> None:

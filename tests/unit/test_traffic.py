@@ -55,9 +55,11 @@ def test_an_operand_that_is_read_in_order_costs_less(is_late: bool) -> None:
 
 
 def test_rows_of_a_page_crowd_the_cache() -> None:
-    """More rows than ways, a multiple of 4 KiB apart, push each other out."""
+    """More rows than ways, a multiple or half of 4 KiB apart, push each other out."""
     a = Stream((1024, 1), (((0, 1),), ((1, 1),)), 4, False, False)
     assert a.is_crowded((12, 1))
     assert not a.is_crowded((8, 1))
     assert not replace(a, strides=(1040, 1)).is_crowded((12, 1))
-    assert not replace(a, is_packed=True).is_crowded((12, 1))
+    assert replace(a, strides=(512, 1)).is_crowded((17, 1))
+    assert not replace(a, strides=(512, 1)).is_crowded((16, 1))
+    assert not replace(a, is_constant=True).is_crowded((12, 1))

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from xdsl.ir import Operation
 
-from inarch.dialects._constants import ConstantAttr
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.passes.lower._builder import LoopBuilder
 
 
 def _lower_constant(op: Operation, builder: LoopBuilder) -> None:
     assert isinstance(op, ConstantOp)
-    builder.buffers[op.out] = builder.constant_attr(cast("ConstantAttr", op.value))
+    builder.buffers[op.out] = builder.constant_attr(op.value)
 
 
 LOWERING = {ConstantOp: _lower_constant}

@@ -10,12 +10,17 @@ from dataclasses import replace
 from xdsl.ir import Operation
 
 from inarch.dialects._nest import NestBuilder
+from inarch.dialects._scalar import Scalar
 from inarch.dialects.graph._base import shape_of, tensor_dtype
 from inarch.dialects.graph.layout import layout_of
 from inarch.dialects.graph.pool import AvgPoolOp, MaxPoolOp
 from inarch.lazy import np
 from inarch.passes.lower._builder import LoopBuilder
 from inarch.passes.lower._nonnegative import is_nonnegative
+
+
+def _divide(total: Scalar, count: Scalar) -> Scalar:
+    return total / count
 
 
 def _lower_avg_pool(op: Operation, builder: LoopBuilder) -> None:
@@ -30,7 +35,7 @@ def _lower_avg_pool(op: Operation, builder: LoopBuilder) -> None:
     index = nest.shape(shape)
     spatial = index[2:]
     divisor = builder.constant(np.ascontiguousarray(counts), "window_counts")
-    spec = nest.spec([index, spatial], index, lambda total, count: total / count)
+    spec = nest.spec([index, spatial], index, _divide)
     builder.nest(spec, [sums, divisor], [dtype, dtype], builder.result(result), dtype)
 
 

@@ -1,0 +1,150 @@
+"""Taps on padding are left out where they are 0 times a finite number, and nothing else changes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from xdsl.dialects.builtin import ModuleOp
+
+from inarch._xdsl import parse_module, store_of
+from inarch.benchmark._arrays import arrays_of
+from inarch.benchmark._blocked import lower_blocked
+from inarch.benchmark._program import program_of
+from inarch.benchmark.layers import parse_shape
+from inarch.compiler import import_model
+from inarch.dialects import new_context
+from inarch.dialects._constants import constant_attribute
+from inarch.dialects.graph.constant import ConstantOp
+from inarch.dialects.loop.nest import NestOp, nest_ops
+from inarch.lazy import Array
+from inarch.passes import PASSES
+from inarch.passes.graph.choose_layout import ChooseLayoutPass
+from inarch.passes.loop.drop_padding_taps import DropPaddingTapsPass
+from inarch.target import parse
+from inarch.testing import check_semantics
+
+LOWERED = "graph-to-loop,drop-unit-iterators,fuse-nests,materialize-padding,split-padding"
+DROPPED = f"{LOWERED},drop-padding-taps{{least=0}}"
+BLOCKED = f"choose-layout{{always=true}},{DROPPED}"
+TARGET = next((n for n in ("x86-64-v3", "x86-64-v2") if not parse(n).missing_on_host()), "native")
+
+
+def conv(
+    size: tuple[int, int],
+    channels: tuple[int, int],
+    window: tuple[int, int],
+    strides: tuple[int, int],
+    pads: tuple[int, int, int, int],
+    dilations: tuple[int, int] = (1, 1),
+    groups: int = 1,
+    images: int = 1,
+) -> str | None:
+    """A program of one convolution by random weights, with bias and ReLU; None where it has no output."""
+    inner, outer = channels
+    extents = [
+        n + before + behind - d * (k - 1) - 1
+        for n, before, behind, d, k in zip(size, pads[:2], pads[2:], dilations, window, strict=True)
+    ]
+    if min(extents) < 0:
+        return None
+    out = "x".join(str(n // s + 1) for n, s in zip(extents, strides, strict=True))
+    weights = np.random.default_rng(7).standard_normal((outer * groups, inner, *window))
+    x = f"tensor<{images}x{inner * groups}x{size[0]}x{size[1]}xf32>"
+    w = f"tensor<{outer * groups}x{inner}x{window[0]}x{window[1]}xf32>"
+    y, b = f"tensor<{images}x{outer * groups}x{out}xf32>", f"tensor<{outer * groups}xf32>"
+    return f"""builtin.module attributes {{inarch.target = "{TARGET}"}} {{
+func.func @main(%x: {x}, %b: {b}) -> {y} {{
+  %w = graph.constant dense<{weights.round(3).tolist()}> : {w}
+  %c = graph.conv %x, %w bias %b strides = {list(strides)} pads = {list(pads)} \
+dilations = {list(dilations)} groups = {groups} : {x}, {w}, {b} -> {y}
+  %y = graph.relu %c : {y} -> {y}
+  func.return %y : {y}
+}}
+}}"""
+
+
+PAIRS = st.tuples(st.integers(1, 3), st.integers(1, 3))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    size=st.tuples(st.integers(1, 9), st.integers(1, 9)),
+    channels=st.tuples(*[st.sampled_from([1, 3, 8, 12])] * 2),
+    window=st.tuples(st.integers(1, 5), st.integers(1, 5)),
+    strides=PAIRS,
+    pads=st.tuples(*[st.integers(0, 4)] * 4),
+    dilations=PAIRS,
+    groups=st.integers(1, 2),
+    images=st.integers(1, 2),
+    pipeline=st.sampled_from([DROPPED, BLOCKED]),
+)
+def test_any_convolution_stays_what_it_is(
+    size: tuple[int, int],
+    channels: tuple[int, int],
+    window: tuple[int, int],
+    strides: tuple[int, int],
+    pads: tuple[int, int, int, int],
+    dilations: tuple[int, int],
+    groups: int,
+    images: int,
+    pipeline: str,
+) -> None:
+    text = conv(size, channels, window, strides, pads, dilations, groups, images)
+    if text is not None:
+        check_semantics(text, pipeline=pipeline)
+
+
+def contractions(module: ModuleOp) -> list[NestOp]:
+    return [nest for nest in nest_ops(module) if nest.has_reduction]
+
+
+def lowered(text: str | None, weights: Array | None = None) -> list[NestOp]:
+    """The contractions that are left of a convolution, by `weights` in the place of its own."""
+    assert text is not None
+    context = new_context()
+    module = parse_module(context, text)
+    if weights is not None:
+        (constant,) = (op for op in module.walk() if isinstance(op, ConstantOp))
+        constant.properties["value"] = constant_attribute(weights, store_of(context), "w")
+    ChooseLayoutPass(always=True).apply(context, module)
+    for name in LOWERED.split(","):
+        PASSES[name]().apply(context, module)
+    DropPaddingTapsPass(least=0).apply(context, module)
+    return contractions(module)
+
+
+def test_a_window_that_is_larger_than_the_image_meets_what_there_is_of_it() -> None:
+    """1x1 pixels: of the nine taps one is left, and no part is added."""
+    (nest,) = lowered(conv((1, 1), (4, 4), (3, 3), (1, 1), (1, 1, 1, 1)))
+    sizes = [n for n, i in zip(nest.sizes, nest.iterators, strict=True) if i.is_reduction]
+    assert np.prod(sizes) == 4
+
+
+@pytest.mark.parametrize(("value", "parts"), [(1.0, 9), (np.inf, 1), (np.nan, 1)])
+def test_weights_that_are_not_finite_meet_their_padding(value: float, parts: int) -> None:
+    weights = np.ones((8, 8, 3, 3), np.float32)
+    weights[1, 0, 2, 1] = value
+    text = conv((7, 7), (8, 8), (3, 3), (1, 1), (1, 1, 1, 1))
+    assert len(lowered(text, weights)) == parts
+
+
+@pytest.mark.parametrize(
+    ("shape", "parts"),
+    [
+        ("512x7x7->512k3s1", 9),
+        ("512x14x14->512k3s2", 4),
+        ("256x14x14->256k3s1", 9),
+        ("64x56x56->64k3s1", 1),  # too few terms are on padding
+        ("96x7x7->96k3s1g96", 1),  # depthwise: nine terms in all
+    ],
+)
+def test_parts_are_made_where_they_pay(shape: str, parts: int) -> None:
+    """Also in a layer that is measured alone: its caller has written the halo."""
+    found: list[int] = []
+    layer, context = parse_shape(shape), new_context()
+    program = program_of(layer, arrays_of(layer), context)
+    module = import_model(program, context, target="x86-64-v3")
+    lower_blocked(context, module, lambda m: found.append(len(contractions(m))))
+    assert found == [parts]
