@@ -24,6 +24,8 @@ tensorize leaves nests without points alone."""
 QUICK_LONG = (257,)
 FULL_LONG = (257, 4099)
 """Of one size at a time: more than a counter of a byte, or a buffer of fixed length, holds."""
+LONGEST = 32771
+"""The same for a counter of 16 bits, with the others as small as can be: only in full."""
 FACTORS = (1, 2, 3)
 """The same of names that only multiply iterators: steps of windows."""
 
@@ -107,9 +109,13 @@ def cases(instance: Instance, *, quick: bool, seed: int = 0) -> list[Case]:
     for sizes in shapes:
         bound = bind(instance.meaning, sizes)
         boxes = footprints(bound)
+        if LONGEST in sizes.values():  # once, and exactly: few terms of many do not show otherwise
+            chosen: list[Kind] = ["integers"]
+        else:
+            chosen = [next(kinds) for _ in range(every)]
         found += [
-            _case(instance, bound, boxes, sizes, next(kinds), next(arrangements), random)
-            for _ in range(every)
+            _case(instance, bound, boxes, sizes, kind, next(arrangements), random)
+            for kind in chosen
         ]
     return found
 
@@ -144,6 +150,8 @@ def _shapes(instance: Instance, *, quick: bool) -> list[dict[str, int]]:
             {name: int(random.choice(those)) for name, those in choices.items()}
             for _ in range(MORE_SIZES // (3 if quick else 1))
         ]
+    if not quick:
+        found += [{**smallest, name: LONGEST} for name, those in choices.items() if those is usual]
     distinct = [dict(items) for items in dict.fromkeys(tuple(one.items()) for one in found)]
     distinct.sort(key=lambda one: points(bind(instance.meaning, one)))
     least = points(bind(instance.meaning, distinct[0]))
@@ -155,7 +163,9 @@ def _shapes(instance: Instance, *, quick: bool) -> list[dict[str, int]]:
     return [
         one
         for one in distinct
-        if one == distinct[0] or points(bind(instance.meaning, one)) <= limit
+        if one == distinct[0]
+        or points(bind(instance.meaning, one))
+        <= (MOST_POINTS if LONGEST in one.values() else limit)
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from inarch.errors import InarchError, unknown
+from inarch.errors import InarchError, UsageError, unknown
 from inarch.meaning import Apply, Element, Expression, Number, normal
 from inarch.microkernel import Instance, Microkernel, check, instantiate, members
 from inarch.target import Target, check_features
@@ -39,6 +39,8 @@ def verify_family(
         return [Verdict(name, "", ok=False, fault="lacks-feature", message=message)]
     try:
         chosen = instances(kernel, name, target, params=params, every=every)
+    except UsageError:
+        raise
     except InarchError as error:
         message = str(error).removeprefix(f"microkernel '{name}': ")
         return [Verdict(name, "", ok=False, fault="bad-declaration", message=message)]
@@ -61,18 +63,19 @@ def instances(
     """The instances of `kernel` for `target` whose parameters are `params` where those say.
 
     `every`: all members with all inits and epilogues; else at most `FEW` members with all inits, and
-    an epilogue each. Raises InarchError where the declaration is wrong, or no member has such parameters.
+    an epilogue each. Raises InarchError where the declaration is wrong, UsageError where no member has
+    such parameters.
     """
     meaning = check(kernel, name)
     wanted = dict(params or {})
-    found = members(kernel, target)
-    found = [one for one in found if wanted.items() <= one.items()]
-    if not found:
-        said = " ".join(f"{key}={value}" for key, value in wanted.items())
+    family = members(kernel, target)
+    if not family:
         raise InarchError(
-            f"no member with {said or 'any parameters'} for target '{target}'",
-            where=f"microkernel '{name}'",
+            f"no member meets its constraints for target '{target}'", where=f"microkernel '{name}'"
         )
+    found = [one for one in family if wanted.items() <= one.items()]
+    if not found:
+        raise _no_member(name, target, wanted, family)
     if not every:
         found = _few(found)
     finishes = list(_finishes(kernel, normal(meaning).target)) if kernel.epilogue else []
@@ -87,6 +90,17 @@ def instances(
                 for init in kernel.inits
             ]
     return made
+
+
+def _no_member(
+    name: str, target: Target, wanted: Mapping[str, int], family: Sequence[Mapping[str, int]]
+) -> UsageError:
+    said = " ".join(f"{key}={value}" for key, value in wanted.items())
+    there = {key: sorted({one[key] for one in family}) for key in wanted}
+    known = "; ".join(f"{key}: {', '.join(map(str, values))}" for key, values in there.items())
+    return UsageError(
+        f"microkernel '{name}' has no member with {said} for target '{target}'. Known: {known}"
+    )
 
 
 def _few(found: Sequence[dict[str, int]]) -> list[dict[str, int]]:

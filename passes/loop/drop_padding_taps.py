@@ -40,7 +40,7 @@ from inarch.passes.loop._known_zeros import zero_margins
 from inarch.passes.loop._sums import with_own_sums
 from inarch.passes.loop._transform import rebuild, strides_along
 
-PASS_COST = 8
+PASS_COST = 16
 """Terms that take as long as one more part does for an element: load, store, the call around it. (On Zen 4
 parts pay from about 6 terms on; fewer nests are worth something too.)"""
 

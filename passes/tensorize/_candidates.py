@@ -59,6 +59,13 @@ class Candidate:
         operands = self.calls[0].plan.operands.values()
         return sum(operand.strides[-1:] != (1,) for operand in operands)
 
+    @property
+    def idle(self) -> int:
+        """How many of the kernel's iterators have one point, or share an axis: with fewer, it fits better."""
+        sizes = self.calls[0].piece.sizes
+        shared = sum(len(names) for names in self.matched.assignment.taken if len(names) > 1)
+        return shared + sum(sizes.get(each.name, 1) == 1 for each in self.family.pattern.iterators)
+
 
 @dataclass(frozen=True)
 class Start:
@@ -213,17 +220,19 @@ def plan_nest(
     return replace(candidate, cost=cycles + copy_cycles(_moved_bytes(candidate)))
 
 
-def again(candidate: Candidate, nest: LinearNest) -> Candidate:
-    """The same for a nest that differs from the candidate's in nothing but its buffers."""
+def again(candidate: Candidate, nest: LinearNest) -> Candidate | None:
+    """The same for a nest that differs from the candidate's in its buffers, and where in them it is.
+
+    None where that makes it impossible.
+    """
     matched = replace(candidate.matched, nest=nest)
     pieces = [call.piece for call in candidate.calls]
     start = start_of(matched, pieces)
-    assert isinstance(start, Start), "it has been possible for an equal nest"
+    assert isinstance(start, Start), "buffers have no part in it"
     planned = plan_nest(
         matched, candidate.family, candidate.params, pieces, start, candidate.order, 0.0
     )
-    assert isinstance(planned, Candidate), "it has been possible for an equal nest"
-    return replace(planned, cost=candidate.cost)
+    return replace(planned, cost=candidate.cost) if isinstance(planned, Candidate) else None
 
 
 def _moved_bytes(candidate: Candidate) -> float:

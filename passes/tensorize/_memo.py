@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Operation
 
-from inarch.dialects.loop.buffer import root
+from inarch.dialects.loop.buffer import WORKSPACE_ALIGNMENT_BYTES, root
 from inarch.passes.tensorize._candidates import Candidate, again
-from inarch.passes.tensorize._linear import LinearNest, is_constant
+from inarch.passes.tensorize._linear import LinearNest, is_constant, nbytes_of
 from inarch.passes.tensorize._match import Miss, names_of
 from inarch.passes.tensorize._report import Choice
 from inarch.passes.tensorize._unify_body import expression_of
@@ -24,7 +24,7 @@ class Decision:
     misses: Mapping[str, Miss]
 
     def of(self, nest: LinearNest) -> Candidate | None:
-        """The candidate taken, for a nest like the one that it was made for."""
+        """The candidate taken, for a nest like the one that it was made for; None: it cannot be had there."""
         return again(self.taken, nest) if self.taken is not None else None
 
 
@@ -46,18 +46,20 @@ class Memo:
 def _key(nest: LinearNest) -> object:
     op = nest.nest
     buffers = [root(access.buffer) for access in nest.accesses]
+    starts = [nest.accesses[buffers.index(buffer)].offset for buffer in buffers]
     accesses = tuple(
         (
             access.buffer.type,
-            access.offset,
+            access.offset - start,  # between accesses of one buffer
+            access.offset * nbytes_of(access) % WORKSPACE_ALIGNMENT_BYTES,
             access.strides,
-            access.indices,
+            tuple(form.coefficients for form in access.indices),
             access.is_inside,
             is_constant(access.buffer),
             buffer.owner.name if isinstance(buffer.owner, Operation) else None,
             buffers.index(buffer),  # which accesses are of the same memory
         )
-        for access, buffer in zip(nest.accesses, buffers, strict=True)
+        for access, buffer, start in zip(nest.accesses, buffers, starts, strict=True)
     )
     finish = expression_of(op, op.finish) if op.finish is not None else None
     init = str(op.writes.data[0].init)  # as attributes, 0.0 and -0.0 are equal

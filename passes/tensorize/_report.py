@@ -25,6 +25,8 @@ class Choice:
     """Which iterator of the meaning takes which of the nest: `m <- oh, k <- ic`."""
     scattered: int = 0
     """How many operands do not lie in order along their last dimension: decides between equal costs."""
+    idle: int = 0
+    """How many of the kernel's iterators have one point, or share an axis: decides where that is equal."""
     packed: tuple[str, ...] = ()
     """The operands that are constants, so that their copies are made at compile time."""
 

@@ -144,10 +144,11 @@ def _tensorize_nest(
 ) -> NestReport:
     nest = linear_nest(op)
     decision = memo.get(nest)
-    if decision is None:
+    taken = decision.of(nest) if decision is not None else None
+    if decision is None or (taken is None and decision.taken is not None):
         decision = _decide(nest, families, demanded, usable)
         memo.put(nest, decision)
-    taken = decision.of(nest)
+        taken = decision.taken
     location, axes = location_text(op), axes_text(nest)
     if taken is not None:
         build(taken if pick is None else pick(nest, taken), definitions)
@@ -209,7 +210,7 @@ def _is_dear(candidate: Candidate, demanded: Sequence[str], misses: dict[str, Mi
     return True
 
 
-def _preference(candidate: Candidate, demanded: Sequence[str]) -> tuple[int, int, float, int]:
+def _preference(candidate: Candidate, demanded: Sequence[str]) -> tuple[int, int, float, int, int]:
     """Demanded kernels first, then those of unknown cost, then by cost."""
     name = candidate.family.pattern.name
     rank = demanded.index(name) if name in demanded else len(demanded)
@@ -218,6 +219,7 @@ def _preference(candidate: Candidate, demanded: Sequence[str]) -> tuple[int, int
         candidate.family.pattern.kernel.cost is not None,
         candidate.cost,
         candidate.scattered,
+        candidate.idle,
     )
 
 
@@ -252,6 +254,7 @@ def _choice(candidate: Candidate) -> Choice:
         tuple(copies),
         "; ".join(taken),
         candidate.scattered,
+        candidate.idle,
         tuple(packed),
     )
 

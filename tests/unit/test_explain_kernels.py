@@ -109,6 +109,10 @@ def _nest(*candidates: Choice, location: str = "conv1 + relu2", **misses: str) -
             "next b P1 Q7: 640, as cheap, but more of its operands lie out of order",
         ),
         (
+            (_choice("a", 640.0), _choice("b", 640.0, idle=2)),
+            "next b P1 Q7: 640, as cheap, but its iterators fit less well",
+        ),
+        (
             (_choice("a", 640.0), _choice("b", 640.0)),
             "next b P1 Q7: 640, as cheap, and found later",
         ),

@@ -412,8 +412,11 @@ def test_an_output_whose_elements_meet_is_refused() -> None:
 def test_unknown_parameters_are_named() -> None:
     with pytest.raises(UsageError, match="no parameter 'MS' in microkernel 'dot'"):
         verify_family(DOT, "dot", native(), params={"MS": 1})
-    verdict = verify_family(DOT, "dot", native(), params={"MR": 3})[0]
-    assert verdict.message == f"no member with MR=3 for target '{native()}'"
+    with pytest.raises(UsageError) as caught:
+        verify_family(DOT, "dot", native(), params={"MR": 3})
+    assert str(caught.value) == (
+        f"microkernel 'dot' has no member with MR=3 for target '{native()}'. Known: MR: 1, 2, 4"
+    )
 
 
 # Libraries
@@ -755,6 +758,12 @@ def test_the_command_refuses_what_it_does_not_know(arguments: list[str], message
     done = cli.run(["verify-kernel", *arguments])
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(message)
+
+
+def test_a_file_may_stand_for_its_kernel(kernel_file: Path) -> None:
+    done = cli.run(["verify-kernel", str(kernel_file), "--quick", "--param", "R=2"])
+    assert done.code == 0, done.err
+    assert done.out.endswith("1 of 1 instances pass (" + done.out.rpartition("(")[2])
 
 
 def test_nothing_of_a_library_is_executed_to_look_at_it() -> None:

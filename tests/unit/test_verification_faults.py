@@ -343,6 +343,13 @@ SHARED: tuple[Change, ...] = (
 )  # fmt: skip
 """Faults that only several threads see, so that only a check that is not quick finds them."""
 
+LONG: tuple[Change, ...] = (
+    Change("size cut to 16 bits", "gemm", "for (; k < K; k++)", "for (; k < (int16_t)K; k++)", faults=_VALUE),
+    Change("size cut to 16 bits", "gemv", "for (; k < K; k++)", "for (; k < (uint16_t)(2 * K) / 2; k++)", faults=_VALUE),
+)  # fmt: skip
+"""Faults of long calls, which are left out of a quick check."""
+
+
 HARMLESS: tuple[Change, ...] = (
     _at_start("prints", "puts(\"hello\");", head="#include <stdio.h>\n"),
     _at_start("prints to the standard error", "fputs(\"hello\\n\", stderr);", head="#include <stdio.h>\n"),
@@ -426,6 +433,12 @@ def test_shared_buffers_are_found() -> None:
     assert good.ok, good.line()
 
 
+def test_calls_are_long_enough_for_a_counter_of_16_bits() -> None:
+    verdicts = [verify(change.instance(native())) for change in LONG]
+    print(_table(LONG, verdicts))
+    assert [verdict.fault in _VALUE for verdict in verdicts] == [True] * len(LONG)
+
+
 def test_good_kernels_pass() -> None:
     made = [
         instantiate(family, name, params, target=native(), init=init)
@@ -442,7 +455,7 @@ def test_harmless_changes_pass() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("quick", [True, False])
 def test_all_faults_are_caught(quick: bool) -> None:
-    _assert_caught(POSSIBLE if quick else [*POSSIBLE, *SHARED], quick=quick)
+    _assert_caught(POSSIBLE if quick else [*POSSIBLE, *SHARED, *LONG], quick=quick)
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from inarch.errors import unknown
@@ -89,6 +90,8 @@ def _won(nest: NestReport, report: Report) -> str:
         return _against(first.cost, second.cost)
     if first.scattered < second.scattered:
         return "as cheap, but more of its operands lie out of order"
+    if (first.scattered, first.idle) < (second.scattered, second.idle):
+        return "as cheap, but its iterators fit less well"
     return "as cheap, and found later"
 
 
@@ -126,15 +129,17 @@ def _share(choice: Choice, total: float) -> str:
 def table(report: Report, *, every: bool) -> str:
     """One line a nest: where from, its kernel, parameters, cycles, share of all, and the next best.
 
-    Nests that no kernel came near to are only counted, but with `every`, which also has the best of each
-    other kernel, or why it does not fit, below the nest.
+    Nests of one place with one kernel share a line, which speaks of the dearest. Those that no kernel came
+    near to are only counted. With `every`, each has its line, and below it the best of each other kernel,
+    or why it does not fit.
     """
     total = _total(report)
     shown = [nest for nest in report.nests if every or _is_interesting(nest)]
+    groups = [[nest] for nest in shown] if every else _groups(shown)
     rows = [("location", "kernel", "parameters", "copies", "cycles", "share")]
-    rows += [_row(nest, total) for nest in shown]
+    rows += [_row(group, total) for group in groups]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    reasons = ["why", *(why(nest, report) for nest in shown)]
+    reasons = ["why", *(why(_dearest(group), report) for group in groups)]
     lines: list[str] = []
     for index, (row, reason) in enumerate(zip(rows, reasons, strict=True)):
         cells = [
@@ -172,15 +177,36 @@ def _is_interesting(nest: NestReport) -> bool:
     return nest.taken is not None or bool(nest.candidates) or nest.reduces or near
 
 
-def _row(nest: NestReport, total: float) -> tuple[str, ...]:
+def _groups(nests: Sequence[NestReport]) -> list[list[NestReport]]:
+    """Neighbours of one place whose kernel is the same: parts of what was one nest."""
+
+    def key(nest: NestReport) -> tuple[str | None, str, str | None]:
+        return nest.location, nest.function, nest.taken.kernel if nest.taken is not None else None
+
+    return [list(group) for _, group in groupby(nests, key)]
+
+
+def _dearest(group: Sequence[NestReport]) -> NestReport:
+    return max(group, key=lambda nest: (nest.taken.cost or 0.0) if nest.taken is not None else 0.0)
+
+
+def _row(group: Sequence[NestReport], total: float) -> tuple[str, ...]:
+    nest = _dearest(group)
+    place = _place(nest) if len(group) == 1 else f"{_place(nest)} ({len(group)} nests)"
     first = nest.taken
     if first is None:
-        return (_place(nest), NONE, "", "", "", "")
+        return (place, NONE, "", "", "", "")
+    choices = [each.taken for each in group if each.taken is not None]
     copied = ", ".join(
-        dict.fromkeys(name for name, _ in _copies(first) if name not in first.packed)
+        dict.fromkeys(
+            name for each in choices for name, _ in _copies(each) if name not in each.packed
+        )
     )
-    params, cycles = " ".join(_params(first)), cycles_text(first.cost)
-    return (_place(nest), first.kernel, params, copied or NONE, cycles, _share(first, total))
+    costs = [each.cost for each in choices if each.cost is not None]
+    cycles = sum(costs) if len(costs) == len(choices) else None
+    share = f"{100 * cycles / total:.1f} %" if cycles is not None and total else NONE
+    params = " ".join(_params(first))
+    return (place, first.kernel, params, copied or NONE, cycles_text(cycles), share)
 
 
 def _others(nest: NestReport) -> Iterator[str]:

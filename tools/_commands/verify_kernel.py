@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help="kernels (default: those of the --load files)"
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="kernels, or files that define one (default: those of the --load files)",
     )
     parser.add_argument(
         "--load",
@@ -54,9 +57,12 @@ def _execute(arguments: argparse.Namespace) -> int:
     from inarch.target import native, parse
     from inarch.verification import verify_family
 
-    load_files(arguments.load)
+    files = [Path(name) for name in arguments.names if Path(name).is_file()]
+    load_files([*arguments.load, *files])
+    asked = [name for name in arguments.names if not Path(name).is_file()]
     # Also one that takes the place of a kernel of its name.
-    names: Sequence[str] = arguments.names or sorted(MICROKERNELS.loaded)
+    loaded = sorted(MICROKERNELS.loaded)
+    names: Sequence[str] = [*asked, *loaded] if files else asked or loaded
     if not names:
         raise UsageError(
             "expected the name of a kernel, or --load FILE; see `inarch list microkernels`"
@@ -107,7 +113,7 @@ COMMAND = Command(
     description="Check that microkernels compute what they declare, and touch nothing else.",
     epilog="""examples:
   inarch verify-kernel gemm-f32
-  inarch verify-kernel --load my_gemm.py --quick
+  inarch verify-kernel my_gemm.c --quick
   inarch verify-kernel gemm-f32 --param MR=4 --target x86-64-v3 --json
 
 A kernel is compiled and called in a child process on many shapes, strides, alignments and numbers,
