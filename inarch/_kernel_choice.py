@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -84,8 +85,16 @@ class Trial:
             return None  # ours are tested
         reason = self._build(instance)
         if reason is not None:
-            return reason
+            return _located(instance.name, reason)
         if instance.kernel.registered is not None or self._target.missing_on_host():
             return None  # who fills the slot is known at load; code for another CPU cannot run here
         verdict = quick_check(instance)
-        return None if verdict.ok or not verdict.is_checked else verdict.line()
+        if verdict.ok or not verdict.is_checked:
+            return None
+        return _located(instance.name, verdict.line())
+
+
+def _located(name: str, reason: str) -> str:
+    """The reason with the kernel's file, which it may name already."""
+    source = MICROKERNELS.origin(name).source
+    return reason if Path(source).name in reason else f"{source}: {reason}"

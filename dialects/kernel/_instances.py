@@ -15,7 +15,7 @@ from inarch.microkernel import (
 
 
 def definition_of(instance: Instance) -> DefOp:
-    """The definition called `instance.symbol`; its source is written out, but for a library's symbol."""
+    """The definition called `instance.symbol`; its source is written out, unless it is from elsewhere."""
     kernel = instance.kernel
     dtypes = {**kernel.dtypes, **instance.extras}
     rank, access = ranks(instance.meaning), accesses(instance.meaning)
@@ -25,27 +25,20 @@ def definition_of(instance: Instance) -> DefOp:
         )
         for name, dtype in dtypes.items()
     ]
-    foreign = is_foreign(kernel)
+    is_library = is_foreign(kernel) and kernel.registered is None
     return DefOp(
         instance.symbol,
         text(instance.meaning),
         arguments,
         sorted(kernel.needs),
-        source=None if foreign else instance_source(instance),
-        symbol=_library_symbol(instance) if foreign else None,
-        call=filled_call(instance) if kernel.call is not None else None,
-        declare=kernel.declare,
-        library=kernel.library,
-        link=kernel.link if kernel.library is not None else None,
+        source=None if is_foreign(kernel) else instance_source(instance),
+        symbol=function_name(kernel, instance.name) if is_library else None,
+        call=filled_call(instance) if is_library and kernel.call is not None else None,
+        declare=kernel.declare if is_library else None,
+        library=kernel.library if is_library else None,
+        link=kernel.link if is_library and kernel.library is not None else None,
         libraries=kernel.libraries,
         include_dirs=kernel.include_dirs,
         cflags=kernel.cflags,
         registered=kernel.registered,
     )
-
-
-def _library_symbol(instance: Instance) -> str | None:
-    """The function that a library has; none where calls go through the registry."""
-    if instance.kernel.registered is not None:
-        return None
-    return function_name(instance.kernel, instance.name)

@@ -105,12 +105,15 @@ def cases(instance: Instance, *, quick: bool, seed: int = 0) -> list[Case]:
     tried: tuple[Kind, ...] = (*KINDS, *extremes)
     kinds = itertools.cycle(tried)
     arrangements = itertools.cycle(ARRANGEMENTS)
+    is_integer = DTYPES[instance.kernel.dtypes[written(instance.meaning)]].numpy.startswith(
+        ("i", "u")
+    )
     found: list[Case] = []
     for sizes in shapes:
         bound = bind(instance.meaning, sizes)
         boxes = footprints(bound)
         if LONGEST in sizes.values():  # once, and exactly: few terms of many do not show otherwise
-            chosen: list[Kind] = ["integers"]
+            chosen: list[Kind] = ["large" if is_integer else "integers"]
         else:
             chosen = [next(kinds) for _ in range(every)]
         found += [

@@ -7,16 +7,9 @@ from dataclasses import dataclass, field, replace
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 
-from inarch.dialects.kernel.definition import DefOp, OperandAttr
-from inarch.dtypes import DTYPES
-from inarch.meaning import accesses, ranks, text
-from inarch.microkernel import (
-    Instance,
-    filled_call,
-    function_name,
-    instance_source,
-    is_foreign,
-)
+from inarch.dialects.kernel._instances import definition_of
+from inarch.dialects.kernel.definition import DefOp
+from inarch.microkernel import Instance
 
 
 @dataclass
@@ -25,6 +18,7 @@ class Definitions:
 
     module: ModuleOp
     _symbols: dict[str, Operation] = field(default_factory=dict[str, Operation])
+    _made: list[tuple[Instance, str]] = field(default_factory=list[tuple[Instance, str]])
 
     def __post_init__(self) -> None:
         for op in self.module.body.ops:
@@ -37,14 +31,22 @@ class Definitions:
 
         A symbol that something else has in the module gets a number.
         """
-        made = definition(instance)
+        for known, symbol in self._made:
+            if known == instance:
+                return symbol  # its source need not be generated again
+        symbol = self._defined(instance)
+        self._made.append((instance, symbol))
+        return symbol
+
+    def _defined(self, instance: Instance) -> str:
+        made = definition_of(instance)
         name, count = instance.symbol, 0
         while name in self._symbols:
             if _is_same(self._symbols[name], made):
                 return name
             count += 1
             name = f"{instance.symbol}_{count}"
-            made = definition(replace(instance, symbol=name))
+            made = definition_of(replace(instance, symbol=name))
         first = self.module.body.block.first_op
         if first is None:
             self.module.body.block.add_op(made)
@@ -52,36 +54,6 @@ class Definitions:
             self.module.body.block.insert_op_before(made, first)
         self._symbols[name] = made
         return name
-
-
-def definition(instance: Instance) -> DefOp:
-    """The `kernel.def` of an instance."""
-    kernel, access = instance.kernel, accesses(instance.meaning)
-    rank = ranks(instance.meaning)
-    dtypes = {**kernel.dtypes, **instance.extras}
-    operands = [
-        OperandAttr.get(
-            name, dtype, access[name], rank[name], kernel.align.get(name, DTYPES[dtype].nbytes)
-        )
-        for name, dtype in dtypes.items()
-    ]
-    is_library = is_foreign(kernel) and kernel.registered is None
-    return DefOp(
-        instance.symbol,
-        text(instance.meaning),
-        operands,
-        kernel.needs,
-        source=None if is_foreign(kernel) else instance_source(instance),
-        symbol=function_name(kernel, instance.name) if is_library else None,
-        call=filled_call(instance) if is_library and kernel.call is not None else None,
-        declare=kernel.declare if is_library else None,
-        library=kernel.library if is_library else None,
-        link=kernel.link if is_library and kernel.library is not None else None,
-        libraries=kernel.libraries,
-        include_dirs=kernel.include_dirs,
-        cflags=kernel.cflags,
-        registered=kernel.registered,
-    )
 
 
 def _is_same(left: Operation, right: Operation) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
@@ -284,7 +285,13 @@ def _families(
 def _family(name: str, target: Target, *, is_optional: bool) -> Family:
     if name not in MICROKERNELS:
         raise unknown("microkernel", name, MICROKERNELS)
-    return Family.of(name, MICROKERNELS[name], target, is_optional=is_optional)
+    source = MICROKERNELS.origin(name).source
+    try:
+        return Family.of(name, MICROKERNELS[name], target, is_optional=is_optional)
+    except InarchError as error:
+        if Path(source).name in str(error):
+            raise
+        raise InarchError(str(error), where=source) from error
 
 
 def _demanded(module: ModuleOp) -> list[str]:

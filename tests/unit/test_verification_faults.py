@@ -346,6 +346,7 @@ SHARED: tuple[Change, ...] = (
 LONG: tuple[Change, ...] = (
     Change("size cut to 16 bits", "gemm", "for (; k < K; k++)", "for (; k < (int16_t)K; k++)", faults=_VALUE),
     Change("size cut to 16 bits", "gemv", "for (; k < K; k++)", "for (; k < (uint16_t)(2 * K) / 2; k++)", faults=_VALUE),
+    Change("sum through a float", "bytes", "C[m * c_m] += sum;", "C[m * c_m] += (int32_t)(float)sum;", faults=_VALUE),
 )  # fmt: skip
 """Faults of long calls, which are left out of a quick check."""
 
