@@ -51,7 +51,7 @@ def library_path(library: str) -> Path:
     if not found:
         raise EnvironmentFault(
             f"library '{library}': the Python package '{package}' has no file {rest}; "
-            "another version of it may"
+            "correct the path, or install a version of the package that has it"
         )
     return found[0].absolute()
 
@@ -63,7 +63,10 @@ def check_architecture(path: Path, target: Target) -> None:
     if head.startswith(b"!<arch>\n"):
         return  # the linker says what is wrong with a static one
     if head[:4] != b"\x7fELF" or len(head) < 20:
-        raise InarchError(f"library '{path}': expected a shared library (ELF), found another file")
+        raise InarchError(
+            f"library '{path}': expected a shared library (ELF), found another file; "
+            "build it with `cc -shared -fPIC`, or correct `library`"
+        )
     (machine,) = struct.unpack(">H" if head[5] == 2 else "<H", head[18:20])
     name = _MACHINES.get(machine, f"machine {machine}")
     if target.architecture not in ("generic", name):
@@ -105,7 +108,10 @@ def defined_symbols(path: Path) -> frozenset[str] | None:
     try:
         return _read_symbols(data, order)
     except (struct.error, IndexError) as error:
-        raise InarchError(f"library '{path}' is damaged: {error}") from error
+        raise InarchError(
+            f"library '{path}' is cut short or damaged: its tables do not lie within its {len(data)} bytes; "
+            "build it again"
+        ) from error
 
 
 def _read_symbols(data: bytes, order: str) -> frozenset[str] | None:

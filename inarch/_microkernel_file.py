@@ -59,7 +59,7 @@ def read_kernel_file(path: Path) -> Microkernel:
     try:
         check(kernel, path.stem.replace("_", "-"))
     except InarchError as error:
-        raise InarchError(error.message, where=file.at(comment.start())) from error
+        raise InarchError(error.message, where=file.of_message(error.message)) from error
     return kernel
 
 
@@ -90,6 +90,10 @@ class _File:
         for key, value in table.items():
             if key not in _FIELDS:
                 message = unknown("field", key, _FIELDS).message
+                if key in Microkernel.__dataclass_fields__:
+                    message = (
+                        f"field '{key}' is of kernels in Python: a .py file with a MICROKERNEL"
+                    )
                 raise InarchError(message, where=self._of_key(key))
             wanted, read = _FIELDS[key]
             try:
@@ -123,6 +127,16 @@ class _File:
             position += len(self.toml)
         text = f"expected TOML: {message[:1].lower()}{message[1:]}"
         return InarchError(text, where=self.at(position))
+
+    def of_message(self, message: str) -> str:
+        """The field that an error of the whole declaration is about: the first one that it names."""
+        declared = tomllib.loads(self.toml)
+        words = set(re.findall(r"\w+", message))
+        for key, value in declared.items():
+            names = set(cast("dict[str, object]", value)) if isinstance(value, dict) else set[str]()
+            if key in words or (key == "params" and words & names):
+                return self._of_key(key)
+        return self.at(self.start)
 
     def _of_key(self, key: str) -> str:
         found = re.search(rf"^[ \t]*\[?(?={re.escape(key)}\b)", self.toml, re.MULTILINE)

@@ -31,15 +31,20 @@ __all__ = ["Compiler", "CompilerError", "compile_library", "find_compiler", "run
 Progress = Callable[[int, int, str], None]
 """Called as `progress(done, total, name)` after each unit, from the calling thread."""
 
+NUMERIC_FLAGS = (
+    "-ffp-contract=fast",
+    "-fno-math-errno",
+    # Floating-point exceptions are never observed; NaN and infinity keep their meaning.
+    "-fno-trapping-math",
+)
 BASE_FLAGS = (
     "-std=c11",
     "-O3",
     "-fPIC",
     "-fvisibility=hidden",
-    "-ffp-contract=fast",
-    "-fno-math-errno",
-    # Floating-point exceptions are never observed; NaN and infinity keep their meaning.
-    "-fno-trapping-math",
+    # As newer compilers: a function without a prototype would get its arguments otherwise than it takes them.
+    "-Werror=implicit-function-declaration",
+    *NUMERIC_FLAGS,
 )
 
 _KIND_FLAGS: dict[Kind, tuple[str, ...]] = {
@@ -289,6 +294,8 @@ def _first_error(output: str, status: int) -> str:
     for line in lines:
         if re.search(r"\b(error|undefined reference|undefined symbol)\b", line):
             return line
+        if found := re.search(r"\.s:\d+: Error: (.*)", line):
+            return f"assembler: {found[1]}"  # the rest is about a file that is gone
     if status < 0:
         return f"killed by {signal.Signals(-status).name}"
     return lines[0] if lines else f"exit status {status}"

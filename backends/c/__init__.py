@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from inarch.backends.c._assemble import EMBEDDED_BYTES, emit_program
 from inarch.backends.c._cprogram import CFunction, CProgram, registry_notes
-from inarch.backends.c._foreign import link_libraries
+from inarch.backends.c._foreign import instance_code, link_libraries
 from inarch.backends.c._gaps import instance_reads_gaps, without_loop_vectors
 from inarch.backends.c._kernel_errors import kernel_error
 from inarch.backends.c._program import planned_weights_bytes
@@ -35,6 +35,7 @@ __all__ = [
     "CProgram",
     "Usable",
     "emit",
+    "instance_code",
     "instance_reads_gaps",
     "kernel_error",
     "line_directive",

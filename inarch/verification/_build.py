@@ -19,6 +19,9 @@ from inarch.toolchain import compile_library
 ENTRY = "inarch_verified"
 """The symbol that the harness calls: `void (void *const *pointers, const int64_t *numbers)`."""
 
+CALL = "the call of it"
+"""The file of `entry_source` in the compiler's messages."""
+
 SANITIZER = "-fsanitize=address,undefined"
 _SANITIZER_FLAGS = (
     "-O1",
@@ -113,7 +116,7 @@ def library_source(instance: Instance) -> str:
     text = f"{line}{own}\n"
     if has_own_code(instance.kernel) and instance_reads_gaps(instance):
         text = without_loop_vectors(text)
-    return f'#include <stdint.h>\n{text}#line 1 "call"\n{entry_source(instance)}'
+    return f'#include <stdint.h>\n{text}#line 1 "{CALL}"\n{entry_source(instance)}'
 
 
 def guarded_library(

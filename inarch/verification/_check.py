@@ -16,10 +16,11 @@ from inarch._kernel_library import check_architecture, check_symbol, library_pat
 from inarch.dtypes import DTYPES
 from inarch.errors import EnvironmentFault, InarchError
 from inarch.meaning import expression_text
-from inarch.microkernel import Instance, function_name
+from inarch.microkernel import Instance, function_name, is_foreign, prototype
 from inarch.target import check_features
 from inarch.toolchain import CompilerError
 from inarch.verification._build import (
+    CALL,
     Tools,
     guarded_library,
     has_own_code,
@@ -112,6 +113,8 @@ def _library(instance: Instance, plain: Verdict) -> list[str] | Verdict:
     kernel = instance.kernel
     if kernel.library is None:
         return []
+    from inarch.backends.c import instance_code, link_libraries
+
     where = f"microkernel '{instance.name}'"
     fault: Fault = "missing-library"
     try:
@@ -121,6 +124,8 @@ def _library(instance: Instance, plain: Verdict) -> list[str] | Verdict:
         fault = "missing-symbol"
         if not has_own_code(kernel) and (kernel.symbol is not None or kernel.call is None):
             check_symbol(path, function_name(kernel, instance.name), where=where)
+        fault = "bad-declaration"
+        link_libraries([instance_code(instance, None)], instance.target)  # as a compilation does
     except InarchError as error:
         return replace(plain, fault=fault, message=error.message)
     return [str(path)]
@@ -137,6 +142,11 @@ def _refused(plain: Verdict, instance: Instance, error: CompilerError) -> Verdic
             "correct the name, or add its library to `library` or `libraries`"
         )
         return replace(plain, fault="missing-symbol", message=message)
+    if reason.startswith(CALL):
+        _, _, said = reason.partition("error: ")
+        reason = f"{said}; expected {prototype(instance)}"
+    elif "implicit declaration of function" in reason and is_foreign(instance.kernel):
+        reason += "; give its prototype, or an #include, as `declare`"
     return replace(plain, fault="does-not-compile", message=reason)
 
 

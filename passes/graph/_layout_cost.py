@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from xdsl.ir import Operation, SSAValue, Use
 
-from inarch.dialects.graph._base import shape_of
+from inarch.dialects.graph._base import ints, shape_of
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.conv import ConvOp
 from inarch.passes.graph._layout_roles import Role, elements
@@ -26,6 +26,8 @@ SAVED_WINDOW = 0.2
 """Of the cycles of the multiply-adds, where windows have several taps."""
 SAVED_POINT = 0.08
 """The same for windows of one tap."""
+SAVED_SHORT_ROW = 10.0
+"""An output of a depthwise convolution whose row-major rows do not fill a vector."""
 
 
 def worthwhile(found: Mapping[Operation, Role], lanes: int) -> dict[Operation, Role]:
@@ -70,6 +72,9 @@ def _saved(region: Mapping[Operation, Role], lanes: int) -> float:
 def _saved_by(op: ConvOp, lanes: int) -> float:
     """[outputs, inputs of a group, *window] are the weights: so many terms has an output."""
     outputs, (_, *terms) = elements(op.out), shape_of(op.w)
+    if terms[0] == 1 and op.groups.value.data > 1:
+        is_short = shape_of(op.out)[-1] < lanes * ints(op.strides)[-1]
+        return outputs * (SAVED_SHORT_ROW if is_short else SAVED_CYCLES)
     part = SAVED_WINDOW if math.prod(terms[1:]) > 1 else SAVED_POINT
     return outputs * max(SAVED_CYCLES, part * math.prod(terms) / lanes)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from xdsl.dialects import arith
 from xdsl.ir import Block, Region, SSAValue
 
-from inarch.dialects.loop._base import buffer_shape, memref_of
+from inarch.dialects.loop._base import buffer_shape, memref_of, strides_of
 from inarch.dialects.loop.access import WriteAttr, number_of
 from inarch.dialects.loop.nest import NestOp
 from inarch.passes.loop._affine import Linear, affine_map, linear_map
@@ -27,12 +28,13 @@ from inarch.passes.loop._operands import Operands, new_block
 def inline_producer(edge: Edge) -> NestOp | None:
     """The consumer with the elementwise producer computed where its buffer is read, or None.
 
-    The producer must not be computed at more points than it has now.
+    The producer must not be computed at more points than it has now; but for integers that it only widens:
+    the narrow ones are quicker to read, and microkernels multiply them.
     """
     producer, consumer = edge.producer, edge.consumer
     if not is_elementwise(producer) or not fits(edge):
         return None
-    if _evaluations(edge) > math.prod(producer.sizes):
+    if _evaluations(edge) > math.prod(producer.sizes) and not _widens(producer):
         return None
     operands = Operands(len(consumer.iterators))
     for position, value in enumerate(consumer.ins):
@@ -54,6 +56,13 @@ def inline_producer(edge: Edge) -> NestOp | None:
     if any(out in operands.values for out in consumer.outs):
         return None
     return _with_producer(edge, operands, computed)
+
+
+def _widens(nest: NestOp) -> bool:
+    """Whether an elementwise nest extends integers, and does nothing else."""
+    ops = list(nest.body.block.ops)
+    (value,) = nest.yielded(nest.body)
+    return len(ops) == 2 and isinstance(value.owner, arith.ExtSIOp | arith.ExtUIOp)
 
 
 def _with_producer(edge: Edge, operands: Operands, computed: dict[int, list[int]]) -> NestOp:
@@ -117,7 +126,7 @@ def append_to_finish(edge: Edge) -> NestOp | None:
     if memref_of(out).element_type != memref_of(edge.buffer).element_type:
         return None  # an accumulator has the type of the output
     point = _consumer_point(edge)
-    if point is None:
+    if point is None or _turns(edge, point):
         return None
     operands = Operands(len(producer.iterators))
     for position in range(len(producer.ins)):
@@ -127,6 +136,27 @@ def append_to_finish(edge: Edge) -> NestOp | None:
     if len(operands.values) + 1 > MAX_BUFFERS or out in operands.values:
         return None
     return _with_consumer(edge, operands, positions, point)
+
+
+def _turns(edge: Edge, point: Sequence[Linear]) -> bool:
+    """Whether a reduction would write across the vectors in which it is computed: a copy does that better."""
+    producer, consumer = edge.producer, edge.consumer
+    count = len(producer.iterators)
+    moved = [form.substitute(point, count) for form in linear_map(consumer.write_map(0))]
+    before = _contiguous(producer, edge.buffer, linear_map(producer.write_map(0)))
+    after = _contiguous(producer, consumer.outs[0], moved)
+    return producer.has_reduction and before is not None and before != after
+
+
+def _contiguous(nest: NestOp, buffer: SSAValue, index: Sequence[Linear]) -> int | None:
+    """The iterator of more than one point along which `buffer[index]` moves by one element."""
+    layout = strides_of(memref_of(buffer))
+    assert layout is not None, "the verifier has seen to it"
+    for position, size in enumerate(nest.sizes):
+        pairs = zip(layout[0], index, strict=True)
+        if size > 1 and abs(sum(s * form.coefficients[position] for s, form in pairs)) == 1:
+            return position
+    return None
 
 
 def _with_consumer(

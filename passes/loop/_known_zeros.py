@@ -15,6 +15,7 @@ from inarch.dialects.loop.access import number_of
 from inarch.dialects.loop.buffer import AllocOp
 from inarch.dialects.loop.nest import NestOp
 from inarch.passes.loop._affine import linear_map
+from inarch.passes.loop._functions import error_at
 
 HALO = "inarch.halo"
 """Attribute of a function's argument, `array<i64: before, behind, ...>` by dimension: the caller has
@@ -43,8 +44,7 @@ def zero_margins(buffer: SSAValue) -> Margins:
             return nothing  # a view, or an op whose writes are not known
         if buffer not in op.outs:
             continue
-        box = _written(op, buffer)
-        (zeros if _writes_zero(op) else others).append(box)
+        (zeros if _writes_zero(op) else others).extend(_written(op, buffer))
     return tuple(_margin(shape, axis, zeros, others) for axis in range(len(shape)))
 
 
@@ -66,15 +66,26 @@ def _promised(argument: BlockArgument) -> Margins | None:
     if not isinstance(halo, DenseArrayBase):
         return None
     numbers = [int(number) for number in halo.get_values()]
-    return tuple(zip(numbers[::2], numbers[1::2], strict=True))
+    shape = buffer_shape(argument)
+    margins = tuple(zip(numbers[::2], numbers[1::2], strict=False))
+    fits = len(numbers) == 2 * len(shape) and all(
+        min(pair) >= 0 and sum(pair) <= size for pair, size in zip(margins, shape, strict=True)
+    )
+    if not fits:
+        raise error_at(
+            function,
+            f"expected {HALO} of argument {argument.index} to be two numbers a dimension that lie within "
+            f"{shape}, found {numbers}",
+        )
+    return margins
 
 
-def _written(op: NestOp, buffer: SSAValue) -> _Box:
-    """What the nest writes to at the most, in bounds."""
-    (at,) = (position for position, value in enumerate(op.outs) if value is buffer)
-    spans = [form.bounds(op.sizes) for form in linear_map(op.write_map(at))]
-    pairs = zip(spans, buffer_shape(buffer), strict=True)
-    return tuple((max(0, low), min(high + 1, size)) for (low, high), size in pairs)
+def _written(op: NestOp, buffer: SSAValue) -> Iterator[_Box]:
+    """What the nest writes to at the most, in bounds: a box for each of its outputs that is the buffer."""
+    for at in (position for position, value in enumerate(op.outs) if value is buffer):
+        spans = [form.bounds(op.sizes) for form in linear_map(op.write_map(at))]
+        pairs = zip(spans, buffer_shape(buffer), strict=True)
+        yield tuple((max(0, low), min(high + 1, size)) for (low, high), size in pairs)
 
 
 def _writes_zero(op: NestOp) -> bool:

@@ -162,6 +162,9 @@ def _unusable(nest: LinearNest, binding: Binding) -> str | None:
                 f"{names[position]} is read outside of its buffer (pad); "
                 "materialize-padding makes a padded copy"
             )
+    for position, access in enumerate(
+        nest.reads
+    ):  # those of `finish` too: a kernel writes before it
         if _same_memory(access.buffer, nest.write.buffer):
             return f"{names[position]} is the buffer that the nest writes"
     return None

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation
 
+from inarch.dialects.loop._base import memref_of, strides_of
 from inarch.dialects.loop.buffer import WORKSPACE_ALIGNMENT_BYTES, root
 from inarch.meaning import Element, Term, element_text
 from inarch.microkernel import AtLeast, Demand, KnownDemand, known_demand
@@ -193,7 +194,7 @@ def _crowded(
     """A reason to copy rows that crowd each other out of the first-level cache, and a gap between them."""
     nbytes = nbytes_of(access)
     for axis, (stride, extent) in enumerate(zip(strides, extents, strict=True)):
-        if wanted[axis] is None and crowds(extent, stride * nbytes):
+        if wanted[axis] is None and stride and crowds(extent, stride * nbytes):
             apart = AtLeast(stride + LINE_BYTES // nbytes)
             reason = f"{extent} rows {stride * nbytes} bytes apart do not fit into a cache together"
             return reason, [*wanted[:axis], apart, *wanted[axis + 1 :]]
@@ -281,8 +282,10 @@ def _misfit(
     if align > nbytes:
         owner = root(access.buffer).owner
         known = isinstance(owner, Operation) and owner.name in ("loop.alloc", "loop.constant")
+        layout = strides_of(memref_of(access.buffer))
+        start = layout[1] if layout is not None else 1  # of a view, within the buffer
         steps = [by for by, cut in zip(moves, piece.cuts, strict=True) if cut.count > 1]
-        if not known or any(step * nbytes % align for step in (offset, *steps)):
+        if not known or any(step * nbytes % align for step in (start + offset, *steps)):
             return f"an alignment of {align} bytes is demanded"
     return None
 

@@ -122,7 +122,7 @@ def _check_libraries(artifact: Artifact) -> dict[str, str]:
         first = _OPENED.builds.get(library.path, found)
         if found == first == library.sha256:
             continue
-        used = "its present build is used"
+        used = "its present build is used unchecked; compile again to have it checked"
         if first != found:  # the dynamic loader opens a path once
             used = "this process uses the build that it opened first; start it again for the present one"
         warnings.warn(

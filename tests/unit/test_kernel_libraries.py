@@ -137,7 +137,8 @@ def test_a_rebuilt_library_is_used_with_one_warning(tmp_path: Path) -> None:
     assert values == [3.0 * i for i in range(8)]
     assert caught == [
         f"UserWarning: {path}: library '{library}' changed since microkernel 'twice' was compiled "
-        "and checked with it; its present build is used"
+        "and checked with it; its present build is used unchecked; compile again to have it "
+        "checked"
     ]
 
 

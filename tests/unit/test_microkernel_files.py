@@ -144,13 +144,13 @@ def test_a_python_file_is_a_kernel(tmp_path: Path) -> None:
          "3:41: error: expected one of '=', '+=', '*=', 'max=', 'min=', found '-'"),
         ("\"1..4\"", "\"1-4\"",
          "5:1: error: expected params = {MR = [1, 2], NR = \"1..8\", ...}, found {'N': '1-4'}"),
-        ("\"1..4\"", "\"4..1\"", "2:1: error: expected integers of 1 or more for N, found range(4, 2)"),
+        ("\"1..4\"", "\"4..1\"", "5:1: error: expected integers of 1 or more for N, found range(4, 2)"),
         ("cost = 12.5", "cost = true", "10:1: error: expected cost = a number of cycles, found True"),
         ("needs = []", "needs = [1]", "8:1: error: expected needs = [\"...\", ...], found [1]"),
-        ("needs = []", "needs = [\"xy\"]", "2:1: error: needs: no feature 'xy'. Known: "),
+        ("needs = []", "needs = [\"xy\"]", "8:1: error: needs: no feature 'xy'. Known: "),
         ("[\"*\", 1]", "[\"*\", 1.5]",
          "6:1: error: expected layout = {A = [\"*\", 1], ...}, found {'C': ['*', 1.5]}"),
-        ("\"*\", 1", "1", "2:1: error: expected 2 strides of operand C in layout, found 1"),
+        ("\"*\", 1", "1", "6:1: error: expected 2 strides of operand C in layout, found 1"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named_where_it_is(

@@ -479,7 +479,7 @@ def test_libraries_of_python_packages_are_found(
     wanted.touch()
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     assert library_path("python:vendor_package/lib/libvendor*.so") == wanted
-    with pytest.raises(EnvironmentFault, match=r"has no file lib/other\.so; another"):
+    with pytest.raises(EnvironmentFault, match=r"has no file lib/other\.so; correct"):
         library_path("python:vendor_package/lib/other.so")
     with pytest.raises(EnvironmentFault, match="package 'vendor_none' is not installed"):
         library_path("python:vendor_none/lib/x.so")
@@ -504,7 +504,8 @@ def test_a_file_that_is_no_library_is_refused(tmp_path: Path) -> None:
     text = tmp_path / "notes.so"
     text.write_text("not a library, but longer than a header")
     assert _family(_of_library(text, "scale")).message == (
-        f"library '{text}': expected a shared library (ELF), found another file"
+        f"library '{text}': expected a shared library (ELF), found another file; "
+        "build it with `cc -shared -fPIC`, or correct `library`"
     )
 
 
@@ -512,7 +513,7 @@ def test_a_file_that_is_no_library_is_refused(tmp_path: Path) -> None:
 def test_a_library_that_was_cut_off_is_refused(library: Path, tmp_path: Path, length: int) -> None:
     cut = tmp_path / "cut.so"
     cut.write_bytes(library.read_bytes()[:length])
-    with pytest.raises(InarchError, match="is damaged"):
+    with pytest.raises(InarchError, match="is cut short or damaged"):
         defined_symbols(cut)
 
 

@@ -99,6 +99,8 @@ def _against(first: float, second: float) -> str:
     """How much more the second takes."""
     if first == second:
         return "as cheap, and found later"
+    if second < first:  # preferred for another reason
+        return f"{cycles_text(first - second)} less"
     if not first or second >= 10 * first:
         return f"{cycles_text(second - first)} more"
     percent = 100 * (second / first - 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -60,9 +61,12 @@ def _execute(arguments: argparse.Namespace) -> int:
     files = [Path(name) for name in arguments.names if Path(name).is_file()]
     load_files([*arguments.load, *files])
     asked = [name for name in arguments.names if not Path(name).is_file()]
+    for name in asked:
+        if name not in MICROKERNELS and (Path(name).suffix or os.sep in name):
+            raise UsageError(f"no such file: '{name}'; name a kernel, or a file that defines one")
+    asked += [path.stem.replace("_", "-") for path in files]
     # Also one that takes the place of a kernel of its name.
-    loaded = sorted(MICROKERNELS.loaded)
-    names: Sequence[str] = [*asked, *loaded] if files else asked or loaded
+    names: Sequence[str] = asked or sorted(MICROKERNELS.loaded)
     if not names:
         raise UsageError(
             "expected the name of a kernel, or --load FILE; see `inarch list microkernels`"

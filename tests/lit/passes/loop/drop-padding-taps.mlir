@@ -45,50 +45,6 @@ func.func @each_tap_where_its_image_is(%x: memref<7x4xf32>, %b: memref<3xf32>, %
 
 // -----
 
-// The output is written once, behind the sums.
-// CHECK-LABEL: @sums_in_the_order_in_which_they_are_made
-func.func @sums_in_the_order_in_which_they_are_made(%x: memref<7x4xf32>, %b: memref<3xf32>, %y: memref<3x7xf32>) {
-  %w = loop.constant dense<1.5> : tensor<3x4x3xf32> : memref<3x4x3xf32>
-  %p = loop.alloc : memref<9x4xf32>
-  loop.nest (i = 1, c = 4) outs(%p[i, c] : memref<9x4xf32>) {
-  ^bb0(%o: f32):
-    %z = arith.constant 0.0 : f32
-    loop.yield %z : f32
-  }
-  loop.nest (i = 1, c = 4) outs(%p[i + 8, c] : memref<9x4xf32>) {
-  ^bb0(%o: f32):
-    %z = arith.constant 0.0 : f32
-    loop.yield %z : f32
-  }
-  loop.nest (i = 7, c = 4) ins(%x[i, c] : memref<7x4xf32>) outs(%p[i + 1, c] : memref<9x4xf32>) {
-  ^bb0(%a: f32, %o: f32):
-    loop.yield %a : f32
-  }
-  loop.nest (q = 7, o = 3, c = 4 reduction, k = 3 reduction) ins(%p[q + k, c] : memref<9x4xf32>, %w[o, c, k] : memref<3x4x3xf32>, %b[o] : memref<3xf32>) outs(%y[o, q] init 0.0 : memref<3x7xf32>) {
-  ^bb0(%a: f32, %v: f32, %s: f32, %acc: f32):
-    %m = arith.mulf %a, %v : f32
-    %n = arith.addf %acc, %m : f32
-    loop.yield %n : f32
-  } finish {
-  ^bb0(%a: f32, %v: f32, %s: f32, %acc: f32):
-    %n = arith.addf %acc, %s : f32
-    loop.yield %n : f32
-  }
-  func.return
-}
-// CHECK:      %[[SUMS:.*]] = loop.alloc : memref<7x3xf32>
-// CHECK:      loop.nest (q = 7, o = 3) outs(%[[SUMS]][q, o] : memref<7x3xf32>) {
-// CHECK:      outs(%[[SUMS]][q + 1, o] : memref<7x3xf32>) {
-// CHECK:      outs(%[[SUMS]][q, o] : memref<7x3xf32>) {
-// CHECK:      outs(%[[SUMS]][q, o] : memref<7x3xf32>) {
-// CHECK-NOT:  finish
-// CHECK:      loop.nest (q = 7, o = 3) ins(%b[o] : memref<3xf32>, %[[SUMS]][q, o] : memref<7x3xf32>) outs(%y[o, q] : memref<3x7xf32>) {
-// CHECK-NEXT: ^bb0(%[[S:.*]]: f32, %[[SUM:.*]]: f32, %{{.*}}: f32):
-// CHECK-NEXT:   %[[Y:.*]] = arith.addf %[[SUM]], %[[S]] : f32
-// CHECK-NEXT:   loop.yield %[[Y]]
-
-// -----
-
 // Stride 4: the last window is inside; the first one misses a tap.
 // CHECK-LABEL: @taps_that_meet_padding_at_the_same_points_stay_together
 func.func @taps_that_meet_padding_at_the_same_points_stay_together(%x: memref<8x4xf32>, %y: memref<2x3xf32>) {
@@ -273,6 +229,97 @@ func.func @keeps_a_border_with_a_hole(%x: memref<7x4xf32>, %y: memref<7x3xf32>) 
 }
 // CHECK: loop.nest (q = 7, o = 3, c = 4 reduction, k = 3 reduction)
 // CHECK-NOT: loop.nest (q =
+
+// -----
+
+// Adding +0 makes it 0.
+// CHECK-LABEL: @keeps_a_sum_that_begins_at_minus_0
+func.func @keeps_a_sum_that_begins_at_minus_0(%x: memref<7x4xf32>, %y: memref<7x3xf32>) {
+  %w = loop.constant dense<1.5> : tensor<3x4x3xf32> : memref<3x4x3xf32>
+  %p = loop.alloc : memref<9x4xf32>
+  loop.nest (i = 1, c = 4) outs(%p[i, c] : memref<9x4xf32>) {
+  ^bb0(%o: f32):
+    %z = arith.constant 0.0 : f32
+    loop.yield %z : f32
+  }
+  loop.nest (i = 1, c = 4) outs(%p[i + 8, c] : memref<9x4xf32>) {
+  ^bb0(%o: f32):
+    %z = arith.constant 0.0 : f32
+    loop.yield %z : f32
+  }
+  loop.nest (i = 7, c = 4) ins(%x[i, c] : memref<7x4xf32>) outs(%p[i + 1, c] : memref<9x4xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    loop.yield %a : f32
+  }
+  loop.nest (q = 7, o = 3, c = 4 reduction, k = 3 reduction) ins(%p[q + k, c] : memref<9x4xf32>, %w[o, c, k] : memref<3x4x3xf32>) outs(%y[q, o] init -0.0 : memref<7x3xf32>) {
+  ^bb0(%a: f32, %v: f32, %acc: f32):
+    %m = arith.mulf %a, %v : f32
+    %n = arith.addf %acc, %m : f32
+    loop.yield %n : f32
+  }
+  func.return
+}
+// CHECK: loop.nest (q = 7, o = 3, c = 4 reduction, k = 3 reduction)
+// CHECK-NOT: loop.nest (q =
+
+// -----
+
+// A kernel writes it by way of a copy.
+// CHECK-LABEL: @keeps_an_output_in_another_order
+func.func @keeps_an_output_in_another_order(%x: memref<7x4xf32>, %y: memref<3x7xf32>) {
+  %w = loop.constant dense<1.5> : tensor<3x4x3xf32> : memref<3x4x3xf32>
+  %p = loop.alloc : memref<9x4xf32>
+  loop.nest (i = 1, c = 4) outs(%p[i, c] : memref<9x4xf32>) {
+  ^bb0(%o: f32):
+    %z = arith.constant 0.0 : f32
+    loop.yield %z : f32
+  }
+  loop.nest (i = 1, c = 4) outs(%p[i + 8, c] : memref<9x4xf32>) {
+  ^bb0(%o: f32):
+    %z = arith.constant 0.0 : f32
+    loop.yield %z : f32
+  }
+  loop.nest (i = 7, c = 4) ins(%x[i, c] : memref<7x4xf32>) outs(%p[i + 1, c] : memref<9x4xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    loop.yield %a : f32
+  }
+  loop.nest (q = 7, o = 3, c = 4 reduction, k = 3 reduction) ins(%p[q + k, c] : memref<9x4xf32>, %w[o, c, k] : memref<3x4x3xf32>) outs(%y[o, q] init 0.0 : memref<3x7xf32>) {
+  ^bb0(%a: f32, %v: f32, %acc: f32):
+    %m = arith.mulf %a, %v : f32
+    %n = arith.addf %acc, %m : f32
+    loop.yield %n : f32
+  }
+  func.return
+}
+// CHECK: loop.nest (q = 7, o = 3, c = 4 reduction, k = 3 reduction)
+// CHECK-NOT: loop.nest (q =
+
+// -----
+
+// The end is not known to be 0, so only the first tap is split off.
+// CHECK-LABEL: @a_nest_that_writes_a_buffer_twice
+func.func @a_nest_that_writes_a_buffer_twice(%x: memref<8x4xf32>, %y: memref<7x3xf32>) {
+  %w = loop.constant dense<1.5> : tensor<3x4x3xf32> : memref<3x4x3xf32>
+  %p = loop.alloc : memref<9x4xf32>
+  loop.nest (i = 1, c = 4) outs(%p[i, c] : memref<9x4xf32>) {
+  ^bb0(%o: f32):
+    %z = arith.constant 0.0 : f32
+    loop.yield %z : f32
+  }
+  loop.nest (i = 4, c = 4) ins(%x[i, c] : memref<8x4xf32>, %x[i + 4, c] : memref<8x4xf32>) outs(%p[i + 1, c] : memref<9x4xf32>, %p[i + 5, c] : memref<9x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32, %u: f32):
+    loop.yield %a, %b : f32, f32
+  }
+  loop.nest (q = 7, o = 3, c = 4 reduction, k = 3 reduction) ins(%p[q + k, c] : memref<9x4xf32>, %w[o, c, k] : memref<3x4x3xf32>) outs(%y[q, o] init 0.0 : memref<7x3xf32>) {
+  ^bb0(%a: f32, %v: f32, %acc: f32):
+    %m = arith.mulf %a, %v : f32
+    %n = arith.addf %acc, %m : f32
+    loop.yield %n : f32
+  }
+  func.return
+}
+// CHECK:      loop.nest (q = 6, o = 3, c = 4 reduction, k = 1 reduction) ins(%p[q + k + 1, c]
+// CHECK:      loop.nest (q = 7, o = 3, c = 4 reduction, k = 2 reduction) ins(%p[q + k + 1, c]
 
 // -----
 

@@ -342,3 +342,69 @@ func.func @keeps_a_reduction_of_which_a_part_is_read(%x: memref<4x8xf32>, %y: me
 // CHECK-LABEL: @keeps_a_reduction_of_which_a_part_is_read
 // CHECK:         outs(%t[i] init 0.0 : memref<4xf32>)
 // CHECK:         ins(%t[i] : memref<4xf32>) outs(%y[i] : memref<2xf32>)
+
+// -----
+
+// The reader transposes: the reduction would write across the rows in which it is computed.
+func.func @keeps_a_reduction_that_is_transposed(%x: memref<4x5x8xf32>, %y: memref<5x4xf32> {inarch.result}) {
+  %t = loop.alloc : memref<4x5xf32>
+  loop.nest (i = 4, j = 5, k = 8 reduction) ins(%x[i, j, k] : memref<4x5x8xf32>) outs(%t[i, j] init 0.0 : memref<4x5xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %s = arith.addf %acc, %e : f32
+    loop.yield %s : f32
+  }
+  loop.nest (j = 5, i = 4) ins(%t[i, j] : memref<4x5xf32>) outs(%y[j, i] : memref<5x4xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %s = arith.negf %e : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+// CHECK-LABEL: @keeps_a_reduction_that_is_transposed
+// CHECK:         outs(%t[i, j] init 0.0 : memref<4x5xf32>)
+// CHECK:         ins(%t[i, j] : memref<4x5xf32>) outs(%y[j, i] : memref<5x4xf32>)
+
+// -----
+
+// Bytes are read three times, as bytes: microkernels multiply them.
+func.func @widens_integers_where_they_are_read(%x: memref<8xi8>, %w: memref<3x8xi32>, %y: memref<3xi32> {inarch.result}) {
+  %t = loop.alloc : memref<8xi32>
+  loop.nest (k = 8) ins(%x[k] : memref<8xi8>) outs(%t[k] : memref<8xi32>) {
+  ^bb0(%e: i8, %o: i32):
+    %s = arith.extsi %e : i8 to i32
+    loop.yield %s : i32
+  }
+  loop.nest (m = 3, k = 8 reduction) ins(%t[k] : memref<8xi32>, %w[m, k] : memref<3x8xi32>) outs(%y[m] init 0 : memref<3xi32>) {
+  ^bb0(%a: i32, %b: i32, %acc: i32):
+    %p = arith.muli %a, %b : i32
+    %s = arith.addi %acc, %p : i32
+    loop.yield %s : i32
+  }
+  func.return
+}
+// CHECK-LABEL: @widens_integers_where_they_are_read
+// CHECK-NEXT:    loop.nest (m = 3, k = 8 reduction) ins(%w[m, k] : memref<3x8xi32>, %x[k] : memref<8xi8>) outs(%y[m] init 0 : memref<3xi32>) {
+// CHECK-NEXT:    ^bb0(%{{.*}}: i32, %[[X:.*]]: i8, %{{.*}}: i32):
+// CHECK-NEXT:      arith.extsi %[[X]] : i8 to i32
+
+// -----
+
+// What is more than that is computed once.
+func.func @keeps_arithmetic_that_many_points_read(%x: memref<8xf32>, %w: memref<3x8xf32>, %y: memref<3xf32> {inarch.result}) {
+  %t = loop.alloc : memref<8xf32>
+  loop.nest (k = 8) ins(%x[k] : memref<8xf32>) outs(%t[k] : memref<8xf32>) {
+  ^bb0(%e: f32, %o: f32):
+    %s = arith.negf %e : f32
+    loop.yield %s : f32
+  }
+  loop.nest (m = 3, k = 8 reduction) ins(%t[k] : memref<8xf32>, %w[m, k] : memref<3x8xf32>) outs(%y[m] init 0.0 : memref<3xf32>) {
+  ^bb0(%a: f32, %b: f32, %acc: f32):
+    %p = arith.mulf %a, %b : f32
+    %s = arith.addf %acc, %p : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+// CHECK-LABEL: @keeps_arithmetic_that_many_points_read
+// CHECK:         outs(%t[k] : memref<8xf32>)
+// CHECK:         ins(%t[k] : memref<8xf32>, %w[m, k] : memref<3x8xf32>) outs(%y[m] init 0.0 : memref<3xf32>)
