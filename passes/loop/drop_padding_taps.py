@@ -38,9 +38,9 @@ from inarch.passes.loop._functions import entry_blocks
 from inarch.passes.loop._known_zeros import zero_margins
 from inarch.passes.loop._transform import rebuild, strides_along
 
-PASS_COST = 16
+PASS_COST = 6
 """Terms that take as long as one more part does for an element: load, store, the call around it. (On Zen 4
-parts pay from about 6 terms on; fewer nests are worth something too.)"""
+parts pay from about there on.)"""
 
 
 @dataclass(frozen=True)
