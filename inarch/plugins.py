@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -222,6 +223,15 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
         return [path for path in paths if path.suffix in self.readers and path.name[0] != "_"]
 
 
+def _line(error: BaseException, path: Path) -> str:
+    """`:7`, the last line of the file that ran before the error; nothing where none did."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == str(path)]
+    if isinstance(error, SyntaxError) and error.filename == str(path):
+        lines = [error.lineno]
+    return f":{lines[-1]}" if lines and lines[-1] is not None else ""
+
+
 def load_file(path: Path, kinds: Mapping[str, Extensions[object]]) -> list[str]:
     """Runs the Python file at `path` and adds every thing it defines, named like the file.
 
@@ -251,7 +261,9 @@ def load_file(path: Path, kinds: Mapping[str, Extensions[object]]) -> list[str]:
         raise
     except BaseException as error:  # sys.exit among them
         # The file is the user's: whatever it raises is reported as theirs, in one line.
-        raise UsageError(f"--load: {path} fails: {type(error).__name__}: {error}") from error
+        raise UsageError(
+            f"--load: {path}{_line(error, path)} fails: {type(error).__name__}: {error}"
+        ) from error
     added = [f"{table.kind} {name}" for table in kinds.values() if table.add(module, name, path)]
     if not added:
         wanted = ", ".join(sorted(table.constant for table in kinds.values()))

@@ -172,7 +172,9 @@ def _signal(case: Case, outcome: Outcome, number: int) -> Finding:
             number,
         )
     if outcome.signal == signal.SIGILL:
-        return Finding("illegal-instruction", f"{name}: an instruction that this CPU lacks", number)
+        return Finding(
+            "illegal-instruction", f"{name}: an instruction that this CPU lacks, or a trap", number
+        )
     if outcome.signal == signal.SIGABRT:
         reason = outcome.output.strip().splitlines()
         said = f": {reason[0][:200]}" if reason else ""

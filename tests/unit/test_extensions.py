@@ -234,7 +234,7 @@ def test_a_file_that_fails_says_how(table: Table, tmp_path: Path) -> None:
     path.write_text("1 / 0")
     with pytest.raises(UsageError) as caught:
         load_file(path, {"passes": table})
-    assert str(caught.value) == f"--load: {path} fails: ZeroDivisionError: division by zero"
+    assert str(caught.value) == f"--load: {path}:1 fails: ZeroDivisionError: division by zero"
 
 
 def test_a_missing_file_is_refused(table: Table, tmp_path: Path) -> None:

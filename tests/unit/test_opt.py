@@ -190,7 +190,7 @@ def test_a_loaded_file_that_leaves(tmp_path: Path) -> None:
     assert run(["--load", str(path)], EMPTY) == (
         2,
         "",
-        f"error: --load: {path} fails: SystemExit: 0\n",
+        f"error: --load: {path}:2 fails: SystemExit: 0\n",
     )
 
 

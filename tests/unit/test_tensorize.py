@@ -301,39 +301,33 @@ def test_maximum() -> None:
     check(text, "tile-max")
 
 
-def test_one_operand_twice() -> None:
-    """A product of a matrix with its transpose, in which both are one buffer."""
-    text = """builtin.module {
-  func.func @main(%a: memref<5x4xf32>, %c: memref<3x5xf32> {inarch.result}) {
-    loop.nest (m = 3, n = 5, k = 4 reduction)
-        ins(%a[m, k] : memref<5x4xf32>, %a[n, k] : memref<5x4xf32>)
-        outs(%c[m, n] init 0.0 : memref<3x5xf32>) {
+def product_of(arguments: str, left: str, right: str, sizes: str, kind: str) -> str:
+    """A nest of a matrix product in `loop`, of operands as given, into `%c`."""
+    return f"""builtin.module {{
+  func.func @main({arguments}, %c: {kind} {{inarch.result}}) {{
+    loop.nest ({sizes} reduction) ins({left}, {right}) outs(%c[m, n] init 0.0 : {kind}) {{
     ^bb0(%e0: f32, %e1: f32, %acc: f32):
       %p = arith.mulf %e0, %e1 : f32
       %s = arith.addf %acc, %p : f32
       loop.yield %s : f32
-    }
+    }}
     func.return
-  }
-}"""
+  }}
+}}"""
+
+
+def test_one_operand_twice() -> None:
+    """A product of a matrix with its transpose, in which both are one buffer."""
+    a = "memref<5x4xf32>"
+    sizes = "m = 3, n = 5, k = 4"
+    text = product_of(f"%a: {a}", f"%a[m, k] : {a}", f"%a[n, k] : {a}", sizes, "memref<3x5xf32>")
     check(text, "whole-gemm")
 
 
 def test_nests_in_place_are_left() -> None:
     """A kernel may assume that what it writes overlaps nothing else."""
-    text = """builtin.module {
-  func.func @main(%a: memref<4x4xf32>, %c: memref<4x4xf32> {inarch.result}) {
-    loop.nest (m = 4, n = 4, k = 4 reduction)
-        ins(%a[m, k] : memref<4x4xf32>, %c[k, n] : memref<4x4xf32>)
-        outs(%c[m, n] init 0.0 : memref<4x4xf32>) {
-    ^bb0(%e0: f32, %e1: f32, %acc: f32):
-      %p = arith.mulf %e0, %e1 : f32
-      %s = arith.addf %acc, %p : f32
-      loop.yield %s : f32
-    }
-    func.return
-  }
-}"""
+    a, sizes = "memref<4x4xf32>", "m = 4, n = 4, k = 4"
+    text = product_of(f"%a: {a}", f"%a[m, k] : {a}", f"%c[k, n] : {a}", sizes, a)
     with toys("whole-gemm"):
         report = tensorize(parse_module(new_context(), text), ["whole-gemm"])
     assert report.nests[0].misses == {"whole-gemm": "c is the buffer that the nest writes"}

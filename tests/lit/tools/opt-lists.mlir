@@ -31,4 +31,4 @@
 
 // VERSION: inarch-opt {{[0-9]+\.[0-9]+\.[0-9]+}}
 
-// BROKEN: error: --load: {{.*}}broken_demo.py fails: RuntimeError: boom
+// BROKEN: error: --load: {{.*}}broken_demo.py:{{[0-9]+}} fails: RuntimeError: boom
