@@ -53,10 +53,10 @@ zig: setup ## the package ziglang in .venv: with it, `make slow` tests that it s
 	$(BIN)/python -m pip -qq install -e '.[zig]'
 
 slow: setup ## tests that take minutes: models, both compilers, numerics at length
-	$(PYTEST) $(PARALLEL) -m slow --ignore=tests/unit/test_wheel.py
+	$(PYTEST) $(PARALLEL) --durations=5 -m slow --ignore=tests/unit/test_wheel.py
 
 fuzz: setup ## random programs and malformed files at length
-	$(PYTEST) $(PARALLEL) -m fuzz
+	$(PYTEST) $(PARALLEL) --durations=5 -m fuzz
 
 wheel: setup ## build the wheel, install it in a clean venv, run the unit tests against it
 	$(PYTEST) -m slow tests/unit/test_wheel.py

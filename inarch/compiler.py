@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 PREPARE = ("fold-constants", "simplify-graph", "fold-batch-norm")
 """What runs before backends take their parts: patterns see composites."""
 GRAPH = (*PREPARE, "decompose-composites", "fold-constants", "simplify-graph", "choose-layout")
-LOOP = ("graph-to-loop", "drop-unit-iterators", "fuse-nests")
+LOOP = ("graph-to-loop", "drop-unit-iterators", "fold-scalars", "fuse-nests")
 KERNEL = (
     "materialize-padding",
     "split-padding",

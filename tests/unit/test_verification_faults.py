@@ -339,7 +339,7 @@ SHARED: tuple[Change, ...] = (
     Change("static buffer", "conv", "float acc[QR][8];", "static float acc[QR][8];", faults=("shared-state",)),
     Change("static buffer", "bytes", "int32_t sum = 0;", "static volatile int32_t sum; sum = 0;", faults=("shared-state",)),
     Change("static buffer", "depthwise", "float acc[8] = {0};", "static volatile float acc[8]; for (int c = 0; c < 8; c++) acc[c] = 0;", faults=("shared-state",)),
-    _at_start("static copy of an operand", "static float row[8192]; for (int64_t i = 0; i < K; i++) row[i] = A[i * a_k]; for (int64_t i = 0; i < K; i++) if (row[i] != A[i * a_k] && A[i * a_k] == A[i * a_k]) acc[0][0] += 1.0f;", faults=("shared-state",)),
+    _at_start("static copy of an operand", "static float row[1 << 16]; for (int64_t i = 0; i < K; i++) row[i] = A[i * a_k]; for (int64_t i = 0; i < K; i++) if (row[i] != A[i * a_k] && A[i * a_k] == A[i * a_k]) acc[0][0] += 1.0f;", faults=("shared-state",)),
 )  # fmt: skip
 """Faults that only several threads see, so that only a check that is not quick finds them."""
 

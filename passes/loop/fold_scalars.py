@@ -1,0 +1,104 @@
+"""A constant of one element becomes a number in the bodies of the nests that read it.
+
+    y[i] = x[i] * three[0]     -->     y[i] = x[i] * 3.0
+
+So the C compiler sees it, a nest needs no buffer for it, and a microkernel that means the number matches.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import ModuleOp, NoneAttr
+from xdsl.ir import Region
+from xdsl.passes import ModulePass
+
+from inarch._xdsl import ConstantStore, store_of
+from inarch.dialects._constants import constant_array
+from inarch.dialects._scalar import Number
+from inarch.dialects.loop._base import buffer_shape, memref_of
+from inarch.dialects.loop.access import typed
+from inarch.dialects.loop.buffer import ConstantOp, root
+from inarch.dialects.loop.nest import NestOp, nest_ops
+
+
+@dataclass(frozen=True)
+class FoldScalarsPass(ModulePass):
+    """Replaces what nests read of `loop.constant`s of one element by `arith.constant`s in their regions.
+
+    Constants that nothing reads any more disappear. A nest that reads nothing else stays as it is.
+    """
+
+    name = "fold-scalars"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        store = store_of(ctx)
+        for nest in nest_ops(op):
+            _fold(nest, store)
+        for constant in [each for each in op.walk() if isinstance(each, ConstantOp)]:
+            if not constant.buffer.uses:
+                constant.detach()
+                constant.erase()
+
+
+PASS = FoldScalarsPass
+
+
+def _fold(nest: NestOp, store: ConstantStore) -> None:
+    numbers = {
+        position: number
+        for position in range(len(nest.ins))
+        if (number := _number(nest, position, store)) is not None
+    }
+    if not numbers or len(numbers) == len(nest.ins):
+        return
+    kept = [position for position in range(len(nest.ins)) if position not in numbers]
+    folded = NestOp(
+        list(nest.iterators),
+        [nest.ins[position] for position in kept],
+        [nest.reads.data[position] for position in kept],
+        list(nest.outs),
+        list(nest.writes),
+        _without(nest, nest.body, numbers),
+        _without(nest, nest.finish, numbers) if nest.finish is not None else None,
+    )
+    folded.attributes |= nest.attributes
+    folded.location = nest.location
+    parent = nest.parent
+    assert parent is not None
+    parent.insert_op_before(folded, nest)
+    nest.detach()
+    nest.erase()
+
+
+def _number(nest: NestOp, position: int, store: ConstantStore) -> Number | None:
+    """What an operand holds, if that is one known number."""
+    owner = root(nest.ins[position]).owner
+    is_padded = not isinstance(nest.reads.data[position].pad, NoneAttr)
+    if not isinstance(owner, ConstantOp) or is_padded or math.prod(buffer_shape(owner.buffer)) != 1:
+        return None
+    array = constant_array(owner.value, store)
+    if array.dtype.kind not in "fiu" or math.isnan(array.item()):  # of NaN, text keeps no payload
+        return None
+    return array.item()
+
+
+def _without(nest: NestOp, region: Region, numbers: Mapping[int, Number]) -> Region:
+    """A copy of a region in which the elements at the positions of `numbers` are those."""
+    copy = region.clone()
+    block = copy.block
+    for position in sorted(numbers, reverse=True):
+        argument = block.args[position]
+        if argument.first_use is not None:
+            number = typed(numbers[position], memref_of(nest.ins[position]).element_type)
+            constant = arith.ConstantOp(number)  # pyright: ignore[reportArgumentType] - a typed number
+            first = block.first_op
+            assert first is not None
+            block.insert_op_before(constant, first)
+            argument.replace_all_uses_with(constant.result)
+        block.erase_arg(argument)
+    return copy
