@@ -41,6 +41,7 @@ KERNEL = (
     "materialize-padding",
     "split-padding",
     "drop-padding-taps",
+    "split-dilation",
     "tensorize",
     "schedule-nests",
     "drop-unit-iterators",
