@@ -91,6 +91,7 @@ def test_any_convolution_stays_what_it_is(
     images: int,
     pipeline: str,
 ) -> None:
+    """Up to rounding: the terms of a sum are added in another order."""
     text = conv(size, channels, window, strides, pads, dilations, groups, images)
     if text is not None:
         check_semantics(text, pipeline=pipeline, rtol=1e-4, atol=1e-5)

@@ -68,6 +68,7 @@ def test_any_depthwise_convolution_stays_what_it_is(
     strides: tuple[int, int],
     dilations: tuple[int, int],
 ) -> None:
+    """Up to rounding: a tile of a part adds its terms in another order than NumPy."""
     text = program(channels, size, window, strides, dilations)
     check_semantics(text, pipeline=PIPELINE, rtol=1e-4, atol=1e-5)
 
