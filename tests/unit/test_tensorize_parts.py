@@ -47,7 +47,7 @@ def _generate(instance: Instance) -> str:
 MICROKERNEL = Microkernel(
     computes="for m in MR, n in NR, k in KR: C[m, n] += A[m, k] * B[k, n]",
     dtypes={"A": "f32", "B": "f32", "C": "f32"},
-    params={"MR": (1, 2, 3), "NR": (1, 4), "KR": PARTS},
+    params={"MR": ROWS, "NR": (1, 4), "KR": PARTS},
     layout=LAYOUT,
     inits=INITS,
     epilogue=EPILOGUE,
@@ -70,6 +70,7 @@ class Case:
     init: float | None = 0.0
     finish: str = "none"
     parts: tuple[int, ...] = (2, 3, 5)
+    rows: tuple[int, ...] = (1, 2, 3)
     layout: str = "{}"
     inits: tuple[str, ...] = ("accumulate",)
     epilogue: tuple[str, ...] = ()
@@ -77,6 +78,7 @@ class Case:
     def kernel(self) -> str:
         """The file that declares it."""
         text = KERNEL.replace("PARTS", repr(self.parts)).replace("LAYOUT", self.layout)
+        text = text.replace("ROWS", repr(self.rows))
         return text.replace("INITS", repr(self.inits)).replace("EPILOGUE", repr(self.epilogue))
 
     def text(self) -> str:
@@ -152,14 +154,29 @@ def test_ragged_parts_of_a_reduction_add_up(
     init: float | None, finish: str, layout: str, tmp_path: Path
 ) -> None:
     """None begins anew, none overwrites the others, and what follows the sum is done to all of it."""
-    case = Case(RAGGED, init, finish, (1, 5), layout, ("zero", "accumulate"), ("relu",))
+    case = Case(
+        RAGGED,
+        init,
+        finish,
+        (1, 5),
+        layout=layout,
+        inits=("zero", "accumulate"),
+        epilogue=("relu",),
+    )
     assert calls_of(case, tmp_path) == 2
 
 
 def test_parts_of_several_tiles_have_a_temporary_each(tmp_path: Path) -> None:
     """Rows in threes and a last one, columns in fours and ones: each has its own begin and end."""
-    case = Case((7, 6, 11), 2.0, "residual", (1, 5), COPIED)
+    case = Case((7, 6, 11), 2.0, "residual", (1, 5), layout=COPIED)
     assert calls_of(case, tmp_path) == 8
+
+
+def test_a_tile_beyond_the_edge_is_summed_in_parts_too(tmp_path: Path) -> None:
+    """Five rows by twos: the last tile goes through a temporary, the others are finished in place."""
+    case = Case((5, 4, 11), 2.0, "relu", (1, 5), (2,), epilogue=("relu",))
+    assert calls_of(case, tmp_path) == 4
+    assert calls_of(replace(case, sizes=(5, 4, 10)), tmp_path) == 2
 
 
 def test_parts_that_want_the_output_elsewhere_are_refused(tmp_path: Path) -> None:
@@ -175,6 +192,7 @@ cases = st.builds(
     st.sampled_from([0.0, 2.0, None]),
     st.sampled_from(list(FINISHES)),
     st.sampled_from([(1, 5), (2, 3, 5), (1, 2, 7), (4,), (1, 3, 11)]),
+    st.sampled_from([(1, 2, 3), (2,), (3, 1)]),
     st.sampled_from(["{}", COPIED, '{"C": ("KR", 1)}']),
     st.sampled_from([("accumulate",), ("zero", "accumulate"), ("zero",)]),
     st.sampled_from([(), ("relu",)]),
