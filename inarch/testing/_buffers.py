@@ -111,9 +111,10 @@ class Buffer:
             missing = missing.any(axis=-1)
         return missing if missing.any() else None
 
-    def is_written(self) -> bool:
-        """Whether every element of the memory is this buffer's own."""
-        return self.tags is None or bool((self.tags == self.tag).all())
+    def has_unwritten(self, offset: int, sizes: Sequence[int], strides: Sequence[int]) -> bool:
+        """Whether there is any; iterators that move nothing are not gone through."""
+        moving = [(size, stride) for size, stride in zip(sizes, strides, strict=True) if stride]
+        return self.unwritten(offset, *zip(*moving, strict=True) if moving else ((), ())) is not None
 
     def mark(self, offset: int, sizes: Sequence[int], strides: Sequence[int]) -> None:
         """Notes that those elements were written."""

@@ -214,8 +214,8 @@ class _Grid:
             )
         checked = buffer
         if buffer.tags is not None:
-            missing = buffer.unwritten(buffer.offset + offset, self.shape, strides)
-            if missing is not None and self._is_read(element):
+            start = buffer.offset + offset
+            if self._is_read(element) and buffer.has_unwritten(start, self.shape, strides):
                 box = [(0, size - 1) for size in buffer.shape]
                 checked = with_garbage(run.op, run.frame, buffer, box)
         return Access(checked, buffer.offset + offset, tuple(strides))
