@@ -17,6 +17,13 @@
 from __future__ import annotations
 
 from inarch.testing._check import check_semantics, round_trip, run_pass
-from inarch.testing._execute import execute, random_inputs
+from inarch.testing._execute import execute, execute_compiled, random_inputs
 
-__all__ = ["check_semantics", "execute", "random_inputs", "round_trip", "run_pass"]
+__all__ = [
+    "check_semantics",
+    "execute",
+    "execute_compiled",
+    "random_inputs",
+    "round_trip",
+    "run_pass",
+]
