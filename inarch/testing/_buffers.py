@@ -114,7 +114,9 @@ class Buffer:
     def has_unwritten(self, offset: int, sizes: Sequence[int], strides: Sequence[int]) -> bool:
         """Whether there is any; iterators that move nothing are not gone through."""
         moving = [(size, stride) for size, stride in zip(sizes, strides, strict=True) if stride]
-        return self.unwritten(offset, *zip(*moving, strict=True) if moving else ((), ())) is not None
+        return (
+            self.unwritten(offset, *zip(*moving, strict=True) if moving else ((), ())) is not None
+        )
 
     def mark(self, offset: int, sizes: Sequence[int], strides: Sequence[int]) -> None:
         """Notes that those elements were written."""

@@ -16,7 +16,14 @@ from inarch.errors import InarchError, UnsupportedError
 from inarch.testing import execute
 from inarch.testing._frame import definition_of
 
-_TYPES: tuple[Attribute, ...] = (f32, f64, IntegerType(1), IntegerType(8), IntegerType(32), IndexType())
+_TYPES: tuple[Attribute, ...] = (
+    f32,
+    f64,
+    IntegerType(1),
+    IntegerType(8),
+    IntegerType(32),
+    IndexType(),
+)
 
 
 def ops_of_the_dialects() -> list[type[Operation]]:
