@@ -61,6 +61,9 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
 Progress = Callable[[str, int, int], None]
 """Called with (what is being done, steps done, steps in all)."""
 
+Watch = Callable[[str, ModuleOp], None]
+"""Called after each pass with its name and the program; may raise."""
+
 Source = Any
 """A path (.onnx, .mlir), the bytes of an ONNX file, an `onnx.ModelProto`, or an xDSL ModuleOp."""
 
@@ -321,12 +324,20 @@ def kernel_report(context: Context, module: ModuleOp) -> Report:
     return report
 
 
+def watched(context: Context, module: ModuleOp, watch: Watch) -> None:
+    """Runs all passes on an imported module, which is planned then, and calls `watch` after each."""
+    from inarch.offload import Offload
+
+    _run(context, module, PIPELINE, None, Offload(), watch)
+
+
 def _run(
     context: Context,
     module: ModuleOp,
     passes: Sequence[str],
     progress: Progress | None,
     wish: Offload,
+    watch: Watch | None = None,
 ) -> _Lowered:
     """Runs `passes`, which begin as `PIPELINE` does; backends get and emit their parts after `PREPARE`."""
     from inarch._kernel_choice import choose_kernels
@@ -344,4 +355,6 @@ def _run(
             kernels = choose_kernels(module)
         else:
             PASSES[name]().apply(context, module)
+        if watch is not None:
+            watch(name, module)
     return _Lowered(emitted, kernels)

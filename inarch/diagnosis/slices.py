@@ -41,18 +41,29 @@ def main_block(module: ModuleOp) -> Block:
 
 
 def value_names(module: ModuleOp) -> dict[SSAValue, str]:
-    """A name for every value of @main, distinct: its own where it has one."""
+    """A name for every value of @main, distinct: the model's of an argument, its own where it has one."""
     block = main_block(module)
     names: dict[SSAValue, str] = {}
     taken: set[str] = set()
+    given = _given_names(block)
     for value in (*block.args, *(result for op in block.ops for result in op.results)):
-        base = value.name_hint or f"v{len(names)}"
+        base = given.get(value) or value.name_hint or f"v{len(names)}"
         name, number = base, 1
         while name in taken:
             name, number = f"{base}_{number}", number + 1
         names[value] = name
         taken.add(name)
     return names
+
+
+def _given_names(block: Block) -> dict[SSAValue, str]:
+    """The model's names of the arguments."""
+    function = block.parent_op()
+    assert isinstance(function, FuncOp), "main_block has found it"
+    attributes = function.arg_attrs.data if function.arg_attrs is not None else ()
+    pairs = zip(block.args, attributes, strict=False)
+    found = {argument: each.data.get("inarch.name") for argument, each in pairs}
+    return {key: name.data for key, name in found.items() if isinstance(name, StringAttr)}
 
 
 def cut(module: ModuleOp, first: int, last: int, *, every_value: bool = False) -> Slice:
