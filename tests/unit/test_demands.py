@@ -394,7 +394,9 @@ def test_what_is_packed_is_right_and_reported(
     (found,) = tensorize(module, [kernel]).nests
     assert found.taken is not None
     assert found.taken.copies == copies
-    np.testing.assert_array_equal(execute_compiled(module, CHANNELS.inputs())[0], CHANNELS.by_numpy())
+    np.testing.assert_array_equal(
+        execute_compiled(module, CHANNELS.inputs())[0], CHANNELS.by_numpy()
+    )
 
 
 @pytest.mark.usefixtures("scope")
@@ -455,4 +457,6 @@ def test_what_an_epilogue_reads(
     assert all(len(op.arguments) == 4 for op in calls) == (step > 0 and "16" not in layout)
     random = np.random.default_rng(0)
     a, b, r = (random.integers(-4, 5, s).astype(np.float32) for s in ((6, 5), (5, 10), residual))
-    np.testing.assert_array_equal(execute_compiled(module, [a, b, r], context)[0], a @ b + r[::step])
+    np.testing.assert_array_equal(
+        execute_compiled(module, [a, b, r], context)[0], a @ b + r[::step]
+    )
