@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 import shlex
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from xdsl.context import Context
@@ -20,10 +22,14 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType
 from xdsl.passes import ModulePass
 
 from inarch._xdsl import parse_module, print_module, verify_module
+from inarch.backends import BACKENDS
 from inarch.compiler import PIPELINE
-from inarch.dialects import new_context
+from inarch.dialects import DIALECTS, new_context
 from inarch.errors import InarchError, InternalError
+from inarch.microkernels import MICROKERNELS
 from inarch.passes import PASSES
+from inarch.passes.lower.graph_to_loop import RULES
+from inarch.plugins import load_file
 from inarch.testing import Expected, execute, expected_of, random_inputs
 from inarch.testing._check import difference_of
 from inarch.testing._expected import kept_constants
@@ -93,7 +99,7 @@ def options_of(name: str) -> list[ModulePass]:
     for program in programs():
         for line in re.findall(r"^// RUN: (.*)$", program.text, flags=re.MULTILINE):
             words = shlex.split(line)
-            if "-p" not in words or "--load" in words or "not" in words:
+            if "-p" not in words or "not" in words:
                 continue
             text = words[words.index("-p") + 1]
             try:
@@ -149,6 +155,26 @@ def others(name: str) -> Iterator[Program]:
     return iter(sorted(rest, key=lambda each: zlib.crc32(f"{name} {each.name}".encode())))
 
 
+@pytest.fixture
+def loaded(name: str) -> Generator[None]:
+    """What the RUN lines of the pass's own tests `--load`."""
+    tables: dict[str, Any] = {
+        table.kind: table for table in (PASSES, DIALECTS, RULES, BACKENDS, MICROKERNELS)
+    }
+    files = {
+        (program.path.parent / word).resolve()
+        for program in own(name)
+        for word in re.findall(r"--load %S/(\S+)", program.text)
+    }
+    with ExitStack() as stack:
+        for table in tables.values():
+            stack.enter_context(table.scope())
+        for path in sorted(files):
+            load_file(path, tables)
+        yield
+
+
+@pytest.mark.usefixtures("loaded")
 @pytest.mark.parametrize("name", list(PASSES))
 def test_a_pass_alone_keeps_what_programs_mean(name: str) -> None:
     """... and it does something on at least one of them, so that this says something of it."""
@@ -161,6 +187,7 @@ def test_a_pass_alone_keeps_what_programs_mean(name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("loaded")
 @pytest.mark.parametrize("name", list(PASSES))
 def test_a_pass_alone_keeps_what_every_program_means(name: str) -> None:
     for one in options_of(name):
