@@ -11,12 +11,26 @@
 >>> execute(text, [np.array([1, 2], "float32")])
 [array([2., 4.], dtype=float32)]
 
+Programs of any level run by the definitions of their ops (`inarch.testing.definitions`), in NumPy; the C backend is
+what is tested, with `execute_compiled` and `check_compiled`. docs/testing.md says more.
+
 `inarch.testing.lit_format` is the test format of lit suites.
 """
 
 from __future__ import annotations
 
-from inarch.testing._check import check_semantics, round_trip, run_pass
-from inarch.testing._execute import execute, random_inputs
+from inarch.testing._check import check_compiled, check_semantics, round_trip, run_pass
+from inarch.testing._execute import execute, execute_compiled, random_inputs
+from inarch.testing._expected import Expected, expected_of
 
-__all__ = ["check_semantics", "execute", "random_inputs", "round_trip", "run_pass"]
+__all__ = [
+    "Expected",
+    "check_compiled",
+    "check_semantics",
+    "execute",
+    "execute_compiled",
+    "expected_of",
+    "random_inputs",
+    "round_trip",
+    "run_pass",
+]

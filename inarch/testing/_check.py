@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,18 +17,10 @@ from inarch.lazy import np
 from inarch.microkernels import MICROKERNELS
 from inarch.passes import PASSES
 from inarch.plugins import Extensions, load_file
-from inarch.testing._execute import as_module, execute, random_inputs
+from inarch.testing._execute import as_module, execute, execute_compiled, random_inputs
+from inarch.testing._expected import Expected, expected_of, kept_constants
 from inarch.testing._functions import Array, public_functions
 from inarch.tools.pipeline import apply_pipeline, parse_pipeline
-
-
-@dataclass(frozen=True)
-class Tolerance:
-    """Floats are equal when `|found - expected| <= atol + rtol * |expected|`; others exactly."""
-
-    rtol: float
-    atol: float
-
 
 Passes = str | ModulePass | Sequence[ModulePass]
 """A pipeline: in text, or the passes themselves."""
@@ -76,16 +67,21 @@ def check_semantics(
     load: Sequence[Path] = (),
     inputs: Sequence[Array] | None = None,
     seed: int = 0,
-    rtol: float = 1e-5,
-    atol: float = 1e-6,
+    rtol: float | None = None,
+    atol: float | None = None,
+    compiled: bool = False,
     ctx: Context | None = None,
 ) -> None:
     """Checks that two programs, or one before and after `pipeline`, compute the same.
 
     Every public function of `before` runs on seeded random inputs (`random_inputs`; or on `inputs`,
-    where there is one function). The programs may be of different levels: at loop level outputs are
-    arguments. `pipeline` is text or passes, `load` as in `run_pass`. `ctx` is the context
-    of both modules and holds their constants.
+    where there is one function), by the definitions of its ops. The programs may be of different levels: at
+    loop level outputs are arguments. An element may differ by as much as the arithmetic of `before` allows: any
+    order and contraction of its sums and products, and the stated accuracy of functions. `rtol` or `atol` say
+    `atol + rtol * |expected|` instead. With `compiled`, the second program, on buffers, also runs as compiled C.
+    `pipeline` is text or passes, `load` as in `run_pass`. `ctx` is the context of both modules and holds
+    their constants.
+
     Raises AssertionError that names the first differing element, InarchError for a bad program.
     """
     with _loaded(load):
@@ -99,9 +95,45 @@ def check_semantics(
     assert inputs is None or len(names) == 1, f"inputs for one function, found {len(names)}"
     for name in names:
         arrays = inputs if inputs is not None else random_inputs(first, seed, function=name)
-        expected = execute(first, arrays, context, function=name)
-        found = execute(second, arrays, context, function=name)
-        _compare(name, expected, found, Tolerance(rtol, atol))
+        if rtol is None and atol is None:
+            expected = expected_of(context, first, arrays, name)
+        else:
+            values = execute(first, arrays, context, function=name)
+            expected = [_tolerant(value, rtol or 0.0, atol or 0.0) for value in values]
+        compare(name, expected, execute(second, arrays, context, function=name))
+        if compiled:
+            found = execute_compiled(second, arrays, context, function=name)
+            compare(f"{name}, compiled", expected, found)
+
+
+def check_compiled(
+    program: ModuleOp | str,
+    *,
+    pipeline: Passes = "",
+    inputs: Sequence[Array] | None = None,
+    seed: int = 0,
+    target: str | None = None,
+    ctx: Context | None = None,
+) -> None:
+    """Checks that the C of a program, after `pipeline`, computes what the program means.
+
+    As `check_semantics`, but what is compared is compiled: see `execute_compiled` for `target`.
+    """
+    context, first = as_module(program, ctx)
+    verify_module(first)
+    second = _second(context, first, None, pipeline) if pipeline else first
+    for name in public_functions(first):
+        arrays = inputs if inputs is not None else random_inputs(first, seed, function=name)
+        expected = expected_of(context, first, arrays, name)
+        found = execute_compiled(second, arrays, context, function=name, target=target)
+        compare(f"{name}, compiled", expected, found)
+
+
+def _tolerant(value: Array, rtol: float, atol: float) -> Expected:
+    if value.dtype.kind != "f":
+        return Expected(value, value, np.zeros(value.shape))
+    wide = value.astype(np.float64)
+    return Expected(value, wide, np.where(np.isfinite(wide), atol + rtol * np.abs(wide), 0.0))
 
 
 def _second(
@@ -110,52 +142,47 @@ def _second(
     if (after is None) == (pipeline is None):
         raise TypeError("check_semantics takes either `after` or `pipeline`")
     if pipeline is not None:
-        module, store = first.clone(), store_of(context)
-        bytes_of = {key: store.get(key) for key in store.keys()}  # noqa: SIM118 - no mapping
-        apply_pipeline(context, module, _passes(pipeline))
-        for key, data in bytes_of.items():  # a pass drops what only `module` has no use for
-            store.set(key, data)
+        module = first.clone()
+        with kept_constants(context):
+            apply_pipeline(context, module, _passes(pipeline))
         return module
     _, module = as_module(after or "", context)
     verify_module(module)
     return module
 
 
-def _compare(
-    name: str, expected: Sequence[Array], found: Sequence[Array], tolerance: Tolerance
-) -> None:
+def compare(name: str, expected: Sequence[Expected], found: Sequence[Array]) -> None:
+    """Raises AssertionError at the first element that is not as expected."""
     assert len(expected) == len(found), (
         f"function @{name}: expected {len(expected)} outputs, found {len(found)}"
     )
-    for number, (left, right) in enumerate(zip(expected, found, strict=True)):
-        where = f"function @{name}, output {number}"
-        assert left.shape == right.shape, (
-            f"{where}: expected shape {left.shape}, found {right.shape}"
-        )
-        assert _same_storage(left.dtype, right.dtype), (
-            f"{where}: expected dtype {left.dtype.name}, found {right.dtype.name}"
-        )
-        _compare_elements(where, left, right.view(left.dtype), tolerance)
+    for number, (each, array) in enumerate(zip(expected, found, strict=True)):
+        difference = difference_of(each, array)
+        assert difference is None, f"function @{name}, output {number}{difference}"
+
+
+def difference_of(expected: Expected, found: Array) -> str | None:
+    """What is wrong with `found`: `, index (0, 1): expected 1.0, found 2.0, allowed 1e-07 (...)`; or None."""
+    value = expected.value
+    if value.shape != found.shape:
+        return f": expected shape {value.shape}, found {found.shape}"
+    if not _same_storage(value.dtype, found.dtype):
+        return f": expected dtype {value.dtype.name}, found {found.dtype.name}"
+    same = np.ascontiguousarray(found).view(value.dtype).reshape(value.shape)
+    right = expected.accepts(same)
+    if np.all(right):
+        return None
+    differing = np.argwhere(~right)
+    index = tuple(int(i) for i in differing[0])
+    return (
+        f", index {index}: expected {value[index]}, found {same[index]}, allowed "
+        f"{float(expected.bound[index]):.3g} ({len(differing)} of {value.size} elements differ)"
+    )
 
 
 def _same_storage(left: np.dtype[Any], right: np.dtype[Any]) -> bool:
     """Whether both are one dtype below `graph`, where integers are signless."""
     return left.itemsize == right.itemsize and (left.kind == "f") == (right.kind == "f")
-
-
-def _compare_elements(where: str, left: Array, right: Array, tolerance: Tolerance) -> None:
-    if left.dtype.kind == "f":
-        close = np.isclose(right, left, rtol=tolerance.rtol, atol=tolerance.atol, equal_nan=True)
-    else:
-        close = left == right
-    if np.all(close):
-        return
-    differing = np.argwhere(~close)
-    index = tuple(int(i) for i in differing[0])
-    raise AssertionError(
-        f"{where}, index {index}: expected {left[index]}, found {right[index]} "
-        f"({len(differing)} of {left.size} elements differ)"
-    )
 
 
 def round_trip(program: ModuleOp | str, ctx: Context | None = None) -> None:

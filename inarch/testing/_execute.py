@@ -1,32 +1,20 @@
-"""Running programs: `graph` functions op by op in NumPy, `loop` functions as compiled C."""
+"""Running programs of any level by the definitions of their ops, and functions on buffers as compiled C."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation, SSAValue
 
-from inarch._xdsl import ConstantStore, location_text, parse_module, store_of
+from inarch._xdsl import parse_module
 from inarch.dialects import new_context
-from inarch.dialects._constants import constant_array
-from inarch.dialects.graph._base import GraphOp, shape_of, tensor_dtype
-from inarch.dialects.graph.composite import CompositeRegionOp
-from inarch.dialects.graph.constant import ConstantOp
-from inarch.errors import ArgumentError, InarchError, InternalError, UnsupportedError
+from inarch.errors import ArgumentError, UnsupportedError
 from inarch.lazy import np
-from inarch.testing._functions import (
-    Array,
-    Signature,
-    callee_of,
-    functions_of,
-    signature,
-    the_function,
-)
-
-_CALLS = ("graph.call", "func.call")
+from inarch.testing._frame import Import
+from inarch.testing._functions import Array, Signature, random_array, signature, the_function
+from inarch.testing._run import arguments_of, run_definitions
 
 
 def as_module(program: ModuleOp | str, ctx: Context | None) -> tuple[Context, ModuleOp]:
@@ -51,22 +39,12 @@ def random_inputs(
         chosen, module = the_function(program, function), program
     takes = signature(chosen, module)
     generator = np.random.default_rng(seed)
-    return [_random(takes, position, generator) for position in takes.inputs]
+    return [random_array(takes, position, generator) for position in takes.inputs]
 
 
 def _module_of(function: FuncOp) -> ModuleOp:
     parent = function.parent_op()
     return parent if isinstance(parent, ModuleOp) else ModuleOp([])
-
-
-def _random(takes: Signature, position: int, generator: np.random.Generator) -> Array:
-    dtype, shape = takes.dtypes[position], takes.shapes[position]
-    if dtype.is_float:
-        return generator.standard_normal(shape).astype(dtype.numpy)
-    if dtype.name == "i1":
-        return generator.integers(0, 2, shape).astype(np.bool_)
-    low, high = (0, 8) if dtype.is_unsigned else (-4, 4)
-    return generator.integers(low, high, shape, endpoint=True).astype(dtype.numpy)
 
 
 def execute(
@@ -75,22 +53,55 @@ def execute(
     ctx: Context | None = None,
     *,
     function: str | None = None,
+    imports: Mapping[str, Import] | None = None,
 ) -> list[Array]:
     """The outputs of a function (the only public one, `@main`, or `function`) on `inputs`.
 
-    A function on tensors is evaluated op by op with `GraphOp.reference`. One on buffers is compiled
-    from emitted C; its outputs are the arguments with `inarch.result`, or without any, those that
-    some op writes; they hold arbitrary but fixed numbers before the call. `ctx` holds the constants
-    of a module that was parsed or made in it. Raises InarchError.
+    Every op does what its definition says (`inarch.testing.definitions`), in NumPy: no C is involved. The
+    outputs of a function on buffers are the arguments with `inarch.result`, or without any, those that some
+    op writes; they hold arbitrary but fixed numbers before the call. `ctx` holds the constants of a module that
+    was parsed or made in it. `imports` stand for functions without a body: called on NumPy arrays; those
+    on tensors return their results, those on buffers fill theirs in.
+
+    Raises InarchError for a program that has no meaning: an access outside of a buffer, a nest whose
+    result depends on the order of its points, an output that depends on memory that nothing wrote.
     """
     context, module = as_module(program, ctx)
     chosen = the_function(module, function)
     takes = signature(chosen, module)
     arrays = _checked(takes, inputs)
-    if takes.is_loop_level:
-        return _run_compiled(context, module, takes, arrays)
-    with np.errstate(all="ignore"):  # NaN and infinity are results like any other
-        return _evaluate(chosen, arrays, functions_of(module), store_of(context))
+    return run_definitions(context, module, takes, arrays, imports=imports)
+
+
+def execute_compiled(
+    program: ModuleOp | str,
+    inputs: Sequence[Array],
+    ctx: Context | None = None,
+    *,
+    function: str | None = None,
+    target: str | None = None,
+) -> list[Array]:
+    """The same of a function on buffers, which is compiled from emitted C: the thing to be tested.
+
+    `target` is what it is compiled for (`x86-64-v3`); without, the module's `inarch.target` where this machine
+    runs it, else this machine. Raises InarchError, EnvironmentFault without a C compiler.
+    """
+    from inarch.backends.c import run_function
+
+    context, module = as_module(program, ctx)
+    chosen = the_function(module, function)
+    takes = signature(chosen, module)
+    if not takes.is_loop_level:
+        raise UnsupportedError(
+            f"expected a function on buffers, found @{takes.name} on tensors; lower it to loops first"
+        )
+    arrays = _checked(takes, inputs)
+    copy = module.clone()
+    if target is not None:
+        copy.attributes["inarch.target"] = StringAttr(target)
+    ordered = arguments_of(takes, arrays)
+    run_function(context, copy, takes.name, ordered)
+    return [ordered[position] for position in takes.outputs]
 
 
 def _checked(takes: Signature, inputs: Sequence[Array]) -> list[Array]:
@@ -122,75 +133,3 @@ def _checked(takes: Signature, inputs: Sequence[Array]) -> list[Array]:
 
 def _numpy_name(dtype: str) -> str:
     return "bool_" if dtype == "bool" else dtype  # np.bool is the Python type before NumPy 2
-
-
-# ------------------------------------------------------------------------------------ graph
-
-
-def _evaluate(
-    function: FuncOp,
-    inputs: Sequence[Array],
-    functions: Mapping[str, FuncOp],
-    store: ConstantStore,
-) -> list[Array]:
-    values: dict[SSAValue, Array] = dict(zip(function.body.block.args, inputs, strict=True))
-    for op in function.body.block.ops:
-        operands = [values[operand] for operand in op.operands]
-        if op.name == "func.return":
-            return operands
-        results = _evaluate_op(op, operands, functions, store)
-        values.update(zip(op.results, results, strict=True))
-    raise InarchError(f"@{function.sym_name.data} does not end in func.return")
-
-
-def _evaluate_op(
-    op: Operation,
-    operands: Sequence[Array],
-    functions: Mapping[str, FuncOp],
-    store: ConstantStore,
-) -> list[Array]:
-    if isinstance(op, ConstantOp):
-        return [constant_array(op.value, store)]
-    if op.name in _CALLS:
-        callee = functions.get(callee_of(op))
-        if callee is None or not callee.body.blocks:
-            raise UnsupportedError(
-                f"cannot evaluate a call of @{callee_of(op)}: it has no body",
-                where=location_text(op),
-            )
-        return _evaluate(callee, operands, functions, store)
-    if not isinstance(op, GraphOp):
-        raise UnsupportedError(
-            f"cannot evaluate '{op.name}': expected graph ops only", where=location_text(op)
-        )
-    if isinstance(op, CompositeRegionOp):
-        found = op.evaluate(operands, store)
-    else:
-        found = op.reference(*operands)
-    results = [np.asarray(result) for result in (found if isinstance(found, tuple) else (found,))]
-    for value, result in zip(op.results, results, strict=True):
-        wanted = (shape_of(value), tensor_dtype(value).numpy)
-        if (result.shape, result.dtype.name) != wanted:
-            raise InternalError(
-                f"the reference of '{op.name}' gives shape {result.shape} and dtype "
-                f"{result.dtype.name}, its type is {wanted[0]} and {wanted[1]}",
-                where=location_text(op),
-            )
-    return results
-
-
-# ------------------------------------------------------------------------------------ loop
-
-
-def _run_compiled(
-    context: Context, module: ModuleOp, takes: Signature, inputs: Sequence[Array]
-) -> list[Array]:
-    from inarch.backends.c import run_function
-
-    # What an output holds before must not matter, or must matter in the same way every time.
-    generator = np.random.default_rng(1)
-    arrays: dict[int, Array] = {p: _random(takes, p, generator) for p in takes.outputs}
-    arrays |= {p: a.copy() for p, a in zip(takes.inputs, inputs, strict=True)}
-    ordered = [arrays[position] for position in range(len(takes.dtypes))]
-    run_function(context, module.clone(), takes.name, ordered)
-    return [arrays[position] for position in takes.outputs]

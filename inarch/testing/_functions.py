@@ -166,3 +166,14 @@ def _root(value: SSAValue) -> SSAValue:
     while isinstance(value, OpResult) and value.op.name in _VIEWS:
         value = value.op.operands[0]
     return value
+
+
+def random_array(takes: Signature, position: int, generator: np.random.Generator) -> Array:
+    """What `random_inputs` gives the argument at `position`."""
+    dtype, shape = takes.dtypes[position], takes.shapes[position]
+    if dtype.is_float:
+        return generator.standard_normal(shape).astype(dtype.numpy)
+    if dtype.name == "i1":
+        return generator.integers(0, 2, shape).astype(np.bool_)
+    low, high = (0, 8) if dtype.is_unsigned else (-4, 4)
+    return generator.integers(low, high, shape, endpoint=True).astype(dtype.numpy)

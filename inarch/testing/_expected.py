@@ -1,0 +1,125 @@
+"""What a function must give: its value by definition, and how far a correct program may be from it.
+
+The bound is computed, with the arithmetic of `_bounded.py`: a function on buffers runs with it as it is, one on tensors
+as `graph-to-loop` lowers it. Its value is what the ops' references say, and both must agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+
+from inarch._xdsl import store_of
+from inarch.dialects.graph.composite import CompositeRegionOp
+from inarch.lazy import np
+from inarch.testing._frame import Import
+from inarch.testing._functions import Array, functions_of, signature, the_function
+from inarch.testing._run import run_bounded, run_definitions
+from inarch.tools.pipeline import apply_pipeline, parse_pipeline
+
+_LOWERING = "decompose-composites,graph-to-loop"
+
+
+@dataclass(frozen=True)
+class Expected:
+    """One output: `value` to report; what is found must be within `bound` of `center`."""
+
+    value: Array
+    center: Array
+    """In float64 for floats, else of the value's dtype."""
+    bound: Array
+    """In float64; infinity: anything is right."""
+
+    def accepts(self, found: Array) -> Array:
+        """Which elements of `found`, of the value's dtype, are right."""
+        if self.value.dtype.kind != "f":
+            with np.errstate(all="ignore"):
+                away = np.abs(found.astype(np.float64) - self.center.astype(np.float64))
+            return (found == self.center) | ((self.bound > 0) & (away <= self.bound))
+        wide = found.astype(np.float64)
+        with np.errstate(all="ignore"):
+            near = np.abs(wide - self.center) <= self.bound
+        same = (wide == self.center) | (np.isnan(wide) & np.isnan(self.center))
+        return near | same | np.isinf(self.bound)
+
+
+def expected_of(
+    context: Context,
+    module: ModuleOp,
+    inputs: Sequence[Array],
+    function: str | None = None,
+    *,
+    imports: Mapping[str, Import] | None = None,
+) -> list[Expected]:
+    """The outputs of a function on `inputs`.
+
+    Raises AssertionError where the references of `graph` ops and their lowering disagree, InarchError for a
+    program without a meaning.
+    """
+    takes = signature(the_function(module, function), module)
+    values = run_definitions(context, module, takes, inputs, imports=imports)
+    lowered = module
+    if not takes.is_loop_level:
+        lowered = _lowered(context, module)
+    below = signature(functions_of(lowered)[takes.name], lowered)
+    found = run_bounded(context, lowered, below, inputs)
+    results: list[Expected] = []
+    for number, (value, bounded) in enumerate(zip(values, found, strict=True)):
+        center = bounded.value if bounded.is_float else bounded.value.view(value.dtype)
+        made = Expected(value, center, np.asarray(bounded.total))
+        right = made.accepts(value)
+        if not np.all(right):
+            index = tuple(int(i) for i in np.argwhere(~right)[0])
+            raise AssertionError(
+                f"function @{takes.name}, output {number}, index {index}: by their references the ops "
+                f"give {value[index]}, lowered to loops {center[index]}, allowed {made.bound[index]:.3g}"
+            )
+        results.append(made)
+    return results
+
+
+def _lowered(context: Context, module: ModuleOp) -> ModuleOp:
+    """A copy on buffers, undecorated by any other pass; the constants of `module` stay."""
+    copy = module.clone()
+    for op in list(copy.walk()):
+        if isinstance(op, CompositeRegionOp):
+            _inline(op)
+    with kept_constants(context):
+        apply_pipeline(context, copy, parse_pipeline(_LOWERING))
+    return copy
+
+
+class kept_constants:  # noqa: N801 - used like a function
+    """What the store holds is there again after the block: a pass drops what its own module does not use."""
+
+    def __init__(self, context: Context) -> None:
+        self.store = store_of(context)
+        self.before: dict[str, bytes | memoryview] = {}
+
+    def __enter__(self) -> None:
+        self.before = {key: self.store.get(key) for key in self.store.keys()}  # noqa: SIM118 - no mapping
+
+    def __exit__(self, *_: object) -> None:
+        for key, data in self.before.items():
+            self.store.set(key, data)
+
+
+def _inline(op: CompositeRegionOp) -> None:
+    """Puts the body in the place of the op."""
+    block = op.body.block
+    values: dict[SSAValue, SSAValue] = dict(zip(block.args, op.inputs, strict=True))
+    parent = op.parent
+    last = block.last_op
+    assert parent is not None, "the op is in a function"
+    assert last is not None, "the verifier has seen to it"
+    for inner in block.ops:
+        if inner is not last:
+            parent.insert_ops_before([inner.clone(value_mapper=values)], op)
+    for result, value in zip(op.results, last.operands, strict=True):
+        result.replace_all_uses_with(values[value])
+    op.detach()
+    op.erase()
