@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, UnitAttr
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from inarch.offload import Offload
     from inarch.passes.tensorize._report import Report
     from inarch.runtime.module import Module
+    from inarch.testing.semantics import Watch
 
 PREPARE = ("fold-constants", "simplify-graph", "fold-batch-norm")
 """What runs before backends take their parts: patterns see composites."""
@@ -61,8 +62,14 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
 Progress = Callable[[str, int, int], None]
 """Called with (what is being done, steps done, steps in all)."""
 
-Watch = Callable[[str, ModuleOp], None]
-"""Called after each pass with its name and the program; may raise."""
+
+class Observer(Protocol):
+    """What looks at a program on its way through the passes; it may raise."""
+
+    def after(self, name: str, module: ModuleOp) -> None:
+        """Called after each pass, with its name."""
+        ...
+
 
 Source = Any
 """A path (.onnx, .mlir), the bytes of an ONNX file, an `onnx.ModelProto`, or an xDSL ModuleOp."""
@@ -169,8 +176,15 @@ def build(
     keep: Sequence[str] = (),
     microkernels: Sequence[str] = (),
     checked: bool = False,
+    verify_semantics: int | None = None,
+    note: Callable[[str], None] | None = None,
 ) -> Built:
-    """Compiles a model into the artifact `output`, which appears whole or not at all."""
+    """Compiles a model into the artifact `output`, which appears whole or not at all.
+
+    With a seed in `verify_semantics`, the program runs after each pass, and at last compiled, on random
+    inputs; where it computes something else than at first, InternalError says after which pass, and there is no
+    artifact. `note` gets a line about each such run that takes long.
+    """
     from inarch._assemble import assemble, target_text
     from inarch.backends.c import emit, registry_notes
     from inarch.offload import Offload, check_offload
@@ -192,12 +206,20 @@ def build(
     _check_functions(module)
     if checked:
         module.attributes["inarch.checked"] = UnitAttr()
-    lowered = _run(ctx, module, PIPELINE, progress, offload)
+    watch = _watch(verify_semantics, ctx, module, note)
+    lowered = _run(ctx, module, PIPELINE, progress, offload, watch)
     verify_module(module)
     program = emit(ctx, module)
-    for note in registry_notes(program):
-        warnings.warn(note, stacklevel=2)
-    assemble(ctx, module, program, lowered.emitted, Path(output), progress)
+    for line in registry_notes(program):
+        warnings.warn(line, stacklevel=2)
+    if watch is None:
+        assemble(ctx, module, program, lowered.emitted, Path(output), progress)
+    else:
+        with tempfile.TemporaryDirectory(prefix="inarch-", dir=Path(output).parent) as folder:
+            trial = Path(folder) / "trial.inarch"
+            assemble(ctx, module, program, lowered.emitted, trial, progress)
+            watch.check_compiled(_caller(trial))
+            trial.replace(output)
     return Built(
         path=Path(output),
         name=program.prefix,
@@ -208,6 +230,32 @@ def build(
         offloaded={one.backend: one.emission.symbols for one in lowered.emitted},
         microkernels=lowered.microkernels(),
     )
+
+
+def _watch(
+    seed: int | None, context: Context, module: ModuleOp, note: Callable[[str], None] | None
+) -> Watch | None:
+    """What checks that passes keep the meaning; it has run the program as it is."""
+    if seed is None:
+        return None
+    from inarch.testing.semantics import Watch
+
+    watch = Watch(context, seed, note)
+    watch.begin(module)
+    return watch
+
+
+def _caller(path: Path) -> Callable[[str, Sequence[Any]], Sequence[Any]]:
+    """Runs a function of the artifact on arrays."""
+    from inarch.runtime.module import load
+
+    compiled = load(path)
+
+    def call(name: str, inputs: Sequence[Any]) -> Sequence[Any]:
+        found = compiled[name](*inputs)
+        return found if isinstance(found, tuple | list) else (found,)
+
+    return call
 
 
 def import_model(
@@ -324,11 +372,11 @@ def kernel_report(context: Context, module: ModuleOp) -> Report:
     return report
 
 
-def watched(context: Context, module: ModuleOp, watch: Watch) -> None:
-    """Runs all passes on an imported module, which is planned then, and calls `watch` after each."""
+def observe_passes(context: Context, module: ModuleOp, observer: Observer) -> None:
+    """Runs all passes on an imported module, which is planned then; `observer` sees it after each."""
     from inarch.offload import Offload
 
-    _run(context, module, PIPELINE, None, Offload(), watch)
+    _run(context, module, PIPELINE, None, Offload(), observer)
 
 
 def _run(
@@ -337,9 +385,12 @@ def _run(
     passes: Sequence[str],
     progress: Progress | None,
     wish: Offload,
-    watch: Watch | None = None,
+    watch: Observer | None = None,
 ) -> _Lowered:
-    """Runs `passes`, which begin as `PIPELINE` does; backends get and emit their parts after `PREPARE`."""
+    """Runs `passes`, which begin as `PIPELINE` does; backends get and emit their parts after `PREPARE`.
+
+    `watch` sees the program after each.
+    """
     from inarch._kernel_choice import choose_kernels
     from inarch.offload import emit_offloaded, partition
 
@@ -350,11 +401,13 @@ def _run(
             progress(name, index, len(passes))
         if index == len(PREPARE):
             partition(context, module, wish)
+            if watch is not None:
+                watch.after("partition", module)
             emitted = emit_offloaded(context, module, wish.options)
         if name == "tensorize":
             kernels = choose_kernels(module)
         else:
             PASSES[name]().apply(context, module)
         if watch is not None:
-            watch(name, module)
+            watch.after(name, module)
     return _Lowered(emitted, kernels)

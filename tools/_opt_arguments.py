@@ -32,6 +32,7 @@ class Options:
     split_input_file: bool
     verify_diagnostics: bool
     verify_each: str
+    verify_semantics: int | None
     print_ir_before: tuple[str, ...]
     print_ir_after: tuple[str, ...]
     print_ir_before_all: bool
@@ -55,7 +56,7 @@ class Options:
 def parse_arguments(argv: Sequence[str]) -> Options:
     """The options in `argv` (without the program's name). Raises UsageError."""
     parser = _Parser()
-    found, rest = parser.parse_known_args(list(argv))
+    found, rest = parser.parse_known_args(with_default_seed(argv))
     for word in rest:
         if word.startswith("-"):
             raise unknown("option", word.partition("=")[0], parser.names)
@@ -70,6 +71,25 @@ def parse_arguments(argv: Sequence[str]) -> Options:
             "it goes with neither --split-input-file nor --target"
         )
     return options
+
+
+SEMANTICS = "--verify-semantics"
+SEMANTICS_HELP = (
+    "run the program after each pass by the definitions of its ops, on random inputs of this seed "
+    "(default 0), and stop at a pass that changes what it computes (docs/testing.md)"
+)
+
+
+def with_default_seed(argv: Sequence[str]) -> list[str]:
+    """`--verify-semantics` alone means seed 0; argparse would take the word after it for the seed."""
+    return [f"{SEMANTICS}=0" if word == SEMANTICS else word for word in argv]
+
+
+def seed(text: str) -> int:
+    """The value of `--verify-semantics`. Raises ArgumentTypeError."""
+    if not text.isdecimal() or len(text) > 18:
+        raise argparse.ArgumentTypeError(f"expected a seed, a number such as 7, found '{text}'")
+    return int(text)
 
 
 def help_text() -> str:
@@ -144,6 +164,7 @@ def _add_passes(parser: _Parser) -> None:
         default="each",
         help="check the program: never, at the end, or at the start and after each pass (default)",
     )
+    parser.option(SEMANTICS, type=seed, metavar="SEED", help=SEMANTICS_HELP)
 
 
 def _add_instruments(parser: _Parser) -> None:

@@ -16,7 +16,7 @@ from inarch.dialects import new_context
 from inarch.errors import InarchError, InternalError, UsageError, unknown
 from inarch.tools._opt_arguments import Options
 from inarch.tools._opt_files import read_resources, resources_of, write_atomically
-from inarch.tools._opt_instrument import Dumps, Timer
+from inarch.tools._opt_instrument import Dumps, Timer, semantics_watch
 from inarch.tools._opt_reproducer import Source, crash
 from inarch.tools.pipeline import apply_pass, verify_after
 
@@ -64,6 +64,10 @@ def process(session: Session, program: Program) -> str:
         with timer.measure("verify"):
             verify_module(module)
     dumps = Dumps(options, session.err)
+    watch = semantics_watch(options.verify_semantics, context, session.err)
+    if watch is not None:
+        with timer.measure("verify semantics"):
+            watch.begin(module)
     for index, one in enumerate(session.passes):
         dumps.before(one, module)
         with timer.measure(f"pass {one.name}"):
@@ -72,6 +76,9 @@ def process(session: Session, program: Program) -> str:
         if options.verify_each == "each":
             with timer.measure("verify"):
                 verify_after(module, one)
+        if watch is not None:
+            with timer.measure("verify semantics"):
+                watch.after(one.name, module)
     if options.verify_each == "end":
         with timer.measure("verify"):
             verify_module(module)

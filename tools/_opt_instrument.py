@@ -1,4 +1,4 @@
-"""What watches a pipeline run: seconds of every step, and the program before and after passes."""
+"""What watches a pipeline run: seconds of every step, the program around passes, and its meaning."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from inarch._xdsl import print_module
 from inarch.errors import UsageError, unknown
 from inarch.tools._opt_arguments import Options
+
+if TYPE_CHECKING:
+    from inarch.testing.semantics import Watch
 
 
 @dataclass
@@ -70,6 +74,15 @@ class Dumps:
             )
         )
         self.stream.flush()
+
+
+def semantics_watch(seed: int | None, context: Context, stream: TextIO) -> Watch | None:
+    """What checks that passes keep the meaning, for `--verify-semantics=SEED`; None without."""
+    if seed is None:
+        return None
+    from inarch.testing.semantics import Watch
+
+    return Watch(context, seed, lambda line: print(f"note: {line}", file=stream, flush=True))
 
 
 def check_dumps(options: Options, passes: tuple[ModulePass, ...]) -> None:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from inarch import __version__
 from inarch.errors import EnvironmentFault, InarchError, UsageError, unknown
 from inarch.tools._commands import COMMANDS
+from inarch.tools._opt_arguments import with_default_seed
 from inarch.tools._warnings import plain_warnings
 
 EPILOG = """examples:
@@ -130,7 +131,7 @@ def main() -> int:
 def _run(arguments: Sequence[str]) -> int:
     debug = "--debug" in arguments
     try:
-        parsed = parser(_command_of(arguments)).parse_args(arguments)
+        parsed = parser(_command_of(arguments)).parse_args(with_default_seed(arguments))
         with plain_warnings(sys.stderr):
             return int(parsed.execute(parsed))
     except BrokenPipeError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +12,8 @@ from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
 from inarch._xdsl import print_module, store_of
-from inarch.compiler import PIPELINE, watched
 from inarch.compiler import compile as compile_model
+from inarch.compiler import observe_passes
 from inarch.diagnosis.slices import Slice
 from inarch.dialects import new_context
 from inarch.dialects.kernel.call import CallOp
@@ -21,7 +21,7 @@ from inarch.errors import InarchError
 from inarch.lazy import Array
 from inarch.testing import check_compiled, execute
 from inarch.testing._check import compare
-from inarch.testing._expected import expected_of
+from inarch.testing._expected import Expected, expected_of
 
 
 @dataclass(frozen=True)
@@ -125,21 +125,8 @@ def place_of(
     expected = expected_of(context, part.module, inputs)
     own = own_context(part, context)
     module = part.module.clone()
-    known = print_module(module)
-
-    def watch(name: str, program: ModuleOp) -> None:
-        nonlocal known
-        progress(f"check pass {name}", PIPELINE.index(name), len(PIPELINE))
-        if (text := print_module(program)) == known:
-            return  # other constants have other keys, which are in the text
-        known = text
-        try:
-            compare("main", expected, execute(program, inputs, own))
-        except (AssertionError, InarchError) as error:
-            raise _Guilty(name) from error
-
     try:
-        watched(own, module, watch)
+        observe_passes(own, module, _Comparison(own, inputs, expected, progress))
     except _Guilty as guilty:
         return Place("pass", inside, pass_name=str(guilty))
     progress("check functions", 0, 1)
@@ -147,6 +134,29 @@ def place_of(
     if found is None:
         return Place("together", inside)
     return Place("code", inside, function=found[0], kernel=found[1])
+
+
+@dataclass
+class _Comparison:
+    """Runs the program after each pass that has changed it."""
+
+    context: Context
+    inputs: Sequence[Array]
+    expected: Sequence[Expected]
+    progress: Callable[[str, int, int], None]
+    known: str = ""
+
+    def after(self, name: str, module: ModuleOp) -> None:
+        """Raises _Guilty where the program means something else."""
+        self.progress(f"check after {name}", 0, 1)
+        text = print_module(module)
+        if text == self.known:
+            return  # other constants have other keys, which are in the text
+        self.known = text
+        try:
+            compare("main", self.expected, execute(module, self.inputs, self.context))
+        except (AssertionError, InarchError) as error:
+            raise _Guilty(name) from error
 
 
 class _Guilty(Exception):  # noqa: N818 - it is caught here, and says a pass's name

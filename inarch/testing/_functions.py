@@ -17,6 +17,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from inarch.dialects._types import dtype_of
+from inarch.dialects.kernel.call import CallOp as KernelCallOp
+from inarch.dialects.kernel.definition import DefOp
 from inarch.dtypes import DTYPES, DType
 from inarch.errors import InarchError, unknown
 from inarch.lazy import np
@@ -145,6 +147,8 @@ def _written(op: Operation, module: ModuleOp, callers: Sequence[str]) -> list[SS
         if callee is not None:
             return [op.operands[i] for i in written_arguments(callee, module, callers)]
         return [op.operands[i] for i in positions]
+    if isinstance(op, KernelCallOp):
+        return _written_by_kernel(op, module)
     names = _WRITTEN.get(op.name, ("outs", "dst"))
     values: list[SSAValue] = []
     for name in names:
@@ -154,6 +158,16 @@ def _written(op: Operation, module: ModuleOp, callers: Sequence[str]) -> list[SS
         elif isinstance(found, Sequence) and op.name.startswith(("loop.", "kernel.")):
             values += cast("Sequence[SSAValue]", found)
     return values
+
+
+def _written_by_kernel(op: KernelCallOp, module: ModuleOp) -> list[SSAValue]:
+    """The operands that the microkernel does not only read; all of one that is not defined."""
+    name = op.callee.root_reference.data
+    for each in module.body.ops:
+        if isinstance(each, DefOp) and each.sym_name.data == name:
+            pairs = zip(op.arguments, each.arguments, strict=True)
+            return [value for value, operand in pairs if operand.access.data != "read"]
+    return list(op.arguments)
 
 
 def callee_of(op: Operation) -> str:

@@ -35,7 +35,7 @@ from inarch.passes.tensorize._layouts import dense_layout
 from inarch.passes.tensorize.tensorize import tensorize
 from inarch.plugins import Extensions, load_file
 from inarch.target import parse
-from inarch.testing import execute
+from inarch.testing import execute_compiled
 from inarch.verification import verify_family
 from inarch.verification._strides import ARRANGEMENTS, arrange
 
@@ -394,7 +394,9 @@ def test_what_is_packed_is_right_and_reported(
     (found,) = tensorize(module, [kernel]).nests
     assert found.taken is not None
     assert found.taken.copies == copies
-    np.testing.assert_array_equal(execute(module, CHANNELS.inputs())[0], CHANNELS.by_numpy())
+    np.testing.assert_array_equal(
+        execute_compiled(module, CHANNELS.inputs())[0], CHANNELS.by_numpy()
+    )
 
 
 @pytest.mark.usefixtures("scope")
@@ -405,7 +407,7 @@ def test_without_the_demand_rows_overlap(tmp_path: Path) -> None:
     (found,) = tensorize(module, [kernel]).nests
     assert found.taken is not None
     assert found.taken.copies == ()
-    assert not np.any(execute(module, CHANNELS.inputs())[0])
+    assert not np.any(execute_compiled(module, CHANNELS.inputs())[0])
     (verdict,) = verify_family(MICROKERNELS[kernel], kernel, GENERIC, quick=True)
     assert verdict.fault == "wrong-value"
 
@@ -455,4 +457,6 @@ def test_what_an_epilogue_reads(
     assert all(len(op.arguments) == 4 for op in calls) == (step > 0 and "16" not in layout)
     random = np.random.default_rng(0)
     a, b, r = (random.integers(-4, 5, s).astype(np.float32) for s in ((6, 5), (5, 10), residual))
-    np.testing.assert_array_equal(execute(module, [a, b, r], context)[0], a @ b + r[::step])
+    np.testing.assert_array_equal(
+        execute_compiled(module, [a, b, r], context)[0], a @ b + r[::step]
+    )

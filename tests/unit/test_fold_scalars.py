@@ -42,7 +42,7 @@ def test_nothing_else_changes(
 ) -> None:
     number = number if dtype.startswith("f") or abs(number) < 100 else 9.0
     text = program(dtype, shape, number, op, is_first=is_first)
-    check_semantics(text, pipeline=PIPELINE)
+    check_semantics(text, pipeline=PIPELINE, compiled=True)
     assert "loop.constant" not in run_pass(text, PIPELINE)
 
 

@@ -16,7 +16,7 @@ from inarch.dialects import new_context
 from inarch.microkernels import MICROKERNELS
 from inarch.passes.tensorize.tensorize import tensorize
 from inarch.plugins import Extensions, load_file
-from inarch.testing import execute, random_inputs
+from inarch.testing import execute, execute_compiled, random_inputs
 
 TOYS = Path(__file__).parents[1] / "lit" / "passes" / "tensorize" / "Inputs"
 
@@ -188,8 +188,9 @@ def _run(text: str, kernel: str) -> bool:
             for one in random_inputs(module):
                 shape: tuple[int, ...] = one.shape
                 inputs.append(np.asarray(generator.integers(-4, 5, shape), one.dtype))
-            (expected,), (found,) = (execute(each, inputs, context) for each in (module, after))
-            np.testing.assert_array_equal(found, expected)
+            (expected,) = execute(module, inputs, context)
+            for run in (execute, execute_compiled):
+                np.testing.assert_array_equal(run(after, inputs, context)[0], expected)
     return taken
 
 

@@ -20,6 +20,7 @@ from inarch.tools._commands._options import (
     offload_keywords,
 )
 from inarch.tools._commands._progress import progress
+from inarch.tools._opt_arguments import SEMANTICS, SEMANTICS_HELP, seed
 
 if TYPE_CHECKING:
     from xdsl.context import Context
@@ -47,6 +48,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_model_options(parser)
     add_offload_options(parser)
+    parser.add_argument(SEMANTICS, type=seed, metavar="SEED", help=SEMANTICS_HELP)
     parser.add_argument("--json", action="store_true", help="print what was made as JSON")
     parser.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
 
@@ -61,7 +63,14 @@ def _execute(arguments: argparse.Namespace) -> int:
     start = time.perf_counter()
     with progress(quiet=arguments.quiet) as report:
         keywords = {**model_keywords(arguments), **offload_keywords(arguments)}
-        built = build(arguments.model, output, progress=report, **keywords)
+        built = build(
+            arguments.model,
+            output,
+            progress=report,
+            verify_semantics=arguments.verify_semantics,
+            note=None if arguments.quiet else _note,
+            **keywords,
+        )
     seconds = time.perf_counter() - start
     if arguments.json:
         facts = {
@@ -88,6 +97,10 @@ def _execute(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _note(line: str) -> None:
+    print(f"note: {line}", file=sys.stderr, flush=True)
+
+
 def _emit(arguments: argparse.Namespace) -> int:
     from xdsl.dialects.builtin import UnitAttr
 
@@ -98,6 +111,10 @@ def _emit(arguments: argparse.Namespace) -> int:
 
     if arguments.json:
         raise UsageError("--json describes an artifact; it does not go with --emit")
+    if arguments.verify_semantics is not None:
+        raise UsageError(
+            "--verify-semantics runs what is compiled; it does not go with --emit (inarch-opt has it, too)"
+        )
     output = arguments.output if arguments.output != Path("-") else None
     if output is not None:
         check_output(output, arguments.model)

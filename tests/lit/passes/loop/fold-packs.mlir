@@ -33,3 +33,18 @@ func.func @a_variable_is_packed_at_run_time(%w: memref<3xf32>) {
   func.return
 }
 // CHECK: kernel.pack %w
+
+// What reads the packed buffer reads the constant.
+// CHECK-LABEL: @a_packed_constant_is_read
+func.func @a_packed_constant_is_read(%out: memref<2x2xf32> {inarch.result}) {
+  %w = loop.constant dense<[1.0, 2.0, 3.0]> : tensor<3xf32> : memref<3xf32>
+  %p = loop.alloc : memref<2x2xf32>
+  kernel.pack %w[i * 2 + j] to %p[i, j] : memref<3xf32>, memref<2x2xf32>
+  loop.nest (i = 2, j = 2) ins(%p[i, j] : memref<2x2xf32>) outs(%out[i, j] : memref<2x2xf32>) {
+  ^body(%x: f32, %y: f32):
+    loop.yield %x : f32
+  }
+  func.return
+}
+// CHECK-NEXT: %p = loop.constant dense<{{\[\[}}1.000000e+00, 2.000000e+00], [3.000000e+00, 0.000000e+00]]> : tensor<2x2xf32>
+// CHECK-NEXT: loop.nest (i = 2, j = 2) ins(%p[i, j]

@@ -1,0 +1,26 @@
+"""A pass with a plausible fault: it takes a sum for a difference."""
+
+from dataclasses import dataclass
+
+from xdsl.passes import ModulePass
+
+from inarch.dialects.graph.arithmetic import AddOp, SubOp
+
+
+@dataclass(frozen=True)
+class SubForAddPass(ModulePass):
+    """Rewrites a + b to a - b."""
+
+    name = "sub-for-add"
+
+    def apply(self, ctx, op):
+        for each in list(op.walk()):
+            if isinstance(each, AddOp):
+                made = SubOp.make(*each.operands, location=each.location)
+                each.parent.insert_op_before(made, each)
+                each.results[0].replace_all_uses_with(made.results[0])
+                each.detach()
+                each.erase()
+
+
+PASS = SubForAddPass
