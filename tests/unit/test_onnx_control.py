@@ -82,6 +82,7 @@ def parse(inputs: str, nodes: str) -> onnx.ModelProto:
     return model
 
 
+@pytest.mark.every_case(reason="each is a form of its own")
 @pytest.mark.parametrize("condition", [False, True])
 @pytest.mark.parametrize("name", CASES)
 def test_as_onnxruntime(name: str, condition: bool) -> None:
