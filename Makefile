@@ -15,13 +15,16 @@ comma := ,
 EXTRAS := $(if $(CC_FOUND),dev,dev$(comma)zig)
 
 # What `make ci` runs after `make test`, in this order; .ci/run asks for it.
-AFTER_TEST := lint types zig slow fuzz wheel
+AFTER_TEST := lint types zig slow exhaustive conformance fuzz wheel
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+# Without bytecode each process of a test would compile all of inarch again: 0.3 s, hundreds of times.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test lit unit docs lint types zig slow fuzz wheel bench ci ci-stages clean
+.PHONY: help setup demo test tests lit unit docs lint types zig slow exhaustive conformance fuzz wheel bench ci \
+  ci-stages clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -31,7 +34,10 @@ setup: .venv/.stamp ## a virtual environment in .venv with Inarch, editable, and
 demo: setup ## compile the real magika model and name the types of files in this repository
 	$(BIN)/python examples/demo.py
 
-test: lit unit docs ## lit, unit tests and documentation examples: run it before every commit
+test: lit tests ## lit, unit tests and documentation examples: run it before every commit
+
+tests: setup # unit and docs in one: the long ones of one beside the short ones of the other
+	$(PYTEST) $(PARALLEL) -m "not slow and not fuzz"
 
 lit: setup ## tests of text in, text out: tests/lit
 	$(BIN)/lit -q -j$(JOBS) tests/lit
@@ -54,6 +60,12 @@ zig: setup ## the package ziglang in .venv: with it, `make slow` tests that it s
 
 slow: setup ## tests that take minutes: models, both compilers, numerics at length
 	$(PYTEST) $(PARALLEL) --durations=5 -m slow --ignore=tests/unit/test_wheel.py
+
+exhaustive: setup ## the cases of long tables that `make test` leaves out (tests/conftest.py)
+	$(PYTEST) $(PARALLEL) --durations=5 --cases rest -m "not slow and not fuzz"
+
+conformance: setup ## a fifth of ONNX's own suite, chosen by the commit, and its networks
+	$(BIN)/python tests/conformance/suite.py --part commit --jobs $(JOBS)
 
 fuzz: setup ## random programs and malformed files at length
 	$(PYTEST) $(PARALLEL) --durations=5 -m fuzz

@@ -5,6 +5,9 @@ well-known constant. The module's name is the thing's name, so `passes/graph/fol
 defines `PASS`, is the pass `fold-constants`. Other distributions add theirs under the entry-point
 group named like our package; `--load file.py` adds those of one file for one run.
 
+`INARCH_PLUGINS=none` in the environment leaves out those of other distributions: for tests, and to find
+out whether one of them is at fault.
+
 Nothing is imported before it is asked for, and a broken or clashing thing raises only when *its* name
 is used, so one bad plugin never disables the rest.
 """
@@ -12,6 +15,7 @@ is used, so one bad plugin never disables the rest.
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
@@ -19,7 +23,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
@@ -207,7 +211,7 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
             for path in self._readable(import_module(package).__path__):
                 origin = Origin(path.stem, self.constant, f"{package}/{path.name}", path)
                 found.setdefault(path.stem.replace("_", "-"), []).append(origin)
-        for point in entry_points(group=self._entry_group):
+        for point in _entry_points(self._entry_group):
             distribution = point.dist.name if point.dist else "an unknown package"
             origin = Origin(
                 point.module, point.attr or self.constant, f"entry point of {distribution}"
@@ -221,6 +225,14 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
             return []
         paths = [path for folder in folders for path in sorted(Path(folder).iterdir())]
         return [path for path in paths if path.suffix in self.readers and path.name[0] != "_"]
+
+
+def _entry_points(group: str) -> Iterable[EntryPoint]:
+    """What other distributions add to `group`; nothing where the environment hides it."""
+    which = os.environ.get("INARCH_PLUGINS", "all")
+    if which not in ("all", "none"):
+        raise UsageError(f"INARCH_PLUGINS: expected 'all' or 'none', found '{which}'")
+    return entry_points(group=group) if which == "all" else ()
 
 
 def _line(error: BaseException, path: Path) -> str:

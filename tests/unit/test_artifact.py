@@ -201,6 +201,7 @@ WRONG: list[tuple[dict[str, Any], str | None]] = [
 ]
 
 
+@pytest.mark.every_case(reason="each is a message of its own")
 @pytest.mark.parametrize(("change", "message"), WRONG)
 def test_a_wrong_manifest(change: dict[str, Any], message: str | None) -> None:
     with pytest.raises(InarchError) as caught:
@@ -210,6 +211,7 @@ def test_a_wrong_manifest(change: dict[str, Any], message: str | None) -> None:
     assert "\n" not in caught.value.line()
 
 
+@pytest.mark.every_case(reason="each is a field of its own")
 @pytest.mark.parametrize("key", [key for key in COMPLETE if key != "inarch"])
 def test_no_field_may_be_missing(key: str) -> None:
     with pytest.raises(InarchError, match=key):

@@ -170,6 +170,7 @@ def statuses(calls: list[dict[str, Any]]) -> list[list[int]]:
     return json.loads(run.stdout)
 
 
+@pytest.mark.sampled(2, reason="plain and vector code")
 @pytest.mark.parametrize("target", TARGETS)
 def test_nothing_is_read_outside_of_buffers(target: str, tmp_path: Path) -> None:
     """As it is compiled here, and as one file."""

@@ -300,6 +300,7 @@ def test_constants_make_the_kernel_special() -> None:
 # ---------------------------------------------------------------------------------- extents
 
 
+@pytest.mark.every_case(reason="each is a form of its own")
 @pytest.mark.parametrize("seed", range(20))
 def test_extents_are_what_is_touched(seed: int) -> None:
     """The bounds that calls are checked by, against the elements themselves."""

@@ -474,6 +474,7 @@ def test_two_backends_of_one_name_harm_no_other(model: Path, tmp_path: Path) -> 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
         environment = {**os.environ, "PATH": path, "PYTHONPATH": str(tmp_path)}
+        environment["INARCH_PLUGINS"] = "all"
         return subprocess.run(
             ["inarch", *words], env=environment, capture_output=True, text=True, check=False
         )
