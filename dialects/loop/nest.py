@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Self
 
 from xdsl.dialects.builtin import ArrayAttr, MemRefType
@@ -24,6 +24,8 @@ from xdsl.traits import IsTerminator, MemoryReadEffect, MemoryWriteEffect, Pure
 
 from inarch._xdsl import linear_form, parse_affine_expr, print_affine_expr
 from inarch.dialects.loop._base import BufferOp, buffer_shape, check_linear, memref_of, require
+from inarch.dialects.loop._footprint import Overlapping, Places, place_of
+from inarch.dialects.loop._overlap import check_overlaps
 from inarch.dialects.loop.access import (
     IteratorAttr,
     ReadAttr,
@@ -49,7 +51,7 @@ class YieldOp(IRDLOperation):
 
 
 @irdl_op_definition
-class NestOp(BufferOp):
+class NestOp(BufferOp, Overlapping):
     """A perfect nest with one scalar body.
 
         for each point p of the parallel iterators, in any order:
@@ -65,10 +67,13 @@ class NestOp(BufferOp):
     C0: buffers are static and signless. C1: iterators are well formed, with distinct names.
     C2: a map has one linear result a dimension of its buffer, over the iterators.
     C3: every access is in bounds, except reads with `pad` and writes with `clip`.
-    C4: a write's map uses parallel iterators only, and no two points write one element.
+    C4: a write's map uses parallel iterators only, and no two points write one element; nor are two
+    elements of the output one in memory.
     C5: the regions' arguments are the elements of `ins`, then of `outs`; they yield those of `outs`.
     C6: `finish` uses no operand that varies with a reduction iterator.
     C7: pad and init have the buffer's element type.
+    C8: an operand touches an element that an output writes only at the point that writes it, and no
+    two outputs write one element; also through views. Two arguments of a function are different memory.
     """
 
     name = "loop.nest"
@@ -158,10 +163,17 @@ class NestOp(BufferOp):
             self._check_access(value, write.map.data, free=write.clips)
             self._check_number(value, write.init, "init")
             self._check_write(write.map.data)
+            kind = memref_of(value)
+            distinct = place_of(value).is_injective
+            require(distinct, "C4", f"two elements of an output are one in memory: {kind}")
         self._check_region(self.body)
         if self.finish is not None:
             self._check_region(self.finish)
             self._check_finish(self.finish)
+        check_overlaps(self)
+
+    def verify_overlaps(self, symbols: Mapping[str, Operation], places: Places) -> None:
+        check_overlaps(self, places)
 
     def _check_access(self, value: SSAValue, index: AffineMap, *, free: bool) -> None:
         shape = buffer_shape(value)
