@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Self
+from typing import Self, cast
 
 from xdsl.dialects.builtin import ArrayAttr, MemRefType
 from xdsl.ir import Attribute, BlockArgument, Operation, Region, SSAValue
@@ -23,7 +23,15 @@ from xdsl.printer import Printer
 from xdsl.traits import IsTerminator, MemoryReadEffect, MemoryWriteEffect, Pure
 
 from inarch._xdsl import linear_form, parse_affine_expr, print_affine_expr
-from inarch.dialects.loop._base import BufferOp, buffer_shape, check_linear, memref_of, require
+from inarch.dialects._types import dtype_of, i1, is_supported
+from inarch.dialects.loop._base import (
+    BufferOp,
+    MemRef,
+    buffer_shape,
+    check_linear,
+    memref_of,
+    require,
+)
 from inarch.dialects.loop._footprint import Overlapping, Places, place_of
 from inarch.dialects.loop._overlap import check_overlaps
 from inarch.dialects.loop.access import (
@@ -288,7 +296,7 @@ class NestOp(BufferOp, Overlapping):
             parser.parse_punctuation(":")
             buffer = parser.parse_type()
             ins.append(parser.resolve_operand(operand, buffer))
-            reads.append(ReadAttr.get(index, _typed(pad, buffer)))
+            reads.append(ReadAttr.get(index, _typed(parser, "a pad", pad, buffer)))
 
         def parse_out() -> None:
             operand = parser.parse_unresolved_operand()
@@ -298,7 +306,7 @@ class NestOp(BufferOp, Overlapping):
             parser.parse_punctuation(":")
             buffer = parser.parse_type()
             outs.append(parser.resolve_operand(operand, buffer))
-            writes.append(WriteAttr.get(index, _typed(init, buffer), clip=clip))
+            writes.append(WriteAttr.get(index, _typed(parser, "an init", init, buffer), clip=clip))
 
         if parser.parse_optional_keyword("ins"):
             parser.parse_comma_separated_list(parser.Delimiter.PAREN, parse_in)
@@ -361,8 +369,20 @@ def _parse_map(parser: Parser, names: Sequence[str]) -> AffineMap:
     return AffineMap(len(names), 0, tuple(exprs))
 
 
-def _typed(value: float | None, buffer: Attribute) -> Attribute | None:
-    return typed(value, buffer.element_type) if isinstance(buffer, MemRefType) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+def _typed(parser: Parser, what: str, value: float | None, buffer: Attribute) -> Attribute | None:
+    """`value` as a number of the buffer's elements; an error where they have none that is equal."""
+    if value is None or not isinstance(buffer, MemRefType):
+        return None
+    element = cast("MemRef", buffer).element_type
+    if is_supported(element) and not dtype_of(element).is_float:
+        bits = dtype_of(element).bits if element != i1 else 1
+        # Of either sign: which one it is, is in the ops.
+        low, high = -(1 << bits >> 1) if bits > 1 else 0, (1 << bits) - 1
+        if not low <= value <= high or value != int(value):
+            parser.raise_error(
+                f"expected {what} that {element} has, from {low} to {high}, found {number_text(value)}"
+            )
+    return typed(value, element)
 
 
 def _types(types: Sequence[Attribute]) -> str:
