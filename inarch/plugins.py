@@ -33,6 +33,9 @@ from inarch.errors import InarchError, UsageError, unknown
 
 T_co = TypeVar("T_co", covariant=True)
 
+_OURS = "inarch"
+"""The package whose code is ours."""
+
 API_VERSION = 1
 """The `api` field that public dataclasses (Backend, Loader, Microkernel, ...) carry."""
 
@@ -162,6 +165,14 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
                 "rename one of the files"
             )
 
+    def foreign(self) -> Iterator[tuple[str, Origin]]:
+        """The names and origins of what is not ours: of files that were loaded, and of other packages."""
+        yield from self._loaded.items()
+        for name, origins in self._origins.items():
+            for origin in origins:
+                if origin.path is None and origin.module.partition(".")[0] != _OURS:
+                    yield name, origin
+
     @property
     def loaded(self) -> tuple[str, ...]:
         """The names of what was `add`ed for this run, in order."""
@@ -242,6 +253,48 @@ def _line(error: BaseException, path: Path) -> str:
     if isinstance(error, SyntaxError) and error.filename == str(path):
         lines = [error.lineno]
     return f":{lines[-1]}" if lines and lines[-1] is not None else ""
+
+
+def raised(error: BaseException, origin: Origin) -> str:
+    """What the code of `origin` raised, and where in it: `raises KeyError: 'x' (boom.py:7)`."""
+    text = " ".join(str(error).split())
+    what = f"raises {type(error).__name__}{f': {text}' if text else ''}"
+    place = _place_in(error, origin)
+    return f"{what} ({place})" if place else what
+
+
+def blamed(error: BaseException, tables: Iterable[Extensions[object]]) -> InarchError | None:
+    """The error of somebody else's code that was running when `error` was raised; None: it is ours.
+
+    The last frame that belongs to a thing from outside, found in the traceback, says whose it is.
+    """
+    found: list[tuple[int, str]] = []
+    for table in tables:
+        for name, origin in table.foreign():
+            depth = _depth(error, origin)
+            if depth is not None:
+                text = f"{table.kind} '{name}' [{origin.source}] {raised(error, origin)}"
+                found.append((depth, text))
+    return InarchError(max(found)[1]) if found else None
+
+
+def _frames(error: BaseException, origin: Origin) -> Iterator[tuple[int, str, int]]:
+    """`(depth, file, line)` of the frames in the package, or the file, that `origin` is in."""
+    package = origin.module.partition(".")[0]
+    for depth, (frame, line) in enumerate(traceback.walk_tb(error.__traceback__)):
+        module = str(frame.f_globals.get("__name__", ""))
+        if module == origin.module or (package != _OURS and module.partition(".")[0] == package):
+            yield depth, frame.f_code.co_filename, line
+
+
+def _depth(error: BaseException, origin: Origin) -> int | None:
+    return max((depth for depth, _, _ in _frames(error, origin)), default=None)
+
+
+def _place_in(error: BaseException, origin: Origin) -> str | None:
+    """`boom.py:7`, the innermost place in the code of `origin`."""
+    *_, last = [None, *_frames(error, origin)]
+    return None if last is None else f"{Path(last[1]).name}:{last[2]}"
 
 
 def load_file(path: Path, kinds: Mapping[str, Extensions[object]]) -> list[str]:
