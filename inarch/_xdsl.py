@@ -13,17 +13,21 @@ from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from io import StringIO
-from typing import cast
+from typing import Any, cast
 
 from xdsl.context import Context
 from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
 from xdsl.dialects.builtin import (
+    AnyFloat,
     ArrayAttr,
     Builtin,
     CallSiteLoc,
+    ComplexType,
     FileLineColLoc,
     FusedLoc,
+    IndexType,
     IntAttr,
+    IntegerType,
     ModuleOp,
     NameLoc,
     NoneAttr,
@@ -40,7 +44,7 @@ from xdsl.ir.affine import (
     AffineExpr,
 )
 from xdsl.irdl.dominance import DominanceInfo
-from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.parser import AttrParser, Parser, UnresolvedOperand
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.printer import Printer
 from xdsl.traits import IsTerminator, NoTerminator
@@ -199,6 +203,25 @@ def _location(location: Attribute) -> str | None:
 # ------------------------------------------------------------------------------------ text
 
 
+class _Bits(AttrParser._TensorLiteralElement):  # noqa: SLF001 - what a parser makes of an element
+    """An element of a dense constant in hexadecimal."""
+
+    def to_type(
+        self,
+        parser: AttrParser,
+        type: AnyFloat | IntegerType | IndexType | ComplexType[Any],  # noqa: A002
+    ) -> Any:
+        if not isinstance(type, AnyFloat):
+            return super().to_type(parser, type)
+        value, size = self.to_int(parser, allow_negative=False), type.compile_time_size
+        if value >> 8 * size:
+            parser.raise_error(f"expected at most {2 * size} hexadecimal digits", self.span)
+        return type.unpack(value.to_bytes(size, "little"), 1)[0]
+
+
+_F64_BITS = re.compile(r"0[xX][0-9a-fA-F]{16}")
+
+
 class _LocatedParser(Parser):
     """xDSL's parser, except that every op gets the `file:line:col` where its text starts."""
 
@@ -245,6 +268,24 @@ class _LocatedParser(Parser):
             line, column = self._place(start)
             op.location = FileLineColLoc(self._file, IntAttr(line), IntAttr(column))
         return op
+
+    def _parse_tensor_literal_element(self) -> AttrParser._TensorLiteralElement:
+        """A hexadecimal number among floats is their bits, as MLIR (and our printer) has it.
+
+        xDSL reads 0x7f800000 as the number 2139095040, and an infinity would not survive its text.
+        """
+        found = super()._parse_tensor_literal_element()
+        if found.span.text[:2] in ("0x", "0X"):
+            return _Bits(found.is_negative, found.value, found.span)
+        return found
+
+    def parse_optional_float(self, *, allow_negative: bool = True) -> float | None:
+        """An f64 property may stand as its 16 digits: so our printer has 4294967295.0 (see `_Bits`)."""
+        token = self._current_token
+        if token.kind is MLIRTokenKind.INTEGER_LIT and re.fullmatch(_F64_BITS, token.span.text):
+            self._consume_token(MLIRTokenKind.INTEGER_LIT)
+            return struct.unpack(">d", bytes.fromhex(token.span.text[2:]))[0]
+        return super().parse_optional_float(allow_negative=allow_negative)
 
     def _place(self, position: int) -> tuple[int, int]:
         line = bisect_right(self._line_starts, position)

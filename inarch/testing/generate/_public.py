@@ -1,0 +1,107 @@
+"""What the package offers: programs by seed, and strategies of hypothesis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from inarch.errors import EnvironmentFault, unknown
+from inarch.testing.generate._choices import Choices, Record, Recorded, Seeded
+from inarch.testing.generate._graph import graph_program
+from inarch.testing.generate._kernel import kernel_program
+from inarch.testing.generate._loop import loop_program
+from inarch.testing.generate._program import LEVELS, Program
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+
+def make(level: str, choices: Choices, *, large: bool = False, full: bool = False) -> Program:
+    """The program of `level` that `choices` decide."""
+    if level == "graph":
+        return graph_program(choices, large=large, full=full)
+    if level == "loop":
+        return loop_program(choices, large=large)
+    if level == "kernel":
+        return kernel_program(choices, large=large)
+    raise unknown("level", level, LEVELS)
+
+
+def programs(
+    level: str,
+    seed: int = 0,
+    count: int | None = None,
+    *,
+    start: int = 0,
+    large: bool = False,
+    full: bool = False,
+) -> Iterator[Program]:
+    """`count` programs (no count: without end) of `graph`, `loop` or `kernel`, the same for each seed.
+
+    Program `index` of a seed does not depend on those before it: `start` leaves some out. `large`:
+    up to three times as many nodes. `full`: layers of networks have their full sizes.
+    Raises UsageError for another level. Needs neither pytest nor hypothesis.
+    """
+    if level not in LEVELS:
+        raise unknown("level", level, LEVELS)
+    return _programs(level, seed, count, start, large=large, full=full)
+
+
+def _programs(
+    level: str, seed: int, count: int | None, start: int, *, large: bool, full: bool
+) -> Iterator[Program]:
+    index = start
+    while count is None or index < start + count:
+        made = make(level, Seeded(f"{level} {seed} {index}"), large=large, full=full)
+        yield Program(level, made.text, made.constants, made.record, seed, index)
+        index += 1
+
+
+def remake(program: Program, record: Record, **options: bool) -> Program:
+    """The program that other decisions make: with a smaller record, a simpler one."""
+    made = make(program.level, Recorded(record), **options)
+    return Program(made.level, made.text, made.constants, made.record, program.seed, program.index)
+
+
+def graph_programs(*, large: bool = False, full: bool = False) -> SearchStrategy[Program]:
+    """A strategy of hypothesis: programs on tensors, that shrink to small ones.
+
+    Raises EnvironmentFault where hypothesis is not installed.
+    """
+    return _strategy("graph", large=large, full=full)
+
+
+def loop_programs(*, large: bool = False) -> SearchStrategy[Program]:
+    """A strategy of hypothesis: programs of nests on buffers. Raises as `graph_programs`."""
+    return _strategy("loop", large=large)
+
+
+def kernel_programs(*, large: bool = False) -> SearchStrategy[Program]:
+    """A strategy of hypothesis: calls of microkernels. Raises as `graph_programs`."""
+    return _strategy("kernel", large=large)
+
+
+def _strategy(level: str, **options: bool) -> SearchStrategy[Program]:
+    try:
+        from hypothesis import strategies as st
+    except ImportError as error:
+        raise EnvironmentFault(
+            "strategies need hypothesis, which is not installed: pip install 'inarch[test]'"
+        ) from error
+
+    class Drawn(Choices):
+        def __init__(self, draw: Callable[[Any], Any]) -> None:
+            super().__init__()
+            self._draw = draw
+
+        def below(self, count: int) -> int:
+            return self._draw(st.integers(0, count - 1))
+
+        def more(self, percent: int) -> bool:
+            return self._draw(st.integers(0, 99)) >= 100 - percent
+
+    @st.composite
+    def strategy(draw: st.DrawFn) -> Program:
+        return make(level, Drawn(draw), **options)
+
+    return strategy()
