@@ -76,7 +76,7 @@ def _run_band(band: Sequence[ForOp], frame: Frame) -> None:
         shape = [-1 if axis == each else 1 for each in range(len(band))]
         indices = np.array(_range(loop), np.int64).reshape(shape)
         frame.values[loop.induction] = frame.domain.exact(indices)
-    frame.run(band[-1].body.block)
+    frame.run(band[-1].body.block, [frame.values[band[-1].induction]])
 
 
 def _if(op: Operation, frame: Frame) -> None:
