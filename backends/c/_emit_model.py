@@ -1,8 +1,8 @@
 """`model.c`: the checked entry of every public function, the import table, the workspaces.
 
 Error codes: 1 an argument does not fit, 2 weights or imports are not bound, 3 out of memory, 4 an import left
-an output unwritten (`inarch.checked`), 5 the CPU lacks what the code was compiled for; an import's own code is
-passed on. The text of the last error of a thread is `<prefix>_last_error()`.
+an output unwritten (`inarch.checked`), 5 the CPU lacks what the code was compiled for; an import's own code
+is passed on. The text of the last error of a thread is `<prefix>_last_error()`.
 """
 
 from __future__ import annotations
@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from string import Template
 
-from inarch.backends.c._cprogram import CFunction
-from inarch.backends.c._cpu import BASELINE, cpu_check
-from inarch.backends.c._model_text import (
+from inarch.backends.c._bind_text import (
     BIND,
     BIND_CPU,
     BIND_IMPORTS,
     BIND_NO_WEIGHTS,
     BIND_WEIGHTS,
+)
+from inarch.backends.c._cprogram import CFunction
+from inarch.backends.c._cpu import BASELINE, cpu_check
+from inarch.backends.c._model_text import (
     CALL_CHECKED,
     CHECKS,
     ENTRY,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 from threading import local
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from inarch.artifact import Artifact
 from inarch.errors import InarchError, unknown
@@ -84,16 +84,17 @@ class Slots:
         outputs = arrays[inputs:]
         _fill(outputs, again=False)
         _call(function, arrays, inputs)
-        suspect = _unwritten(outputs, again=False)
-        if suspect is None:
+        suspects = _unwritten(outputs, again=False)
+        if not suspects:
             return
-        # Its values may be what was filled in: then they are not so a second time.
+        # Their values may be what was filled in: then they are not so a second time.
         _fill(outputs, again=True)
         _call(function, arrays, inputs)
-        if _unwritten(outputs, again=True) == suspect:
-            raise InarchError(
-                f"output {suspect} was never written; write it in place, as out[:] = ..."
-            )
+        for output in _unwritten(outputs, again=True):
+            if output in suspects:
+                raise InarchError(
+                    f"output {output} was never written; write it in place, as out[:] = ..."
+                )
 
 
 class _Running:
@@ -104,7 +105,7 @@ class _Running:
         self.library = library
         self.failure: tuple[str, BaseException] | None = None
 
-    def __enter__(self) -> _Running:
+    def __enter__(self) -> Self:
         self._before: _Running | None = getattr(_THREAD, "running", None)
         _THREAD.running = self
         return self
@@ -165,14 +166,15 @@ def _fill(outputs: Sequence[Array], *, again: bool) -> None:
         _bits(array)[...] = _pattern(array, again=again)
 
 
-def _unwritten(outputs: Sequence[Array], *, again: bool) -> int | None:
-    """The first output that still is what it was filled with."""
+def _unwritten(outputs: Sequence[Array], *, again: bool) -> list[int]:
+    """The outputs that still are what they were filled with."""
+    found: list[int] = []
     for number, array in enumerate(outputs):
         bits, pattern = _bits(array), _pattern(array, again=again)
         # One element tells, nearly always.
         if array.size and bits.flat[0] == pattern and (bits == pattern).all():
-            return number
-    return None
+            found.append(number)
+    return found
 
 
 def _bits(array: Array) -> Array:

@@ -15,6 +15,7 @@ import tempfile
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
+from itertools import count
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -150,21 +151,42 @@ OPENED = Opened()
 
 def _open(artifact: Artifact, not_opened: Callable[[str], Exception]) -> Any:
     """Opens the file itself, or a copy where the loader would give what is open already."""
-    last_error = libc().dlerror  # found first: a look-up in between would clear the message
+    handle = _open_directly(artifact, not_opened)
+    if handle != ffi().NULL:
+        return handle
     with tempfile.TemporaryDirectory(prefix="inarch-lib-") as folder:
         name = Path(folder, "library.so")
-        # Through the descriptor: what was checked is what runs, though the path be replaced.
-        opened = Path(f"/proc/self/fd/{artifact.descriptor}")
-        if opened.exists() and Identity.of(opened.stat()) == artifact.mapping.identity:
-            name.symlink_to(opened)
-            present = libc().dlopen(bytes(name), os.RTLD_NOW | os.RTLD_NOLOAD)
-            if present != ffi().NULL:
-                libc().dlclose(present)
-                name = Path(folder, "copy.so")
-                name.write_bytes(artifact.library)
-        else:
-            name.write_bytes(artifact.library)
-        handle = libc().dlopen(bytes(name), os.RTLD_NOW | os.RTLD_LOCAL)
-        if handle == ffi().NULL:
-            raise not_opened(ffi().string(last_error()).decode(errors="replace"))
+        name.write_bytes(artifact.library)
+        return _dlopen(bytes(name), os.RTLD_NOW | os.RTLD_LOCAL, not_opened)
+
+
+def _open_directly(artifact: Artifact, not_opened: Callable[[str], Exception]) -> Any:
+    """NULL where the file is open already, as this or another state of it, or there is no /proc.
+
+    Through the descriptor: what was checked is what runs, though the path be replaced.
+    """
+    try:
+        if Identity.of(os.fstat(artifact.descriptor)) != artifact.mapping.identity:
+            return ffi().NULL
+        Path(f"/proc/self/fd/{artifact.descriptor}").stat()
+    except OSError:
+        return ffi().NULL
+    # A spelling that no library had before: `./` and `/` change nothing but the name.
+    spelled = f"{next(_NUMBERS):b}".replace("0", "./").replace("1", "/")
+    name = f"/proc/self/fd/{spelled}{artifact.descriptor}".encode()
+    present = libc().dlopen(name, os.RTLD_NOW | os.RTLD_NOLOAD)
+    if present == ffi().NULL:
+        return _dlopen(name, os.RTLD_NOW | os.RTLD_LOCAL, not_opened)
+    libc().dlclose(present)
+    return ffi().NULL
+
+
+def _dlopen(name: bytes, flags: int, not_opened: Callable[[str], Exception]) -> Any:
+    last_error = libc().dlerror  # found first: a look-up in between would clear the message
+    handle = libc().dlopen(name, flags)
+    if handle == ffi().NULL:
+        raise not_opened(ffi().string(last_error()).decode(errors="replace"))
     return handle
+
+
+_NUMBERS = count(1)

@@ -288,7 +288,7 @@ def test_damage_is_one_line_that_says_what_to_do(tmp_path: Path, small: Path) ->
 
 
 def test_a_file_is_read_once_for_each_state_of_it(
-    tmp_path: Path, small: Path, monkeypatch: pytest.MonkeyPatch
+    small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also after it was closed; a file that changed, or may have changed just now, is read again."""
     reads: list[int] = []

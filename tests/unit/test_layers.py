@@ -17,6 +17,7 @@ CORE = frozenset(
         "_arguments",
         "_compilers",
         "_kernel_library",
+        "_mapping",
         "errors",
         "plugins",
         "dtypes",
