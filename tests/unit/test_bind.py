@@ -85,7 +85,8 @@ int main(void)
     printf("%d ", net_main(args, 2));
     puts(net_last_error());
     printf("%d ", net_bind(weights, 64, NULL, 0));
-    printf("%d %g %g\\n", net_main(args, 2), y[0], y[3]);
+    printf("%d ", net_main(args, 2));
+    printf("%g %g\\n", y[0], y[3]);
     puts(net_weights_sha256());
     return 0;
 }
