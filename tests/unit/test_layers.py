@@ -19,6 +19,7 @@ CORE = frozenset(
         "_arguments",
         "_compilers",
         "_kernel_library",
+        "_mapping",
         "errors",
         "plugins",
         "dtypes",
