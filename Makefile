@@ -15,23 +15,29 @@ comma := ,
 EXTRAS := $(if $(CC_FOUND),dev,dev$(comma)zig)
 
 # What `make ci` runs after `make test`, in this order; .ci/run asks for it.
-AFTER_TEST := lint types zig slow fuzz wheel
+AFTER_TEST := lint types mutants-changed zig slow exhaustive conformance fuzz wheel
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+# Without bytecode each process of a test would compile all of inarch again: 0.3 s, hundreds of times.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test lit unit docs lint types zig slow fuzz wheel bench ci ci-stages clean
+.PHONY: help setup demo test tests lit unit docs lint types mutants mutants-changed zig slow exhaustive conformance \
+  fuzz wheel bench ci ci-stages clean
 
 help: ## what there is
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 setup: .venv/.stamp ## a virtual environment in .venv with Inarch, editable, and everything below
 
 demo: setup ## compile the real magika model and name the types of files in this repository
 	$(BIN)/python examples/demo.py
 
-test: lit unit docs ## lit, unit tests and documentation examples: run it before every commit
+test: lit tests ## lit, unit tests and documentation examples: run it before every commit
+
+tests: setup # unit and docs in one: the long ones of one beside the short ones of the other
+	$(PYTEST) $(PARALLEL) -m "not slow and not fuzz"
 
 lit: setup ## tests of text in, text out: tests/lit
 	$(BIN)/lit -q -j$(JOBS) tests/lit
@@ -49,11 +55,24 @@ lint: setup ## ruff: rules and format
 types: setup ## basedpyright, strict
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 
+mutants: setup ## small faults, put in one at a time: do the tests see them? (tests/mutants; half an hour)
+	$(BIN)/python tests/mutants/run.py --jobs $(JOBS)
+
+mutants-changed: setup ## of the files that changed since main all of them, of the others a sample
+	$(BIN)/python tests/mutants/run.py --jobs $(JOBS) --changed-since base \
+	  --sample 16 --seconds 90 --seed "$$(git rev-parse HEAD 2>/dev/null || date +%F)"
+
 zig: setup ## the package ziglang in .venv: with it, `make slow` tests that it serves as the compiler
 	$(BIN)/python -m pip -qq install -e '.[zig]'
 
 slow: setup ## tests that take minutes: models, both compilers, numerics at length
 	$(PYTEST) $(PARALLEL) --durations=5 -m slow --ignore=tests/unit/test_wheel.py
+
+exhaustive: setup ## the cases of long tables that `make test` leaves out (tests/conftest.py)
+	$(PYTEST) $(PARALLEL) --durations=5 --cases rest -m "not slow and not fuzz"
+
+conformance: setup ## a fifth of ONNX's own suite, chosen by the commit, and its networks
+	$(BIN)/python tests/conformance/suite.py --part commit --jobs $(JOBS)
 
 fuzz: setup ## random programs and malformed files at length
 	$(PYTEST) $(PARALLEL) --durations=5 -m fuzz
@@ -64,7 +83,7 @@ wheel: setup ## build the wheel, install it in a clean venv, run the unit tests 
 bench: setup ## speed against onnxruntime, and what compiling costs (benchmarks/speed.py)
 	$(BIN)/python benchmarks/speed.py
 
-ci: test $(AFTER_TEST) ## everything that must hold: test, lint, types, zig, slow, fuzz, wheel
+ci: test $(AFTER_TEST) ## everything that must hold: test, then $(AFTER_TEST)
 
 ci-stages:
 	@echo $(AFTER_TEST)

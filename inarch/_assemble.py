@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -11,7 +11,6 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from inarch import __version__
-from inarch._xdsl import store_of
 from inarch.target import Target
 from inarch.target import parse as parse_target
 
@@ -34,7 +33,7 @@ def assemble(
     """
     from inarch._offload_c import explained, linked_units
     from inarch.artifact import write_artifact
-    from inarch.backends.c import kernel_error, link_libraries
+    from inarch.backends.c import kernel_error, link_libraries, weights_pieces
     from inarch.toolchain import CompilerError, compile_library
 
     target = parse_target(target_text(module))
@@ -44,7 +43,7 @@ def assemble(
             progress(f"compile {unit}", done, total)
 
     with tempfile.TemporaryDirectory(prefix="inarch-build-") as folder:
-        library = Path(folder) / f"{program.prefix}.so"
+        library = Path(folder) / "library.so"  # whose name a prefix would make too long
         foreign = linked_units(emitted)
         linked = link_libraries(program.kernels, target)
         try:
@@ -66,7 +65,7 @@ def assemble(
             output,
             library,
             _manifest(program, target, emitted, linked.externals),
-            _weights(context, module),
+            weights_pieces(context, module),
             program.weights_bytes,
             _members(emitted),
         )
@@ -106,20 +105,3 @@ def _members(emitted: Sequence[Emitted]) -> dict[str, bytes]:
 def target_text(module: ModuleOp) -> str:
     """The name of the target that an imported module is compiled for."""
     return cast("StringAttr", module.attributes["inarch.target"]).data
-
-
-def _weights(context: Context, module: ModuleOp) -> Iterator[tuple[int, memoryview]]:
-    """`(offset, bytes)` of every constant of a planned module, each offset once, in order."""
-    from inarch.dialects._constants import ConstantAttr, constant_array
-    from inarch.dialects.loop.buffer import ConstantOp
-    from inarch.lazy import np
-
-    store = store_of(context)
-    constants: dict[int, ConstantAttr] = {}
-    for op in module.walk():
-        if isinstance(op, ConstantOp):
-            assert op.offset is not None  # plan-memory has run
-            constants[op.offset.value.data] = op.value
-    for offset in sorted(constants):
-        array = np.ascontiguousarray(constant_array(constants[offset], store))
-        yield offset, array.reshape(-1).view(np.uint8).data

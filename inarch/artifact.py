@@ -2,16 +2,20 @@
 
 The file is a valid ELF library and a valid zip at once. Members: `weights.bin`, whose data starts
 at a multiple of 4096 so that it can be mapped; the submodules and sources of whoever wrote it; last
-`manifest.json`, which holds the size and SHA-256 of everything else. Opening checks the manifest,
-the library and where the weights are; members are checked when read, weights by `verify`.
+`manifest.json`, which holds the size and SHA-256 of everything else. The zip's comment, the last
+bytes of the file, is the CRC-32 of all bytes before its digits.
+
+Two checks: opening compares the CRC-32, which finds every accident to a few bytes wherever it is, and
+is no hindrance to anybody who changes a file on purpose; `verify` compares the SHA-256 of library,
+weights and members with the manifest, whose own hash is `identity`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import mmap
 import os
+import re
 import stat
 import struct
 import weakref
@@ -19,8 +23,10 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO, Self, cast
 
+from inarch._mapping import MAPPINGS
+from inarch._mapping import Mapping as FileMapping
 from inarch.cache import replacing
 from inarch.errors import EnvironmentFault, InarchError
 from inarch.manifest import ABI, FORMAT, Manifest, parse
@@ -29,7 +35,10 @@ WEIGHTS_ALIGNMENT = 4096
 
 _MANIFEST = "manifest.json"
 _WEIGHTS = "weights.bin"
-_MAX_MANIFEST = 256 << 20
+_MAX_MANIFEST = 16 << 20
+_MAX_DIRECTORY = 16 << 20
+_COMMENT = re.compile(rb"inarch crc32 ([0-9a-f]{8})")
+_DIGITS = 8
 _CHUNK = 1 << 20
 _LOCAL_HEADER = 30
 _ZIP64_EXTRA = 20
@@ -94,6 +103,20 @@ def write_artifact(
             }
             parse(full, str(path))
             archive.writestr(_entry(_MANIFEST), json.dumps(full, indent=1) + "\n")
+            archive.comment = b"inarch crc32 00000000"
+        _write_crc(file)
+
+
+def _write_crc(file: BinaryIO) -> None:
+    """Fills in the digits at the end of a file, for all that is before them."""
+    end = file.seek(0, os.SEEK_END) - _DIGITS
+    file.seek(0)
+    crc, left = 0, end
+    while left:
+        chunk = file.read(min(left, _CHUNK))
+        crc, left = zlib.crc32(chunk, crc), left - len(chunk)
+    file.seek(end)
+    file.write(b"%08x" % crc)
 
 
 def _write_weights(
@@ -145,31 +168,34 @@ def _entry(name: str) -> zipfile.ZipInfo:
 class Artifact:
     """An open program file, mapped read-only. Made by `Artifact.open`.
 
-    The mapping lives as long as anything made from it, also when the file is replaced. A file that
-    is overwritten in place breaks every reader of it, which is why `write_artifact` renames.
+    The mapping lives as long as anything made from it, also when the file is replaced; the descriptor
+    until `close`, or the end of a `with` block. A file that is overwritten in place breaks every reader
+    of it, which is why `write_artifact` renames.
     """
 
-    def __init__(self, where: str, view: memoryview, descriptor: int) -> None:
-        """For `open`: `view` is the whole file, `descriptor` is open for it and owned from here."""
+    def __init__(self, where: str, mapping: FileMapping, descriptor: int, *, check: bool) -> None:
+        """For `open`: `mapping` is the whole file, `descriptor` is open for it and owned from here."""
         self.where = where
         self.descriptor = descriptor
-        weakref.finalize(self, os.close, descriptor)
-        self.content = view
+        self._close = weakref.finalize(self, os.close, descriptor)
+        self.mapping = mapping
+        self.content = mapping.view
         """The whole file."""
-        self._archive = _open_archive(view, descriptor, where)
+        self._archive = _open_archive(self.content, where)
         text = self._read(_MANIFEST, _MAX_MANIFEST)
         self.manifest: Manifest = parse(_parse_json(text, where), where)
         self.identity = _sha256(text)
-        """Names the content: two files with the same identity are the same program."""
-        if _sha256(self.library) != self.manifest.library.sha256:
-            raise self.error("expected the library of the manifest, found one of another hash")
-        self._check_weights()
+        """Names the content: two files with the same identity are the same program, if `verify` agrees."""
+        self._check_places()
+        if check:
+            self._check_crc()
 
     @classmethod
-    def open(cls, path: Path | str, *, where: str | None = None) -> Self:
+    def open(cls, path: Path | str, *, where: str | None = None, check: bool = True) -> Self:
         """Opens and checks a file; messages call it `where`, by default its path.
 
-        Raises InarchError, located there, for all that is not a complete program of this
+        Without `check`, damage to the library or the weights is not found (the rest is checked when it is
+        read). Raises InarchError, located there, for all that is not a complete program of this
         format, and EnvironmentFault when the file exists but cannot be read.
         """
         where = where or str(path)
@@ -177,14 +203,25 @@ class Artifact:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except FileNotFoundError as error:
             raise _not_an_artifact(where, "no such file") from error
-        except OSError as error:
-            raise EnvironmentFault(f"cannot be read: {error.strerror}", where=where) from error
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            raise EnvironmentFault(f"cannot be read: {reason}", where=where) from error
         try:
-            view = _map(descriptor, where)
+            mapping = _map(descriptor, where)
         except BaseException:
             os.close(descriptor)
             raise
-        return cls(where, view, descriptor)
+        return cls(where, mapping, descriptor, check=check)
+
+    def close(self) -> None:
+        """Closes the descriptor; all else stays as it is."""
+        self._close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
 
     @property
     def library(self) -> memoryview:
@@ -209,7 +246,9 @@ class Artifact:
         return content
 
     def verify(self) -> None:
-        """Hashes what `open` did not: weights and members. Raises InarchError for a difference."""
+        """Hashes library, weights and members. Raises InarchError where one is not the manifest's."""
+        if _sha256(self.library) != self.manifest.library.sha256:
+            raise self.error("expected the library of the manifest, found one of another hash")
         if _sha256(self.weights) != self.manifest.weights.sha256:
             raise self.error("expected the weights of the manifest, found others: a damaged file")
         for name in self.manifest.members:
@@ -232,8 +271,24 @@ class Artifact:
         except _DAMAGE as error:
             raise self.error(f"'{name}' is damaged: {error}") from error
 
-    def _check_weights(self) -> None:
-        """The zip and the manifest agree on where the weights are, inside the file."""
+    def _check_crc(self) -> None:
+        """No byte of the file is another than when it was written."""
+        found = _COMMENT.fullmatch(self._archive.comment)
+        if found is None:
+            raise self.error(
+                "expected a checksum at the end of the file, found none; compile the model again"
+            )
+        count = len(self.content) - _DIGITS
+        if not MAPPINGS.crc_is(self.mapping, count, int(found[1], 16)):
+            raise self.error(
+                "expected the bytes that were written, found others: a damaged file; copy it again, "
+                "or compile the model again"
+            )
+
+    def _check_places(self) -> None:
+        """The zip and the manifest agree on where library and weights are, inside the file."""
+        if self.manifest.library.nbytes > len(self.content):
+            raise self.error("expected the library of the manifest, found a file that is shorter")
         start, size = self.manifest.weights_offset, self.manifest.weights.nbytes
         try:
             entry = self._archive.getinfo(_WEIGHTS)
@@ -249,7 +304,7 @@ class Artifact:
             raise self.error(f"expected weights up to byte {start + size}, found the end of file")
 
 
-def _map(descriptor: int, where: str) -> memoryview:
+def _map(descriptor: int, where: str) -> FileMapping:
     state = os.fstat(descriptor)
     if not stat.S_ISREG(state.st_mode):
         what = "a folder" if stat.S_ISDIR(state.st_mode) else "no regular file"
@@ -257,21 +312,49 @@ def _map(descriptor: int, where: str) -> memoryview:
     if state.st_size == 0:
         raise _not_an_artifact(where, "an empty file")
     try:
-        return memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
+        return MAPPINGS.get(descriptor)
     except OSError as error:
         raise EnvironmentFault(f"cannot be mapped: {error.strerror}", where=where) from error
 
 
-def _open_archive(view: memoryview, descriptor: int, where: str) -> zipfile.ZipFile:
+class _Reader:
+    """A view as the file that `zipfile` reads."""
+
+    def __init__(self, view: memoryview) -> None:
+        self._view = view
+        self._at = 0
+        self.limit = _MAX_DIRECTORY
+        """Bytes of one read: the list of members is one, and becomes objects ten times as large."""
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: len(self._view)}[whence]
+        if start + offset < 0:
+            raise ValueError("a place before the file")
+        self._at = start + offset
+        return self._at
+
+    def read(self, count: int = -1) -> bytes:
+        piece = self._view[self._at :] if count < 0 else self._view[self._at : self._at + count]
+        if len(piece) > self.limit:
+            raise zipfile.BadZipFile(f"a list of members of {len(piece)} bytes")
+        self._at += len(piece)
+        return bytes(piece)
+
+
+def _open_archive(view: memoryview, where: str) -> zipfile.ZipFile:
     """The zip at the end of the file."""
-    file = os.fdopen(os.dup(descriptor), "rb")
+    reader = _Reader(view)
     try:
-        archive = zipfile.ZipFile(file)
+        archive = zipfile.ZipFile(cast("BinaryIO", reader))
     except _DAMAGE as error:
-        file.close()
         raise _not_an_artifact(where, _kind_of(view)) from error
-    # A ZipFile does not close a file that it was given.
-    weakref.finalize(archive, file.close)
+    reader.limit = len(view)
     return archive
 
 

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, UnitAttr
@@ -61,6 +61,15 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
 
 Progress = Callable[[str, int, int], None]
 """Called with (what is being done, steps done, steps in all)."""
+
+
+class Observer(Protocol):
+    """What looks at a program on its way through the passes; it may raise."""
+
+    def after(self, name: str, module: ModuleOp) -> None:
+        """Called after each pass, with its name."""
+        ...
+
 
 Source = Any
 """A path (.onnx, .mlir), the bytes of an ONNX file, an `onnx.ModelProto`, or an xDSL ModuleOp."""
@@ -363,13 +372,20 @@ def kernel_report(context: Context, module: ModuleOp) -> Report:
     return report
 
 
+def observe_passes(context: Context, module: ModuleOp, observer: Observer) -> None:
+    """Runs all passes on an imported module, which is planned then; `observer` sees it after each."""
+    from inarch.offload import Offload
+
+    _run(context, module, PIPELINE, None, Offload(), observer)
+
+
 def _run(
     context: Context,
     module: ModuleOp,
     passes: Sequence[str],
     progress: Progress | None,
     wish: Offload,
-    watch: Watch | None = None,
+    watch: Observer | None = None,
 ) -> _Lowered:
     """Runs `passes`, which begin as `PIPELINE` does; backends get and emit their parts after `PREPARE`.
 

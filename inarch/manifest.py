@@ -6,6 +6,8 @@ have its type or its range; nothing after it needs to check. docs/architecture.m
 
 from __future__ import annotations
 
+import os
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
@@ -17,10 +19,20 @@ from inarch.errors import InarchError
 FORMAT = 1
 """The layout of the file; a reader refuses any other."""
 
-ABI = 0
+ABI = 1
 """The C interface of the library; `<prefix>_abi_version()` returns it."""
 
 _MAX_BYTES = 1 << 62
+_MAX_ARRAY_BYTES = 1 << 47
+"""What a process of 64 bits can address."""
+_MAX_RANK = 32
+"""NumPy's bound before version 2."""
+_MAX_PATH = 4095
+"""Linux's bound, in bytes."""
+
+_REPR = reprlib.Repr()  # which does not follow values into any depth
+_REPR.maxstring = _REPR.maxother = _REPR.maxlong = 100
+_REPR.maxlist = _REPR.maxdict = 60
 
 
 @dataclass(frozen=True)
@@ -62,6 +74,8 @@ class Import:
     signature: Signature | None = None
     linked: str | None = None
     """The backend whose code in the library fills the slot; None for one that is filled at load."""
+    reads: int = 0
+    """Without a signature: how many of the first operands are only read."""
 
 
 @dataclass(frozen=True)
@@ -180,7 +194,7 @@ class _Value:
         return cast("dict[str, Any]", self.value)
 
     def entries(self) -> dict[str, _Value]:
-        return {name: self[name] for name in self.fields()}
+        return {self._at(name, "").text(): self[name] for name in self.fields()}
 
     def items(self) -> list[_Value]:
         if not isinstance(self.value, list):
@@ -191,7 +205,18 @@ class _Value:
     def text(self) -> str:
         if not isinstance(self.value, str):
             raise self.error("a string")
+        try:
+            self.value.encode()
+        except UnicodeEncodeError:  # JSON can spell halves of characters, which nothing can print
+            raise self.error("a string of whole characters") from None
         return self.value
+
+    def file(self) -> str:
+        """A path that the system can look up."""
+        text = self.text()
+        if len(os.fsencode(text)) > _MAX_PATH or "\0" in text:
+            raise self.error(f"a path of at most {_MAX_PATH} bytes")
+        return text
 
     def identifier(self) -> str:
         """A C identifier: it becomes part of symbols that are looked up."""
@@ -237,11 +262,14 @@ def _port(value: _Value) -> Port:
     dtype = value["dtype"].text()
     if dtype not in DTYPES:
         raise value["dtype"].error(f"one of {', '.join(DTYPES)}")
-    shape = tuple(size.size() for size in value["shape"].items())
-    port = Port(value["name"].text(), DTYPES[dtype], shape)
-    if port.nbytes >= _MAX_BYTES:
+    sizes = value["shape"].items()
+    if len(sizes) > _MAX_RANK:
+        raise value["shape"].error(f"at most {_MAX_RANK} dimensions")
+    # A size of 0 hides the others from the product, but not from NumPy.
+    shape = tuple(size.size() for size in sizes)
+    if prod(max(size, 1) for size in shape) * DTYPES[dtype].nbytes >= _MAX_ARRAY_BYTES:
         raise value["shape"].error("an array that fits in memory")
-    return port
+    return Port(value["name"].text(), DTYPES[dtype], shape)
 
 
 def _external(value: _Value) -> External:
@@ -251,7 +279,7 @@ def _external(value: _Value) -> External:
         return tuple(item.text() for item in value[key].items())
 
     return External(
-        value["path"].text(),
+        value["path"].file(),
         value["backend"].text(),
         value["package"].text(),
         texts("kernels"),
@@ -265,10 +293,11 @@ def _import(value: _Value) -> Import:
         return Import(value.value)
     signature = _signature(value) if "inputs" in value.fields() else None
     linked = value["linked"].text() if "linked" in value.fields() else None
-    return Import(value["name"].text(), signature, linked)
+    reads = value["reads"].size() if "reads" in value.fields() else 0
+    return Import(value["name"].text(), signature, linked, reads)
 
 
 def _shown(value: object) -> str:
     """A JSON value in a message: short, and None as what it means."""
-    text = "nothing" if value is None else repr(value)
+    text = "nothing" if value is None else _REPR.repr(value)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -5,6 +5,9 @@ well-known constant. The module's name is the thing's name, so `passes/graph/fol
 defines `PASS`, is the pass `fold-constants`. Other distributions add theirs under the entry-point
 group named like our package; `--load file.py` adds those of one file for one run.
 
+`INARCH_PLUGINS=none` in the environment leaves out those of other distributions: for tests, and to find
+out whether one of them is at fault.
+
 Nothing is imported before it is asked for, and a broken or clashing thing raises only when *its* name
 is used, so one bad plugin never disables the rest.
 """
@@ -12,6 +15,7 @@ is used, so one bad plugin never disables the rest.
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
@@ -19,7 +23,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
@@ -28,6 +32,9 @@ from typing import Generic, TypeVar, cast
 from inarch.errors import InarchError, UsageError, unknown
 
 T_co = TypeVar("T_co", covariant=True)
+
+_OURS = "inarch"
+"""The package whose code is ours."""
 
 API_VERSION = 1
 """The `api` field that public dataclasses (Backend, Loader, Microkernel, ...) carry."""
@@ -158,6 +165,14 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
                 "rename one of the files"
             )
 
+    def foreign(self) -> Iterator[tuple[str, Origin]]:
+        """The names and origins of what is not ours: of files that were loaded, and of other packages."""
+        yield from self._loaded.items()
+        for name, origins in self._origins.items():
+            for origin in origins:
+                if origin.path is None and origin.module.partition(".")[0] != _OURS:
+                    yield name, origin
+
     @property
     def loaded(self) -> tuple[str, ...]:
         """The names of what was `add`ed for this run, in order."""
@@ -207,7 +222,7 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
             for path in self._readable(import_module(package).__path__):
                 origin = Origin(path.stem, self.constant, f"{package}/{path.name}", path)
                 found.setdefault(path.stem.replace("_", "-"), []).append(origin)
-        for point in entry_points(group=self._entry_group):
+        for point in _entry_points(self._entry_group):
             distribution = point.dist.name if point.dist else "an unknown package"
             origin = Origin(
                 point.module, point.attr or self.constant, f"entry point of {distribution}"
@@ -223,6 +238,14 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
         return [path for path in paths if path.suffix in self.readers and path.name[0] != "_"]
 
 
+def _entry_points(group: str) -> Iterable[EntryPoint]:
+    """What other distributions add to `group`; nothing where the environment hides it."""
+    which = os.environ.get("INARCH_PLUGINS", "all")
+    if which not in ("all", "none"):
+        raise UsageError(f"INARCH_PLUGINS: expected 'all' or 'none', found '{which}'")
+    return entry_points(group=group) if which == "all" else ()
+
+
 def _line(error: BaseException, path: Path) -> str:
     """`:7`, the last line of the file that ran before the error; nothing where none did."""
     frames = traceback.extract_tb(error.__traceback__)
@@ -230,6 +253,48 @@ def _line(error: BaseException, path: Path) -> str:
     if isinstance(error, SyntaxError) and error.filename == str(path):
         lines = [error.lineno]
     return f":{lines[-1]}" if lines and lines[-1] is not None else ""
+
+
+def raised(error: BaseException, origin: Origin) -> str:
+    """What the code of `origin` raised, and where in it: `raises KeyError: 'x' (boom.py:7)`."""
+    text = " ".join(str(error).split())
+    what = f"raises {type(error).__name__}{f': {text}' if text else ''}"
+    place = _place_in(error, origin)
+    return f"{what} ({place})" if place else what
+
+
+def blamed(error: BaseException, tables: Iterable[Extensions[object]]) -> InarchError | None:
+    """The error of somebody else's code that was running when `error` was raised; None: it is ours.
+
+    The last frame that belongs to a thing from outside, found in the traceback, says whose it is.
+    """
+    found: list[tuple[int, str]] = []
+    for table in tables:
+        for name, origin in table.foreign():
+            depth = _depth(error, origin)
+            if depth is not None:
+                text = f"{table.kind} '{name}' [{origin.source}] {raised(error, origin)}"
+                found.append((depth, text))
+    return InarchError(max(found)[1]) if found else None
+
+
+def _frames(error: BaseException, origin: Origin) -> Iterator[tuple[int, str, int]]:
+    """`(depth, file, line)` of the frames in the package, or the file, that `origin` is in."""
+    package = origin.module.partition(".")[0]
+    for depth, (frame, line) in enumerate(traceback.walk_tb(error.__traceback__)):
+        module = str(frame.f_globals.get("__name__", ""))
+        if module == origin.module or (package != _OURS and module.partition(".")[0] == package):
+            yield depth, frame.f_code.co_filename, line
+
+
+def _depth(error: BaseException, origin: Origin) -> int | None:
+    return max((depth for depth, _, _ in _frames(error, origin)), default=None)
+
+
+def _place_in(error: BaseException, origin: Origin) -> str | None:
+    """`boom.py:7`, the innermost place in the code of `origin`."""
+    *_, last = [None, *_frames(error, origin)]
+    return None if last is None else f"{Path(last[1]).name}:{last[2]}"
 
 
 def load_file(path: Path, kinds: Mapping[str, Extensions[object]]) -> list[str]:

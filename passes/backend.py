@@ -105,7 +105,9 @@ class Backend:
     accepts: Callable[[Operation], str | None] = _accept_all
     """Asked for every op that a match would take: None, or the reason to refuse, with values."""
     requires: tuple[str, ...] = ()
-    """Graph passes that must run on the module before this backend's patterns are matched."""
+    """Graph passes that run before this backend's patterns are matched.
+
+    What they change stays as they made it where this backend takes a part of it, and is undone elsewhere."""
     options: Mapping[str, str] = field(default_factory=dict[str, str])
     """Option names with their defaults."""
     bind_constants: bool = True

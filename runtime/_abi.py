@@ -10,6 +10,7 @@ _LOADER = """
 void *dlopen(const char *path, int flags);
 void *dlsym(void *handle, const char *name);
 char *dlerror(void);
+int dlclose(void *handle);
 """
 
 
@@ -28,7 +29,7 @@ def libc() -> Any:
     """The process's own symbols.
 
     `dlopen` is called through C and not through `ffi.dlopen`, because a library object of cffi
-    closes its library when it is collected, and code may still run in it then.
+    closes its library when it is collected: here that is for whoever opened it to say.
     """
     return ffi().dlopen(None)
 

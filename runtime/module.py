@@ -4,6 +4,9 @@
     probabilities = module(image)
 
 Loading runs the file's native code: load only what you trust as you would a program.
+
+A module's library and weights stay in memory as long as the module, a function of it, or an array that
+views them is referred to; then they are unmapped. Loading a file again while it is in memory shares them.
 """
 
 from __future__ import annotations
@@ -105,6 +108,7 @@ class Module:
         data: bytes,
         *,
         verify: bool = False,
+        check: bool = True,
         imports: Imports | None = None,
         format: str | None = None,  # noqa: A002 - the word of the interface
     ) -> Module:
@@ -114,19 +118,24 @@ class Module:
         with tempfile.TemporaryDirectory(prefix="inarch-load-") as folder:
             path = Path(folder, "module.inarch")
             path.write_bytes(data)
-            return _run_loader(Artifact.open(path, where="<bytes>"), verify, imports)
+            with Artifact.open(path, where="<bytes>", check=check) as artifact:
+                return _run_loader(artifact, verify, imports)
 
 
 def load(
     path: Path | str,
     *,
     verify: bool = False,
+    check: bool = True,
     imports: Imports | None = None,
     format: str | None = None,  # noqa: A002 - the word of the interface
 ) -> Module:
     """The program in the file at `path`.
 
-    `verify` also hashes the weights, which costs the reading of the whole file. `imports` fills the
+    `check` compares the file's CRC-32, which finds a byte that is not as it was written, wherever it is:
+    against accidents, once for each file and state of it, 25 ms for 98 MiB in the page cache (`python
+    benchmarks/loads.py` measures it). `verify` compares the SHA-256 of all parts with the manifest: each
+    time, 60 ms; with a manifest from somebody you trust, it is against malice. `imports` fills the
     program's import slots by name; what it lacks is looked up among the program's submodules, then
     in `inarch.runtime.registry`. A file that is no artifact is read by the loader of `format`.
 
@@ -136,7 +145,8 @@ def load(
     file = checked_path(path)
     if format is not None:
         return LOADERS[format].from_file(file)
-    return _run_loader(Artifact.open(file), verify, imports)
+    with Artifact.open(file, check=check) as artifact:
+        return _run_loader(artifact, verify, imports)
 
 
 def _run_loader(artifact: Artifact, verify: bool, imports: Imports | None) -> Module:

@@ -9,7 +9,8 @@ strides; 0 is success. `inarch.h` declares `DLTensor`.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+import weakref
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,6 +22,13 @@ CALL = "int32_t(*)(void *, DLTensor *, int32_t)"
 """The type of an import slot's function."""
 
 
+class _Opened:
+    """A library that is open as long as this lives; at the end of the process it stays open."""
+
+    def __init__(self, handle: Any) -> None:
+        weakref.finalize(self, libc().dlclose, handle).atexit = False
+
+
 @dataclass(frozen=True)
 class NativeFunction:
     """The C function at `address`, called with `self_address` as its `self`."""
@@ -28,27 +36,27 @@ class NativeFunction:
     name: str
     address: int
     self_address: int = 0
-    owner: object = None
+    owner: object = field(default=None, compare=False, repr=False)
     """What keeps the code in memory, if that is not for ever."""
 
     @classmethod
     def open(cls, path: str | Path, symbol: str) -> Self:
-        """The function `symbol` of a shared library, which stays open.
+        """The function `symbol` of a shared library, open as long as this or a program that it fills.
 
         Raises EnvironmentFault when the library cannot be opened, or has no such function.
         """
         last_error = libc().dlerror
-        flags = os.RTLD_NOW | os.RTLD_LOCAL | os.RTLD_NODELETE
-        handle = libc().dlopen(os.fsencode(path), flags)
+        handle = libc().dlopen(os.fsencode(path), os.RTLD_NOW | os.RTLD_LOCAL)
         if handle == ffi().NULL:
             reason = ffi().string(last_error()).decode(errors="replace")
             raise EnvironmentFault(f"library '{path}' cannot be opened: {reason}")
+        owner = _Opened(handle)
         address = libc().dlsym(handle, symbol.encode())
         if address == ffi().NULL:
             raise EnvironmentFault(
                 f"library '{path}': expected the function '{symbol}', found none"
             )
-        return cls(symbol, int(ffi().cast("uintptr_t", address)))
+        return cls(symbol, int(ffi().cast("uintptr_t", address)), owner=owner)
 
     def __call__(self, *arrays: Array) -> None:
         """Calls it on arrays of any strides. Raises InarchError when it returns another code than 0."""

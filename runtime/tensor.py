@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, cast
 
 from inarch.dtypes import DTYPES, from_numpy
-from inarch.errors import ArgumentError, UnsupportedError
+from inarch.errors import ArgumentError, EnvironmentFault, UnsupportedError
 from inarch.lazy import np
 from inarch.manifest import Port
 from inarch.runtime._abi import ffi
@@ -103,8 +103,21 @@ def as_output(value: object, port: Port, role: str) -> Array:
 
 
 def empty(port: Port) -> Array:
-    """An array for an output."""
-    return np.empty(port.shape, port.dtype.numpy)
+    """An array for an output. Raises EnvironmentFault when there is not enough memory."""
+    try:
+        return np.empty(port.shape, port.dtype.numpy)
+    except MemoryError as error:
+        raise EnvironmentFault(
+            f"output '{port.name}': not enough memory for {port.type}, {port.nbytes} bytes"
+        ) from error
+
+
+class Owner(Protocol):
+    """What keeps the memory of arrays that functions of Python get."""
+
+    def release(self, pointer: Any) -> None:
+        """An array of it is gone; it need not do anything."""
+        ...
 
 
 class Layout:
@@ -136,17 +149,18 @@ class Layout:
         return tensors
 
 
-def view(tensor: Any, *, writeable: bool) -> Array:
-    """The array that a DLTensor describes, valid while the memory is.
+def view(tensor: Any, *, writeable: bool, owner: Owner) -> Array:
+    """The array that a DLTensor describes. Its memory is the caller's, or `owner`'s, which it keeps.
 
-    Raises UnsupportedError for an element type that Inarch does not have.
+    One that is not `writeable` cannot be made so: NumPy looks at the memory that it is of. Raises
+    UnsupportedError for an element type that Inarch does not have.
     """
     made = ffi()
     code, bits, lanes = tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes
     name = _NAMES.get((code, bits))
     if name is None or lanes != 1:
         raise UnsupportedError(f"DLPack dtype ({code}, {bits}, {lanes}) is not supported")
-    dtype = np.dtype(name)
+    dtype = _dtype_of(name)
     shape = tuple(tensor.shape[axis] for axis in range(tensor.ndim))
     if 0 in shape:
         return np.empty(shape, dtype)
@@ -160,9 +174,11 @@ def view(tensor: Any, *, writeable: bool) -> Array:
         before = -sum(min(span, 0) for span in spans)
         extent += sum(map(abs, spans))
     start = made.cast("char *", tensor.data) + tensor.byte_offset - before
-    array = np.ndarray(shape, dtype, made.buffer(start, extent), before, strides)
-    array.flags.writeable = writeable
-    return array
+    memory = made.buffer(made.gc(start, owner.release), extent)
+    if not writeable:
+        # Not the memoryview itself: of one, `ndarray` takes what it is a view of.
+        memory = np.frombuffer(memoryview(memory).toreadonly(), np.uint8)
+    return np.ndarray(shape, dtype, memory, before, strides)
 
 
 def describe(array: Array, tensor: Any) -> object:

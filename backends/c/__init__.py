@@ -22,7 +22,7 @@ from inarch.backends.c._kernel_errors import kernel_error
 from inarch.backends.c._program import planned_weights_bytes
 from inarch.backends.c._run import run
 from inarch.backends.c._usable import Usable, line_directive, usable_for
-from inarch.backends.c._weights import weights_image
+from inarch.backends.c._weights import describe_weights, weights_image, weights_pieces
 from inarch.lazy import np
 from inarch.passes.backend import Backend
 
@@ -44,6 +44,7 @@ __all__ = [
     "run_function",
     "usable_for",
     "weights_image",
+    "weights_pieces",
     "without_loop_vectors",
 ]
 
@@ -51,8 +52,8 @@ __all__ = [
 def emit(ctx: Context, module: ModuleOp) -> CProgram:
     """A planned module in C. Raises InarchError at an op without a place, or that has no C."""
     count = planned_weights_bytes(module)
-    weights = bytes(weights_image(ctx, module)) if 0 < count <= EMBEDDED_BYTES else None
-    return emit_program(module, weights)
+    embedded = bytes(weights_image(ctx, module)) if 0 < count <= EMBEDDED_BYTES else None
+    return emit_program(module, describe_weights(ctx, module), embedded)
 
 
 def run_function(ctx: Context, module: ModuleOp, name: str, arrays: Sequence[Array]) -> None:

@@ -18,6 +18,7 @@ from inarch.backends.c._math import helpers_text
 from inarch.backends.c._program import Program, c_function, read_program
 from inarch.backends.c._scope import Unit, VectorType
 from inarch.backends.c._text import LIBRARY_FUNCTIONS, comment
+from inarch.backends.c._weights import Weights
 from inarch.dialects.kernel.call import CallOp as KernelCallOp
 from inarch.dtypes import DTYPES
 from inarch.manifest import Import
@@ -56,6 +57,7 @@ class _Parts:
     """Everything that the units are put together from."""
 
     program: Program
+    weights: Weights
     target: Target
     functions: tuple[CFunction, ...]
     imports: tuple[Import, ...]
@@ -66,6 +68,12 @@ class _Parts:
     def stems(self) -> list[str]:
         """The C names of the checked entries."""
         return [entry.c_name.removesuffix("_run") for entry in self.entries]
+
+    @property
+    def features(self) -> frozenset[str]:
+        """What the CPU must have: the target's features, and those of the microkernels."""
+        called = self.program.kernels_of([*self.program.public, *self.program.private])
+        return self.target.features.union(*(kernel.needs for kernel in called))
 
     def reachable(self) -> list[FunctionText]:
         """The kernels that public functions call, directly or not, in the module's order."""
@@ -79,8 +87,8 @@ class _Parts:
         return [kernel for symbol, kernel in self.kernels.items() if symbol in found]
 
 
-def emit_program(module: ModuleOp, weights: bytes | None) -> CProgram:
-    """A planned module in C. `weights` are embedded in the amalgamation; None: they are too large."""
+def emit_program(module: ModuleOp, weights: Weights, embedded: bytes | None = None) -> CProgram:
+    """A planned module in C. `embedded` are the weights for the amalgamation; None: they are too large."""
     program = read_program(module)
     name = module.attributes.get("inarch.target")
     target = parse(name.data if isinstance(name, StringAttr) else "generic")
@@ -88,6 +96,7 @@ def emit_program(module: ModuleOp, weights: bytes | None) -> CProgram:
     aliased = functions_with_aliases(program)
     parts = _Parts(
         program,
+        weights,
         target,
         tuple(c_function(program, function) for function in program.public),
         program.import_table,
@@ -107,7 +116,7 @@ def emit_program(module: ModuleOp, weights: bytes | None) -> CProgram:
     return CProgram(
         program.prefix,
         units,
-        _amalgamation(parts, weights),
+        _amalgamation(parts, embedded),
         parts.functions,
         parts.imports,
         program.weights_bytes,
@@ -228,7 +237,12 @@ def _entries(parts: _Parts, *, embedded: str | None) -> str:
         )
         + bodies
         + entries_text(
-            program.prefix, parts.functions, parts.stems, parts.imports, program.weights_bytes
+            program.prefix,
+            parts.functions,
+            parts.stems,
+            parts.imports,
+            parts.weights,
+            parts.features,
         )
     )
 

@@ -75,6 +75,7 @@ class CProgram:
                 {
                     "name": slot.name,
                     **({"linked": slot.linked} if slot.linked else {}),
+                    **({"reads": slot.reads} if slot.reads else {}),
                     **(_listing(slot.signature) if slot.signature else {}),
                 }
                 for slot in self.imports

@@ -1,20 +1,25 @@
 """`model.c`: the checked entry of every public function, the import table, the workspaces.
 
 Error codes: 1 an argument does not fit, 2 weights or imports are not bound, 3 out of memory, 4 an import left
-an output unwritten (`inarch.checked`); an import's own code is passed on. The text of the last error of a
-thread is `<prefix>_last_error()`.
+an output unwritten (`inarch.checked`), 5 the CPU lacks what the code was compiled for; an import's own code
+is passed on. The text of the last error of a thread is `<prefix>_last_error()`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from string import Template
 
-from inarch.backends.c._cprogram import CFunction
-from inarch.backends.c._model_text import (
+from inarch.backends.c._bind_text import (
     BIND,
+    BIND_CPU,
     BIND_IMPORTS,
+    BIND_NO_WEIGHTS,
     BIND_WEIGHTS,
+)
+from inarch.backends.c._cprogram import CFunction
+from inarch.backends.c._cpu import BASELINE, cpu_check
+from inarch.backends.c._model_text import (
     CALL_CHECKED,
     CHECKS,
     ENTRY,
@@ -32,7 +37,8 @@ from inarch.backends.c._model_text import (
 )
 from inarch.backends.c._program import aligned
 from inarch.backends.c._text import INDENT, string
-from inarch.manifest import Import, Port
+from inarch.backends.c._weights import Weights
+from inarch.manifest import ABI, Import, Port
 
 
 def _fill(template: str, values: Mapping[str, object]) -> str:
@@ -43,6 +49,7 @@ def declarations_text(prefix: str, functions: Sequence[CFunction], stems: Sequen
     """The types of the ABI and the prototypes of the public functions."""
     return (
         TYPES
+        + BASELINE
         + _fill(PUBLIC, {"prefix": prefix})
         + "".join(_fill(PUBLIC_FUNCTION, {"stem": stem}) for stem in stems)
         + ("" if functions else "/* no public functions */\n")
@@ -76,28 +83,34 @@ def entries_text(
     functions: Sequence[CFunction],
     stems: Sequence[str],
     imports: Sequence[Import],
-    weights_bytes: int,
+    weights: Weights,
+    features: Iterable[str],
 ) -> str:
-    """The checked entries, bind, and what they need."""
+    """The checked entries, bind, and what they need; bind asks the CPU for `features`."""
     bytes_needed = aligned(max((f.workspace_bytes for f in functions), default=0))
     text = CHECKS if functions else ""
     if bytes_needed:
         text += _fill(WORKSPACES, {"bytes": bytes_needed})
     for function, stem in zip(functions, stems, strict=True):
         text += _arguments(function, stem)
-        text += _entry(prefix, function, stem, weights_bytes)
-    return text + _bind(prefix, imports, weights_bytes)
+        text += _entry(prefix, function, stem, weights.nbytes)
+    return text + _bind(prefix, imports, weights, cpu_check(features))
 
 
-def _bind(prefix: str, imports: Sequence[Import], weights_bytes: int) -> str:
-    body = (
-        _fill(BIND_WEIGHTS, {"prefix": prefix, "bytes": weights_bytes})
-        if weights_bytes
-        else f"{INDENT}(void)weights;\n"
-    )
+def _bind(prefix: str, imports: Sequence[Import], weights: Weights, check: str) -> str:
+    template = BIND_WEIGHTS if weights.nbytes else BIND_NO_WEIGHTS
+    body = _fill(template, {"prefix": prefix, "bytes": weights.nbytes})
     count = sum(slot.linked is None for slot in imports)
     body += _fill(BIND_IMPORTS, {"prefix": prefix}) if count else f"{INDENT}(void)imports;\n"
-    return _fill(BIND, {"prefix": prefix, "count": count, "body": body})
+    values = {
+        "prefix": prefix,
+        "abi": ABI,
+        "digest": weights.sha256,
+        "count": count,
+        "cpu": BIND_CPU if check else "",
+        "body": body,
+    }
+    return check + _fill(BIND, values)
 
 
 def _arguments(function: CFunction, stem: str) -> str:

@@ -38,10 +38,11 @@ typedef struct {
 """
 
 PUBLIC = """
-INARCH_C INARCH_PUBLIC int32_t ${prefix}_abi_version(void);
-INARCH_C INARCH_PUBLIC int32_t ${prefix}_bind(
-    const void *weights, const inarch_import *imports, int32_t count);
-INARCH_C INARCH_PUBLIC const char *${prefix}_last_error(void);
+INARCH_C INARCH_PUBLIC INARCH_BASELINE int32_t ${prefix}_abi_version(void);
+INARCH_C INARCH_PUBLIC INARCH_BASELINE int32_t ${prefix}_bind(
+    const void *weights, int64_t nbytes, const inarch_import *imports, int32_t count);
+INARCH_C INARCH_PUBLIC INARCH_BASELINE const char *${prefix}_weights_sha256(void);
+INARCH_C INARCH_PUBLIC INARCH_BASELINE const char *${prefix}_last_error(void);
 """
 
 PUBLIC_FUNCTION = """\
@@ -53,7 +54,7 @@ INARCH_C INARCH_PUBLIC int32_t ${stem}_run(
 STATE = """
 static __thread char inarch_message[512];
 
-__attribute__((format(printf, 2, 3))) static int32_t inarch_fail(
+INARCH_BASELINE __attribute__((format(printf, 2, 3))) static int32_t inarch_fail(
     int32_t code, const char *format, ...)
 {
     va_list values;
@@ -278,7 +279,7 @@ static int32_t inarch_check(const char *function, const inarch_argument *wanted,
 
 WORKSPACES = """
 /* Workspaces that no call uses, in a list through their first bytes; every one is large enough for
-   every function. They are kept as long as the library is, which is never closed. */
+   every function. They are kept as long as the library is. */
 static void *inarch_free;
 static unsigned char inarch_lock;
 
@@ -302,49 +303,21 @@ static void inarch_give(void *workspace)
     inarch_free = workspace;
     __atomic_clear(&inarch_lock, __ATOMIC_RELEASE);
 }
-"""
 
-BIND = """
-int32_t ${prefix}_abi_version(void)
+/* When the library is closed, or the process ends: never waits, for in a forked process nobody may be
+   there to give up the lock. */
+INARCH_BASELINE __attribute__((destructor)) static void inarch_free_workspaces(void)
 {
-    return 0;
+    if (__atomic_test_and_set(&inarch_lock, __ATOMIC_ACQUIRE)) {
+        return;
+    }
+    while (inarch_free != NULL) {
+        void *workspace = inarch_free;
+        inarch_free = *(void **)workspace;
+        free(workspace);
+    }
+    __atomic_clear(&inarch_lock, __ATOMIC_RELEASE);
 }
-
-const char *${prefix}_last_error(void)
-{
-    return inarch_message;
-}
-
-int32_t ${prefix}_bind(const void *weights, const inarch_import *imports, int32_t count)
-{
-    if (count != ${count}) {
-        return inarch_fail(2, "${prefix}_bind: expected ${count} imports, found %d", (int)count);
-    }
-${body}    return 0;
-}
-"""
-
-BIND_WEIGHTS = """\
-    if (weights == NULL && inarch_weights == NULL) {
-        return inarch_fail(2, "${prefix}_bind: expected ${bytes} bytes of weights, found a null pointer");
-    }
-    if ((uintptr_t)weights % 64 != 0) {
-        return inarch_fail(2, "${prefix}_bind: expected weights at a multiple of 64 bytes");
-    }
-    if (weights != NULL) {
-        inarch_weights = weights;
-    }
-"""
-
-BIND_IMPORTS = """\
-    for (int32_t i = 0; i < count; i++) {
-        if (imports == NULL || imports[i].call == NULL) {
-            return inarch_fail(2, "${prefix}_bind: import '%s' is not filled", inarch_import_names[i]);
-        }
-    }
-    for (int32_t i = 0; i < count; i++) {
-        inarch_imports[i] = imports[i];
-    }
 """
 
 ENTRY = """

@@ -28,7 +28,7 @@ from inarch.dtypes import DTYPES
 from inarch.errors import InarchError, UnsupportedError
 from inarch.manifest import Import, Port, Signature
 
-_OWN = ("bind", "abi_version", "last_error")
+_OWN = ("bind", "abi_version", "last_error", "weights_sha256")
 """What a public function cannot be called: the library has functions of these names."""
 
 
@@ -48,8 +48,8 @@ class Program:
     """By symbol, the positions of the arguments that are written to."""
     definitions: Mapping[str, DefOp]
     """Microkernels by symbol."""
-    registered: tuple[str, ...]
-    """Names of the slots through which microkernels are called that are registered functions."""
+    registered: Mapping[str, int]
+    """Slots through which microkernels are called that are registered functions -> the operands they read."""
     weights_bytes: int
     checked: bool
     """Whether every call of an import checks that each output is written (`inarch.checked`)."""
@@ -70,7 +70,11 @@ class Program:
         slots = [import_slot(self, function) for function in self.imports]
         bound = [slot for slot in slots if slot.linked is None]
         names = {slot.name for slot in slots}
-        kernels = [Import(name) for name in self.registered if name not in names]
+        kernels = [
+            Import(name, reads=reads)
+            for name, reads in self.registered.items()
+            if name not in names
+        ]
         return (*bound, *kernels, *(slot for slot in slots if slot.linked is not None))
 
     @property
@@ -220,14 +224,18 @@ def _ports(
     )
 
 
-def _registered(module: ModuleOp, definitions: Mapping[str, DefOp]) -> tuple[str, ...]:
-    called = [
-        definitions[op.callee.root_reference.data]
-        for op in module.walk()
-        if isinstance(op, KernelCallOp)
-    ]
-    names = [each.registered.data for each in called if each.registered is not None]
-    return tuple(dict.fromkeys(names))
+def _registered(module: ModuleOp, definitions: Mapping[str, DefOp]) -> dict[str, int]:
+    """By slot, how many operands come first that no microkernel of that name writes."""
+    found: dict[str, int] = {}
+    for op in module.walk():
+        if not isinstance(op, KernelCallOp):
+            continue
+        called = definitions[op.callee.root_reference.data]
+        if called.registered is not None:
+            reads = sum(operand.access.data == "read" for operand in called.arguments)
+            name = called.registered.data
+            found[name] = min(reads, found.get(name, reads))
+    return found
 
 
 def _written(module: ModuleOp, functions: Sequence[FuncOp]) -> dict[str, frozenset[int]]:

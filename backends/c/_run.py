@@ -16,7 +16,7 @@ from inarch.backends.c._cprogram import CFunction, CProgram
 from inarch.backends.c._foreign import link_libraries
 from inarch.backends.c._program import aligned, is_private
 from inarch.backends.c._text import identifier
-from inarch.backends.c._weights import weights_image
+from inarch.backends.c._weights import Weights, weights_image
 from inarch.dialects._types import dtype_of
 from inarch.dialects.loop._base import memref_of, nbytes
 from inarch.dialects.loop.buffer import AllocOp, ConstantOp
@@ -35,7 +35,7 @@ def run(ctx: Context, module: ModuleOp, name: str, arrays: Sequence[Array]) -> N
     _check_arrays(function, arrays)
     _plan(copy)
     image = weights_image(ctx, copy)
-    program = emit_program(copy, None)
+    program = emit_program(copy, Weights(len(image), ""))
     if program.imports:
         slots = ", ".join(slot.name for slot in program.imports)
         raise UnsupportedError(f"@{name} cannot run alone: it calls the imports {slots}")
@@ -149,6 +149,8 @@ def _call(
         ffi.cast("void *", weights.ctypes.data),
         ffi.cast("void *", workspace.ctypes.data),
     )
+    # Nothing of it is held any more, and tests run thousands of programs in one process.
+    ffi.dlclose(library)
     if status != 0:
         raise InarchError(f"@{function.name} failed with code {status}")
 

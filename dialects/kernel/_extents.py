@@ -1,53 +1,22 @@
-"""Which elements a meaning touches: a range of offsets for each operand, at given sizes and strides."""
+"""Which elements of its operands a meaning touches, at given sizes and strides."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 
+from inarch.dialects.loop._footprint import Form
 from inarch.meaning import Element, Meaning, Size, elements
-
-
-@dataclass(frozen=True)
-class Extent:
-    """The offsets `low` to `high`, both touched, in elements."""
-
-    low: int
-    high: int
-
-    def union(self, other: Extent | None) -> Extent:
-        """The least extent that has both in it."""
-        if other is None:
-            return self
-        return Extent(min(self.low, other.low), max(self.high, other.high))
-
-    def overlaps(self, other: Extent) -> bool:
-        """Whether the two have an offset in common."""
-        return self.low <= other.high and other.low <= self.high
-
-
-def extent_of(coefficients: Sequence[int], sizes: Sequence[int], constant: int) -> Extent | None:
-    """Where `sum of coefficients[i] * x[i] + constant` runs for `0 <= x[i] < sizes[i]`.
-
-    >>> extent_of([8, -1], [2, 3], 5)
-    Extent(low=3, high=13)
-    """
-    if 0 in sizes:
-        return None
-    spans = [c * (size - 1) for c, size in zip(coefficients, sizes, strict=True)]
-    low = constant + sum(min(span, 0) for span in spans)
-    return Extent(low, constant + sum(max(span, 0) for span in spans))
 
 
 def touched(
     meaning: Meaning, values: Mapping[str, int], strides: Mapping[str, Sequence[int]]
-) -> dict[str, Extent]:
+) -> dict[str, list[Form]]:
     """Operand -> the offsets from its pointer that `meaning` reads or writes; none: no entry.
 
     `values` are the sizes that are free in the meaning, `strides` those of each operand.
     """
-    found: dict[str, Extent] = {}
+    found: dict[str, list[Form]] = {}
     for element, sizes in _elements(meaning, values):
         coefficients = dict.fromkeys(sizes, 0)
         constant = 0
@@ -60,9 +29,9 @@ def touched(
                     constant += factor
                 else:
                     coefficients[term.iterator] += factor
-        extent = extent_of(list(coefficients.values()), list(sizes.values()), constant)
-        if extent is not None:
-            found[element.operand] = extent.union(found.get(element.operand))
+        form = Form(tuple(coefficients.values()), tuple(sizes.values()), constant)
+        if not form.is_empty:
+            found.setdefault(element.operand, []).append(form)
     return found
 
 

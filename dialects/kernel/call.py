@@ -24,7 +24,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from inarch._xdsl import SymbolUser, linear_form, parse_affine_expr, print_affine_expr
 from inarch.dialects._types import i64
-from inarch.dialects.kernel._extents import Extent, extent_of, touched
+from inarch.dialects.kernel._extents import touched
 from inarch.dialects.kernel.definition import DefOp
 from inarch.dialects.loop._base import (
     BufferOp,
@@ -34,12 +34,13 @@ from inarch.dialects.loop._base import (
     require,
     strides_of,
 )
+from inarch.dialects.loop._footprint import Form, Overlapping, Places, may_meet, place_of, span_of
 from inarch.dialects.loop.access import IteratorAttr
 from inarch.meaning import free_sizes, parse
 
 
 @irdl_op_definition
-class CallOp(BufferOp, SymbolUser):
+class CallOp(BufferOp, SymbolUser, Overlapping):
     """Runs a microkernel at every point of the loops around it, in their written order.
 
         kernel.call @gemm_4x16 for (i in 4, k in 2 reduction)
@@ -59,7 +60,8 @@ class CallOp(BufferOp, SymbolUser):
     Checked against the definition (`verify_module`): C4: operands fit in number, dtype and rank, sizes
     in number. C5: an operand that is written varies with every parallel iterator and with no
     reduction; where there is a reduction it is updated. C6: no element that the meaning touches
-    lies outside its buffer. C7: what is written does not overlap another operand.
+    lies outside its buffer. C7: what is written does not overlap another operand, also through views
+    of one buffer.
     """
 
     name = "kernel.call"
@@ -145,12 +147,19 @@ class CallOp(BufferOp, SymbolUser):
         definition = symbols[callee]
         if not isinstance(definition, DefOp):
             raise VerifyException(f"C4: expected a kernel.def, found '{definition.name}' @{callee}")
-        values = self._check_operands(definition)
+        self._check_operands(definition)
         self._check_loops(definition)
-        self._check_elements(definition, values)
+        self._check_inside(definition)
+        self._check_overlaps(definition)
 
-    def _check_operands(self, definition: DefOp) -> dict[str, int]:
-        """C4; the value of each size that is free in the meaning."""
+    def verify_overlaps(self, symbols: Mapping[str, Operation], places: Places) -> None:
+        definition = symbols[self.callee.root_reference.data]
+        if isinstance(definition, DefOp):  # else it has an error of its own
+            self._check_operands(definition)
+            self._check_overlaps(definition, places)
+
+    def _check_operands(self, definition: DefOp) -> None:
+        """C4."""
         wanted, found = len(definition.arguments), len(self.arguments)
         require(wanted == found, "C4", f"expected {wanted} operands, found {found}")
         for position, operand in enumerate(definition.arguments):
@@ -163,7 +172,6 @@ class CallOp(BufferOp, SymbolUser):
         names, sizes = free_sizes(parse(definition.computes.data)), self.size_values
         message = f"expected sizes of {', '.join(names) or 'nothing'}, found {list(sizes)}"
         require(len(names) == len(sizes), "C4", message)
-        return dict(zip(names, sizes, strict=True))
 
     def _check_loops(self, definition: DefOp) -> None:
         """C5."""
@@ -188,44 +196,63 @@ class CallOp(BufferOp, SymbolUser):
                 )
                 require(operand.access.data == "update", "C5", message)
 
-    def _check_elements(self, definition: DefOp, values: Mapping[str, int]) -> None:
-        """C6 and C7."""
+    def elements(self, definition: DefOp) -> list[list[Form]]:
+        """What each operand touches, in elements from element 0 of its buffer."""
+        meaning = parse(definition.computes.data)
         labels = [operand.label.data for operand in definition.arguments]
         strides = {label: self.strides_of(position) for position, label in enumerate(labels)}
-        reached = touched(parse(definition.computes.data), values, strides)
-        extents: list[Extent | None] = []
+        values = dict(zip(free_sizes(meaning), self.size_values, strict=True))
+        own = touched(meaning, values, strides)
+        found: list[list[Form]] = []
         for position, label in enumerate(labels):
-            loops = extent_of(self.offset_of(position)[0], self.trip_counts, 0)
-            own = reached.get(label)
-            if own is None or loops is None:
-                extents.append(None)
-                continue
-            start = self.offset_of(position)[1]
-            found = Extent(start + loops.low + own.low, start + loops.high + own.high)
-            extents.append(found)
-            last = _last_element(memref_of(self.arguments[position]))
-            inside = found.low >= 0 and found.high <= last
-            message = (
-                f"operand {label} touches elements {found.low} to {found.high}, outside of "
-                f"{memref_of(self.arguments[position])}, which has 0 to {last}"
-            )
-            require(inside, "C6", message)
-        for position, operand in enumerate(definition.arguments):
-            if operand.access.data != "read":
-                self._check_overlap(labels, extents, position)
+            outer, start = self.offset_of(position)
+            forms = [
+                Form(
+                    (*outer, *form.coefficients),
+                    (*self.trip_counts, *form.sizes),
+                    start + form.constant,
+                )
+                for form in own.get(label, [])
+            ]
+            found.append([form for form in forms if not form.is_empty])
+        return found
 
-    def _check_overlap(
-        self, labels: Sequence[str], extents: Sequence[Extent | None], written: int
-    ) -> None:
-        """C7 for one operand that is written."""
-        own = extents[written]
-        for position, extent in enumerate(extents):
-            same = self.arguments[position] is self.arguments[written] and position != written
-            if own is not None and extent is not None and same and own.overlaps(extent):
+    def _check_inside(self, definition: DefOp) -> None:
+        """C6."""
+        for position, forms in enumerate(self.elements(definition)):
+            if not forms:
+                continue
+            low, high = span_of(forms)
+            kind = memref_of(self.arguments[position])
+            last = _last_element(kind)
+            label = definition.arguments.data[position].label.data
+            message = (
+                f"operand {label} touches elements {low} to {high}, outside of {kind}, "
+                f"which has 0 to {last}"
+            )
+            require(low >= 0 and high <= last, "C6", message)
+
+    def _check_overlaps(self, definition: DefOp, places: Places | None = None) -> None:
+        """C7, where the buffers are where `places` say."""
+        found = [place_of(value, places) for value in self.arguments]
+        if len({place.buffer for place in found}) == len(found):
+            return
+        labels = [operand.label.data for operand in definition.arguments]
+        touched_by = [
+            [form.moved(place.offset) for form in forms]
+            for place, forms in zip(found, self.elements(definition), strict=True)
+        ]
+        for written, operand in enumerate(definition.arguments):
+            if operand.access.data == "read":
+                continue
+            for other in range(len(found)):
+                theirs, own = touched_by[other], touched_by[written]
+                if other == written or not may_meet(found[other], theirs, found[written], own):
+                    continue
+                (low, high), (first, last) = span_of(theirs), span_of(own)
                 raise VerifyException(
-                    f"C7: operand {labels[position]} touches elements {extent.low} to {extent.high} "
-                    f"of the buffer in which operand {labels[written]} is written, {own.low} to "
-                    f"{own.high}"
+                    f"C7: operand {labels[other]} touches elements {low} to {high} "
+                    f"of the buffer in which operand {labels[written]} is written, {first} to {last}"
                 )
 
     # -- text
@@ -279,9 +306,8 @@ def _last_element(buffer: MemRef) -> int:
     """The offset of a buffer's last element from its element 0; -1 for an empty one."""
     found = strides_of(buffer)
     assert found is not None, "check_buffer has seen to it"
-    shape = tuple(buffer.get_shape())
-    extent = extent_of(found[0], shape, 0)
-    return -1 if extent is None else extent.high
+    form = Form(found[0], tuple(buffer.get_shape()), 0)
+    return -1 if form.is_empty else form.span[1]
 
 
 def _integers(array: DenseArrayBase[IntegerType]) -> tuple[int, ...]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 from xdsl.dialects.builtin import AffineMapAttr, MemRefType
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, traits_def
 from xdsl.parser import Parser
@@ -14,6 +15,7 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 
 from inarch._xdsl import linear_form, print_affine_expr
 from inarch.dialects.loop._base import BufferOp, buffer_shape, check_linear, memref_of, require
+from inarch.dialects.loop._footprint import Overlapping, Places, may_meet, place_of
 from inarch.lazy import np
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @irdl_op_definition
-class PackOp(BufferOp):
+class PackOp(BufferOp, Overlapping):
     """`dst[i] = src[map(i)]` for every element of dst; 0 where `map(i)` is outside src.
 
         kernel.pack %w[o * 16 + v, i] to %p[o, i, v] : memref<20x3xf32>, memref<2x3x16xf32>
@@ -29,7 +31,7 @@ class PackOp(BufferOp):
     The iterators are the dimensions of dst (the text may call them anything; they print as `d0`,
     `d1`, ...). C0: buffers are static, signless and strided. C1: both have one element type. C2:
     the map has one linear result a dimension of src, over the dimensions of dst. C3: dst is not
-    src.
+    src, nor do views of one buffer overlap.
     """
 
     name = "kernel.pack"
@@ -51,7 +53,13 @@ class PackOp(BufferOp):
         require(fits, "C2", f"expected a map from {dims} to {results} dimensions, found {index}")
         for expr in index.results:
             check_linear(expr, dims, "C2")
-        require(self.src is not self.dst, "C3", "expected two buffers, found one")
+        self.verify_overlaps({}, {})
+
+    def verify_overlaps(self, symbols: Mapping[str, Operation], places: Places) -> None:
+        """C3."""
+        src, dst = place_of(self.src, places), place_of(self.dst, places)
+        apart = not may_meet(src, [src.elements], dst, [dst.elements])
+        require(apart, "C3", "expected two buffers, found one")
 
     def reference(self, src: Array) -> Array:
         """The contents of dst, row-major: index arrays that broadcast, then one gather."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Self
 
 from xdsl.dialects.builtin import (
@@ -13,13 +13,17 @@ from xdsl.dialects.builtin import (
     StringAttr,
     SymbolRefAttr,
 )
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.irdl import irdl_op_definition, prop_def, region_def, traits_def, var_operand_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, RecursiveMemoryEffect
+from xdsl.utils.exceptions import VerifyException
 
+from inarch._xdsl import SymbolUser
 from inarch.dialects.loop._base import BufferOp, require
+from inarch.dialects.loop._footprint import Overlapping, Place, Places, may_meet, place_of
 
 FOR_MODES = ("serial", "parallel", "unroll")
 
@@ -95,12 +99,13 @@ class ForOp(BufferOp):
 
 
 @irdl_op_definition
-class CallOp(BufferOp):
+class CallOp(BufferOp, SymbolUser, Overlapping):
     """`loop.call @f(%a, %b) : memref<...>, ...`: calls a function of the module on buffers.
 
     A function without a body is an import: at run time a slot of the library's import table.
     The callee's existence is checked once a module (`verify_module`), its signature by `plan-memory`.
-    C0: buffers are static.
+    C0: buffers are static. C1: where two arguments share memory, the function does with them only what its
+    ops may do with one buffer; an import writes to no memory that another argument has.
     """
 
     name = "loop.call"
@@ -114,6 +119,48 @@ class CallOp(BufferOp):
 
     def verify_(self) -> None:
         self.check_buffers()
+
+    def verify_symbols(self, symbols: Mapping[str, Operation]) -> None:
+        self.verify_overlaps(symbols, {})
+
+    def verify_overlaps(
+        self, symbols: Mapping[str, Operation], places: Places, active: frozenset[str] = frozenset()
+    ) -> None:
+        """C1; `active` are the functions around the call, each looked into once."""
+        name = self.callee.root_reference.data
+        function = symbols.get(name)
+        found = [place_of(value, places) for value in self.arguments]
+        shares = len({place.buffer for place in found}) < len(found)
+        if not isinstance(function, FuncOp) or name in active or not shares:
+            return
+        if function.is_declaration:
+            self._check_import(function, found)
+            return
+        given: dict[SSAValue, Place] = dict(zip(function.body.block.args, found, strict=False))
+        for op in function.walk():
+            try:
+                if isinstance(op, CallOp):
+                    op.verify_overlaps(symbols, given, active | {name})
+                elif isinstance(op, Overlapping):
+                    op.verify_overlaps(symbols, given)
+            except VerifyException as error:
+                inside = f"C1: @{name} is given one buffer twice, and in it '{op.name}' {error}"
+                raise VerifyException(inside) from error
+
+    def _check_import(self, function: FuncOp, found: Sequence[Place]) -> None:
+        """C1 for an import: its results are marked `inarch.result`, or else the last argument is."""
+        count = len(found)
+        attributes = function.arg_attrs.data if function.arg_attrs is not None else ()
+        marked = {i for i, each in enumerate(attributes) if "inarch.result" in each.data}
+        for result in marked or {count - 1}:
+            for other in set(range(count)) - {result}:
+                a, b = found[other], found[result]
+                require(
+                    not may_meet(a, [a.elements], b, [b.elements]),
+                    "C1",
+                    f"expected argument {result}, which import @{function.sym_name.data} writes, in "
+                    f"memory of its own, found that of argument {other}",
+                )
 
 
 def empty_loop(lower: int, upper: int, step: int = 1, mode: str = "serial") -> ForOp:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Self
+from collections.abc import Mapping, Sequence
+from typing import Self, cast
 
 from xdsl.dialects.builtin import ArrayAttr, MemRefType
 from xdsl.ir import Attribute, BlockArgument, Operation, Region, SSAValue
@@ -23,7 +23,17 @@ from xdsl.printer import Printer
 from xdsl.traits import IsTerminator, MemoryReadEffect, MemoryWriteEffect, Pure
 
 from inarch._xdsl import linear_form, parse_affine_expr, print_affine_expr
-from inarch.dialects.loop._base import BufferOp, buffer_shape, check_linear, memref_of, require
+from inarch.dialects._types import dtype_of, i1, is_supported
+from inarch.dialects.loop._base import (
+    BufferOp,
+    MemRef,
+    buffer_shape,
+    check_linear,
+    memref_of,
+    require,
+)
+from inarch.dialects.loop._footprint import Overlapping, Places, place_of
+from inarch.dialects.loop._overlap import check_overlaps
 from inarch.dialects.loop.access import (
     IteratorAttr,
     ReadAttr,
@@ -49,7 +59,7 @@ class YieldOp(IRDLOperation):
 
 
 @irdl_op_definition
-class NestOp(BufferOp):
+class NestOp(BufferOp, Overlapping):
     """A perfect nest with one scalar body.
 
         for each point p of the parallel iterators, in any order:
@@ -65,10 +75,13 @@ class NestOp(BufferOp):
     C0: buffers are static and signless. C1: iterators are well formed, with distinct names.
     C2: a map has one linear result a dimension of its buffer, over the iterators.
     C3: every access is in bounds, except reads with `pad` and writes with `clip`.
-    C4: a write's map uses parallel iterators only, and no two points write one element.
+    C4: a write's map uses parallel iterators only, and no two points write one element; nor are two
+    elements of the output one in memory.
     C5: the regions' arguments are the elements of `ins`, then of `outs`; they yield those of `outs`.
     C6: `finish` uses no operand that varies with a reduction iterator.
     C7: pad and init have the buffer's element type.
+    C8: an operand touches an element that an output writes only at the point that writes it, and no
+    two outputs write one element; also through views. Two arguments of a function are different memory.
     """
 
     name = "loop.nest"
@@ -158,10 +171,17 @@ class NestOp(BufferOp):
             self._check_access(value, write.map.data, free=write.clips)
             self._check_number(value, write.init, "init")
             self._check_write(write.map.data)
+            kind = memref_of(value)
+            distinct = place_of(value).is_injective
+            require(distinct, "C4", f"two elements of an output are one in memory: {kind}")
         self._check_region(self.body)
         if self.finish is not None:
             self._check_region(self.finish)
             self._check_finish(self.finish)
+        check_overlaps(self)
+
+    def verify_overlaps(self, symbols: Mapping[str, Operation], places: Places) -> None:
+        check_overlaps(self, places)
 
     def _check_access(self, value: SSAValue, index: AffineMap, *, free: bool) -> None:
         shape = buffer_shape(value)
@@ -276,7 +296,7 @@ class NestOp(BufferOp):
             parser.parse_punctuation(":")
             buffer = parser.parse_type()
             ins.append(parser.resolve_operand(operand, buffer))
-            reads.append(ReadAttr.get(index, _typed(pad, buffer)))
+            reads.append(ReadAttr.get(index, _typed(parser, "a pad", pad, buffer)))
 
         def parse_out() -> None:
             operand = parser.parse_unresolved_operand()
@@ -286,7 +306,7 @@ class NestOp(BufferOp):
             parser.parse_punctuation(":")
             buffer = parser.parse_type()
             outs.append(parser.resolve_operand(operand, buffer))
-            writes.append(WriteAttr.get(index, _typed(init, buffer), clip=clip))
+            writes.append(WriteAttr.get(index, _typed(parser, "an init", init, buffer), clip=clip))
 
         if parser.parse_optional_keyword("ins"):
             parser.parse_comma_separated_list(parser.Delimiter.PAREN, parse_in)
@@ -349,8 +369,20 @@ def _parse_map(parser: Parser, names: Sequence[str]) -> AffineMap:
     return AffineMap(len(names), 0, tuple(exprs))
 
 
-def _typed(value: float | None, buffer: Attribute) -> Attribute | None:
-    return typed(value, buffer.element_type) if isinstance(buffer, MemRefType) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+def _typed(parser: Parser, what: str, value: float | None, buffer: Attribute) -> Attribute | None:
+    """`value` as a number of the buffer's elements; an error where they have none that is equal."""
+    if value is None or not isinstance(buffer, MemRefType):
+        return None
+    element = cast("MemRef", buffer).element_type
+    if is_supported(element) and not dtype_of(element).is_float:
+        bits = dtype_of(element).bits if element != i1 else 1
+        # Of either sign: which one it is, is in the ops.
+        low, high = -(1 << bits >> 1) if bits > 1 else 0, (1 << bits) - 1
+        if not low <= value <= high or value != int(value):
+            parser.raise_error(
+                f"expected {what} that {element} has, from {low} to {high}, found {number_text(value)}"
+            )
+    return typed(value, element)
 
 
 def _types(types: Sequence[Attribute]) -> str:

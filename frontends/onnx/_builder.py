@@ -101,6 +101,14 @@ class Builder:
 
 def hint(value: SSAValue, name: str) -> None:
     """Calls `value` after `name` in the printed form, as far as MLIR can write it."""
+    text = printed_name(name)
+    if text is not None:
+        value.name_hint = text
+
+
+def printed_name(name: str) -> str | None:
+    """What a value of this name is called in MLIR text; None where nothing of it can be written."""
     text = re.sub(r"[^A-Za-z0-9_]", "_", name)
-    if text.strip("_"):
-        value.name_hint = text if not text[0].isdigit() else f"t{text}"
+    if not text.strip("_"):
+        return None
+    return text if not text[0].isdigit() else f"t{text}"

@@ -53,7 +53,9 @@ def _role(op: GraphOp, found: Mapping[Operation, Role], lanes: int) -> Role | No
         return _convolution(op, found, lanes)
     if not any(_is_blocked(operand, found) for operand in op.operands):
         return None
-    (result,) = op.results
+    if len(op.results) != 1:  # a call, of whatever
+        return None
+    result = op.results[0]
     match op:
         case ReduceOp():
             return _reduction(op)

@@ -16,6 +16,7 @@ from inarch.dialects.loop.buffer import WORKSPACE_ALIGNMENT_BYTES, AllocOp, Cons
 from inarch.dialects.loop.control import CallOp, ForOp
 from inarch.passes.loop._functions import entry_blocks, error_at, functions, is_public
 from inarch.passes.memory._arena import Lifetime, align, place
+from inarch.passes.memory._first_reads import check_first_reads
 
 WORKSPACE_BYTES = "inarch.workspace_bytes"
 WEIGHTS_BYTES = "inarch.weights_bytes"
@@ -28,8 +29,9 @@ class PlanMemoryPass(ModulePass):
     Public functions get `inarch.workspace_bytes`, the module `inarch.weights_bytes`. A buffer lives
     from the first op that uses it to the last, also through views of it; the inputs and outputs of
     one op live at the same time. Constants stand in program order; equal ones share their place.
-    Raises InarchError for a `loop.alloc` in a private function or in a parallel loop, and for a
-    `loop.call` that does not fit its callee.
+    Raises InarchError for a `loop.alloc` in a private function or in a parallel loop, for a
+    `loop.call` that does not fit its callee, and at an op that reads scratch which nothing has written
+    (`_first_reads.py` says what is found).
     """
 
     name = "plan-memory"
@@ -37,6 +39,7 @@ class PlanMemoryPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         _check_allocs(op)
         _check_calls(op)
+        check_first_reads(op)
         for function, block in entry_blocks(op):
             _plan_workspace(function, block)
         _plan_weights(op)

@@ -10,8 +10,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from inarch.errors import UsageError, unknown
-from inarch.passes import PASSES
+from inarch.dialects.graph.composite import CompositeRegionOp
 from inarch.passes.backend import Backend
 from inarch.passes.partition._by_hand import (
     Selection,
@@ -28,11 +27,16 @@ from inarch.passes.partition._common import (
     check_registered,
     codegen_named,
     number_of,
+    tensor_blocks,
+    text_of,
 )
 from inarch.passes.partition._names import Names
 from inarch.passes.partition._patterns import check_patterns
 from inarch.passes.partition._report import Recorder
+from inarch.passes.partition._required import run_required
 from inarch.passes.partition._verify import check_partition
+from inarch.passes.partition.merge_composites import merge_composites
+from inarch.passes.partition.merge_regions import merge_regions
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,8 @@ class AnnotatePass(ModulePass):
 
     `backends`: the first is preferred. `give` and `keep`: by hand, `give="conv=a","layer1/*=a"`; also as
     attributes of ops, `partition.give = "a"` and `partition.keep = ["a"]` (`"*"`: from every one).
-    A backend's required passes run first. TVM's name: AnnotateTarget.
+    A backend's required passes run first, and change what it then takes (`_required.py`). TVM's name:
+    AnnotateTarget.
     """
 
     name = "annotate"
@@ -74,7 +79,10 @@ def annotate(
     given_to = [backend for name in given if not (backend := backend_named(name)).is_host]
     for backend in dict.fromkeys(backend.name for backend in (*asked, *given_to)):
         check_patterns(ctx, backend_named(backend))
-    _run_required(ctx, module, [*asked, *given_to])
+    for backend in {each.name: each for each in (*asked, *given_to)}.values():
+        run_required(
+            ctx, module, backend, lambda copy, b=backend: _taken(copy, b.name, asked, given_to)
+        )
     names = Names()
     if recorder is not None:
         recorder.start(module, [backend.name for backend in asked], names)
@@ -83,17 +91,29 @@ def annotate(
     check_partition(module)
 
 
-def _run_required(ctx: Context, module: ModuleOp, backends: Sequence[Backend]) -> None:
-    done: set[str] = set()
-    for backend in backends:
-        for name in backend.requires:
-            if name not in PASSES:
-                raise UsageError(
-                    f"backend '{backend.name}' requires: {unknown('pass', name, PASSES).message}"
-                )
-            if name not in done:
-                PASSES[name]().apply(ctx, module)
-            done.add(name)
+def _taken(
+    module: ModuleOp, name: str, asked: Sequence[Backend], given_to: Sequence[Backend]
+) -> set[Operation]:
+    """The ops of `module`, which stays as it is, that backend `name` would get in the end.
+
+    Not those that it would claim and that then go back to the host, in a region that is too small.
+    """
+    trial = module.clone()
+    pairs = [
+        (copy, op)
+        for (_, block), (_, copied) in zip(tensor_blocks(module), tensor_blocks(trial), strict=True)
+        for op, copy in zip(block.ops, copied.ops, strict=True)
+    ]
+    _write(trial, claim_ops(trial, asked, read_by_hand(trial), given_to, Names(), None))
+    merge_composites(trial)
+    merge_regions(trial)
+    return {op for copy, op in pairs if name in (text_of(copy, BACKEND), _around(copy))}
+
+
+def _around(op: Operation) -> str | None:
+    """The owner of the composite that an op is in."""
+    around = op.parent_op()
+    return text_of(around, BACKEND) if isinstance(around, CompositeRegionOp) else None
 
 
 def _write(module: ModuleOp, claims: Claims) -> None:

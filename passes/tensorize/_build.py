@@ -19,7 +19,7 @@ from inarch.dialects.loop.nest import NestOp
 from inarch.passes.loop._affine import Linear, affine_map, linear_map
 from inarch.passes.loop._inline import end, inline
 from inarch.passes.tensorize._boxes import Box, boxes
-from inarch.passes.tensorize._candidates import Call, Candidate, copy_key
+from inarch.passes.tensorize._candidates import Call, Candidate, Group, copy_key
 from inarch.passes.tensorize._definitions import Definitions
 from inarch.passes.tensorize._linear import Access
 from inarch.passes.tensorize._operands import OperandPlan
@@ -47,24 +47,33 @@ class _Builder:
         return self.candidate.matched.pattern.output
 
     def build(self) -> None:
-        calls = self.candidate.calls
-        direct = [call for call in calls if call.plan.operands[self.output].copy is None]
+        groups = self.candidate.groups
+        direct = [group for group in groups if self.candidate.output_of(group).copy is None]
         if self.candidate.fills and direct:
             self._fill_everything()  # where a temporary is copied to as well: one nest
-        for call in calls:
-            self._call(call)
+        for group in groups:
+            self._group(group)
         if self.candidate.is_finished:
             return
-        rest = [call for call in direct if not call.absorbs]
-        if len(rest) == len(calls):
+        rest = [group for group in direct if not group[0].absorbs]
+        if len(rest) == len(groups):
             self._finish_everything()
         else:
-            for call in rest:
-                self._after(call, None)
+            for group in rest:
+                self._after(group[0], None)
 
     # -- calls
 
-    def _call(self, call: Call) -> None:
+    def _group(self, group: Group) -> None:
+        """All that adds to the same elements: a temporary is filled before it and copied out after it."""
+        temporary: SSAValue | None = None
+        for call in group:
+            temporary = self._call(call, temporary)
+        if self.candidate.output_of(group).copy is not None:
+            self._after(group[0], temporary)
+
+    def _call(self, call: Call, temporary: SSAValue | None) -> SSAValue:
+        """Adds a call and returns what it writes: `temporary`, or for the first of a group a new one."""
         candidate, plan = self.candidate, call.plan
         finish = candidate.finish if call.absorbs else None
         instance = candidate.family.instance(
@@ -77,13 +86,14 @@ class _Builder:
         buffers: list[SSAValue] = []
         offsets: list[Linear] = []
         strides: list[Sequence[int]] = []
-        temporary: SSAValue | None = None
+        written = plan.operands[self.output].access.buffer
         for name in candidate.matched.pattern.kernel.dtypes:
             operand = plan.operands[name]
-            buffer = self._buffer(name, operand)
             if name == self.output and operand.copy is not None:
-                temporary = buffer
-            buffers.append(buffer)
+                written = temporary if temporary is not None else self._temporary(operand)
+                buffers.append(written)
+            else:
+                buffers.append(self._input(operand))
             offsets.append(self._offset(call, operand.offset, operand.moves))
             strides.append(operand.strides)
         if finish is not None:
@@ -104,8 +114,7 @@ class _Builder:
         maps = [affine_map([offset], len(iterators)) for offset in offsets]
         sizes = list(plan.given.values())
         self._insert(CallOp(callee, iterators, buffers, maps, strides, sizes))
-        if temporary is not None:
-            self._after(call, temporary)
+        return written
 
     def _offset(self, call: Call, start: int, moves: Sequence[int]) -> Linear:
         return Linear(tuple(moves[loop.axis] for loop in call.loops), start)
@@ -126,12 +135,10 @@ class _Builder:
                 inside *= size
         return start, moves, [along[name] for name in iterators]
 
-    def _buffer(self, name: str, operand: OperandPlan) -> SSAValue:
-        copy = operand.copy
-        if copy is None:
+    def _input(self, operand: OperandPlan) -> SSAValue:
+        """The operand's buffer, or a packed copy of it."""
+        if operand.copy is None:
             return operand.access.buffer
-        if name == self.output:
-            return self._temporary(operand)
         key = copy_key(operand)
         if key not in self._packed:
             buffer = self._alloc(operand, f"{_hint(operand.access.buffer)}_packed")

@@ -33,6 +33,10 @@ class Call:
         return self.plan.piece
 
 
+Group = tuple[Call, ...]
+"""The calls that add to the same elements: begun once before the first, finished once after the last."""
+
+
 @dataclass(frozen=True)
 class Candidate:
     """A way to do a nest by calls of one kernel."""
@@ -40,7 +44,7 @@ class Candidate:
     matched: Matched
     family: Family
     params: Params
-    calls: tuple[Call, ...]
+    groups: tuple[Group, ...]
     init: Init
     fills: bool
     """Whether the output is filled with the nest's init before the calls."""
@@ -52,6 +56,15 @@ class Candidate:
     """Cycles; without the kernel's own where it does not state them."""
     order: tuple[int, ...]
     """The axes of loops, outermost first."""
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """All of them, in the order in which they run."""
+        return tuple(call for group in self.groups for call in group)
+
+    def output_of(self, group: Group) -> OperandPlan:
+        """What the calls of a group write: one plan for all of them, as `plan_nest` has seen to."""
+        return group[0].plan.operands[self.matched.pattern.output]
 
     @property
     def scattered(self) -> int:
@@ -205,11 +218,16 @@ def plan_nest(
                 return "a strided buffer with collapsed iterators has no place for a nest after it"
         loops = sorted(loops_of(nest, piece), key=lambda loop: order.index(loop.axis))
         calls.append(Call(plan, tuple(loops), absorbs))
+    groups = _groups(nest, calls)
+    for group in groups:
+        outputs = [_place(call.plan.operands[pattern.output]) for call in group]
+        if any(output != outputs[0] for output in outputs):
+            return "parts of a reduction would need the output in two layouts at once"
     candidate = Candidate(
         matched,
         family,
         params,
-        tuple(calls),
+        groups,
         start.init,
         start.fills,
         absorbed,
@@ -218,6 +236,22 @@ def plan_nest(
         tuple(order),
     )
     return replace(candidate, cost=cycles + copy_cycles(_moved_bytes(candidate)))
+
+
+def _groups(nest: LinearNest, calls: Sequence[Call]) -> tuple[Group, ...]:
+    """The calls by the parallel points that they do: those of one group are parts of one reduction."""
+    found: dict[tuple[int, ...], list[Call]] = {}
+    for call in calls:
+        pairs = zip(nest.axes, call.piece.cuts, strict=True)
+        starts = tuple(cut.start for axis, cut in pairs if not axis.is_reduction)
+        found.setdefault(starts, []).append(call)
+    return tuple(map(tuple, found.values()))
+
+
+def _place(output: OperandPlan) -> object:
+    """Equal where two calls write the same elements of the same memory."""
+    copied = copy_key(output) if output.copy is not None else None
+    return copied, output.strides, output.offset, output.moves
 
 
 def again(candidate: Candidate, nest: LinearNest) -> Candidate | None:
@@ -242,22 +276,22 @@ def _moved_bytes(candidate: Candidate) -> float:
     copied: set[object] = set()
     for call in candidate.calls:
         for name, operand in call.plan.operands.items():
-            if operand.copy is None:
+            if name == output or operand.copy is None or is_constant(operand.access.buffer):
                 continue
             key = copy_key(operand)
-            if (name != output and is_constant(operand.access.buffer)) or key in copied:
-                continue
-            copied.add(key)
-            nbytes = nbytes_of(operand.access)
-            times = 2 if name != output else 2 + candidate.fills
-            total += times * nbytes * math.prod(operand.copy.shape)
-        cuts = zip(call.piece.cuts, nest.write.strides, strict=True)
+            if key not in copied:
+                copied.add(key)
+                total += 2 * nbytes_of(operand.access) * math.prod(operand.copy.shape)
+    for group in candidate.groups:
+        written, first = candidate.output_of(group), group[0]
+        if written.copy is not None:
+            moves = 2 + candidate.fills
+            total += moves * nbytes_of(written.access) * math.prod(written.copy.shape)
+            continue
+        cuts = zip(first.piece.cuts, nest.write.strides, strict=True)
         points = math.prod(cut.count * cut.block for cut, stride in cuts if stride)
-        written = points * nbytes_of(nest.write)
-        is_direct = call.plan.operands[output].copy is None
-        if is_direct:
-            total += written * candidate.fills
-            total += 0 if call.absorbs or candidate.is_finished else 2 * written
+        finishes = not (first.absorbs or candidate.is_finished)
+        total += points * nbytes_of(nest.write) * (candidate.fills + 2 * finishes)
     return total
 
 

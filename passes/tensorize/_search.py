@@ -280,9 +280,12 @@ def _over_copies(matched: Matched, piece: Piece) -> float:
     if not piece.overruns:
         return 0.0
     total = 0.0
+    cuts = zip(matched.nest.axes, piece.cuts, strict=True)
+    is_first = not any(axis.is_reduction and cut.start for axis, cut in cuts)  # of its group
     for operand, elements in matched.pattern.elements.items():
         access = matched.access_of(elements[0])
-        if operand != matched.pattern.output and is_constant(access.buffer):
+        is_output = operand == matched.pattern.output
+        if (not is_first) if is_output else is_constant(access.buffer):
             continue
         moved = [cut for cut, by in zip(piece.cuts, access.strides, strict=True) if by]
         if any(cut.overrun for cut in moved):

@@ -1,13 +1,18 @@
-/* The C interface of compiled models, ABI v0.
+/* The C interface of compiled models, ABI v1.
  *
  * A library `<prefix>` exports, with C linkage:
  *
  *   int32_t <prefix>_abi_version(void);
  *       INARCH_ABI_VERSION.
- *   int32_t <prefix>_bind(const void *weights, const inarch_import *imports, int32_t count);
- *       Once, before any call: the weights (64-byte aligned, kept by the caller for as long as the
- *       library is used), and the functions that the library imports, in its manifest's order. The
- *       table is copied. Not to be called at the same time as anything else of the library.
+ *   int32_t <prefix>_bind(const void *weights, int64_t nbytes, const inarch_import *imports,
+ *                         int32_t count);
+ *       Once, before any call: the weights (`nbytes` of them, 64-byte aligned, kept by the caller for
+ *       as long as the library is used; NULL and 0 where the library has them, or needs none), and
+ *       the functions that the library imports, in its manifest's order. The table is copied. Fails
+ *       where the CPU lacks what the code was compiled for (x86-64), before any instruction that it
+ *       lacks. Not to be called at the same time as anything else of the library.
+ *   const char *<prefix>_weights_sha256(void);
+ *       The weights that the library was compiled with: SHA-256 of all bytes, in hexadecimal digits.
  *   int32_t <prefix>_<function>(DLTensor *args, int32_t n);
  *       Inputs, then outputs. Checks count, dtype, shape, strides (NULL is row-major), element
  *       alignment, and that outputs overlap nothing. Safe from any number of threads.
@@ -16,14 +21,16 @@
  *   const char *<prefix>_last_error(void);
  *       Why the last call of this thread that did not return 0 failed.
  *
- * Functions return 0 for success. The header is C11 and C++11, and needs nothing else.
+ * Functions return 0 for success; 1 an argument does not fit, 2 weights or imports are not bound, 3 no
+ * memory, 4 an import left an output unwritten, 5 the CPU lacks a feature; an import's code is passed on.
+ * A library that is closed frees what it holds; until then every thread must have left it. The header is C11 and C++11, and needs nothing else.
  */
 #ifndef INARCH_H
 #define INARCH_H
 
 #include <stdint.h>
 
-#define INARCH_ABI_VERSION 0
+#define INARCH_ABI_VERSION 1
 
 /* The values of DLDevice.device_type and DLDataType.code that are used here. */
 #define INARCH_CPU 1

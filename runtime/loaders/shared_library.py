@@ -1,8 +1,6 @@
-"""Artifacts whose code is a shared library: opened, bound to its weights and imports, and called.
+"""Artifacts whose code is a shared library: checked against this machine, opened, and called.
 
-A library is opened once for each content and set of imports, and never closed: what it gave out
-may still be in use. It is opened through a new name, because the dynamic loader gives the old code
-for a name (and for a file) that it has opened before.
+`_library.py` has how long a library stays open, `_imports.py` how its import slots are filled.
 """
 
 from __future__ import annotations
@@ -10,33 +8,30 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import tempfile
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from threading import Lock, local
-from typing import Any
 
 from inarch._kernel_library import check_architecture, defined_symbols, nearest
 from inarch.artifact import Artifact
-from inarch.errors import EnvironmentFault, InarchError, UsageError, unknown
-from inarch.manifest import ABI, External, Import, Signature
+from inarch.errors import EnvironmentFault, InarchError, UsageError
+from inarch.manifest import External, Signature
 from inarch.runtime._abi import ffi, libc
 from inarch.runtime.function import Function
 from inarch.runtime.loaders import LOADERS, Loader
+from inarch.runtime.loaders._imports import Slots
+from inarch.runtime.loaders._library import OPENED, Library
 from inarch.runtime.module import Imports, Module
-from inarch.runtime.native import NativeFunction
-from inarch.runtime.registry import REGISTRY
-from inarch.runtime.tensor import Array, Layout, view
+from inarch.runtime.tensor import Array, Layout
 from inarch.target import check_features, native, parse
 
-Callback = Callable[..., object]
-
 _CALL = "int32_t(*)(DLTensor *, int32_t)"
-_IMPORT = "int32_t(void *, DLTensor *, int32_t)"
 _SOURCE = "source."
 _STACK = 6
 """Frames from the warning to whoever called `inarch.load`."""
+
+_BUILDS: dict[str, str] = {}
+"""Library that some program calls, by path -> the hash of the build that is in this process."""
 
 
 def load(artifact: Artifact, imports: Imports) -> Module:
@@ -50,10 +45,14 @@ def load(artifact: Artifact, imports: Imports) -> Module:
         )
         for number, name in enumerate(manifest.loaders[1:], 1)
     ]
-    library = _OPENED.get(artifact, _fill(artifact, imports, modules))
-    _OPENED.builds.update({**builds, **_OPENED.builds})
+    slots = Slots(artifact, imports, modules)
+    library = OPENED.get(
+        artifact, slots.natives, slots.table, lambda reason: _not_opened(artifact, reason)
+    )
+    _keep_open(artifact)
+    _BUILDS.update({**builds, **_BUILDS})
     functions = {
-        name: Function(name, signature, library.function(name, signature))
+        name: Function(name, signature, _bound(name, signature, library, slots))
         for name, signature in manifest.functions.items()
     }
     sources = {
@@ -69,6 +68,41 @@ def load(artifact: Artifact, imports: Imports) -> Module:
         sources=sources,
         content=artifact.content,
     )
+
+
+def _bound(
+    name: str, signature: Signature, library: Library, slots: Slots
+) -> Callable[[Sequence[Array]], None]:
+    """What runs the public function `name` on arrays that fit `signature`; it keeps the library open."""
+    call = library.symbol(name, _CALL)
+    layout = Layout((*signature.inputs, *signature.outputs))
+    count = len(signature.inputs) + len(signature.outputs)
+
+    def invoke(arrays: Sequence[Array]) -> None:
+        # cffi releases the GIL for the call; `arrays` keeps the memory alive.
+        if call(layout.tensors(arrays), count):
+            raise InarchError(f"{name}: {library.message()}")
+
+    def invoke_with_imports(arrays: Sequence[Array]) -> None:
+        with slots.running(library) as running:
+            status = call(layout.tensors(arrays), count)
+        if status:
+            running.raise_failure(name)
+            raise InarchError(f"{name}: {library.message()}")
+
+    return invoke_with_imports if slots.call_python else invoke
+
+
+def _keep_open(artifact: Artifact) -> None:
+    """Keeps the libraries of others that the code calls, once and for all.
+
+    They may have threads, or hooks in the process, that outlive all calls: BLAS and OpenMP do.
+    """
+    for library in artifact.manifest.libraries:
+        flags = os.RTLD_NOW | os.RTLD_NOLOAD | os.RTLD_NODELETE
+        handle = libc().dlopen(os.fsencode(library.path), flags)
+        if handle != ffi().NULL:
+            libc().dlclose(handle)
 
 
 class _Source:
@@ -108,7 +142,7 @@ def _check_libraries(artifact: Artifact) -> dict[str, str]:
     builds: dict[str, str] = {}
     for library in artifact.manifest.libraries:
         path = Path(library.path)
-        if not path.is_file():
+        if not _is_file(path):
             remedy = f"install {library.package}" if library.package else "restore it"
             raise EnvironmentFault(
                 f"{library.user} {_call(library)} '{library.path}', which does not exist; "
@@ -119,7 +153,7 @@ def _check_libraries(artifact: Artifact) -> dict[str, str]:
             continue
         found = hashlib.sha256(path.read_bytes()).hexdigest()
         builds[library.path] = found
-        first = _OPENED.builds.get(library.path, found)
+        first = _BUILDS.get(library.path, found)
         if found == first == library.sha256:
             continue
         used = "its present build is used unchecked; compile again to have it checked"
@@ -131,6 +165,13 @@ def _check_libraries(artifact: Artifact) -> dict[str, str]:
             stacklevel=_STACK,
         )
     return builds
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that is too long, a folder that cannot be searched
+        return False
 
 
 def _call(library: External) -> str:
@@ -166,171 +207,6 @@ def _not_opened(artifact: Artifact, reason: str) -> EnvironmentFault:
             return EnvironmentFault(f"{library.user}: {error.message}", where=artifact.where)
     return EnvironmentFault(f"cannot be opened: {reason}", where=artifact.where)
 
-
-def _fill(artifact: Artifact, imports: Imports, modules: Sequence[Module]) -> list[Callback]:
-    """What fills each import slot: `imports`, else a submodule, else the registry."""
-    slots = _open_slots(artifact)
-    for name in imports:
-        if name not in {slot.name for slot in slots}:
-            known = [slot.name for slot in slots]
-            raise unknown("import", name, known, within=f"'{artifact.where}'")
-    return [_filled(artifact, slot, imports, modules) for slot in slots]
-
-
-def _open_slots(artifact: Artifact) -> list[Import]:
-    """The slots that are filled at load; the library fills the others itself."""
-    return [slot for slot in artifact.manifest.imports if slot.linked is None]
-
-
-def _filled(
-    artifact: Artifact, slot: Import, imports: Imports, modules: Sequence[Module]
-) -> Callback:
-    given = imports.get(slot.name)
-    if given is not None:
-        return given.get_function("main") if isinstance(given, Module) else given
-    for module in modules:
-        if slot.name in module.functions:
-            return module.functions[slot.name]
-    if slot.name in REGISTRY:
-        return REGISTRY[slot.name]
-    raise artifact.error(
-        f"imports '{slot.name}', which nothing provides; give it with "
-        f"load(..., imports={{'{slot.name}': function}}) or inarch.runtime.registry.register"
-    )
-
-
-class _Library:
-    """An opened library, with all that must live as long as its code."""
-
-    def __init__(self, artifact: Artifact, handle: Any, callbacks: Sequence[Callback]) -> None:
-        self._artifact = artifact
-        self._prefix = artifact.manifest.prefix
-        self._handle = handle
-        self.callbacks = callbacks
-        self._failure = local()
-        found = self._symbol("abi_version", "int32_t(*)(void)")()
-        if found != ABI:
-            raise artifact.error(f"expected a library of ABI version {ABI}, found {found}")
-        self._last_error = self._symbol("last_error", "const char *(*)(void)")
-        self._slots = [
-            callback.slot()
-            if isinstance(callback, NativeFunction)
-            else (ffi().callback(_IMPORT, self._entry(slot, callback), error=1), ffi().NULL)
-            for slot, callback in zip(_open_slots(artifact), callbacks, strict=True)
-        ]
-        self._weights = ffi().from_buffer(artifact.weights)
-        table = ffi().new("inarch_import[]", max(len(self._slots), 1))
-        for entry, slot in zip(table, self._slots, strict=False):
-            entry.call, entry.self = slot
-        bind = self._symbol("bind", "int32_t(*)(const void *, const inarch_import *, int32_t)")
-        if bind(self._weights, table, len(self._slots)):
-            raise artifact.error(f"expected to bind the library, found: {self._message()}")
-
-    def function(self, name: str, signature: Signature) -> Callable[[Sequence[Array]], None]:
-        """What runs the public function `name` on arrays that fit `signature`."""
-        call = self._symbol(name, _CALL)
-        layout = Layout((*signature.inputs, *signature.outputs))
-        count = len(signature.inputs) + len(signature.outputs)
-
-        def invoke(arrays: Sequence[Array]) -> None:
-            self._failure.found = ("", None)
-            # cffi releases the GIL for the call; `arrays` keeps the memory alive.
-            if call(layout.tensors(arrays), count):
-                self._raise(name)
-
-        return invoke
-
-    def _symbol(self, name: str, ctype: str) -> Any:
-        full = f"{self._prefix}_{name}"
-        address = libc().dlsym(self._handle, full.encode())
-        if address == ffi().NULL:
-            raise self._artifact.error(f"expected the symbol '{full}' in the library, found none")
-        return ffi().cast(ctype, address)
-
-    def _entry(self, slot: Import, function: Callback) -> Callable[[Any, Any, int], int]:
-        """The C side of an import: arrays for `function`, and a code for its exception."""
-        signature = function.signature if isinstance(function, Function) else slot.signature
-        inputs = len(signature.inputs) if signature is not None else 0
-
-        def entry(_self: Any, args: Any, count: int) -> int:
-            try:
-                arrays = [view(args[i], writeable=i >= inputs) for i in range(count)]
-                if isinstance(function, Function):
-                    function(*arrays[:inputs], out=arrays[inputs:])
-                else:
-                    function(*arrays)
-            except BaseException as error:  # noqa: BLE001
-                # None can pass through C: `_raise` goes on with it on the other side.
-                self._failure.found = (slot.name, error)
-                return 1
-            return 0
-
-        return entry
-
-    def _raise(self, name: str) -> None:
-        """Raises for a call that failed: of an import's exception, or the library's message."""
-        slot, error = self._failure.found
-        self._failure.found = ("", None)
-        if error is None:
-            raise InarchError(f"{name}: {self._message()}")
-        if not isinstance(error, Exception):
-            raise error  # KeyboardInterrupt and the like are not the import's
-        raise InarchError(
-            f"{name}: import '{slot}' failed: {type(error).__name__}: {error}"
-        ) from error
-
-    def _message(self) -> str:
-        text = self._last_error()
-        return ffi().string(text).decode(errors="replace") if text != ffi().NULL else "no message"
-
-
-class _Opened:
-    """The libraries of this process, by content and imports.
-
-    Per process because the dynamic loader is: it keeps one copy of a file, whoever opens it, and
-    `bind` may be called once for each copy.
-    """
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._libraries: dict[str, list[_Library]] = {}
-        self._files: set[tuple[int, int]] = set()
-        self.builds: dict[str, str] = {}
-        """Library that some program calls, by path -> the hash of the build that is in this process."""
-
-    def get(self, artifact: Artifact, callbacks: Sequence[Callback]) -> _Library:
-        """The library of `artifact` bound to `callbacks`: the one there is, or a new one."""
-        with self._lock:
-            known = self._libraries.setdefault(artifact.identity, [])
-            for library in known:
-                if library.callbacks == callbacks:
-                    return library
-            library = _Library(artifact, self._open(artifact), callbacks)
-            known.append(library)
-            return library
-
-    def _open(self, artifact: Artifact) -> Any:
-        """Opens the file itself, or a copy where the loader would give what it opened before."""
-        last_error = libc().dlerror  # found first: a look-up in between would clear the message
-        state = os.fstat(artifact.descriptor)
-        file = (state.st_dev, state.st_ino)
-        with tempfile.TemporaryDirectory(prefix="inarch-lib-") as folder:
-            name = Path(folder, f"{artifact.manifest.prefix}-{artifact.identity[:16]}.so")
-            # Through the descriptor: what was checked is what runs, though the path be replaced.
-            opened = Path(f"/proc/self/fd/{artifact.descriptor}")
-            if file in self._files or not opened.exists():
-                name.write_bytes(artifact.library)
-            else:
-                name.symlink_to(opened)
-            handle = libc().dlopen(bytes(name), os.RTLD_NOW | os.RTLD_LOCAL | os.RTLD_NODELETE)
-            if handle == ffi().NULL:
-                reason = ffi().string(last_error()).decode(errors="replace")
-                raise _not_opened(artifact, reason)
-        self._files.add(file)
-        return handle
-
-
-_OPENED = _Opened()
 
 LOADER = Loader("shared-library", load=load)
 """The code that our C backend makes."""

@@ -23,3 +23,6 @@ config.environment["PATH"] = os.pathsep.join(
     [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
 )
 config.environment["INARCH_CACHE_DIR"] = os.path.join(config.test_exec_root, "cache")
+
+# What is installed beside Inarch is not under test: neither here, in process, nor in processes.
+os.environ["INARCH_PLUGINS"] = config.environment["INARCH_PLUGINS"] = "none"

@@ -1,4 +1,4 @@
-"""What several tests share: a cache of their own, a small program after ABI v0, compiled microkernels."""
+"""What several tests share: a cache of their own, a small program after ABI v1, compiled microkernels."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from struct import pack
 from typing import Any
@@ -19,6 +20,7 @@ from numpy.lib.stride_tricks import as_strided
 from inarch._evaluate import evaluate
 from inarch.artifact import write_artifact
 from inarch.cache import Cache
+from inarch.manifest import ABI
 from inarch.meaning import bind, elements, free_sizes, ranks, written
 from inarch.microkernel import (
     AtLeast,
@@ -48,7 +50,9 @@ static _Thread_local const char *message = "no error";
 
 API int32_t @_abi_version(void) { return ABI_VERSION; }
 API const char *@_last_error(void) { return message; }
-API int32_t @_bind(const void *weights, const inarch_import *imports, int32_t count) {
+API const char *@_weights_sha256(void) { return "DIGEST_TEXT"; }
+API int32_t @_bind(const void *weights, int64_t nbytes, const inarch_import *imports, int32_t count) {
+  if (nbytes < 12) { message = "expected 12 bytes of weights or more"; return 2; }
   bias = weights;
   for (int32_t i = 0; i < count; ++i) slots[i] = imports[i];
   ++binds;
@@ -107,6 +111,8 @@ API int32_t @_through(DLTensor *args, int32_t n) { /* y = import 0 of x */
 }
 """
 
+_ANY_DIGEST = "weights " * 8
+
 MakeProgram = Callable[..., Path]
 
 
@@ -148,14 +154,20 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Cache:
 
 @pytest.fixture(scope="session")
 def make_library(cache: Cache, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., bytes]:
-    """`make_library(prefix="tiny", shift=0, abi=0)`: the bytes of the library."""
+    """`make_library(prefix="tiny", shift=0, abi=1, digest="0" * 64)`: the bytes of the library."""
 
-    def make(prefix: str = "tiny", shift: float = 0.0, abi: int = 0) -> bytes:
+    def make(
+        prefix: str = "tiny", shift: float = 0.0, abi: int = ABI, digest: str = "0" * 64
+    ) -> bytes:
         source = _SOURCE.replace("@", prefix)
         source = source.replace("SHIFT", f"{shift:f}f").replace("ABI_VERSION", str(abi))
+        source = source.replace("DIGEST_TEXT", _ANY_DIGEST)
         out = tmp_path_factory.mktemp("library") / "library.so"
+        # The hash stands in the machine code once: compiled once, for whatever weights.
         compile_library({"model.c": source}, out, target=parse("generic"), cache=cache)
-        return out.read_bytes()
+        code = out.read_bytes()
+        assert code.count(_ANY_DIGEST.encode()) == 1
+        return code.replace(_ANY_DIGEST.encode(), digest.encode())
 
     return make
 
@@ -173,7 +185,7 @@ def make_program(make_library: Callable[..., bytes]) -> MakeProgram:
         *,
         prefix: str = "tiny",
         shift: float = 0.0,
-        abi: int = 0,
+        abi: int = ABI,
         bias: tuple[float, float, float] = (1.0, 2.0, 3.0),
         weights_bytes: int = 12,
         members: dict[str, bytes] | None = None,
@@ -190,8 +202,10 @@ def make_program(make_library: Callable[..., bytes]) -> MakeProgram:
             "loaders": ["shared-library"],
             **manifest,
         }
-        library = make_library(prefix, shift, abi)
-        write_artifact(path, library, full, [(0, pack("3f", *bias))], weights_bytes, members)
+        weights = pack("3f", *bias)
+        digest = sha256(weights + bytes(weights_bytes - len(weights))).hexdigest()
+        library = make_library(prefix, shift, abi, digest)
+        write_artifact(path, library, full, [(0, weights)], weights_bytes, members)
         return path
 
     return make

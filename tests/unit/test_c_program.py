@@ -186,7 +186,7 @@ int main(void)
                        {&flag, {1, 0}, 0, {6, 8, 1}, NULL, NULL, 0},
                        {y, {1, 0}, 2, {2, 32, 1}, shape, NULL, 0}};
     inarch_import import = {twice, NULL};
-    if (net_main(args, 4) != 2 || net_bind(NULL, &import, 1) != 0) {
+    if (net_main(args, 4) != 2 || net_bind(NULL, 0, &import, 1) != 0) {
         return 1;
     }
     if (net_main(args, 4) != 0 || net_main(args, 4) != 0) {
@@ -281,8 +281,8 @@ def net(tmp_path: Path) -> ctypes.CDLL:
     compile_library(_emit(ADD).units, path, target=parse("generic"))
     library = ctypes.CDLL(str(path))
     library.net_last_error.restype = ctypes.c_char_p
-    assert library.net_abi_version() == 0
-    assert library.net_bind(None, None, 0) == 0
+    assert library.net_abi_version() == 1
+    assert library.net_bind(None, ctypes.c_int64(0), None, 0) == 0
     return library
 
 
@@ -360,7 +360,7 @@ def test_checked_mode_touches_an_output_only(tmp_path: Path) -> None:
 
     function = kind(write)
     entry = (ctypes.c_void_p * 2)(ctypes.cast(function, ctypes.c_void_p), None)
-    assert library.net_bind(None, entry, 1) == 0
+    assert library.net_bind(None, ctypes.c_int64(0), entry, 1) == 0
     x, y = np.zeros((2, 4), np.float32), np.zeros((2, 4), np.float32)
     written = False
     assert _call(library, _tensor(x), _tensor(y)) == (4, "f: output 0 was never written")

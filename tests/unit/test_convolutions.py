@@ -145,6 +145,7 @@ def given(rng: np.random.Generator, shapes: dict[str, tuple[int, ...]]) -> dict[
 KINDS = {"conv": random_conv, "pool": random_pool, "matmul": random_matmul}
 
 
+@pytest.mark.sampled(6, reason="seeds are alike; each kind twice")
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("kind", KINDS)
 def test_random(kind: str, seed: int) -> None:

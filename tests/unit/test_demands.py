@@ -191,6 +191,7 @@ def test_a_least_stride_is_declared_of_parameters_and_sizes() -> None:
     assert known_demand(demands(instance)["A"][0], {"K": 3}) == AtLeast(13)
 
 
+@pytest.mark.every_case(reason="each is a message of its own")
 @pytest.mark.parametrize(
     ("stride", "message"),
     [

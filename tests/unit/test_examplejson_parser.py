@@ -23,6 +23,7 @@ def line_of(text: str) -> str:
     return caught.value.line()
 
 
+@pytest.mark.every_case(reason="each is a message of its own")
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

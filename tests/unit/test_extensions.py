@@ -24,6 +24,7 @@ LIT = ROOT / "tests" / "lit"
 # ------------------------------------------------------------------------------------ the tree
 
 
+@pytest.mark.every_case(reason="a rule of the house holds for each")
 @pytest.mark.parametrize("name", list(PASSES))
 def test_a_pass_is_called_like_its_file(name: str) -> None:
     found = PASSES[name]
@@ -32,6 +33,7 @@ def test_a_pass_is_called_like_its_file(name: str) -> None:
     assert first_line(found), "expected a docstring of the pass's own"
 
 
+@pytest.mark.every_case(reason="a rule of the house holds for each")
 @pytest.mark.parametrize("name", list(PASSES))
 def test_a_pass_has_its_lit_test(name: str) -> None:
     origin = PASSES.origin(name)
@@ -56,6 +58,7 @@ def _families() -> list[tuple[str, str]]:
     return [(name, path.stem) for name, path in files]
 
 
+@pytest.mark.every_case(reason="a rule of the house holds for each")
 @pytest.mark.parametrize(("dialect", "family"), _families())
 def test_a_family_of_ops_has_its_lit_tests(dialect: str, family: str) -> None:
     """What is right round-trips; what is wrong has a located message, one for each constraint."""
@@ -68,6 +71,7 @@ def _operations() -> list[type[Operation]]:
     return [op for name in DIALECTS for op in DIALECTS[name].operations]
 
 
+@pytest.mark.every_case(reason="a rule of the house holds for each")
 @pytest.mark.parametrize("op", _operations(), ids=lambda op: str(op.name))
 def test_an_op_has_a_docstring_of_its_own(op: type[Operation]) -> None:
     assert "__doc__" in vars(op)
@@ -126,6 +130,7 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Table:
     _distribution(tmp_path, "three", {"gone": "theirs_three"})
 
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.setenv("INARCH_PLUGINS", "all")
     for name in [name for name in sys.modules if name.split(".")[0] in {"acme", "theirs_one"}]:
         monkeypatch.delitem(sys.modules, name)
     return Extensions("acme.passes", "PASS", ("high", "low"))
@@ -137,6 +142,19 @@ def test_files_come_first_then_entry_points(table: Table) -> None:
     assert len(table) == 8
     assert "fold-relu" in table
     assert "helper" not in table
+
+
+def test_the_environment_hides_what_others_add(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INARCH_PLUGINS", "none")
+    assert list(table) == ["fold-relu", "broken", "new-api", "tile"]
+    assert table["tile"].name == "tile"  # it clashes with nothing now
+    again = Extensions[object]("acme.passes", "PASS", ("high", "low"))
+    monkeypatch.setenv("INARCH_PLUGINS", "nome")
+    with pytest.raises(UsageError) as caught:
+        list(again)
+    assert str(caught.value) == "INARCH_PLUGINS: expected 'all' or 'none', found 'nome'"
 
 
 def test_listing_imports_nothing(table: Table) -> None:

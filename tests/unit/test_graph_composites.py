@@ -98,6 +98,7 @@ def test_every_composite_has_a_case() -> None:
     assert {f"graph.{name}" for name, _, _ in CASES} == {op.name for op in COMPOSITES}
 
 
+@pytest.mark.sampled(30, reason="each composite, shape and dtype once")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(("name", "arrays", "properties"), CASES)
 def test_decomposition_computes_what_the_composite_does(

@@ -46,6 +46,7 @@ def test_the_elementwise_families_are_found() -> None:
     assert len(ELEMENTWISE) >= 37
 
 
+@pytest.mark.every_case(reason="a rule of the house holds for each")
 @pytest.mark.parametrize("op", OPS, ids=op_name)
 def test_op_is_a_graph_op_with_a_docstring_of_its_own(op: type[Operation]) -> None:
     assert issubclass(op, GraphOp | YieldOp)  # the terminator is no op on tensors
@@ -53,6 +54,7 @@ def test_op_is_a_graph_op_with_a_docstring_of_its_own(op: type[Operation]) -> No
     assert op.__doc__ != op.__base__.__doc__
 
 
+@pytest.mark.every_case(reason="a rule of the house holds for each")
 @pytest.mark.parametrize("op", OPS, ids=op_name)
 def test_every_constraint_that_an_op_checks_is_documented(op: type[GraphOp]) -> None:
     bases = [c for c in op.__mro__ if issubclass(c, GraphOp) and c is not GraphOp]
@@ -367,6 +369,7 @@ def test_every_elementwise_op_has_a_case() -> None:
     assert {case.values[0] for case in CASES} == set(ELEMENTWISE)
 
 
+@pytest.mark.sampled(110, reason="each op and each dtype once")
 @pytest.mark.parametrize(("op_class", "properties", "dtype"), CASES)
 def test_body_computes_what_the_reference_does(
     op_class: type[ElementwiseOp], properties: Properties, dtype: DType
@@ -378,6 +381,7 @@ def test_body_computes_what_the_reference_does(
     check_equal(op.name, run_body(op, arrays), expected)
 
 
+@pytest.mark.sampled(110, reason="each op, dtype and shape once")
 @pytest.mark.parametrize(("op_class", "properties", "dtype"), CASES)
 @pytest.mark.parametrize("shape", [(), (0,), (2, 0, 3)], ids=str)
 def test_scalars_and_empty_tensors_are_legal(

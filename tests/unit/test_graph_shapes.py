@@ -194,6 +194,7 @@ NESTS: list[tuple[type[StructuredOp], list[list[int]], str, dict[str, Property]]
 ]
 
 
+@pytest.mark.every_case(reason="each is a shape that is special")
 @pytest.mark.parametrize(("kind", "shapes", "dtype", "properties"), NESTS)
 def test_the_nest_computes_the_reference(
     kind: type[StructuredOp], shapes: list[list[int]], dtype: str, properties: dict[str, Property]
@@ -298,6 +299,7 @@ def random_window(rng: np.random.Generator, rank: int) -> dict[str, list[int]]:
     }
 
 
+@pytest.mark.every_case(reason="each is a shape that is special")
 @pytest.mark.parametrize("seed", range(24))
 def test_conv_is_that_of_onnx(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -312,6 +314,7 @@ def test_conv_is_that_of_onnx(seed: int) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.every_case(reason="each is a shape that is special")
 @pytest.mark.parametrize("seed", range(60))
 def test_pools_are_those_of_onnx(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -50,6 +50,7 @@ KNOWN: list[tuple[str, list[Any], Properties, Any]] = [
 ]
 
 
+@pytest.mark.every_case(reason="each is an op of its own")
 @pytest.mark.parametrize(("name", "arrays", "properties", "expected"), KNOWN)
 def test_reference_gives_known_values(
     name: str, arrays: list[Array], properties: Properties, expected: Any

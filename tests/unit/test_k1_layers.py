@@ -154,6 +154,7 @@ def check(
     assert wrong == []
 
 
+@pytest.mark.sampled(2, reason="each kernel and each target once")
 @pytest.mark.parametrize("target", ["native", "generic"])
 def test_layers_scaled_down(
     kernel: str, target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.every_case(reason="a rule of the house holds for each file")
+
 ROOT = Path(__file__).parents[2]
 
 CORE = frozenset(
@@ -17,6 +19,7 @@ CORE = frozenset(
         "_arguments",
         "_compilers",
         "_kernel_library",
+        "_mapping",
         "errors",
         "plugins",
         "dtypes",

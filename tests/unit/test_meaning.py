@@ -66,6 +66,7 @@ def test_a_gemm_is_its_tree() -> None:
     assert found == Meaning(iterators, (statement,))
 
 
+@pytest.mark.every_case(reason="each is a form of its own")
 @pytest.mark.parametrize(
     ("written_as", "canonical"),
     [
@@ -130,6 +131,7 @@ def test_the_written_operand_is_updated_where_its_old_value_counts(
 # ------------------------------------------------------------------------------------ what does not
 
 
+@pytest.mark.every_case(reason="each is a message of its own")
 @pytest.mark.parametrize(
     ("meaning", "expected"),
     [

@@ -291,6 +291,7 @@ COPY = Microkernel(
 )
 
 
+@pytest.mark.every_case(reason="each is a message of its own")
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [

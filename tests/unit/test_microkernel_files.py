@@ -130,6 +130,7 @@ def test_a_python_file_is_a_kernel(tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------------ damaged files
 
 
+@pytest.mark.every_case(reason="each is a message of its own")
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
@@ -341,6 +342,7 @@ def test_kernels_of_a_distribution_are_found(site: Path, tmp_path: Path) -> None
         cwd=tmp_path,
         env={
             **os.environ,
+            "INARCH_PLUGINS": "all",
             "PYTHONPATH": os.pathsep.join([str(site), str(Path(__file__).parents[2])]),
         },
         capture_output=True,

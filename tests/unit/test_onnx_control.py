@@ -12,7 +12,7 @@ import pytest
 from inarch._xdsl import verify_module
 from inarch.dialects import new_context
 from inarch.errors import InarchError, UnsupportedError
-from inarch.frontends.onnx import import_onnx
+from inarch.frontends.onnx import _control, import_onnx
 from inarch.testing import execute
 
 Array = np.ndarray[Any, Any]
@@ -82,6 +82,7 @@ def parse(inputs: str, nodes: str) -> onnx.ModelProto:
     return model
 
 
+@pytest.mark.every_case(reason="each is a form of its own")
 @pytest.mark.parametrize("condition", [False, True])
 @pytest.mark.parametrize("name", CASES)
 def test_as_onnxruntime(name: str, condition: bool) -> None:
@@ -122,7 +123,7 @@ def test_as_onnxruntime(name: str, condition: bool) -> None:
         (
             "float[3] x",
             f"m = Constant<value=int64 {{9000}}>() y, w = Loop<{TURN}>(m, , x)",
-            "<model>: 1 unsupported: Loop: a loop of more than 20000 nodes (1: 'y')",
+            "<model>: 1 unsupported: Loop: a loop of more than 60 nodes (1: 'y')",
         ),
         (
             "float[3] x",
@@ -132,7 +133,10 @@ def test_as_onnxruntime(name: str, condition: bool) -> None:
         ),
     ],
 )
-def test_unsupported(inputs: str, nodes: str, message: str) -> None:
+def test_unsupported(
+    inputs: str, nodes: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_control, "MAX_NODES", 60)
     with pytest.raises(UnsupportedError) as error:
         import_onnx(parse(inputs, nodes), new_context())
     assert str(error.value) == message

@@ -146,6 +146,7 @@ STRUCTURE: dict[str, str] = {
 }
 
 
+@pytest.mark.every_case(reason="each is a message of its own")
 @pytest.mark.parametrize("nodes", STRUCTURE)
 def test_structure(nodes: str) -> None:
     assert message(parse(nodes)) == f"<model>: {STRUCTURE[nodes]}"

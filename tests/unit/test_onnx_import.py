@@ -144,6 +144,7 @@ def test_initializers_that_are_inputs_are_constants() -> None:
     np.testing.assert_array_equal(found, [4, 6])
 
 
+@pytest.mark.every_case(reason="each dtype is read by lines of its own")
 @pytest.mark.parametrize("raw", [True, False])
 @pytest.mark.parametrize(
     "dtype",

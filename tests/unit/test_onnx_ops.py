@@ -503,6 +503,7 @@ def evaluate(model: onnx.ModelProto, inputs: dict[str, Array]) -> list[Array]:
     return execute(module, list(inputs.values()), context)
 
 
+@pytest.mark.every_case(reason="each is a converter or an attribute of its own")
 @pytest.mark.parametrize("name", CASES)
 def test_as_onnxruntime(name: str) -> None:
     model = parse(*CASES[name])

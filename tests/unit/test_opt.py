@@ -57,6 +57,7 @@ def test_prints_the_program() -> None:
     assert out == "builtin.module {\n  func.func @f() {\n    func.return\n  }\n}\n"
 
 
+@pytest.mark.every_case(reason="each is a message of its own")
 @pytest.mark.parametrize(
     ("argv", "message"),
     [

@@ -50,7 +50,7 @@ def _python(*argv: str, at: Path, site: Path) -> subprocess.CompletedProcess[str
     return subprocess.run(
         [sys.executable, *argv],
         cwd=at,
-        env={**os.environ, "PYTHONPATH": path},
+        env={**os.environ, "PYTHONPATH": path, "INARCH_PLUGINS": "all"},
         capture_output=True,
         text=True,
         check=False,

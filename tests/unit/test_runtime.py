@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import pytest
 
 import inarch
 from inarch import target
+from inarch.artifact import Artifact, write_artifact
 from inarch.dtypes import DTYPES
 from inarch.errors import ArgumentError, EnvironmentFault, InarchError, UsageError
 from inarch.manifest import Port, Signature
@@ -268,14 +270,13 @@ def test_a_replaced_file_is_the_new_program(make_program: MakeProgram, tmp_path:
         np.testing.assert_array_equal(module(X, X), X + X + bias)
 
 
-def test_equal_content_is_bound_once(make_program: MakeProgram, tmp_path: Path) -> None:
+def test_a_file_is_bound_once(make_program: MakeProgram, tmp_path: Path) -> None:
     bias = (5.0, 6.0, 7.0)
     first = load(make_program(tmp_path / "a.inarch", bias=bias))
-    second = load(make_program(tmp_path / "b.inarch", bias=bias))
     with ThreadPoolExecutor(8) as pool:
-        others = list(pool.map(load, [tmp_path / "a.inarch", tmp_path / "b.inarch"] * 8))
-    counts = [module.get_function("binds").run({})["count"] for module in (first, second, *others)]
-    assert [int(count) for count in counts] == [1] * 18
+        others = list(pool.map(load, [tmp_path / "a.inarch"] * 8))
+    counts = [module.get_function("binds").run({})["count"] for module in (first, *others)]
+    assert [int(count) for count in counts] == [1] * 9
 
 
 def test_saved_and_read_back(module: Module, tmp_path: Path) -> None:
@@ -292,12 +293,21 @@ def test_saved_and_read_back(module: Module, tmp_path: Path) -> None:
     )
 
 
-def test_damaged_weights_are_found_when_asked(make_program: MakeProgram, tmp_path: Path) -> None:
+def test_damaged_weights_are_found(make_program: MakeProgram, tmp_path: Path) -> None:
     path = make_program(tmp_path / "a.inarch", bias=(8.0, 8.0, 9.0))
     data = bytearray(path.read_bytes())
     data[data.index(np.array([8, 8, 9], np.float32).tobytes())] ^= 1
     path.write_bytes(data)
-    assert message(lambda: load(path, verify=True), InarchError) == (
+    found = (
+        "expected the bytes that were written, found others: a damaged file; copy it again, "
+        "or compile the model again"
+    )
+    assert message(lambda: load(path), InarchError) == f"{path}: error: {found}"
+    assert message(lambda: Module.load_from_bytes(bytes(data)), InarchError) == (
+        f"<bytes>: error: {found}"
+    )
+    np.testing.assert_array_equal(load(path, check=False)(X, X)[:, 1:], (X + X + [8, 8, 9])[:, 1:])
+    assert message(lambda: load(path, check=False, verify=True), InarchError) == (
         f"{path}: error: expected the weights of the manifest, found others: a damaged file"
     )
 
@@ -358,10 +368,27 @@ def test_a_cpu_that_lacks_a_feature(
 
 
 def test_a_library_of_another_abi(make_program: MakeProgram, tmp_path: Path) -> None:
-    path = make_program(tmp_path / "a.inarch", abi=1)
+    """The library itself, in a file whose manifest says nothing of it."""
+    path = make_program(tmp_path / "a.inarch", abi=7)
     assert message(lambda: load(path), InarchError) == (
-        f"{path}: error: expected a library of ABI version 0, found 1"
+        f"{path}: error: expected a library of ABI version 1, found 7; compile the model again"
     )
+
+
+def test_a_library_with_other_weights(make_program: MakeProgram, tmp_path: Path) -> None:
+    """Fewer than it was compiled with, or others: zip, manifest and checksum agree with each other."""
+    good = make_program(tmp_path / "a.inarch")
+    with Artifact.open(good) as artifact:
+        library, manifest = bytes(artifact.library), artifact.manifest.data
+        own = artifact.manifest.weights.sha256
+    path = tmp_path / "b.inarch"
+    for weights in (bytes(8), b"", bytes(12), bytes(16)):
+        write_artifact(path, library, manifest, [(0, weights)], len(weights))
+        found = sha256(weights).hexdigest()
+        assert message(lambda: load(path, verify=True), InarchError) == (
+            f"{path}: error: expected weights of SHA-256 {own[:16]}..., with which the library was "
+            f"compiled, found {found[:16]}... in the manifest; compile the model again"
+        )
 
 
 def test_a_library_without_its_symbols(make_program: MakeProgram, tmp_path: Path) -> None:
@@ -481,20 +508,71 @@ def test_an_import_that_raises(importer: Path) -> None:
     assert message(module["broken"], InarchError).startswith("broken: expected better")
 
 
-def test_an_import_with_a_signature_cannot_write_its_inputs(
-    make_program: MakeProgram, tmp_path: Path
-) -> None:
+@pytest.fixture
+def typed(make_program: MakeProgram, tmp_path: Path) -> Path:
+    """As `importer`, with a signature of the import."""
     port = {"name": "x", "dtype": "f32", "shape": [4]}
     slot = {"name": "twice", "inputs": [port], "outputs": [{**port, "name": "y"}]}
-    path = make_program(tmp_path / "a.inarch", imports=[slot])
+    return make_program(tmp_path / "typed.inarch", imports=[slot])
+
+
+def test_an_import_with_a_signature_cannot_write_its_inputs(typed: Path) -> None:
+    """Nor make them writeable: neither the array, nor a view of it, nor what it is a view of."""
 
     def rude(x: np.ndarray[Any, Any], _y: np.ndarray[Any, Any]) -> None:
         x[:] = 0
 
-    module = load(path, imports={"twice": rude})
-    assert message(lambda: module["through"](Y), InarchError) == (
+    def ruder(x: np.ndarray[Any, Any], _y: np.ndarray[Any, Any]) -> None:
+        for one in (x, x[1:], x.view(np.int32), x.base, x.reshape(2, 2)):
+            assert isinstance(one, np.ndarray)
+            with pytest.raises(ValueError, match="cannot set WRITEABLE flag to True"):
+                one.flags.writeable = True
+        x.flags.writeable = True
+
+    given = Y.copy()
+    module = load(typed, imports={"twice": rude})
+    assert message(lambda: module["through"](given), InarchError) == (
         "through: import 'twice' failed: ValueError: assignment destination is read-only"
     )
+    module = load(typed, imports={"twice": ruder})
+    assert message(lambda: module["through"](given), InarchError) == (
+        "through: import 'twice' failed: ValueError: cannot set WRITEABLE flag to True of this array"
+    )
+    np.testing.assert_array_equal(given, Y)
+
+
+def test_without_a_signature_the_operands_that_are_read_cannot_be_written(
+    make_program: MakeProgram, tmp_path: Path
+) -> None:
+    path = make_program(tmp_path / "a.inarch", imports=[{"name": "twice", "reads": 1}])
+
+    def rude(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> None:
+        y[:] = 1
+        x.flags.writeable = True
+
+    module = load(path, imports={"twice": rude})
+    assert message(lambda: module["through"](Y), InarchError) == (
+        "through: import 'twice' failed: ValueError: cannot set WRITEABLE flag to True of this array"
+    )
+
+
+def test_an_import_that_writes_nothing_is_an_error(typed: Path) -> None:
+    """And not what the memory held before; what is partly written is NaN where it is not."""
+
+    def half(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> None:
+        y[:2] = x[:2]
+
+    def constant(_x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> None:
+        y.view(np.uint32)[...] = 0xFFFFFFFF
+
+    module = load(typed, imports={"twice": lambda _x, _y: None})
+    assert message(lambda: module["through"](Y), InarchError) == (
+        "through: import 'twice' failed: output 0 was never written; write it in place, as out[:] = ..."
+    )
+    result = np.asarray(load(typed, imports={"twice": half})["through"](Y))
+    np.testing.assert_array_equal(result, [1, 2, np.nan, np.nan])
+    result = np.asarray(load(typed, imports={"twice": constant})["through"](Y))
+    assert (result.view(np.uint32) == 0xFFFFFFFF).all()
 
 
 def test_imports_in_threads(importer: Path) -> None:
@@ -607,7 +685,7 @@ _HEADER_CHECK = """
 #endif
 CHECK(sizeof(DLTensor) == 48 && sizeof(DLDataType) == 4 && sizeof(inarch_import) == 16);
 CHECK(offsetof(DLTensor, shape) == 24 && offsetof(DLTensor, byte_offset) == 40);
-CHECK(INARCH_ABI_VERSION == 0);
+CHECK(INARCH_ABI_VERSION == 1);
 """
 
 

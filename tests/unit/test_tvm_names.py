@@ -15,6 +15,8 @@ from inarch.runtime.loaders import Loader
 from inarch.runtime.module import Module
 from inarch.runtime.registry import register
 
+pytestmark = pytest.mark.every_case(reason="each name is one to find")
+
 WALK = (Path(__file__).parents[2] / "docs" / "backends.md").read_text()
 TEXT = (Path(__file__).parents[2] / "docs" / "for-tvm-users.md").read_text()
 OURS = {

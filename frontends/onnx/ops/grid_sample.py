@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial, reduce
 from itertools import product
 
 from xdsl.ir import SSAValue
 
 from inarch.dialects._types import i64
 from inarch.dialects.graph._base import GraphOp
-from inarch.dialects.graph.arithmetic import AddOp, ModOp, MulOp, SubOp
+from inarch.dialects.graph.arithmetic import AddOp, DivOp, ModOp, MulOp, SubOp
 from inarch.dialects.graph.cast import CastOp
 from inarch.dialects.graph.clip import ClipOp
 from inarch.dialects.graph.gather import GatherOp
-from inarch.dialects.graph.logic import EqualOp, LessEqualOp
+from inarch.dialects.graph.logic import EqualOp, LessEqualOp, LogicalAndOp
 from inarch.dialects.graph.select import SelectOp
 from inarch.dialects.graph.shape import SliceOp, TransposeOp
 from inarch.dialects.graph.unary import AbsOp, FloorOp, RoundOp
@@ -28,6 +29,18 @@ _MODES = {"bilinear": "linear", "bicubic": "cubic"}
 
 _CUBIC = -0.75
 """The coefficient of Keys' kernel that ONNX fixes."""
+
+
+@dataclass(frozen=True)
+class _Tap:
+    """A neighbour along one dimension, at each point."""
+
+    index: SSAValue
+    """i64, within the dimension."""
+    weight: SSAValue | None
+    """None for 1."""
+    inside: SSAValue | None
+    """Whether it is an element (i1); None where it always is, else others are zeros."""
 
 
 @dataclass(frozen=True)
@@ -45,18 +58,39 @@ class _Sampler:
         return self.node.emit(kind, x, other)
 
     def position(self, coordinate: SSAValue, size: int) -> SSAValue:
-        """From -1 ... 1 to 0 ... size - 1, the corners or the edges of elements; then padded."""
-        scale = (size - 1) / 2 if self.corners else size / 2
-        x = self.emit(AddOp, self.emit(MulOp, coordinate, scale), (size - 1) / 2)
-        x = self.node.emit(RoundOp, x) if self.mode == "nearest" else x
-        return self.padded(x, size)
+        """From -1 ... 1 to 0 ... size - 1, the corners or the edges of elements; then padded.
 
-    def padded(self, x: SSAValue, size: int) -> SSAValue:
-        """`x` clamped or reflected; as it is where zeros are beyond the border."""
-        if self.padding == "border":
-            return self.node.emit(ClipOp, x, low=0.0, high=float(size - 1))
-        if self.padding != "reflection":
-            return x
+        In the order of ONNX's definition: halves are rounded for `nearest`.
+        """
+        x = self.emit(AddOp, coordinate, 1.0)
+        if self.corners:
+            x = self.emit(MulOp, self.emit(DivOp, x, 2.0), size - 1.0)
+        else:
+            x = self.emit(DivOp, self.emit(SubOp, self.emit(MulOp, x, float(size)), 1.0), 2.0)
+        x = self.node.emit(RoundOp, x) if self.mode == "nearest" else x
+        match self.padding:
+            case "border":
+                return self.clamped(x, size)
+            case "reflection":
+                return self.reflected(x, size)
+            case _:
+                return x
+
+    def clamped(self, x: SSAValue, size: int) -> SSAValue:
+        """`x` within the border as it is, the outermost element's position beyond it.
+
+        Between the edge and the centre of an outermost element it stays: there only neighbours that
+        do not exist are replaced, which for cubic is another value than at the centre.
+        """
+        centre = self.node.emit(ClipOp, x, low=0.0, high=float(size - 1))
+        if self.corners:
+            return centre
+        above = self.node.emit(LessEqualOp, self.node.like(-0.5, x), x)
+        below = self.node.emit(LessEqualOp, x, self.node.like(size - 0.5, x))
+        return self.node.emit(SelectOp, self.node.emit(LogicalAndOp, above, below), x, centre)
+
+    def reflected(self, x: SSAValue, size: int) -> SSAValue:
+        """`x` reflected at the borders until it is between them."""
         low, span = (0.0, size - 1.0) if self.corners else (-0.5, float(size))
         if not span:
             return self.emit(MulOp, x, 0.0)
@@ -67,29 +101,25 @@ class _Sampler:
         wave = self.node.emit(SelectOp, self.emit(LessEqualOp, phase, span), phase, back)
         return self.emit(AddOp, wave, low)
 
-    def taps(self, x: SSAValue, size: int) -> list[tuple[SSAValue, SSAValue | None]]:
-        """Index (i64, within the dimension) and weight of each neighbour; no weight is 1."""
+    def taps(self, x: SSAValue, size: int) -> list[_Tap]:
+        """The neighbours of each position."""
         if self.mode == "nearest":
-            index, inside = self.index(x, size)
-            return [(index, inside)]
+            return [self.tap(x, size, None)]
         first = self.node.emit(FloorOp, x)
         rest = self.emit(SubOp, x, first)
-        found: list[tuple[SSAValue, SSAValue | None]] = []
-        for offset in (0, 1) if self.mode == "linear" else (-1, 0, 1, 2):
-            index, inside = self.index(self.emit(AddOp, first, float(offset)), size)
-            weight = self.weight(rest, offset)
-            found.append((index, weight if inside is None else self.emit(MulOp, weight, inside)))
-        return found
+        return [
+            self.tap(self.emit(AddOp, first, float(offset)), size, self.weight(rest, offset))
+            for offset in ((0, 1) if self.mode == "linear" else (-1, 0, 1, 2))
+        ]
 
-    def index(self, x: SSAValue, size: int) -> tuple[SSAValue, SSAValue | None]:
-        """A whole position as an index, and 1 where it is within the dimension, else 0."""
-        x = self.node.emit(RoundOp, self.padded(x, size)) if self.padding == "reflection" else x
-        clamped = self.node.emit(ClipOp, x, low=0.0, high=float(size - 1))
-        index = self.node.emit(CastOp, clamped, to=i64)
-        if self.padding != "zeros":
-            return index, None
-        inside = self.node.emit(EqualOp, clamped, x)
-        return index, self.node.emit(SelectOp, inside, self.node.like(1, x), self.node.like(0, x))
+    def tap(self, x: SSAValue, size: int, weight: SSAValue | None) -> _Tap:
+        """The neighbour at a whole position, which may be outside."""
+        if self.padding == "reflection":
+            x = self.node.emit(RoundOp, self.reflected(x, size))
+        within = self.node.emit(ClipOp, x, low=0.0, high=float(size - 1))
+        index = self.node.emit(CastOp, within, to=i64)
+        inside = self.node.emit(EqualOp, within, x) if self.padding == "zeros" else None
+        return _Tap(index, weight, inside)
 
     def weight(self, rest: SSAValue, offset: int) -> SSAValue:
         """The kernel at the distance from a neighbour; `rest` is the distance from the first."""
@@ -136,7 +166,7 @@ def _sample(sampler: _Sampler, x: tuple[int, ...], grid: tuple[int, ...]) -> SSA
     """The weighted sum over all combinations of neighbours; channels are last meanwhile."""
     node, sizes, points = sampler.node, x[2:], grid[:-1]
     rank = len(sizes)
-    taps: list[list[tuple[SSAValue, SSAValue | None]]] = []
+    taps: list[list[_Tap]] = []
     for d, size in enumerate(sizes):
         part = node.emit(
             SliceOp,
@@ -153,15 +183,20 @@ def _sample(sampler: _Sampler, x: tuple[int, ...], grid: tuple[int, ...]) -> SSA
     total: SSAValue | None = None
     for combination in product(*taps):
         flat = base
-        weight: SSAValue | None = None
-        for d, (index, factor) in enumerate(combination):
-            flat = sampler.emit(AddOp, flat, sampler.emit(MulOp, index, math.prod(sizes[d + 1 :])))
-            if factor is not None:
-                weight = factor if weight is None else sampler.emit(MulOp, weight, factor)
+        for d, tap in enumerate(combination):
+            step = math.prod(sizes[d + 1 :])
+            flat = sampler.emit(AddOp, flat, sampler.emit(MulOp, tap.index, step))
         part = node.emit(GatherOp, data, flat, axis=0)
-        if weight is not None:
-            part = sampler.emit(MulOp, part, node.reshape(weight, (*points, 1)))
-        total = part if total is None else sampler.emit(AddOp, total, part)
+        column = (*points, 1)
+        if inside := [tap.inside for tap in combination if tap.inside is not None]:
+            # Not a weight of 0: infinity times 0 is no number.
+            all_inside = reduce(partial(node.emit, LogicalAndOp), inside)
+            mask = node.reshape(all_inside, column)
+            part = node.emit(SelectOp, mask, part, node.like(0, part))
+        if weights := [tap.weight for tap in combination if tap.weight is not None]:
+            weight = node.reshape(reduce(partial(node.emit, MulOp), weights), column)
+            part = node.emit(MulOp, part, weight)
+        total = part if total is None else node.emit(AddOp, total, part)
     assert total is not None  # every dimension has a neighbour
     return node.emit(TransposeOp, total, perm=[0, rank + 1, *range(1, rank + 1)])
 

@@ -243,10 +243,10 @@ def _source(
         for one in template.operands
     }
     target = next(one for one in template.operands if one.access == "update")
-    value = template.value.format(**places)
+    formula = template.value
     if kind == "i32":  # wraps, as the meaning says
-        value = value.replace(" * ", " * (uint32_t)") if " * " in value else value
-        value = f"(int32_t)((uint32_t){value})"
+        formula = f"(int32_t)((uint32_t){formula.replace(' * ', ' * (uint32_t)')})"
+    value = formula.format(**places)
     place = places[target.name]
     combined = {
         "+=": f"{place} + {value}",

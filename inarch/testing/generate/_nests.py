@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 SIZES = (2, 3, 4, 1, 5, 7, 8, 16, 17, 33, 64, 70, 200)
 MOST_POINTS = 20_000
+MOST_REDUCED = 300
+"""Points of a reduction: definitions run many of them one after the other."""
 MOST_ELEMENTS = 200_000
 """Of an argument."""
 MOST_TILE = 4096
@@ -95,10 +97,14 @@ def _loops(choices: Choices) -> _Loops:
     if choices.chance(60):
         kinds = choices.shuffled(kinds)
     sizes: list[int] = []
-    for _ in kinds:
+    reduced = 1
+    for reduces in kinds:
         size = 0 if choices.chance(1) else choices.pick(SIZES)
-        while size > 1 and math.prod([*sizes, size]) > MOST_POINTS:
+        while size > 1 and (
+            math.prod([*sizes, size]) > MOST_POINTS or (reduces and reduced * size > MOST_REDUCED)
+        ):
             size = (size + 1) // 2
+        reduced *= size if reduces else 1
         sizes.append(size)
     names = [f"{'r' if reduces else 'i'}{n}" for n, reduces in enumerate(kinds)]
     loops = _Loops(names, sizes, kinds, ["serial"] * len(kinds))

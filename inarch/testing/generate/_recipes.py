@@ -402,9 +402,10 @@ def _relayout(b: GraphBuilder) -> None:
     x = b.value(
         _floats, lambda s: len(s) == 4 and _some(s) and math.prod(s) <= 4096, lambda: b.shape(4, 4)
     )
-    if len(shape_of(x)) != 4:
+    sizes = shape_of(x)
+    if len(sizes) != 4 or sizes[1] < 2:  # a dimension of one element has no iterator to split
         return
-    block = [0, b.choices.pick((4, 8, 16, 1)), 0, 0]
+    block = [0, b.choices.pick((4, 8, 16)), 0, 0]
     halo = b.choices.pick(([], [1, 1, 1, 1], [0, 2, 1, 0]))
     layout = LayoutAttr.get(block, halo)
     inside: Operation = RelayoutOp.to(x, layout)

@@ -246,3 +246,36 @@ func.func @unknown(%a: memref<16x24xf32>, %b: memref<24x32xf32>, %c: memref<16x3
   kernel.call @gemm for (i in 4, j in 2, k in 3 reduction) (%a[q] strides [24, 1], %b[k * 256 + j * 16] strides [32, 1], %c[i * 128 + j * 16] strides [32, 1]) sizes [8] : memref<16x24xf32>, memref<24x32xf32>, memref<16x32xf32>
   func.return
 }
+
+// -----
+
+// C7, through views of one buffer
+kernel.def @gemm computes "for m in 4, n in 16, k in K: C[m, n] += A[m, k] * B[k, n]" arguments [#kernel.operand<A : f32 read rank 2 align 4>, #kernel.operand<B : f32 read rank 2 align 4>, #kernel.operand<C : f32 update rank 2 align 4>] needs [] source "x"
+func.func @views(%b: memref<24x32xf32>, %c: memref<32x32xf32>) {
+  %v = loop.reshape %c : memref<32x32xf32> to memref<1024xf32>
+  %w = memref.subview %c[16, 0] [16, 32] [1, 1] : memref<32x32xf32> to memref<16x32xf32, strided<[32, 1], offset: 512>>
+  // expected-error @below {{'kernel.call' C7: operand A touches elements 640 to 1023 of the buffer in which operand C is written, 512 to 1023}}
+  kernel.call @gemm for (i in 4, j in 2, k in 3 reduction) (%v[i * 96 + k * 8 + 640] strides [24, 1], %b[k * 256 + j * 16] strides [32, 1], %w[i * 128 + j * 16] strides [32, 1]) sizes [8] : memref<1024xf32>, memref<24x32xf32>, memref<16x32xf32, strided<[32, 1], offset: 512>>
+  func.return
+}
+
+// -----
+
+// C7, views of one buffer that have no element in common: the left and the right half of each row
+kernel.def @gemm computes "for m in 4, n in 16, k in K: C[m, n] += A[m, k] * B[k, n]" arguments [#kernel.operand<A : f32 read rank 2 align 4>, #kernel.operand<B : f32 read rank 2 align 4>, #kernel.operand<C : f32 update rank 2 align 4>] needs [] source "x"
+func.func @columns(%b: memref<8x16xf32>, %c: memref<4x32xf32>) {
+  %v = loop.reshape %c : memref<4x32xf32> to memref<128xf32>
+  kernel.call @gemm (%v[8] strides [32, 1], %b[0] strides [16, 1], %c[16] strides [32, 1]) sizes [8] : memref<128xf32>, memref<8x16xf32>, memref<4x32xf32>
+  func.return
+}
+
+// -----
+
+// C7, and the first column in common
+kernel.def @gemm computes "for m in 4, n in 16, k in K: C[m, n] += A[m, k] * B[k, n]" arguments [#kernel.operand<A : f32 read rank 2 align 4>, #kernel.operand<B : f32 read rank 2 align 4>, #kernel.operand<C : f32 update rank 2 align 4>] needs [] source "x"
+func.func @column(%b: memref<8x16xf32>, %c: memref<4x32xf32>) {
+  %v = loop.reshape %c : memref<4x32xf32> to memref<128xf32>
+  // expected-error @below {{'kernel.call' C7: operand A touches elements 9 to 112 of the buffer in which operand C is written, 16 to 127}}
+  kernel.call @gemm (%v[9] strides [32, 1], %b[0] strides [16, 1], %c[16] strides [32, 1]) sizes [8] : memref<128xf32>, memref<8x16xf32>, memref<4x32xf32>
+  func.return
+}

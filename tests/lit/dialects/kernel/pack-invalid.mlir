@@ -69,3 +69,23 @@ func.func @twice(%w: memref<20x3xf32>, %p: memref<2x3x16xf32>) {
   kernel.pack %w[o, i] to %p[o, i, i] : memref<20x3xf32>, memref<2x3x16xf32>
   func.return
 }
+
+// -----
+
+// C3, through a view
+func.func @view(%w: memref<8xf32>) {
+  %v = loop.reshape %w : memref<8xf32> to memref<2x4xf32>
+  // expected-error @below {{'kernel.pack' C3: expected two buffers, found one}}
+  kernel.pack %w[i * 4 + j] to %v[i, j] : memref<8xf32>, memref<2x4xf32>
+  func.return
+}
+
+// -----
+
+// C3 is about elements: two halves of one buffer
+func.func @halves(%w: memref<8xf32>) {
+  %a = memref.subview %w[0] [4] [1] : memref<8xf32> to memref<4xf32, strided<[1]>>
+  %b = memref.subview %w[4] [4] [1] : memref<8xf32> to memref<4xf32, strided<[1], offset: 4>>
+  kernel.pack %a[i] to %b[i] : memref<4xf32, strided<[1]>>, memref<4xf32, strided<[1], offset: 4>>
+  func.return
+}

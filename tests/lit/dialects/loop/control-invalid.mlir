@@ -61,3 +61,46 @@ func.func @call_unknown(%a: memref<8xf32>) {
   loop.call @foo(%a) : memref<8xf32>
   func.return
 }
+
+// -----
+
+// call, C1: one buffer as both operands of a transpose
+func.func private @turn(%a: memref<4x4xf32>, %b: memref<4x4xf32>) {
+  loop.nest (i = 4, j = 4) ins(%a[j, i] : memref<4x4xf32>) outs(%b[i, j] : memref<4x4xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    loop.yield %x : f32
+  }
+  func.return
+}
+func.func private @around(%a: memref<4x4xf32>, %b: memref<4x4xf32>) {
+  loop.call @turn(%a, %b) : memref<4x4xf32>, memref<4x4xf32>
+  func.return
+}
+func.func @call_twice(%t: memref<4x4xf32>) {
+  // expected-error @below {{'loop.call' C1: @around is given one buffer twice, and in it 'loop.call' C1: @turn is given one buffer twice, and in it 'loop.nest' C8: expected operand 0 to read what output 0 writes at the same point only, found a read at [j, i] and a write at [i, j] of one buffer; write to another buffer}}
+  loop.call @around(%t, %t) : memref<4x4xf32>, memref<4x4xf32>
+  func.return
+}
+
+// -----
+
+// call, C1: an import that would write what it reads
+func.func private @ext(memref<4xf32>, memref<4xf32>)
+func.func @call_import(%t: memref<4xf32>) {
+  // expected-error @below {{'loop.call' C1: expected argument 1, which import @ext writes, in memory of its own, found that of argument 0}}
+  loop.call @ext(%t, %t) : memref<4xf32>, memref<4xf32>
+  func.return
+}
+
+// -----
+
+// call, C1: an import that says which argument it writes
+"func.func"() <{sym_name = "first", sym_visibility = "private", function_type = (memref<4xf32>, memref<4xf32>) -> (), arg_attrs = [{inarch.result}, {}]}> ({}) : () -> ()
+func.func @call_marked(%t: memref<4x4xf32>) {
+  %v = memref.subview %t[0, 0] [1, 4] [1, 1] : memref<4x4xf32> to memref<4xf32, strided<[1]>>
+  %w = memref.subview %t[1, 0] [1, 4] [1, 1] : memref<4x4xf32> to memref<4xf32, strided<[1], offset: 4>>
+  loop.call @first(%v, %w) : memref<4xf32, strided<[1]>>, memref<4xf32, strided<[1], offset: 4>>
+  // expected-error @below {{'loop.call' C1: expected argument 0, which import @first writes, in memory of its own, found that of argument 1}}
+  loop.call @first(%v, %v) : memref<4xf32, strided<[1]>>, memref<4xf32, strided<[1]>>
+  func.return
+}

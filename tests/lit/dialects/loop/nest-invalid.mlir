@@ -243,3 +243,114 @@ func.func @init_type(%a: memref<8xf32>, %b: memref<8xf32>) {
   }) : (memref<8xf32>, memref<8xf32>) -> ()
   func.return
 }
+
+// -----
+
+// C4, the elements of an output that are one in memory
+func.func @folded(%a: memref<4x4xf32>, %b: memref<4x4xf32, strided<[3, 1]>>) {
+  // expected-error @below {{'loop.nest' C4: two elements of an output are one in memory: memref<4x4xf32, strided<[3, 1]>>}}
+  loop.nest (i = 4, j = 4) ins(%a[i, j] : memref<4x4xf32>) outs(%b[i, j] : memref<4x4xf32, strided<[3, 1]>>) {
+  ^bb0(%x: f32, %acc: f32):
+    loop.yield %x : f32
+  }
+  func.return
+}
+
+// -----
+
+// C8, a transpose in place
+func.func @transpose(%t: memref<4x4xf32>) {
+  // expected-error @below {{'loop.nest' C8: expected operand 0 to read what output 0 writes at the same point only, found a read at [j, i] and a write at [i, j] of one buffer; write to another buffer}}
+  loop.nest (i = 4, j = 4) ins(%t[j, i] : memref<4x4xf32>) outs(%t[i, j] : memref<4x4xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    loop.yield %x : f32
+  }
+  func.return
+}
+
+// -----
+
+// C8, a neighbour, the second operand
+func.func @shift(%a: memref<8xf32>, %b: memref<9xf32>) {
+  // expected-error @below {{'loop.nest' C8: expected operand 1 to read what output 0 writes at the same point only, found a read at [i + 1] and a write at [i] of one buffer; write to another buffer}}
+  loop.nest (i = 8) ins(%a[i] : memref<8xf32>, %b[i + 1] : memref<9xf32>) outs(%b[i] : memref<9xf32>) {
+  ^bb0(%x: f32, %y: f32, %acc: f32):
+    loop.yield %y : f32
+  }
+  func.return
+}
+
+// -----
+
+// C8, one element that every point reads
+func.func @one(%b: memref<8xf32>) {
+  // expected-error @below {{'loop.nest' C8: expected operand 0 to read what output 0 writes at the same point only, found a read at [0] and a write at [i] of one buffer; write to another buffer}}
+  loop.nest (i = 8) ins(%b[0] : memref<8xf32>) outs(%b[i] : memref<8xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    loop.yield %x : f32
+  }
+  func.return
+}
+
+// -----
+
+// C8, a padded read of what another point writes
+func.func @padded(%b: memref<8xf32>) {
+  // expected-error @below {{'loop.nest' C8: expected operand 0 to read what output 0 writes at the same point only, found a read at [i - 7] and a write at [i] of one buffer; write to another buffer}}
+  loop.nest (i = 8) ins(%b[i - 7] pad 0.0 : memref<8xf32>) outs(%b[i] : memref<8xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    loop.yield %x : f32
+  }
+  func.return
+}
+
+// -----
+
+// C8, through a reshape
+func.func @reshaped(%b: memref<4x4xf32>) {
+  %v = loop.reshape %b : memref<4x4xf32> to memref<16xf32>
+  // expected-error @below {{'loop.nest' C8: expected operand 0 to read what output 0 writes at the same point only, found a read at [i + j * 4] and a write at [i, j] of one buffer; write to another buffer}}
+  loop.nest (i = 4, j = 4) ins(%v[i + j * 4] : memref<16xf32>) outs(%b[i, j] : memref<4x4xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    loop.yield %x : f32
+  }
+  func.return
+}
+
+// -----
+
+// C8, through subviews that have one row in common
+func.func @subviews(%b: memref<4x8xf32>) {
+  %v = memref.subview %b[0, 0] [3, 8] [1, 1] : memref<4x8xf32> to memref<3x8xf32, strided<[8, 1]>>
+  %w = memref.subview %b[2, 0] [2, 8] [1, 1] : memref<4x8xf32> to memref<2x8xf32, strided<[8, 1], offset: 16>>
+  // expected-error @below {{'loop.nest' C8: expected operand 0 to read what output 0 writes at the same point only, found a read at [i + 1, j] and a write at [i, j] of one buffer; write to another buffer}}
+  loop.nest (i = 2, j = 8) ins(%v[i + 1, j] : memref<3x8xf32, strided<[8, 1]>>) outs(%w[i, j] : memref<2x8xf32, strided<[8, 1], offset: 16>>) {
+  ^bb0(%x: f32, %acc: f32):
+    loop.yield %x : f32
+  }
+  func.return
+}
+
+// -----
+
+// C8, two outputs
+func.func @outputs(%a: memref<8xf32>, %b: memref<8xf32>) {
+  // expected-error @below {{'loop.nest' C8: expected outputs 0 and 1 to write different elements, found [i] and [-i + 7] of one buffer; write to two buffers}}
+  loop.nest (i = 8) ins(%a[i] : memref<8xf32>) outs(%b[i] : memref<8xf32>, %b[-i + 7] : memref<8xf32>) {
+  ^bb0(%x: f32, %p: f32, %q: f32):
+    loop.yield %x, %x : f32, f32
+  }
+  func.return
+}
+
+// -----
+
+// C8, two outputs at the same point
+func.func @same_outputs(%a: memref<8xf32>, %b: memref<8xf32>) {
+  // expected-error @below {{'loop.nest' C8: expected outputs 0 and 1 to write different elements, found [i] and [i] of one buffer; write to two buffers}}
+  loop.nest (i = 8) ins(%a[i] : memref<8xf32>) outs(%b[i] : memref<8xf32>, %b[i] : memref<8xf32>) {
+  ^bb0(%x: f32, %p: f32, %q: f32):
+    loop.yield %x, %x : f32, f32
+  }
+  func.return
+}

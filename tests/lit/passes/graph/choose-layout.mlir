@@ -197,3 +197,22 @@ builtin.module attributes {inarch.target = "x86-64-v3"} {
     func.return %1 : tensor<1x8x4x4xf32>
   }
 }
+
+// -----
+
+// So does a call that gives several results, of what a convolution made and for another one.
+builtin.module attributes {inarch.target = "x86-64-v3"} {
+  func.func private @two(tensor<1x8x4x4xf32>) -> (tensor<1x8x4x4xf32>, tensor<1x8x4x4xf32>)
+  // ALWAYS-LABEL: @main
+  func.func @main(%x: tensor<1x8x4x4xf32>, %w: tensor<8x8x1x1xf32>) -> (tensor<1x8x4x4xf32>, tensor<1x8x4x4xf32>) {
+    // ALWAYS: %[[C:.*]] = graph.conv
+    // ALWAYS-NEXT: %[[R:.*]] = graph.relayout %[[C]]
+    // ALWAYS-NEXT: %[[A:.*]], %[[B:.*]] = graph.call @two(%[[R]]) : tensor<1x8x4x4xf32> -> tensor<1x8x4x4xf32>, tensor<1x8x4x4xf32>
+    // ALWAYS-NEXT: %[[S:.*]] = graph.relayout %[[A]]
+    // ALWAYS-NEXT: graph.conv %[[S]]
+    %0 = graph.conv %x, %w strides = [1, 1] pads = [0, 0, 0, 0] dilations = [1, 1] groups = 1 : tensor<1x8x4x4xf32>, tensor<8x8x1x1xf32> -> tensor<1x8x4x4xf32>
+    %1, %2 = graph.call @two(%0) : tensor<1x8x4x4xf32> -> tensor<1x8x4x4xf32>, tensor<1x8x4x4xf32>
+    %3 = graph.conv %1, %w strides = [1, 1] pads = [0, 0, 0, 0] dilations = [1, 1] groups = 1 : tensor<1x8x4x4xf32>, tensor<8x8x1x1xf32> -> tensor<1x8x4x4xf32>
+    func.return %3, %2 : tensor<1x8x4x4xf32>, tensor<1x8x4x4xf32>
+  }
+}

@@ -69,8 +69,8 @@ func.func @fills_gaps(%y: memref<64xf32> {inarch.result}) {
   loop.call @h(%small, %middle, %late) : memref<3xf32>, memref<32xf32>, memref<17xf32>
   func.return
 }
-func.func private @g(memref<64xf32>, memref<3xf32>)
-func.func private @h(memref<3xf32>, memref<32xf32>, memref<17xf32>)
+"func.func"() <{sym_name = "g", sym_visibility = "private", function_type = (memref<64xf32>, memref<3xf32>) -> (), arg_attrs = [{inarch.result}, {inarch.result}]}> ({}) : () -> ()
+"func.func"() <{sym_name = "h", sym_visibility = "private", function_type = (memref<3xf32>, memref<32xf32>, memref<17xf32>) -> (), arg_attrs = [{}, {inarch.result}, {inarch.result}]}> ({}) : () -> ()
 // CHECK:      func.func @fills_gaps
 // CHECK-SAME: inarch.workspace_bytes = 320 : i64
 // CHECK-NEXT:   %big = loop.alloc at 0 : memref<64xf32>

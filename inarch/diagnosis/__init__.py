@@ -1,0 +1,16 @@
+"""Why a compiled model is wrong: which op, which pass, which kernel, which C function.
+
+`verify_model` compares every intermediate value of a model with the definitions of its ops
+(`inarch.testing`), and its outputs as it is really compiled. Where something differs, `locate` cuts the
+program down to the fewest ops that still differ, and looks for the first pass whose output means
+something else, or else for the C function. What is found is written as a folder that fails by itself
+(`reproducer`).
+"""
+
+from __future__ import annotations
+
+from inarch.diagnosis.compare import Difference
+from inarch.diagnosis.locate import Place
+from inarch.diagnosis.verify import Options, Verdict, verify_model
+
+__all__ = ["Difference", "Options", "Place", "Verdict", "verify_model"]

@@ -1,0 +1,70 @@
+"""Two sets of values by name, and the first element that differs by more than is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from inarch.lazy import Array, np
+
+
+@dataclass(frozen=True)
+class Difference:
+    """An element of a value; `allowed` is what rounding can explain, in the value's own unit."""
+
+    value: str
+    index: tuple[int, ...]
+    expected: float
+    found: float
+    allowed: float
+    count: int
+    size: int
+
+    @property
+    def text(self) -> str:
+        """One line."""
+        place = list(self.index)
+        return (
+            f"value '{self.value}', element {place}: expected {self.expected:.9g}, found "
+            f"{self.found:.9g}, allowed {self.allowed:.2g} ({self.count} of {self.size} differ)"
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """For `--json`; NaN and infinities are text, which JSON has no numbers for."""
+        numbers = {"expected": self.expected, "found": self.found, "allowed": self.allowed}
+        return {
+            "value": self.value,
+            "index": list(self.index),
+            "count": self.count,
+            "size": self.size,
+            **{k: v if np.isfinite(v) else str(v) for k, v in numbers.items()},
+        }
+
+
+def first_difference(
+    expected: Mapping[str, Array], found: Mapping[str, Array], allowed: Mapping[str, Array]
+) -> Difference | None:
+    """Of the values of `expected`, in order. Shapes are those of one program, so they agree."""
+    for name, wanted in expected.items():
+        one = difference(name, wanted, found[name], allowed[name])
+        if one is not None:
+            return one
+    return None
+
+
+def difference(name: str, expected: Array, found: Array, allowed: Array) -> Difference | None:
+    """The first element that is farther away than allowed. NaN is NaN, an infinity that infinity."""
+    wide, other = (np.asarray(each, np.float64) for each in (expected, found))
+    same = (wide == other) | (np.isnan(wide) & np.isnan(other))
+    with np.errstate(invalid="ignore"):
+        close = np.abs(other - wide) <= allowed
+    wrong = ~(same | close | np.isposinf(allowed))
+    if not wrong.any():
+        return None
+    places = np.argwhere(wrong)
+    index = tuple(int(i) for i in places[0])
+    bound = np.broadcast_to(allowed, wide.shape)[index]
+    return Difference(
+        name, index, float(wide[index]), float(other[index]), float(bound), len(places), wide.size
+    )

@@ -1,0 +1,192 @@
+"""Where a fault is: the fewest steps that show it, then the pass, or the C function and its kernel."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+
+from inarch._xdsl import print_module, store_of
+from inarch.compiler import compile as compile_model
+from inarch.compiler import observe_passes
+from inarch.diagnosis.slices import Slice
+from inarch.dialects import new_context
+from inarch.dialects.kernel.call import CallOp
+from inarch.errors import InarchError
+from inarch.lazy import Array
+from inarch.testing import check_compiled, execute
+from inarch.testing._check import compare
+from inarch.testing._expected import Expected, expected_of
+
+
+@dataclass(frozen=True)
+class Place:
+    """What is at fault, as far as it is known: `steps` are one op of the model, or a few together."""
+
+    stage: str
+    """`import`, `pass`, `code` (the emitted C), or `together` (no part of it is wrong alone)."""
+    steps: tuple[str, ...]
+    pass_name: str | None = None
+    function: str | None = None
+    kernel: str | None = None
+
+    @property
+    def text(self) -> str:
+        """One line."""
+        where = " .. ".join(dict.fromkeys((self.steps[0], self.steps[-1])))
+        culprit = {
+            "import": "its import",
+            "pass": f"pass '{self.pass_name}'",
+            "code": f"C function '{self.function}'",
+            "together": "no pass and no C function alone",
+        }[self.stage]
+        kernel = f", microkernel '{self.kernel}'" if self.kernel else ""
+        return f"{where}: {culprit}{kernel}"
+
+    def as_json(self) -> dict[str, Any]:
+        """For `--json`."""
+        return {
+            "stage": self.stage,
+            "ops": list(self.steps),
+            "pass": self.pass_name,
+            "function": self.function,
+            "microkernel": self.kernel,
+        }
+
+
+def run_part(
+    part: Slice, context: Context, inputs: Mapping[str, Array], keywords: Mapping[str, Any]
+) -> dict[str, Array]:
+    """The values of a part as it is compiled, by name. Backends that get nothing of it are no news."""
+    program = part.module.clone()
+    wish: dict[str, Any] = {**keywords, "require_offload": False, "give": ()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            module = compile_model(program, context=own_context(part, context), **wish)
+        except InarchError:
+            if program.attributes.pop("inarch.microkernels", None) is None:
+                raise
+            program = part.module.clone()  # what was demanded is not of use in every part
+            del program.attributes["inarch.microkernels"]
+            module = compile_model(program, context=own_context(part, context), **wish)
+    return module.run({name: inputs[name] for name in part.takes})
+
+
+def own_context(part: Slice, context: Context) -> Context:
+    """A context that passes may take constants out of: those of `part` alone."""
+    own = new_context()
+    source, target = store_of(context), store_of(own)
+    for op in part.module.walk():
+        value = op.properties.get("value")
+        if isinstance(value, DenseResourceAttr):
+            key = value.resource_handle.data
+            target.set(key, source.get(key))
+    return own
+
+
+def failing_part(count: int, is_wrong: Callable[[int, int], bool]) -> tuple[int, int]:
+    """The first and last (excluded) of the fewest steps that are wrong, where all `count` of them are.
+
+    The shortest wrong beginning, then the shortest wrong end of it: log2(count) programs each. The answer
+    is wrong itself, whatever lies between.
+    """
+    good, last = 0, count
+    while last - good > 1:
+        middle = (good + last) // 2
+        if is_wrong(0, middle):
+            last = middle
+        else:
+            good = middle
+    first, good = 0, last
+    while good - first > 1:
+        middle = (good + first) // 2
+        if is_wrong(middle, last):
+            first = middle
+        else:
+            good = middle
+    return first, last
+
+
+def place_of(
+    part: Slice,
+    context: Context,
+    values: Mapping[str, Array],
+    inside: tuple[str, ...],
+    progress: Callable[[str, int, int], None],
+) -> Place:
+    """Who makes `part` wrong: a pass of the host, or the C of one function of it."""
+    inputs = [values[name] for name in part.takes]
+    expected = expected_of(context, part.module, inputs)
+    own = own_context(part, context)
+    module = part.module.clone()
+    try:
+        observe_passes(own, module, _Comparison(own, inputs, expected, progress))
+    except _Guilty as guilty:
+        return Place("pass", inside, pass_name=str(guilty))
+    progress("check functions", 0, 1)
+    found = _wrong_function(own, module)
+    if found is None:
+        return Place("together", inside)
+    return Place("code", inside, function=found[0], kernel=found[1])
+
+
+@dataclass
+class _Comparison:
+    """Runs the program after each pass that has changed it."""
+
+    context: Context
+    inputs: Sequence[Array]
+    expected: Sequence[Expected]
+    progress: Callable[[str, int, int], None]
+    known: str = ""
+
+    def after(self, name: str, module: ModuleOp) -> None:
+        """Raises _Guilty where the program means something else."""
+        self.progress(f"check after {name}", 0, 1)
+        text = print_module(module)
+        if text == self.known:
+            return  # other constants have other keys, which are in the text
+        self.known = text
+        try:
+            compare("main", self.expected, execute(module, self.inputs, self.context))
+        except (AssertionError, InarchError) as error:
+            raise _Guilty(name) from error
+
+
+class _Guilty(Exception):  # noqa: N818 - it is caught here, and says a pass's name
+    """The first pass whose output means something else."""
+
+
+def _wrong_function(context: Context, planned: ModuleOp) -> tuple[str, str | None] | None:
+    """The first function of a planned program whose C differs from its definition, and its microkernel."""
+    for function in planned.body.ops:
+        if not isinstance(function, FuncOp) or "inarch.kernel" not in function.attributes:
+            continue
+        program = planned.clone()
+        name = function.sym_name.data
+        _leave_only(program, name)
+        try:
+            check_compiled(program, ctx=context)
+        except AssertionError:
+            calls = (op for op in function.walk() if isinstance(op, CallOp))
+            kernels = [call.callee.root_reference.data for call in calls]
+            return name, next(iter(kernels), None)
+    return None
+
+
+def _leave_only(program: ModuleOp, name: str) -> None:
+    """Makes function `name` the public one; those that call it go."""
+    for op in list(program.body.ops):
+        if not isinstance(op, FuncOp) or not op.body.blocks:
+            continue
+        if op.sym_name.data == name:
+            op.sym_visibility = StringAttr("public")
+        elif op.sym_visibility is None or op.sym_visibility.data == "public":
+            op.detach()
+            op.erase()

@@ -1,0 +1,235 @@
+"""A model against the definitions of its ops: every intermediate value, then the model as it is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from xdsl.ir import Operation
+
+from inarch._xdsl import location_text
+from inarch.compiler import import_model
+from inarch.diagnosis.against import peer_values
+from inarch.diagnosis.allowed import expected_of
+from inarch.diagnosis.compare import Difference, difference, first_difference
+from inarch.diagnosis.locate import Place, failing_part, place_of, run_part
+from inarch.diagnosis.reproducer import write_reproducer
+from inarch.diagnosis.slices import Slice, cut, main_block, steps, value_names
+from inarch.dialects import new_context
+from inarch.errors import UsageError, unknown
+from inarch.lazy import Array, np
+from inarch.testing import execute, random_inputs
+
+WHOLE = 1e-4
+"""Of a value's largest magnitude: how far two evaluations of a whole network may be apart.
+
+Rounding is amplified from layer to layer by what the network is, not by how it is compiled; step by step,
+where a bound can be had, it is used.
+"""
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to verify a model."""
+
+    keywords: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Of `inarch.compile`."""
+    inputs: Mapping[str, Array] = field(default_factory=dict[str, Array])
+    """By name; those that are missing are drawn."""
+    seed: int = 0
+    against: str | None = None
+    reproducer: Path | None = None
+    """The folder to write when something differs."""
+    load: Sequence[Path] = ()
+    """Files of `--load`, for the reproducer."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was compared, and the first fault, if there is one."""
+
+    steps: int
+    values: int
+    peer_values: int
+    difference: Difference | None = None
+    place: Place | None = None
+    reproducer: Path | None = None
+
+    @property
+    def is_right(self) -> bool:
+        """Whether nothing differs."""
+        return self.difference is None
+
+
+def verify_model(
+    source: Path | str, options: Options | None = None, *, progress: Progress | None = None
+) -> Verdict:
+    """Compares the values of a model's @main on one set of inputs, in four stages, until something differs.
+
+    The import with another program's values (`against`); every step, compiled to give its value, with its
+    definition on the very values that entered it, within bounds; the outputs of the model as it is compiled.
+    Raises InarchError as `inarch.compile` does.
+    """
+    return _Check(Path(source), options or Options(), progress or _nobody).run()
+
+
+def _nobody(what: str, done: int, total: int) -> None:
+    """Nobody is looking."""
+
+
+class _Check:
+    def __init__(self, source: Path, options: Options, progress: Progress) -> None:
+        self.source = source
+        self.options = options
+        self.progress = progress
+        self.context = new_context()
+
+    def run(self) -> Verdict:
+        keywords = dict(self.options.keywords)
+        named = ("dims", "shapes", "target", "name", "microkernels")
+        imported = {key: keywords.pop(key) for key in named if key in keywords}
+        self.progress("import", 0, 1)
+        self.module = import_model(self.source, self.context, **imported)
+        self.names = value_names(self.module)
+        self.keywords = keywords
+        self.steps = steps(self.module)
+        self.whole = cut(self.module, 0, len(self.steps), every_value=True)
+        inputs = self._inputs()
+        self.progress("evaluate by definitions", 0, 1)
+        given = [inputs[name] for name in self.whole.takes]
+        values = execute(self.whole.module, given, self.context)
+        self.values = {**inputs, **dict(zip(self.whole.gives, values, strict=True))}
+        peers = 0
+        if self.options.against is not None:
+            self.progress(f"run {self.options.against}", 0, 1)
+            peer = peer_values(self.source, inputs)
+            peers = len(peer.keys() & set(self.whole.gives))
+            if (found := self._import(peer)) is not None:
+                return self._verdict(0, peers, found)
+        count, found = self._every_step(inputs)
+        return self._verdict(count, peers, found or self._as_compiled())
+
+    def _inputs(self) -> dict[str, Array]:
+        """Those that are given, and seeded ones for the others. Raises UsageError."""
+        block, names = main_block(self.module), value_names(self.module)
+        arguments = [names[argument] for argument in block.args]
+        drawn = random_inputs(self.module, self.options.seed)
+        found = dict(zip(arguments, drawn, strict=True))
+        for name, array in self.options.inputs.items():
+            if name not in found:
+                raise unknown("input", name, found)
+            wanted = found[name]
+            if (array.shape, array.dtype) != (wanted.shape, wanted.dtype):
+                raise UsageError(
+                    f"--input: expected '{name}' of shape {wanted.shape} and dtype {wanted.dtype}, "
+                    f"found {array.shape} and {array.dtype}"
+                )
+            found[name] = array
+        return found
+
+    def _import(self, peer: Mapping[str, Array]) -> _Found | None:
+        """The first value that another program has differently. Its name says which node."""
+        for number, step in enumerate(self.steps):
+            for name in self._names_of(step):
+                if name not in peer or peer[name].shape != self.values[name].shape:
+                    continue
+                wanted = np.asarray(peer[name])
+                found = difference(name, wanted, self.values[name], _whole(wanted))
+                if found is not None:
+                    place = Place("import", (self._place_of(step),))
+                    part = cut(self.module, number, number + 1)
+                    return _Found(found, place, part, {name: wanted}, {name: _whole(wanted)})
+        return None
+
+    def _every_step(self, inputs: Mapping[str, Array]) -> tuple[int, _Found | None]:
+        """Each step's values in the program that gives them all, from the values that it had itself."""
+        self.progress("compile with every value", 0, 1)
+        values = {**inputs, **run_part(self.whole, self.context, inputs, self.keywords)}
+        for number, step in enumerate(self.steps):
+            self.progress(f"check {step.name}", number, len(self.steps))
+            part = cut(self.module, number, number + 1, every_value=True)
+            entering = [values[name] for name in part.takes]
+            known = expected_of(part, step, self.context, entering)
+            expected = {name: value for name, (value, _) in zip(part.gives, known, strict=True)}
+            allowed = {name: bound for name, (_, bound) in zip(part.gives, known, strict=True)}
+            found = first_difference(expected, values, allowed)
+            if found is not None:
+                place = self._locate(part, values)
+                return number, _Found(found, place, part, expected, allowed, values)
+        return len(self.steps), None
+
+    def _as_compiled(self) -> _Found | None:
+        """The outputs of the model as it is compiled; where they differ, of the fewest steps that do."""
+        self.progress("compile", 0, 1)
+        if self._difference(0, len(self.steps)) is None:
+            return None
+        first, last = failing_part(len(self.steps), lambda a, b: self._difference(a, b) is not None)
+        found = self._difference(first, last)
+        assert found is not None, "failing_part answers with what differs"
+        part = cut(self.module, first, last)
+        expected = {name: self.values[name] for name in part.gives}
+        allowed = {name: _whole(value) for name, value in expected.items()}
+        return _Found(found, self._locate(part, self.values), part, expected, allowed)
+
+    def _difference(self, first: int, last: int) -> Difference | None:
+        self.progress(f"compile steps {first} to {last}", 0, 1)
+        part = cut(self.module, first, last)
+        found = run_part(part, self.context, self.values, self.keywords)
+        expected = {name: self.values[name] for name in part.gives}
+        allowed = {name: _whole(value) for name, value in expected.items()}
+        return first_difference(expected, found, allowed)
+
+    def _locate(self, part: Slice, values: Mapping[str, Array]) -> Place:
+        inside = tuple(self._place_of(step) for step in steps(part.module))
+        return place_of(part, self.context, values, inside, self.progress)
+
+    def _names_of(self, step: Operation) -> list[str]:
+        return [self.names[result] for result in step.results]
+
+    def _place_of(self, step: Operation) -> str:
+        return f"{step.name} at {location_text(step) or step.results[0].name_hint}"
+
+    def _verdict(self, count: int, peers: int, found: _Found | None) -> Verdict:
+        values = len(self.whole.gives)
+        if found is None:
+            return Verdict(count, values, peers)
+        folder = self.options.reproducer
+        if folder is not None:
+            source = found.values if found.values is not None else self.values
+            write_reproducer(
+                folder,
+                found.part,
+                self.context,
+                {name: source[name] for name in found.part.takes},
+                found.expected,
+                found.allowed,
+                summary=found.place.text,
+                keywords=self.keywords,
+                load=self.options.load,
+            )
+        return Verdict(count, values, peers, found.difference, found.place, folder)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A fault, and what shows it."""
+
+    difference: Difference
+    place: Place
+    part: Slice
+    expected: Mapping[str, Array]
+    allowed: Mapping[str, Array]
+    values: Mapping[str, Array] | None = None
+    """What entered the part, where it is not what the definitions give."""
+
+
+def _whole(value: Array) -> Array:
+    """The allowed difference of a value of the whole network; integers are exact."""
+    if value.dtype.kind != "f":
+        return np.zeros(())
+    finite = np.abs(value[np.isfinite(value)])
+    return np.asarray(WHOLE * float(finite.max(initial=0.0)))

@@ -1,0 +1,84 @@
+"""The child process of a check: batches of programs, one line of JSON for each thing that happens."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from inarch.testing.generate._check import (
+    Finding,
+    check_programs,
+    smaller,
+    write_case,
+)
+from inarch.testing.generate._program import Program
+from inarch.testing.generate._public import programs
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a worker is to do: `count` programs from `start` on, `batch` in one library."""
+
+    level: str
+    seed: int
+    start: int
+    count: int
+    batch: int
+    targets: tuple[str, ...]
+    flags: tuple[str, ...]
+    folder: str
+    shrink: float
+    large: bool
+    full: bool
+
+
+def work(job: Job) -> None:
+    """Does it; what happens is said on stdout."""
+    warnings.simplefilter("ignore")
+    for start in range(job.start, job.start + job.count, job.batch):
+        count = min(job.batch, job.start + job.count - start)
+        _batch(job, start, count)
+
+
+def _say(what: str, index: int, target: str) -> None:
+    _line({"event": what, "index": index, "target": target})
+
+
+def _line(content: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(content) + "\n")
+    sys.stdout.flush()
+
+
+def _batch(job: Job, start: int, count: int) -> None:
+    made: list[Program] = []
+    for index in range(start, start + count):
+        _say("make", index, "")
+        made += programs(job.level, job.seed, 1, start=index, large=job.large, full=job.full)
+    found = check_programs(made, job.targets, flags=job.flags, say=_say)
+    for finding in found:
+        _report(job, made[finding.index - start], finding)
+    _line({"event": "done", "index": start + count, "count": count})
+
+
+def _report(job: Job, program: Program, finding: Finding) -> None:
+    _say("shrink", finding.index, finding.target)
+    small = smaller(program, finding, job.shrink, job.flags, large=job.large, full=job.full)
+    path = write_case(Path(job.folder), small, finding)
+    _line({"event": "finding", **finding.json(), "path": str(path)})
+
+
+def main(arguments: Sequence[str]) -> int:
+    """`python -m inarch.testing.generate._worker JSON`."""
+    given = json.loads(arguments[0])
+    given["targets"], given["flags"] = tuple(given["targets"]), tuple(given["flags"])
+    work(Job(**given))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

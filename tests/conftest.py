@@ -1,0 +1,131 @@
+"""What every test run does: samples the cases of long parametrised tests, and hides plugins of others.
+
+A test of more than `SAMPLE` cases runs a fixed sample of them, so that `make test` is short enough for every
+commit. `--cases all` runs all, `--cases rest` those that the sample leaves out (`make exhaustive`, a
+part of `make ci`). Tests that are `slow` or `fuzz` always run whole. The sample is the same in each
+run and on each machine: a mark says where it should be larger:
+
+    @pytest.mark.sampled(80, reason="each op once")
+    @pytest.mark.every_case(reason="each is a message of its own")
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+SAMPLE = 12
+"""How many cases of a test run by default."""
+
+_GOLDEN = (5**0.5 - 1) / 2
+
+_LEFT_OUT = pytest.StashKey[int]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--cases",
+        choices=("sample", "all", "rest"),
+        default="sample",
+        help="of long parametrised tests: a fixed sample, all cases, or those beside the sample",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "sampled(size, reason): how many of its cases run without `--cases all`"
+    )
+    config.addinivalue_line("markers", "every_case(reason): all of its cases always run")
+    config.stash[_LEFT_OUT] = 0
+    # What is installed beside Inarch is not under test; those that test plugins ask for them.
+    os.environ["INARCH_PLUGINS"] = "none"
+
+
+@pytest.hookimpl(trylast=True)  # of what -m and -k leave
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    which = config.getoption("cases")
+    if which == "all":
+        return
+    sample = sampled(items)
+    kept = [item for item in items if (item in sample) == (which == "sample")]
+    left_out = [item for item in items if (item in sample) != (which == "sample")]
+    config.stash[_LEFT_OUT] = len(left_out)
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+    items[:] = kept
+
+
+def sampled(items: Sequence[pytest.Item]) -> set[pytest.Item]:
+    """The items that run by default."""
+    functions: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        functions.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    found: set[pytest.Item] = set()
+    for cases in functions.values():
+        size = _size(cases[0])
+        if size is None or len(cases) <= size:
+            found.update(cases)
+            continue
+        parameters = [getattr(item, "callspec").params for item in cases]  # noqa: B009 - untyped
+        found.update(cases[index] for index in spread(parameters, size))
+    return found
+
+
+def _size(item: pytest.Item) -> int | None:
+    """How many cases of the test run; None for all."""
+    for name in ("sampled", "every_case"):
+        mark = item.get_closest_marker(name)
+        if mark is not None and not mark.kwargs.get("reason"):
+            raise pytest.UsageError(f"{item.nodeid}: expected a reason in the mark {name}")
+    if any(item.get_closest_marker(name) for name in ("every_case", "slow", "fuzz")):
+        return None
+    mark = item.get_closest_marker("sampled")
+    return SAMPLE if mark is None else int(mark.args[0])
+
+
+def spread(cases: Sequence[Mapping[str, Any]], size: int) -> list[int]:
+    """The indices of `size` cases: each next one has most values of parameters that none had yet.
+
+    Of those that are equal in this it is the first in the order of the golden ratio's multiples, any
+    beginning of which is spread evenly.
+    """
+    values = [{(name, repr(value)) for name, value in case.items()} for case in cases]
+    order = sorted(range(len(cases)), key=lambda index: index * _GOLDEN % 1)
+    seen: set[tuple[str, str]] = set()
+    found: list[int] = []
+    for _ in range(min(size, len(cases))):
+        best = max(order, key=lambda index: len(values[index] - seen))
+        order.remove(best)
+        seen |= values[best]
+        found.append(best)
+    return found
+
+
+# ------------------------------------------------------------------------------------ what was left out
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    output: dict[str, object] | None = getattr(session.config, "workeroutput", None)
+    if output is not None:  # a worker of pytest-xdist tells the one that prints
+        output["left_out"] = session.config.stash[_LEFT_OUT]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    output: Mapping[str, int] = getattr(node, "workeroutput", {})
+    config: pytest.Config = node.config
+    config.stash[_LEFT_OUT] = max(config.stash[_LEFT_OUT], output.get("left_out", 0))
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    if number := config.stash[_LEFT_OUT]:
+        other = "rest" if config.getoption("cases") == "sample" else "sample"
+        terminalreporter.write_line(
+            f"{number} cases of parametrised tests left out (--cases {other} runs them, "
+            "--cases all everything)"
+        )

@@ -1,0 +1,111 @@
+// RUN: inarch-opt %s --split-input-file --verify-diagnostics -p plan-memory
+
+// A buffer that nothing writes
+func.func @never(%y: memref<4xf32> {inarch.result}) {
+  %t = loop.alloc : memref<4xf32>
+  // expected-error-re @below {{expected operand 0 of 'loop.nest' to be written before it is read, found element 0 of loop.alloc %t ({{.*}}), which nothing has written; write it first}}
+  loop.nest (i = 4) ins(%t[i] : memref<4xf32>) outs(%y[i] : memref<4xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    loop.yield %a : f32
+  }
+  func.return
+}
+
+// -----
+
+// A buffer that is written only later
+func.func @later(%x: memref<4xf32>, %y: memref<4xf32> {inarch.result}) {
+  %t = loop.alloc : memref<4xf32>
+  // expected-error-re @below {{expected operand 0 of 'loop.nest' to be written before it is read, found element 0 of loop.alloc %t ({{.*}}), which nothing has written; write it first}}
+  loop.nest (i = 4) ins(%t[i] : memref<4xf32>) outs(%y[i] : memref<4xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    loop.yield %a : f32
+  }
+  loop.nest (i = 4) ins(%x[i] : memref<4xf32>) outs(%t[i] : memref<4xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    loop.yield %a : f32
+  }
+  func.return
+}
+
+// -----
+
+// A reduction that has no init, on a fresh buffer
+func.func @no_init(%x: memref<4x3xf32>, %y: memref<4xf32> {inarch.result}) {
+  %t = loop.alloc : memref<4xf32>
+  // expected-error-re @below {{expected output 0, which has no init, of 'loop.nest' to be written before it is read, found element 0 of loop.alloc %t ({{.*}}), which nothing has written; give it an init, or write it first}}
+  loop.nest (i = 4, k = 3 reduction) ins(%x[i, k] : memref<4x3xf32>) outs(%t[i] : memref<4xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %s = arith.addf %a, %o : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+
+// -----
+
+// The last element of what is read is the first that is not written
+func.func @part(%x: memref<8xf32>, %y: memref<8xf32> {inarch.result}) {
+  %t = loop.alloc : memref<8xf32>
+  loop.nest (i = 7) ins(%x[i] : memref<8xf32>) outs(%t[i] : memref<8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    loop.yield %a : f32
+  }
+  %v = loop.reshape %t : memref<8xf32> to memref<2x4xf32>
+  // expected-error-re @below {{expected operand 0 of 'loop.nest' to be written before it is read, found element 7 of loop.alloc %t ({{.*}}), which nothing has written; write it first}}
+  loop.nest (i = 2, j = 4) ins(%v[i, j] : memref<2x4xf32>) outs(%y[i * 4 + j] : memref<8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    loop.yield %a : f32
+  }
+  func.return
+}
+
+// -----
+
+// Through calls, into a kernel's operand
+kernel.def @add computes "for i in 4: Y[i] += X[i]" arguments [#kernel.operand<X : f32 read rank 1 align 4>, #kernel.operand<Y : f32 update rank 1 align 4>] needs [] source "x"
+func.func @main(%x: memref<4xf32>) {
+  %t = loop.alloc : memref<4xf32>
+  loop.call @inner(%x, %t) : memref<4xf32>, memref<4xf32>
+  func.return
+}
+func.func private @inner(%x: memref<4xf32>, %t: memref<4xf32>) {
+  // expected-error-re @below {{expected operand Y of 'kernel.call' to be written before it is read, found element 0 of loop.alloc %t ({{.*}}), which nothing has written; write it first}}
+  kernel.call @add (%x[0] strides [1], %t[0] strides [1]) sizes [] : memref<4xf32>, memref<4xf32>
+  func.return
+}
+
+// -----
+
+// A copy, an import's argument, a load
+func.func @copy() {
+  %t = loop.alloc : memref<4xf32>
+  %u = loop.alloc : memref<4xf32>
+  // expected-error-re @below {{expected what it copies of 'kernel.pack' to be written before it is read, found elements of loop.alloc %t ({{.*}}), which nothing has written; write it first}}
+  kernel.pack %t[i] to %u[i] : memref<4xf32>, memref<4xf32>
+  func.return
+}
+
+// -----
+
+func.func private @ext(memref<4xf32>, memref<4xf32>)
+func.func @import() {
+  %t = loop.alloc : memref<4xf32>
+  %u = loop.alloc : memref<4xf32>
+  // expected-error-re @below {{expected argument 0 of 'loop.call' to be written before it is read, found elements of loop.alloc %t ({{.*}}), which nothing has written; write it first}}
+  loop.call @ext(%t, %u) : memref<4xf32>, memref<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @load(%y: memref<4xf32> {inarch.result}) {
+  %t = loop.alloc : memref<4xf32>
+  loop.for %i = 0 to 4 {
+    // expected-error-re @below {{expected an element of 'memref.load' to be written before it is read, found elements of loop.alloc %t ({{.*}}), which nothing has written; write it first}}
+    %a = memref.load %t[%i] : memref<4xf32>
+    memref.store %a, %y[%i] : memref<4xf32>
+    loop.yield
+  }
+  func.return
+}

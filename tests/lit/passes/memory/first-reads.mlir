@@ -1,0 +1,46 @@
+// RUN: inarch-opt %s --split-input-file -p plan-memory | filecheck %s
+
+// What may be read: what a write before can have reached, what no point reads, what a branch may have written.
+
+// CHECK-LABEL: func.func @halves(
+func.func @halves(%x: memref<8xf32>, %y: memref<8xf32> {inarch.result}) {
+  %t = loop.alloc : memref<8xf32>
+  %a = memref.subview %t[0] [4] [1] : memref<8xf32> to memref<4xf32, strided<[1]>>
+  %b = memref.subview %t[4] [4] [1] : memref<8xf32> to memref<4xf32, strided<[1], offset: 4>>
+  loop.nest (i = 4) ins(%x[i] : memref<8xf32>) outs(%a[i] : memref<4xf32, strided<[1]>>) {
+  ^bb0(%p: f32, %o: f32):
+    loop.yield %p : f32
+  }
+  loop.nest (i = 4) ins(%a[i] : memref<4xf32, strided<[1]>>) outs(%b[i] : memref<4xf32, strided<[1], offset: 4>>) {
+  ^bb0(%p: f32, %o: f32):
+    loop.yield %p : f32
+  }
+  loop.nest (i = 8) ins(%t[i] : memref<8xf32>) outs(%y[i] : memref<8xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    loop.yield %p : f32
+  }
+  func.return
+}
+
+// -----
+
+// Of no points nothing is read, and an accumulator that nothing uses is not either.
+// CHECK-LABEL: func.func @nothing(
+func.func @nothing(%x: memref<4xf32>, %y: memref<4xf32> {inarch.result}) {
+  %t = loop.alloc : memref<4xf32>
+  %u = loop.alloc : memref<4xf32>
+  loop.nest (i = 0) ins(%t[i] : memref<4xf32>) outs(%y[i] : memref<4xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    loop.yield %p : f32
+  }
+  loop.nest (i = 4) ins(%x[i] : memref<4xf32>, %t[i] : memref<4xf32>) outs(%u[i] : memref<4xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    loop.yield %p : f32
+  }
+  loop.for %i = 4 to 4 {
+    %a = memref.load %t[%i] : memref<4xf32>
+    memref.store %a, %y[%i] : memref<4xf32>
+    loop.yield
+  }
+  func.return
+}

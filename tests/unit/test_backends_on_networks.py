@@ -1,0 +1,122 @@
+"""Every shipped backend on whole networks, at every level that the CPU has, against onnxruntime.
+
+Backends are found, not listed: a new one is covered by being there. The parts of a network that a backend
+does not take are the host's, so that what is tested is also how the two meet: regions of several outputs,
+blocked layouts around calls, constants in functions.
+"""
+
+# Onnxruntime is untyped:
+# pyright: reportUnknownMemberType=false, reportMissingTypeStubs=false, reportUnknownVariableType=false
+from __future__ import annotations
+
+import importlib
+import warnings
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+import inarch
+from inarch.backends import BACKENDS
+from inarch.target import parse
+
+Array = np.ndarray[Any, Any]
+
+FOLDER = Path(__file__).parents[2] / "benchmarks" / "models"
+TOLERANCE = 1e-4
+"""Of the output's maximum, as promised for whole models."""
+
+SHIPPED = [
+    name
+    for name in BACKENDS
+    if BACKENDS.origin(name).source.startswith("inarch.backends.") and not BACKENDS[name].is_host
+]
+
+LEVELS = [
+    name for name in ("generic", "x86-64-v3", "x86-64-v4") if not parse(name).missing_on_host()
+]
+
+SMALL: dict[str, tuple[str, dict[str, Any]]] = {
+    "cnn": ("resnet50", {"image": 16, "width": 16, "blocks": (1,), "classes": 10}),
+    "transformer": (
+        "bert_base",
+        {"sequence": 5, "layers": 1, "hidden": 16, "heads": 2, "inner": 32, "vocabulary": 20},
+    ),
+}
+LARGE: dict[str, tuple[str, dict[str, Any]]] = {
+    "lenet": ("lenet", {}),
+    "resnet50": ("resnet50", {}),
+    "resnet50, not folded": ("resnet50", {"folded": False}),
+    "mobilenetv2": ("mobilenetv2", {}),
+    "mobilenetv2, not folded": ("mobilenetv2", {"folded": False}),
+}
+
+
+@pytest.fixture(autouse=True)
+def fixture_scripts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scripts of `benchmarks/models` are imported as Python runs them: their folder first on the path."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+
+
+@cache
+def network(name: str) -> tuple[onnx.ModelProto, dict[str, Array], dict[str, Array]]:
+    """The model, inputs, and what onnxruntime makes of them; once for all backends and levels."""
+    script, options = {**SMALL, **LARGE}[name]
+    model = importlib.import_module(script).build(**options)
+    session: Any = onnxruntime.InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    rng = np.random.default_rng(0)
+    inputs = {
+        port.name: rng.integers(0, 2, port.shape)
+        if "int64" in port.type
+        else rng.standard_normal(port.shape).astype(np.float32)
+        for port in session.get_inputs()
+    }
+    names = [output.name for output in session.get_outputs()]
+    return model, inputs, dict(zip(names, session.run(names, inputs), strict=True))
+
+
+def compare(name: str, backend: str, level: str) -> bool:
+    """Whether `backend` got a part of the network; asserts that all outputs are right."""
+    if (status := BACKENDS[backend].status()) != "ready":
+        pytest.skip(f"backend '{backend}' is not ready: {status}")
+    model, inputs, expected = network(name)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        module = inarch.compile(model, target=level, backends=[backend])
+    found = module.run(inputs)
+    assert list(found) == list(expected)
+    for output, array in expected.items():
+        gap = np.abs(found[output] - array).max()
+        assert gap <= TOLERANCE * np.abs(array).max(), f"{output} of {name} by {backend}, {level}"
+    texts = [str(each.message) for each in caught]
+    nothing = [text for text in texts if "was asked for and got nothing" in text]
+    assert texts == nothing
+    return not nothing
+
+
+@pytest.mark.parametrize("backend", SHIPPED)
+@pytest.mark.parametrize("name", SMALL)
+def test_small_networks_at_the_best_level(name: str, backend: str) -> None:
+    """Each backend has a part of both."""
+    assert compare(name, backend, LEVELS[-1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("backend", SHIPPED)
+@pytest.mark.parametrize("name", [*SMALL, *LARGE])
+def test_networks_at_every_level(name: str, backend: str, level: str) -> None:
+    took = compare(name, backend, level)
+    assert took or name not in SMALL
+
+
+def test_the_backends_are_found() -> None:
+    """The lists above are not empty by mistake."""
+    assert {"cblas", "ccompiler", "examplejson"} <= set(SHIPPED)
+    assert LEVELS[0] == "generic"
