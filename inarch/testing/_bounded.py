@@ -161,6 +161,8 @@ class Bounded:
         exact = low == high
         error = np.where(across, np.inf, np.where(exact, 0.0, spread))
         error = np.where(np.isnan(error), np.inf, error)
+        # An infinity may be a number that was too large, where another way to compute has no such number.
+        error = np.where(np.isinf(other.value) & exact, 1.0 / largest(self.dtype), error)
         # Not `leaf`: 1 / denormal is beyond f32, and x / denormal need not be.
         reciprocal = Bounded(self.dtype, value, error, np.abs(value) + error, np.zeros(value.shape))
         product = self.multiply(reciprocal)

@@ -10,11 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import Rewriter
 
 from inarch._xdsl import store_of
 from inarch.dialects.graph.composite import CompositeRegionOp
+from inarch.dialects.graph.layout import LayoutAttr
+from inarch.dialects.graph.relayout import RelayoutOp
 from inarch.lazy import np
 from inarch.testing._frame import Import
 from inarch.testing._functions import Array, functions_of, signature, the_function
@@ -88,9 +91,25 @@ def _lowered(context: Context, module: ModuleOp) -> ModuleOp:
     for op in list(copy.walk()):
         if isinstance(op, CompositeRegionOp):
             _inline(op)
+    for op in list(copy.walk()):
+        _forget_layouts(op)
     with kept_constants(context):
         apply_pipeline(context, copy, parse_pipeline(_LOWERING))
     return copy
+
+
+def _forget_layouts(op: Operation) -> None:
+    """A layout says how a tensor lies in memory, never what it holds."""
+    if isinstance(op, RelayoutOp):
+        op.results[0].replace_all_uses_with(op.operands[0])
+        op.detach()
+        op.erase()
+        return
+    for value in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.args)):
+        kind = value.type
+        if isinstance(kind, TensorType) and isinstance(kind.encoding, LayoutAttr):
+            plain = TensorType(kind.element_type, kind.get_shape())
+            Rewriter.replace_value_with_new_type(value, plain)
 
 
 class kept_constants:  # noqa: N801 - used like a function

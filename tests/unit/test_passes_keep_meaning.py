@@ -30,8 +30,8 @@ from inarch.microkernels import MICROKERNELS
 from inarch.passes import PASSES
 from inarch.passes.lower.graph_to_loop import RULES
 from inarch.plugins import load_file
-from inarch.testing import Expected, execute, expected_of, random_inputs
-from inarch.testing._check import difference_of
+from inarch.testing import Expected, execute, expected_of, generate, random_inputs
+from inarch.testing._check import compare
 from inarch.testing._expected import kept_constants
 from inarch.testing._functions import Array, functions_of, public_functions
 from inarch.testing.semantics import Watch
@@ -84,7 +84,9 @@ def meant(program: Program) -> Meant | None:
     try:
         module = parse_module(context, program.text, program.name)
         verify_module(module)
-        inputs = {name: random_inputs(module, 0, function=name) for name in public_functions(module)}
+        inputs = {
+            name: random_inputs(module, 0, function=name) for name in public_functions(module)
+        }
         expected = {name: expected_of(context, module, x, name) for name, x in inputs.items()}
     except (InternalError, AssertionError):
         raise
@@ -132,16 +134,16 @@ def check(one: ModulePass, program: Program) -> bool:
         module = applied(one, given)
         if module is None or print_module(module) == print_module(given.module):
             return False
-        for name, wanted in given.expected.items():
-            assert name in public_functions(module), f"{program.name}: function @{name} is gone"
-            found = execute(module, given.inputs[name], given.context, function=name)
-            for number, (each, array) in enumerate(zip(wanted, found, strict=True)):
-                difference = difference_of(each, array)
-                assert difference is None, (
-                    f"{one.pipeline_pass_spec()} on {program.name}: function @{name}, "
-                    f"output {number}{difference}"
-                )
+        compare_all(f"{one.pipeline_pass_spec()} on {program.name}", module, given)
     return True
+
+
+def compare_all(what: str, module: ModuleOp, given: Meant) -> None:
+    """Every function of `module` does what it is to do."""
+    for name, wanted in given.expected.items():
+        assert name in public_functions(module), f"{what}: function @{name} is gone"
+        found = execute(module, given.inputs[name], given.context, function=name)
+        compare(f"{name}, {what}", wanted, found)
 
 
 def own(name: str) -> list[Program]:
@@ -199,7 +201,11 @@ def on_tensors() -> list[Program]:
     """The programs at the level where the pipeline begins."""
     found: list[Program] = []
     for program in programs():
-        if "graph." in program.text and "tensor<" in program.text and "not inarch" not in program.text:
+        if (
+            "graph." in program.text
+            and "tensor<" in program.text
+            and "not inarch" not in program.text
+        ):
             found.append(program)
     return found
 
@@ -240,3 +246,44 @@ def test_the_pipeline_keeps_what_programs_mean(target: str) -> None:
 def test_the_pipeline_keeps_what_every_program_means(target: str) -> None:
     for program in on_tensors():
         check_pipeline(program, target)
+
+
+# ---------------------------------------------------------------------------------- generated
+
+
+@cache
+def generated(level: str, seed: int, index: int) -> tuple[generate.Program, Meant | None]:
+    """A random program, and what it means; None where that is an error, which it must not be at seed 0."""
+    (program,) = generate.programs(level, seed, 1, start=index)
+    context, module = program.parse()
+    arrays = {name: generate.inputs(program, seed, function=name) for name in program.functions()}
+    expected = {name: expected_of(context, module, x, name) for name, x in arrays.items()}
+    return program, Meant(context, module, arrays, expected)
+
+
+def check_generated(one: ModulePass, level: str, seed: int, index: int) -> None:
+    program, given = generated(level, seed, index)
+    if given is None:
+        return
+    with kept_constants(given.context):
+        module = applied(one, given)
+        if module is None or print_module(module) == print_module(given.module):
+            return
+        compare_all(f"{one.pipeline_pass_spec()} on {program.name}", module, given)
+
+
+@pytest.mark.parametrize("level", generate.LEVELS)
+def test_passes_alone_keep_what_random_programs_mean(level: str) -> None:
+    for index in range(6):
+        for name in PASSES:
+            if not PASSES[name].required_fields():
+                check_generated(parse_pipeline(name)[0], level, 0, index)
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("level", generate.LEVELS)
+def test_passes_alone_keep_what_many_random_programs_mean(level: str) -> None:
+    for index in range(200):
+        for name in PASSES:
+            if not PASSES[name].required_fields():
+                check_generated(parse_pipeline(name)[0], level, 1, index)

@@ -1,0 +1,171 @@
+"""Bounds hold for every legal order and precision, and are near enough to catch what is wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from inarch.dialects import new_context
+from inarch.lazy import Array
+from inarch.testing import Expected, check_semantics, execute, expected_of, random_inputs, run_pass
+from inarch.testing._bounded import Bounded
+from inarch.testing._execute import as_module
+
+
+def of(*values: float, dtype: str = "float32") -> Bounded:
+    return Bounded.exact(np.array(values, dtype))
+
+
+def expected(text: str, seed: int = 0) -> tuple[Expected, list[Array]]:
+    context, module = as_module(text, new_context())
+    inputs = random_inputs(module, seed)
+    return expected_of(context, module, inputs)[0], inputs
+
+
+def test_every_order_of_a_sum_is_within_its_bound() -> None:
+    generator = np.random.default_rng(0)
+    numbers = (generator.standard_normal((100, 64)) * 10.0 ** generator.integers(-6, 7, (100, 64))).astype(
+        np.float32
+    )
+    whole = Bounded.exact(numbers).sum((1,))
+    for _ in range(20):
+        order = generator.permutation(64)
+        total = np.zeros(100, np.float32)
+        for column in order:
+            total = total + numbers[:, column]
+        assert np.all(np.abs(total - whole.value) <= whole.total)
+    pairs = numbers[:, ::2] + numbers[:, 1::2]
+    assert np.all(np.abs(pairs.sum(axis=1) - whole.value) <= whole.total)
+
+
+def test_a_factor_may_be_distributed_and_a_product_contracted() -> None:
+    """(a - b) * c, a * c - b * c and its FMA, where a and b are near each other."""
+    generator = np.random.default_rng(1)
+    a = generator.standard_normal(1000).astype(np.float32)
+    b = (a * (1 + generator.standard_normal(1000) * 1e-6)).astype(np.float32)
+    c = generator.standard_normal(1000).astype(np.float32)
+    wide = Bounded.exact(a).add(Bounded.exact(b), -1).multiply(Bounded.exact(c))
+    fused = (a.astype(np.float64) * c - (b * c).astype(np.float64)).astype(np.float32)
+    for found in ((a - b) * c, a * c - b * c, fused):
+        assert np.all(np.abs(found - wide.value) <= wide.total)
+    assert np.any(np.abs(a * c - b * c - wide.value) > 1e-6 * np.abs(wide.value))
+
+
+@pytest.mark.parametrize("unit", [-3, 3])
+def test_a_few_units_beyond_the_bound_are_a_fault(unit: int) -> None:
+    """The bound of one product is one rounding: what is further away is caught."""
+    wanted, (a, b) = expected(
+        "func.func @f(%a: tensor<64xf32>, %b: tensor<64xf32>) -> tensor<64xf32> {\n"
+        "  %c = graph.mul %a, %b : tensor<64xf32>, tensor<64xf32> -> tensor<64xf32>\n"
+        "  func.return %c : tensor<64xf32>\n}\n"
+    )
+    right = a * b
+    assert np.all(wanted.accepts(right))
+    wrong = right.copy()
+    wrong[17] += unit * np.spacing(np.abs(right[17]))
+    assert np.flatnonzero(~wanted.accepts(wrong)).tolist() == [17]
+
+
+@np.errstate(all="ignore")
+def test_denormals_infinities_and_nan() -> None:
+    tiny = of(1e-30).multiply(of(1e-15))
+    assert tiny.total[0] >= 2.0**-149 / 2
+    huge = of(3e38).multiply(of(10.0))
+    assert (huge.value[0], huge.total[0]) == (np.inf, 0)
+    edge = of(3.4028234e38).add(of(1e31))
+    assert edge.total[0] == np.inf  # rounds to the largest number, or not, by the order
+    missing = of(np.inf).add(of(np.inf), -1)
+    assert np.isnan(missing.value[0])
+    assert missing.total[0] == 0
+    assert of(np.nan).extreme(of(1.0), np.maximum).total[0] == 0
+    unsure = of(1.0).add(of(1.0), -1).add(of(1e-9)).multiply(of(np.inf))
+    assert unsure.total[0] == np.inf  # the sign of a sum near 0 is not known
+
+
+def test_jumps_within_the_interval_are_allowed_and_others_are_not() -> None:
+    third = of(1.0).divide(of(3.0)).multiply(of(3.0))
+    floor = third.apply(np.floor, 0)
+    assert floor.total[0] >= 1  # 1, or 0 for what is a little less
+    assert of(2.5).apply(np.floor, 0).total[0] == 0
+    unknown = third.compare(of(1.0), np.less)
+    assert unknown.error[0] == np.inf
+    chosen = unknown.choose(of(10.0), of(20.0))
+    assert chosen.total[0] >= 10
+    assert third.compare(of(1.1), np.less).error[0] == 0
+    assert third.to_whole(lambda x: np.trunc(x).astype(np.int32)).error[0] >= 1
+
+
+def test_integers_are_exact() -> None:
+    made = Expected(np.array([3], np.int8), np.array([3], np.int8), np.zeros(1))
+    assert made.accepts(np.array([3], np.int8)).all()
+    assert not made.accepts(np.array([4], np.int8)).any()
+
+
+LAYERS = {
+    "conv": (
+        "func.func @f(%x: tensor<1x16x9x9xf32>, %w: tensor<8x16x3x3xf32>) -> tensor<1x8x7x7xf32> {\n"
+        "  %y = graph.conv %x, %w strides = [1, 1] pads = [0, 0, 0, 0] dilations = [1, 1] groups = 1 : "
+        "tensor<1x16x9x9xf32>, tensor<8x16x3x3xf32> -> tensor<1x8x7x7xf32>\n"
+        "  func.return %y : tensor<1x8x7x7xf32>\n}\n",
+        160,
+    ),
+    "softmax": (
+        "func.func @f(%x: tensor<32x50xf32>) -> tensor<32x50xf32> {\n"
+        "  %y = graph.softmax %x axis = 1 : tensor<32x50xf32> -> tensor<32x50xf32>\n"
+        "  func.return %y : tensor<32x50xf32>\n}\n",
+        100,
+    ),
+    "layer_norm": (
+        "func.func @f(%x: tensor<32x50xf32>, %s: tensor<50xf32>) -> tensor<32x50xf32> {\n"
+        "  %y = graph.layer_norm %x, %s axis = 1 epsilon = 1.0e-05 : tensor<32x50xf32>, tensor<50xf32> "
+        "-> tensor<32x50xf32>\n  func.return %y : tensor<32x50xf32>\n}\n",
+        350,
+    ),
+    "gelu": (
+        "func.func @f(%x: tensor<2000xf32>) -> tensor<2000xf32> {\n"
+        '  %y = graph.gelu %x approximate = "none" : tensor<2000xf32> -> tensor<2000xf32>\n'
+        "  func.return %y : tensor<2000xf32>\n}\n",
+        12,
+    ),
+}
+"""Layer -> its program, and how many times the worst error that was seen the worst bound may be."""
+
+
+def tightness(text: str) -> float:
+    """The largest bound by the largest error of the program, lowered, in the order in which it is written."""
+    wanted, inputs = expected(text)
+    context, module = as_module(run_pass(text, "decompose-composites,graph-to-loop"), None)
+    (found,) = execute(module, inputs, context)
+    error = np.abs(found.astype(np.float64) - wanted.center)
+    assert np.all(error <= wanted.bound)
+    return float(wanted.bound.max() / error.max())
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_bounds_are_not_much_wider_than_what_is_seen(layer: str) -> None:
+    text, most = LAYERS[layer]
+    assert 1 <= tightness(text) <= most
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_a_wrong_constant_or_term_is_seen(layer: str) -> None:
+    """A relative error of 1/1000 in the result is more than rounding in each of these layers."""
+    text, _ = LAYERS[layer]
+    wanted, _ = expected(text)
+    assert not np.all(wanted.accepts((wanted.value * np.float32(1.001)).astype(np.float32)))
+
+
+def test_what_the_references_and_the_lowering_say_must_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    from inarch.dialects.graph.unary import ReluOp
+
+    monkeypatch.setattr(ReluOp, "reference", lambda _, x: np.abs(x))
+    text = (
+        "func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
+        "  %y = graph.relu %x : tensor<4xf32> -> tensor<4xf32>\n  func.return %y : tensor<4xf32>\n}\n"
+    )
+    with pytest.raises(AssertionError) as caught:
+        check_semantics(text, text, inputs=[np.array([1, -2, 3, 4], np.float32)])
+    assert str(caught.value) == (
+        "function @f, output 0, index (1,): by their references the ops give 2.0, lowered to loops 0.0, "
+        "allowed 0"
+    )
