@@ -78,7 +78,8 @@ def _constant(array: Array, op: Operation, value: SSAValue, store: ConstantStore
     dtype = np.dtype(tensor_dtype(value).numpy)
     assert array.dtype == dtype, f"{op.name}.reference gives {array.dtype}, infer says {dtype}"
     name = value.name_hint or op.name.replace(".", "_")
-    attribute = constant_attribute(np.ascontiguousarray(array), store, name)
+    dense = np.ascontiguousarray(array).reshape(array.shape)  # of a scalar it makes a row of one
+    attribute = constant_attribute(dense, store, name)
     constant = ConstantOp.make(value=attribute, location=op.location)
     constant.out.name_hint = value.name_hint
     return constant
