@@ -182,8 +182,8 @@ def build(
     """Compiles a model into the artifact `output`, which appears whole or not at all.
 
     With a seed in `verify_semantics`, the program runs after each pass, and at last compiled, on random
-    inputs; where it computes something else than at first, InternalError says after which pass, and there is no
-    artifact. `note` gets a line about each such run that takes long.
+    inputs; where it computes something else than at first, InternalError says after which pass, and
+    there is no artifact. `note` gets a line about each such run that takes long.
     """
     from inarch._assemble import assemble, target_text
     from inarch.backends.c import emit, registry_notes
