@@ -11,8 +11,9 @@
 >>> execute(text, [np.array([1, 2], "float32")])
 [array([2., 4.], dtype=float32)]
 
-Programs of any level run by the definitions of their ops (`inarch.testing.definitions`), in NumPy; the C backend is
-what is tested, with `execute_compiled` and `check_compiled`. docs/testing.md says more.
+Programs of any level run by the definitions of their ops (`inarch.testing.definitions`), in NumPy;
+the C backend is what is tested, with `execute_compiled` and `check_compiled`. docs/testing.md says
+more.
 
 `inarch.testing.lit_format` is the test format of lit suites.
 """

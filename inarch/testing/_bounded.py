@@ -1,11 +1,12 @@
 """Numbers with a bound: a value, and how far from it a correct implementation may end.
 
 A `Bounded` is four arrays: the value in float64; the error that it brought along; the magnitude, which is the
-same expression of absolute values; and the number of roundings on the longest way through the expression. Sums
-and products stay one polynomial, whose roundings are counted and applied to its magnitude at the end: so every
-order, distribution and contraction (FMA) of them is within the bound (Higham, Accuracy and Stability of Numerical
-Algorithms, 2002, lemma 3.1). What is no polynomial closes it: a function is evaluated at both ends of the interval.
-Integers are exact, until they come from a float whose interval has a jump in it.
+same expression of absolute values; and the number of roundings on the longest way through the
+expression. Sums and products stay one polynomial, whose roundings are counted and applied to its
+magnitude at the end: so every order, distribution and contraction (FMA) of them is within the bound
+(Higham, Accuracy and Stability of Numerical Algorithms, 2002, lemma 3.1). What is no polynomial
+closes it: a function is evaluated at both ends of the interval. Integers are exact, until they come
+from a float whose interval has a jump in it.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class Bounded:
         value = np.asarray(value, np.float64)
         error = np.where(np.isnan(error), np.inf, error)
         made = cls(dtype, value, error, np.abs(value) + error, np.zeros(value.shape))
-        return made._in_range()
+        return made.in_range()
 
     @classmethod
     def between(cls, dtype: np.dtype[Any], value: Array, low: Array, high: Array) -> Bounded:
@@ -126,7 +127,7 @@ class Bounded:
         roundings = np.maximum(self.roundings, other.roundings) + 1
         return Bounded(
             self.dtype, value, error, self.magnitude + other.magnitude, roundings
-        )._in_range()
+        ).in_range()
 
     def multiply(self, other: Bounded) -> Bounded:
         """`self * other`."""
@@ -140,7 +141,7 @@ class Bounded:
         magnitude = self.magnitude * other.magnitude
         if not np.all(np.isfinite(magnitude)):
             error = np.where(np.isfinite(magnitude), error, self._doubt(other))
-        return Bounded(self.dtype, value, error, magnitude, roundings)._in_range()
+        return Bounded(self.dtype, value, error, magnitude, roundings).in_range()
 
     def _doubt(self, other: Bounded) -> Array:
         """0 where a product with an infinity or NaN is certain, else infinity."""
@@ -176,7 +177,7 @@ class Bounded:
             np.where(special, doubt, product.error),
             product.magnitude,
             product.roundings + 1,
-        )._in_range()
+        ).in_range()
 
     def negative(self) -> Bounded:
         """`-self`."""
@@ -192,10 +193,10 @@ class Bounded:
             return Bounded.whole(value, error)
         magnitude = np.add.reduce(whole.magnitude, axis=axes)
         roundings = np.maximum.reduce(whole.roundings, axis=axes) + count
-        return Bounded(self.dtype, value, error, magnitude, roundings)._in_range()
+        return Bounded(self.dtype, value, error, magnitude, roundings).in_range()
 
-    def _in_range(self) -> Bounded:
-        """With infinities where the dtype has no such number, and doubt where an order might overflow."""
+    def in_range(self) -> Bounded:
+        """Infinities where the dtype has no such number, doubt where an order might overflow."""
         limit = largest(self.dtype)
         if np.all(self.magnitude < limit):
             return self
@@ -221,7 +222,7 @@ class Bounded:
         found = [np.asarray(function(low), np.float64), np.asarray(function(high), np.float64)]
         for turn in turns:
             inside = (low < turn) & (turn < high)
-            found.append(np.where(inside, function(np.float64(turn)), value))
+            found.append(np.where(inside, function(np.asarray(turn)), value))
         spread = np.max(np.abs(np.stack(np.broadcast_arrays(*found)) - value), axis=0)
         unknown = ~np.isfinite(self.error)
         spread = np.where(self.total == 0, 0.0, np.where(np.isnan(spread), np.inf, spread))

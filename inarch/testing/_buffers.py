@@ -1,8 +1,9 @@
 """Memory as definitions see it: buffers of elements, of which each knows whether it was written.
 
-A buffer is a strided window onto flat arrays (one, or four with bounds). Memory of a `loop.alloc` carries, for each
-element (each byte, in a planned workspace), the tag of the buffer that wrote it last: reading an element with
-another tag reads what nothing wrote, or what another buffer wrote over it.
+A buffer is a strided window onto flat arrays (one, or four with bounds). Memory of a `loop.alloc`
+carries, for each element (each byte, in a planned workspace), the tag of the buffer that wrote it
+last: reading an element with another tag reads what nothing wrote, or what another buffer wrote
+over it.
 """
 
 from __future__ import annotations

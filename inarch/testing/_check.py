@@ -76,11 +76,11 @@ def check_semantics(
 
     Every public function of `before` runs on seeded random inputs (`random_inputs`; or on `inputs`,
     where there is one function), by the definitions of its ops. The programs may be of different levels: at
-    loop level outputs are arguments. An element may differ by as much as the arithmetic of `before` allows: any
-    order and contraction of its sums and products, and the stated accuracy of functions. `rtol` or `atol` say
-    `atol + rtol * |expected|` instead. With `compiled`, the second program, on buffers, also runs as compiled C.
-    `pipeline` is text or passes, `load` as in `run_pass`. `ctx` is the context of both modules and holds
-    their constants.
+    loop level outputs are arguments. An element may differ by as much as the arithmetic of `before`
+    allows: any order and contraction of its sums and products, and the stated accuracy of
+    functions. `rtol` or `atol` say `atol + rtol * |expected|` instead. With `compiled`, the second
+    program, on buffers, also runs as compiled C. `pipeline` is text or passes, `load` as in
+    `run_pass`. `ctx` is the context of both modules and holds their constants.
 
     Raises AssertionError that names the first differing element, InarchError for a bad program.
     """

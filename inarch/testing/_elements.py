@@ -18,6 +18,9 @@ from inarch.testing._bounded import Bounded
 Element: TypeAlias = Any
 """A NumPy array, or a `Bounded`."""
 
+ArrayFunction: TypeAlias = Callable[[Array], Array] | Callable[[Array, Array], Array]
+"""A function of the numbers of one or two operands."""
+
 
 def is_float(x: Element) -> bool:
     """Whether the elements are floats."""
@@ -65,7 +68,7 @@ def negative(a: Element) -> Element:
 
 def extreme(function: Any, a: Element, b: Element) -> Element:
     """`np.maximum`, `np.minimum`, `np.fmax` or `np.fmin`."""
-    return a.extreme(b, function) if isinstance(a, Bounded) else function(a, b)
+    return a.extreme(b, function) if isinstance(a, Bounded) else np.asarray(function(a, b))
 
 
 def compare(function: Any, a: Element, b: Element) -> Element:
@@ -77,14 +80,15 @@ def select(condition: Element, a: Element, b: Element) -> Element:
     """`a` where the bool is set, else `b`."""
     if isinstance(condition, Bounded):
         return condition.choose(a, b)
-    return np.where(condition, a, b)
+    return np.where(np.asarray(condition), np.asarray(a), np.asarray(b))
 
 
-def exactly(function: Callable[..., Array], *elements: Element) -> Element:
+def exactly(function: ArrayFunction, *elements: Element) -> Element:
     """A function of integers, bools or bits."""
+    compute: Callable[..., Array] = function
     if isinstance(elements[0], Bounded):
-        return elements[0].exactly(function, *elements[1:])
-    return np.asarray(function(*map(np.asarray, elements)))
+        return elements[0].exactly(compute, *elements[1:])
+    return np.asarray(compute(*map(np.asarray, elements)))
 
 
 # ---------------------------------------------------------------------------------- conversions

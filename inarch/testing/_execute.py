@@ -59,9 +59,9 @@ def execute(
 
     Every op does what its definition says (`inarch.testing.definitions`), in NumPy: no C is involved. The
     outputs of a function on buffers are the arguments with `inarch.result`, or without any, those that some
-    op writes; they hold arbitrary but fixed numbers before the call. `ctx` holds the constants of a module that
-    was parsed or made in it. `imports` stand for functions without a body: called on NumPy arrays; those
-    on tensors return their results, those on buffers fill theirs in.
+    op writes; they hold arbitrary but fixed numbers before the call. `ctx` holds the constants of a
+    module that was parsed or made in it. `imports` stand for functions without a body: called on
+    NumPy arrays; those on tensors return their results, those on buffers fill theirs in.
 
     Raises InarchError for a program that has no meaning: an access outside of a buffer, a nest whose
     result depends on the order of its points, an output that depends on memory that nothing wrote.
@@ -83,8 +83,9 @@ def execute_compiled(
 ) -> list[Array]:
     """The same of a function on buffers, which is compiled from emitted C: the thing to be tested.
 
-    `target` is what it is compiled for (`x86-64-v3`); without, the module's `inarch.target` where this machine
-    runs it, else this machine. Raises InarchError, EnvironmentFault without a C compiler.
+    `target` is what it is compiled for (`x86-64-v3`); without, the module's `inarch.target` where
+    this machine runs it, else this machine. Raises InarchError, EnvironmentFault without a C
+    compiler.
     """
     from inarch.backends.c import run_function
 

@@ -1,7 +1,8 @@
 """What a function must give: its value by definition, and how far a correct program may be from it.
 
-The bound is computed, with the arithmetic of `_bounded.py`: a function on buffers runs with it as it is, one on tensors
-as `graph-to-loop` lowers it. Its value is what the ops' references say, and both must agree.
+The bound is computed, with the arithmetic of `_bounded.py`: a function on buffers runs with it as
+it is, one on tensors as `graph-to-loop` lowers it. Its value is what the ops' references say, and
+both must agree.
 """
 
 from __future__ import annotations
@@ -10,13 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
 from inarch._xdsl import store_of
+from inarch.dialects._types import tensor
+from inarch.dialects.graph._base import element_of, shape_of
 from inarch.dialects.graph.composite import CompositeRegionOp
-from inarch.dialects.graph.layout import LayoutAttr
+from inarch.dialects.graph.layout import layout_of
 from inarch.dialects.graph.relayout import RelayoutOp
 from inarch.lazy import np
 from inarch.testing._frame import Import
@@ -106,9 +109,8 @@ def _forget_layouts(op: Operation) -> None:
         op.erase()
         return
     for value in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.args)):
-        kind = value.type
-        if isinstance(kind, TensorType) and isinstance(kind.encoding, LayoutAttr):
-            plain = TensorType(kind.element_type, kind.get_shape())
+        if layout_of(value) is not None:
+            plain = tensor(element_of(value), shape_of(value))
             Rewriter.replace_value_with_new_type(value, plain)
 
 

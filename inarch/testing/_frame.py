@@ -24,6 +24,13 @@ from inarch.testing._elements import Element
 Definition: TypeAlias = "Callable[[Operation, Frame], None]"
 """Computes an op's results from its operands in a frame."""
 
+ElementFunction: TypeAlias = (
+    Callable[[Element], Element]
+    | Callable[[Element, Element], Element]
+    | Callable[[Element, Element, Element], Element]
+)
+"""A function of the elements of one to three operands."""
+
 FAMILIES: Extensions[Mapping[type[Operation], Definition]] = Extensions(
     "inarch.testing.definitions", "DEFINITIONS"
 )
@@ -161,11 +168,12 @@ class Frame:
             self.machine.observe(op, self)
 
 
-def elementwise(function: Callable[..., Element]) -> Definition:
+def elementwise(function: ElementFunction) -> Definition:
     """The definition of an op with one result that is a function of its operands' elements."""
+    compute: Callable[..., Element] = function
 
     def definition(op: Operation, frame: Frame) -> None:
-        frame.set(op, function(*frame.operands(op)))
+        frame.set(op, compute(*frame.operands(op)))
 
     return definition
 

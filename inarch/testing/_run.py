@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
@@ -15,7 +16,7 @@ from inarch.dialects.loop.buffer import AllocOp
 from inarch.errors import InarchError
 from inarch.lazy import Array, np
 from inarch.testing._bounded import Bounded
-from inarch.testing._buffers import Bounds, Buffer, Domain, Numbers, buffer_of, contents
+from inarch.testing._buffers import Bounds, Domain, Numbers, buffer_of, contents
 from inarch.testing._frame import Frame, Import, Machine
 from inarch.testing._functions import Signature, functions_of, random_array
 
@@ -40,12 +41,12 @@ class _Run:
             returned = frame.run(self.function.body.block, arguments)
             if not self.takes.is_loop_level:
                 return returned
-            buffers: list[Buffer] = [arguments[position] for position in self.takes.outputs]
+            buffers = [arguments[position] for position in self.takes.outputs]
             found = [contents(machine.domain, buffer) for buffer in buffers]
         dtypes = [self.takes.dtypes[position].numpy for position in self.takes.outputs]
         return [array.view(dtype) for array, dtype in zip(found, dtypes, strict=True)]
 
-    def begin(self, machine: Machine) -> tuple[Frame, list[object]]:
+    def begin(self, machine: Machine) -> tuple[Frame, list[Any]]:
         """The arguments of the call: buffers, or what stands for tensors."""
         if not self.takes.is_loop_level:
             return Frame(machine), list(self.inputs)
@@ -114,7 +115,8 @@ def run_definitions(
 ) -> list[Array]:
     """The outputs. Raises InarchError where one depends on memory that nothing has written.
 
-    Where something reads such memory, it runs again with other garbage there: outputs that differ depend on it.
+    Where something reads such memory, it runs again with other garbage there: outputs that differ
+    depend on it.
     """
     run = _Run(context, module, takes, inputs, imports or {})
     machine = run.machine(Numbers())
@@ -170,5 +172,5 @@ def run_bounded(
     frame, arguments = run.begin(machine)
     with np.errstate(all="ignore"):
         frame.run(run.function.body.block, arguments)
-        buffers: list[Buffer] = [arguments[position] for position in takes.outputs]  # pyright: ignore[reportAssignmentType] - a function on buffers
+        buffers = [arguments[position] for position in takes.outputs]
         return [contents(machine.domain, buffer) for buffer in buffers]

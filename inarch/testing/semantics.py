@@ -1,8 +1,9 @@
 """`--verify-semantics`: after each pass the program must still compute what it did before the first.
 
-A `Watch` follows one program through its passes. At the start every public function runs on seeded inputs, with
-bounds (`_expected.py`); after each pass it runs again by the definitions of its ops. The first pass after which an
-output is not within its bound has changed the meaning, and the error names it.
+A `Watch` follows one program through its passes. At the start every public function runs on seeded
+inputs, with bounds (`_expected.py`); after each pass it runs again by the definitions of its ops.
+The first pass after which an output is not within its bound has changed the meaning, and the error
+names it.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from inarch.testing._frame import Frame, Import
 from inarch.testing._functions import Array, functions_of, public_functions, signature
 from inarch.testing._run import run_definitions
 
-LONG_SECONDS = 1.0
+LONG_SECONDS = 5.0
 """A check that takes longer is told of."""
 
 Note = Callable[[str], None]
@@ -80,7 +81,7 @@ class Watch:
         self._remember(module)
 
     def check_compiled(self, call: Callable[[str, Sequence[Array]], Sequence[Array]]) -> None:
-        """`call` runs a compiled function on arrays. Raises InternalError where it computes something else."""
+        """`call` runs a compiled function. Raises InternalError where it computes something else."""
         with self._told("the compiled library"):
             for function in self.functions:
                 found = call(function.name, function.inputs)

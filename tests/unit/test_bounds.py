@@ -24,9 +24,9 @@ def expected(text: str, seed: int = 0) -> tuple[Expected, list[Array]]:
 
 def test_every_order_of_a_sum_is_within_its_bound() -> None:
     generator = np.random.default_rng(0)
-    numbers = (generator.standard_normal((100, 64)) * 10.0 ** generator.integers(-6, 7, (100, 64))).astype(
-        np.float32
-    )
+    numbers = (
+        generator.standard_normal((100, 64)) * 10.0 ** generator.integers(-6, 7, (100, 64))
+    ).astype(np.float32)
     whole = Bounded.exact(numbers).sum((1,))
     for _ in range(20):
         order = generator.permutation(64)
@@ -155,10 +155,15 @@ def test_a_wrong_constant_or_term_is_seen(layer: str) -> None:
     assert not np.all(wanted.accepts((wanted.value * np.float32(1.001)).astype(np.float32)))
 
 
-def test_what_the_references_and_the_lowering_say_must_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_references_and_the_lowering_say_must_agree(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     from inarch.dialects.graph.unary import ReluOp
 
-    monkeypatch.setattr(ReluOp, "reference", lambda _, x: np.abs(x))
+    def reference(_: ReluOp, x: Array) -> Array:
+        return np.abs(x)
+
+    monkeypatch.setattr(ReluOp, "reference", reference)
     text = (
         "func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
         "  %y = graph.relu %x : tensor<4xf32> -> tensor<4xf32>\n  func.return %y : tensor<4xf32>\n}\n"

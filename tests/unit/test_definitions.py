@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
 import pytest
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import IndexType, IntegerType, f32, f64
@@ -12,8 +11,7 @@ from xdsl.ir import Attribute, Block, Operation
 
 from inarch.backends.c._expressions import expression
 from inarch.dialects import DIALECTS
-from inarch.errors import InarchError, UnsupportedError
-from inarch.testing import execute
+from inarch.errors import UnsupportedError
 from inarch.testing._frame import definition_of
 
 _TYPES: tuple[Attribute, ...] = (

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from inarch.errors import InarchError
+from inarch.lazy import Array
 from inarch.testing import execute, run_pass
 
 
@@ -122,7 +123,8 @@ def test_memory_that_nothing_wrote_may_be_read_where_nothing_depends_on_it() -> 
 
 
 TWO = """
-func.func @main(%a: memref<16xf32>, %b: memref<16xf32> {inarch.result}) attributes {inarch.workspace_bytes = 128 : i64} {
+func.func @main(%a: memref<16xf32>, %b: memref<16xf32> {inarch.result})
+    attributes {inarch.workspace_bytes = 128 : i64} {
   %s = loop.alloc at 0 : memref<16xf32>
   %t = loop.alloc at OFFSET : memref<16xf32>
   loop.nest (i = 16) ins(%a[i] : memref<16xf32>) outs(%s[i] : memref<16xf32>) {
@@ -177,8 +179,7 @@ def test_an_index_outside_of_its_buffer_is_an_error() -> None:
         with pytest.raises(InarchError) as caught:
             execute(LOAD, [np.array([0, 1, 2, bad], np.int32)])
         assert str(caught.value) == (
-            "<text>:6:5: 'memref.load' expected an index from 0 to 3 in dimension 0, found "
-            f"{bad}"
+            f"<text>:6:5: 'memref.load' expected an index from 0 to 3 in dimension 0, found {bad}"
         )
 
 
@@ -210,11 +211,15 @@ def test_an_import_is_asked_of_the_caller() -> None:
       func.return %b : tensor<2xf32>
     }"""
     a = np.ones(2, np.float32)
-    (found,) = execute(text, [a], imports={"twice": lambda x: x * 2})
+
+    def twice(x: Array) -> Array:
+        return x * 2
+
+    (found,) = execute(text, [a], imports={"twice": twice})
     np.testing.assert_array_equal(found, 2 * a)
 
-    def fill(x: np.ndarray[tuple[int, ...], np.dtype[np.float32]], out: object) -> None:
-        np.multiply(x, 2, out=out)  # pyright: ignore[reportArgumentType, reportCallIssue]
+    def fill(x: Array, out: Array) -> None:
+        out[...] = x * 2
 
     (found,) = execute(run_pass(text, "graph-to-loop"), [a], imports={"twice": fill})
     np.testing.assert_array_equal(found, 2 * a)

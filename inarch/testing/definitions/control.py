@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 from xdsl.dialects import func, memref, scf
 from xdsl.ir import Operation
@@ -128,8 +129,10 @@ def _graph_call(op: Operation, frame: Frame) -> None:
             raise UnsupportedError(
                 f"cannot evaluate a call of @{name}: it has no body", where=location_text(op)
             )
-        results = found(*frame.operands(op))
-        results = results if isinstance(results, tuple | list) else (results,)
+        returned = found(*frame.operands(op))
+        results = cast(
+            "Sequence[Any]", returned if isinstance(returned, tuple | list) else [returned]
+        )
         frame.set(op, *(np.asarray(result) for result in results))
         return
     frame.set(op, *Frame(frame.machine).run(function.body.block, frame.operands(op)))

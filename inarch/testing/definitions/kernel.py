@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Operation
@@ -162,7 +162,9 @@ class _Run:
             case Apply():
                 kind = self._dtype(expression) or dtype
                 parts = [self.evaluate(part, found, kind) for part in expression.arguments]
-                return _FUNCTIONS[expression.function](*parts)
+                if len(parts) == 1:
+                    return _UNARY[expression.function](parts[0])
+                return _BINARY[expression.function](*parts)
 
     def _dtype(self, expression: Expression) -> np.dtype | None:
         match expression:
@@ -290,13 +292,15 @@ def _zero_like(a: e.Element) -> e.Element:
     return e.Bounded.exact(zero) if isinstance(a, e.Bounded) else zero
 
 
-_FUNCTIONS = {
+_BINARY: Mapping[str, Callable[[e.Element, e.Element], e.Element]] = {
     "add": e.add,
     "sub": e.subtract,
     "mul": e.multiply,
     "div": _divide,
     "max": lambda a, b: e.extreme(np.maximum, a, b),
     "min": lambda a, b: e.extreme(np.minimum, a, b),
+}
+_UNARY: Mapping[str, Callable[[e.Element], e.Element]] = {
     "neg": _negative,
     "abs": _absolute,
     "relu": lambda a: e.extreme(np.maximum, a, _zero_like(a)),
@@ -307,11 +311,11 @@ _FUNCTIONS = {
 }
 """What the functions of a meaning do."""
 
-_FOLDS = {
-    "add": ("arith.addf", _FUNCTIONS["add"]),
-    "mul": ("arith.mulf", _FUNCTIONS["mul"]),
-    "max": ("arith.maximumf", _FUNCTIONS["max"]),
-    "min": ("arith.minimumf", _FUNCTIONS["min"]),
+_FOLDS: Mapping[str, tuple[str, Callable[[e.Element, e.Element], e.Element]]] = {
+    "add": ("arith.addf", _BINARY["add"]),
+    "mul": ("arith.mulf", _BINARY["mul"]),
+    "max": ("arith.maximumf", _BINARY["max"]),
+    "min": ("arith.minimumf", _BINARY["min"]),
 }
 
 

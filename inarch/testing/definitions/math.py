@@ -17,8 +17,8 @@ def _function(name: str) -> Definition:
     return elementwise(lambda x: e.apply(name, x))
 
 
-def _integers(function: Callable[..., Array]) -> Definition:
-    return elementwise(lambda *elements: e.exactly(function, *elements))
+def _integers(function: Callable[[Array], Array]) -> Definition:
+    return elementwise(lambda x: e.exactly(function, x))
 
 
 def _count(array: Array, count: Callable[[int, int], int]) -> Array:
@@ -44,11 +44,12 @@ def _power(base: Array, exponent: Array) -> Array:
         b, n = int(b), int(n)
         if n < 0:
             return {1: 1, -1: -1 if n & 1 else 1}.get(b, 0)
-        return pow(b, n, 1 << width)
+        power: int = pow(b, n, 1 << width)
+        return power
 
-    found = np.frompyfunc(one, 2, 1)(base, exponent)
-    wrapped = np.frompyfunc(lambda x: (x + (1 << (width - 1))) % (1 << width), 1, 1)(found)
-    signed = np.frompyfunc(lambda x: x - (1 << (width - 1)), 1, 1)(wrapped)
+    found = np.asarray(np.frompyfunc(one, 2, 1)(base, exponent))
+    half = 1 << (width - 1)
+    signed = np.frompyfunc(lambda x: (x + half) % (2 * half) - half, 1, 1)(found)
     return np.asarray(signed).astype(base.dtype)
 
 
@@ -95,7 +96,7 @@ DEFINITIONS: Mapping[type[Operation], Definition] = {
     math.CopySignOp: elementwise(lambda a, b: e.apply_binary(np.copysign, a, b, 0)),
     RemfOp: elementwise(lambda a, b: e.exactly(np.fmod, a, b)),
     math.AbsIOp: _integers(np.abs),
-    math.IPowIOp: _integers(_power),
+    math.IPowIOp: elementwise(lambda a, b: e.exactly(_power, a, b)),
     math.CountLeadingZerosOp: _integers(lambda x: _count(x, _leading_zeros)),
     math.CountTrailingZerosOp: _integers(lambda x: _count(x, _trailing_zeros)),
     math.CtPopOp: _integers(lambda x: _count(x, lambda value, _: value.bit_count())),
