@@ -203,7 +203,7 @@ def _location(location: Attribute) -> str | None:
 # ------------------------------------------------------------------------------------ text
 
 
-class _Bits(AttrParser._TensorLiteralElement):  # noqa: SLF001 - what a parser makes of an element
+class _Bits(AttrParser._TensorLiteralElement):  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
     """An element of a dense constant in hexadecimal."""
 
     def to_type(

@@ -1,4 +1,4 @@
-"""`python -m inarch.testing.generate`: prints programs, compares them with their definition, measures them."""
+"""The command: shows programs, compares them with their definition, measures what they reach."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ class _Room:
     def address(self) -> int:
         return self.raw.ctypes.data + self.begin
 
-    def check(self, what: str, before: Array | None, unchanged: bool) -> None:  # noqa: FBT001
+    def check(self, what: str, before: Array | None, unchanged: bool) -> None:
         if not (self.raw[: self.begin] == 0xA5).all():
             raise InarchError(f"the compiled code has written before {what}")
         if not (self.raw[self.end :] == 0xA5).all():

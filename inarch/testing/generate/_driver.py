@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -72,27 +72,28 @@ def _run_worker(
 ) -> Job | None:
     """Runs one worker; what is left to do when it died."""
     command = [sys.executable, "-m", "inarch.testing.generate._worker", json.dumps(asdict(job))]
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace"
-    )
-    assert process.stdout is not None, "it is a pipe"
     errors: list[str] = []
-    reader = threading.Thread(target=_drain, args=(process.stderr, errors), daemon=True)
-    reader.start()
     done, last, hung = job.start, {"index": job.start, "target": ""}, threading.Event()
-    watch = _Watch(process, seconds_each, hung)
-    for line in process.stdout:
-        event = json.loads(line)
-        watch.rest(seconds_each + (job.shrink if event["event"] == "shrink" else 0))
-        if event["event"] == "done":
-            done = int(event["index"])
-        if event["event"] in ("done", "finding"):
-            note(event)
-        else:
-            last = event
-    status = process.wait()
-    watch.stop()
-    reader.join()
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command, stdout=pipe, stderr=pipe, text=True, errors="replace"
+    ) as process:
+        assert process.stdout is not None, "it is a pipe"
+        reader = threading.Thread(target=_drain, args=(process.stderr, errors), daemon=True)
+        reader.start()
+        watch = _Watch(process, seconds_each, hung)
+        for line in process.stdout:
+            event = json.loads(line)
+            watch.rest(seconds_each + (job.shrink if event["event"] == "shrink" else 0))
+            if event["event"] == "done":
+                done = int(event["index"])
+            if event["event"] in ("done", "finding"):
+                note(event)
+            else:
+                last = event
+        status = process.wait()
+        watch.stop()
+        reader.join()
     if status == 0:
         return None
     kind = "timeout" if hung.is_set() else "crash"
@@ -147,8 +148,3 @@ class _Watch:
                 self._hung.set()
                 self._process.kill()
                 return
-
-
-def flags_of(optimize: str) -> Sequence[str]:
-    """The C compiler's flags."""
-    return (f"-O{optimize}",)

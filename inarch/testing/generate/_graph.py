@@ -139,11 +139,11 @@ class GraphBuilder:
             return self.choices.pick(found[::-1])
         return self.fresh(dtype, shape, constant)
 
-    def constant(self, dtype: DType, shape: Sequence[int]) -> SSAValue:
+    def constant(self, dtype: DType, shape: Sequence[int], *, special: bool = True) -> SSAValue:
         """A constant: a splat of a number that simplifications know, a special one, or any numbers."""
-        kind = self.choices.weighted(
-            [(5, "splat"), (3, "plain"), (1, "special"), (1, "some special")]
-        )
+        kinds = [(5, "splat"), (3, "plain")]
+        kinds += [(1, "special"), (1, "some special")] if special else []
+        kind = self.choices.weighted(kinds)
         generator = np.random.default_rng(self.choices.integer(0, 999))
         plain = _plain(dtype, tuple(shape), generator)
         values = specials(dtype)

@@ -130,7 +130,7 @@ def _view(b: LoopBuilder) -> None:
         made.strides = buffer(name, found.element, shape, filled=False, writable=False).strides
         b.lines.append(f"%{name} = loop.reshape %{found.name} : {found.type} to {made.type}")
     else:
-        offsets, sizes, steps = [], list[int](), list[int]()
+        offsets, sizes, steps = list[int](), list[int](), list[int]()
         for size in found.shape:
             step = b.choices.weighted([(6, 1), (1, 2), (1, 3)])
             most = -(-size // step)

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from inarch.testing.generate._buffers import Access, Buffer, readable, write
 from inarch.testing.generate._choices import Choices
-from inarch.testing.generate._scalars import (
-    REDUCERS_FLOAT,
-    REDUCERS_INT,
-    Body,
-    is_float,
-)
+from inarch.testing.generate._nest_text import Loops, Write, nest_text
+from inarch.testing.generate._scalars import is_float
 
 if TYPE_CHECKING:
     from inarch.testing.generate._loop import LoopBuilder
@@ -28,50 +23,12 @@ MOST_TILE = 4096
 """Of points of parallel iterators inside a reduction: what the emitter has accumulators for."""
 
 
-@dataclass
-class _Loops:
-    names: list[str]
-    sizes: list[int]
-    reduces: list[bool]
-    modes: list[str]
-
-    @property
-    def parallel(self) -> list[int]:
-        return [i for i, reduces in enumerate(self.reduces) if not reduces]
-
-    @property
-    def reduction(self) -> list[int]:
-        return [i for i, reduces in enumerate(self.reduces) if reduces]
-
-    def only(self, wanted: list[int]) -> list[int]:
-        """The sizes, with 1 for iterators that are not `wanted`."""
-        return [size if i in wanted else 1 for i, size in enumerate(self.sizes)]
-
-    def text(self) -> str:
-        parts: list[str] = []
-        for name, size, reduces, mode in zip(
-            self.names, self.sizes, self.reduces, self.modes, strict=True
-        ):
-            words = [f"{name} = {size}", "reduction" if reduces else "", mode]
-            parts.append(" ".join(word for word in words if word and word != "serial"))
-        return ", ".join(parts)
-
-
-@dataclass
-class _Write:
-    buffer: Buffer
-    access: Access
-    element: str
-    clip: bool
-    init: str | None
-
-
 def nest(b: LoopBuilder) -> None:
     """Adds a nest."""
     choices = b.choices
     loops = _loops(choices)
     count = choices.weighted([(14, 1), (4, 2), (1, 3)])
-    writes: list[_Write] = []
+    writes: list[Write] = []
     for _ in range(count):
         found = _output(b, loops, [one.buffer for one in writes])
         writes.append(found)
@@ -82,7 +39,7 @@ def nest(b: LoopBuilder) -> None:
         reads.append(_read(b, loops, outputs, everywhere=inner or not loops.reduction))
     reads += _in_place(b, loops, writes, reads)
     _modes(choices, loops, reads)
-    b.lines += _text(b, loops, reads, writes)
+    b.lines += nest_text(b, loops, reads, writes)
     for one in writes:
         write(one.buffer, one.access, loops.only(loops.parallel))
 
@@ -90,7 +47,7 @@ def nest(b: LoopBuilder) -> None:
 # ---------------------------------------------------------------------------------- iterators
 
 
-def _loops(choices: Choices) -> _Loops:
+def _loops(choices: Choices) -> Loops:
     parallel = choices.integer(0, 4)
     reduction = choices.weighted([(10, 0), (6, 1), (3, 2), (1, 3)])
     kinds = [False] * parallel + [True] * reduction
@@ -107,16 +64,16 @@ def _loops(choices: Choices) -> _Loops:
         reduced *= size if reduces else 1
         sizes.append(size)
     names = [f"{'r' if reduces else 'i'}{n}" for n, reduces in enumerate(kinds)]
-    loops = _Loops(names, sizes, kinds, ["serial"] * len(kinds))
+    loops = Loops(names, sizes, kinds, ["serial"] * len(kinds))
     first = kinds.index(True) if True in kinds else len(kinds)
     tile = math.prod(sizes[i] for i in range(first, len(kinds)) if not kinds[i])
     if tile > MOST_TILE:  # all that is parallel outside
         order = [*loops.parallel, *loops.reduction]
-        loops = _Loops(*([one[i] for i in order] for one in (names, sizes, kinds, loops.modes)))  # pyright: ignore[reportArgumentType]
+        loops = Loops(*([one[i] for i in order] for one in (names, sizes, kinds, loops.modes)))  # pyright: ignore[reportArgumentType]
     return loops
 
 
-def _modes(choices: Choices, loops: _Loops, reads: list[tuple[Buffer, Access, str | None]]) -> None:
+def _modes(choices: Choices, loops: Loops, reads: list[tuple[Buffer, Access, str | None]]) -> None:
     """Modes as the scheduler gives them: all parallel loops inside a reduction, or single ones."""
     if choices.chance(60) or any(pad is not None for _, _, pad in reads):
         return
@@ -139,7 +96,7 @@ def _modes(choices: Choices, loops: _Loops, reads: list[tuple[Buffer, Access, st
 # ---------------------------------------------------------------------------------- outputs
 
 
-def _output(b: LoopBuilder, loops: _Loops, taken: list[Buffer]) -> _Write:
+def _output(b: LoopBuilder, loops: Loops, taken: list[Buffer]) -> Write:
     choices = b.choices
     roots = {one.root for one in taken}
     access = _write_access(choices, loops)
@@ -173,10 +130,10 @@ def _output(b: LoopBuilder, loops: _Loops, taken: list[Buffer]) -> _Write:
             shape = tuple(max(0, size) for size in shape)
         found = b.output(b.element(), shape, whole=choices.chance(50))
     init = _init(b, found, access, loops, clip=clip)
-    return _Write(found, access, found.element, clip, init)
+    return Write(found, access, found.element, clip, init)
 
 
-def _write_access(choices: Choices, loops: _Loops) -> Access:
+def _write_access(choices: Choices, loops: Loops) -> Access:
     """A map that uses each parallel iterator once: alone, collapsed with another, strided, reversed."""
     left = choices.shuffled(loops.parallel) if choices.chance(40) else list(loops.parallel)
     access = Access()
@@ -201,9 +158,7 @@ def _write_access(choices: Choices, loops: _Loops) -> Access:
     return access
 
 
-def _init(
-    b: LoopBuilder, found: Buffer, access: Access, loops: _Loops, *, clip: bool
-) -> str | None:
+def _init(b: LoopBuilder, found: Buffer, access: Access, loops: Loops, *, clip: bool) -> str | None:
     """Where the accumulator starts: a number, unless what is there may be read."""
     sizes = loops.only(loops.parallel)
     known = readable(found, access, sizes, padded=clip)
@@ -222,7 +177,7 @@ def _init(
 
 
 def _read(
-    b: LoopBuilder, loops: _Loops, outputs: list[Buffer], *, everywhere: bool
+    b: LoopBuilder, loops: Loops, outputs: list[Buffer], *, everywhere: bool
 ) -> tuple[Buffer, Access, str | None]:
     """A read that varies with all iterators, or with parallel ones only (`finish` may use it)."""
     choices = b.choices
@@ -246,7 +201,7 @@ def _pad(choices: Choices, element: str) -> str:
 
 
 def _fitted(
-    choices: Choices, loops: _Loops, wanted: list[int], found: Buffer
+    choices: Choices, loops: Loops, wanted: list[int], found: Buffer
 ) -> tuple[Access, bool]:
     """A map into a buffer that is there: mostly in bounds, sometimes with a pad."""
     padded = choices.chance(20)
@@ -279,9 +234,7 @@ def _fitted(
     return access, padded
 
 
-def _new_read(
-    b: LoopBuilder, loops: _Loops, wanted: list[int]
-) -> tuple[Buffer, Access, str | None]:
+def _new_read(b: LoopBuilder, loops: Loops, wanted: list[int]) -> tuple[Buffer, Access, str | None]:
     """A map that comes first, and an argument (or a constant) of the shape that it reaches."""
     choices = b.choices
     left = choices.shuffled(wanted) if choices.chance(40) else list(wanted)
@@ -310,7 +263,7 @@ def _new_read(
     return b.input(element, shape), access, _pad(choices, element) if padded else None
 
 
-def _shape(choices: Choices, loops: _Loops, access: Access, *, padded: bool) -> tuple[int, ...]:
+def _shape(choices: Choices, loops: Loops, access: Access, *, padded: bool) -> tuple[int, ...]:
     """A shape for what the access reaches, which is moved into it; `padded`: not all of it."""
     shape: list[int] = []
     for d in range(len(access.terms)):
@@ -328,8 +281,8 @@ def _shape(choices: Choices, loops: _Loops, access: Access, *, padded: bool) -> 
 
 def _in_place(
     b: LoopBuilder,
-    loops: _Loops,
-    writes: list[_Write],
+    loops: Loops,
+    writes: list[Write],
     reads: list[tuple[Buffer, Access, str | None]],
 ) -> list[tuple[Buffer, Access, str | None]]:
     """What is there already, read where it is written: an update in place."""
@@ -340,96 +293,3 @@ def _in_place(
         if known and len(reads) + len(found) < 5 and b.choices.chance(60):
             found.append((one.buffer, one.access, None))
     return found
-
-
-# ---------------------------------------------------------------------------------- text
-
-
-def _text(
-    b: LoopBuilder,
-    loops: _Loops,
-    reads: list[tuple[Buffer, Access, str | None]],
-    writes: list[_Write],
-) -> list[str]:
-    choices = b.choices
-    ins = ", ".join(
-        f"%{found.name}[{access.text(loops.names)}]{f' pad {pad}' if pad else ''} : {found.type}"
-        for found, access, pad in reads
-    )
-    outs = ", ".join(
-        f"%{one.buffer.name}[{one.access.text(loops.names)}]"
-        f"{f' init {one.init}' if one.init is not None else ''}"
-        f"{' clip' if one.clip else ''} : {one.buffer.type}"
-        for one in writes
-    )
-    head = f"loop.nest ({loops.text()}) {f'ins({ins}) ' if reads else ''}outs({outs}) {{"
-    steady = [
-        number
-        for number, (_, access, _) in enumerate(reads)
-        if not access.uses() & set(loops.reduction)
-    ]
-    finishes = bool(loops.reduction) and choices.chance(45)
-    elements = [found.element for found, _, _ in reads]
-    names = [f"%e{n}" for n in range(len(reads))]
-    body = Body(choices, "v")
-    yields: list[str] = []
-    for number, one in enumerate(writes):
-        leaves = [
-            (name, element)
-            for name, element in zip(names, elements, strict=True)
-            if len(writes) == 1 or not choices.chance(30)
-        ]
-        value = body.grow(leaves, one.element, choices.integer(0, 3))
-        if loops.reduction:
-            value = _reduced(body, f"%acc{number}", value, one.element)
-        elif _may_use_accumulator(one, loops) and choices.chance(40):
-            value = body.grow(
-                [(f"%acc{number}", one.element), (value, one.element)], one.element, 0
-            )
-        yields.append(value)
-    types = [one.element for one in writes]
-    lines = [head, *_region(names, elements, types, body, yields)]
-    if not finishes:
-        return [*lines, "}"]
-    last = Body(choices, "w")
-    yields = [
-        last.grow(
-            [(f"%acc{n}", one.element), *((names[i], elements[i]) for i in steady)],
-            one.element,
-            choices.integer(0, 2),
-        )
-        for n, one in enumerate(writes)
-    ]
-    return [*lines, "} finish {", *_region(names, elements, types, last, yields), "}"]
-
-
-def _may_use_accumulator(one: _Write, loops: _Loops) -> bool:
-    if one.init is not None:
-        return True
-    sizes = loops.only(loops.parallel)
-    return readable(one.buffer, one.access, sizes, padded=one.clip)
-
-
-def _reduced(body: Body, accumulator: str, value: str, element: str) -> str:
-    """One step of a reduction whose order does not matter; sometimes only where something holds."""
-    if element == "i1":
-        op = body.choices.pick(("arith.xori", "arith.andi", "arith.ori"))
-    else:
-        op = body.choices.pick(REDUCERS_FLOAT if is_float(element) else REDUCERS_INT)
-    if body.choices.chance(15):  # a guard: the others add what changes nothing
-        test = body.test(value, body.number(element), element)
-        moved = body.emit(f"{op} {accumulator}, {value} : {element}")
-        return body.emit(f"arith.select {test}, {moved}, {accumulator} : {element}")
-    return body.emit(f"{op} {accumulator}, {value} : {element}")
-
-
-def _region(
-    names: list[str], elements: list[str], types: list[str], body: Body, yields: list[str]
-) -> list[str]:
-    arguments = [f"{name}: {kind}" for name, kind in zip(names, elements, strict=True)]
-    arguments += [f"%acc{n}: {kind}" for n, kind in enumerate(types)]
-    return [
-        f"^bb0({', '.join(arguments)}):",
-        *(f"  {line}" for line in body.lines),
-        f"  loop.yield {', '.join(yields)} : {', '.join(types)}",
-    ]

@@ -38,6 +38,7 @@ from inarch.dialects.graph.layout import LayoutAttr, with_layout
 from inarch.dialects.graph.relayout import RelayoutOp
 from inarch.dtypes import DTYPES, DType
 from inarch.lazy import np
+from inarch.testing.generate import _moves
 from inarch.testing.generate._choices import Choices
 from inarch.testing.generate._graph import GraphBuilder, Recipe
 from inarch.testing.generate._windows import conv, layer, pooling
@@ -80,7 +81,8 @@ def _unary(kind: type[UnaryOp]) -> Recipe:
     return recipe
 
 
-def _takes(kind: type[UnaryOp | BinaryOp], dtype: DType) -> bool:
+def _takes(kind: Any, dtype: DType) -> bool:
+    """Whether the op, unary or binary, is defined on the dtype; it has no operands yet to ask."""
     return kind.takes(kind.__new__(kind), dtype)
 
 
@@ -146,7 +148,7 @@ def _clip(b: GraphBuilder) -> None:
         exact = 2**53 if dtype.bits == 64 else whole.max
         lows = (0.0, 1.0, float(whole.min))
         highs = (6.0, 2.0, float(exact))
-    limits: dict[str, float] = {}
+    limits: dict[str, Any] = {}
     if not b.choices.chance(25):
         limits["low"] = b.choices.pick(lows)
     if not b.choices.chance(25):
@@ -211,7 +213,7 @@ def batch_norm(b: GraphBuilder, x: SSAValue) -> SSAValue:
         scale, bias, mean = (b.argument(dtype, vector) for _ in range(3))
         variance = b.add(unary.AbsOp.make(b.argument(dtype, vector)))
     else:
-        scale, bias, mean = (b.constant(dtype, vector) for _ in range(3))
+        scale, bias, mean = (b.constant(dtype, vector, special=False) for _ in range(3))
         variance = b.positive(dtype, vector)
     op = normalization.BatchNormOp.make(x, scale, bias, mean, variance, epsilon=_epsilon(b))
     return b.add(op)
@@ -223,134 +225,6 @@ def _epsilon(b: GraphBuilder) -> float:
 
 def _gelu(b: GraphBuilder) -> None:
     b.add(gelu.GeluOp.make(b.value(_floats), approximate=b.choices.pick(gelu.KINDS)))
-
-
-# ------------------------------------------------------------------------------- shapes
-
-
-def _reshape(b: GraphBuilder) -> None:
-    x = b.value()
-    sizes = shape_of(x)
-    count = math.prod(sizes)
-    kind = b.choices.pick(("flat", "split", "merge", "ones", "scalar", "same"))
-    new = list(sizes)
-    if kind == "flat":
-        new = [count]
-    elif kind == "split" and sizes and count:
-        at = b.choices.integer(0, len(sizes) - 1)
-        factors = [f for f in range(1, sizes[at] + 1) if sizes[at] % f == 0]
-        factor = b.choices.pick(factors)
-        new[at : at + 1] = [factor, sizes[at] // factor]
-    elif kind == "merge" and len(sizes) >= 2:
-        at = b.choices.integer(0, len(sizes) - 2)
-        new[at : at + 2] = [sizes[at] * sizes[at + 1]]
-    elif kind == "ones":
-        new.insert(b.choices.integer(0, len(new)), 1)
-    elif kind == "scalar" and count == 1:
-        new = []
-    if len(new) > 6:
-        new = [count]
-    b.add(shape.ReshapeOp.make(x, shape=new))
-
-
-def _transpose(b: GraphBuilder) -> None:
-    x = b.value(fits=lambda s: len(s) >= 2, make=lambda: b.shape(2, 4))
-    rank = len(shape_of(x))
-    if rank >= 3 and b.choices.chance(50):  # a cycle of three is not its own inverse
-        moved = b.choices.shuffled(range(rank))[:3]
-        perm = list(range(rank))
-        for source, target in zip(moved, [*moved[1:], moved[0]], strict=True):
-            perm[target] = source
-    else:
-        perm = b.choices.shuffled(range(rank))
-    once = b.add(shape.TransposeOp.make(x, perm=perm))
-    if b.choices.chance(30):
-        b.add(shape.TransposeOp.make(once, perm=b.choices.shuffled(range(rank))))
-
-
-def _broadcast(b: GraphBuilder) -> None:
-    x = b.value(fits=lambda s: math.prod(s) <= 512)
-    sizes = [b.size() if size == 1 else size for size in shape_of(x)]
-    lead = [b.size() for _ in range(b.choices.integer(0, 2) if len(sizes) < 4 else 0)]
-    new = [*lead, *sizes]
-    if math.prod(new) <= b.most_elements:
-        b.add(shape.BroadcastToOp.make(x, shape=new))
-
-
-def _concat(b: GraphBuilder) -> None:
-    x = b.value(fits=lambda s: len(s) >= 1, make=lambda: b.shape(1, 4))
-    axis = b.choices.integer(0, len(shape_of(x)) - 1)
-    parts = [x]
-    for _ in range(b.choices.integer(0, 3)):
-        sizes = list(shape_of(x))
-        if not b.choices.chance(50):
-            parts.append(b.like(x))
-            continue
-        sizes[axis] = b.size()
-        parts.append(b.fresh(tensor_dtype(x), sizes))
-    parts = b.choices.shuffled(parts)
-    total = sum(math.prod(shape_of(part)) for part in parts)
-    if total <= 2 * b.most_elements:
-        b.add(shape.ConcatOp.make(*parts, axis=axis))
-
-
-def _slice(b: GraphBuilder) -> None:
-    x = b.value()
-    starts, sizes, steps = [], list[int](), list[int]()
-    for size in shape_of(x):
-        step = b.choices.pick((1, 1, 2, -1, 3, -2, 5))
-        most = -(-size // abs(step))
-        if size and b.choices.chance(40):
-            count, first = most, 0 if step > 0 else size - 1
-        else:
-            count = b.choices.integer(0 if b.choices.chance(5) else min(1, most), most)
-            room = size - 1 - (count - 1) * abs(step) if count else 0
-            first = b.choices.integer(0, max(room, 0))
-            first = first if step > 0 else first + (count - 1) * -step
-            first = max(first, 0)
-        starts.append(first)
-        sizes.append(count)
-        steps.append(step)
-    b.add(shape.SliceOp.make(x, starts=starts, sizes=sizes, steps=steps))
-
-
-def _pad(b: GraphBuilder) -> None:
-    x = b.value()
-    rank = len(shape_of(x))
-    amounts = (0, 1, 2, 0, 5)
-    low = [b.choices.pick(amounts) for _ in range(rank)]
-    high = [b.choices.pick(amounts) for _ in range(rank)]
-    dtype = tensor_dtype(x)
-    if dtype.is_float:
-        value = b.choices.pick((0.0, 1.5, -1.0, math.inf, -math.inf, math.nan, -0.0))
-    elif dtype.name == "i1":
-        value = b.choices.pick((0.0, 1.0))
-    else:
-        value = b.choices.pick((0.0, 1.0, 100.0))
-    sizes = [a + s + c for a, s, c in zip(low, shape_of(x), high, strict=True)]
-    if math.prod(sizes) <= 2 * b.most_elements:
-        b.add(shape.PadOp.make(x, low=low, high=high, value=value))
-
-
-def _gather(b: GraphBuilder) -> None:
-    x = b.value(fits=lambda s: len(s) >= 1 and _some(s), make=lambda: b.bounded([4, 3, 5]))
-    sizes = shape_of(x)
-    axis = b.choices.integer(0, len(sizes) - 1)
-    shape_ = b.bounded([b.size() for _ in range(b.choices.integer(0, 2))])
-    rest = math.prod(size for at, size in enumerate(sizes) if at != axis)
-    if math.prod(shape_) * rest > b.most_elements:
-        shape_ = ()
-    dtype = DTYPES[b.choices.pick(("i64", "i32"))]
-    if b.choices.chance(50):
-        generator = np.random.default_rng(b.choices.integer(0, 999))
-        indices = b.array(generator.integers(-sizes[axis], sizes[axis], shape_, dtype.numpy))
-    elif b.choices.chance(25):  # computed, and brought into range
-        plain = b.argument(dtype, shape_)
-        indices = b.add(ClipOp.make(plain, low=float(-sizes[axis]), high=float(sizes[axis] - 1)))
-    else:
-        indices = b.argument(dtype, shape_)
-        b.values.remove(indices)  # so that nothing else reads it: its numbers are indices
-    b.add(GatherOp.make(x, indices, axis=axis))
 
 
 # ------------------------------------------------------------------------------- products
@@ -376,14 +250,17 @@ def _matmul(b: GraphBuilder) -> None:
 
 
 def _call(b: GraphBuilder) -> None:
-    """A call of a function of its own, which computes one or two results of its arguments."""
+    """A call of a function of its own, which computes one or two results of its arguments.
+
+    One op a result: a private function of the host may have no memory of its own.
+    """
     x = b.value(_numbers)
     y = b.like(x)
     block = Block(arg_types=[x.type, y.type])
     first = arithmetic.AddOp.make(*block.args)
-    second = arithmetic.MaximumOp.make(first.out, block.args[1])
-    ops: list[Operation] = [first, second]
-    results = [second.out, first.out] if b.choices.chance(50) else [second.out]
+    second = arithmetic.MaximumOp.make(*block.args)
+    ops = [second, first] if b.choices.chance(50) else [second]
+    results = [op.out for op in ops]
     block.add_ops([*ops, ReturnOp(*results)])
     types = [value.type for value in results]
     name = f"callee{len(b.callees)}_{id_of(b)}"
@@ -429,10 +306,6 @@ def _constant(b: GraphBuilder) -> None:
     b.values.append(b.constant(b.any_dtype(), b.shape()))
 
 
-def _nothing(_: GraphBuilder) -> None:
-    pass
-
-
 OWN: Mapping[type[Operation], Recipe] = {
     select.SelectOp: _select,
     CastOp: _cast,
@@ -440,13 +313,13 @@ OWN: Mapping[type[Operation], Recipe] = {
     normalization.LayerNormOp: _layer_norm,
     normalization.BatchNormOp: _batch_norm,
     gelu.GeluOp: _gelu,
-    shape.ReshapeOp: _reshape,
-    shape.TransposeOp: _transpose,
-    shape.BroadcastToOp: _broadcast,
-    shape.ConcatOp: _concat,
-    shape.SliceOp: _slice,
-    shape.PadOp: _pad,
-    GatherOp: _gather,
+    shape.ReshapeOp: _moves.reshape,
+    shape.TransposeOp: _moves.transpose,
+    shape.BroadcastToOp: _moves.broadcast_to,
+    shape.ConcatOp: _moves.concat,
+    shape.SliceOp: _moves.slice_,
+    shape.PadOp: _moves.pad,
+    GatherOp: _moves.gather,
     matmul.MatmulOp: _matmul,
     ConvOp: conv,
     CallOp: _call,
@@ -463,7 +336,7 @@ _FAMILIES: tuple[tuple[type[GraphOp], Callable[[Any], Recipe]], ...] = (
     (pool.PoolOp, pooling),
 )
 
-_BY_BACKENDS = ("graph.composite", "graph.yield")
+BY_BACKENDS = ("graph.composite", "graph.yield")
 """Ops that only partitioning writes: no model has them, and no host compiles them."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from xdsl.ir import SSAValue
 
@@ -153,7 +154,7 @@ def pooling(kind: type[pool.PoolOp]) -> Recipe:
         if not _fits(shape_of(x)) or not takes(tensor_dtype(x)):
             return
         window = _window(b.choices, shape_of(x)[2:], most_pad=1)
-        properties = {
+        properties: dict[str, Any] = {
             "window": window.sizes,
             "strides": window.strides,
             "pads": window.pads,
