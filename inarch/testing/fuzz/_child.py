@@ -1,0 +1,58 @@
+"""The process in which cases run: `python -m inarch.testing.fuzz._child`, started by `_parent`."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import mmap
+import resource
+import struct
+import sys
+import time
+import warnings
+from pathlib import Path
+
+from inarch.testing.fuzz import MEMORY, PARSERS
+from inarch.testing.fuzz._case import Finding, make_case, run_case
+
+STATUS = struct.Struct("<qdqq")
+"""The case that runs, when it began (monotonic), how many were read, and how many refused."""
+
+
+def main() -> None:
+    """Runs the cases from `start` to before `end`; what is found goes out as lines of JSON."""
+    name, seed, start, end, status = sys.argv[1:]
+    warnings.simplefilter("ignore")
+    parser = PARSERS[name]
+    seeds = list(parser.seeds())
+    for data in seeds[:3]:  # imports what is imported late
+        with contextlib.suppress(Exception):
+            parser.check(data)
+    limit_memory()
+    with Path(status).open("r+b") as file, mmap.mmap(file.fileno(), STATUS.size) as shared:
+        read = refused = 0
+        for case in range(int(start), int(end)):
+            STATUS.pack_into(shared, 0, case, time.monotonic(), read, refused)
+            data = make_case(name, parser, seeds, int(seed), case)
+            outcome = run_case(parser, data)
+            if isinstance(outcome, Finding):
+                line = {"case": case, **vars(outcome)}
+                sys.stdout.write(json.dumps(line) + "\n")
+                sys.stdout.flush()
+            elif outcome:
+                read += 1
+            else:
+                refused += 1
+        STATUS.pack_into(shared, 0, int(end), time.monotonic(), read, refused)
+
+
+def limit_memory() -> None:
+    """No more than `MEMORY` bytes of address space beyond what there is now."""
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    limit = pages * mmap.PAGESIZE + MEMORY
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+
+
+if __name__ == "__main__":
+    main()
