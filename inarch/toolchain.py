@@ -279,11 +279,16 @@ _ARCHITECTURES = {"AMD64": "x86-64", "x86_64": "x86-64", "arm64": "aarch64"}
 """What `platform.machine` calls the architectures of targets."""
 
 
+_STEM = 100
+"""Characters of a unit's file name: file systems take 255 bytes, and a compiler's outputs get more."""
+
+
 def _place(folder: Path, name: str, source: str, subfolder: str) -> Path:
     """Writes a unit into a folder of its own, so that its name alone enters the object."""
     place = folder / subfolder
     place.mkdir()
-    path = place / (re.sub(r"[^\w.+-]", "_", name).removesuffix(".c") + ".c")
+    stem = re.sub(r"[^\w.+-]", "_", name).removesuffix(".c")
+    path = place / f"{stem[:_STEM]}.c"  # names of models are longer than those of files may be
     path.write_text(source)
     return path
 

@@ -109,6 +109,13 @@ class GraphOp(IRDLOperation, ABC):
         Called with one array per operand; ops name their parameters (hence the open signature).
         """
 
+    def reference_points(self) -> int:
+        """Steps that `reference` takes besides those that its operands and results are read and written in.
+
+        What folds constants asks before: few bytes may say much work, as windows do.
+        """
+        return 0
+
     def check(self) -> None:
         """The op's numbered constraints on operands and properties; see `require`."""
 

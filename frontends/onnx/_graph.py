@@ -123,6 +123,7 @@ class Importer:
         self, proto: NodeProto, name: str, scope: Scope, later: set[str]
     ) -> Sequence[SSAValue | None] | None:
         """The outputs of one node; None when it cannot be converted, which is reported."""
+        self.builder.count()
         inputs = tuple(self.value(n, scope, later) if n else None for n in proto.input)
         known = all(value is not None for n, value in zip(proto.input, inputs, strict=True) if n)
         domain = "" if proto.domain in DEFAULT_DOMAINS else proto.domain

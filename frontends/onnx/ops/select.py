@@ -119,6 +119,7 @@ def _pad(node: Node) -> SSAValue:
         if (before or behind) and not size:
             raise InarchError(f"expected elements to pad with along axis {axis}, found none")
         if before or behind:
+            node.room(before + size + behind)
             indices = np.pad(np.arange(size), (before, behind), mode=mode)
             x = node.emit(GatherOp, x, node.constant(indices), axis=axis)
     return x
@@ -145,6 +146,7 @@ def _pad_constant(node: Node, x: SSAValue, low: list[int], high: list[int]) -> S
     if is_known:
         return node.emit(PadOp, x, low=low, high=high, value=_pad_value(node))
     shape = shape_of(x)
+    node.room(*(a + size + b for a, size, b in zip(low, shape, high, strict=True)), itemsize=1)
     inside = np.pad(np.ones(shape, bool), list(zip(low, high, strict=True)))
     padded = node.emit(PadOp, x, low=low, high=high, value=0.0)
     return node.emit(SelectOp, node.constant(inside), padded, node.reshape(node.x(2), ()))

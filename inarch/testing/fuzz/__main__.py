@@ -71,9 +71,9 @@ def _many(arguments: argparse.Namespace) -> int:
 
     name = arguments.parser
     parser = PARSERS[name]
-    tally = run(name, arguments.count, arguments.seed, start=arguments.start, report=report)
+    seeds = list(parser.seeds())
+    tally = run(name, seeds, arguments.count, arguments.seed, start=arguments.start, report=report)
     faults: list[dict[str, object]] = []
-    seeds = list(parser.seeds()) if tally.faults else []
     for (kind, place), cases in tally.faults.items():
         files: list[str] = []
         for found in cases[:KEPT]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import json
 import mmap
 import resource
@@ -10,6 +11,7 @@ import struct
 import sys
 import time
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 
 from inarch.testing.fuzz import MEMORY, PARSERS
@@ -21,10 +23,11 @@ STATUS = struct.Struct("<qdqq")
 
 def main() -> None:
     """Runs the cases from `start` to before `end`; what is found goes out as lines of JSON."""
-    name, seed, start, end, status = sys.argv[1:]
+    name, seed, start, end, status, seeds_file = sys.argv[1:]
+    faulthandler.enable()  # for the signal that ends a case which hangs in C
     warnings.simplefilter("ignore")
     parser = PARSERS[name]
-    seeds = list(parser.seeds())
+    seeds: list[bytes] = json_seeds(Path(seeds_file))
     for data in seeds[:3]:  # imports what is imported late
         with contextlib.suppress(Exception):
             parser.check(data)
@@ -44,6 +47,16 @@ def main() -> None:
             else:
                 refused += 1
         STATUS.pack_into(shared, 0, int(end), time.monotonic(), read, refused)
+
+
+def write_seeds(path: Path, seeds: Sequence[bytes]) -> None:
+    """Writes what `json_seeds` reads: making seeds takes some parsers longer than many cases."""
+    path.write_text(json.dumps([seed.decode("latin-1") for seed in seeds]))
+
+
+def json_seeds(path: Path) -> list[bytes]:
+    """The seeds of a run."""
+    return [text.encode("latin-1") for text in json.loads(path.read_text())]
 
 
 def limit_memory() -> None:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 import select
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
 
 from inarch.testing.fuzz import SECONDS
-from inarch.testing.fuzz._child import STATUS
+from inarch.testing.fuzz._child import STATUS, write_seeds
 
-STUCK_SECONDS = 6 * SECONDS
+STUCK_SECONDS = 4 * SECONDS
 """Of the wall clock. A child whose case does not end then is killed: it waits, or is in C code."""
 
 BATCH = 20_000
@@ -45,34 +46,54 @@ class Tally:
 
 
 def run(
-    name: str, count: int, seed: int, *, start: int = 0, report: Callable[[int, Tally], None]
+    name: str,
+    seeds: Sequence[bytes],
+    count: int,
+    seed: int,
+    *,
+    start: int = 0,
+    report: Callable[[int, Tally], None],
 ) -> Tally:
     """Runs `count` cases of parser `name` from case `start`; `report` hears how far it is."""
     tally = Tally()
     case, end = start, start + count
-    while case < end:
-        case = _batch(name, seed, case, min(end, case + BATCH), tally, report)
+    with NamedTemporaryFile(suffix=".json") as file:
+        write_seeds(Path(file.name), seeds)
+        while case < end:
+            numbers = (seed, case, min(end, case + BATCH))
+            case = _batch(name, numbers, file.name, tally, report)
     report(end, tally)
     return tally
 
 
 def _batch(
-    name: str, seed: int, start: int, end: int, tally: Tally, report: Callable[[int, Tally], None]
+    name: str,
+    numbers: tuple[int, int, int],
+    seeds: str,
+    tally: Tally,
+    report: Callable[[int, Tally], None],
 ) -> int:
-    """Runs cases until `end`, or until the child is lost; the next case to run."""
-    with NamedTemporaryFile() as status:
+    """Runs cases (seed, first, end) until the end, or the child is lost; the next case to run."""
+    _, start, end = numbers
+    # A file for what it says of its end: a pipe that nobody empties would stop it.
+    with NamedTemporaryFile() as status, NamedTemporaryFile("w+", errors="replace") as said:
         status.write(STATUS.pack(start, time.monotonic(), 0, 0))
         status.flush()
         module = "inarch.testing.fuzz._child"
-        command = [sys.executable, "-m", module, name, *map(str, (seed, start, end)), status.name]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:  # noqa: S603
+        command = [sys.executable, "-m", module, name, *map(str, numbers), status.name, seeds]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said) as child:  # noqa: S603
             kind = _watch(child, status.name, tally, report)
+        said.seek(0)
+        text = said.read()[-4000:]
         case, _, read, refused = _status(status.name)
     tally.read += read
     tally.refused += refused
     if kind is None:
         return end
-    tally.add({"case": case, "kind": kind[0], "place": kind[1], "detail": kind[1]})
+    # The first line of ours, where it is known, tells one fault from another.
+    places = [line.strip() for line in text.splitlines() if "File" in line and "testing" not in line]
+    place = next((line for line in places if "site-packages" not in line), kind[1])
+    tally.add({"case": case, "kind": kind[0], "place": place, "detail": f"{kind[1]}: {text}"})
     return case + 1
 
 
@@ -81,7 +102,6 @@ def _watch(
 ) -> tuple[str, str] | None:
     """Reads what the child finds until it ends; how it was lost, if it was."""
     assert child.stdout is not None
-    assert child.stderr is not None
     while True:
         ready, _, _ = select.select([child.stdout], [], [], 0.5)
         if ready:
@@ -92,12 +112,11 @@ def _watch(
             code = child.wait()
             if code == 0:
                 return None
-            tail = child.stderr.read().decode(errors="replace")[-2000:]
-            return "crash", f"exit code {code}: {tail}"
+            return "crash", f"exit code {code}"
         case, began, read, refused = _status(status)
         report(case, Tally(tally.read + read, tally.refused + refused, tally.faults))
         if time.monotonic() - began > STUCK_SECONDS:
-            child.kill()
+            child.send_signal(signal.SIGABRT)  # which makes it say where it is
             child.wait()
             return "hang", f"no end after {STUCK_SECONDS} s"
 
