@@ -214,10 +214,14 @@ class _BoundedLexer(MLIRLexer):
         token = super().lex()
         kind = token.kind
         if kind is MLIRTokenKind.INTEGER_LIT and not _is_below(token.text, 1 << INTEGER_BITS):
-            message = f"expected an integer of at most {INTEGER_BITS} bits, found {_short(token.text)}"
+            message = (
+                f"expected an integer of at most {INTEGER_BITS} bits, found {_short(token.text)}"
+            )
             raise ParseError(token.span, message)
         if kind is MLIRTokenKind.FLOAT_LIT and len(token.text) > _MAX_DIGITS:
-            message = f"expected a number of at most {_MAX_DIGITS} characters, found {_short(token.text)}"
+            message = (
+                f"expected a number of at most {_MAX_DIGITS} characters, found {_short(token.text)}"
+            )
             raise ParseError(token.span, message)
         return token
 
@@ -306,7 +310,8 @@ class _LocatedParser(Parser):
         return found
 
     def parse_dense_int_or_fp_elements_attr(
-        self, type: RankedStructure[Any] | None  # noqa: A002
+        self,
+        type: RankedStructure[Any] | None,  # noqa: A002
     ) -> DenseIntOrFPElementsAttr:
         if type is not None:
             self._count_elements(type)

@@ -8,7 +8,7 @@ far above what models need. Where you trust a file that needs more, the environm
 
 | variable | default | counts |
 |---|---|---|
-| `INARCH_MAX_NODES` | 100,000 | nodes that an import converts and ops that it makes, with those of functions, loops and recurrences |
+| `INARCH_MAX_NODES` | 50,000 | nodes that an import converts and ops that it makes, with those of functions, loops and recurrences |
 | `INARCH_MAX_CONSTANT_BYTES` | 268,435,456 | bytes of constants that are computed while importing, all together, and of one `dense` splat |
 | `INARCH_MAX_DEPTH` | 100 | brackets within brackets of MLIR text, and terms of an affine expression |
 
@@ -62,7 +62,7 @@ class Limit:
             )
 
 
-NODES = Limit("INARCH_MAX_NODES", 100_000, "nodes")
+NODES = Limit("INARCH_MAX_NODES", 50_000, "nodes")
 CONSTANT_BYTES = Limit("INARCH_MAX_CONSTANT_BYTES", 1 << 28, "bytes of computed constants")
 DEPTH = Limit("INARCH_MAX_DEPTH", 100, "levels of nesting")
 

@@ -77,7 +77,10 @@ def _check_sizes(path: Path, file: BinaryIO) -> None:
 
 def _check_header(path: Path, file: BinaryIO, size: int) -> None:
     version = np.lib.format.read_magic(file)
-    read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    read = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
     if version not in read:
         raise _unreadable(path, f"expected version 1.0 or 2.0 of the format, found {version}")
     shape, _, dtype = read[version](file)
@@ -101,7 +104,14 @@ def comment_of(path: Path) -> bytes:
     try:
         with zipfile.ZipFile(path) as archive:
             return archive.comment
-    except (OSError, ValueError, LookupError, NotImplementedError, zipfile.BadZipFile, struct.error):
+    except (
+        OSError,
+        ValueError,
+        LookupError,
+        NotImplementedError,
+        zipfile.BadZipFile,
+        struct.error,
+    ):
         return b""
 
 

@@ -212,10 +212,10 @@ class CompositeOp(GraphOp):
 def _check_tensors(values: Sequence[SSAValue]) -> None:
     for value in values:
         found = tensor_of(value)
-        require(found.has_static_shape(), "C0", f"expected a static shape, found {found}")
-        require(
-            is_supported(found.element_type), "C0", f"expected a supported dtype, found {found}"
-        )
+        if not found.has_static_shape():  # no `require`: printing types is most of making an op
+            raise VerifyException(f"C0: expected a static shape, found {found}")
+        if not is_supported(found.element_type):
+            raise VerifyException(f"C0: expected a supported dtype, found {found}")
 
 
 def broadcast(*shapes: Sequence[int]) -> tuple[int, ...] | None:

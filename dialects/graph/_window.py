@@ -76,9 +76,7 @@ class Window:
             counts.append(count)
         return tuple(counts)
 
-    def taps_inside(
-        self, d: int, windows: Array, low: int, high: int
-    ) -> Array:
+    def taps_inside(self, d: int, windows: Array, low: int, high: int) -> Array:
         """How many taps of each of `windows` (indices) are at `low` to before `high` of dimension d."""
         starts = windows * self.strides[d] - self.begins[d]
         dilation = self.dilations[d]

@@ -72,7 +72,7 @@ def _import(loaded: Loaded, context: Context, dims: Dims, shapes: Shapes) -> Mod
     if not graph.output:
         raise InarchError("expected a graph with outputs, found none", where=where)
     scope = Scope(_opsets(loaded.model, where))
-    builder = Builder(Block(), store_of(context))
+    builder = Builder(Block(), store_of(context), computed=-loaded.model.ByteSize())
     importer = Importer(
         where,
         builder,

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 FOLD_ELEMENTS = 4096
 """Results up to this size are evaluated here, so that computed shapes are constants."""
 
+MAX_NAME = 100
+"""Characters of a node's name that its ops keep: functions and loops repeat names many times."""
+
 FOLD_POINTS = 1 << 22
 """Ops that visit more places of their windows are not evaluated here, however small their results."""
 
@@ -47,7 +50,10 @@ class Builder:
     nodes: int = 0
     """Nodes converted and ops made so far."""
     computed: int = 0
-    """Bytes of the constants that were computed so far."""
+    """Bytes of the constants that were made so far, beyond those that the model itself holds.
+
+    It begins at minus the size of the model's message: what stands there once may be used once.
+    """
 
     def count(self, nodes: int = 1) -> None:
         """Counts what is about to be converted. Raises InarchError when it is too much."""
@@ -123,6 +129,6 @@ class Builder:
 
 def hint(value: SSAValue, name: str) -> None:
     """Calls `value` after `name` in the printed form, as far as MLIR can write it."""
-    text = re.sub(r"[^A-Za-z0-9_]", "_", name)
+    text = re.sub(r"[^A-Za-z0-9_]", "_", name[:MAX_NAME])
     if text.strip("_"):
         value.name_hint = text if not text[0].isdigit() else f"t{text}"

@@ -35,7 +35,7 @@ def _constant(node: Node) -> SSAValue:
     if names[0] not in _READERS:
         raise NotSupportedError(names[0])
     array = _READERS[names[0]](node, node.attributes[names[0]])
-    return node.builder.constant(array, node.name)  # its data is in the model: nothing is computed
+    return node.constant(array)
 
 
 def _shape(node: Node) -> SSAValue:

@@ -112,7 +112,12 @@ def _apply(node: Node, method: _Method, axes: Sequence[_Axis]) -> SSAValue:
 
 
 def _along(node: Node, x: SSAValue, method: _Method, axis: _Axis) -> SSAValue:
-    node.room(axis.result, 1 if method.mode == "nearest" else 2 * _reach(method, axis))
+    taps = 1 if method.mode == "nearest" else 2 * _reach(method, axis)
+    node.room(max(1, axis.result), taps)
+    if taps > 2 * axis.size + 4 and axis.result:
+        raise InarchError(
+            f"expected a scale that leaves more of axis {axis.index}, found {axis.scale}"
+        )
     positions = _positions(method.coordinates, axis)
     rank = len(shape_of(x))
     column = [axis.result if d == axis.index else 1 for d in range(rank)]

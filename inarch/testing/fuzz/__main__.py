@@ -82,7 +82,13 @@ def _many(arguments: argparse.Namespace) -> int:
             path.write_bytes(make_case(name, parser, seeds, arguments.seed, found["case"]))
             files.append(str(path))
         faults.append(
-            {"kind": kind, "place": place, "cases": len(cases), "files": files, "detail": cases[0]["detail"]}
+            {
+                "kind": kind,
+                "place": place,
+                "cases": len(cases),
+                "files": files,
+                "detail": cases[0]["detail"],
+            }
         )
     seconds = time.monotonic() - began
     result = {

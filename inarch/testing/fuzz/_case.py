@@ -34,7 +34,7 @@ class Finding:
 
 def make_case(name: str, parser: Parser, seeds: Sequence[bytes], seed: int, case: int) -> bytes:
     """The input of a case, which depends on nothing else."""
-    rng = Random(f"{name} {seed} {case}")  # noqa: S311 - no secret
+    rng = Random(f"{name} {seed} {case}")
     data = rng.choice(seeds)
     if parser.mutate is not None:
         return parser.mutate(data, seeds, rng)
@@ -70,9 +70,11 @@ def _limited() -> Generator[None]:
 def _refusal(error: InarchError, *, located: bool) -> Finding | None:
     """What is wrong with a refusal: one line, a place, no lack of memory behind it."""
     cause: BaseException | None = error
-    while cause is not None:
+    seen: set[int] = set()
+    while cause is not None and id(cause) not in seen:  # what is raised again may be its own cause
         if isinstance(cause, MemoryError):
             return _escape(cause)
+        seen.add(id(cause))
         cause = cause.__cause__ or cause.__context__
     line = error.line()
     if isinstance(error, InternalError):
@@ -89,7 +91,9 @@ def _escape(error: BaseException) -> Finding:
     kind = kinds.get(type(error), "traceback")
     text = "".join(traceback.format_exception(error, chain=False))
     place = _place(error) if kind != "traceback" else f"{type(error).__name__} at {_place(error)}"
-    return Finding(kind, place, text if len(text) < 20_000 else text[:4000] + "\n...\n" + text[-4000:])
+    return Finding(
+        kind, place, text if len(text) < 20_000 else text[:4000] + "\n...\n" + text[-4000:]
+    )
 
 
 def _place(error: BaseException) -> str:

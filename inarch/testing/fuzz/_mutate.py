@@ -23,7 +23,19 @@ NUMBERS = [
 ]  # fmt: skip
 """Where integers, sizes and floats end."""
 
-STRANGE = [b"\x00", b"\xff", b"\xc3\xa9", b"\xd9\xa0", b"\xe2\x80\xa8", b"\r", b"\x0b", b"\\", b'"', b"'", b"\x7f"]
+STRANGE = [
+    b"\x00",
+    b"\xff",
+    b"\xc3\xa9",
+    b"\xd9\xa0",
+    b"\xe2\x80\xa8",
+    b"\r",
+    b"\x0b",
+    b"\\",
+    b'"',
+    b"'",
+    b"\x7f",
+]
 
 
 def mutated(data: bytes, seeds: Sequence[bytes], words: Sequence[bytes], rng: Random) -> bytes:
@@ -128,8 +140,16 @@ def _nest(data: bytes, rng: Random, _words: list[bytes], _seeds: Sequence[bytes]
     end = _closing(data, at, bracket, close)
     times = rng.choice((1, 2, 10, 100, 1000, 10_000))
     # What stands between the brackets of a level may matter: `f(`, `tuple<`.
-    start = at - len(re.findall(rb"[\w.!#\"]*$", data[max(0, at - 40) : at])[0]) * (rng.random() < 0.5)
-    return data[:start] + data[start : at + 1] * times + data[at + 1 : end] + close * times + data[end + 1 :]
+    start = at - len(re.findall(rb"[\w.!#\"]*$", data[max(0, at - 40) : at])[0]) * (
+        rng.random() < 0.5
+    )
+    return (
+        data[:start]
+        + data[start : at + 1] * times
+        + data[at + 1 : end]
+        + close * times
+        + data[end + 1 :]
+    )
 
 
 def _closing(data: bytes, at: int, bracket: bytes, close: bytes) -> int:

@@ -81,7 +81,7 @@ def _batch(
         status.flush()
         module = "inarch.testing.fuzz._child"
         command = [sys.executable, "-m", module, name, *map(str, numbers), status.name, seeds]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said) as child:  # noqa: S603
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said) as child:
             kind = _watch(child, status.name, tally, report)
         said.seek(0)
         text = said.read()[-4000:]
@@ -91,7 +91,9 @@ def _batch(
     if kind is None:
         return end
     # The first line of ours, where it is known, tells one fault from another.
-    places = [line.strip() for line in text.splitlines() if "File" in line and "testing" not in line]
+    places = [
+        line.strip() for line in text.splitlines() if "File" in line and "testing" not in line
+    ]
     place = next((line for line in places if "site-packages" not in line), kind[1])
     tally.add({"case": case, "kind": kind[0], "place": place, "detail": f"{kind[1]}: {text}"})
     return case + 1

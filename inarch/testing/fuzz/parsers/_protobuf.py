@@ -12,7 +12,22 @@ INTEGERS = (
     (1 << 24) + 1, 1 << 28, (1 << 31) - 1, 1 << 31, 1 << 32, 10**9, 10**10, 1 << 40, 1 << 62, (1 << 63) - 1,
     -(1 << 63), -2, -3, -5, -1000, -(1 << 31), -(1 << 40),
 )  # fmt: skip
-FLOATS = (0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 1e-30, 1e9, 1e10, 3e38, float("inf"), float("-inf"), float("nan"), 1e-45)
+FLOATS = (
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    2.0,
+    1e-30,
+    1e9,
+    1e10,
+    3e38,
+    float("inf"),
+    float("-inf"),
+    float("nan"),
+    1e-45,
+)
 
 
 def mutated_model(data: bytes, seeds: Sequence[bytes], rng: Random) -> bytes:
@@ -101,7 +116,11 @@ def _tensor(tensor: Any, rng: Random) -> None:
         return
     for name in ("int64_data", "float_data", "int32_data"):
         if len(values := getattr(tensor, name)):
-            _set(values, rng, FLOATS if name == "float_data" else [i for i in INTEGERS if abs(i) < 1 << 31])
+            _set(
+                values,
+                rng,
+                FLOATS if name == "float_data" else [i for i in INTEGERS if abs(i) < 1 << 31],
+            )
             return
 
 
@@ -199,7 +218,9 @@ def _messages(message: Any) -> list[Any]:
 
 
 def _is_repeated(field: Any) -> bool:
-    return bool(getattr(field, "is_repeated", None) if hasattr(field, "is_repeated") else field.label == 3)
+    return bool(
+        getattr(field, "is_repeated", None) if hasattr(field, "is_repeated") else field.label == 3
+    )
 
 
 _MUTATIONS = [_leaf, _number, _number, _number, _structure, _operator, _element_type]

@@ -40,16 +40,27 @@ def check(data: bytes) -> None:
         words = shlex.split(data.decode("utf-8", "replace").replace("MODEL", _model()))
     except ValueError as error:
         raise InarchError("no command line") from error
-    words = [word for word in words if word not in ("-o", "--output", "--load", "-") and "\0" not in word]
-    if not words or any(word.startswith(("-o", "--o", "--load", "--html", "--dump")) for word in words):
+    words = [
+        word for word in words if word not in ("-o", "--output", "--load", "-") and "\0" not in word
+    ]
+    if not words or any(
+        word.startswith(("-o", "--o", "--load", "--html", "--dump")) for word in words
+    ):
         raise InarchError("a command line that writes")
     name, *rest = words
     if rest[:1] in (["bench"], ["new"], ["verify-kernel"], ["run"]):
         rest = [*rest, "--help"]
-    outcome = (opt if name == "inarch-opt" else cli).run([*rest, *(["--debug"] if name == "inarch-opt" else [])])
+    outcome = (opt if name == "inarch-opt" else cli).run(
+        [*rest, *(["--debug"] if name == "inarch-opt" else [])]
+    )
     assert outcome.code in _CODES, f"exit code {outcome.code}: {outcome.err[-3000:]}"
     if outcome.code:
         raise InarchError(outcome.err[:100])
 
 
-PARSER = Parser(lambda: _SEEDS, check, located=False, words=[b"--dim", b"=", b"\xc2\xb2", b"x", b"--shape", b"1x1x1"])
+PARSER = Parser(
+    lambda: _SEEDS,
+    check,
+    located=False,
+    words=[b"--dim", b"=", b"\xc2\xb2", b"x", b"--shape", b"1x1x1"],
+)

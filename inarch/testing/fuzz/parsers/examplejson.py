@@ -70,4 +70,9 @@ def _run(graph: Graph) -> None:
         assert (array.shape, array.dtype.name) == (port.shape, port.dtype.numpy), "another type"
 
 
-PARSER = Parser(lambda: SEEDS, check, ".json", words=[b"f32", b"ui8", b"i64", b"base64:", b"attrs:", b"keepdims=true"])
+PARSER = Parser(
+    lambda: SEEDS,
+    check,
+    ".json",
+    words=[b"f32", b"ui8", b"i64", b"base64:", b"attrs:", b"keepdims=true"],
+)

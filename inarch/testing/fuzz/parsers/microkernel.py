@@ -24,7 +24,10 @@ void my_gemm(void) {}
 
 
 def _seeds() -> list[bytes]:
-    return [_SEED, *texts("examples/microkernels/*.c", "tests/**/rows_gemm.c", "tests/plugin/**/*.c")]
+    return [
+        _SEED,
+        *texts("examples/microkernels/*.c", "tests/**/rows_gemm.c", "tests/plugin/**/*.c"),
+    ]
 
 
 def check(data: bytes) -> None:
@@ -34,4 +37,9 @@ def check(data: bytes) -> None:
     read_kernel_file(written("fuzz_kernel.c", data))
 
 
-PARSER = Parser(_seeds, check, ".c", words=[b"9**9", b"<<", b"1..999999999", b"[[a]]", b"1979-05-27", b"'''", b"\"\"\""])
+PARSER = Parser(
+    _seeds,
+    check,
+    ".c",
+    words=[b"9**9", b"<<", b"1..999999999", b"[[a]]", b"1979-05-27", b"'''", b'"""'],
+)

@@ -19,7 +19,9 @@ _SEED = b"""func.func @main(%x: tensor<1x3x8x8xf32> {inarch.name = "x"}) -> (ten
 
 
 def _seeds() -> list[bytes]:
-    pieces = [piece for text in texts("tests/lit/**/*.mlir") for piece in re.split(rb"// -----+\n", text)]
+    pieces = [
+        piece for text in texts("tests/lit/**/*.mlir") for piece in re.split(rb"// -----+\n", text)
+    ]
     return [_SEED, *(piece for piece in pieces if piece.strip())]
 
 

@@ -14,7 +14,11 @@ from inarch.tools._opt_files import read_resources
 
 
 def _seeds() -> list[bytes]:
-    arrays = {"w": np.arange(6, dtype=np.float32).reshape(2, 3), "b": np.array(True), "e": np.zeros((0, 4))}
+    arrays = {
+        "w": np.arange(6, dtype=np.float32).reshape(2, 3),
+        "b": np.array(True),
+        "e": np.zeros((0, 4)),
+    }
     plain, packed, single = BytesIO(), BytesIO(), BytesIO()
     np.savez(plain, **arrays)
     np.savez_compressed(packed, **arrays)
@@ -39,4 +43,10 @@ def check(data: bytes) -> None:
         read_resources(path, ConstantStore())
 
 
-PARSER = Parser(_seeds, check, ".npz", located=False, words=[b"'descr': '|O'", b"'<f8'", b"(99999999999,)", b"True"])
+PARSER = Parser(
+    _seeds,
+    check,
+    ".npz",
+    located=False,
+    words=[b"'descr': '|O'", b"'<f8'", b"(99999999999,)", b"True"],
+)

@@ -5,7 +5,14 @@ from __future__ import annotations
 from inarch.target import parse
 from inarch.testing.fuzz import Parser
 
-_SEEDS = [b"native", b"generic", b"x86-64-v3", b"x86-64-v4+avx512vnni+avx512bf16", b"aarch64+sve", b"x86-64-v2+fma+avx2"]
+_SEEDS = [
+    b"native",
+    b"generic",
+    b"x86-64-v3",
+    b"x86-64-v4+avx512vnni+avx512bf16",
+    b"aarch64+sve",
+    b"x86-64-v2+fma+avx2",
+]
 
 
 def check(data: bytes) -> None:
