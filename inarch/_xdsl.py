@@ -26,6 +26,7 @@ from xdsl.dialects.builtin import (
     FileLineColLoc,
     FusedLoc,
     IntAttr,
+    IntegerAttr,
     ModuleOp,
     NameLoc,
     NoneAttr,
@@ -281,7 +282,10 @@ class _LocatedParser(Parser):
                 if isinstance(operand, ForwardDeclaredValue):
                     known = {id(value): name for name, value in self._forward.items()}
                     name = known[id(operand)]
-                    message = f"value %{name} is used but not defined here; one of a region is not known outside"
+                    message = (
+                        f"value %{name} is used but not defined here; "
+                        "one of a region is not known outside"
+                    )
                     raise InarchError(message, where=self.where(self._first_uses[name]))
 
     def _parse_optional_integer_or_float_type(self) -> TypeAttribute | None:
@@ -551,8 +555,81 @@ class SymbolUser(ABC):
         """Raises VerifyException when what a symbol stands for does not fit; all of them exist."""
 
 
+class Counts(ABC):
+    """An op whose region runs once for each number of a static range: its first argument."""
+
+    @abstractmethod
+    def counted(self) -> range:
+        """The numbers, in order; none when the region never runs."""
+
+
+_ACCESSES = ("memref.load", "memref.store")
+_MAX_TERMS = 1000
+"""Ops that an index is followed through: beyond, it is taken for one that is not known."""
+
+
+def _check_access(op: Any) -> None:
+    """Raises VerifyException where an access is outside of its buffer, whatever the inputs are.
+
+    Indices that are linear in constants and in arguments of `Counts` are followed. What is under a
+    condition is not: it may never happen.
+    """
+    counted = _counted(op)
+    if counted is None or not all(counted.values()):
+        return
+    shape: Sequence[int] = op.memref.type.get_shape()
+    for axis, (index, size) in enumerate(zip(op.indices, shape, strict=True)):
+        form = _linear_index(index, counted, _MAX_TERMS)
+        if form is None or size < 0:
+            continue
+        ends = [(c * counted[v][0], c * counted[v][-1]) for v, c in form.items() if v is not None]
+        low, high = (form.get(None, 0) + sum(map(choose, ends)) for choose in (min, max))
+        if low < 0 or high >= size:
+            wanted = f"an index from 0 to {size - 1}" if size else "no access to a size of 0"
+            found = f"{low}" if low == high else f"{low} to {high}"
+            raise VerifyException(f"expected {wanted} in dimension {axis}, found {found}")
+
+
+def _counted(op: Operation) -> dict[SSAValue, range] | None:
+    """What the ops around `op` count; None where something else decides whether it runs."""
+    found: dict[SSAValue, range] = {}
+    inside = op
+    while (parent := inside.parent_op()) is not None and parent.name != "func.func":
+        if not isinstance(parent, Counts):
+            return None
+        found[parent.regions[0].blocks[0].args[0]] = parent.counted()
+        inside = parent
+    blocks = parent.regions[0].blocks if parent is not None else ()
+    return found if len(blocks) == 1 else None
+
+
+def _linear_index(
+    value: SSAValue, counted: Mapping[SSAValue, range], terms: int
+) -> dict[SSAValue | None, int] | None:
+    """Coefficients by what is counted, the constant under None; None where it is not linear."""
+    if value in counted:
+        return {value: 1}
+    owner: Any = value.owner
+    if isinstance(owner, Block) or terms < 1:
+        return None
+    if owner.name == "arith.constant":
+        return {None: owner.value.value.data} if isinstance(owner.value, IntegerAttr) else None
+    if owner.name not in ("arith.addi", "arith.subi", "arith.muli"):
+        return None
+    left, right = (_linear_index(x, counted, (terms - 1) // 2) for x in owner.operands)
+    if left is None or right is None:
+        return None
+    if owner.name == "arith.muli":
+        for one, other in ((left, right), (right, left)):
+            if set(one) <= {None}:
+                return {key: one.get(None, 0) * factor for key, factor in other.items()}
+        return None
+    sign = -1 if owner.name == "arith.subi" else 1
+    return {key: left.get(key, 0) + sign * right.get(key, 0) for key in (*left, *right)}
+
+
 def verify_module(module: ModuleOp) -> None:
-    """Checks every op, SSA dominance and symbol uses in one linear pass.
+    """Checks every op, SSA dominance, symbol uses and static accesses in one linear pass.
 
     xDSL's own `verify` checks no dominance, looks symbols up by linear scan, and attaches the text of
     the whole module to its errors. Raises InarchError at the op's location.
@@ -564,6 +641,8 @@ def verify_module(module: ModuleOp) -> None:
         try:
             _check_terminator(op)
             op.verify_()
+            if op.name in _ACCESSES:
+                _check_access(op)
         except VerifyException as error:
             raise _at(op, f"'{op.name}' {_first_line(error)}") from error
         except RecursionError as error:

@@ -8,9 +8,9 @@ far above what models need. Where you trust a file that needs more, the environm
 
 | variable | default | counts |
 |---|---|---|
-| `INARCH_MAX_NODES` | 50,000 | nodes that an import converts and ops that it makes, with those of functions, loops and recurrences |
-| `INARCH_MAX_CONSTANT_BYTES` | 268,435,456 | bytes of constants that are computed while importing, all together, and of one `dense` splat |
-| `INARCH_MAX_DEPTH` | 100 | brackets within brackets of MLIR text, and terms of an affine expression |
+| `INARCH_MAX_NODES` | 50,000 | nodes converted and ops made by an import, in functions and loops too |
+| `INARCH_MAX_CONSTANT_BYTES` | 268,435,456 | bytes of constants that a file implies and does not hold |
+| `INARCH_MAX_DEPTH` | 100 | brackets within brackets of MLIR text, terms of an affine expression |
 
 Integers of MLIR text have at most `INTEGER_BITS` bits, and no tensor of a model has more than
 `TENSOR_BYTES`; nothing raises these.

@@ -50,6 +50,10 @@ def array_bytes(array: Array) -> memoryview:
     return memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
 
 
+_NPY = b"\x93NUMPY"
+"""The first bytes of a .npy file."""
+
+
 def _check_sizes(path: Path, file: BinaryIO) -> None:
     """Raises InarchError where a file says that it holds more than fits into it.
 
@@ -59,7 +63,9 @@ def _check_sizes(path: Path, file: BinaryIO) -> None:
     file.seek(0)
     if not zipfile.is_zipfile(file):
         file.seek(0)
-        _check_header(path, file, whole)
+        if file.read(len(_NPY)) == _NPY:  # what else it may be, NumPy says
+            file.seek(0)
+            _check_header(path, file, whole)
         file.seek(0)
         return
     file.seek(0)

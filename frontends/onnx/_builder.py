@@ -60,6 +60,10 @@ class Builder:
         self.nodes += nodes
         NODES.check(self.nodes)
 
+    def expect(self, nodes: int) -> None:
+        """Raises InarchError when so many more nodes are too much: asked before any is made."""
+        NODES.check(self.nodes + nodes)
+
     def room(self, elements: int, itemsize: int = 8) -> None:
         """Raises InarchError when arrays of so many elements are too much: asked before they are."""
         CONSTANT_BYTES.check(self.computed + elements * itemsize)

@@ -149,7 +149,7 @@ def _sample(sampler: _Sampler, x: tuple[int, ...], grid: tuple[int, ...]) -> SSA
     last = node.emit(TransposeOp, node.x(0), perm=[0, *range(2, rank + 2), 1])
     data = node.reshape(last, (x[0] * math.prod(sizes), x[1]))
     node.room(x[0])
-    node.builder.count(math.prod(map(len, taps)))  # before the combinations are written out
+    node.builder.expect(math.prod(map(len, taps)))  # the combinations, which are all written out
     batches = np.arange(x[0], dtype=np.int64).reshape([-1, *(1,) * (len(points) - 1)])
     base = node.constant(batches * math.prod(sizes))
     total: SSAValue | None = None

@@ -114,6 +114,7 @@ def _apply(node: Node, method: _Method, axes: Sequence[_Axis]) -> SSAValue:
 def _along(node: Node, x: SSAValue, method: _Method, axis: _Axis) -> SSAValue:
     taps = 1 if method.mode == "nearest" else 2 * _reach(method, axis)
     node.room(max(1, axis.result), taps)
+    node.builder.expect(3 * taps)
     if taps > 2 * axis.size + 4 and axis.result:
         raise InarchError(
             f"expected a scale that leaves more of axis {axis.index}, found {axis.scale}"

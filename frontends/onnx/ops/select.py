@@ -62,6 +62,7 @@ def _split(node: Node) -> list[SSAValue]:
         raise InarchError(
             f"expected {node.outputs} sizes that make {shape[axis]} along axis {axis}, found {sizes}"
         )
+    node.builder.expect(len(sizes))
     results: list[SSAValue] = []
     start = 0
     for size in sizes:
