@@ -44,7 +44,7 @@ def assemble(
             progress(f"compile {unit}", done, total)
 
     with tempfile.TemporaryDirectory(prefix="inarch-build-") as folder:
-        library = Path(folder) / f"{program.prefix}.so"
+        library = Path(folder) / "program.so"  # a prefix may be longer than names of files are
         foreign = linked_units(emitted)
         linked = link_libraries(program.kernels, target)
         try:

@@ -7,6 +7,7 @@ Fields and assembly format; a docstring with the equation, shapes, dtypes and nu
 
 from __future__ import annotations
 
+import struct
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Self, TypeAlias, cast
@@ -38,7 +39,17 @@ Property: TypeAlias = Attribute | bool | int | float | str | Sequence[int]
 
 
 def as_attribute(value: Property) -> Attribute:
-    """The attribute that a Python value stands for in `GraphOp.make`."""
+    """The attribute that a Python value stands for in `GraphOp.make`.
+
+    Raises VerifyException for integers of more than 64 bits.
+    """
+    try:
+        return _attribute(value)
+    except (ValueError, OverflowError, struct.error) as error:
+        raise VerifyException("expected integers of at most 64 bits, found larger ones") from error
+
+
+def _attribute(value: Property) -> Attribute:
     match value:
         case Attribute():
             return value

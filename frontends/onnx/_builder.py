@@ -17,9 +17,9 @@ from inarch.dialects.graph._base import GraphOp, Property, shape_of, tensor_dtyp
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.errors import InarchError
 from inarch.frontends.onnx._report import NotSupportedError
-from inarch.frontends.onnx._tensors import check_rank
+from inarch.frontends.onnx._tensors import check_shape
 from inarch.lazy import np
-from inarch.limits import CONSTANT_BYTES, NODES, TENSOR_BYTES
+from inarch.limits import CONSTANT_BYTES, NODES
 
 if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
@@ -95,13 +95,12 @@ class Builder:
         location: LocationAttr = named_location(name)
         op = kind.make(*operands, location=location, **properties)
         (result,) = op.results
-        check_rank(shape_of(result))
         size = math.prod(shape_of(result))
-        if size * tensor_dtype(result).nbytes > TENSOR_BYTES:
+        try:
+            check_shape(shape_of(result), tensor_dtype(result).nbytes)
+        except InarchError:
             op.erase(safe_erase=False)
-            raise InarchError(
-                f"expected tensors of less than 1 TiB, found a result of shape {shape_of(result)}"
-            )
+            raise
         is_known = all(operand in self.arrays for operand in op.operands)
         if is_known and size <= FOLD_ELEMENTS and op.reference_points() <= FOLD_POINTS:
             return self._fold(op, name)

@@ -18,6 +18,7 @@ CORE = frozenset(
         "_compilers",
         "_kernel_library",
         "errors",
+        "limits",
         "plugins",
         "dtypes",
         "lazy",

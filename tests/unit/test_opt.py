@@ -108,7 +108,10 @@ def test_prints_the_program() -> None:
         (["--print-ir-before=dce"], "error: expected 'dce' among the passes of -p, found none"),
         (["--load", "no.py"], "error: --load: expected a Python file, found 'no.py'"),
         (["--pass-help", "licmm"], "error: no pass 'licmm'; did you mean 'licm'? "),
-        (["--resources", "no.npz"], "no.npz: error: --resources: expected arrays in a .npy or .npz file: "),
+        (
+            ["--resources", "no.npz"],
+            "no.npz: error: --resources: expected arrays in a .npy or .npz file: ",
+        ),
     ],
 )
 def test_wrong_usage_is_one_line_and_exit_code_2(argv: list[str], message: str) -> None:
