@@ -14,9 +14,11 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper, numpy_helper
+from xdsl.utils.exceptions import VerifyException
 
 from inarch._xdsl import ConstantStore, parse_module, verify_module
 from inarch.dialects import new_context
+from inarch.dialects.graph._base import as_attribute
 from inarch.dialects.graph._window import Window
 from inarch.errors import InarchError, UsageError, unknown
 from inarch.frontends.onnx import import_onnx
@@ -464,5 +466,11 @@ def test_an_input_that_no_machine_holds(shape: tuple[int, ...]) -> None:
 
 def test_sizes_of_an_op_that_are_no_64_bit_numbers() -> None:
     nodes = [Node("Reshape", ["x", "s"], ["y"])]
-    found = model_error(nodes, [0], {"s": [(1 << 62), 0, (1 << 62)]})
-    assert found.startswith("<model>: node 'y' (Reshape): error: ")
+    found = model_error(nodes, [1], {"s": [(1 << 62), -1, (1 << 62)]})
+    assert found == (
+        "<model>: node 'y' (Reshape): error: expected a shape for 1 elements, "
+        "found [4611686018427387904, -1, 4611686018427387904]"
+    )
+    with pytest.raises(VerifyException) as caught:
+        as_attribute([1 << 65])
+    assert str(caught.value) == "expected integers of at most 64 bits, found larger ones"

@@ -57,9 +57,14 @@ def _one(name: str, path: Path) -> int:
 def _many(arguments: argparse.Namespace) -> int:
     began = time.monotonic()
     last = began
+    known = 0
 
     def report(case: int, tally: Tally) -> None:
-        nonlocal last
+        nonlocal last, known
+        if len(tally.faults) > known:  # at once: a long run may be stopped
+            known = len(tally.faults)
+            (kind, place), cases = list(tally.faults.items())[-1]
+            sys.stderr.write(f"{arguments.parser}: case {cases[0]['case']}: {kind} at {place}\n")
         if time.monotonic() - last < 5:
             return
         last = time.monotonic()

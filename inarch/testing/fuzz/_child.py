@@ -17,8 +17,8 @@ from pathlib import Path
 from inarch.testing.fuzz import MEMORY, PARSERS
 from inarch.testing.fuzz._case import Finding, make_case, run_case
 
-STATUS = struct.Struct("<qdqq")
-"""The case that runs, when it began (monotonic), how many were read, and how many refused."""
+STATUS = struct.Struct("<qddqq")
+"""The case that runs, when it began (monotonic, and processor time), how many were read, and refused."""
 
 
 def main() -> None:
@@ -35,7 +35,8 @@ def main() -> None:
     with Path(status).open("r+b") as file, mmap.mmap(file.fileno(), STATUS.size) as shared:
         read = refused = 0
         for case in range(int(start), int(end)):
-            STATUS.pack_into(shared, 0, case, time.monotonic(), read, refused)
+            # Not `pack_into`, which zeroes first what the parent reads meanwhile.
+            shared[:] = STATUS.pack(case, time.monotonic(), time.process_time(), read, refused)
             data = make_case(name, parser, seeds, int(seed), case)
             outcome = run_case(parser, data)
             if isinstance(outcome, Finding):
@@ -46,7 +47,7 @@ def main() -> None:
                 read += 1
             else:
                 refused += 1
-        STATUS.pack_into(shared, 0, int(end), time.monotonic(), read, refused)
+        shared[:] = STATUS.pack(int(end), time.monotonic(), time.process_time(), read, refused)
 
 
 def write_seeds(path: Path, seeds: Sequence[bytes]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import select
 import signal
 import subprocess
@@ -17,8 +18,11 @@ from typing import Any
 from inarch.testing.fuzz import SECONDS
 from inarch.testing.fuzz._child import STATUS, write_seeds
 
-STUCK_SECONDS = 4 * SECONDS
-"""Of the wall clock. A child whose case does not end then is killed: it waits, or is in C code."""
+STUCK_SECONDS = 2 * SECONDS
+"""Of processor time. A child whose case does not end then is in C code, and killed."""
+
+WAIT_SECONDS = 300
+"""Of the wall clock. A child that takes no processor time and does not end waits for something."""
 
 BATCH = 20_000
 """Cases that one child runs: what they leak together stays small."""
@@ -77,7 +81,7 @@ def _batch(
     _, start, end = numbers
     # A file for what it says of its end: a pipe that nobody empties would stop it.
     with NamedTemporaryFile() as status, NamedTemporaryFile("w+", errors="replace") as said:
-        status.write(STATUS.pack(start, time.monotonic(), 0, 0))
+        status.write(STATUS.pack(start, time.monotonic(), 0, 0, 0))
         status.flush()
         module = "inarch.testing.fuzz._child"
         command = [sys.executable, "-m", module, name, *map(str, numbers), status.name, seeds]
@@ -85,7 +89,7 @@ def _batch(
             kind = _watch(child, status.name, tally, report)
         said.seek(0)
         text = said.read()[-4000:]
-        case, _, read, refused = _status(status.name)
+        case, _, _, read, refused = _status(status.name)
     tally.read += read
     tally.refused += refused
     if kind is None:
@@ -115,14 +119,25 @@ def _watch(
             if code == 0:
                 return None
             return "crash", f"exit code {code}"
-        case, began, read, refused = _status(status)
+        case, began, used, read, refused = _status(status)
         report(case, Tally(tally.read + read, tally.refused + refused, tally.faults))
-        if time.monotonic() - began > STUCK_SECONDS:
+        waited, worked = time.monotonic() - began, _processor_seconds(child.pid) - used
+        if worked > STUCK_SECONDS or waited > WAIT_SECONDS:
             child.send_signal(signal.SIGABRT)  # which makes it say where it is
             child.wait()
-            return "hang", f"no end after {STUCK_SECONDS} s"
+            return "hang", f"no end after {worked:.0f} s of work in {waited:.0f} s"
 
 
-def _status(path: str) -> tuple[int, float, int, int]:
-    case, began, read, refused = STATUS.unpack(Path(path).read_bytes())
-    return int(case), float(began), int(read), int(refused)
+def _status(path: str) -> tuple[int, float, float, int, int]:
+    case, began, used, read, refused = STATUS.unpack(Path(path).read_bytes())
+    return int(case), float(began), float(used), int(read), int(refused)
+
+
+def _processor_seconds(pid: int) -> float:
+    """Processor time of a process so far; 0 when it is gone."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return 0.0
+    user, system = text.rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
