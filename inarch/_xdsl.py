@@ -613,7 +613,8 @@ def _linear_index(
     if isinstance(owner, Block) or terms < 1:
         return None
     if owner.name == "arith.constant":
-        return {None: owner.value.value.data} if isinstance(owner.value, IntegerAttr) else None
+        number: Any = owner.value
+        return {None: cast("Any", number).value.data} if isinstance(number, IntegerAttr) else None
     if owner.name not in ("arith.addi", "arith.subi", "arith.muli"):
         return None
     left, right = (_linear_index(x, counted, (terms - 1) // 2) for x in owner.operands)

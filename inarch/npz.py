@@ -47,7 +47,7 @@ def read_arrays(path: Path) -> Array | dict[str, Array]:
 
 def array_bytes(array: Array) -> memoryview:
     """The elements of `array` in order."""
-    return memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
 
 
 _NPY = b"\x93NUMPY"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import datetime
+import contextlib
+import datetime as dt
 import json
 import os
 import sys
@@ -15,12 +16,10 @@ import pytest
 from inarch.errors import InarchError
 from inarch.testing import fuzz
 from inarch.testing.fuzz import PARSERS, Parser
-from inarch.testing.fuzz._case import Finding, make_case, run_case
 from inarch.testing.fuzz.__main__ import main
+from inarch.testing.fuzz._case import Finding, make_case, run_case
 
-SEED = int(
-    os.environ.get("INARCH_FUZZ_SEED", datetime.datetime.now(datetime.UTC).date().toordinal())
-)
+SEED = int(os.environ.get("INARCH_FUZZ_SEED", dt.datetime.now(dt.UTC).date().toordinal()))
 """Other cases each day; a failure prints the command that runs its cases again."""
 
 QUICK = {"examplejson": 500, "mlir": 60, "npz": 60}
@@ -37,13 +36,14 @@ def parser_of(check: object, **fields: object) -> Parser:
 
 def test_each_parser_is_a_file() -> None:
     assert set(PARSERS) >= {
-        "arguments", "examplejson", "manifest", "meaning", "microkernel", "mlir", "npz", "onnx", "pipeline", "target",
+        "arguments", "examplejson", "manifest", "meaning", "microkernel", "mlir", "npz", "onnx",
+        "pipeline", "target",
     }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", sorted(set(PARSERS) - {"onnx", "arguments"}))
 def test_its_seeds_are_read_and_some_mutations_are_not(name: str) -> None:
-    """T10: a seed that is refused would test the first line of a parser only; so would wild mutations."""
+    """T10: seeds that are refused would test the first line of a parser only; so would wild mutations."""
     parser = PARSERS[name]
     seeds = list(parser.seeds())
     read = [run_case(parser, seed) is True for seed in seeds[:: -(-len(seeds) // 20)]]
@@ -116,10 +116,8 @@ def test_what_does_not_end_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def check(_data: bytes) -> None:
         while True:
-            try:
+            with contextlib.suppress(Exception):  # as a parser may hold what its reading raises
                 time.process_time()
-            except Exception:  # noqa: BLE001, S110 - as a parser may hold what its reading raises
-                pass
 
     found = run_case(parser_of(check), b"x")
     assert isinstance(found, Finding)
@@ -140,7 +138,9 @@ def check(data):
         case b"d": os.abort()
         case b"e": return
 
-PARSER = Parser(lambda: [b"a"], check, mutate=lambda data, seeds, rng: rng.choice([b"a", b"b", b"c", b"d", b"e"]))
+def mutate(data, seeds, rng): return rng.choice([b"a", b"b", b"c", b"d", b"e"])
+
+PARSER = Parser(lambda: [b"a"], check, mutate=mutate)
 '''
 
 
@@ -157,7 +157,7 @@ def test_children_that_die_are_found_and_replaced(
         "[inarch.testing.fuzz.parsers]\nplanted = planted_fuzz\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr("sys.path", [str(tmp_path), *sys.path])
     fresh = type(PARSERS)(PARSERS.group, "PARSER")
     monkeypatch.setattr("inarch.testing.fuzz.__main__.PARSERS", fresh)
     command = [

@@ -6,8 +6,9 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from inarch.errors import InarchError
 from inarch.testing.fuzz import PARSERS
@@ -78,7 +79,7 @@ def _many(arguments: argparse.Namespace) -> int:
     parser = PARSERS[name]
     seeds = list(parser.seeds())
     tally = run(name, seeds, arguments.count, arguments.seed, start=arguments.start, report=report)
-    faults: list[dict[str, object]] = []
+    faults: list[dict[str, Any]] = []
     for (kind, place), cases in tally.faults.items():
         files: list[str] = []
         for found in cases[:KEPT]:
@@ -105,14 +106,14 @@ def _many(arguments: argparse.Namespace) -> int:
     return int(bool(faults))
 
 
-def _text(result: dict[str, object], faults: list[dict[str, object]]) -> str:
+def _text(result: Mapping[str, object], faults: Sequence[dict[str, Any]]) -> str:
     lines = [
         "{parser}: {count} cases from {start} of seed {seed} in {seconds} s: {read} read, "
         "{refused} refused, {findings} findings".format(**result)
     ]
     for fault in faults:
         lines.append("\n{kind} at {place}, {cases} cases".format(**fault))
-        lines += [f"  {file}" for file in fault["files"]]  # type: ignore[attr-defined]
+        lines += [f"  {file}" for file in fault["files"]]
         lines.append(str(fault["detail"]))
     return "\n".join(lines) + "\n"
 

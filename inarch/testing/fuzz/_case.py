@@ -87,8 +87,8 @@ def _refusal(error: InarchError, *, located: bool) -> Finding | None:
 
 
 def _escape(error: BaseException) -> Finding:
-    kinds = {MemoryError: "memory", HangError: "hang"}
-    kind = kinds.get(type(error), "traceback")
+    kind = "memory" if isinstance(error, MemoryError) else "traceback"
+    kind = "hang" if isinstance(error, HangError) else kind
     text = "".join(traceback.format_exception(error, chain=False))
     place = _place(error) if kind != "traceback" else f"{type(error).__name__} at {_place(error)}"
     return Finding(

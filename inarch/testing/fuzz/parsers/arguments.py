@@ -10,14 +10,16 @@ from inarch.testing.fuzz import Parser
 from inarch.testing.fuzz.parsers._files import written
 from inarch.tools import cli, opt
 
-_MODEL = b"""func.func @main(%x: tensor<2x3xf32> {inarch.name = "x"}) -> (tensor<2x3xf32> {inarch.name = "y"}) {
+_MODEL = b"""func.func @main(%x: tensor<2x3xf32> {inarch.name = "x"}) ->
+    (tensor<2x3xf32> {inarch.name = "y"}) {
   %0 = graph.relu %x : tensor<2x3xf32> -> tensor<2x3xf32>
   func.return %0 : tensor<2x3xf32>
 }
 """
 _SEEDS = [
     b"inarch compile MODEL --emit=loop --target generic --name net --dim batch=1 --shape x=2x3",
-    b"inarch compile MODEL --emit=c --target x86-64-v3+avx512vnni --backend ccompiler --backend-option examplejson:a=1",
+    b"inarch compile MODEL --emit=c --target x86-64-v3+avx512vnni --backend ccompiler",
+    b"inarch compile MODEL --emit=kernel --backend examplejson --backend-option examplejson:a=1",
     b"inarch compile MODEL --emit=graph --give relu=examplejson --keep '*=cblas' --require-offload --checked",
     b"inarch inspect MODEL --json --verify",
     b"inarch explain MODEL --backend examplejson --kernels",

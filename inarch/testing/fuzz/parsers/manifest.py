@@ -15,7 +15,11 @@ from inarch.testing.fuzz.parsers._files import written
 from inarch.tools._commands.inspect import COMMAND
 
 _MANIFEST = {
-    "inarch": "0.1.0", "name": "lenet", "prefix": "lenet", "target": "x86-64-v2", "features": ["cx16", "sse4.2"],
+    "inarch": "0.1.0",
+    "name": "lenet",
+    "prefix": "lenet",
+    "target": "x86-64-v2",
+    "features": ["cx16", "sse4.2"],
     "functions": {
         "main": {
             "inputs": [{"name": "input", "dtype": "f32", "shape": [1, 1, 28, 28]}],
@@ -25,8 +29,10 @@ _MANIFEST = {
     },
     "imports": ["f", {"name": "g", "linked": "cblas"}],
     "loaders": ["shared-library", "examplejson"],
-    "libraries": [{"path": "libx.so", "backend": "cblas", "package": "x", "symbols": ["f"], "kernels": ["k"]}],
-}  # fmt: skip
+    "libraries": [
+        {"path": "libx.so", "backend": "cblas", "package": "x", "symbols": ["f"], "kernels": ["k"]}
+    ],
+}
 
 
 @cache
@@ -72,6 +78,19 @@ def _with(manifest: bytes) -> bytes:
 
 
 PARSER = Parser(
-    _seeds, check, ".inarch",
-    words=[b"null", b"true", b"{}", b"[]", b'"f32"', b'"ui64"', b'"sha256"', b"4611686018427387903", b"1e5", b"-1"],
-)  # fmt: skip
+    _seeds,
+    check,
+    ".inarch",
+    words=[
+        b"null",
+        b"true",
+        b"{}",
+        b"[]",
+        b'"f32"',
+        b'"ui64"',
+        b'"sha256"',
+        b"4611686018427387903",
+        b"1e5",
+        b"-1",
+    ],
+)

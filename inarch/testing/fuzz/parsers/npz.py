@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from io import BytesIO
+from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
 from inarch._xdsl import ConstantStore
@@ -14,7 +15,7 @@ from inarch.tools._opt_files import read_resources
 
 
 def _seeds() -> list[bytes]:
-    arrays = {
+    arrays: dict[str, Any] = {
         "w": np.arange(6, dtype=np.float32).reshape(2, 3),
         "b": np.array(True),
         "e": np.zeros((0, 4)),

@@ -13,7 +13,10 @@ _SEEDS = [
     b'apply-pdl{pdl_file="rules.mlir"},scf-for-loop-unroll',
     b'annotate{backends=cblas,ccompiler keep=a give="b=c"},merge-composites,partition',
     b"test-lower-linalg-to-snitch{a=1 b=2.5 c=true},linalg-generalize-named-ops",
-    b"convert-stencil-to-ll-mlir,stencil-tensorize-z-dimension,distribute-stencil{strategy=2d-grid slices=1,2}",
+    (
+        b"convert-stencil-to-ll-mlir,stencil-tensorize-z-dimension,"
+        b"distribute-stencil{strategy=2d-grid slices=1,2}"
+    ),
 ]
 
 
