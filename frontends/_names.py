@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+MAX_PREFIX = 100
+"""Characters: the prefix is in names of files, which have at most 255 bytes."""
+
 
 def program_name(stem: str) -> str:
     """`stem` as the prefix of C symbols; `model` when nothing of it can be in one.
@@ -11,5 +14,5 @@ def program_name(stem: str) -> str:
     >>> program_name("resnet18-v1.7"), program_name("3d"), program_name("-")
     ('resnet18_v1_7', 'm3d', 'model')
     """
-    text = re.sub(r"[^A-Za-z0-9_]", "_", stem).strip("_")
+    text = re.sub(r"[^A-Za-z0-9_]", "_", stem).strip("_")[:MAX_PREFIX]
     return f"m{text}" if text[:1].isdigit() else text or "model"

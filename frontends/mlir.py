@@ -13,7 +13,7 @@ from inarch.errors import InarchError, UsageError
 from inarch.frontends import Dims, Frontend, Shapes
 from inarch.frontends._names import program_name
 from inarch.lazy import np
-from inarch.npz import comment_of, read_arrays, write_npz
+from inarch.npz import array_bytes, comment_of, read_arrays, write_npz
 
 
 def read_mlir(source: Any, context: Context, dims: Dims, shapes: Shapes) -> ModuleOp:
@@ -46,7 +46,7 @@ def _read_resources(path: Path, context: Context) -> None:
             "expected arrays by name in a .npz file, found one array", where=str(path)
         )
     for key, array in arrays.items():
-        store.set(key, np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+        store.set(key, array_bytes(array))
 
 
 _MARK = b"constants of MLIR text, written by Inarch"

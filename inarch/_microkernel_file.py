@@ -83,6 +83,9 @@ class _File:
             table = tomllib.loads(self.toml)
         except tomllib.TOMLDecodeError as error:
             raise self._damaged(error) from error
+        except (RecursionError, ValueError) as error:  # brackets in brackets; thousands of digits
+            reason = "less nesting" if isinstance(error, RecursionError) else "shorter numbers"
+            raise InarchError(f"expected TOML with {reason}", where=self.at(self.start)) from error
         for key in ("computes", "dtypes"):
             if key not in table:
                 raise InarchError(f"expected {key} in the declaration", where=self.at(self.start))

@@ -7,6 +7,7 @@ enough in each case.
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 from abc import ABC, abstractmethod
@@ -23,35 +24,43 @@ from xdsl.dialects.builtin import (
     Builtin,
     CallSiteLoc,
     ComplexType,
+    DenseIntOrFPElementsAttr,
     FileLineColLoc,
     FusedLoc,
     IndexType,
     IntAttr,
+    IntegerAttr,
     IntegerType,
     ModuleOp,
     NameLoc,
     NoneAttr,
+    RankedStructure,
     StringAttr,
     SymbolRefAttr,
     UnknownLoc,
 )
-from xdsl.ir import Attribute, Block, Dialect, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Block, Dialect, Operation, OpResult, SSAValue, TypeAttribute
 from xdsl.ir.affine import (
     AffineBinaryOpExpr,
     AffineBinaryOpKind,
     AffineConstantExpr,
     AffineDimExpr,
     AffineExpr,
+    AffineMap,
+    AffineSet,
 )
 from xdsl.irdl.dominance import DominanceInfo
-from xdsl.parser import AttrParser, Parser, UnresolvedOperand
+from xdsl.parser import AttrParser, Parser, ParserState, UnresolvedOperand
+from xdsl.parser.core import ForwardDeclaredValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.printer import Printer
 from xdsl.traits import IsTerminator, NoTerminator
 from xdsl.utils.exceptions import ParseError, VerifyException
-from xdsl.utils.mlir_lexer import MLIRTokenKind
+from xdsl.utils.lexer import Input
+from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind
 
 from inarch.errors import InarchError, InternalError
+from inarch.limits import CONSTANT_BYTES, DEPTH, INTEGER_BITS
 
 __all__ = [
     "ConstantStore",
@@ -222,22 +231,60 @@ class _Bits(AttrParser._TensorLiteralElement):  # pyright: ignore[reportPrivateU
 _F64_BITS = re.compile(r"0[xX][0-9a-fA-F]{16}")
 
 
+class _BoundedLexer(MLIRLexer):
+    """xDSL's lexer, except that no number is longer than what is built from it can be."""
+
+    def lex(self) -> MLIRToken:
+        token = super().lex()
+        kind = token.kind
+        if kind is MLIRTokenKind.INTEGER_LIT and not _is_below(token.text, 1 << INTEGER_BITS):
+            message = (
+                f"expected an integer of at most {INTEGER_BITS} bits, found {_short(token.text)}"
+            )
+            raise ParseError(token.span, message)
+        if kind is MLIRTokenKind.FLOAT_LIT and len(token.text) > _MAX_DIGITS:
+            message = (
+                f"expected a number of at most {_MAX_DIGITS} characters, found {_short(token.text)}"
+            )
+            raise ParseError(token.span, message)
+        return token
+
+
+_MAX_DIGITS = 1100
+"""Of a float: the longest exact decimal of a double has 1077 characters."""
+
+
+def _is_below(text: str, limit: int) -> bool:
+    """Whether the number `text` is below `limit`; by its length first, as reading is not linear."""
+    digits = text[2:].lstrip("0") if text[:2] in ("0x", "0X") else text.lstrip("0")
+    return len(digits) <= 20 and int(digits or "0", 16 if text[:2] in ("0x", "0X") else 10) < limit
+
+
+def _short(text: str) -> str:
+    return f"'{text}'" if len(text) <= 40 else f"'{text[:37]}...'"
+
+
 class _LocatedParser(Parser):
     """xDSL's parser, except that every op gets the `file:line:col` where its text starts."""
 
     def __init__(self, ctx: Context, text: str, name: str, line_offset: int) -> None:
-        super().__init__(ctx, text, name)
+        super().__init__(ctx, "", name)
+        self._resume_from(ParserState(_BoundedLexer(Input(text, name))))
+        self._dense_bytes = 0
         self._file = StringAttr(name)
         self._first_line = line_offset
         # Span.get_location counts newlines from the start of the file each time: quadratic.
         self._line_starts = [0, *(i + 1 for i, char in enumerate(text) if char == "\n")]
         self._first_uses: dict[str, int] = {}
+        self._forward: dict[str, SSAValue] = {}
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
         if self._current_token.kind is MLIRTokenKind.EOF:
             return ModuleOp([])  # as in MLIR, and as the first piece of a split file often is
         try:
-            return super().parse_module(allow_implicit_module)
+            module = super().parse_module(allow_implicit_module)
+            self._check_values(module)
+            return module
         except ParseError as error:
             # xDSL reports it at the end of the file.
             if "used but not defined" not in error.msg:
@@ -246,11 +293,75 @@ class _LocatedParser(Parser):
             where = self.where(self._first_uses[name])
             raise InarchError(f"value %{name} is used but not defined", where=where) from error
 
+    def _check_values(self, module: ModuleOp) -> None:
+        """Whether every use became one of a value: xDSL looks no further than names do.
+
+        A value of a region that is used before that region has a name when the text ends.
+        """
+        if not self._first_uses:
+            return
+        for op in module.walk():
+            for operand in op.operands:
+                if isinstance(operand, ForwardDeclaredValue):
+                    known = {id(value): name for name, value in self._forward.items()}
+                    name = known[id(operand)]
+                    message = (
+                        f"value %{name} is used but not defined here; "
+                        "one of a region is not known outside"
+                    )
+                    raise InarchError(message, where=self.where(self._first_uses[name]))
+
+    def _parse_optional_integer_or_float_type(self) -> TypeAttribute | None:
+        token = self._current_token
+        match = self._builtin_integer_type_regex.match(token.text)
+        if match is not None and not _is_below(match[1], INTEGER_BITS + 1):
+            raise ParseError(
+                token.span,
+                f"expected an integer type of at most {INTEGER_BITS} bits, found {_short(token.text)}",
+            )
+        return super()._parse_optional_integer_or_float_type()
+
+    def parse_affine_map(self) -> AffineMap:
+        start = self._current_token.span.start
+        found = super().parse_affine_map()
+        for expr in found.results:
+            check_affine_depth(expr, self.where(start))
+        return found
+
+    def parse_affine_set(self) -> AffineSet:
+        start = self._current_token.span.start
+        found = super().parse_affine_set()
+        for constraint in found.constraints:
+            check_affine_depth(constraint.lhs, self.where(start))
+            check_affine_depth(constraint.rhs, self.where(start))
+        return found
+
+    def parse_dense_int_or_fp_elements_attr(
+        self,
+        type: RankedStructure[Any] | None,  # noqa: A002
+    ) -> DenseIntOrFPElementsAttr:
+        if type is not None:
+            self._count_elements(type)
+        return super().parse_dense_int_or_fp_elements_attr(type)
+
+    def _parse_dense_literal_type(self) -> Any:
+        found = super()._parse_dense_literal_type()
+        self._count_elements(found)
+        return found
+
+    def _count_elements(self, type: RankedStructure[Any]) -> None:  # noqa: A002
+        """A splat of few characters has as many elements as its type says; xDSL lists them all."""
+        self._dense_bytes += 8 * math.prod(type.get_shape())
+        CONSTANT_BYTES.check(self._dense_bytes, where=self.where())
+
     def resolve_operand(self, operand: UnresolvedOperand, type: Attribute) -> SSAValue:  # noqa: A002
         name = operand.operand_name
         if name not in self.ssa_values:
             self._first_uses.setdefault(name, operand.span.start)
-        return super().resolve_operand(operand, type)
+        value = super().resolve_operand(operand, type)
+        if isinstance(value, ForwardDeclaredValue):
+            self._forward[name] = value
+        return value
 
     def where(self, position: int | None = None) -> str:
         """`file:line:col` of a position in the text, or of the token that is being read."""
@@ -300,6 +411,7 @@ def parse_module(
     `line_offset` is added to line numbers: the text may be a piece of a larger file.
     """
     _check_strings(text, name, line_offset)
+    _check_depth(text, name, line_offset)
     parser: _LocatedParser | None = None
     try:
         parser = _LocatedParser(context, text, name, line_offset)
@@ -312,7 +424,7 @@ def parse_module(
         raise InarchError(str(error), where=name) from error
     except RecursionError as error:
         where = name if parser is None else parser.where()
-        raise InarchError("expected fewer than 200 nested regions", where=where) from error
+        raise InarchError("expected less nesting", where=where) from error
     except (OverflowError, struct.error) as error:
         where = name if parser is None else parser.where()
         raise InarchError(
@@ -363,11 +475,40 @@ def _check_strings(text: str, name: str, line_offset: int) -> None:
         raise InarchError(message, where=f"{name}:{line + 1 + line_offset}:{column}")
 
 
+_BRACKETS = re.compile(r'//[^\n]*|"(?:[^"\\]|\\.)*"|->|[<>]=|[([{<]|[)\]}>]', re.DOTALL)
+"""Comments, strings, signs that are no brackets, and brackets; `<` and `>` are some in types."""
+
+
+def _check_depth(text: str, name: str, line_offset: int) -> None:
+    """Raises InarchError at the first bracket that is in too many others.
+
+    Whatever walks the program recurses: what is read must also be printed, compared and copied.
+    """
+    depth, limit = 0, DEPTH.value
+    for match in _BRACKETS.finditer(text):
+        bracket = match[0]
+        if bracket in _OPENING:
+            depth += 1
+            if depth > limit:
+                start = match.start()
+                line = text.count("\n", 0, start)
+                column = start - text.rfind("\n", 0, start)
+                DEPTH.check(depth, where=f"{name}:{line + 1 + line_offset}:{column}")
+        elif bracket in _CLOSING:
+            depth = max(0, depth - 1)
+
+
+_OPENING, _CLOSING = frozenset("([{<"), frozenset(")]}>")
+
+
 def print_module(module: Operation, *, generic: bool = False, locations: bool = False) -> str:
     """The text of `module`, ending in a newline."""
     stream = StringIO()
     printer = Printer(stream, print_generic_format=generic, print_debuginfo=locations)
-    printer.print_op(module)
+    try:
+        printer.print_op(module)
+    except RecursionError as error:
+        raise InarchError("expected less nesting in a program to print") from error
     return stream.getvalue() + "\n"
 
 
@@ -377,7 +518,21 @@ def parse_affine_expr(parser: Parser, names: Sequence[str]) -> AffineExpr:
 
     affine = AffineParser(parser._parser_state)  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
     optional_id = affine._get_parse_optional_bare_id(list(names), [])  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
-    return affine._parse_affine_expr(optional_id)  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
+    start = parser.pos
+    expr = affine._parse_affine_expr(optional_id)  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
+    where = parser.where(start) if isinstance(parser, _LocatedParser) else None
+    check_affine_depth(expr, where)
+    return expr
+
+
+def check_affine_depth(expr: AffineExpr, where: str | None) -> None:
+    """Raises InarchError for an expression of so many terms that what walks it would not return."""
+    pending = [(expr, 1)]
+    while pending:
+        one, depth = pending.pop()
+        DEPTH.check(depth, where=where)
+        if isinstance(one, AffineBinaryOpExpr):
+            pending += [(one.lhs, depth + 1), (one.rhs, depth + 1)]
 
 
 def print_affine_expr(expr: AffineExpr, names: Sequence[str]) -> str:
@@ -441,8 +596,82 @@ class SymbolUser(ABC):
         """Raises VerifyException when what a symbol stands for does not fit; all of them exist."""
 
 
+class Counts(ABC):
+    """An op whose region runs once for each number of a static range: its first argument."""
+
+    @abstractmethod
+    def counted(self) -> range:
+        """The numbers, in order; none when the region never runs."""
+
+
+_ACCESSES = ("memref.load", "memref.store")
+_MAX_TERMS = 1000
+"""Ops that an index is followed through: beyond, it is taken for one that is not known."""
+
+
+def _check_access(op: Any) -> None:
+    """Raises VerifyException where an access is outside of its buffer, whatever the inputs are.
+
+    Indices that are linear in constants and in arguments of `Counts` are followed. What is under a
+    condition is not: it may never happen.
+    """
+    counted = _counted(op)
+    if counted is None or not all(counted.values()):
+        return
+    shape: Sequence[int] = op.memref.type.get_shape()
+    for axis, (index, size) in enumerate(zip(op.indices, shape, strict=True)):
+        form = _linear_index(index, counted, _MAX_TERMS)
+        if form is None or size < 0:
+            continue
+        ends = [(c * counted[v][0], c * counted[v][-1]) for v, c in form.items() if v is not None]
+        low, high = (form.get(None, 0) + sum(map(choose, ends)) for choose in (min, max))
+        if low < 0 or high >= size:
+            wanted = f"an index from 0 to {size - 1}" if size else "no access to a size of 0"
+            found = f"{low}" if low == high else f"{low} to {high}"
+            raise VerifyException(f"expected {wanted} in dimension {axis}, found {found}")
+
+
+def _counted(op: Operation) -> dict[SSAValue, range] | None:
+    """What the ops around `op` count; None where something else decides whether it runs."""
+    found: dict[SSAValue, range] = {}
+    inside = op
+    while (parent := inside.parent_op()) is not None and parent.name != "func.func":
+        if not isinstance(parent, Counts):
+            return None
+        found[parent.regions[0].blocks[0].args[0]] = parent.counted()
+        inside = parent
+    blocks = parent.regions[0].blocks if parent is not None else ()
+    return found if len(blocks) == 1 else None
+
+
+def _linear_index(
+    value: SSAValue, counted: Mapping[SSAValue, range], terms: int
+) -> dict[SSAValue | None, int] | None:
+    """Coefficients by what is counted, the constant under None; None where it is not linear."""
+    if value in counted:
+        return {value: 1}
+    owner: Any = value.owner
+    if isinstance(owner, Block) or terms < 1:
+        return None
+    if owner.name == "arith.constant":
+        number: Any = owner.value
+        return {None: cast("Any", number).value.data} if isinstance(number, IntegerAttr) else None
+    if owner.name not in ("arith.addi", "arith.subi", "arith.muli"):
+        return None
+    left, right = (_linear_index(x, counted, (terms - 1) // 2) for x in owner.operands)
+    if left is None or right is None:
+        return None
+    if owner.name == "arith.muli":
+        for one, other in ((left, right), (right, left)):
+            if set(one) <= {None}:
+                return {key: one.get(None, 0) * factor for key, factor in other.items()}
+        return None
+    sign = -1 if owner.name == "arith.subi" else 1
+    return {key: left.get(key, 0) + sign * right.get(key, 0) for key in (*left, *right)}
+
+
 def verify_module(module: ModuleOp) -> None:
-    """Checks every op, SSA dominance and symbol uses in one linear pass.
+    """Checks every op, SSA dominance, symbol uses and static accesses in one linear pass.
 
     xDSL's own `verify` checks no dominance, looks symbols up by linear scan, and attaches the text of
     the whole module to its errors. Raises InarchError at the op's location.
@@ -454,8 +683,18 @@ def verify_module(module: ModuleOp) -> None:
         try:
             _check_terminator(op)
             op.verify_()
+            if op.name in _ACCESSES:
+                _check_access(op)
         except VerifyException as error:
             raise _at(op, f"'{op.name}' {_first_line(error)}") from error
+        except RecursionError as error:
+            message = f"'{op.name}' expected less nesting of what it is made of"
+            raise _at(op, message) from error
+        except _ESCAPES as error:
+            if type(op).__module__.startswith("inarch."):
+                raise  # a fault of ours
+            detail = f"{type(error).__name__}: {_first_line(error)}"
+            raise _at(op, f"'{op.name}' is not sound; its check failed with {detail}") from error
         _check_operands(op, order, dominance)
         for name, reference in _symbol_uses(op):
             if reference not in symbols:

@@ -309,6 +309,10 @@ def _check_name(name: str) -> None:
 
     if not checked_text("name", name, "model").isidentifier() or not name.isascii():
         raise UsageError(f"expected a name that is a C identifier, found '{name}'")
+    from inarch.frontends._names import MAX_PREFIX
+
+    if len(name) > MAX_PREFIX:
+        raise UsageError(f"expected a name of at most {MAX_PREFIX} characters, found {len(name)}")
 
 
 def lower(

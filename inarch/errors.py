@@ -30,8 +30,15 @@ class InarchError(Exception):
 
     def line(self) -> str:
         """The error as the command line prints it: `where: error: message`, on one line."""
-        text = " ".join(self.message.split())
-        return f"error: {text}" if self.where is None else f"{self.where}: error: {text}"
+        text = _cut(" ".join(self.message.split()), 2000)
+        if self.where is None:
+            return f"error: {text}"
+        return f"{_cut(' '.join(self.where.split()), 500)}: error: {text}"
+
+
+def _cut(text: str, most: int) -> str:
+    """`text` without its middle where it is long: names in a model are as long as a stranger likes."""
+    return text if len(text) <= most else f"{text[: most - 200]} ... {text[-195:]}"
 
 
 class ArgumentError(InarchError, ValueError):
@@ -67,6 +74,7 @@ def unknown(kind: str, name: str, known: Iterable[str], *, within: str = "") -> 
     "no pass 'fold-rulu'; did you mean 'fold-relu'? Known: fold-relu, tile"
     """
     names = sorted(known)
+    name = _cut(name, 300)
     near = get_close_matches(name, names, n=1)
     hint = f"; did you mean '{near[0]}'?" if near else "."
     place = f" in {within}" if within else ""

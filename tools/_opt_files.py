@@ -13,6 +13,7 @@ from inarch._xdsl import ConstantStore
 from inarch.dialects._constants import constant_array
 from inarch.errors import EnvironmentFault, InarchError, UsageError
 from inarch.lazy import np
+from inarch.npz import array_bytes, read_arrays
 
 
 def decode(data: bytes, name: str) -> str:
@@ -59,13 +60,15 @@ def read_resources(path: Path, store: ConstantStore) -> None:
     Raises UsageError when it is no such file.
     """
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            for key in archive.files:
-                store.set(key, archive[key].tobytes())
-    except (OSError, ValueError, AttributeError, zipfile.BadZipFile) as error:
+        arrays = read_arrays(path)
+    except InarchError as error:
+        raise UsageError(f"--resources: {error.message}", where=str(path)) from error
+    if not isinstance(arrays, dict):
         raise UsageError(
-            f"--resources: expected an .npz file of arrays, found '{path}': {error}"
-        ) from error
+            "--resources: expected arrays by name in a .npz file, found one array", where=str(path)
+        )
+    for key, array in arrays.items():
+        store.set(key, array_bytes(array))
 
 
 def resources_of(module: ModuleOp, store: ConstantStore) -> bytes | None:

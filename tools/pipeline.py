@@ -73,6 +73,8 @@ def parse_pipeline(text: str) -> tuple[ModulePass, ...]:
         specs = list(_parse_specs(text))
     except ArgSpecParseError as error:  # derives from BaseException
         raise _syntax_error(text, error) from None
+    except ValueError as error:  # thousands of digits
+        raise UsageError(f"pipeline '{text[:40]}...': expected shorter numbers") from error
     return tuple(_make_pass(spec) for spec in specs)
 
 

@@ -7,6 +7,7 @@ Fields and assembly format; a docstring with the equation, shapes, dtypes and nu
 
 from __future__ import annotations
 
+import struct
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Self, TypeAlias, cast
@@ -38,7 +39,17 @@ Property: TypeAlias = Attribute | bool | int | float | str | Sequence[int]
 
 
 def as_attribute(value: Property) -> Attribute:
-    """The attribute that a Python value stands for in `GraphOp.make`."""
+    """The attribute that a Python value stands for in `GraphOp.make`.
+
+    Raises VerifyException for integers of more than 64 bits.
+    """
+    try:
+        return _attribute(value)
+    except (ValueError, OverflowError, struct.error) as error:
+        raise VerifyException("expected integers of at most 64 bits, found larger ones") from error
+
+
+def _attribute(value: Property) -> Attribute:
     match value:
         case Attribute():
             return value
@@ -108,6 +119,13 @@ class GraphOp(IRDLOperation, ABC):
 
         Called with one array per operand; ops name their parameters (hence the open signature).
         """
+
+    def reference_points(self) -> int:
+        """Steps that `reference` takes besides those that its operands and results are read and written in.
+
+        What folds constants asks before: few bytes may say much work, as windows do.
+        """
+        return 0
 
     def check(self) -> None:
         """The op's numbered constraints on operands and properties; see `require`."""
@@ -205,10 +223,10 @@ class CompositeOp(GraphOp):
 def _check_tensors(values: Sequence[SSAValue]) -> None:
     for value in values:
         found = tensor_of(value)
-        require(found.has_static_shape(), "C0", f"expected a static shape, found {found}")
-        require(
-            is_supported(found.element_type), "C0", f"expected a supported dtype, found {found}"
-        )
+        if not found.has_static_shape():  # no `require`: printing types is most of making an op
+            raise VerifyException(f"C0: expected a static shape, found {found}")
+        if not is_supported(found.element_type):
+            raise VerifyException(f"C0: expected a supported dtype, found {found}")
 
 
 def broadcast(*shapes: Sequence[int]) -> tuple[int, ...] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -39,6 +40,8 @@ class Window:
             good = len(numbers) == count and min(numbers, default=least) >= least
             message = f"expected {count} {name} >= {least}, found {list(numbers)}"
             require(good, label, message)
+            message = f"expected {name} below 2**31, found {list(numbers)}"
+            require(max(numbers, default=0) < 1 << 31, label, message)
         for d, (size, extent) in enumerate(zip(spatial, self.extents, strict=True)):
             padded = size + self.pads[d] + self.pads[rank + d]
             message = (
@@ -72,6 +75,29 @@ class Window:
                 count -= 1
             counts.append(count)
         return tuple(counts)
+
+    def taps_inside(self, d: int, windows: Array, low: int, high: int) -> Array:
+        """How many taps of each of `windows` (indices) are at `low` to before `high` of dimension d."""
+        starts = windows * self.strides[d] - self.begins[d]
+        dilation = self.dilations[d]
+        first = np.maximum(0, -((starts - low) // dilation))
+        behind = np.minimum(self.sizes[d], -((starts - high) // dilation))
+        return np.maximum(0, behind - first)
+
+    def over_edges(self, d: int, size: int, count: int) -> tuple[range, range]:
+        """Of `count` windows, those that begin before the input, and the others that end behind it."""
+        stride, begin = self.strides[d], self.begins[d]
+        before = min(count, -(-begin // stride))
+        behind = (size + begin - self.extents[d]) // stride + 1
+        return range(before), range(max(before, behind), count)
+
+    def points(self, spatial: Sequence[int], outputs: Sequence[int]) -> int:
+        """Places that `views` visits or makes: taps of windows, and the padded input."""
+        padded = math.prod(
+            size + begin + extent
+            for size, begin, extent in zip(spatial, self.begins, self.extents, strict=True)
+        )
+        return math.prod(self.sizes) * max(1, math.prod(outputs)) + padded
 
     def overruns(self, spatial: Sequence[int], outputs: Sequence[int]) -> bool:
         """Whether any tap of any window is outside the input."""

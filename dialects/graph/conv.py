@@ -90,6 +90,10 @@ class ConvOp(StructuredOp):
             bias = shape_of(self.bias)
             require(bias == (w[0],), "C5", f"expected a bias of shape ({w[0]},), found {bias}")
 
+    def reference_points(self) -> int:
+        x, w, window = shape_of(self.x), shape_of(self.w), self.window()
+        return x[0] * w[0] * w[1] * window.points(x[2:], window.outputs(x[2:]))
+
     def infer(self) -> Sequence[Tensor]:
         x, w = shape_of(self.x), shape_of(self.w)
         shape = (x[0], w[0], *self.window().outputs(x[2:]))

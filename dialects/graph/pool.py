@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
+from inarch._xdsl import location_text
 from inarch.dialects._nest import Body, NestBuilder, NestSpec
 from inarch.dialects._scalar import Number, Scalar
 from inarch.dialects._types import i1, i64, tensor
@@ -26,6 +28,10 @@ from inarch.dialects.graph._base import (
 from inarch.dialects.graph._window import Window
 from inarch.dialects.graph.reduce import lowest
 from inarch.lazy import np
+from inarch.limits import CONSTANT_BYTES
+
+MAX_OVER_EDGES = 1 << 20
+"""Windows over the edges of a dimension, which are looked at one by one; no model has a thousand."""
 
 _FORMAT = (
     "$x `window` `=` $window `strides` `=` $strides `pads` `=` $pads `dilations` `=` $dilations "
@@ -45,7 +51,8 @@ class PoolOp(GraphOp):
 
     C1: the op is defined on the dtype. C2: x has rank 3 or more. C3: every spatial dimension has
     one window size, stride and dilation >= 1 and two pads >= 0. C4: a (dilated) window fits into
-    the padded input. C5: every window has an element of x.
+    the padded input. C5: every window has an element of x. C6: at most 2**20 windows of a
+    dimension reach over its edges.
     """
 
     x = operand_def(TensorType)
@@ -80,25 +87,25 @@ class PoolOp(GraphOp):
         x = shape_of(self.x)
         require(len(x) >= 3, "C2", f"expected a rank of 3 or more, found shape {x}")
         self.sliding().check(x[2:], "C3", "C4")
-        for d, inside in enumerate(self._taps(padded=False)):
+        window = self.sliding()
+        for d, (size, count) in enumerate(zip(x[2:], self.outputs(), strict=True)):
+            # A window that is inside has all its taps there.
+            edges = window.over_edges(d, size, count)
+            number = sum(map(len, edges))
+            message = f"expected at most {MAX_OVER_EDGES} windows over the edges, found {number}"
+            require(number <= MAX_OVER_EDGES, "C6", f"{message} in spatial dimension {d}")
             message = f"expected elements of x in every window, found none in spatial dimension {d}"
-            require(min(inside, default=1) > 0, "C5", message)
+            for part in edges:
+                inside = window.taps_inside(d, np.arange(part.start, part.stop), 0, size)
+                require(bool(inside.all()), "C5", message)
 
     def infer(self) -> Sequence[Tensor]:
         shape = (*shape_of(self.x)[:2], *self.outputs())
         return [tensor(element_of(self.x), shape)]
 
-    def _taps(self, *, padded: bool) -> list[list[int]]:
-        """For each dimension and window: how many taps are in x (or in x and its padding)."""
-        window, spatial = self.sliding(), shape_of(self.x)[2:]
-        counts: list[list[int]] = []
-        for d, count in enumerate(self.outputs()):
-            begin, end = window.pads[d], window.pads[len(spatial) + d]
-            inside = range(-begin, spatial[d] + end) if padded else range(spatial[d])
-            starts = [o * window.strides[d] - begin for o in range(count)]
-            taps = range(0, window.extents[d], window.dilations[d])
-            counts.append([sum(start + tap in inside for tap in taps) for start in starts])
-        return counts
+    def reference_points(self) -> int:
+        x = shape_of(self.x)
+        return math.prod(x[:2]) * self.sliding().points(x[2:], self.outputs())
 
     def _nest(self, body: Body, init: Number) -> NestSpec:
         """Reduces each window with `body`; elements outside x are `init`."""
@@ -165,9 +172,15 @@ class AvgPoolOp(PoolOp):
     def counts(self) -> Array:
         """What each sum is divided by: an array of the output's spatial shape, in its dtype."""
         dtype = np.dtype(tensor_dtype(self.x).numpy)
+        window, spatial, outputs = self.sliding(), shape_of(self.x)[2:], self.outputs()
+        CONSTANT_BYTES.check(math.prod(outputs) * dtype.itemsize, where=location_text(self))
         result = np.ones((), dtype)
-        for taps in self._taps(padded=bool(self.count_include_pad.value.data)):
-            result = np.multiply.outer(result, np.array(taps, dtype))
+        for d, (size, count) in enumerate(zip(spatial, outputs, strict=True)):
+            low, high = 0, size
+            if self.count_include_pad.value.data:
+                low, high = -window.pads[d], size + window.pads[len(spatial) + d]
+            taps = window.taps_inside(d, np.arange(count), low, high)
+            result = np.multiply.outer(result, taps.astype(dtype))
         return result
 
     def reference(self, x: Array) -> Array:

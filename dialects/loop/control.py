@@ -21,7 +21,7 @@ from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
-from inarch._xdsl import SymbolUser
+from inarch._xdsl import Counts, SymbolUser
 from inarch.dialects.loop._base import BufferOp, require
 from inarch.dialects.loop._footprint import Overlapping, Place, Places, may_meet, place_of
 
@@ -29,13 +29,15 @@ FOR_MODES = ("serial", "parallel", "unroll")
 
 
 @irdl_op_definition
-class ForOp(BufferOp):
+class ForOp(BufferOp, Counts):
     """`loop.for %i = lower to upper step step [parallel|unroll] { ... }`: an explicit loop.
 
     The body runs for `i = lower, lower + step, ...` while `i < upper`. `parallel` promises that the
     iterations are independent; `unroll` asks for copies of the body. The body may use `memref.load`,
     `memref.store`, `scf.if`, `arith` on indices, and nests on subviews.
-    C1: step > 0 and the mode is known. C2: the region has one argument of type index.
+    C1: step > 0 and the mode is known. C2: the region has one argument of type index. No access of
+    `memref.load` or `memref.store` at indices that are linear in constants and in the indices of
+    loops is outside of its buffer (`verify_module`).
     """
 
     name = "loop.for"
@@ -63,6 +65,9 @@ class ForOp(BufferOp):
     def induction(self) -> SSAValue:
         """The loop's index."""
         return self.body.block.args[0]
+
+    def counted(self) -> range:
+        return range(self.lower.data, self.upper.data, self.step.data)
 
     def verify_(self) -> None:
         require(self.step.data > 0, "C1", f"expected a step > 0, found {self.step.data}")

@@ -32,7 +32,7 @@ from inarch.frontends.onnx._functions import imports
 from inarch.frontends.onnx._graph import FIRST_OPSET, Importer, Scope
 from inarch.frontends.onnx._load import Loaded, load_model
 from inarch.frontends.onnx._report import NotSupportedError, Report
-from inarch.frontends.onnx._tensors import Folders, element_dtype
+from inarch.frontends.onnx._tensors import Folders, check_shape, element_dtype
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, ValueInfoProto
@@ -72,7 +72,7 @@ def _import(loaded: Loaded, context: Context, dims: Dims, shapes: Shapes) -> Mod
     if not graph.output:
         raise InarchError("expected a graph with outputs, found none", where=where)
     scope = Scope(_opsets(loaded.model, where))
-    builder = Builder(Block(), store_of(context))
+    builder = Builder(Block(), store_of(context), computed=-loaded.model.ByteSize())
     importer = Importer(
         where,
         builder,
@@ -127,6 +127,7 @@ def _add_inputs(
     signatures: list[Signature] = []
     skipped: set[str] = set()
     elements: dict[str, Attribute] = {}
+    sizes: dict[str, int] = {}
     for info in infos:
         if info.name in scope.values:
             raise InarchError(f"input '{info.name}' is given twice", where=importer.where)
@@ -144,9 +145,11 @@ def _add_inputs(
             importer.report.add(unsupported.reason, info.name)
             continue
         elements[info.name] = mlir_type(dtype)
+        sizes[info.name] = dtype.nbytes
     given = {name: shape for name, shape in shapes.items() if name not in skipped}
     bound = bind(signatures, dims, given, importer.where)
     for name, element in elements.items():
+        check_shape(bound.shapes[name], sizes[name], f"{importer.where}: input '{name}'")
         block = importer.builder.block
         argument = block.insert_arg(tensor(element, bound.shapes[name]), len(block.args))
         hint(argument, name)

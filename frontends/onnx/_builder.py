@@ -17,8 +17,9 @@ from inarch.dialects.graph._base import GraphOp, Property, shape_of, tensor_dtyp
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.errors import InarchError
 from inarch.frontends.onnx._report import NotSupportedError
-from inarch.frontends.onnx._tensors import check_rank
+from inarch.frontends.onnx._tensors import check_shape
 from inarch.lazy import np
+from inarch.limits import CONSTANT_BYTES, NODES
 
 if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
@@ -26,8 +27,11 @@ if TYPE_CHECKING:
 FOLD_ELEMENTS = 4096
 """Results up to this size are evaluated here, so that computed shapes are constants."""
 
-MAX_BYTES = 1 << 40
-"""No tensor may be larger: a damaged size would otherwise ask for all memory there is."""
+MAX_NAME = 100
+"""Characters of a node's name that its ops keep: functions and loops repeat names many times."""
+
+FOLD_POINTS = 1 << 22
+"""Ops that visit more places of their windows are not evaluated here, however small their results."""
 
 
 @dataclass
@@ -43,6 +47,32 @@ class Builder:
     arrays: dict[SSAValue, Array] = field(default_factory=dict["SSAValue", "Array"])
     loose: list[ConstantOp] = field(default_factory=list[ConstantOp])
     """Constants that were made, in order; those that nothing used are dropped in the end."""
+    nodes: int = 0
+    """Nodes converted and ops made so far."""
+    computed: int = 0
+    """Bytes of the constants that were made so far, beyond those that the model itself holds.
+
+    It begins at minus the size of the model's message: what stands there once may be used once.
+    """
+
+    def count(self, nodes: int = 1) -> None:
+        """Counts what is about to be converted. Raises InarchError when it is too much."""
+        self.nodes += nodes
+        NODES.check(self.nodes)
+
+    def expect(self, nodes: int) -> None:
+        """Raises InarchError when so many more nodes are too much: asked before any is made."""
+        NODES.check(self.nodes + nodes)
+
+    def room(self, elements: int, itemsize: int = 8) -> None:
+        """Raises InarchError when arrays of so many elements are too much: asked before they are."""
+        CONSTANT_BYTES.check(self.computed + elements * itemsize)
+
+    def computed_constant(self, array: Array, name: str) -> SSAValue:
+        """A constant that is not in the model's data but was made from it."""
+        self.room(array.size, array.itemsize)
+        self.computed += array.nbytes
+        return self.constant(array, name)
 
     def constant(self, array: Array, name: str) -> SSAValue:
         """`array` as a constant that came from `name`; the array must not change afterwards."""
@@ -61,17 +91,18 @@ class Builder:
         name: str,
     ) -> SSAValue:
         """The result of one op. Raises VerifyException when a constraint of it fails."""
+        self.count()
         location: LocationAttr = named_location(name)
         op = kind.make(*operands, location=location, **properties)
         (result,) = op.results
-        check_rank(shape_of(result))
         size = math.prod(shape_of(result))
-        if size * tensor_dtype(result).nbytes > MAX_BYTES:
+        try:
+            check_shape(shape_of(result), tensor_dtype(result).nbytes)
+        except InarchError:
             op.erase(safe_erase=False)
-            raise InarchError(
-                f"expected tensors of less than 1 TiB, found a result of shape {shape_of(result)}"
-            )
-        if size <= FOLD_ELEMENTS and all(operand in self.arrays for operand in op.operands):
+            raise
+        is_known = all(operand in self.arrays for operand in op.operands)
+        if is_known and size <= FOLD_ELEMENTS and op.reference_points() <= FOLD_POINTS:
             return self._fold(op, name)
         for operand in op.operands:
             self.insert(operand)
@@ -96,7 +127,7 @@ class Builder:
         op.erase(safe_erase=False)
         if isinstance(found, tuple):
             raise NotSupportedError("an op with several results on constants")
-        return self.constant(np.ascontiguousarray(found).reshape(found.shape), name)
+        return self.computed_constant(np.ascontiguousarray(found).reshape(found.shape), name)
 
 
 def hint(value: SSAValue, name: str) -> None:
@@ -108,7 +139,7 @@ def hint(value: SSAValue, name: str) -> None:
 
 def printed_name(name: str) -> str | None:
     """What a value of this name is called in MLIR text; None where nothing of it can be written."""
-    text = re.sub(r"[^A-Za-z0-9_]", "_", name)
+    text = re.sub(r"[^A-Za-z0-9_]", "_", name[:MAX_NAME])
     if not text.strip("_"):
         return None
     return text if not text[0].isdigit() else f"t{text}"

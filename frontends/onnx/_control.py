@@ -62,6 +62,8 @@ def _loop(node: Node, inline: Inline) -> Results:
     goes_on = bool(node.scalar(1, "condition")) if node.has(1) else True
     collected: list[list[SSAValue]] = [[] for _ in body.output[len(states) + 1 :]]
     _check_count("outputs of the body", node.outputs + 1, len(body.output))
+    if goes_on and turns is not None and not _may_end(body):
+        _check_size(turns, body)
     turn = 0
     while goes_on and (turns is None or turn < turns):
         _check_size(turn + 1, body)
@@ -78,6 +80,18 @@ def _loop(node: Node, inline: Inline) -> Results:
             column.append(value)
         turn += 1
     return [*states, *(_stack(node, column, 0) for column in collected)]
+
+
+def _may_end(body: GraphProto) -> bool:
+    """Whether the condition that the body gives can be another in another turn."""
+    wanted = {body.output[0].name} if body.output else set[str]()
+    for inner in reversed(body.node):
+        if wanted.intersection(inner.output):
+            wanted.update(inner.input)
+            if any(a.HasField("g") or a.graphs for a in inner.attribute):
+                return True  # what a subgraph uses is not looked for
+    changing = {info.name for index, info in enumerate(body.input) if index != 1}
+    return bool(wanted & changing)
 
 
 def _scan(node: Node, inline: Inline) -> Results:

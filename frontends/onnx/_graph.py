@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 from inarch.dialects.graph._base import shape_of
 from inarch.dialects.graph.shape import ReshapeOp
 from inarch.errors import InarchError
-from inarch.frontends.onnx._builder import Builder, hint
+from inarch.frontends.onnx._builder import MAX_NAME, Builder, hint
 from inarch.frontends.onnx._check import DEFAULT_DOMAINS, check_node, schema_of
 from inarch.frontends.onnx._control import CONTROL, Inline
 from inarch.frontends.onnx._functions import (
@@ -98,17 +98,21 @@ class Importer:
     def _initializer(self, name: str) -> SSAValue | None:
         return self._constant(*self.initializers[name])
 
-    def _constant(self, proto: TensorProto, raw: bytes | None) -> SSAValue | None:
+    def _constant(
+        self, proto: TensorProto, raw: bytes | None, *, again: bool = False
+    ) -> SSAValue | None:
+        """The tensor as a constant; `again`: of a subgraph, which may be converted many times."""
         try:
             array = tensor_array(proto, raw, self.folders, self.where)
         except NotSupportedError as unsupported:
             self.report.add(unsupported.reason, proto.name)
             return None
-        return self.builder.constant(array, proto.name)
+        make = self.builder.computed_constant if again else self.builder.constant
+        return make(array, proto.name)
 
     def _node(self, proto: NodeProto, scope: Scope, later: set[str]) -> None:
         label = proto.name or next((out for out in proto.output if out), proto.op_type)
-        name = scope.prefix + label
+        name = scope.prefix + label[:MAX_NAME]
         where = f"{self.where}: node '{name}' ({proto.op_type})"
         try:
             values = self._convert(proto, name, scope, later)
@@ -131,6 +135,7 @@ class Importer:
         self, proto: NodeProto, name: str, scope: Scope, later: set[str]
     ) -> Sequence[SSAValue | None] | None:
         """The outputs of one node; None when it cannot be converted, which is reported."""
+        self.builder.count()
         inputs = tuple(self.value(n, scope, later) if n else None for n in proto.input)
         known = all(value is not None for n, value in zip(proto.input, inputs, strict=True) if n)
         domain = "" if proto.domain in DEFAULT_DOMAINS else proto.domain
@@ -220,7 +225,7 @@ class Importer:
             {info.name: value for info, value in zip(graph.input, inputs, strict=False)}
         )
         for proto in graph.initializer:
-            inner.values[proto.name] = self._constant(proto, None)
+            inner.values[proto.name] = self._constant(proto, None, again=True)
         outputs = [info.name for info in graph.output]
         self.run(graph.node, inner, outputs)
         found = [self.value(name, inner) for name in outputs]

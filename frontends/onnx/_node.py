@@ -6,6 +6,7 @@ types have been checked against ONNX's schema before it is called.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -144,7 +145,11 @@ class Node:
 
     def constant(self, array: Array) -> SSAValue:
         """A constant of this node."""
-        return self.builder.constant(array, self.name)
+        return self.builder.computed_constant(array, self.name)
+
+    def room(self, *sizes: int, itemsize: int = 8) -> None:
+        """Raises InarchError when arrays of this shape are too large: to ask before making them."""
+        self.builder.room(math.prod(sizes), itemsize)
 
     def like(self, number: float, value: SSAValue) -> SSAValue:
         """The scalar constant `number` of the dtype of `value`."""

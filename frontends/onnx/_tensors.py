@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from inarch.dtypes import DTYPES, DType
 from inarch.errors import InarchError
 from inarch.frontends.onnx._report import NotSupportedError
 from inarch.lazy import np
+from inarch.limits import TENSOR_BYTES
 
 if TYPE_CHECKING:
     from onnx import TensorProto
@@ -79,7 +81,7 @@ def tensor_array(tensor: TensorProto, raw: bytes | None, folders: Folders, where
     shape = tuple(tensor.dims)
     if any(size < 0 for size in shape):
         raise InarchError(f"expected sizes >= 0, found {list(shape)}", where=where)
-    check_rank(shape, where)
+    check_shape(shape, dtype.nbytes, where)
     if tensor.data_location == _EXTERNAL:
         raw = _external(tensor, math.prod(shape) * dtype.nbytes, folders, where)
     elif raw is None and tensor.HasField("raw_data"):
@@ -94,10 +96,16 @@ def tensor_array(tensor: TensorProto, raw: bytes | None, folders: Folders, where
     return np.frombuffer(raw, dtype.numpy).reshape(shape)
 
 
-def check_rank(shape: tuple[int, ...], where: str | None = None) -> None:
-    """Raises InarchError for more dimensions than are supported."""
+def check_shape(shape: Sequence[int], itemsize: int, where: str | None = None) -> None:
+    """Raises InarchError for more dimensions or bytes than are supported.
+
+    Sizes of 0 count as 1: NumPy multiplies the others even of an empty array.
+    """
     if len(shape) > MAX_RANK:
         message = f"expected at most {MAX_RANK} dimensions, found {len(shape)}"
+        raise InarchError(message, where=where)
+    if math.prod(max(size, 1) for size in shape) * itemsize > TENSOR_BYTES:
+        message = f"expected tensors of less than 1 TiB, found one of shape {tuple(shape)}"
         raise InarchError(message, where=where)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import cast
 
@@ -12,7 +13,7 @@ from xdsl.passes import ModulePass
 
 from inarch._xdsl import ConstantStore, store_of
 from inarch.dialects._constants import constant_array, constant_attribute
-from inarch.dialects.graph._base import GraphOp, tensor_dtype
+from inarch.dialects.graph._base import GraphOp, shape_of, tensor_dtype
 from inarch.dialects.graph.call import CallOp
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.lazy import Array, np
@@ -20,6 +21,9 @@ from inarch.passes.graph._dead import erase_dead
 
 SMALL_BYTES = 1 << 20
 """Results up to this size are always folded; larger ones only when they do not grow the weights."""
+
+MOST_POINTS = 1 << 26
+"""An op that visits more places (of windows, mostly) stays an op: NumPy would take seconds."""
 
 
 @dataclass(frozen=True)
@@ -48,13 +52,14 @@ def _is_foldable(op: GraphOp) -> bool:
         return False
     if not all(isinstance(operand.owner, ConstantOp) for operand in op.operands):
         return False
+    if op.reference_points() > MOST_POINTS:
+        return False
     result = sum(_nbytes(value) for value in op.results)
     return result <= max(SMALL_BYTES, sum(_nbytes(value) for value in op.operands))
 
 
 def _nbytes(value: SSAValue) -> int:
-    shape = value.type.get_shape()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType] - a tensor
-    return int(np.prod(shape)) * tensor_dtype(value).nbytes  # pyright: ignore[reportUnknownArgumentType]
+    return math.prod(shape_of(value)) * tensor_dtype(value).nbytes
 
 
 def _fold(op: GraphOp, store: ConstantStore) -> None:

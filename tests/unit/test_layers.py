@@ -21,6 +21,7 @@ CORE = frozenset(
         "_kernel_library",
         "_mapping",
         "errors",
+        "limits",
         "plugins",
         "dtypes",
         "lazy",

@@ -141,7 +141,7 @@ STRUCTURE: dict[str, str] = {
     ),
     "s = Constant<value=int64[3] {1000000,1000000,1000000}>() c = ConstantOfShape(s) y = Neg(c)": (
         "node 'c' (ConstantOfShape): error: expected tensors of less than 1 TiB, "
-        "found a result of shape (1000000, 1000000, 1000000)"
+        "found one of shape (1000000, 1000000, 1000000)"
     ),
 }
 

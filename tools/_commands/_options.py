@@ -159,7 +159,7 @@ def _once(option: str, pairs: Iterable[tuple[str, T]]) -> dict[str, T]:
 
 def count(text: str) -> int:
     """For argparse: a whole number that is not negative."""
-    if not text.isdecimal():
+    if not _is_whole(text):
         raise argparse.ArgumentTypeError(f"expected a whole number >= 0, found '{text}'")
     return int(text)
 
@@ -185,9 +185,14 @@ def load_files(paths: list[Path]) -> None:
         load_file(path, kinds())
 
 
+def _is_whole(text: str) -> bool:
+    """Whether `text` is a whole number that a size can be; other scripts have digits too."""
+    return text.isascii() and text.isdecimal() and len(text) <= 18
+
+
 def _dim(text: str) -> tuple[str, int]:
     name, equals, value = text.rpartition("=")
-    if not equals or not value.isdigit() or not name:
+    if not equals or not _is_whole(value) or not name:
         raise UsageError(f"--dim: expected NAME=VALUE with a whole number, found '{text}'")
     return name, int(value)
 
@@ -203,6 +208,6 @@ def _backend_option(text: str) -> tuple[str, str, str]:
 def _shape(text: str) -> tuple[str, tuple[int, ...]]:
     name, equals, value = text.rpartition("=")
     sizes = value.split("x") if value not in ("", "scalar") else []
-    if not equals or not name or not all(size.isdigit() for size in sizes):
+    if not equals or not name or not all(map(_is_whole, sizes)):
         raise UsageError(f"--shape: expected INPUT=1x3x224x224, found '{text}'")
     return name, tuple(int(size) for size in sizes)

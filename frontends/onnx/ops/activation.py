@@ -6,8 +6,10 @@ import math
 
 from xdsl.ir import SSAValue
 
-from inarch.dialects.graph._base import shape_of
+from inarch.dialects._types import f64
+from inarch.dialects.graph._base import element_of, shape_of
 from inarch.dialects.graph.arithmetic import AddOp, DivOp, MaximumOp, MinimumOp, MulOp, SubOp
+from inarch.dialects.graph.cast import CastOp
 from inarch.dialects.graph.clip import ClipOp
 from inarch.dialects.graph.gelu import GeluOp
 from inarch.dialects.graph.logic import LessOp
@@ -15,6 +17,7 @@ from inarch.dialects.graph.select import SelectOp
 from inarch.dialects.graph.softmax import LogSoftmaxOp, SoftmaxOp
 from inarch.dialects.graph.unary import AbsOp, ExpOp, LogOp, NegOp, ReluOp, SigmoidOp, TanhOp
 from inarch.frontends.onnx._node import Converter, Node
+from inarch.frontends.onnx._report import NotSupportedError
 
 _EXACT = 1 << 53
 """Integers below this are exact as the f64 limits of `graph.clip`."""
@@ -140,12 +143,28 @@ def _softmax_like(kind: type[SoftmaxOp | LogSoftmaxOp]) -> Converter:
 
 def _shrink(node: Node) -> SSAValue:
     """`x + bias` below `-lambd`, `x - bias` above `lambd`, and 0 between them."""
-    x = node.x()
-    bias, limit = node.like(node.float("bias", 0.0), x), node.float("lambd", 0.5)
+    x, dtype = node.x(), node.dtype()
+    bias, limit = node.float("bias", 0.0), node.float("lambd", 0.5)
+    if not dtype.is_float:
+        return _shrink_integers(node, bias, limit)
     below = node.emit(LessOp, x, node.like(-limit, x))
     above = node.emit(LessOp, node.like(limit, x), x)
-    upper = node.emit(SelectOp, above, node.emit(SubOp, x, bias), node.like(0, x))
-    return node.emit(SelectOp, below, node.emit(AddOp, x, bias), upper)
+    upper = node.emit(SelectOp, above, node.emit(SubOp, x, node.like(bias, x)), node.like(0, x))
+    return node.emit(SelectOp, below, node.emit(AddOp, x, node.like(bias, x)), upper)
+
+
+def _shrink_integers(node: Node, bias: float, limit: float) -> SSAValue:
+    """The same where the limits are no values of the dtype: in f64, exact to 2**53, and back."""
+    x = node.x()
+    if node.dtype().bits > 32:
+        raise NotSupportedError(f"dtype {node.dtype().name}")
+    wide = node.emit(CastOp, x, to=f64)
+    below = node.emit(LessOp, wide, node.like(-limit, wide))
+    above = node.emit(LessOp, node.like(limit, wide), wide)
+    zero = node.like(0, wide)
+    upper = node.emit(SelectOp, above, node.emit(SubOp, wide, node.like(bias, wide)), zero)
+    found = node.emit(SelectOp, below, node.emit(AddOp, wide, node.like(bias, wide)), upper)
+    return node.emit(CastOp, found, to=element_of(x))
 
 
 CONVERTERS: dict[str, Converter] = {

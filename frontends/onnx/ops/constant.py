@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
-MAX_RANGE = 1 << 24
-"""The most elements of a Range: it is stored element by element."""
-
 _READERS: dict[str, Callable[[Node, AttributeProto], Array]] = {
     "value": lambda node, attribute: node.tensor(attribute.t),
     "value_float": lambda _, attribute: np.array(attribute.f, "float32"),
@@ -37,7 +34,8 @@ def _constant(node: Node) -> SSAValue:
         raise InarchError(f"expected one value, found {', '.join(names) or 'none'}")
     if names[0] not in _READERS:
         raise NotSupportedError(names[0])
-    return node.constant(_READERS[names[0]](node, node.attributes[names[0]]))
+    array = _READERS[names[0]](node, node.attributes[names[0]])
+    return node.constant(array)
 
 
 def _shape(node: Node) -> SSAValue:
@@ -68,6 +66,7 @@ def _eye_like(node: Node) -> SSAValue:
     if len(shape) != 2:
         raise InarchError(f"expected an input of rank 2, found shape {shape}")
     dtype = element_dtype(node.int("dtype", 0)) if node.has_attribute("dtype") else node.dtype()
+    node.room(*shape, itemsize=dtype.nbytes)
     return node.constant(np.eye(*shape, node.int("k", 0), np.dtype(dtype.numpy)))
 
 
@@ -80,12 +79,11 @@ def _range(node: Node) -> SSAValue:
     if len(set(dtypes)) != 1:
         raise InarchError(f"expected one dtype, found {', '.join(dtypes)}")
     steps = (limit - start) / delta if delta else math.inf
-    if not math.isfinite(steps) or steps > MAX_RANGE:
-        raise InarchError(
-            f"expected a range of at most {MAX_RANGE} elements, found {start} to {limit} by {delta}"
-        )
+    if not math.isfinite(steps):
+        raise InarchError(f"expected a range that ends, found {start} to {limit} by {delta}")
     dtype = np.dtype(node.dtype().numpy)
     count = max(0, math.ceil(steps))
+    node.room(count)
     return node.constant((start + np.arange(count) * delta).astype(dtype))
 
 

@@ -95,6 +95,7 @@ def _diagonal(node: Node, value: SSAValue, name: str) -> Term:
     kept = [sizes[label] for label in labels]
     if any(size != sizes[label] for label, size in zip(name, shape, strict=True)):
         raise InarchError(f"expected equal sizes on a diagonal '{name}', found {shape}")
+    node.room(*kept, len(kept) + 1)
     points = np.indices(kept)
     flat = np.zeros(kept, np.int64)
     for d, label in enumerate(name):

@@ -178,6 +178,8 @@ def _sample(sampler: _Sampler, x: tuple[int, ...], grid: tuple[int, ...]) -> SSA
         taps.append(sampler.taps(sampler.position(node.reshape(part, points), size), size))
     last = node.emit(TransposeOp, node.x(0), perm=[0, *range(2, rank + 2), 1])
     data = node.reshape(last, (x[0] * math.prod(sizes), x[1]))
+    node.room(x[0])
+    node.builder.expect(math.prod(map(len, taps)))  # the combinations, which are all written out
     batches = np.arange(x[0], dtype=np.int64).reshape([-1, *(1,) * (len(points) - 1)])
     base = node.constant(batches * math.prod(sizes))
     total: SSAValue | None = None

@@ -22,6 +22,7 @@ from inarch.lazy import np
 def _positions(node: Node, size: int, axis: int, rank: int) -> SSAValue:
     """0, 1, ... along `axis`, of size 1 along all others."""
     shape = [size if d == axis else 1 for d in range(rank)]
+    node.room(size)
     return node.constant(np.arange(size, dtype=np.int64).reshape(shape))
 
 
@@ -87,6 +88,7 @@ def _trilu(node: Node) -> SSAValue:
         raise InarchError(f"expected rank 2 or more, found shape {shape}")
     k = int(node.scalar(1, "k")) if node.has(1) else 0
     k = max(-shape[-2] - 1, min(k, shape[-1] + 1))  # farther diagonals are outside all the same
+    node.room(*shape[-2:], itemsize=1)
     ones = np.ones(shape[-2:], np.bool_)
     kept = np.triu(ones, k) if node.flag("upper", default=True) else np.tril(ones, k)
     return node.emit(SelectOp, node.constant(kept), node.x(), node.like(0, node.x()))
@@ -115,6 +117,7 @@ def _gather_elements(node: Node) -> SSAValue:
     flat = node.emit(MulOp, chosen, node.like(strides[axis], chosen))
     for d, size in enumerate(shape):
         if d != axis and size > 1:
+            node.room(size)
             steps = np.arange(size, dtype=np.int64) * strides[d]
             steps = steps.reshape([size if e == d else 1 for e in range(len(shape))])
             flat = node.emit(AddOp, flat, node.constant(steps))
@@ -141,6 +144,7 @@ def _gather_nd(node: Node) -> SSAValue:
     scaled = node.emit(MulOp, chosen, node.constant(strides))
     flat = node.emit(ReduceSumOp, scaled, axes=[len(indices) - 1], keepdims=False)
     if batch:
+        node.room(*data[:batch])
         steps = np.arange(math.prod(data[:batch]), dtype=np.int64) * math.prod(named)
         ones = [1] * (len(indices) - 1 - batch)
         flat = node.emit(AddOp, flat, node.constant(steps.reshape([*data[:batch], *ones])))

@@ -74,6 +74,7 @@ def _along(node: Node, value: SSAValue, x: SSAValue) -> SSAValue:
     blocks = tuple(-(-size // block) if d == axis else size for d, size in enumerate(shape))
     if block < 0 or found != blocks:
         raise InarchError(f"expected a shape {blocks} of blocks of {block}, found {found}")
+    node.room(shape[axis])
     indices = np.arange(shape[axis]) // block
     return node.emit(GatherOp, value, node.constant(indices), axis=axis)
 

@@ -112,6 +112,13 @@ def _apply(node: Node, method: _Method, axes: Sequence[_Axis]) -> SSAValue:
 
 
 def _along(node: Node, x: SSAValue, method: _Method, axis: _Axis) -> SSAValue:
+    taps = 1 if method.mode == "nearest" else 2 * _reach(method, axis)
+    node.room(max(1, axis.result), taps)
+    node.builder.expect(3 * taps)
+    if taps > 2 * axis.size + 4 and axis.result:
+        raise InarchError(
+            f"expected a scale that leaves more of axis {axis.index}, found {axis.scale}"
+        )
     positions = _positions(method.coordinates, axis)
     rank = len(shape_of(x))
     column = [axis.result if d == axis.index else 1 for d in range(rank)]
@@ -174,9 +181,7 @@ def _nearest(positions: Array, mode: str) -> Array:
 
 def _taps(positions: Array, method: _Method, axis: _Axis) -> tuple[list[Array], list[Array]]:
     """Per tap, the index and the weight at each position; taps that weigh nothing are left out."""
-    support = 1 if method.mode == "linear" else 2
-    stretch = min(axis.scale, 1.0) if method.antialias else 1.0
-    reach = math.ceil(support / stretch)
+    stretch, reach = _stretch(method, axis), _reach(method, axis)
     offsets = np.arange(1 - reach, reach + 1)
     first = np.floor(positions)
     distance = (offsets[:, None] - (positions - first)) * stretch
@@ -190,6 +195,16 @@ def _taps(positions: Array, method: _Method, axis: _Axis) -> tuple[list[Array], 
     indices = np.clip(indices, 0, max(axis.size - 1, 0))
     kept = [tap for tap, weight in enumerate(weights) if weight.any()] or [0]
     return [indices[tap] for tap in kept], [weights[tap] for tap in kept]
+
+
+def _stretch(method: _Method, axis: _Axis) -> float:
+    """By how much the kernel is narrower than its neighbours are apart: less than 1, it is wider."""
+    return min(axis.scale, 1.0) if method.antialias else 1.0
+
+
+def _reach(method: _Method, axis: _Axis) -> int:
+    """Taps on each side of a position."""
+    return math.ceil((1 if method.mode == "linear" else 2) / _stretch(method, axis))
 
 
 def _linear(distance: Array) -> Array:

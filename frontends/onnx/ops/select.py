@@ -62,6 +62,7 @@ def _split(node: Node) -> list[SSAValue]:
         raise InarchError(
             f"expected {node.outputs} sizes that make {shape[axis]} along axis {axis}, found {sizes}"
         )
+    node.builder.expect(len(sizes))
     results: list[SSAValue] = []
     start = 0
     for size in sizes:
@@ -119,6 +120,7 @@ def _pad(node: Node) -> SSAValue:
         if (before or behind) and not size:
             raise InarchError(f"expected elements to pad with along axis {axis}, found none")
         if before or behind:
+            node.room(before + size + behind)
             indices = np.pad(np.arange(size), (before, behind), mode=mode)
             x = node.emit(GatherOp, x, node.constant(indices), axis=axis)
     return x
@@ -145,6 +147,7 @@ def _pad_constant(node: Node, x: SSAValue, low: list[int], high: list[int]) -> S
     if is_known:
         return node.emit(PadOp, x, low=low, high=high, value=_pad_value(node))
     shape = shape_of(x)
+    node.room(*(a + size + b for a, size, b in zip(low, shape, high, strict=True)), itemsize=1)
     inside = np.pad(np.ones(shape, bool), list(zip(low, high, strict=True)))
     padded = node.emit(PadOp, x, low=low, high=high, value=0.0)
     return node.emit(SelectOp, node.constant(inside), padded, node.reshape(node.x(2), ()))

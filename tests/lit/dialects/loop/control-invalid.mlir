@@ -84,11 +84,55 @@ func.func @call_twice(%t: memref<4x4xf32>) {
 
 // -----
 
+// an index that a loop takes beyond its buffer: the compiled program would write over what is behind it
+func.func @behind(%a: memref<4xf32> {inarch.result}) {
+  %c = arith.constant 1.0 : f32
+  loop.for %i = 0 to 9999999 {
+    // expected-error @below {{'memref.store' expected an index from 0 to 3 in dimension 0, found 0 to 9999998}}
+    memref.store %c, %a[%i] : memref<4xf32>
+    loop.yield
+  }
+  func.return
+}
+
+// -----
+
+// a constant index that is outside
+func.func @constant(%a: memref<2x4xf32>) {
+  %c = arith.constant 9 : index
+  %z = arith.constant 1 : index
+  // expected-error @below {{'memref.load' expected an index from 0 to 3 in dimension 1, found 9}}
+  %x = memref.load %a[%z, %c] : memref<2x4xf32>
+  func.return
+}
+
+// -----
+
 // call, C1: an import that would write what it reads
 func.func private @ext(memref<4xf32>, memref<4xf32>)
 func.func @call_import(%t: memref<4xf32>) {
   // expected-error @below {{'loop.call' C1: expected argument 1, which import @ext writes, in memory of its own, found that of argument 0}}
   loop.call @ext(%t, %t) : memref<4xf32>, memref<4xf32>
+  func.return
+}
+
+// -----
+
+// an index that is linear in two loops, and negative in the first turn
+func.func @before(%a: memref<64xf32>) {
+  %one = arith.constant 1 : index
+  %eight = arith.constant 8 : index
+  loop.for %i = 0 to 8 {
+    loop.for %j = 0 to 8 step 2 {
+      %0 = arith.muli %i, %eight : index
+      %1 = arith.addi %0, %j : index
+      %2 = arith.subi %1, %one : index
+      // expected-error @below {{'memref.load' expected an index from 0 to 63 in dimension 0, found -1 to 61}}
+      %x = memref.load %a[%2] : memref<64xf32>
+      loop.yield
+    }
+    loop.yield
+  }
   func.return
 }
 
@@ -102,5 +146,15 @@ func.func @call_marked(%t: memref<4x4xf32>) {
   loop.call @first(%v, %w) : memref<4xf32, strided<[1]>>, memref<4xf32, strided<[1], offset: 4>>
   // expected-error @below {{'loop.call' C1: expected argument 0, which import @first writes, in memory of its own, found that of argument 1}}
   loop.call @first(%v, %v) : memref<4xf32, strided<[1]>>, memref<4xf32, strided<[1]>>
+  func.return
+}
+
+// -----
+
+// a buffer without elements has none to read
+func.func @nothing(%a: memref<0xf32>) {
+  %z = arith.constant 0 : index
+  // expected-error @below {{'memref.load' expected no access to a size of 0 in dimension 0, found 0}}
+  %x = memref.load %a[%z] : memref<0xf32>
   func.return
 }

@@ -40,3 +40,23 @@ func.func @calls(%a: memref<8xf32>, %b: memref<8xf32>) {
   loop.call @g() :
   func.return
 }
+
+// Accesses that look as if they were outside, and are not: i - i, a loop without turns, one under a condition.
+// CHECK-LABEL: func.func @inside
+func.func @inside(%a: memref<4xf32>, %n: index) {
+  %nine = arith.constant 9 : index
+  loop.for %i = 0 to 100 {
+    %0 = arith.subi %i, %i : index
+    %x = memref.load %a[%0] : memref<4xf32>
+    %below = arith.cmpi ult, %i, %n : index
+    scf.if %below {
+      %y = memref.load %a[%i] : memref<4xf32>
+    }
+    loop.yield
+  }
+  loop.for %j = 5 to 5 {
+    %z = memref.load %a[%nine] : memref<4xf32>
+    loop.yield
+  }
+  func.return
+}
