@@ -21,14 +21,18 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from inarch.dialects._types import dtype_of, f32, i1, mlir_type, storage_type
 from inarch.dtypes import DTYPES, DType
+from inarch.errors import InarchError
 
 Number = bool | int | float
 """A Python number in a traced body; it takes the dtype of the Scalar it meets."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Scalar:
-    """One element while a body is traced: an SSA value, its dtype, and the block that grows."""
+    """One element while a body is traced: an SSA value, its dtype, and the block that grows.
+
+    A comparison is a Scalar, too, a bool of the element: it chooses by `select`, never by `if`.
+    """
 
     value: SSAValue
     dtype: DType
@@ -127,14 +131,44 @@ class Scalar:
         """`self <= other`, a bool."""
         return self._compare(other, "ole", "sle", "ule")
 
+    def greater(self, other: Scalar | Number) -> Scalar:
+        """`self > other`, a bool."""
+        return self._compare(other, "ogt", "sgt", "ugt")
+
+    def greater_equal(self, other: Scalar | Number) -> Scalar:
+        """`self >= other`, a bool."""
+        return self._compare(other, "oge", "sge", "uge")
+
+    __eq__ = equal  # pyright: ignore[reportAssignmentType] - an element's bool, as in NumPy
+    __ne__ = not_equal  # pyright: ignore[reportAssignmentType] - the same
+    __lt__ = less
+    __le__ = less_equal
+    __gt__ = greater
+    __ge__ = greater_equal
+    __hash__ = object.__hash__
+
+    def __bool__(self) -> bool:
+        raise InarchError(
+            "expected no Python condition on an element, whose value is known at run time only; write "
+            "(x > 0).select(a, b) instead of if, &, | and ~ instead of and, or and not, and "
+            "a.maximum(b) instead of max(a, b)"
+        )
+
     def select(self, if_true: Scalar | Number, if_false: Scalar | Number) -> Scalar:
         """`if_true` where this bool is set, else `if_false`; at least one of them is a Scalar."""
+        if self.dtype.name != "i1":
+            raise InarchError(f"expected a condition to select by, found a {self.dtype.name}")
         model = if_true if isinstance(if_true, Scalar) else if_false
-        assert isinstance(model, Scalar), "a number takes its dtype from the other value"
+        if not isinstance(model, Scalar):
+            raise InarchError(
+                f"expected an element to select, found the numbers {if_true} and {if_false}; write one as "
+                "x * 0 + number, or as a bool that is cast"
+            )
         left, right = (
             v if isinstance(v, Scalar) else constant(v, model.dtype, self.block)
             for v in (if_true, if_false)
         )
+        _check_dtypes(left, right)
         return replace(
             self._emit(arith.SelectOp(self.value, left.value, right.value)), dtype=model.dtype
         )
@@ -186,16 +220,18 @@ class Scalar:
         unsigned_op: type[Operation] | None = None,
     ) -> Scalar:
         right = self._constant(other)
-        assert right.dtype == self.dtype, f"a body mixes {self.dtype.name} and {right.dtype.name}"
+        _check_dtypes(self, right)
         if self.dtype.is_float:
             op = float_op
         else:
             op = unsigned_op if self.dtype.is_unsigned and unsigned_op else signed_op
-        assert op is not None, f"no such operation on {self.dtype.name}"
+        if op is None:
+            raise InarchError(f"expected another dtype than {self.dtype.name} for this operation")
         return self._emit(op(self.value, right.value))  # pyright: ignore[reportCallIssue] - each takes two operands
 
     def _compare(self, other: Scalar | Number, floats: str, signed: str, unsigned: str) -> Scalar:
         right = self._constant(other)
+        _check_dtypes(self, right)
         if self.dtype.is_float:
             op: Operation = arith.CmpfOp(self.value, right.value, floats)
         else:
@@ -203,6 +239,12 @@ class Scalar:
             op = arith.CmpiOp(self.value, right.value, kind)
         self.block.add_op(op)
         return Scalar(op.results[0], DTYPES["i1"], self.block)
+
+
+def _check_dtypes(left: Scalar, right: Scalar) -> None:
+    if left.dtype != right.dtype:
+        found = f"{left.dtype.name} and {right.dtype.name}"
+        raise InarchError(f"expected elements of one dtype, found {found}; cast one")
 
 
 def constant(number: Number, dtype: DType, block: Block) -> Scalar:

@@ -81,7 +81,11 @@ def _manifest(
     manifest = program.manifest(str(target), sorted(target.features))
     formats = [one.emission.format for one in emitted if not one.is_linked]
     libraries: list[Mapping[str, Any]] = [
-        {"path": str(path.absolute()), "backend": one.backend, "package": one.emission.package}
+        {
+            "path": str(Path(path).absolute()),
+            "backend": one.backend,
+            "package": one.emission.package,
+        }
         for one in emitted
         if one.is_linked
         for path in one.emission.libraries

@@ -36,7 +36,9 @@ def linked_units(emitted: Sequence[Emitted]) -> LinkedUnits:
         {_unit(one): _flags(one) for one in linked},
         tuple(
             dict.fromkeys(
-                str(library.absolute()) for one in linked for library in one.emission.libraries
+                str(Path(library).absolute())
+                for one in linked
+                for library in one.emission.libraries
             )
         ),
     )
@@ -49,7 +51,7 @@ def _unit(emitted: Emitted) -> str:
 
 def _flags(emitted: Emitted) -> tuple[str, ...]:
     folders = (*emitted.emission.include_dirs, INCLUDE)
-    return (*(f"-I{folder.absolute()}" for folder in folders), *emitted.emission.cflags)
+    return (*(f"-I{Path(folder).absolute()}" for folder in folders), *emitted.emission.cflags)
 
 
 def explained(error: CompilerError, emitted: Sequence[Emitted]) -> InarchError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import cast
 
 from xdsl.dialects.builtin import TensorType
@@ -15,6 +16,7 @@ from inarch.dialects._types import dtype_of
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.errors import InarchError, unknown
 from inarch.passes.backend import Emission
+from inarch.plugins import raised
 
 C_FORMAT = "c"
 """The format of emissions that are compiled into the model's library."""
@@ -102,33 +104,52 @@ def check_emission(emitted: Emitted) -> None:
         )
     if emitted.is_linked and not emission.text:
         raise emitted.error("expected C source in Emission.text, found none")
+    if emission.data and emission.text:
+        beside = (
+            "C source: write them into it as an array" if emitted.is_linked else "text: give one"
+        )
+        raise emitted.error(f"found {len(emission.data)} bytes in Emission.data beside {beside}")
     for symbol in wanted if emitted.is_linked else ():
         if not (symbol.isidentifier() and symbol.isascii()):
             raise emitted.error(f"expected a C identifier as function name, found '{symbol}'")
     for path in (*emission.libraries, *emission.include_dirs):
-        if not path.exists():
+        if not Path(path).exists():
             raise emitted.error(f"expected the library or include folder '{path}', found none")
 
 
 def check_submodule(emitted: Emitted, functions: Sequence[FuncOp]) -> None:
     """The loader of the format reads what was emitted, and finds the functions in it, or InarchError."""
+    from inarch.runtime.function import Function
     from inarch.runtime.loaders import LOADERS
+    from inarch.runtime.module import Module
 
     emission = emitted.emission
     if emission.format not in LOADERS:
         raise emitted.error(unknown("loader", emission.format, LOADERS).message)
+    origin = LOADERS.origin(emission.format)
+    loader = f"loader '{emission.format}' [{origin.source}]"
     try:
         module = LOADERS[emission.format].from_bytes(emission.content, emitted.backend)
     except InarchError as error:
         raise emitted.error(
             f"loader '{emission.format}' refuses what was emitted: {error}"
         ) from error
+    except Exception as error:
+        raise emitted.error(f"{loader} {raised(error, origin)}") from error
+    if not isinstance(module, Module):  # pyright: ignore[reportUnnecessaryIsInstance] - a plugin's
+        raise emitted.error(f"expected {loader} to make a Module, found {type(module).__name__}")
     for function, site in zip(functions, emitted.sites, strict=True):
         made = module.functions.get(site.symbol)
         if made is None:
             known = ", ".join(module.functions) or "none"
             raise emitted.error(
                 f"expected a function '{site.symbol}' in the {emission.format} module, found {known}",
+                [site],
+            )
+        if not isinstance(made, Function):  # pyright: ignore[reportUnnecessaryIsInstance] - a plugin's
+            raise emitted.error(
+                f"expected {loader} to make a Function of '{site.symbol}', which has a signature, "
+                f"found {type(made).__name__}; wrap it in one",
                 [site],
             )
         found = [

@@ -61,6 +61,10 @@ class EnvironmentFault(InarchError):
     exit_code = 3
 
 
+class PluginError(InarchError):
+    """The code of a plugin raised what it may not raise; the message names it, its file and the line."""
+
+
 class InternalError(InarchError):
     """An invariant of ours does not hold; the message names the reproducer."""
 

@@ -29,7 +29,7 @@ from pkgutil import iter_modules
 from types import ModuleType
 from typing import Generic, TypeVar, cast
 
-from inarch.errors import InarchError, UsageError, unknown
+from inarch.errors import InarchError, PluginError, UsageError, unknown
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -263,7 +263,7 @@ def raised(error: BaseException, origin: Origin) -> str:
     return f"{what} ({place})" if place else what
 
 
-def blamed(error: BaseException, tables: Iterable[Extensions[object]]) -> InarchError | None:
+def blamed(error: BaseException, tables: Iterable[Extensions[object]]) -> PluginError | None:
     """The error of somebody else's code that was running when `error` was raised; None: it is ours.
 
     The last frame that belongs to a thing from outside, found in the traceback, says whose it is.
@@ -275,7 +275,7 @@ def blamed(error: BaseException, tables: Iterable[Extensions[object]]) -> Inarch
             if depth is not None:
                 text = f"{table.kind} '{name}' [{origin.source}] {raised(error, origin)}"
                 found.append((depth, text))
-    return InarchError(max(found)[1]) if found else None
+    return PluginError(max(found)[1]) if found else None
 
 
 def _frames(error: BaseException, origin: Origin) -> Iterator[tuple[int, str, int]]:

@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
+from inarch.errors import InarchError
 from inarch.passes.pattern import NamedPattern
 from inarch.plugins import API_VERSION, Extensions
 
@@ -61,9 +62,9 @@ class Emission:
     symbols: tuple[str, ...]
     text: str = ""
     data: bytes = b""
-    """The bytes of a format that is not text."""
-    include_dirs: tuple[Path, ...] = ()
-    libraries: tuple[Path, ...] = ()
+    """The bytes of a format that is not text, in place of `text`."""
+    include_dirs: Sequence[Path | str] = ()
+    libraries: Sequence[Path | str] = ()
     """Shared libraries that C source calls, by path; found again at load time by their path."""
     package: str = ""
     """What to install where they are missing, for that error: `scipy-openblas32`."""
@@ -71,8 +72,16 @@ class Emission:
 
     @property
     def content(self) -> bytes:
-        """The bytes of the submodule: `data`, else `text` in UTF-8."""
+        """The bytes of the submodule: `data`, else `text` in UTF-8. Of C, the source."""
         return self.data or self.text.encode()
+
+    def __post_init__(self) -> None:
+        for name in ("symbols", "cflags", "include_dirs", "libraries"):
+            value = getattr(self, name)
+            if isinstance(value, str | Path):  # a string is a sequence of characters, too
+                raise InarchError(f"expected a tuple in Emission.{name}, found '{value}'")
+        for name in ("include_dirs", "libraries"):
+            object.__setattr__(self, name, tuple(Path(each) for each in getattr(self, name)))
 
 
 Emit = Callable[[EmitRequest], Emission]

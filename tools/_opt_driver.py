@@ -110,7 +110,7 @@ def _apply(
         raise _crash(session, program, index, error) from error
 
 
-def _crash(session: Session, program: Program, index: int, error: Exception) -> InternalError:
+def _crash(session: Session, program: Program, index: int, error: Exception) -> InarchError:
     options = session.options
     if options.debug:
         session.err.write("".join(traceback.format_exception(error)))

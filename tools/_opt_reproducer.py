@@ -6,13 +6,18 @@ import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from inarch._xdsl import print_module, store_of
-from inarch.errors import EnvironmentFault, InternalError
+from inarch.backends import BACKENDS
+from inarch.dialects import DIALECTS
+from inarch.errors import EnvironmentFault, InarchError, InternalError, PluginError
+from inarch.passes import PASSES
+from inarch.plugins import Extensions, blamed
 from inarch.tools._opt_arguments import Options
 from inarch.tools._opt_files import resources_of, write_atomically
 from inarch.tools.pipeline import pipeline_text
@@ -32,19 +37,30 @@ def crash(
     index: int,
     error: Exception,
     source: Source,
-) -> InternalError:
+) -> InarchError:
     """The error to report for the crash of `passes[index]`; writes the reproducer on the way.
+
+    It is an InternalError, unless the code of a plugin raised it.
 
     The program before the crash is made by running the passes again, so that runs which do not
     crash pay nothing.
     """
     what = str(error) if isinstance(error, InternalError) else _describe(error)
+    kind: type[InarchError] = InternalError
     message = f"internal error in pass '{passes[index].name}': {what}"
+    if not isinstance(error, InternalError) and (theirs := _blamed(error)) is not None:
+        kind, message = PluginError, theirs.message
     try:
         command = _write(options, passes, index, source)
     except EnvironmentFault as fault:
-        return InternalError(f"{message}; its input could not be kept: {fault.message}")
-    return InternalError(f"{message}; the input is in {options.reproducer}, run: {command}")
+        return kind(f"{message}; its input could not be kept: {fault.message}")
+    return kind(f"{message}; the input is in {options.reproducer}, run: {command}")
+
+
+def _blamed(error: Exception) -> InarchError | None:
+    """The error as that of the pass, or the dialect, from outside whose code raised it."""
+    tables = cast("Sequence[Extensions[object]]", (PASSES, DIALECTS, BACKENDS))
+    return blamed(error, tables)
 
 
 def _describe(error: Exception) -> str:

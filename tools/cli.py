@@ -153,6 +153,9 @@ def _run(arguments: Sequence[str]) -> int:
     except Exception as error:  # noqa: BLE001 - whatever else escapes is our bug, said in one line
         if debug:
             traceback.print_exc()
+        if (theirs := _blamed(error)) is not None:
+            print(theirs.line(), file=sys.stderr)
+            return theirs.exit_code
         command = " ".join(arguments)
         print(
             f"error: internal error: {type(error).__name__}: {error}; "
@@ -160,6 +163,14 @@ def _run(arguments: Sequence[str]) -> int:
             file=sys.stderr,
         )
         return 70
+
+
+def _blamed(error: Exception) -> InarchError | None:
+    """The error as that of the plugin whose code raised it, if it was a plugin's."""
+    from inarch.plugins import blamed
+    from inarch.tools._commands._kinds import kinds
+
+    return blamed(error, kinds().values())
 
 
 if __name__ == "__main__":

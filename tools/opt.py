@@ -16,9 +16,9 @@ from typing import NamedTuple, TextIO, cast
 
 from inarch import __version__
 from inarch.dialects import DIALECTS
-from inarch.errors import EnvironmentFault, InarchError, InternalError
+from inarch.errors import EnvironmentFault, InarchError, InternalError, PluginError
 from inarch.passes import PASSES
-from inarch.plugins import Extensions, load_file
+from inarch.plugins import Extensions, blamed, load_file
 from inarch.tools._opt_arguments import Options, help_text, parse_arguments
 from inarch.tools._opt_diagnostics import expectations, mismatches
 from inarch.tools._opt_driver import (
@@ -92,8 +92,9 @@ def _run(argv: Sequence[str], stdin: Callable[[], str], out: TextIO, err: TextIO
         err.write(f"{error.line()}\n")
         return error.exit_code
     except Exception as error:  # noqa: BLE001 - a bug of ours is one line, too
-        err.write(f"{_internal(error, argv, err).line()}\n")
-        return InternalError.exit_code
+        found = blamed(error, _tables()) or _internal(error, argv, err)
+        err.write(f"{found.line()}\n")
+        return found.exit_code
 
 
 def _internal(error: Exception, argv: Sequence[str], err: TextIO) -> InternalError:
@@ -108,18 +109,19 @@ def _load(options: Options, stack: ExitStack) -> None:
     """Adds what `--load`ed files define to the tables, until `stack` unwinds."""
     if not options.load:
         return
-    from inarch.backends import BACKENDS
-    from inarch.microkernels import MICROKERNELS
-    from inarch.passes.lower.graph_to_loop import RULES
-
-    tables = cast(
-        "dict[str, Extensions[object]]",
-        {table.kind: table for table in (PASSES, DIALECTS, RULES, BACKENDS, MICROKERNELS)},
-    )
+    tables = {table.kind: table for table in _tables()}
     for table in tables.values():
         stack.enter_context(table.scope())
     for path in options.load:
         load_file(path, tables)
+
+
+def _tables() -> Sequence[Extensions[object]]:
+    from inarch.backends import BACKENDS
+    from inarch.microkernels import MICROKERNELS
+    from inarch.passes.lower.graph_to_loop import RULES
+
+    return cast("Sequence[Extensions[object]]", (PASSES, DIALECTS, RULES, BACKENDS, MICROKERNELS))
 
 
 def _information(options: Options) -> str | None:
@@ -182,4 +184,7 @@ def _one(session: Session, program: Program) -> tuple[str | None, int]:
 
 def _is_ours(errors: Sequence[InarchError]) -> bool:
     """Whether an error is a crash or a missing file, which no program can expect."""
-    return any(error.exit_code != InarchError.exit_code for error in errors)
+    return any(
+        isinstance(error, PluginError) or error.exit_code != InarchError.exit_code
+        for error in errors
+    )

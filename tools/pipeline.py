@@ -19,7 +19,7 @@ from xdsl.passes import ModulePass, get_pass_option_infos
 from xdsl.transforms import get_all_passes
 from xdsl.utils.arg_spec import ArgSpec, ParameterListType
 from xdsl.utils.arg_spec import parse_pipeline as _parse_specs
-from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException
+from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseError
 from xdsl.utils.hints import isa, type_repr
 
 from inarch._xdsl import verify_module
@@ -98,6 +98,10 @@ def apply_pass(context: Context, module: ModuleOp, one: ModulePass) -> None:
     """Runs one pass; xDSL's diagnostics become InarchErrors that name the pass."""
     try:
         one.apply(context, module)
+    except ParseError as error:  # of a file that the pass reads
+        place = error.span.get_location()
+        where = f"{error.span.input.name}:{place.line}:{place.col}"
+        raise InarchError(f"pass '{one.name}': {error.msg.strip()}", where=where) from error
     except DiagnosticException as error:
         raise InarchError(f"pass '{one.name}': {_first_line(error)}") from error
 

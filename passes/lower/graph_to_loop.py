@@ -40,7 +40,7 @@ from inarch.errors import InarchError, UnsupportedError
 from inarch.passes.lower._builder import LoopBuilder
 from inarch.passes.lower._physical import LayoutError
 from inarch.passes.lower._zeros import keeps_zeros
-from inarch.plugins import Extensions
+from inarch.plugins import Extensions, Origin, raised
 
 Rule = Callable[[Operation, LoopBuilder], None]
 """Appends the loops of an op to the builder and enters its results into `builder.buffers`."""
@@ -203,6 +203,20 @@ def _lower_op(op: Operation, builder: LoopBuilder, rules: dict[type[Operation], 
         raise UnsupportedError(
             f"'{op.name}' {error.message}; expected a layout that graph-to-loop can split",
             where=location_text(op),
+        ) from error
+    except InarchError as error:
+        if error.where is None:
+            error.where = location_text(op)
+            error.message = f"'{op.name}': {error.message}"
+        raise
+    except Exception as error:
+        kind = type(op)
+        if kind.__module__.startswith("inarch."):
+            raise
+        # An op from outside: what its code raises is reported as its own, at the op.
+        origin = Origin(kind.__module__, kind.__name__, kind.__module__)
+        raise InarchError(
+            f"'{op.name}' {raised(error, origin)}", where=location_text(op)
         ) from error
 
 

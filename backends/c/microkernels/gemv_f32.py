@@ -45,8 +45,10 @@ def _generate(instance: Instance) -> str:
         )
     lines += [
         "    const float *b = B;",
+        # A bound of its own, as gcc else finds that k + rounds could overflow where K is a large constant.
+        f"    const int64_t whole = K - K % {rounds};",
         "    int64_t k = 0;",
-        f"    for (; k + {rounds} <= K; k += {rounds}, b += {rounds} * B_0) {{",
+        f"    for (; k < whole; k += {rounds}, b += {rounds} * B_0) {{",
         *(line for step in range(rounds) for line in _step(step, step % chains, vectors)),
         "    }",
         "    for (; k < K; k++, b += B_0) {",
