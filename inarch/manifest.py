@@ -31,7 +31,7 @@ _MAX_PATH = 4095
 """Linux's bound, in bytes."""
 
 _REPR = reprlib.Repr()  # which does not follow values into any depth
-_REPR.maxstring = _REPR.maxother = _REPR.maxlong = 100
+_REPR.maxstring = _REPR.maxother = _REPR.maxlong = 1000
 _REPR.maxlist = _REPR.maxdict = 60
 
 
@@ -290,7 +290,7 @@ def _external(value: _Value) -> External:
 
 def _import(value: _Value) -> Import:
     if isinstance(value.value, str):
-        return Import(value.value)
+        return Import(value.text())
     signature = _signature(value) if "inputs" in value.fields() else None
     linked = value["linked"].text() if "linked" in value.fields() else None
     reads = value["reads"].size() if "reads" in value.fields() else 0

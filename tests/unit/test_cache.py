@@ -122,6 +122,77 @@ def test_a_folder_that_others_can_write_is_not_trusted(
         assert default_cache().folder != tmp_path
 
 
+def test_a_folder_of_another_user_is_not_trusted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever its mode: its owner can put there what is then linked."""
+    tmp_path.chmod(0o700)
+    monkeypatch.setenv("INARCH_CACHE_DIR", str(tmp_path))
+    other = os.geteuid() + 1
+    monkeypatch.setattr(os, "geteuid", lambda: other)
+    with pytest.warns(UserWarning, match="cannot be used") as seen:
+        made = default_cache()
+    assert str(seen[0].message) == (
+        f"the cache folder '{tmp_path}' cannot be used (it belongs to another user); "
+        "everything is built anew; set INARCH_CACHE_DIR to a folder of yours"
+    )
+    assert made.folder != tmp_path
+
+
+def test_an_entry_of_another_user_is_a_miss(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Cache(tmp_path)
+    made.put(key_of("x"), b"content")
+    assert made.get(key_of("x")) == b"content"
+    other = os.geteuid() + 1
+    monkeypatch.setattr(os, "geteuid", lambda: other)
+    assert made.get(key_of("x")) is None
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe", "folder"])
+def test_an_entry_that_is_no_file_is_a_miss(tmp_path: Path, kind: str) -> None:
+    """And nothing waits for whoever would write into a pipe."""
+    made = Cache(tmp_path)
+    made.put(key_of("x"), b"content")
+    path = tmp_path / key_of("x")[:2] / key_of("x")
+    moved = path.rename(tmp_path / "moved")
+    {"link": lambda: path.symlink_to(moved), "pipe": lambda: os.mkfifo(path), "folder": path.mkdir}[
+        kind
+    ]()
+    assert made.get(key_of("x")) is None
+
+
+def test_an_entry_under_another_key_is_a_miss(tmp_path: Path) -> None:
+    made = Cache(tmp_path)
+    made.put(key_of("x"), b"content")
+    made.put(key_of("y"), b"other")
+    (tmp_path / key_of("x")[:2] / key_of("x")).replace(tmp_path / key_of("y")[:2] / key_of("y"))
+    assert made.get(key_of("y")) is None
+
+
+def test_folders_above_are_made_for_the_user_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INARCH_CACHE_DIR", str(tmp_path / "p" / "q" / "r"))
+    before = os.umask(0)
+    try:
+        made = default_cache()
+        made.put(key_of("x"), b"content")
+    finally:
+        os.umask(before)
+    folders = [path for path in (tmp_path / "p", *(tmp_path / "p").rglob("*")) if path.is_dir()]
+    assert len(folders) == 4
+    assert {path.stat().st_mode & 0o777 for path in folders} == {0o700}
+
+
+def test_a_name_as_long_as_names_can_be_is_written(tmp_path: Path) -> None:
+    for name in ("n" * 255, "\u00e9" * 127):
+        with replacing(tmp_path / name) as file:
+            file.write(b"content")
+        assert (tmp_path / name).read_bytes() == b"content"
+
+
 def test_a_full_disk_only_forgets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(path: Path) -> None:
         raise EnvironmentFault(f"cannot write '{path}': No space left on device")

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import inarch
+from inarch.artifact import Artifact
 from inarch.npz import write_npz
 from inarch.tools.cli import Outcome, run
 
@@ -245,6 +247,52 @@ def test_run_says_what_came_out(folder: Path) -> None:
     found = facts["outputs"]["y/out"]
     assert (found["dtype"], found["shape"]) == ("float32", [1, 20])
     assert (found["argmax"], found["max"]) == (int(result.argmax()), float(result.max()))
+
+
+def test_run_verifies_when_asked(folder: Path) -> None:
+    """Weights that somebody changed, who set the checksum right as well; a damaged file without asking."""
+    inarch_("compile m.onnx -q --target generic")
+    path = folder / "m.inarch"
+    with Artifact.open(path) as artifact:
+        start = artifact.manifest.weights_offset
+    inarch_("run m.inarch --input x.npy -q --verify")
+    data = bytearray(path.read_bytes())
+    data[start] ^= 1
+    path.write_bytes(data)
+    found = run(["run", "m.inarch", "--input", "x.npy"])
+    assert (found.code, found.err) == (
+        1,
+        "m.inarch: error: expected the bytes that were written, found others: a damaged file; copy it "
+        "again, or compile the model again\n",
+    )
+    data[-8:] = b"%08x" % zlib.crc32(data[:-8])
+    path.write_bytes(data)
+    inarch_("run m.inarch --input x.npy -q")
+    found = run(["run", "m.inarch", "--input", "x.npy", "--verify"])
+    assert (found.code, found.err) == (
+        1,
+        "m.inarch: error: expected the weights of the manifest, found others: a damaged file\n",
+    )
+    found = run(["run", "m.onnx", "--verify"])
+    assert (found.code, found.err) == (
+        2,
+        "error: --verify: expected an artifact, found the model 'm.onnx', which is compiled now; "
+        "leave it out\n",
+    )
+
+
+def test_names_as_long_as_a_file_can_have(folder: Path) -> None:
+    """Of the model's file, and of the graph in it, which is longer than any file's name."""
+    name = "n" * 248
+    shutil.copy(folder / "m.onnx", folder / f"{name}.onnx")
+    inarch_(f"compile {name}.onnx -q --target generic")
+    inarch_(f"run {name}.inarch --input x.npy -q")
+    named = model()
+    named.graph.name = "\u00e9" * 150 + "n" * 2000
+    result = inarch.compile(named.SerializeToString(), target="generic").run({"x": X})
+    np.testing.assert_array_equal(
+        result["y/out"], inarch.load(folder / f"{name}.inarch").run({"x": X})["y/out"]
+    )
 
 
 @pytest.mark.usefixtures("folder")

@@ -5,18 +5,27 @@ from __future__ import annotations
 import ctypes
 import logging
 import os
+import shlex
 import subprocess
 import sys
+import tracemalloc
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from inarch import toolchain
+from inarch._compilers import OUTPUT_BYTES
 from inarch.cache import Cache
 from inarch.errors import EnvironmentFault
 from inarch.target import native, parse
-from inarch.toolchain import Compiler, CompilerError, compile_library, find_compiler
+from inarch.toolchain import (
+    Compiler,
+    CompilerError,
+    compile_library,
+    find_compiler,
+    run_compiler,
+)
 
 API = '__attribute__((visibility("default"))) '
 UNITS = {
@@ -216,6 +225,92 @@ def test_the_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("PATH", str(folder))
         found.append(Path(find_compiler().command[0]).name)
     assert found == ["zig", "clang-19", "clang", "gcc"]
+
+
+def test_a_cc_that_hangs_is_said_to_hang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = script(tmp_path, "slow-cc", "sleep 60")
+    monkeypatch.setenv("CC", str(slow))
+    monkeypatch.setattr("inarch._compilers._PROBE_SECONDS", 0.2)
+    with pytest.raises(EnvironmentFault) as caught:
+        find_compiler()
+    assert caught.value.line() == (
+        f"error: $CC is '{slow}', which hangs: `{slow} --version` did not end within 0.2 s; "
+        "unset or correct it"
+    )
+
+
+def test_a_compiler_that_hangs_is_passed_over_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script(tmp_path, "gcc", "exec /bin/sleep 60")
+    monkeypatch.setenv("CC", "")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("inarch._compilers._PROBE_SECONDS", 0.2)
+    monkeypatch.setattr("inarch._compilers.find_spec", lambda _name: None)
+    with pytest.raises(EnvironmentFault) as caught:
+        find_compiler()
+    assert caught.value.line().endswith(
+        f"install gcc or `pip install inarch[zig]`; `{tmp_path}/gcc --version` did not end within 0.2 s"
+    )
+
+
+def test_output_without_end_is_bounded_while_it_is_read(tmp_path: Path) -> None:
+    code = "for _ in range(64): print(end='x' * (1 << 20))"
+    tracemalloc.start()
+    try:
+        status, output = run_compiler([sys.executable, "-c", code], tmp_path, 60.0)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert (status, len(output)) == (0, OUTPUT_BYTES + len(f"\n[cut after {OUTPUT_BYTES} bytes]"))
+    assert output.endswith(f"x\n[cut after {OUTPUT_BYTES} bytes]")
+    assert peak < 8 << 20
+
+
+def test_a_long_line_is_cut_in_the_message(tmp_path: Path, cache: Cache) -> None:
+    own = script(
+        tmp_path, "loud", "head -c 500000 /dev/zero | tr '\\0' x; echo ' error: no'; exit 1"
+    )
+    compiler = Compiler((own,), "gcc", "loud 1")
+    with pytest.raises(CompilerError) as caught:
+        compile_library(
+            {"a.c": "int a;"},
+            tmp_path / "out.so",
+            target=parse("generic"),
+            compiler=compiler,
+            cache=cache,
+        )
+    assert len(caught.value.reason) <= 300
+    assert caught.value.reason.endswith("x...")
+    assert len(caught.value.log()) > 500_000
+
+
+def test_another_build_of_the_compiler_is_another_compiler(tmp_path: Path, cache: Cache) -> None:
+    """Though it says the same of itself and lies at the same place."""
+    real = find_compiler()
+    compiler = Compiler((str(tmp_path / "own"),), real.kind, real.version)
+    values: list[int] = []
+    for value in (1, 22):
+        script(tmp_path, "own", f'exec {shlex.join(real.command)} -DVALUE={value} "$@"')
+        out = tmp_path / f"{value}.so"
+        source = f"{API} int a(void) {{ return VALUE; }}\n"
+        compile_library(
+            {"a.c": source}, out, target=parse("generic"), compiler=compiler, cache=cache
+        )
+        values.append(ctypes.CDLL(str(out)).a())
+    assert values == [1, 22]
+
+
+@pytest.mark.parametrize("name", ["n" * 250, "\u00e9" * 200, "n" * 5000])
+def test_a_unit_may_have_a_long_name(tmp_path: Path, cache: Cache, name: str) -> None:
+    """Longer than files' names can be; two that begin alike stay two."""
+    units = {
+        f"{name}_{value}.c": f"{API} int f{value}(void) {{ return {value}; }}\n" for value in (1, 2)
+    }
+    out = tmp_path / "out.so"
+    compile_library(units, out, target=parse("generic"), cache=cache)
+    library = ctypes.CDLL(str(out))
+    assert (library.f1(), library.f2()) == (1, 2)
 
 
 def test_a_wrong_cc_is_not_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
