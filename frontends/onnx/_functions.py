@@ -14,7 +14,7 @@ from inarch.frontends.onnx._check import DEFAULT_DOMAINS
 from inarch.frontends.onnx._tensors import element_type
 
 if TYPE_CHECKING:
-    from onnx import AttributeProto, FunctionProto, NodeProto, OperatorSetIdProto, TypeProto
+    from onnx import AttributeProto, FunctionProto, NodeProto, OperatorSetIdProto
     from onnx.defs import OpSchema
 
 
@@ -97,10 +97,14 @@ def schema_body(
     opsets: Mapping[str, int],
 ) -> Body | None:
     """How ONNX defines an operator by others in that version; None when it does not."""
-    from onnx import FunctionProto
+    from onnx import FunctionProto, NodeProto
     from onnx.defs import onnx_opset_version
 
-    data = _body_bytes(schema, _resolved(node, attributes), opset, inputs)
+    call = NodeProto()
+    call.CopyFrom(node)
+    del call.attribute[:]
+    call.attribute.extend(attributes.values())
+    data = _body_bytes(schema, call, opset, inputs)
     if not data:
         return None
     defaults = {
@@ -111,17 +115,6 @@ def schema_body(
     # A definition without an import is of the newest version that there is.
     known = {"": onnx_opset_version(), **opsets}
     return Body.of(FunctionProto.FromString(data), {**defaults, **attributes}, known)
-
-
-def _resolved(node: NodeProto, attributes: Mapping[str, AttributeProto]) -> NodeProto:
-    """`node` with these attributes instead of its own, which may refer to a function's."""
-    from onnx import NodeProto
-
-    call = NodeProto()
-    call.CopyFrom(node)
-    del call.attribute[:]
-    call.attribute.extend(attributes.values())
-    return call
 
 
 def _body_bytes(
@@ -140,45 +133,10 @@ def _body_bytes(
     )
 
 
-def declared_shapes(
-    schema: OpSchema,
-    node: NodeProto,
-    inputs: Sequence[SSAValue | None],
-    attributes: Mapping[str, AttributeProto],
-    opsets: Mapping[str, int],
-) -> list[tuple[int, ...] | None]:
-    """The shapes that ONNX says a node's outputs have; None where it does not say."""
-    from onnx.helper import make_opsetid
-    from onnx.shape_inference import InferenceError, infer_node_outputs
-
-    types = {
-        name: _type_proto(value)
-        for name, value in zip(node.input, inputs, strict=True)
-        if value is not None
-    }
-    sets = [make_opsetid(domain, version) for domain, version in opsets.items()]
-    try:
-        call = _resolved(node, attributes)
-        found = infer_node_outputs(schema, call, types, opset_imports=sets)
-    except InferenceError:  # it depends on values
-        return [None] * len(node.output)
-    shapes: list[tuple[int, ...] | None] = []
-    for name in node.output:
-        kind = found[name].tensor_type if name in found else None
-        if kind is None or not kind.HasField("shape"):
-            shapes.append(None)
-        elif all(dim.HasField("dim_value") for dim in kind.shape.dim):
-            shapes.append(tuple(dim.dim_value for dim in kind.shape.dim))
-        else:
-            shapes.append(None)
-    return shapes
-
-
 def _type(value: SSAValue | None) -> bytes:
-    return b"" if value is None else _type_proto(value).SerializeToString()
-
-
-def _type_proto(value: SSAValue) -> TypeProto:
     from onnx.helper import make_tensor_type_proto
 
-    return make_tensor_type_proto(element_type(tensor_dtype(value)), shape_of(value))
+    if value is None:
+        return b""
+    kind = make_tensor_type_proto(element_type(tensor_dtype(value)), shape_of(value))
+    return kind.SerializeToString()

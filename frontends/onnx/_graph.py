@@ -8,19 +8,11 @@ from typing import TYPE_CHECKING
 
 from xdsl.ir import SSAValue
 
-from inarch.dialects.graph._base import shape_of
-from inarch.dialects.graph.shape import ReshapeOp
 from inarch.errors import InarchError
 from inarch.frontends.onnx._builder import MAX_NAME, Builder, hint
 from inarch.frontends.onnx._check import DEFAULT_DOMAINS, check_node, schema_of
 from inarch.frontends.onnx._control import CONTROL, Inline
-from inarch.frontends.onnx._functions import (
-    Body,
-    declared_shapes,
-    has_body,
-    resolve_attributes,
-    schema_body,
-)
+from inarch.frontends.onnx._functions import Body, has_body, resolve_attributes, schema_body
 from inarch.frontends.onnx._node import Node, Values, as_values
 from inarch.frontends.onnx._report import NotSupportedError, Report
 from inarch.frontends.onnx._tensors import Folders, tensor_array
@@ -175,11 +167,7 @@ class Importer:
             if known or not has_body(schema):
                 self.report.add(title, name)
             return None
-        values = self._call_known(title, proto, body, inputs, name, scope)
-        if values is None:
-            return None
-        shapes = declared_shapes(schema, proto, inputs, attributes, scope.opsets)
-        return [self._as_declared(*pair, name) for pair in zip(values, shapes, strict=True)]
+        return self._call_known(title, proto, body, inputs, name, scope)
 
     def _opset(self, domain: str, scope: Scope) -> int:
         if domain not in scope.opsets:
@@ -249,20 +237,6 @@ class Importer:
             self.report.add(f"{title}: its definition needs {', '.join(inner.items)}", name)
             return None
         return values
-
-    def _as_declared(
-        self, value: SSAValue | None, shape: tuple[int, ...] | None, name: str
-    ) -> SSAValue | None:
-        """What a definition gives, in the shape that the operator has.
-
-        Celu's definition, for one, holds a constant of shape [1], so that it makes a vector of a
-        scalar. Only dimensions of 1 come or go.
-        """
-        if value is None or shape is None or shape == shape_of(value):
-            return value
-        if [size for size in shape if size != 1] != [n for n in shape_of(value) if n != 1]:
-            return value
-        return self.builder.emit(ReshapeOp, (value,), {"shape": list(shape)}, name)
 
     def _call(
         self,

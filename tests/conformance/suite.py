@@ -41,6 +41,7 @@ from onnx.backend.test.runner import Runner
 from pool import Lost, run_all
 
 from inarch.errors import InarchError, UnsupportedError
+from inarch.frontends.onnx._graph import FIRST_OPSET
 from inarch.onnx_backend import InarchBackend
 
 EXPECTED = Path(__file__).with_name("expected.txt")
@@ -55,6 +56,13 @@ LIGHT = "onnx/backend/test/data/light/"
 
 RANDOM = re.compile(r"^test_(bernoulli|training_dropout|random)")
 """Cases that expect the random numbers of NumPy: none passes but by chance."""
+
+
+CORRECTED = re.compile(
+    r"^test_(averagepool_3d_dilations_large_count_include_pad_is_1_ceil_mode_is_True"
+    r"|qlinearmatmul_[23]D_int8_float32)$"
+)
+"""Cases whose data are right in onnx 1.23 and wrong in 1.16: left out below 1.23."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +83,11 @@ class Case:
         if self.category == "real-light":
             return Path(onnx.__file__).parents[1] / str(self.test.url)
         return Path(self.test.model_dir or "") / "model.onnx"
+
+    def opset(self) -> int:
+        """The version of ONNX's operators that the model imports."""
+        sets = [one.version for one in self.model().opset_import if one.domain in ("", "ai.onnx")]
+        return max(sets, default=1)
 
     def data(self) -> Iterator[tuple[list[Any], list[Any]]]:
         if self.category == "real-light":
@@ -98,7 +111,8 @@ class Outcome:
 
 
 def cases() -> list[Case]:
-    """All cases, by name; those that expect random numbers are left out."""
+    """All cases, by name; those that expect random numbers, or wrong ones, are left out."""
+    is_old = tuple(int(part) for part in onnx.__version__.split(".")[:2]) < (1, 23)
     found: list[Case] = []
     for kind in KINDS:
         with warnings.catch_warnings():
@@ -107,9 +121,11 @@ def cases() -> list[Case]:
         for test in tests:
             if kind == "real" and not (test.url or "").startswith(LIGHT):
                 continue  # it would be downloaded
+            if RANDOM.match(test.name) or (is_old and CORRECTED.match(test.name)):
+                continue
             category = "node-expanded" if "_expanded" in test.name else kind
             found.append(Case(test.name, "real-light" if kind == "real" else category, test))
-    return sorted((case for case in found if not RANDOM.match(case.name)), key=lambda c: c.name)
+    return sorted(found, key=lambda case: case.name)
 
 
 def run(case: Case) -> Outcome:
@@ -160,7 +176,9 @@ def is_bad(case: Case, outcome: Outcome, must: Mapping[str, str]) -> bool:
     if outcome.kind not in (*ranks, "unsupported"):
         return True
     rank = ranks.index(outcome.kind) if outcome.kind in ranks else -1
-    return case.name in must and rank < ranks.index(must[case.name])
+    is_less = case.name in must and rank < ranks.index(must[case.name])
+    # Older releases of onnx have some cases in operator sets that nobody reads any more.
+    return is_less and case.opset() >= FIRST_OPSET
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

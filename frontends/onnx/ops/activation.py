@@ -141,6 +141,25 @@ def _softmax_like(kind: type[SoftmaxOp | LogSoftmaxOp]) -> Converter:
     return convert
 
 
+def _celu(node: Node) -> SSAValue:
+    """`max(0, x) + min(0, alpha * (exp(x / alpha) - 1))` (Barron 2017).
+
+    Not by ONNX's definition, whose constant of shape [1] makes a vector of a scalar.
+    """
+    x = node.x()
+    alpha = node.like(node.float("alpha", 1.0), x)
+    exp = node.emit(ExpOp, node.emit(DivOp, x, alpha))
+    below = node.emit(MulOp, alpha, node.emit(SubOp, exp, node.like(1, x)))
+    return node.emit(AddOp, node.emit(ReluOp, x), node.emit(MinimumOp, below, node.like(0, x)))
+
+
+def _thresholded_relu(node: Node) -> SSAValue:
+    """`x` where it is above alpha, else 0."""
+    x = node.x()
+    above = node.emit(LessOp, node.like(node.float("alpha", 1.0), x), x)
+    return node.emit(SelectOp, above, x, node.like(0, x))
+
+
 def _shrink(node: Node) -> SSAValue:
     """`x + bias` below `-lambd`, `x - bias` above `lambd`, and 0 between them."""
     x, dtype = node.x(), node.dtype()
@@ -168,6 +187,7 @@ def _shrink_integers(node: Node, bias: float, limit: float) -> SSAValue:
 
 
 CONVERTERS: dict[str, Converter] = {
+    "Celu": _celu,
     "Clip": _clip,
     "Elu": _elu,
     "Gelu": _gelu,
@@ -184,4 +204,5 @@ CONVERTERS: dict[str, Converter] = {
     "Softplus": _softplus,
     "Softsign": _softsign,
     "Tanh": _tanh,
+    "ThresholdedRelu": _thresholded_relu,
 }
