@@ -15,7 +15,7 @@ comma := ,
 EXTRAS := $(if $(CC_FOUND),dev,dev$(comma)zig)
 
 # What `make ci` runs after `make test`, in this order; .ci/run asks for it.
-AFTER_TEST := lint types zig slow exhaustive conformance fuzz wheel
+AFTER_TEST := lint types mutants-changed zig slow exhaustive conformance fuzz wheel
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Without bytecode each process of a test would compile all of inarch again: 0.3 s, hundreds of times.
@@ -23,11 +23,11 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test tests lit unit docs lint types zig slow exhaustive conformance fuzz wheel bench ci \
-  ci-stages clean
+.PHONY: help setup demo test tests lit unit docs lint types mutants mutants-changed zig slow exhaustive conformance \
+  fuzz wheel bench ci ci-stages clean
 
 help: ## what there is
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 setup: .venv/.stamp ## a virtual environment in .venv with Inarch, editable, and everything below
 
@@ -55,6 +55,13 @@ lint: setup ## ruff: rules and format
 types: setup ## basedpyright, strict
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 
+mutants: setup ## small faults, put in one at a time: do the tests see them? (tests/mutants; half an hour)
+	$(BIN)/python tests/mutants/run.py --jobs $(JOBS)
+
+mutants-changed: setup ## of the files that changed since main all of them, of the others a sample
+	$(BIN)/python tests/mutants/run.py --jobs $(JOBS) --changed-since base \
+	  --sample 16 --seconds 90 --seed "$$(git rev-parse HEAD 2>/dev/null || date +%F)"
+
 zig: setup ## the package ziglang in .venv: with it, `make slow` tests that it serves as the compiler
 	$(BIN)/python -m pip -qq install -e '.[zig]'
 
@@ -76,7 +83,7 @@ wheel: setup ## build the wheel, install it in a clean venv, run the unit tests 
 bench: setup ## speed against onnxruntime, and what compiling costs (benchmarks/speed.py)
 	$(BIN)/python benchmarks/speed.py
 
-ci: test $(AFTER_TEST) ## everything that must hold: test, lint, types, zig, slow, fuzz, wheel
+ci: test $(AFTER_TEST) ## everything that must hold: test, then $(AFTER_TEST)
 
 ci-stages:
 	@echo $(AFTER_TEST)

@@ -10,6 +10,7 @@ from xdsl.ir import Block, Region, SSAValue
 
 from inarch.dialects.loop._base import buffer_shape, memref_of, strides_of
 from inarch.dialects.loop.access import WriteAttr, number_of
+from inarch.dialects.loop.buffer import root
 from inarch.dialects.loop.nest import NestOp
 from inarch.passes.loop._affine import Linear, affine_map, linear_map
 from inarch.passes.loop._edge import (
@@ -53,9 +54,15 @@ def inline_producer(edge: Edge) -> NestOp | None:
         computed[position] = operands.add_all(producer, point)
     if len(operands.values) + len(consumer.outs) > MAX_BUFFERS:
         return None
-    if any(out in operands.values for out in consumer.outs):
+    if _overwrites(consumer, operands):
         return None
     return _with_producer(edge, operands, computed)
+
+
+def _overwrites(consumer: NestOp, operands: Operands) -> bool:
+    """Whether the consumer writes to a buffer that the fused nest reads, maybe at other points."""
+    read = {root(value) for value in operands.values}
+    return any(root(out) in read for out in consumer.outs)
 
 
 def _widens(nest: NestOp) -> bool:
@@ -133,7 +140,7 @@ def append_to_finish(edge: Edge) -> NestOp | None:
         operands.keep(producer, position)
     kept = [i for i in range(len(consumer.ins)) if i not in edge.reads]
     positions = {i: operands.add_moved(consumer, i, point) for i in kept}
-    if len(operands.values) + 1 > MAX_BUFFERS or out in operands.values:
+    if len(operands.values) + 1 > MAX_BUFFERS or _overwrites(consumer, operands):
         return None
     return _with_consumer(edge, operands, positions, point)
 

@@ -11,11 +11,12 @@ from xdsl.ir import Block
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
-from inarch.dialects.loop.buffer import AllocOp
+from inarch.dialects.loop.buffer import AllocOp, root
 from inarch.dialects.loop.nest import NestOp
 from inarch.passes.loop._edge import Edge, find_edge
 from inarch.passes.loop._functions import entry_blocks
 from inarch.passes.loop._fusion import append_to_finish, inline_producer
+from inarch.passes.loop._writes import Writes, writes_by_root
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,8 @@ class FuseNestsPass(ModulePass):
     more points than P does (it may, where P only widens integers). Or C is elementwise, its points are
     the elements of B, and P computes C in its `finish`: bias, activation, residual; but a reduction must
     not come to write across the vectors in which it is computed. The fused nest stands where C stood.
-    That moves P down, past ops that do not read B and that, as buffers are complete before they are
-    first read, do not write what P reads. A nest keeps to at most 16 buffers and 128 scalar ops.
+    That moves P down, past ops that neither read B nor write what P reads. A nest keeps to at most
+    16 buffers and 128 scalar ops.
     """
 
     name = "fuse-nests"
@@ -42,23 +43,26 @@ def _fuse_block(block: Block) -> None:
 
     Producers stand before their consumers, so that they are fused as far as they can be by then.
     """
-    position = {op: index for index, op in enumerate(block.ops) if isinstance(op, NestOp)}
+    places = [(op, index) for index, op in enumerate(block.ops)]
+    writes = writes_by_root(places)  # a fused nest writes what its consumer wrote, in its place
+    position = {op: index for op, index in places if isinstance(op, NestOp)}
     for nest in list(position):
         current: NestOp | None = nest
         while current is not None:
-            fused = _fuse_once(current, position)
+            fused = _fuse_once(current, position, writes)
             if fused is not None:
                 position[fused] = position[current]
             current = fused
 
 
-def _fuse_once(consumer: NestOp, position: dict[NestOp, int]) -> NestOp | None:
+def _fuse_once(consumer: NestOp, position: dict[NestOp, int], writes: Writes) -> NestOp | None:
     """Fuses one producer into `consumer`; the nest that takes their place, or None."""
     edges = [
         edge
         for buffer in dict.fromkeys(consumer.ins)
         if (edge := find_edge(buffer, consumer)) is not None
-        and position.get(edge.producer, len(position)) < position[consumer]
+        and edge.producer in position
+        and _may_move(edge.producer, position[edge.producer], position[consumer], writes)
     ]
     # The latest producer of a residual block is the one that nothing else waits for.
     edges.sort(key=lambda edge: -position[edge.producer])
@@ -69,6 +73,13 @@ def _fuse_once(consumer: NestOp, position: dict[NestOp, int]) -> NestOp | None:
                 _replace(edge, fused)
                 return fused
     return None
+
+
+def _may_move(producer: NestOp, first: int, last: int, writes: Writes) -> bool:
+    """Whether a nest may move down from place `first` to `last`: what it reads is not written between."""
+    between = range(first + 1, last)
+    read = {root(value) for value in producer.ins}
+    return first < last and not any(w in between for b in read for w in writes.get(b, ()))
 
 
 def _replace(edge: Edge, fused: NestOp) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from xdsl.builder import Builder
@@ -14,10 +15,11 @@ from xdsl.rewriter import InsertPoint
 from inarch.dialects._types import memref
 from inarch.dialects.loop._base import buffer_shape, memref_of
 from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr, number_of
-from inarch.dialects.loop.buffer import AllocOp
+from inarch.dialects.loop.buffer import AllocOp, root
 from inarch.dialects.loop.nest import NestOp, YieldOp
 from inarch.passes.loop._affine import Linear, affine_map, linear_map
 from inarch.passes.loop._functions import entry_blocks
+from inarch.passes.loop._writes import written_roots
 
 
 @dataclass(frozen=True)
@@ -36,9 +38,10 @@ class MaterializePaddingPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for _, block in entry_blocks(op):
             copies = _Copies()
-            for nest in list(block.ops):
-                if isinstance(nest, NestOp) and self._takes(nest):
-                    _materialize(nest, copies)
+            for each in list(block.ops):
+                if isinstance(each, NestOp) and self._takes(each):
+                    _materialize(each, copies)
+                copies.forget(written_roots(each))
 
     def _takes(self, nest: NestOp) -> bool:
         if 0 in nest.sizes:
@@ -86,10 +89,7 @@ def _is_inside(window: _Window, shape: tuple[int, ...]) -> bool:
 
 @dataclass
 class _Copies:
-    """The padded copies made so far in one function.
-
-    Sharing is safe: a buffer is complete before it is first read, and does not change afterwards.
-    """
+    """The padded copies made so far in one function, of buffers that did not change since."""
 
     made: dict[tuple[SSAValue, _Window, str], SSAValue] = field(
         default_factory=dict[tuple[SSAValue, _Window, str], SSAValue]
@@ -109,6 +109,11 @@ class _Copies:
                 alloc.buffer.name_hint = f"{source.name_hint}_padded"
             self.made[key] = alloc.buffer
         return self.made[key]
+
+    def forget(self, changed: Collection[SSAValue]) -> None:
+        """Drops the copies of buffers, as their `root`s, that are written to."""
+        for key in [key for key in self.made if root(key[0]) in changed]:
+            del self.made[key]
 
 
 def _copy_nest(source: SSAValue, window: _Window, pad: Attribute, target: SSAValue) -> NestOp:

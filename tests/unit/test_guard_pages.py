@@ -3,6 +3,8 @@
 gcc 12 reads behind the last element of some strided reads, if it may: `backends/c/_gaps.py`.
 """
 
+# ruff: noqa: E501 - a program reads better with its lines unbroken
+
 from __future__ import annotations
 
 import json
@@ -21,11 +23,12 @@ from onnx import TensorProto, helper, numpy_helper
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
-from inarch._xdsl import parse_module
+from inarch._xdsl import parse_module, verify_module
 from inarch.backends.c import CProgram, emit, weights_image
 from inarch.backends.c._text import identifier
 from inarch.compiler import import_model, lower
 from inarch.dialects import new_context
+from inarch.passes import PASSES
 from inarch.target import native, parse
 from inarch.toolchain import compile_library
 
@@ -259,3 +262,135 @@ def test_the_check_sees_one_element_too_many(
 def test_only_nests_with_steps_lose_vectorised_loops(case: str, *, expected: bool) -> None:
     program, _ = program_of({case: CASES[case]}, "x86-64-v3")
     assert ("\nINARCH_NO_LOOP_VECTORS\n" in program.text) == expected
+
+
+def sums(
+    iterators: str, ins: str, outs: str, finish: str = "", arity: int = 2, outputs: int = 1
+) -> str:
+    """A nest that adds the product of its first two elements (or its first) to every output."""
+    elements = ", ".join(
+        [*(f"%e{i}: f32" for i in range(arity)), *(f"%o{i}: f32" for i in range(outputs))]
+    )
+    product = "%p = arith.mulf %e0, %e1 : f32" if arity > 1 else "%p = arith.addf %e0, %e0 : f32"
+    adds = " ".join(f"%s{i} = arith.addf %o{i}, %p : f32" for i in range(outputs))
+    yields = ", ".join(f"%s{i}" for i in range(outputs)) + " : " + ", ".join(["f32"] * outputs)
+    tail = f" finish {{\n  ^bb0({elements}):\n    {finish}\n    loop.yield %f : f32\n  }}"
+    return f"""  loop.nest ({iterators}) ins({ins}) outs({outs}) {{
+  ^bb0({elements}):
+    {product}
+    {adds}
+    loop.yield {yields}
+  }}{tail if finish else ""}
+"""
+
+
+ROWS = "%x[m, k] : memref<3x2xf32>, %w[k, no * 4 + ni] : memref<2x8xf32>"
+TILED = "m = 3, no = 2, k = 2 reduction, ni = 4 vector"
+NESTS: dict[str, tuple[str, dict[str, str]]] = {
+    "a clipped tile that adds to what is there": (
+        sums(TILED, ROWS, "%y[m, no * 4 + ni] clip : memref<3x6xf32>"),
+        {"x": "3x2", "w": "2x8", "y": "3x6"},
+    ),
+    "a clipped tile that begins at 0": (
+        sums(TILED, ROWS, "%y[m, no * 4 + ni] init 0.0 clip : memref<3x6xf32>"),
+        {"x": "3x2", "w": "2x8", "y": "3x6"},
+    ),
+    "two outputs, one of them clipped": (
+        sums(
+            TILED,
+            ROWS,
+            "%y[m, no * 4 + ni] init 0.0 clip : memref<3x6xf32>, "
+            "%z[m, no * 4 + ni] init 0.0 : memref<3x8xf32>",
+            outputs=2,
+        ),
+        {"x": "3x2", "w": "2x8", "y": "3x6", "z": "3x8"},
+    ),
+    "two outputs, the other one clipped, in columns": (
+        sums(
+            "no = 2, k = 2 reduction, m = 3 unroll, ni = 4 vector",
+            ROWS,
+            "%z[m, no * 4 + ni] : memref<3x8xf32>, %y[no * 4 + ni, m] clip : memref<6x3xf32>",
+            outputs=2,
+        ),
+        {"x": "3x2", "w": "2x8", "z": "3x8", "y": "6x3"},
+    ),
+    "clipped rows of a scalar nest": (
+        sums("m = 4, n = 8", "%x[m, n] : memref<4x8xf32>", "%y[m + 1, n] clip : memref<4x8xf32>", arity=1),
+        {"x": "4x8", "y": "4x8"},
+    ),
+    "a row below the last one": (
+        sums("m = 4, n = 8", "%x[m + 1, n] pad 0.0 : memref<4x8xf32>", "%y[m, n] : memref<4x8xf32>", arity=1),
+        {"x": "4x8", "y": "4x8"},
+    ),
+    "a row above the first one, and a column behind": (
+        sums("m = 4, n = 8", "%x[m - 1, n + 1] pad 2.0 : memref<4x8xf32>", "%y[m, n] : memref<4x8xf32>", arity=1),
+        {"x": "4x8", "y": "4x8"},
+    ),
+    "a padded window of a tile in an array": (
+        sums(
+            "m = 4, k = 3 reduction, n = 8",
+            "%x[m + k - 1, n] pad 0.0 : memref<4x8xf32>",
+            "%y[m, n] init 0.0 : memref<4x8xf32>",
+            arity=1,
+        ),
+        {"x": "4x8", "y": "4x8"},
+    ),
+    "a finish whose read is padded": (
+        sums(
+            "m = 3, no = 2, k = 2 reduction, ni = 4 vector",
+            f"{ROWS}, %b[no * 4 + ni] pad 0.0 : memref<6xf32>",
+            "%y[m, no * 4 + ni] init 0.0 clip : memref<3x6xf32>",
+            finish="%f = arith.addf %o0, %e2 : f32",
+            arity=3,
+        ),
+        {"x": "3x2", "w": "2x8", "b": "6", "y": "3x6"},
+    ),
+    "a finish that reads every fourth element": (
+        sums(
+            "q = 5, r = 40 reduction, o = 8",
+            "%x[r] : memref<40xf32>, %w[r, o] : memref<40x8xf32>, %b[q * 4] : memref<17xf32>",
+            "%y[q, o] init 0.0 : memref<5x8xf32>",
+            finish="%f = arith.mulf %o0, %e2 : f32",
+            arity=3,
+        ),
+        {"x": "40", "w": "40x8", "b": "17", "y": "5x8"},
+    ),
+}  # fmt: skip
+
+
+def nest_program(name: str, target: str) -> CProgram:
+    """One nest with its buffers, which are all arguments."""
+    nest, buffers = NESTS[name]
+    arguments = ", ".join(
+        f"%{each}: memref<{shape}xf32>{' {inarch.result}' if each in 'yz' else ''}"
+        for each, shape in buffers.items()
+    )
+    text = (
+        f'builtin.module attributes {{inarch.name = "nest", inarch.target = "{target}"}} {{\n'
+        f"func.func @main({arguments}) {{\n{nest}  func.return\n}}\n}}"
+    )
+    context = new_context()
+    module = parse_module(context, text)
+    verify_module(module)
+    for step in ("outline-nests", "plan-memory"):
+        PASSES[step]().apply(context, module)
+    return emit(context, module)
+
+
+@pytest.mark.parametrize("target", TARGETS[-1:])
+def test_nests_that_clip_and_pad_touch_nothing_outside(target: str, tmp_path: Path) -> None:
+    """Guards are asked wherever a whole register, a joined loop or a second output could leave a buffer."""
+    calls: list[dict[str, Any]] = []
+    for number, name in enumerate(NESTS):
+        program = nest_program(name, target)
+        library = tmp_path / f"{number}.so"
+        compile_library({"all.c": program.text}, library, target=parse(target))
+        calls += calls_of(program, b"", library)
+    found = dict(zip(NESTS, statuses(calls), strict=True))
+    assert {name: ends for name, ends in found.items() if ends != [0, 0]} == {}
+
+
+def test_steps_in_a_finish_count_as_the_steps_they_are() -> None:
+    """The sum's loop is too long to vanish, but the loops that store the tile are not."""
+    program = nest_program("a finish that reads every fourth element", "x86-64-v3")
+    assert "\nINARCH_NO_LOOP_VECTORS\n" in program.text

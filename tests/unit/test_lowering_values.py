@@ -1,0 +1,121 @@
+"""The lowering to `loop` keeps the values of programs that an index or an output too many would change."""
+
+from __future__ import annotations
+
+import pytest
+
+from inarch._xdsl import parse_module, print_module, store_of
+from inarch.dialects import new_context
+from inarch.lazy import np
+from inarch.passes import PASSES
+from inarch.testing import check_semantics, execute, run_pass
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("shape", [(), (2,), (2, 2)])
+def test_gather_takes_indices_of_any_rank_along_any_axis(axis: int, shape: tuple[int, ...]) -> None:
+    """From the end where they are negative; the nearest element where they are outside."""
+    data, sizes = (3, 4, 5), "x".join(map(str, shape))
+    result = [*data[:axis], *shape, *data[axis + 1 :]]
+    d, i = "tensor<3x4x5xf32>", f"tensor<{sizes}{'x' if shape else ''}i64>"
+    y = f"tensor<{'x'.join(map(str, result))}xf32>"
+    text = f"""func.func @main(%x: {d}, %i: {i}) -> {y} {{
+  %0 = graph.gather %x, %i axis = {axis} : {d}, {i} -> {y}
+  func.return %0 : {y}
+}}"""
+    x = np.arange(60, dtype=np.float32).reshape(data)
+    last = data[axis] - 1
+    choices = ([0, last, 1, -1], [-1, -last - 1, 2, last], [-2, 1, last, 0])
+    for numbers in choices:
+        index = np.resize(np.array(numbers), shape).astype(np.int64)
+        check_semantics(text, pipeline="graph-to-loop", inputs=[x, index])
+    for outside, nearest in ((last + 1, last), (10**6, last), (-last - 2, 0), (-(10**6), 0)):
+        index = np.full(shape, outside, np.int64)
+        (found,) = execute(run_pass(text, "graph-to-loop"), [x, index])
+        np.testing.assert_array_equal(found, np.take(x, np.full(shape, nearest), axis))
+
+
+POOL = "tensor<1x2x4x5xf32> -> tensor<1x2x3x3xf32>"
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        f"avg_pool %x window = [2, 3] strides = [2, 2] pads = [1, 1, 1, 1] dilations = [1, 1] : {POOL}",
+        f"max_pool %x window = [2, 3] strides = [2, 2] pads = [1, 1, 1, 1] dilations = [1, 1] : {POOL}",
+    ],
+)
+def test_windows_over_the_edges_count_what_they_cover(op: str) -> None:
+    text = f"""func.func @main(%x: tensor<1x2x4x5xf32>) -> tensor<1x2x3x3xf32> {{
+  %0 = graph.{op}
+  func.return %0 : tensor<1x2x3x3xf32>
+}}"""
+    generator = np.random.default_rng(1)
+    x = -np.exp(generator.standard_normal((1, 2, 4, 5))).astype(np.float32)
+    check_semantics(text, pipeline="graph-to-loop", inputs=[x])
+
+
+X = "tensor<2x3xf32>"
+RETURNED = {
+    "a value twice": f"""func.func @main(%x: {X}) -> ({X}, {X}) {{
+  %0 = graph.neg %x : {X} -> {X}
+  func.return %0, %0 : {X}, {X}
+}}""",
+    "an argument, and what is made of it": f"""func.func @main(%x: {X}) -> ({X}, {X}, {X}) {{
+  %0 = graph.neg %x : {X} -> {X}
+  func.return %x, %0, %x : {X}, {X}, {X}
+}}""",
+    "a value and a reshape of it": f"""func.func @main(%x: {X}) -> (tensor<6xf32>, {X}) {{
+  %0 = graph.neg %x : {X} -> {X}
+  %1 = graph.reshape %0 shape = [6] : {X} -> tensor<6xf32>
+  func.return %1, %0 : tensor<6xf32>, {X}
+}}""",
+    "a constant, and a reshape of the argument": f"""func.func @main(%x: {X}) -> ({X}, tensor<3x2xf32>) {{
+  %0 = graph.constant dense<2.5> : {X}
+  %1 = graph.reshape %x shape = [3, 2] : {X} -> tensor<3x2xf32>
+  func.return %0, %1 : {X}, tensor<3x2xf32>
+}}""",
+    "a value that another output is made of": f"""func.func @main(%x: {X}) -> ({X}, {X}) {{
+  %0 = graph.neg %x : {X} -> {X}
+  %1 = graph.exp %0 : {X} -> {X}
+  func.return %1, %0 : {X}, {X}
+}}""",
+}
+
+
+@pytest.mark.parametrize("name", RETURNED)
+def test_every_output_gets_its_value_when_returned_is(name: str) -> None:
+    check_semantics(RETURNED[name], pipeline="graph-to-loop")
+
+
+def test_unsigned_arguments_and_results_say_so() -> None:
+    x = "tensor<2xui16>"
+    text = f"""func.func @main(%x: {x}) -> {x} {{
+  %0 = graph.add %x, %x : {x}, {x} -> {x}
+  func.return %0 : {x}
+}}"""
+    assert run_pass(text, "graph-to-loop").count('inarch.dtype = "ui16"') == 2
+
+
+def test_a_constant_filled_up_keeps_the_bytes_that_others_read() -> None:
+    """Weights of 6 channels in blocks of 4 are filled up; the same bytes are returned as they are."""
+    w = "tensor<6x6x1x1xf32>"
+    x = "tensor<1x6x3x3xf32>"
+    text = f"""builtin.module attributes {{inarch.target = "x86-64-v2"}} {{
+func.func @main(%x: {x}) -> ({x}, {w}) {{
+  %w = graph.constant dense_resource<w> : {w}
+  %0 = graph.conv %x, %w strides = [1, 1] pads = [0, 0, 0, 0] dilations = [1, 1] groups = 1 : {x}, {w} -> {x}
+  func.return %0, %w : {x}, {w}
+}}
+}}"""
+    context = new_context()
+    numbers = np.random.default_rng(2).standard_normal((6, 6, 1, 1)).astype(np.float32)
+    store_of(context).set("w", numbers.tobytes())
+    module = parse_module(context, text)
+    image = np.random.default_rng(3).standard_normal((1, 6, 3, 3)).astype(np.float32)
+    expected = execute(module, [image], context)
+    for name in ("choose-layout", "graph-to-loop"):
+        PASSES[name](**({"always": True} if name == "choose-layout" else {})).apply(context, module)
+    assert "w_filled" in print_module(module)
+    for found, wanted in zip(execute(module, [image], context), expected, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
