@@ -16,6 +16,8 @@ from inarch.lazy import np
 from inarch.passes import PASSES
 from inarch.testing import check_semantics, execute, run_pass
 
+pytestmark = pytest.mark.every_case(reason="each is the only one that sees some fault")
+
 SIMPLIFY = {
     "transposes that do not commute": (
         """func.func @main(%x: tensor<2x3x4xf32>) -> tensor<4x3x2xf32> {

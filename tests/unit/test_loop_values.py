@@ -19,6 +19,8 @@ from inarch.lazy import np
 from inarch.passes import PASSES
 from inarch.testing import check_semantics, execute, run_pass
 
+pytestmark = pytest.mark.every_case(reason="each is the only one that sees some fault")
+
 
 def nest(
     iterators: str, ins: str, outs: str, *, expr: str = "", finish: str = "", arity: int = 1

@@ -10,6 +10,8 @@ from inarch.lazy import np
 from inarch.passes import PASSES
 from inarch.testing import check_semantics, execute, run_pass
 
+pytestmark = pytest.mark.every_case(reason="each is the only one that sees some fault")
+
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize("shape", [(), (2,), (2, 2)])

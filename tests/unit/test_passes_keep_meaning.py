@@ -84,7 +84,9 @@ def meant(program: Program) -> Meant | None:
     try:
         module = parse_module(context, program.text, program.name)
         verify_module(module)
-        inputs = {name: random_inputs(module, 0, function=name) for name in public_functions(module)}
+        inputs = {
+            name: random_inputs(module, 0, function=name) for name in public_functions(module)
+        }
         expected = {name: expected_of(context, module, x, name) for name, x in inputs.items()}
     except (InternalError, AssertionError):
         raise
@@ -199,7 +201,11 @@ def on_tensors() -> list[Program]:
     """The programs at the level where the pipeline begins."""
     found: list[Program] = []
     for program in programs():
-        if "graph." in program.text and "tensor<" in program.text and "not inarch" not in program.text:
+        if (
+            "graph." in program.text
+            and "tensor<" in program.text
+            and "not inarch" not in program.text
+        ):
             found.append(program)
     return found
 
