@@ -23,8 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test tests lit unit docs lint types mutants mutants-changed zig slow exhaustive conformance \
-  fuzz wheel bench ci ci-stages clean
+.PHONY: help setup demo test tests lit unit docs lint types mutants mutants-changed zig slow exhaustive conformance fuzz wheel bench ci ci-stages clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
