@@ -150,7 +150,8 @@ def choose(faults: Sequence[Fault], options: argparse.Namespace) -> tuple[list[F
     chosen = [
         fault
         for fault in faults
-        if fnmatch(fault.id, options.only) and options.area in {None, fault.area}
+        if any(fnmatch(fault.id, glob) for glob in options.only.split(","))
+        and options.area in {None, fault.area}
     ]
     changed: list[Fault] = []
     if options.changed_since is not None:
@@ -437,7 +438,7 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         description=(__doc__ or "").partition("\n")[0],
         epilog="Exit codes: 0 all were seen, 1 one was not, 2 wrong tables, options or tests.",
     )
-    parser.add_argument("--only", metavar="GLOB", default="*", help="faults by name: area.name")
+    parser.add_argument("--only", metavar="GLOB,...", default="*", help="faults by name: area.name")
     parser.add_argument("--area", help="faults of one table")
     parser.add_argument(
         "--changed-since",
