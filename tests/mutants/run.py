@@ -371,7 +371,7 @@ def check_without_fault(copy: Copy, faults: Sequence[Fault]) -> None:
 def try_all(
     faults: Sequence[Fault], sure: int, options: argparse.Namespace, say: Any
 ) -> list[Outcome]:
-    """The outcomes, as they come; of the sample behind the first `sure` only what there is time for."""
+    """The outcomes, as they come; those behind the first `sure` are a sample, for which there is less time."""
     start = time.monotonic()
     outcomes: list[Outcome] = []
     with tempfile.TemporaryDirectory(prefix="inarch-mutants-") as scratch:
@@ -388,7 +388,8 @@ def try_all(
             copies.put(Copy(folder / str(number), options.limit, first.by_default))
 
         def one(position: int, fault: Fault) -> Outcome | None:
-            if position >= sure and time.monotonic() - start > options.seconds:
+            limit = options.most if position < sure else min(options.most, options.seconds)
+            if time.monotonic() - start > limit:
                 return None
             copy = copies.get()
             try:
@@ -450,6 +451,12 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--seconds", type=float, default=float("inf"), help="no more of the sample after so long"
     )
+    parser.add_argument(
+        "--most",
+        type=float,
+        default=float("inf"),
+        help="no trial at all begins after so many seconds",
+    )
     parser.add_argument("--jobs", type=int, default=1, help="trials at once")
     parser.add_argument(
         "--limit", metavar="SECONDS", type=float, default=180, help="of one run: then it hangs"
@@ -482,7 +489,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     if len(outcomes) < len(faults):
-        say(f"{len(faults) - len(outcomes)} of the sample were left out: --seconds is over")
+        say(f"{len(faults) - len(outcomes)} faults were left out: the time for them is over")
     for line in summary(outcomes):
         say(line)
     if options.json:
