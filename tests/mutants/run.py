@@ -371,7 +371,7 @@ def check_without_fault(copy: Copy, faults: Sequence[Fault]) -> None:
 def try_all(
     faults: Sequence[Fault], sure: int, options: argparse.Namespace, say: Any
 ) -> list[Outcome]:
-    """The outcomes, as they come; those behind the first `sure` are a sample, for which there is less time."""
+    """The outcomes, as they come; those behind the first `sure` are a sample that has less time."""
     start = time.monotonic()
     outcomes: list[Outcome] = []
     with tempfile.TemporaryDirectory(prefix="inarch-mutants-") as scratch:
