@@ -333,6 +333,26 @@ def test_a_kernel_that_checks_its_strides_is_right(tmp_path: Path) -> None:
     equal_numpy(SUMS, _load(PICKY, tmp_path), tmp_path)
 
 
+SINGLE_ROWS = (
+    PICKY.replace("for m in M,", "for m in MR,")
+    .replace("layout =", "params = {MR = [4, 1]}\nlayout =")
+    .replace("int64_t M, ", "")
+    .replace("m < M", "m < MR")
+)
+"""The same for four rows at once, or one."""
+
+
+@pytest.mark.usefixtures("scope")
+def test_a_single_row_has_the_stride_that_is_demanded(tmp_path: Path) -> None:
+    """A library checks the leading dimension of one row, too: here of the one that four rows leave over."""
+    five = (("m", 5, ""), *MATMUL[1:])
+    sums = {
+        "windows of one channel": Sum(five, (("m + k", "9"), B), ("m, n", "5x10")),
+        "product": Sum(five, (("m, k", "5x5"), B), ("m, n", "5x10")),
+    }
+    equal_numpy(sums, _load(SINGLE_ROWS, tmp_path), tmp_path)
+
+
 @pytest.mark.usefixtures("scope")
 def test_sgemm_of_openblas_is_right(tmp_path: Path) -> None:
     """K1: OpenBLAS complains and computes nothing where a leading dimension is too short."""

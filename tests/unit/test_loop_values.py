@@ -19,6 +19,8 @@ from inarch.lazy import np
 from inarch.passes import PASSES
 from inarch.testing import check_semantics, execute, run_pass
 
+pytestmark = pytest.mark.every_case(reason="each is the only one that sees some fault")
+
 
 def nest(
     iterators: str, ins: str, outs: str, *, expr: str = "", finish: str = "", arity: int = 1
@@ -157,6 +159,18 @@ FUSED = {
         + nest("i = 8", f"%t[i] : {M8}, %x[i] : memref<64xf32>", f"%a[i] : {M8}",
                expr="%r = arith.subf %e1, %e0 : f32", arity=2),
         x="64",
+    ),
+    "a producer that is read at two places": main(
+        T
+        + nest("i = 8", f"%x[i] : {M8}", f"%t[i] : {M8}", expr="%r = math.exp %e0 : f32")
+        + nest(
+            "i = 4",
+            f"%t[i] : {M8}, %t[-i + 7] : {M8}",
+            f"%a[i] : {M4}",
+            expr="%r = arith.subf %e0, %e1 : f32",
+            arity=2,
+        ),
+        results={"a": "4"},
     ),
     "a result that adds to what it holds": main(
         A_IS_X
@@ -571,3 +585,42 @@ def test_one_number_for_all_of_a_constant_is_another_constant_in_each_size() -> 
     assert len(places) == 3
     ends = [(int(begin or 0), int(begin or 0) + size) for begin, size in places]
     assert all(a[1] <= b[0] or b[1] <= a[0] for a, b in itertools.combinations(ends, 2)), ends
+
+
+def test_plan_memory_keeps_the_buffers_of_all_views_that_an_op_reads() -> None:
+    text = """func.func @main(%x: memref<16xf32>, %y: memref<4x4xf32> {inarch.result}) {
+  %a = loop.alloc : memref<16xf32>
+  loop.nest (i = 16) ins(%x[i] : memref<16xf32>) outs(%a[i] : memref<16xf32>) {
+  ^bb0(%e: f32, %o: f32):
+    loop.yield %e : f32
+  }
+  %b = loop.alloc : memref<16xf32>
+  loop.nest (i = 16) ins(%x[-i + 15] : memref<16xf32>) outs(%b[i] : memref<16xf32>) {
+  ^bb0(%e: f32, %o: f32):
+    loop.yield %e : f32
+  }
+  %v = loop.reshape %a : memref<16xf32> to memref<4x4xf32>
+  %w = loop.reshape %b : memref<16xf32> to memref<4x4xf32>
+  %c = loop.alloc : memref<16xf32>
+  loop.nest (i = 16) outs(%c[i] : memref<16xf32>) {
+  ^bb0(%o: f32):
+    %n = arith.constant 7.0 : f32
+    loop.yield %n : f32
+  }
+  loop.nest (i = 4, j = 4) ins(%v[i, j] : memref<4x4xf32>, %w[i, j] : memref<4x4xf32>, %c[i * 4 + j] : memref<16xf32>) outs(%y[i, j] : memref<4x4xf32>) {
+  ^bb0(%e: f32, %f: f32, %g: f32, %o: f32):
+    %p = arith.mulf %e, %f : f32
+    %r = arith.addf %p, %g : f32
+    loop.yield %r : f32
+  }
+  func.return
+}"""
+    context = new_context()
+    module = parse_module(context, text)
+    PASSES["plan-memory"]().apply(context, module)
+    offsets = [
+        number_of(op.offset)
+        for op in module.walk()
+        if isinstance(op, AllocOp) and op.offset is not None
+    ]
+    assert len(set(offsets)) == 3

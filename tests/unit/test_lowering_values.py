@@ -6,9 +6,12 @@ import pytest
 
 from inarch._xdsl import parse_module, print_module, store_of
 from inarch.dialects import new_context
+from inarch.errors import InarchError
 from inarch.lazy import np
 from inarch.passes import PASSES
 from inarch.testing import check_semantics, execute, run_pass
+
+pytestmark = pytest.mark.every_case(reason="each is the only one that sees some fault")
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
@@ -104,8 +107,9 @@ def test_a_constant_filled_up_keeps_the_bytes_that_others_read() -> None:
     text = f"""builtin.module attributes {{inarch.target = "x86-64-v2"}} {{
 func.func @main(%x: {x}) -> ({x}, {w}) {{
   %w = graph.constant dense_resource<w> : {w}
+  %v = graph.constant dense_resource<w> : {w}
   %0 = graph.conv %x, %w strides = [1, 1] pads = [0, 0, 0, 0] dilations = [1, 1] groups = 1 : {x}, {w} -> {x}
-  func.return %0, %w : {x}, {w}
+  func.return %0, %v : {x}, {w}
 }}
 }}"""
     context = new_context()
@@ -119,3 +123,52 @@ func.func @main(%x: {x}) -> ({x}, {w}) {{
     assert "w_filled" in print_module(module)
     for found, wanted in zip(execute(module, [image], context), expected, strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+def layout(block: int, halo: str) -> str:
+    return f"#graph.layout<block = [0, {block}, 0, 0], halo = {halo}>"
+
+
+def relaid(before: str, after: str) -> str:
+    x = "tensor<1x8x3x2xf32>"
+    one, two = f"{x[:-1]}, {before}>", f"{x[:-1]}, {after}>"
+    return f"""func.func @main(%x: {x}) -> {x} {{
+  %0 = graph.relayout %x : {x} -> {one}
+  %1 = graph.relayout %0 : {one} -> {two}
+  %2 = graph.relayout %1 : {two} -> {x}
+  func.return %2 : {x}
+}}"""
+
+
+def test_a_relayout_moves_the_image_where_the_room_is_elsewhere() -> None:
+    """Room above and room below make buffers of one size."""
+    text = relaid(layout(4, "[1, 0, 0, 0]"), layout(4, "[0, 0, 1, 0]"))
+    check_semantics(text, pipeline="graph-to-loop")
+
+
+@pytest.mark.parametrize(("one", "two"), [(4, 2), (2, 4)])
+def test_a_relayout_into_other_blocks_is_no_view(one: int, two: int) -> None:
+    """Both buffers have as many elements; a copy from block to block is not there yet."""
+    with pytest.raises(InarchError) as caught:
+        run_pass(relaid(layout(one, "[]"), layout(two, "[]")), "graph-to-loop")
+    assert caught.value.message == (
+        f"'graph.relayout' has iterator i1 in blocks of {one} and of {two}; "
+        "expected a layout that graph-to-loop can split"
+    )
+
+
+def test_a_layout_in_which_a_slice_begins_within_a_block_is_refused() -> None:
+    """choose-layout leaves such a slice row-major; a program may say otherwise."""
+    x, y = (f"tensor<1x{n}x3x3xf32, {layout(4, '[]')}>" for n in (8, 4))
+    text = f"""func.func @main(%x: tensor<1x8x3x3xf32>) -> tensor<1x4x3x3xf32> {{
+  %0 = graph.relayout %x : tensor<1x8x3x3xf32> -> {x}
+  %1 = graph.slice %0 starts = [0, 2, 0, 0] sizes = [1, 4, 3, 3] steps = [1, 1, 1, 1] : {x} -> {y}
+  %2 = graph.relayout %1 : {y} -> tensor<1x4x3x3xf32>
+  func.return %2 : tensor<1x4x3x3xf32>
+}}"""
+    with pytest.raises(InarchError) as caught:
+        run_pass(text, "graph-to-loop")
+    assert caught.value.message == (
+        "'graph.slice' has an index into blocks of 4 that is not one iterator beside multiples of it; "
+        "expected a layout that graph-to-loop can split"
+    )

@@ -1,0 +1,159 @@
+"""Arrays across the C interface, one property at a time: order of bytes, strides, places, masks, overlap."""
+
+# ruff: noqa: E501 - a message reads better with its line unbroken
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from inarch.dtypes import DTYPES
+from inarch.errors import ArgumentError, UnsupportedError
+from inarch.lazy import Array, np
+from inarch.manifest import Port, Signature
+from inarch.runtime._abi import ffi
+from inarch.runtime.function import Function
+from inarch.runtime.loaders._examplejson_graph import Tensor
+from inarch.runtime.loaders._examplejson_ops import OPS
+from inarch.runtime.tensor import as_array, as_output, check, describe, view
+from inarch.target import parse
+
+PORT = Port("x", DTYPES["f32"], (2, 3))
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (
+            np.zeros((2, 3), ">f4"),
+            "f: expected f32[2, 3], found the other byte order; convert it with x.astype(np.float32)",
+        ),
+        (
+            np.zeros((3, 2), "f4").T,
+            "f: expected f32[2, 3] in row-major order, found strides (4, 8); use np.ascontiguousarray(x)",
+        ),
+        (
+            np.zeros((2, 6), "f4")[:, ::2],
+            "f: expected f32[2, 3] in row-major order, found strides (24, 8); use np.ascontiguousarray(x)",
+        ),
+        (
+            np.zeros(25, "u1")[1:].view("f4").reshape(2, 3),
+            "f: expected f32[2, 3], found an address that is not aligned; use x.copy()",
+        ),
+        (np.zeros((2, 3), "f8"), "f: expected f32[2, 3], found f64[2, 3]; convert it with x.astype(np.float32)"),
+        (np.zeros((3, 2), "f4"), "f: expected f32[2, 3], found f32[3, 2]; x.reshape((2, 3)) fits"),
+    ],
+)  # fmt: skip
+def test_an_array_that_does_not_fit_says_what_would(array: Array, message: str) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        check(array, PORT, "f")
+    assert caught.value.message == message
+
+
+def test_a_masked_array_is_no_array() -> None:
+    masked: Any = np.ma.masked_array(np.zeros((2, 3), "f4"), mask=True)
+    with pytest.raises(ArgumentError) as caught:
+        as_array(masked, PORT, "f")
+    expected = "f: expected f32[2, 3], found a masked array; use x.filled(value)"
+    assert caught.value.message == expected
+
+
+def test_an_output_that_is_read_only_is_refused() -> None:
+    array = np.zeros((2, 3), "f4")
+    array.flags.writeable = False
+    with pytest.raises(ArgumentError) as caught:
+        as_output(array, PORT, "f")
+    expected = "f: expected an array that can be written, found a read-only one"
+    assert caught.value.message == expected
+
+
+@pytest.mark.parametrize("steps", [(1, 1), (-1, 1), (1, -2), (-1, -1)])
+def test_a_tensor_of_any_strides_is_seen_as_it_was_described(steps: tuple[int, int]) -> None:
+    array = np.arange(24, dtype=np.float32).reshape(4, 6)[:: steps[0], :: steps[1]]
+    tensor = ffi().new("DLTensor *")
+    kept = describe(array, tensor)
+    np.testing.assert_array_equal(view(tensor, writeable=False), array)
+    assert kept is not None
+
+
+def test_a_tensor_begins_at_its_byte_offset() -> None:
+    array = np.arange(6, dtype=np.float32)
+    tensor = ffi().new("DLTensor *")
+    kept = describe(array[:4], tensor)
+    tensor.byte_offset = 8
+    np.testing.assert_array_equal(view(tensor, writeable=False), array[2:])
+    assert kept is not None
+
+
+def test_a_tensor_of_vectors_is_refused() -> None:
+    tensor = ffi().new("DLTensor *")
+    kept = describe(np.zeros(4, "f4"), tensor)
+    tensor.dtype.lanes = 4
+    with pytest.raises(UnsupportedError) as caught:
+        view(tensor, writeable=False)
+    assert caught.value.message == "DLPack dtype (2, 32, 4) is not supported"
+    assert kept is not None
+
+
+def double(arrays: Sequence[Array]) -> None:
+    for out in arrays[2:]:
+        out[...] = arrays[0] + 2 * arrays[1]
+
+
+PORTS = tuple(Port(name, DTYPES["f32"], (2,)) for name in "abcd")
+F = Function("f", Signature(PORTS[:2], PORTS[2:]), double)
+ONE, TWO = np.array([1, 2], "f4"), np.array([10, 20], "f4")
+
+
+def test_inputs_by_name_go_to_their_place() -> None:
+    wanted = ONE + 2 * TWO
+    for found in (F(ONE, TWO), F(ONE, b=TWO), F(b=TWO, a=ONE)):
+        np.testing.assert_array_equal(found[0], wanted)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: F(ONE, a=TWO), "f: input 'a' is given twice, by position and by name"),
+        (lambda: F(ONE, TWO, b=TWO), "f: input 'b' is given twice, by position and by name"),
+        (lambda: F(ONE), "f: expected 2 arguments (a: f32[2], b: f32[2]), found 1"),
+        (lambda: F(ONE, TWO, ONE), "f: expected 2 arguments (a: f32[2], b: f32[2]), found 3"),
+        (
+            lambda: F(ONE, TWO, out=(ONE, np.zeros(2, "f4"))),
+            "f: output 'c': expected memory of its own, found that of input 'a'",
+        ),
+        (
+            lambda: F(ONE, TWO, out=[np.zeros(2, "f4")] * 2),
+            "f: output 'd': expected memory of its own, found that of output 'c'",
+        ),
+    ],
+)
+def test_a_call_that_does_not_fit_says_why(call: Any, message: str) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        call()
+    assert caught.value.message == message
+
+
+@pytest.mark.parametrize(
+    ("target", "vector", "registers"),
+    [
+        ("x86-64", 16, 16),
+        ("x86-64-v2+avx2", 16, 16),  # without FMA
+        ("x86-64-v3", 32, 16),
+        ("x86-64-v4", 64, 32),
+        ("aarch64", 16, 32),
+        ("generic", 16, 16),
+    ],
+)
+def test_vectors_of_a_target(target: str, vector: int, registers: int) -> None:
+    assert (parse(target).vector_bytes, parse(target).vector_registers) == (vector, registers)
+
+
+def test_sums_of_many_floats_add_up_in_double_precision() -> None:
+    """As the reference does: in f32 the last ones would be lost."""
+    x = np.array([1 << 24, *[1.0] * 64], np.float32)
+    out = Tensor(DTYPES["f32"], ())
+    found = OPS["reduce_sum"].compute([x], out, {"axes": (0,), "keepdims": False})
+    assert float(found) == (1 << 24) + 64

@@ -1,0 +1,86 @@
+"""The judge of a kernel's numbers: what rounding explains is accepted, and twice that is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from inarch.lazy import Array, np
+from inarch.meaning import Number
+from inarch.microkernel import Microkernel, instantiate
+from inarch.passes.tensorize._unify_body import Literal, unify
+from inarch.target import native
+from inarch.verification._cases import Case, cases, offsets
+from inarch.verification._judge import compare
+
+GEMM = Microkernel(
+    "for m in MR, n in NR, k in K: C[m, n] += A[m, k] * B[k, n]",
+    {"A": "f32", "B": "f32", "C": "f32"},
+    {"MR": (2,), "NR": (4,)},
+    c="void gemm(void) {}",
+)
+INSTANCE = instantiate(GEMM, "gemm", {"MR": 2, "NR": 4}, target=native())
+
+
+def made(kind: str) -> Case:
+    """A call of three rows or more of terms, on numbers of a kind."""
+    return next(c for c in cases(INSTANCE, quick=True) if c.kind == kind and c.sizes["K"] > 2)
+
+
+def image_off_by(case: Case, factor: float) -> Array:
+    """What a kernel leaves that is off by so many bounds, everywhere."""
+    operand = case.operands[case.written]
+    places = offsets(case.footprint, operand.strides)
+    want = case.expected
+    image = operand.image.copy()
+    value = np.asarray(want.value, np.float64)[case.footprint.touched]
+    image[places] = value + factor * want.bound[case.footprint.touched]
+    return image
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_result_within_its_bound_is_accepted_and_one_outside_is_not(sign: int) -> None:
+    case = made("reals")
+    assert compare(case, image_off_by(case, sign * 0.8), 0) is None
+    finding = compare(case, image_off_by(case, sign * 1.5), 0)
+    assert finding is not None
+    assert finding.fault == "inaccurate"
+    assert "where rounding explains" in finding.message
+
+
+def test_whole_numbers_must_be_exact() -> None:
+    case = made("integers")
+    operand = case.operands[case.written]
+    assert compare(case, image_off_by(case, 0.0), 0) is None
+    image = image_off_by(case, 0.0)
+    place = int(offsets(case.footprint, operand.strides)[0])
+    image[place] = np.nextafter(image[place], np.float32(np.inf))
+    finding = compare(case, image, 0)
+    assert finding is not None
+    assert finding.fault == "wrong-value"
+
+
+def test_a_gap_between_elements_must_stay_as_it_was() -> None:
+    case = next(c for c in cases(INSTANCE, quick=True) if not c.operands[c.written].touched.all())
+    operand = case.operands[case.written]
+    image = image_off_by(case, 0.0)
+    gap = int(np.flatnonzero(~operand.touched)[0])
+    image[gap : gap + 1].view(np.uint32)[...] ^= 1
+    finding = compare(case, image, 0)
+    assert finding is not None
+    assert finding.fault == "write-outside"
+    assert finding.byte == 4 * gap
+
+
+@pytest.mark.parametrize(
+    ("meant", "found", "is_one"),
+    [
+        (0.0, 0.0, True),
+        (0.0, -0.0, False),
+        (-0.0, 0.0, False),
+        (-0.0, -0.0, True),
+        (1.0, 2.0, False),
+    ],
+)
+def test_the_sign_of_zero_is_part_of_a_number(meant: float, found: float, *, is_one: bool) -> None:
+    """A kernel that adds 0 is not one that adds -0: of -0 they make 0 and -0."""
+    assert bool(list(unify(Number(meant), Literal(found), None, ()))) == is_one
