@@ -23,8 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test tests lit unit docs lint types mutants mutants-changed zig slow exhaustive conformance \
-  fuzz wheel bench ci ci-stages clean
+.PHONY: help setup demo test tests lit unit docs lint types mutants mutants-changed zig slow exhaustive conformance fuzz wheel bench ci ci-stages clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -36,7 +35,7 @@ demo: setup ## compile the real magika model and name the types of files in this
 
 test: lit tests ## lit, unit tests and documentation examples: run it before every commit
 
-tests: setup # unit and docs in one: the long ones of one beside the short ones of the other
+tests: setup ## unit and docs in one: long ones of the one beside short ones of the other
 	$(PYTEST) $(PARALLEL) -m "not slow and not fuzz"
 
 lit: setup ## tests of text in, text out: tests/lit

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
+import selectors
 import shlex
 import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,6 +23,13 @@ from inarch.errors import EnvironmentFault
 from inarch.target import Target
 
 Kind = Literal["gcc", "clang", "zig"]
+
+OUTPUT_BYTES = 1 << 20
+"""Of what a compiler prints: more than anybody reads, and not what a broken one can write in its time."""
+TIMED_OUT = 124
+"""The exit status of a compiler that was stopped, as of `timeout(1)`."""
+_PROBE_SECONDS = 10.0
+_VERSION_CHARACTERS = 200
 
 _NONE = (
     "no C compiler: looked for $CC, gcc, clang, clang-19, zig; "
@@ -35,6 +44,15 @@ class Compiler:
     command: tuple[str, ...]
     kind: Kind
     version: str
+
+    @property
+    def program(self) -> str:
+        """Size and time of the file that is run: another build may say the same of itself."""
+        try:
+            state = Path(self.command[0]).stat()
+        except OSError:
+            return ""
+        return f"{state.st_size} {state.st_mtime_ns}"
 
     def cflags(self, target: Target) -> list[str]:
         """`target.cflags()` in this compiler's spelling."""
@@ -60,8 +78,8 @@ def find_compiler() -> Compiler:
 def run_compiler(command: Sequence[str], folder: Path, timeout: float) -> tuple[int, str]:
     """Runs `command` in `folder`, for at most `timeout` seconds.
 
-    Gives the exit status (negative: the signal that ended it) and all output. Raises
-    EnvironmentFault when the program cannot be started.
+    Gives the exit status (negative: the signal that ended it; `TIMED_OUT`) and the output, of which at
+    most `OUTPUT_BYTES` are kept. Raises EnvironmentFault when the program cannot be started.
     """
     # Messages are parsed and kept in the cache: one language.
     environment = {**os.environ, "LC_ALL": "C"}
@@ -80,21 +98,47 @@ def run_compiler(command: Sequence[str], folder: Path, timeout: float) -> tuple[
         raise EnvironmentFault(f"the C compiler '{command[0]}' cannot be run: {reason}") from error
     with process:
         try:
-            output, _ = process.communicate(timeout=timeout)
-        except subprocess.TimeoutExpired:
-            _kill(process)
-            return 1, f"error: stopped after {timeout:g} s"
+            output = _read(process, time.monotonic() + timeout)
         except BaseException:
             _kill(process)
             raise
+        if output is None:
+            _kill(process)
+            return TIMED_OUT, f"error: stopped after {timeout:g} s"
     return process.returncode, output.decode(errors="replace")
+
+
+def _read(process: subprocess.Popen[bytes], deadline: float) -> bytes | None:
+    """All output, or the first part of much; None when it does not end before `deadline`."""
+    assert process.stdout is not None, "it was asked for"
+    parts: list[bytes] = []
+    room = OUTPUT_BYTES
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        while True:
+            left = deadline - time.monotonic()
+            if left <= 0 or not selector.select(left):
+                return None
+            chunk = os.read(process.stdout.fileno(), 1 << 16)
+            if not chunk:
+                break
+            # What is beyond is read as well: the compiler would wait for somebody to do so.
+            parts.append(chunk[:room])
+            room -= len(parts[-1])
+    try:
+        process.wait(max(deadline - time.monotonic(), 0.0))
+    except subprocess.TimeoutExpired:
+        return None
+    if room == 0:
+        parts.append(f"\n[cut after {OUTPUT_BYTES} bytes]".encode())
+    return b"".join(parts)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
     """Ends the compiler's driver and what it started: they are a session of their own."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
+    process.wait()
 
 
 def _words(cc: str) -> tuple[str, ...]:
@@ -113,26 +157,38 @@ def _find(cc: str, path: str) -> Compiler:
     """`find_compiler` for one environment; compilers do not change under a process."""
     if cc.strip():
         compiler = _probe(_words(cc), path)
-        if compiler is None:
-            raise EnvironmentFault(
-                f"$CC is '{cc}', which is not a C compiler that can be run; unset or correct it"
-            )
-        return compiler
+        if isinstance(compiler, Compiler):
+            return compiler
+        why = "is not a C compiler that can be run" if compiler is None else f"hangs: {compiler}"
+        raise EnvironmentFault(f"$CC is '{cc}', which {why}; unset or correct it")
+    slow: list[str] = []
     for name in ("gcc", "clang", "clang-19", "zig"):
         compiler = _probe((name, "cc") if name == "zig" else (name,), path)
-        if compiler is not None:
+        if isinstance(compiler, Compiler):
             return compiler
+        slow += [] if compiler is None else [str(compiler)]
     if find_spec("ziglang") is not None:
         compiler = _probe((sys.executable, "-m", "ziglang", "cc"), path)
-        if compiler is not None:
+        if isinstance(compiler, Compiler):
             logging.getLogger("inarch").warning(
                 "no C compiler found; using the package ziglang (its first run takes a while)"
             )
             return compiler
-    raise EnvironmentFault(_NONE)
+        slow += [] if compiler is None else [str(compiler)]
+    raise EnvironmentFault("; ".join([_NONE, *slow]))
 
 
-def _probe(command: tuple[str, ...], path: str) -> Compiler | None:
+@dataclass(frozen=True)
+class _Slow:
+    """What did not say in time which compiler it is."""
+
+    query: str
+
+    def __str__(self) -> str:
+        return f"`{self.query}` did not end within {_PROBE_SECONDS:g} s"
+
+
+def _probe(command: tuple[str, ...], path: str) -> Compiler | _Slow | None:
     """The compiler that `command` runs, or None when it does not run or is of no known family."""
     program = shutil.which(command[0], path=path)
     if program is None:
@@ -141,12 +197,14 @@ def _probe(command: tuple[str, ...], path: str) -> Compiler | None:
     is_zig = command[-1] == "cc" and len(command) > 1
     query = [program, *command[1:-1], "version"] if is_zig else [program, *command[1:], "--version"]
     try:
-        status, text = run_compiler(query, Path.cwd(), 60.0)
+        status, text = run_compiler(query, Path.cwd(), _PROBE_SECONDS)
     except EnvironmentFault:
         return None
+    if status == TIMED_OUT:
+        return _Slow(shlex.join(query))
     if status != 0 or not text.strip():
         return None
-    version = text.splitlines()[0]
+    version = text.strip().splitlines()[0][:_VERSION_CHARACTERS]
     if is_zig:
         return Compiler((program, *command[1:]), "zig", version)
     kind: Kind = "clang" if "clang" in text.lower() else "gcc"

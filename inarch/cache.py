@@ -2,8 +2,9 @@
 
 The folder is `$INARCH_CACHE_DIR`, else `$XDG_CACHE_HOME/inarch`, else `~/.cache/inarch`, private to
 the user, and bounded by `$INARCH_CACHE_BYTES` (2 GiB); what was not used for longest goes first.
-Entries appear by rename and carry their own hash, so a killed process or a full disk leaves no
-wrong entry, and any number of processes share the folder without locks. `replacing` is the atomic
+Entries appear by rename and carry a hash over key and content, so a killed process or a full disk leaves
+no wrong entry, and any number of processes share the folder without locks. They are code that is run:
+the folder and the entries must be the user's own. `replacing` is the atomic
 write that they use.
 """
 
@@ -14,6 +15,7 @@ import hashlib
 import os
 import secrets
 import shutil
+import stat
 import tempfile
 import time
 import warnings
@@ -32,6 +34,7 @@ DEFAULT_BYTES = 2 << 30
 _DIGEST_BYTES = 32
 _STALE_SECONDS = 3600.0
 _PARTIAL = ".partial"
+_NAME_BYTES = 200
 
 
 @contextmanager
@@ -47,7 +50,9 @@ def replacing(path: Path) -> Generator[BinaryIO]:
             yield file
         return
     asked, path = path, path.resolve()
-    partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}{_PARTIAL}")
+    # Of a name that may be as long as names can be, as much as leaves place for the rest.
+    name = os.fsdecode(os.fsencode(path.name)[:_NAME_BYTES])
+    partial = path.with_name(f".{name}.{secrets.token_hex(8)}{_PARTIAL}")
     try:
         # Not tempfile: its mode is 0600, and the umask decides who may read what a user asked for.
         descriptor = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
@@ -101,11 +106,20 @@ def key_of(*parts: str | bytes) -> str:
     return digest.hexdigest()
 
 
+def make_folder(folder: Path) -> None:
+    """Makes `folder` and what it lacks of folders above it, each for the user alone. Raises OSError."""
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    for one in reversed(missing):
+        one.mkdir(mode=0o700, exist_ok=True)
+    if not folder.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+
+
 def failure_folder(folder: Path, *parts: str | bytes) -> Path:
     """A new or existing folder below `folder` for the log of the failure that `parts` determine."""
     found = folder / "failed" / key_of(*parts)[:16]
     try:
-        found.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(found)
     except OSError:
         return Path(tempfile.mkdtemp(prefix="inarch-failed-"))
     return found
@@ -131,12 +145,12 @@ class Cache:
         """The bytes that were put under `key`, or None. Marks them as used."""
         path = self._path(key)
         try:
-            data = path.read_bytes()
+            data = _read_own(path)
             os.utime(path)
         except OSError:
             return None  # never made, or evicted by another process in between
         content = data[_DIGEST_BYTES:]
-        if hashlib.sha256(content).digest() != data[:_DIGEST_BYTES]:
+        if _digest(key, content) != data[:_DIGEST_BYTES]:
             path.unlink(missing_ok=True)
             return None
         return content
@@ -145,9 +159,9 @@ class Cache:
         """Keeps `content` under `key`. What cannot be kept (a full disk) is a warning, once."""
         path = self._path(key)
         try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_folder(path.parent)
             with replacing(path) as file:
-                file.write(hashlib.sha256(content).digest())
+                file.write(_digest(key, content))
                 file.write(content)
         except (OSError, EnvironmentFault) as error:
             self._warn(error)
@@ -187,6 +201,21 @@ class Cache:
 
     def _path(self, key: str) -> Path:
         return self.folder / key[:2] / key
+
+
+def _digest(key: str, content: bytes) -> bytes:
+    """Over the key as well: an entry under another name is none."""
+    return hashlib.sha256(key.encode() + b"\0" + content).digest()
+
+
+def _read_own(path: Path) -> bytes:
+    """The bytes of a file of this user. Raises OSError for any other thing, and without waiting."""
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    with os.fdopen(os.open(path, flags), "rb") as file:
+        state = os.fstat(file.fileno())
+        if state.st_uid != os.geteuid() or not stat.S_ISREG(state.st_mode):
+            raise PermissionError(errno.EPERM, "not a file of this user")
+        return file.read()
 
 
 def default_cache() -> Cache:
@@ -229,13 +258,15 @@ def _open_cache(folder: Path, max_bytes: int) -> Cache:
 def _problem_of(folder: Path) -> str | None:
     """Why `folder` cannot hold a cache, or None. Makes it where it does not exist."""
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(folder)
         state = folder.stat()
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
         return error.strerror or str(error)
     # Entries are code that is run: nobody else may be able to put one there.
+    if state.st_uid != os.geteuid():
+        return "it belongs to another user"
     if state.st_mode & 0o022:
         return "others can write in it; run chmod 700 on it"
     return None

@@ -182,8 +182,8 @@ def build(
     """Compiles a model into the artifact `output`, which appears whole or not at all.
 
     With a seed in `verify_semantics`, the program runs after each pass, and at last compiled, on random
-    inputs; where it computes something else than at first, InternalError says after which pass, and
-    there is no artifact. `note` gets a line about each such run that takes long.
+    inputs; where it computes something else than at first, InternalError says after which pass, and there
+    is no artifact. `note` gets a line about each such run that takes long.
     """
     from inarch._assemble import assemble, target_text
     from inarch.backends.c import emit, registry_notes
@@ -206,7 +206,11 @@ def build(
     _check_functions(module)
     if checked:
         module.attributes["inarch.checked"] = UnitAttr()
-    watch = _watch(verify_semantics, ctx, module, note)
+    watch: Watch | None = None
+    if verify_semantics is not None:
+        from inarch.testing.semantics import watch_program
+
+        watch = watch_program(ctx, module, verify_semantics, note)
     lowered = _run(ctx, module, PIPELINE, progress, offload, watch)
     verify_module(module)
     program = emit(ctx, module)
@@ -218,7 +222,7 @@ def build(
         with tempfile.TemporaryDirectory(prefix="inarch-", dir=Path(output).parent) as folder:
             trial = Path(folder) / "trial.inarch"
             assemble(ctx, module, program, lowered.emitted, trial, progress)
-            watch.check_compiled(_caller(trial))
+            watch.check_artifact(trial)
             trial.replace(output)
     return Built(
         path=Path(output),
@@ -230,32 +234,6 @@ def build(
         offloaded={one.backend: one.emission.symbols for one in lowered.emitted},
         microkernels=lowered.microkernels(),
     )
-
-
-def _watch(
-    seed: int | None, context: Context, module: ModuleOp, note: Callable[[str], None] | None
-) -> Watch | None:
-    """What checks that passes keep the meaning; it has run the program as it is."""
-    if seed is None:
-        return None
-    from inarch.testing.semantics import Watch
-
-    watch = Watch(context, seed, note)
-    watch.begin(module)
-    return watch
-
-
-def _caller(path: Path) -> Callable[[str, Sequence[Any]], Sequence[Any]]:
-    """Runs a function of the artifact on arrays."""
-    from inarch.runtime.module import load
-
-    compiled = load(path)
-
-    def call(name: str, inputs: Sequence[Any]) -> Sequence[Any]:
-        found = compiled[name](*inputs)
-        return found if isinstance(found, tuple | list) else (found,)
-
-    return call
 
 
 def import_model(

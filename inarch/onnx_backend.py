@@ -53,6 +53,14 @@ class InarchRep(BackendRep):
         if _is_static(model, self._inputs):
             self._compile_static()
 
+    @property
+    def specialised(self) -> tuple[str, ...]:
+        """Inputs whose values were compiled in, as `inarch.compile` does of initializers alone.
+
+        A model that needs that runs here, and compiled again for each value; not as one artifact.
+        """
+        return tuple(self._specialised)
+
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Array, ...]:
         """The outputs for inputs in the model's order (or by name, or a single array).
 
@@ -90,7 +98,7 @@ class InarchRep(BackendRep):
             if info.name in self._inputs
         }
         try:
-            self._modules[_key(shapes, [])] = compile_model(self._model, target=self._target)
+            self._modules[_key(shapes, [])] = self.build(self._model, shapes)
         except UnsupportedError as error:
             if _AT_RUN_TIME not in str(error):
                 raise
@@ -130,6 +138,10 @@ class InarchRep(BackendRep):
                 numpy_helper.from_array(arrays[name], name) for name in self._specialised
             )
         shapes = {n: array.shape for n, array in arrays.items() if n not in self._specialised}
+        return self.build(model, shapes)
+
+    def build(self, model: ModelProto, shapes: Mapping[str, Sequence[int]]) -> Module:
+        """What runs the model for these shapes of its inputs: compiled, in this class."""
         return compile_model(model, shapes=shapes, target=self._target)
 
 

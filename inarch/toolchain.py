@@ -58,7 +58,11 @@ _KIND_FLAGS: dict[Kind, tuple[str, ...]] = {
 _LINK_FLAGS = ("-shared", "-Wl,--build-id=none", "-Wl,--as-needed")
 _ALL_DEFINED = "-Wl,-z,defs"
 
-_FORMAT = "2"
+_STEM_BYTES = 180
+"""Of a unit's file name, which may have 255 with all that is added."""
+_MESSAGE_CHARACTERS = 300
+
+_FORMAT = "3"
 """Part of every key: changes when this file makes something else of the same input."""
 
 
@@ -152,14 +156,27 @@ class _Build:
 
     @property
     def identity(self) -> str:
-        return key_of(_FORMAT, *self.compiler.command, self.compiler.version, *self.flags)
+        compiler = self.compiler
+        return key_of(
+            _FORMAT,
+            *compiler.command,
+            compiler.version,
+            compiler.program,
+            *_environment(),
+            *self.flags,
+        )
 
     def unit_key(self, name: str, source: str, folder: Path) -> str:
         """What the object depends on, the text of files that the source includes among it."""
         text = source
         own = self.unit_flags.get(name, ())
         given = (*self.extra, *own)
-        if '#include "' in source or any(flag.startswith(("-I", "-i")) for flag in given):
+        searched = any(os.environ.get(name) for name in ("CPATH", "C_INCLUDE_PATH"))
+        if (
+            searched
+            or '#include "' in source
+            or any(flag.startswith(("-I", "-i")) for flag in given)
+        ):
             place = _place(folder, name, source, "expand")
             self._run([*self.flags, *own, "-E", "-P", "-x", "c", place.name, "-o", "out.i"], place)
             text = (place.parent / "out.i").read_text(errors="surrogateescape")
@@ -275,6 +292,20 @@ class _Build:
         )
 
 
+_ENVIRONMENT = (
+    "COMPILER_PATH",
+    "GCC_EXEC_PREFIX",
+    "LIBRARY_PATH",
+    "LD_RUN_PATH",
+    "CCC_OVERRIDE_OPTIONS",
+)
+"""What gcc and clang look at besides their arguments, and files that they include."""
+
+
+def _environment() -> list[str]:
+    return [f"{name}={os.environ.get(name, '')}" for name in _ENVIRONMENT]
+
+
 _ARCHITECTURES = {"AMD64": "x86-64", "x86_64": "x86-64", "arm64": "aarch64"}
 """What `platform.machine` calls the architectures of targets."""
 
@@ -283,14 +314,19 @@ def _place(folder: Path, name: str, source: str, subfolder: str) -> Path:
     """Writes a unit into a folder of its own, so that its name alone enters the object."""
     place = folder / subfolder
     place.mkdir()
-    path = place / (re.sub(r"[^\w.+-]", "_", name).removesuffix(".c") + ".c")
+    stem = re.sub(r"[^\w.+-]", "_", name).removesuffix(".c")
+    if len(stem.encode()) > _STEM_BYTES:
+        # Cut where the rest of the name says which one it is.
+        cut = stem.encode()[:_STEM_BYTES].decode(errors="ignore")
+        stem = f"{cut}-{key_of(name)[:16]}"
+    path = place / f"{stem}.c"
     path.write_text(source)
     return path
 
 
 def _first_error(output: str, status: int) -> str:
-    """The line of a compiler's output that says what is wrong."""
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    """The line of a compiler's output that says what is wrong, of a length that can be read."""
+    lines = [_cut(line.strip()) for line in output.splitlines() if line.strip()]
     for line in lines:
         if re.search(r"\b(error|undefined reference|undefined symbol)\b", line):
             return line
@@ -299,6 +335,10 @@ def _first_error(output: str, status: int) -> str:
     if status < 0:
         return f"killed by {signal.Signals(-status).name}"
     return lines[0] if lines else f"exit status {status}"
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _MESSAGE_CHARACTERS else line[: _MESSAGE_CHARACTERS - 3] + "..."
 
 
 def _library_flags(libraries: Iterable[str]) -> list[str]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from xdsl.context import Context
@@ -91,6 +92,18 @@ class Watch:
                             f"the compiled library does not do what its program means: function "
                             f"@{function.name}, output {number}{difference}; inputs of seed {self.seed}"
                         )
+
+    def check_artifact(self, path: Path) -> None:
+        """As `check_compiled`, with the functions of an artifact."""
+        from inarch.runtime.module import load
+
+        module = load(path)
+
+        def call(name: str, inputs: Sequence[Array]) -> Sequence[Array]:
+            found = module[name](*inputs)
+            return found if isinstance(found, tuple) else (found,)
+
+        self.check_compiled(call)
 
     def _told(self, what: str) -> _Told:
         return _Told(what, self.note)
@@ -186,6 +199,13 @@ class Watch:
             self.context, module, takes, function.inputs, imports=self.imports, observe=observe
         )
         return found
+
+
+def watch_program(context: Context, module: ModuleOp, seed: int, note: Note | None = None) -> Watch:
+    """A watch that has run the program as it is."""
+    watch = Watch(context, seed, note)
+    watch.begin(module)
+    return watch
 
 
 class _Told:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from inarch._compilers import Compiler, find_compiler
 from inarch._kernel_library import library_path
+from inarch._mapping import Identity
 from inarch.cache import Cache, default_cache, key_of
 from inarch.errors import InarchError
 from inarch.meaning import text
@@ -66,19 +67,20 @@ def _key(instance: Instance, compiler: Compiler) -> str | None:
         "quick check",
         _FORMAT,
         code,
-        "" if path is None else _digest(path, path.stat().st_mtime_ns, path.stat().st_size),
+        "" if path is None else _digest(path, Identity.of(path.stat())),
         text(instance.meaning),
         repr((demands(instance), aligns, sorted(instance.sizes.items()))),
         repr((instance.kernel.dtypes, instance.extras)),
         *compiler.command,
         compiler.version,
+        compiler.program,
         str(instance.target),
         *sorted(host().features),
     )
 
 
 @cache
-def _digest(path: Path, changed: int, size: int) -> str:
-    """Of a library's bytes; a large one is read once, as long as its time and size are the same."""
-    del changed, size
+def _digest(path: Path, identity: Identity) -> str:
+    """Of a library's bytes; a large one is read once, as long as it is the same file."""
+    del identity
     return sha256(path.read_bytes()).hexdigest()

@@ -6,20 +6,24 @@ from collections import Counter
 from dataclasses import dataclass
 
 from xdsl.context import Context
+from xdsl.dialects import memref
 from xdsl.dialects.builtin import AffineMapAttr, DenseResourceAttr, ModuleOp
 from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 
 from inarch._xdsl import ConstantStore, store_of
 from inarch.dialects._constants import ConstantAttr, constant_array, constant_attribute
+from inarch.dialects.kernel.call import CallOp
+from inarch.dialects.kernel.definition import DefOp
 from inarch.dialects.kernel.pack import PackOp
 from inarch.dialects.loop._base import buffer_shape
 from inarch.dialects.loop.buffer import AllocOp, ConstantOp, ReshapeOp
+from inarch.dialects.loop.nest import NestOp
 
 
 @dataclass(frozen=True)
 class FoldPacksPass(ModulePass):
-    """Replaces each `kernel.pack` of a constant into a buffer of its own by the packed constant.
+    """Replaces each `kernel.pack` of a constant, into a buffer that nothing else writes, by what it packs.
 
     The same packing of the same constant, also under another shape (`loop.reshape`), is done once.
     Constants without users disappear, and so do their bytes: the unpacked weights are not kept in memory.
@@ -35,6 +39,8 @@ class FoldPacksPass(ModulePass):
             views, source = _source(pack.src)
             alloc = pack.dst.owner
             if not isinstance(source, ConstantOp) or not isinstance(alloc, AllocOp):
+                continue
+            if not _is_only_writer(pack, alloc.buffer, op):
                 continue
             value = source.value
             key = (value, pack.src.type, pack.map, alloc.buffer.type)
@@ -65,6 +71,35 @@ def _source(buffer: SSAValue) -> tuple[list[ReshapeOp], object]:
         views.append(owner)
         buffer = owner.source
     return views, owner
+
+
+def _is_only_writer(pack: PackOp, buffer: SSAValue, module: ModuleOp) -> bool:
+    """Whether every other use of the buffer, or of a view of it, only reads: constants are never written."""
+    for use in buffer.uses:
+        user = use.operation
+        match user:
+            case ReshapeOp() | memref.SubviewOp():
+                reads = _is_only_writer(pack, user.results[0], module)
+            case NestOp():
+                reads = use.index < len(user.ins)
+            case PackOp():
+                reads = user is pack or user.dst is not buffer
+            case CallOp():
+                reads = _kernel_reads(user, use.index, module)
+            case memref.LoadOp():
+                reads = True
+            case _:  # a store, or a function that may do anything
+                reads = False
+        if not reads:
+            return False
+    return True
+
+
+def _kernel_reads(call: CallOp, position: int, module: ModuleOp) -> bool:
+    name = call.callee.root_reference.data
+    definitions = (each for each in module.body.ops if isinstance(each, DefOp))
+    definition = next((each for each in definitions if each.sym_name.data == name), None)
+    return definition is not None and definition.arguments.data[position].access.data == "read"
 
 
 def _name(value: ConstantAttr) -> str:

@@ -230,7 +230,7 @@ def _store_kept(ctx: Context, module: ModuleOp) -> Generator[Callable[[], None]]
 
     Passes put new constants there, and drop what they replace: also where that comes to nothing.
     """
-    store, before = store_of(ctx), _constants(ctx)
+    store, before, used_before = store_of(ctx), _constants(ctx), _used(module)
 
     def restore() -> None:
         for key in set(before) - set(store.keys()):
@@ -239,10 +239,10 @@ def _store_kept(ctx: Context, module: ModuleOp) -> Generator[Callable[[], None]]
     try:
         yield restore
     finally:
-        used = _used(module)
-        for key in set(store.keys()) - set(before) - used:
+        used, now = _used(module), set(store.keys())
+        for key in (now - set(before) | used_before) - used:
             store.drop(key)
-        for key in (set(before) - set(store.keys())) & used:
+        for key in (set(before) - now) & used:
             store.set(key, before[key])
 
 

@@ -130,6 +130,7 @@ def test_the_documented_layout_is_what_is_written(tmp_path: Path) -> None:
     ] == [True, True]
 
 
+@pytest.mark.slow
 def test_a_microkernel_that_is_wrong_fails_its_test(tmp_path: Path) -> None:
     folder = tmp_path / "my_gemm"
     assert _new("microkernel", "my-gemm", "--directory", str(folder))[0] == 0

@@ -468,6 +468,45 @@ CASES: dict[str, tuple[int, str, str]] = {
     "Xor": (13, "bool[2,3] a, bool[3] b", "y = Xor(a, b)"),
     "ThresholdedRelu, by its definition": (18, X, "y = ThresholdedRelu<alpha=0.4>(x)"),
     "Celu, by its definition": (12, X, "y = Celu<alpha=0.5>(x)"),
+    "AveragePool, valid": (11, X, 'y = AveragePool<kernel_shape=[3,2], auto_pad="VALID">(x)'),
+    "MaxPool, valid": (
+        12,
+        X,
+        'y = MaxPool<kernel_shape=[3,2], strides=[2,2], auto_pad="VALID">(x)',
+    ),
+    "LpPool, valid": (11, X, 'y = LpPool<kernel_shape=[3,2], auto_pad="VALID">(x)'),
+    "ConvTranspose, same lower": (
+        11,
+        f"{X}, float[3,1,4,4] w",
+        'y = ConvTranspose<strides=[3,1], auto_pad="SAME_LOWER">(x, w)',
+    ),
+    "ConvTranspose, valid": (
+        11,
+        f"{X}, float[3,1,4,4] w",
+        'y = ConvTranspose<strides=[3,1], auto_pad="VALID">(x, w)',
+    ),
+    "ConvInteger of groups": (
+        10,
+        "uint8[1,4,6,5] x, uint8[6,2,2,2] w",
+        'y = ConvInteger<group=2, kernel_shape=[2,2], auto_pad="SAME_LOWER">(x, w)',
+    ),
+    "QLinearConv of groups, dilated": (
+        10,
+        "uint8[1,4,6,5] x, float s, uint8 a, int8[6,2,2,2] w, float t, int8 b, float u, uint8 c",
+        "i = Abs(s) j = Abs(t) k = Abs(u) y = QLinearConv<group=2, dilations=[2,1], "
+        "kernel_shape=[2,2], strides=[1,2]>(x, i, a, w, j, b, k, c)",
+    ),
+    "ReduceMax of no axes is nothing": (18, X, "y = ReduceMax<noop_with_empty_axes=1>(x)"),
+    "ReduceLogSumExp of no axes is nothing": (
+        18,
+        X,
+        "y = ReduceLogSumExp<noop_with_empty_axes=1>(x)",
+    ),
+    "Upsample, linear": (
+        9,
+        X,
+        's = Constant<value=float[4] {1,1,2,3}>() y = Upsample<mode="linear">(x, s)',
+    ),
     "MeanVarianceNormalization, by its definition": (13, X, "y = MeanVarianceNormalization(x)"),
 }
 

@@ -146,6 +146,20 @@ def test_its_onnx_operator_is_read(installed: Path, tmp_path: Path) -> None:
     assert _right(_python("-c", script, at=tmp_path, site=installed)) == "[1. 4. 9.]\n"
 
 
+def test_the_tests_of_inarch_do_not_see_it(installed: Path) -> None:
+    """Lists of what there is would differ with what else is in the environment."""
+    lit = ("tests/lit/tools/inarch-list.mlir", "tests/lit/frontends/mlir-errors.test")
+    unit = (
+        "tests/unit/test_onnx_ops.py::test_every_converter_has_a_case",
+        "-p",
+        "no:cacheprovider",
+    )
+    tool = "from lit.main import main; main()"
+    for command in (("-c", tool, "-q", *lit), ("-m", "pytest", "-q", *unit)):
+        done = _python(*command, at=ROOT, site=installed)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
 # ------------------------------------------------------------------------------------ gone or broken
 
 

@@ -306,7 +306,8 @@ def test_damaged_weights_are_found(make_program: MakeProgram, tmp_path: Path) ->
     assert message(lambda: Module.load_from_bytes(bytes(data)), InarchError) == (
         f"<bytes>: error: {found}"
     )
-    np.testing.assert_array_equal(load(path, check=False)(X, X)[:, 1:], (X + X + [8, 8, 9])[:, 1:])
+    result = np.asarray(load(path, check=False)(X, X))
+    np.testing.assert_array_equal(result[:, 1:], (X + X + [8, 8, 9])[:, 1:])
     assert message(lambda: load(path, check=False, verify=True), InarchError) == (
         f"{path}: error: expected the weights of the manifest, found others: a damaged file"
     )
@@ -565,7 +566,10 @@ def test_an_import_that_writes_nothing_is_an_error(typed: Path) -> None:
     def constant(_x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> None:
         y.view(np.uint32)[...] = 0xFFFFFFFF
 
-    module = load(typed, imports={"twice": lambda _x, _y: None})
+    def nothing(_x: np.ndarray[Any, Any], _y: np.ndarray[Any, Any]) -> None:
+        return
+
+    module = load(typed, imports={"twice": nothing})
     assert message(lambda: module["through"](Y), InarchError) == (
         "through: import 'twice' failed: output 0 was never written; write it in place, as out[:] = ..."
     )

@@ -21,6 +21,7 @@ from inarch.dialects.graph.arithmetic import AddOp
 from inarch.errors import InarchError
 from inarch.passes import PASSES
 from inarch.testing import (
+    _check,
     check_semantics,
     execute,
     execute_compiled,
@@ -346,9 +347,21 @@ def test_run_pass_prints_the_result() -> None:
         run_pass(graph("add"), "dcee")
 
 
-def test_round_trip_takes_what_parses_again() -> None:
-    round_trip(graph("add"))
-    round_trip(NEST.format(visibility="", name="f", attribute=" {inarch.result}"))
+def test_round_trip_takes_what_parses_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It prints and parses both forms, and is content with each."""
+    parsed: list[str] = []
+
+    def parse(context: Context, text: str) -> ModuleOp:
+        parsed.append(text)
+        return parse_module(context, text)
+
+    monkeypatch.setattr(_check, "parse_module", parse)
+    for text in (graph("add"), NEST.format(visibility="", name="f", attribute=" {inarch.result}")):
+        parsed.clear()
+        round_trip(text)
+        custom, generic = parsed
+        assert '"builtin.module"()' not in custom
+        assert '"builtin.module"()' in generic
 
 
 def test_round_trip_catches_a_printer_that_loses_something(

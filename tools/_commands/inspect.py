@@ -5,20 +5,30 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from inarch.tools._commands import Command
+
+if TYPE_CHECKING:
+    from inarch.artifact import Artifact
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("artifact", type=Path, help="a file that `inarch compile` wrote")
     parser.add_argument("--json", action="store_true", help="the whole manifest as JSON")
-    parser.add_argument("--verify", action="store_true", help="also hash the weights")
+    parser.add_argument(
+        "--verify", action="store_true", help="also compare the SHA-256 of all parts"
+    )
 
 
 def _execute(arguments: argparse.Namespace) -> int:
     from inarch.artifact import Artifact
 
-    artifact = Artifact.open(arguments.artifact)
+    with Artifact.open(arguments.artifact) as artifact:
+        return _show(artifact, arguments)
+
+
+def _show(artifact: Artifact, arguments: argparse.Namespace) -> int:
     if arguments.verify:
         artifact.verify()
     manifest = artifact.manifest

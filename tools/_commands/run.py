@@ -57,6 +57,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="compare with a reference and leave with 1 on a difference: a .npz of outputs, a model "
         "(.onnx, .mlir) evaluated by NumPy, or 'onnxruntime' for the model that is run",
     )
+    parser.add_argument(
+        "--verify",
+        action="store_true",
+        help="of an artifact: compare the SHA-256 of library, weights and submodules with the manifest "
+        "(without it a checksum finds accidents)",
+    )
     parser.add_argument("--repeat", type=count, metavar="N", help="also time N calls")
     add_model_options(parser)
     add_offload_options(parser)
@@ -93,7 +99,12 @@ def _module(arguments: argparse.Namespace) -> Module:
     if _is_artifact(arguments.model):
         _refuse_model_options(arguments)
         load_files(arguments.load)  # the loaders of its submodules
-        return load(arguments.model)
+        return load(arguments.model, verify=arguments.verify)
+    if arguments.verify:
+        raise UsageError(
+            f"--verify: expected an artifact, found the model '{arguments.model}', which is compiled now; "
+            "leave it out"
+        )
     from inarch.compiler import compile as compile_model
 
     with progress(quiet=arguments.quiet) as report:

@@ -32,3 +32,16 @@ func.func @an_op_with_one_variable_operand_stays(%x: tensor<2xf32>) -> tensor<2x
   func.return %b : tensor<2xf32>
 }
 // CHECK: graph.sub
+
+// -----
+
+// A scalar stays one: it does not become a row of one element.
+// CHECK-LABEL: @scalars(
+// CHECK-NEXT: %{{.*}} = graph.constant dense<6.000000e+00> : tensor<f32>
+// CHECK-NEXT: func.return
+func.func @scalars() -> tensor<f32> {
+  %a = graph.constant dense<2.0> : tensor<f32>
+  %b = graph.constant dense<3.0> : tensor<f32>
+  %c = graph.mul %a, %b : tensor<f32>, tensor<f32> -> tensor<f32>
+  func.return %c : tensor<f32>
+}
