@@ -92,8 +92,9 @@ class Bounded:
         if not self.is_float:
             return self.error
         own = self.roundings * _UNIT[self.dtype.name]
-        own = np.where(own < 0.5, own / (1 - own), np.inf)
-        bound = self.error + np.where(own > 0, own * self.magnitude, 0.0)
+        with np.errstate(all="ignore"):  # 0 * infinity is not taken
+            own = np.where(own < 0.5, own / (1 - own), np.inf)
+            bound = self.error + np.where(own > 0, own * self.magnitude, 0.0)
         settled = np.where(np.isfinite(self.error), 0.0, np.inf)
         return np.where(np.isfinite(self.value), np.where(np.isnan(bound), np.inf, bound), settled)
 

@@ -39,6 +39,18 @@ def test_a_window_with_a_pad_a_stride_and_a_start() -> None:
     np.testing.assert_array_equal(execute(fresh, [a])[0], [13, 9, 19])
 
 
+def test_an_empty_output_is_a_program() -> None:
+    """Its row-major strides are 0, and still no two elements are one: there are none."""
+    text = nest(
+        "(i = 2, j = 2, k = 0) ins(%a[i, j, k] : memref<2x2x0xf32>) outs(%b[i, j, k] : memref<2x2x0xf32>)",
+        COPY,
+        "%a: memref<2x2x0xf32>, %b: memref<2x2x0xf32>",
+    )
+    assert run_pass(text, "cse")
+    (found,) = execute(text, [np.zeros((2, 2, 0), np.float32)])
+    assert found.shape == (2, 2, 0)
+
+
 def test_what_is_clipped_is_not_written() -> None:
     text = nest(
         "(i = 2, j = 4) ins(%a[i * 4 + j] pad 0.0 : memref<5xf32>) "
@@ -154,7 +166,7 @@ def test_a_plan_in_which_lifetimes_overlap_shows() -> None:
     with pytest.raises(InarchError) as caught:
         execute(TWO.replace("OFFSET", "128"), [a])
     assert str(caught.value) == (
-        "<text>:4:3: 'loop.alloc' expected to end within 128 bytes of workspace, found 192"
+        "<text>:5:3: 'loop.alloc' expected to end within 128 bytes of workspace, found 192"
     )
 
 
