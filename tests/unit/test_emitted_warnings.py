@@ -1,5 +1,7 @@
 """The C of whole programs compiles without a warning, by the very command that its first line gives."""
 
+# Onnx is untyped, and so is a part of pytest:
+# pyright: reportUnknownMemberType=false
 from __future__ import annotations
 
 import importlib
