@@ -15,11 +15,13 @@ from hypothesis import strategies as st
 from inarch._xdsl import parse_module, print_module, store_of, verify_module
 from inarch.dialects import new_context
 from inarch.dialects._constants import constant_array, constant_attribute
+from inarch.dialects._scalar import Scalar
 from inarch.dialects.graph import DIALECT as GRAPH
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.unary import NegOp
 from inarch.errors import EnvironmentFault, InarchError, UsageError
 from inarch.frontends import read_model
+from inarch.lazy import Array
 from inarch.target import host
 from inarch.target import parse as parse_target
 from inarch.testing import round_trip
@@ -141,7 +143,7 @@ def test_an_unknown_level_is_a_usage_error() -> None:
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_inputs_fit_and_have_special_values(level: str) -> None:
-    found: list[np.ndarray] = []
+    found: list[Array] = []
     for program in programs(level, seed=9, count=10):
         for function in program.functions():
             first, again = (inputs(program, 1, function=function) for _ in range(2))
@@ -179,7 +181,11 @@ def test_a_lowering_that_differs_from_the_reference_is_found(
     """With a lowering of `neg` that changes nothing, reference and lowering of a program differ."""
     program = Program("graph", ZERO_MINUS)
     assert check_programs([program], ["generic"]) == []
-    monkeypatch.setattr(NegOp, "scalar", lambda _, x: x)
+
+    def nothing(_: NegOp, x: Scalar) -> Scalar:
+        return x
+
+    monkeypatch.setattr(NegOp, "scalar", nothing)
     (found,) = check_programs([program], ["generic"])
     assert (found.kind, found.level, found.target) == ("definition", "graph", "")
     assert "by their references the ops give -1.0" in found.message

@@ -131,6 +131,7 @@ def compile_programs(
     from inarch.backends.c import weights_image
     from inarch.backends.c._assemble import emit_program
     from inarch.backends.c._foreign import link_libraries
+    from inarch.backends.c._weights import Weights
     from inarch.compiler import lower
     from inarch.target import parse
     from inarch.toolchain import compile_library
@@ -141,7 +142,7 @@ def compile_programs(
     module.attributes["inarch.name"] = StringAttr("generated")
     lower(context, module, "kernel")
     image = weights_image(context, module)
-    program = emit_program(module, None)
+    program = emit_program(module, Weights(len(image), ""))
     linked = link_libraries(program.kernels, machine)
     with tempfile.TemporaryDirectory(prefix="inarch-generate-") as folder:
         path = Path(folder) / "programs.so"
