@@ -156,8 +156,9 @@ def test_children_that_die_are_found_and_replaced(
     (tmp_path / "planted_fuzz-1.dist-info" / "entry_points.txt").write_text(
         "[inarch.testing.fuzz.parsers]\nplanted = planted_fuzz\n"
     )
+    monkeypatch.setenv("INARCH_PLUGINS", "all")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.setattr("sys.path", [str(tmp_path), *sys.path])
+    monkeypatch.syspath_prepend(str(tmp_path))  # pyright: ignore[reportUnknownMemberType]
     fresh = type(PARSERS)(PARSERS.group, "PARSER")
     monkeypatch.setattr("inarch.testing.fuzz.__main__.PARSERS", fresh)
     command = [
