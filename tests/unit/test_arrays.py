@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from inarch.dtypes import DTYPES
-from inarch.errors import ArgumentError, UnsupportedError
+from inarch.errors import ArgumentError, InarchError, UnsupportedError
 from inarch.lazy import Array, np
-from inarch.manifest import Port, Signature
+from inarch.manifest import Port, Signature, _port, _Value
 from inarch.runtime._abi import ffi
 from inarch.runtime.function import Function
 from inarch.runtime.loaders._examplejson_graph import Tensor
-from inarch.runtime.loaders._examplejson_ops import OPS
+from inarch.runtime.loaders._examplejson_ops import OPS, Misfit
 from inarch.runtime.tensor import as_array, as_output, check, describe, view
 from inarch.target import parse
 
@@ -157,3 +157,73 @@ def test_sums_of_many_floats_add_up_in_double_precision() -> None:
     out = Tensor(DTYPES["f32"], ())
     found = OPS["reduce_sum"].compute([x], out, {"axes": (0,), "keepdims": False})
     assert float(found) == (1 << 24) + 64
+
+
+@pytest.mark.parametrize("value", [True, -1, 1 << 62, 1.0, "1", None])
+def test_what_is_no_size(value: object) -> None:
+    with pytest.raises(InarchError) as caught:
+        _Value(value, "weights_bytes", "a.inarch").size()
+    shown = "nothing" if value is None else repr(value)
+    assert caught.value.message == f"manifest.json: weights_bytes: expected a size, found {shown}"
+
+
+def test_an_array_that_no_memory_holds_is_no_port() -> None:
+    port = {"name": "x", "dtype": "f32", "shape": [1 << 31, 1 << 31]}
+    with pytest.raises(InarchError) as caught:
+        _port(_Value(port, "inputs[0]", "a.inarch"))
+    expected = "manifest.json: inputs[0].shape: expected an array that fits in memory, found [2147483648, 2147483648]"
+    assert caught.value.message == expected
+
+
+def test_features_imply_others_to_the_end() -> None:
+    """A compiler that is told -mavx512vnni uses all of these."""
+    wanted = {
+        "avx512f",
+        "avx2",
+        "fma",
+        "f16c",
+        "avx",
+        "sse4.2",
+        "sse4.1",
+        "ssse3",
+        "sse3",
+        "popcnt",
+    }
+    assert wanted <= parse("x86-64+avx512vnni").features
+
+
+@pytest.mark.parametrize(
+    ("dtype", "limit", "fits"),
+    [
+        ("i32", 2.5, False),
+        ("i32", 2.0, True),
+        ("ui8", 255.0, True),
+        ("ui8", 256.0, False),
+        ("f32", 2.5, True),
+    ],
+)
+def test_integers_are_clipped_at_integers(dtype: str, limit: float, *, fits: bool) -> None:
+    x = Tensor(DTYPES[dtype], (2,))
+    attrs = {"low": limit, "high": None}
+    if fits:
+        assert OPS["clip"].infer([x], x, attrs) == x
+        return
+    with pytest.raises(Misfit) as caught:
+        OPS["clip"].infer([x], x, attrs)
+    assert str(caught.value) == "low is no value of the dtype"
+
+
+@pytest.mark.parametrize("name", ["é", "a-b", "1a", ""])
+def test_what_is_no_symbol(name: str) -> None:
+    with pytest.raises(InarchError) as caught:
+        _Value(name, "prefix", "a.inarch").identifier()
+    expected = f"manifest.json: prefix: expected a C identifier, found {name!r}"
+    assert caught.value.message == expected
+
+
+@pytest.mark.parametrize("axes", [(1, 0), (0, 0), (0, 2), (-1,)])
+def test_axes_of_a_sum_ascend(axes: tuple[int, ...]) -> None:
+    x = Tensor(DTYPES["f32"], (2, 3))
+    with pytest.raises(Misfit) as caught:
+        OPS["reduce_sum"].infer([x], x, {"axes": axes, "keepdims": False})
+    assert str(caught.value) == "axes have to ascend within rank 2"

@@ -347,15 +347,25 @@ NESTS: dict[str, tuple[str, dict[str, str]]] = {
     ),
     "a finish that reads every fourth element": (
         sums(
-            "q = 5, r = 40 reduction, o = 8",
-            "%x[r] : memref<40xf32>, %w[r, o] : memref<40x8xf32>, %b[q * 4] : memref<17xf32>",
-            "%y[q, o] init 0.0 : memref<5x8xf32>",
+            "q = 5, r = 40 reduction, o = 16",
+            "%x[r] : memref<40xf32>, %w[r, o] : memref<40x16xf32>, %b[q * 4] : memref<17xf32>",
+            "%y[q, o] init 0.0 : memref<5x16xf32>",
             finish="%f = arith.mulf %o0, %e2 : f32",
             arity=3,
         ),
-        {"x": "40", "w": "40x8", "b": "17", "y": "5x8"},
+        {"x": "40", "w": "40x16", "b": "17", "y": "5x16"},
     ),
 }  # fmt: skip
+
+
+NESTS["a tile in registers of every fourth element"] = (
+    sums(
+        "q = 5, k = 2 reduction, o = 16 vector",
+        "%x[q * 4 + k] : memref<18xf32>, %w[k, o] : memref<2x16xf32>",
+        "%y[q, o] init 0.0 : memref<5x16xf32>",
+    ),
+    {"x": "18", "w": "2x16", "y": "5x16"},
+)
 
 
 def nest_program(name: str, target: str) -> CProgram:
@@ -390,7 +400,11 @@ def test_nests_that_clip_and_pad_touch_nothing_outside(target: str, tmp_path: Pa
     assert {name: ends for name, ends in found.items() if ends != [0, 0]} == {}
 
 
-def test_steps_in_a_finish_count_as_the_steps_they_are() -> None:
-    """The sum's loop is too long to vanish, but the loops that store the tile are not."""
-    program = nest_program("a finish that reads every fourth element", "x86-64-v3")
+@pytest.mark.parametrize(
+    "name",
+    ["a finish that reads every fourth element", "a tile in registers of every fourth element"],
+)
+def test_steps_in_a_finish_and_around_registers_count_as_the_steps_they_are(name: str) -> None:
+    """A sum's loop may be too long to vanish, but the loops that store the tile are not."""
+    program = nest_program(name, "x86-64-v3")
     assert "\nINARCH_NO_LOOP_VECTORS\n" in program.text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from inarch.lazy import Array, np
@@ -59,11 +61,24 @@ def test_whole_numbers_must_be_exact() -> None:
     assert finding.fault == "wrong-value"
 
 
+def test_where_nan_must_come_out_a_number_is_wrong() -> None:
+    case = made("reals")
+    image = image_off_by(case, 0.0)
+    wanted = np.array(case.expected.value)
+    wanted[tuple(axis[0] for axis in case.footprint.indices)] = np.nan
+    judged = np.ones_like(case.expected.is_judged)
+    other = replace(case, expected=replace(case.expected, value=wanted, is_judged=judged))
+    finding = compare(other, image, 0)
+    assert finding is not None
+    assert finding.element is not None
+    assert finding.message.startswith("C[0, 0]: expected nan")
+
+
 def test_a_gap_between_elements_must_stay_as_it_was() -> None:
     case = next(c for c in cases(INSTANCE, quick=True) if not c.operands[c.written].touched.all())
     operand = case.operands[case.written]
     image = image_off_by(case, 0.0)
-    gap = int(np.flatnonzero(~operand.touched)[0])
+    gap = int(np.flatnonzero(~operand.touched)[-1])
     image[gap : gap + 1].view(np.uint32)[...] ^= 1
     finding = compare(case, image, 0)
     assert finding is not None

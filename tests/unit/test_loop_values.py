@@ -172,6 +172,18 @@ FUSED = {
         ),
         results={"a": "4"},
     ),
+    "neighbours of one buffer": main(
+        T
+        + nest("i = 8", "%x[i + 1] : memref<9xf32>", f"%t[i] : {M8}", expr="%r = math.exp %e0 : f32")
+        + nest(
+            "i = 8",
+            f"%t[i] : {M8}, %x[i] : memref<9xf32>",
+            f"%a[i] : {M8}",
+            expr="%r = arith.subf %e0, %e1 : f32",
+            arity=2,
+        ),
+        x="9",
+    ),
     "a result that adds to what it holds": main(
         A_IS_X
         + T
@@ -489,9 +501,13 @@ func.func @main({", ".join(arguments)}, %s: memref<{out}xf32>, %a: memref<{out}x
     check_semantics(program, pipeline="schedule-nests", rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("is_in_place", [False, True])
-def test_taps_of_a_sum_that_adds_to_its_own_output_are_not_dropped(*, is_in_place: bool) -> None:
-    """The first part would begin the sum in the buffer whose old value the last one adds."""
+@pytest.mark.parametrize(
+    ("is_in_place", "init"), [(False, " init 0.0"), (True, " init 0.0"), (False, "")]
+)
+def test_taps_of_a_sum_that_adds_to_its_own_output_are_not_dropped(
+    init: str, *, is_in_place: bool
+) -> None:
+    """The first part would begin the sum in the buffer whose old value the last one adds, or all go on from."""
     zero = "%r = arith.constant 0.0 : f32"
     residual = "%a" if is_in_place else "%x"
     text = main(
@@ -504,7 +520,7 @@ def test_taps_of_a_sum_that_adds_to_its_own_output_are_not_dropped(*, is_in_plac
         + nest(
             "i = 8, j = 4, k = 3 reduction",
             f"%h[i + k, j] : memref<10x4xf32>, %w[k] : memref<3xf32>, {residual}[i, j] : memref<8x4xf32>",
-            "%a[i, j] init 0.0 : memref<8x4xf32>",
+            f"%a[i, j]{init} : memref<8x4xf32>",
             expr=MUL_ADD,
             finish="%r = arith.addf %o, %e2 : f32",
             arity=3,
@@ -515,7 +531,7 @@ def test_taps_of_a_sum_that_adds_to_its_own_output_are_not_dropped(*, is_in_plac
     pipeline = "drop-padding-taps{least=0}"
     check_semantics(text, pipeline=pipeline, rtol=1e-4, atol=1e-5)
     is_same = run_pass(text, pipeline).count("loop.nest") == text.count("loop.nest")
-    assert is_same == is_in_place
+    assert is_same == (is_in_place or not init)
 
 
 # ------------------------------------------------------------------------------------ memory
@@ -624,3 +640,69 @@ def test_plan_memory_keeps_the_buffers_of_all_views_that_an_op_reads() -> None:
         if isinstance(op, AllocOp) and op.offset is not None
     ]
     assert len(set(offsets)) == 3
+
+
+def test_a_producer_that_only_a_finish_reads_is_computed_there() -> None:
+    """Once for each element, not for each term of the sum."""
+    text = main(
+        T
+        + nest("i = 8", f"%b[i] : {M8}", f"%t[i] : {M8}", expr="%r = math.exp %e0 : f32")
+        + nest(
+            "i = 8, k = 8 reduction",
+            f"%x[i * 8 + k] : memref<64xf32>, %t[i] : {M8}",
+            f"%a[i] init 0.0 : {M8}",
+            expr=SUM,
+            finish="%r = arith.mulf %o, %e1 : f32",
+            arity=2,
+        ),
+        x="64",
+    ).replace("(%x: memref<64xf32>", f"(%x: memref<64xf32>, %b: {M8}")
+    check_semantics(text, pipeline="fuse-nests")
+    assert "loop.alloc" not in run_pass(text, "fuse-nests")
+
+
+def test_a_loop_that_becomes_a_kernel_takes_what_it_reads_before_what_it_writes() -> None:
+    text = f"""func.func @main(%a: {M8} {{inarch.result}}, %b: {M8}, %c: {M8} {{inarch.result}}) {{
+  loop.for %i = 0 to 8 {{
+    %n = arith.constant 1.0 : f32
+    memref.store %n, %a[%i] : {M8}
+    %u = memref.load %b[%i] : {M8}
+    memref.store %u, %c[%i] : {M8}
+    loop.yield
+  }}
+  func.return
+}}"""
+    check_semantics(text, pipeline="outline-nests")
+    assert "(%b, %a, %c)" in run_pass(text, "outline-nests")
+
+
+@pytest.mark.parametrize(
+    ("stride", "dilation", "parts"), [(1, 2, 2), (2, 2, 1), (2, 4, 2), (4, 2, 1)]
+)
+def test_windows_are_split_into_as_many_parts_as_share_no_taps(
+    stride: int, dilation: int, parts: int
+) -> None:
+    """The dilation by what it has in common with the stride."""
+    rows = 3 * stride + 2 * dilation + 1
+    text = f"""func.func @main(%x: memref<{rows}x8xf32>, %w: memref<3x8xf32>, %y: memref<4x8xf32> {{inarch.result}}) {{
+  loop.nest (p = 4, c = 8, r = 3 reduction) ins(%x[p * {stride} + r * {dilation}, c] : memref<{rows}x8xf32>, %w[r, c] : memref<3x8xf32>) outs(%y[p, c] init 0.0 : memref<4x8xf32>) {{
+  ^bb0(%e0: f32, %e1: f32, %o: f32):
+    {MUL_ADD}
+    loop.yield %r : f32
+  }}
+  func.return
+}}""".replace(" * 1 ", " ")
+    check_semantics(text, pipeline="split-dilation")
+    assert run_pass(text, "split-dilation").count("loop.nest") == parts
+
+
+def test_a_pad_of_the_integer_0_stays_a_pad() -> None:
+    text = """func.func @main(%x: memref<4xi32>, %y: memref<1x6xi32> {inarch.result}) {
+  loop.nest (n = 1, i = 6) ins(%x[i - 1] pad 0 : memref<4xi32>) outs(%y[n, i] : memref<1x6xi32>) {
+  ^bb0(%e: i32, %o: i32):
+    loop.yield %e : i32
+  }
+  func.return
+}"""
+    check_semantics(text, pipeline="drop-unit-iterators")
+    assert "pad 0" in run_pass(text, "drop-unit-iterators")

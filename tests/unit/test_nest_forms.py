@@ -213,3 +213,52 @@ def test_what_may_overlap_is_not_promised_not_to(offset: int, *, promised: bool)
     except InarchError as error:
         pytest.fail(str(error))
     assert found == {"inner": promised, "outer": promised}
+
+
+@pytest.mark.parametrize("kind", ["i8", "i16", "i32", "i64"])
+@pytest.mark.parametrize("op", ["fptosi", "fptoui"])
+@pytest.mark.parametrize("source", ["f32", "f64"])
+def test_casts_saturate_at_the_very_limits(source: str, op: str, kind: str) -> None:
+    bits = int(kind[1:])
+    powers = [2.0**n for n in (bits - 1, bits)]
+    values = [
+        *powers,
+        *(-p for p in powers),
+        np.inf,
+        -np.inf,
+        np.nan,
+        0.5,
+        -0.5,
+        -1.0,
+        127.5,
+        -128.5,
+    ]
+    values += [float(np.nextafter(np.float32(p), np.float32(0))) for p in powers]
+    text = f"""func.func @main(%x: memref<{len(values)}x{source}>, %y: memref<{len(values)}x{kind}> {{inarch.result}}) {{
+  loop.nest (i = {len(values)}) ins(%x[i] : memref<{len(values)}x{source}>) outs(%y[i] : memref<{len(values)}x{kind}>) {{
+  ^bb0(%e: {source}, %o: {kind}):
+    %r = arith.{op} %e : {source} to {kind}
+    loop.yield %r : {kind}
+  }}
+  func.return
+}}"""
+    inputs = [np.array(values, {"f32": np.float32, "f64": np.float64}[source])]
+    (expected,), (found,) = execute(text, inputs), execute_compiled(text, inputs)
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("op", ["divsi", "divui", "remsi", "remui"])
+@pytest.mark.parametrize("divisor", [0, -1, 3])
+def test_integers_divided_by_a_number_that_is_known_never_trap(op: str, divisor: int) -> None:
+    text = f"""func.func @main(%x: memref<5xi32>, %y: memref<5xi32> {{inarch.result}}) {{
+  loop.nest (i = 5) ins(%x[i] : memref<5xi32>) outs(%y[i] : memref<5xi32>) {{
+  ^bb0(%e: i32, %o: i32):
+    %c = arith.constant {divisor} : i32
+    %r = arith.{op} %e, %c : i32
+    loop.yield %r : i32
+  }}
+  func.return
+}}"""
+    inputs = [np.array([7, -7, 0, -(1 << 31), (1 << 31) - 1], np.int32)]
+    (expected,), (found,) = execute(text, inputs), execute_compiled(text, inputs)
+    np.testing.assert_array_equal(found, expected)

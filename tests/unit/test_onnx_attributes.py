@@ -52,6 +52,9 @@ CASES: dict[str, tuple[int, str, str]] = {
     },
     "Resize, the other size is rounded": (18, "float[1,1,5,8] x", "s = Constant<value=int64[2] {3,8}>() "
         'y = Resize<keep_aspect_ratio_policy="not_larger", axes=[2,3]>(x, , , s)'),
+    "Resize, linear and half_pixel_symmetric, by a scale that is rounded down": resize(
+        'mode="linear", coordinate_transformation_mode="half_pixel_symmetric"',
+        "s = Constant<value=float[4] {1,1,0.7,1.3}>()", scales=True),
     "Resize, cubic without what is outside": resize('mode="cubic", exclude_outside=1'),
     "Resize, cubic": resize('mode="cubic", cubic_coeff_a=-0.6'),
     "Resize, to one": resize('mode="linear", coordinate_transformation_mode="pytorch_half_pixel"',
