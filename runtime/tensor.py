@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from math import prod
 from typing import Any, Protocol, TypeAlias, cast
 
 from inarch.dtypes import DTYPES, from_numpy
@@ -156,23 +157,26 @@ def view(tensor: Any, *, writeable: bool, owner: Owner) -> Array:
     UnsupportedError for an element type that Inarch does not have.
     """
     made = ffi()
-    code, bits, lanes = tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes
-    name = _NAMES.get((code, bits))
-    if name is None or lanes != 1:
-        raise UnsupportedError(f"DLPack dtype ({code}, {bits}, {lanes}) is not supported")
+    kind, rank = tensor.dtype, tensor.ndim
+    name = _NAMES.get((kind.code, kind.bits))
+    if name is None or kind.lanes != 1:
+        said = (kind.code, kind.bits, kind.lanes)
+        raise UnsupportedError(f"DLPack dtype {said} is not supported")
     dtype = _dtype_of(name)
-    shape = tuple(tensor.shape[axis] for axis in range(tensor.ndim))
+    size = dtype.itemsize
+    shape: list[int] = made.unpack(tensor.shape, rank) if rank else []
     if 0 in shape:
         return np.empty(shape, dtype)
     strides = None
-    extent, before = dtype.itemsize, 0
+    extent, before = size, 0
     if tensor.strides == made.NULL:
-        extent *= int(np.prod(shape, dtype=np.int64))
+        extent *= prod(shape)
     else:
-        strides = tuple(tensor.strides[axis] * dtype.itemsize for axis in range(tensor.ndim))
-        spans = [(size - 1) * step for size, step in zip(shape, strides, strict=True)]
-        before = -sum(min(span, 0) for span in spans)
-        extent += sum(map(abs, spans))
+        strides = [step * size for step in made.unpack(tensor.strides, rank)] if rank else []
+        for count, step in zip(shape, strides, strict=True):
+            span = (count - 1) * step
+            extent += abs(span)
+            before -= min(span, 0)
     start = made.cast("char *", tensor.data) + tensor.byte_offset - before
     memory = made.buffer(made.gc(start, owner.release), extent)
     if not writeable:

@@ -172,7 +172,7 @@ def _unwritten(outputs: Sequence[Array], *, again: bool) -> list[int]:
     for number, array in enumerate(outputs):
         bits, pattern = _bits(array), _pattern(array, again=again)
         # One element tells, nearly always.
-        if array.size and bits.flat[0] == pattern and (bits == pattern).all():
+        if array.size and bits.item(0) == pattern and (bits == pattern).all():
             found.append(number)
     return found
 

@@ -160,10 +160,11 @@ STRANGE: list[Any] = [
 
 def places(value: Any) -> Iterator[tuple[Any, Any]]:
     """`(container, key)` of everything within a JSON value."""
-    items = value.items() if isinstance(value, dict) else enumerate(value)
-    for key, inner in list(items):
+    keys: list[Any] = list(value) if hasattr(value, "keys") else list(range(len(value)))
+    for key in keys:
+        inner: Any = value[key]
         yield value, key
-        if isinstance(inner, dict | list):
+        if hasattr(inner, "__getitem__") and not isinstance(inner, str):
             yield from places(inner)
 
 

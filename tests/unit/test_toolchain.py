@@ -246,7 +246,11 @@ def test_a_compiler_that_hangs_is_passed_over_and_named(
     monkeypatch.setenv("CC", "")
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("inarch._compilers._PROBE_SECONDS", 0.2)
-    monkeypatch.setattr("inarch._compilers.find_spec", lambda _name: None)
+
+    def no_package(_name: str) -> None:
+        return None
+
+    monkeypatch.setattr("inarch._compilers.find_spec", no_package)
     with pytest.raises(EnvironmentFault) as caught:
         find_compiler()
     assert caught.value.line().endswith(
