@@ -1,7 +1,7 @@
 """Vector times packed matrix in f32: NV vectors of outputs, one pass over B from its start to its end.
 
 Each element of B is used once, so memory binds. What the code sees to is that nothing else does: there are
-accumulators enough (`_CHAINS`) that additions do not wait for each other, and B is one sequential stream,
+accumulators enough that additions do not wait for each other, and B is one sequential stream,
 which hardware fetches ahead. (Asking for it in the code too made it slower: from L3 70 GB/s instead of 98.)
 Two to four rows of A are a GEMM (`gemm-f32`), which reads B once for all.
 """
@@ -19,8 +19,13 @@ from inarch.backends.c.microkernels._function import function_text
 from inarch.meaning import normal
 from inarch.microkernel import Instance, Microkernel
 
-_CHAINS = 8
-"""Additions in flight: four cycles of latency (Zen 4, Golden Cove) times two units."""
+_CHAINS = 2
+"""Sums of each output that are added up at the end: of even and of odd k, whatever the member.
+
+So a tile and what remains beside it add in one order, and outputs that are equal come out equal.
+"""
+_LATENCY_CYCLES = 4
+"""Of an addition (Zen 4, Golden Cove)."""
 _NOMINAL = 256
 """Of K, for the cost of an instance that does not know it."""
 
@@ -35,9 +40,7 @@ def _generate(instance: Instance) -> str:
         "l",
         written,
     )
-    rounds = max(2, -(-_CHAINS // vectors))
-    chains = max(1, -(-_CHAINS // vectors))
-    lines = [f"    vec c_{c}_{v} = {{0}};" for c in range(1, chains) for v in range(vectors)]
+    lines = [f"    vec c_{c}_{v} = {{0}};" for c in range(1, _CHAINS) for v in range(vectors)]
     for each in tile.accumulators:
         held = f"*(const mem *)({address(written, each.values)})"
         lines.append(
@@ -45,17 +48,17 @@ def _generate(instance: Instance) -> str:
         )
     lines += [
         "    const float *b = B;",
-        # A bound of its own, as gcc else finds that k + rounds could overflow where K is a large constant.
-        f"    const int64_t whole = K - K % {rounds};",
+        # A bound of its own, as gcc else finds that k + 2 could overflow where K is a large constant.
+        f"    const int64_t whole = K - K % {_CHAINS};",
         "    int64_t k = 0;",
-        f"    for (; k < whole; k += {rounds}, b += {rounds} * B_0) {{",
-        *(line for step in range(rounds) for line in _step(step, step % chains, vectors)),
+        f"    for (; k < whole; k += {_CHAINS}, b += {_CHAINS} * B_0) {{",
+        *(line for step in range(_CHAINS) for line in _step(step, step, vectors)),
         "    }",
         "    for (; k < K; k++, b += B_0) {",
         *_step(0, 0, vectors),
         "    }",
     ]
-    for c in range(1, chains):
+    for c in range(1, _CHAINS):
         lines += [f"    c_0_{v} += c_{c}_{v};" for v in range(vectors)]
     return function_text(instance, lanes, [*lines, *finish_lines(instance, tile)])
 
@@ -72,19 +75,20 @@ def _step(step: int, chain: int, vectors: int) -> list[str]:
 def _cost(instance: Instance) -> float:
     """Cycles of a call whose operands are in L1: 30 to begin and end, a load for each vector of B.
 
-    A core loads one 64-byte vector a cycle or two shorter ones (Zen 4; AMD, Software Optimization Guide
-    57647, 2.11). The quarter of a cycle for an element of A and the four for a vector of C are measured.
-    What memory adds is the business of who places the operands.
+    Additions of one sum wait for each other. A core loads one 64-byte vector a cycle or two shorter ones
+    (Zen 4; AMD, Software Optimization Guide 57647, 2.11). The quarter of a cycle for an element of A and
+    the four for a vector of C are measured. What memory adds is the business of who places the operands.
     """
     vectors, units = instance.params["NV"], 1 if instance.params["VL"] == 16 else 2
-    return 30 + 4 * vectors + instance.sizes.get("K", _NOMINAL) * (vectors + 0.25) / units
+    cycles = max((vectors + 0.25) / units, _LATENCY_CYCLES / _CHAINS)
+    return 30 + 4 * vectors + instance.sizes.get("K", _NOMINAL) * cycles
 
 
 MICROKERNEL = Microkernel(
     computes="for v in NV, l in VL, k in K: C[v, l] += A[k] * B[k, v, l]",
     dtypes={"A": "f32", "B": "f32", "C": "f32"},
     params={"NV": range(1, 9), "VL": (4, 8, 16)},
-    where=("VL * 4 == VECTOR_BYTES",),
+    where=("VL * 4 == VECTOR_BYTES", "NV <= 4 + VECTOR_BYTES // 16"),
     layout={"B": ("NV * VL", "VL", 1), "C": ("*", 1)},
     generate=_generate,
     epilogue=EPILOGUE,

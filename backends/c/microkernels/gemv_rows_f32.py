@@ -14,30 +14,31 @@ from inarch.backends.c.microkernels._function import function_text
 from inarch.meaning import normal
 from inarch.microkernel import Instance, Microkernel
 
-_CHAINS = 8
-"""Additions in flight: four cycles of latency (Zen 4, Golden Cove) times two units."""
+_CHAINS = 2
+"""Sums of each row that are added up at the end, whatever the member: see `gemv-f32`."""
+_LATENCY_CYCLES = 4
+"""Of an addition (Zen 4, Golden Cove)."""
 _NOMINAL = 256
 """Of K, for the cost of an instance that does not know it."""
 
 
 def _generate(instance: Instance) -> str:
     rows, lanes = instance.params["NR"], instance.target.vector_bytes // 4
-    chains = -(-_CHAINS // rows)
     written = normal(instance.meaning).target
     places = [address(written, {"n": n}) for n in range(rows)]
-    lines = [f"vec c_{c}_{n} = {{0}};" for c, n in product(range(chains), range(rows))]
+    lines = [f"vec c_{c}_{n} = {{0}};" for c, n in product(range(_CHAINS), range(rows))]
     lines += [
         "int64_t k = 0;",
-        f"for (; k + {chains * lanes} <= K; k += {chains * lanes}) {{",
-        *(f"    {line}" for c in range(chains) for line in _step(c, c * lanes, rows)),
+        f"for (; k + {_CHAINS * lanes} <= K; k += {_CHAINS * lanes}) {{",
+        *(f"    {line}" for c in range(_CHAINS) for line in _step(c, c * lanes, rows)),
         "}",
         f"for (; k + {lanes} <= K; k += {lanes}) {{",
         *(f"    {line}" for line in _step(0, 0, rows)),
         "}",
     ]
     for n in range(rows):
-        total = " + ".join(f"c_{c}_{n}" for c in range(chains))
-        lines += [f"c_0_{n} = {total};" if chains > 1 else "", *_sum_lanes(n, lanes)]
+        total = " + ".join(f"c_{c}_{n}" for c in range(_CHAINS))
+        lines += [f"c_0_{n} = {total};", *_sum_lanes(n, lanes)]
     products = " ".join(f"s_{n} += A[k] * B[{n} * B_0 + k];" for n in range(rows))
     lines.append(f"for (; k < K; k++) {{ {products} }}")
     sign = "+=" if instance.init == "accumulate" else "="
@@ -80,13 +81,15 @@ def _cost(instance: Instance) -> float:
     """
     rows, nbytes = instance.params["NR"], instance.target.vector_bytes
     steps = instance.sizes.get("K", _NOMINAL) * 4 / nbytes
-    return 10 + 2 * rows + steps * (rows + 1) / (1 if nbytes == 64 else 2)
+    cycles = max((rows + 1) / (1 if nbytes == 64 else 2), _LATENCY_CYCLES / _CHAINS)
+    return 10 + 2 * rows + steps * cycles
 
 
 MICROKERNEL = Microkernel(
     computes="for n in NR, k in K: C[n] += A[k] * B[n, k]",
     dtypes={"A": "f32", "B": "f32", "C": "f32"},
     params={"NR": range(1, 9)},
+    where=("NR <= 4 + VECTOR_BYTES // 16",),
     layout={"A": (1,), "B": ("*", 1)},
     generate=_generate,
     inits=("accumulate", "zero"),
