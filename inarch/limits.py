@@ -70,8 +70,8 @@ DEPTH = Limit("INARCH_MAX_DEPTH", 100, "levels of nesting")
 def number_text(number: int) -> str:
     """A number in a message: as a power of two where its digits say nothing.
 
-    >>> number_text(12), number_text(1 << 80)
-    ('12', 'more than 2**79')
+    >>> number_text(12), number_text(3 << 80)
+    ('12', 'more than 2**81')
     """
     bits = abs(number).bit_length()
     if bits <= INTEGER_BITS:

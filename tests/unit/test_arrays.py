@@ -12,7 +12,12 @@ import pytest
 from inarch.dtypes import DTYPES
 from inarch.errors import ArgumentError, InarchError, UnsupportedError
 from inarch.lazy import Array, np
-from inarch.manifest import Port, Signature, _port, _Value
+from inarch.manifest import (
+    Port,
+    Signature,
+    _port,  # pyright: ignore[reportPrivateUsage]
+    _Value,  # pyright: ignore[reportPrivateUsage]
+)
 from inarch.runtime._abi import ffi
 from inarch.runtime.function import Function
 from inarch.runtime.loaders._examplejson_graph import Tensor
@@ -21,6 +26,13 @@ from inarch.runtime.tensor import as_array, as_output, check, describe, view
 from inarch.target import parse
 
 PORT = Port("x", DTYPES["f32"], (2, 3))
+
+
+class Keeper:
+    """The test keeps the memory itself."""
+
+    def release(self, pointer: Any) -> None:
+        """Nothing to do."""
 
 
 @pytest.mark.parametrize(
@@ -74,7 +86,7 @@ def test_a_tensor_of_any_strides_is_seen_as_it_was_described(steps: tuple[int, i
     array = np.arange(24, dtype=np.float32).reshape(4, 6)[:: steps[0], :: steps[1]]
     tensor = ffi().new("DLTensor *")
     kept = describe(array, tensor)
-    np.testing.assert_array_equal(view(tensor, writeable=False), array)
+    np.testing.assert_array_equal(view(tensor, writeable=False, owner=Keeper()), array)
     assert kept is not None
 
 
@@ -83,7 +95,7 @@ def test_a_tensor_begins_at_its_byte_offset() -> None:
     tensor = ffi().new("DLTensor *")
     kept = describe(array[:4], tensor)
     tensor.byte_offset = 8
-    np.testing.assert_array_equal(view(tensor, writeable=False), array[2:])
+    np.testing.assert_array_equal(view(tensor, writeable=False, owner=Keeper()), array[2:])
     assert kept is not None
 
 
@@ -92,7 +104,7 @@ def test_a_tensor_of_vectors_is_refused() -> None:
     kept = describe(np.zeros(4, "f4"), tensor)
     tensor.dtype.lanes = 4
     with pytest.raises(UnsupportedError) as caught:
-        view(tensor, writeable=False)
+        view(tensor, writeable=False, owner=Keeper())
     assert caught.value.message == "DLPack dtype (2, 32, 4) is not supported"
     assert kept is not None
 

@@ -113,9 +113,9 @@ def test_a_library_whose_name_no_system_can_look_up_is_one_that_does_not_exist(
     made = make_program(tmp_path / "a.inarch", **of_library(path))
     with pytest.raises(EnvironmentFault) as caught:
         load(made)
-    assert caught.value.line() == (
-        f"{made}: error: backend 'b' calls '{path}', which does not exist; restore it, or recompile "
-        "where it is"
+    assert caught.value.where == str(made)
+    assert caught.value.message == (
+        f"backend 'b' calls '{path}', which does not exist; restore it, or recompile where it is"
     )
 
 

@@ -3,7 +3,7 @@
 >>> from inarch.testing.generate import inputs, programs
 >>> program = next(programs("graph", seed=1))
 >>> program.functions()
-['main']
+['main', 'other1']
 >>> arrays = inputs(program, seed=2)
 
 `graph_programs()`, `loop_programs()` and `kernel_programs()` are strategies of hypothesis whose failures
