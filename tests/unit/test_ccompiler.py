@@ -335,6 +335,7 @@ def _random_function(name: str, kind: str, generator: np.random.Generator) -> tu
     return f'{head} attributes {{compiler = "ccompiler"}} {{\n{body}\n}}\n', len(results)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_random_functions(seed: int, tmp_path: Path) -> None:
     """T2, T3, T5: topological order, values used often, results that are arguments or twice."""

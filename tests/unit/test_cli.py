@@ -184,6 +184,7 @@ def test_the_c_compiles_alone(folder: Path, compiler: str, target: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_devices_are_written_to(folder: Path) -> None:
     before = Path(os.devnull).stat()
     inarch_(f"compile m.onnx --emit=c -o {os.devnull}")
@@ -398,6 +399,7 @@ def test_list_json() -> None:
 # The process
 
 
+@pytest.mark.slow
 def test_the_process_is_silent_without_a_terminal(folder: Path) -> None:
     done = process("compile", "m.onnx", cwd=folder)
     assert (done.returncode, done.stderr) == (0, "")

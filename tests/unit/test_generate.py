@@ -51,7 +51,7 @@ def names(program: Program) -> list[str]:
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_programs_verify_and_round_trip(level: str) -> None:
-    for program in programs(level, seed=3, count=6):
+    for program in programs(level, seed=3, count=3):
         context, module = program.parse()
         verify_module(module)
         assert print_module(module) == program.text

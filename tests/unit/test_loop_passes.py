@@ -384,6 +384,7 @@ def check_semantics(text: str, pipeline: str) -> None:
         check_plan(compiled(text, pipeline)[0])
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(3, reason="pipelines share passes")
 @pytest.mark.parametrize("pipeline", PIPELINES)
 @settings(max_examples=12, deadline=None)

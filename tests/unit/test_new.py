@@ -77,6 +77,7 @@ def test_a_backend_that_takes_nothing_fails_its_tests(tmp_path: Path) -> None:
     assert "takes f32, found f32" in done.stdout, "the reason is in the error"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["c", pytest.param("py", marks=pytest.mark.slow)])
 def test_a_new_microkernel_works_as_it_is(form: str, tmp_path: Path) -> None:
     """K2: one file is a kernel; every member of the family is checked by the commands printed."""

@@ -27,6 +27,7 @@ def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return module
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["8x5x9->12k3s1", "9x20x17"], ids=["conv", "product"])
 def test_every_way_computes_the_layer(
     script: ModuleType, capsys: pytest.CaptureFixture[str], shape: str
@@ -49,6 +50,7 @@ def test_a_layer_that_is_not_there(script: ModuleType, capsys: pytest.CaptureFix
     assert capsys.readouterr().err.startswith("error: no layer 'l1.c9'; did you mean 'l1.c")
 
 
+@pytest.mark.slow
 def test_what_calls_cost_is_measured() -> None:
     """K6: of each path, and the document has the command."""
     command = [sys.executable, str(ROOT / "benchmarks" / "kernel_calls.py")]

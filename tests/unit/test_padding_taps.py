@@ -68,7 +68,7 @@ dilations = {list(dilations)} groups = {groups} : {x}, {w}, {b} -> {y}
 PAIRS = st.tuples(st.integers(1, 3), st.integers(1, 3))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=16, deadline=None)
 @given(
     size=st.tuples(st.integers(1, 9), st.integers(1, 9)),
     channels=st.tuples(*[st.sampled_from([1, 3, 8, 12])] * 2),

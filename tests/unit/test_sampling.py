@@ -90,6 +90,7 @@ def listed(folder: Path, *options: str) -> tuple[list[str], str]:
     return re.findall(r"^test_it\.py::(\S+)$", done.stdout, re.MULTILINE), done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_sample_and_rest_are_all(tmp_path: Path) -> None:
     sample, said = listed(tmp_path)
     rest, _ = listed(tmp_path, "--cases", "rest")

@@ -53,7 +53,7 @@ groups = {channels} : {x}, {w} -> {y}
 PAIRS = st.tuples(st.integers(1, 4), st.integers(1, 4))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     channels=st.sampled_from([8, 12, 16]),
     size=st.tuples(st.integers(1, 12), st.integers(1, 12)),
