@@ -2,7 +2,8 @@
 
 A test of more than `SAMPLE` cases runs a fixed sample of them, so that `make test` is short enough for every
 commit. `--cases all` runs all, `--cases rest` those that the sample leaves out (`make exhaustive`, a
-part of `make ci`). Tests that are `slow` or `fuzz` always run whole. The sample is the same in each
+part of `make ci`). Tests that are `slow` or `fuzz` run whole, but for those with a mark of their own, which
+`make slow` samples too. The sample is the same in each
 run and on each machine: a mark says where it should be larger:
 
     @pytest.mark.sampled(80, reason="each op once")
@@ -80,10 +81,11 @@ def _size(item: pytest.Item) -> int | None:
         mark = item.get_closest_marker(name)
         if mark is not None and not mark.kwargs.get("reason"):
             raise pytest.UsageError(f"{item.nodeid}: expected a reason in the mark {name}")
-    if any(item.get_closest_marker(name) for name in ("every_case", "slow", "fuzz")):
-        return None
     mark = item.get_closest_marker("sampled")
-    return SAMPLE if mark is None else int(mark.args[0])
+    if mark is not None:
+        return int(mark.args[0])
+    whole = any(item.get_closest_marker(name) for name in ("every_case", "slow", "fuzz"))
+    return None if whole else SAMPLE
 
 
 def spread(cases: Sequence[Mapping[str, Any]], size: int) -> list[int]:

@@ -84,6 +84,7 @@ def test_a_vector_times_a_matrix_of_constant_sizes(
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(6, reason="whole models take 10 s each")
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", MODELS)
