@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     NoneAttr,
     StringAttr,
+    i1,
 )
 from xdsl.ir import Attribute, ParametrizedAttribute
 from xdsl.ir.affine import AffineMap
@@ -125,11 +126,12 @@ class WriteAttr(ParametrizedAttribute):
 
 
 def number_of(attribute: Attribute) -> Number | None:
-    """The Python number of a typed number, None for `none`."""
+    """The Python number of a typed number, 0 or 1 for a bool; None for `none`."""
     if isinstance(attribute, FloatAttr):
         return attribute.value.data
     if isinstance(attribute, IntegerAttr):
-        return attribute.value.data
+        value = attribute.value.data
+        return abs(value) if attribute.type == i1 else value  # xDSL holds -1 for true
     return None
 
 
