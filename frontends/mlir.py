@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -71,15 +72,19 @@ def write_resources(path: Path, module: ModuleOp, context: Context) -> bool:
     another file than a side file, EnvironmentFault when it cannot be written.
     """
     store = store_of(context)
-    keys = resource_keys(module)
-    if not keys:
+    return write_side_file(path, {key: store.get(key) for key in resource_keys(module)})
+
+
+def write_side_file(path: Path, constants: Mapping[str, bytes]) -> bool:
+    """Writes the bytes that handles stand for; otherwise as `write_resources`."""
+    if not constants:
         return False
     if path.exists() and comment_of(path) != _MARK:
         raise UsageError(
             f"'{path}' exists and is no side file that Inarch wrote; the constants would overwrite "
             "it: choose another name, or remove it"
         )
-    arrays = {key: np.frombuffer(store.get(key), np.uint8) for key in keys}
+    arrays = {key: np.frombuffer(data, np.uint8) for key, data in constants.items()}
     write_npz(path, arrays, comment=_MARK)
     return True
 

@@ -28,6 +28,7 @@ from inarch.testing import round_trip
 from inarch.testing.generate import (
     LEVELS,
     Program,
+    _worker,  # pyright: ignore[reportPrivateUsage] - the child process
     graph_programs,
     inputs,
     kernel_programs,
@@ -217,6 +218,24 @@ def test_a_crash_is_a_finding_and_the_rest_goes_on(tmp_path: Path) -> None:
     assert [one["kind"] for one in outcome.findings] == ["crash"]
     assert outcome.done == 1
     assert "no level 'nothing'" in outcome.findings[0]["message"]
+
+
+def test_a_program_that_does_not_survive_its_text_is_a_finding_with_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its text and its constants are written, without the inputs that it has none of."""
+    broken = Program("graph", "builtin.module {", {"c": bytes(4)}, seed=1)
+    monkeypatch.setattr(_worker, "programs", lambda *_, **__: iter([broken]))
+    _worker.work(Job("graph", 1, 0, 1, 1, ("generic",), ("-O1",), str(tmp_path), 0, False, False))
+    events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    (found,) = (event for event in events if event["event"] == "finding")
+    assert (found["kind"], found["index"]) == ("definition", 0)
+    assert Path(found["path"]).read_text() == broken.text
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "graph-1-0-definition.mlir",
+        "graph-1-0-definition.npz",
+    }
+    assert events[-1] == {"event": "done", "index": 1, "count": 1}
 
 
 def test_the_command_compares_and_says_so(

@@ -149,15 +149,20 @@ def smaller(
 
 
 def write_case(folder: Path, program: Program, finding: Finding) -> Path:
-    """Writes the program and its inputs; returns the path of the `.mlir`."""
+    """Writes the program, and its inputs where it parses; returns the path of the `.mlir`."""
     from inarch.npz import write_npz
 
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{program.name}-{finding.target or 'definition'}.mlir"
     program.save(path)
-    for name in program.functions():
-        arrays = inputs(program, program.index, function=name)
-        named = {f"{number}": array for number, array in enumerate(arrays)}
+    try:
+        arrays = {
+            name: inputs(program, program.index, function=name) for name in program.functions()
+        }
+    except Exception:  # noqa: BLE001 - a program that has none; the finding says why
+        return path
+    for name, values in arrays.items():
+        named = {f"{number}": array for number, array in enumerate(values)}
         write_npz(path.with_suffix(f".{name}.inputs.npz"), named)
     return path
 

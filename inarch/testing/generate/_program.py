@@ -53,13 +53,15 @@ class Program:
         return list(public_functions(self.parse()[1]))
 
     def save(self, path: Path) -> None:
-        """Writes `path` (.mlir), and beside it the side file (.npz) that has the larger constants."""
-        from inarch.frontends.mlir import write_resources
+        """Writes `path` (.mlir), and beside it the side file (.npz) that has the larger constants.
+
+        Also where the text does not parse: such a program is what somebody wants to see.
+        """
+        from inarch.frontends.mlir import write_side_file
         from inarch.tools._opt_files import write_atomically
 
-        context, module = self.parse()
         write_atomically(path, self.text.encode())
-        write_resources(path.with_suffix(".npz"), module, context)
+        write_side_file(path.with_suffix(".npz"), self.constants)
 
 
 def program_of(level: str, context: Context, module: ModuleOp, record: Record = ()) -> Program:
