@@ -11,6 +11,7 @@ from inarch._formula import formula, names
 from inarch._microkernel_data import Microkernel
 from inarch.dtypes import DTYPES
 from inarch.errors import InarchError, unknown
+from inarch.limits import number_text
 from inarch.meaning import (
     FUNCTIONS,
     Apply,
@@ -230,8 +231,8 @@ def _check_stride(operand: str, stride: int | str, known: Sequence[str]) -> None
     _check_formula("layout", text.strip(), known)
     if not names(text.strip()) and (least := formula(text, {})) < 0:
         raise InarchError(
-            f"expected strides of 0 or more of operand {operand} in layout, found {least}; what runs "
-            "backwards is packed"
+            f"expected strides of 0 or more of operand {operand} in layout, found "
+            f"{number_text(least)}; what runs backwards is packed"
         )
 
 

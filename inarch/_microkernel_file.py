@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -23,6 +23,7 @@ from typing import Any, cast
 from inarch._microkernel_check import check
 from inarch._microkernel_data import Microkernel
 from inarch.errors import InarchError, unknown
+from inarch.limits import INTEGER_BITS, number_text
 from inarch.meaning import parse
 
 SUFFIXES = {".c": "c", ".S": "asm", ".s": "asm"}
@@ -99,6 +100,11 @@ class _File:
                     )
                 raise InarchError(message, where=self._of_key(key))
             wanted, read = _FIELDS[key]
+            for number in _integers(value):
+                if number.bit_length() > INTEGER_BITS:  # which Python may not print
+                    message = f"expected integers of at most {INTEGER_BITS} bits in {key}"
+                    message += f", found {number_text(number)}"
+                    raise InarchError(message, where=self._of_key(key))
             try:
                 fields[key] = read(value)
             except (TypeError, ValueError) as error:
@@ -144,6 +150,16 @@ class _File:
     def _of_key(self, key: str) -> str:
         found = re.search(rf"^[ \t]*\[?(?={re.escape(key)}\b)", self.toml, re.MULTILINE)
         return self.at(self.start + (found.end() if found else 0))
+
+
+def _integers(value: object) -> Iterator[int]:
+    """Every integer within a value of TOML."""
+    if isinstance(value, int):
+        yield value
+    elif isinstance(value, list | dict):
+        table = cast("dict[str, object]", value)
+        for item in table.values() if isinstance(value, dict) else cast("list[object]", value):
+            yield from _integers(item)
 
 
 def _text(value: object) -> str:

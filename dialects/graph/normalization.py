@@ -124,6 +124,7 @@ class LayerNormOp(CompositeOp):
 class BatchNormOp(CompositeOp):
     """`out[n, c, ...] = (x[n, c, ...] - mean[c]) / sqrt(var[c] + epsilon) * scale[c] + bias[c]`.
 
+    With a factor scale / sqrt(var + epsilon) that is infinite: `x * factor + (bias - mean * factor)`.
     x: [N, C, ...]; scale, bias, mean, var: [C]; ONNX's BatchNormalization at inference.
     C1: the operands have one float dtype. C2: x has at least two dims. C3: the vectors have the
     shape [C]. C4: epsilon >= 0, finite.
@@ -178,6 +179,9 @@ class BatchNormOp(CompositeOp):
         wide = [v.astype(np.float64).reshape(column) for v in (scale, bias, mean, var)]
 
         def normalise(x: Array, s: Array, b: Array, m: Array, v: Array) -> Array:
-            return (x - m) / np.sqrt(v + self.epsilon.value.data) * s + b
+            deviation = np.sqrt(v + self.epsilon.value.data)
+            factor = s / deviation
+            centred = (x - m) / deviation * s + b
+            return np.where(np.isinf(factor), x * factor + (b - m * factor), centred)
 
         return evaluate(normalise, x.astype(np.float64), *wide, dtype=x.dtype)

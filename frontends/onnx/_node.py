@@ -152,8 +152,14 @@ class Node:
         self.builder.room(math.prod(sizes), itemsize)
 
     def like(self, number: float, value: SSAValue) -> SSAValue:
-        """The scalar constant `number` of the dtype of `value`."""
-        return self.constant(np.array(number, tensor_dtype(value).numpy))
+        """The scalar constant `number` of the dtype of `value`.
+
+        Raises InarchError where an integer dtype has no such number: the operator is of floats.
+        """
+        dtype = tensor_dtype(value)
+        if not dtype.is_float and not float(number).is_integer():
+            raise InarchError(f"expected a float dtype, which has {number}, found {dtype.name}")
+        return self.constant(np.array(number, dtype.numpy))
 
     def reshape(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
         """`value` under another shape; itself when it has that shape."""

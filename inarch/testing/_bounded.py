@@ -172,11 +172,15 @@ class Bounded:
         quotient = self.value / other.value
         special = ~np.isfinite(quotient)
         doubt = np.where(across | ~np.isfinite(self.total), np.inf, 0.0)
+        # Of the smallest f64 the reciprocal is an infinity; the quotient need not be.
+        beyond = np.isinf(value) & ~special
+        size = _size(other.value)
+        scaled = np.where(exact, self.error / size + _TINY[self.dtype.name], np.inf)
         return Bounded(
             self.dtype,
-            np.where(special, quotient, product.value),
-            np.where(special, doubt, product.error),
-            product.magnitude,
+            np.where(special | beyond, quotient, product.value),
+            np.where(special, doubt, np.where(beyond, scaled, product.error)),
+            np.where(beyond, self.magnitude / size, product.magnitude),
             product.roundings + 1,
         ).in_range()
 

@@ -82,6 +82,20 @@ def test_denormals_infinities_and_nan() -> None:
     assert unsure.total[0] == np.inf  # the sign of a sum near 0 is not known
 
 
+@np.errstate(all="ignore")
+def test_quotients_by_numbers_whose_reciprocal_is_an_infinity() -> None:
+    """1 / 2.8e-309 is beyond f64; 2.8e-309 / 2.8e-309 is 1, and 0 / 2.8e-309 is 0."""
+    least = 2.8e-309
+    found = of(least, 0.0, 1.0, dtype="float64").divide(of(least, least, least, dtype="float64"))
+    assert found.value.tolist() == [1.0, 0.0, np.inf]
+    assert np.all(found.total <= 1e-15)
+    rounded = of(1.0, dtype="float64").divide(of(3.0, dtype="float64"))
+    near = rounded.divide(of(1e-309, dtype="float64"))
+    assert near.value[0] == np.inf
+    unsure = of(least, dtype="float64").divide(rounded.multiply(of(1e-309, dtype="float64")))
+    assert unsure.total[0] == np.inf  # so few bits say nothing
+
+
 def test_jumps_within_the_interval_are_allowed_and_others_are_not() -> None:
     third = of(1.0).divide(of(3.0)).multiply(of(3.0))
     floor = third.apply(np.floor, 0)

@@ -56,6 +56,12 @@ KNOWN: list[tuple[str, list[Array], Properties, Any]] = [
         {"epsilon": 1.0},
         [[3.0, 2.0]],
     ),
+    (  # an infinite factor: 2 * -inf + (1 - 4 * -inf)
+        "batch_norm",
+        [np.array([[2.0]]), *(np.array([v]) for v in (-np.inf, 1.0, 4.0, 1.0))],
+        {"epsilon": 0.0},
+        [[np.nan]],
+    ),
 ]
 """Values from the equations, computed by hand."""
 
@@ -90,6 +96,11 @@ CASES: list[tuple[str, list[Array], Properties]] = [
         ("batch_norm", [_random(*s), *(abs(_random(s[1], n))[:, 0] for n in (1, 2, 3, 4))], eps)
         for s in ((2, 3), (2, 3, 4), (1, 5, 2, 3), (0, 3), (2, 0, 4))
         for eps in [{"epsilon": 1e-3}]
+    ),
+    (
+        "batch_norm",
+        [_random(2, 3), *(np.array([v, np.inf, -np.inf]) for v in (-np.inf, 1.0, 4.0)), np.ones(3)],
+        {"epsilon": 0.0},
     ),
 ]
 

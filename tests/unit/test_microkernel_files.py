@@ -152,6 +152,13 @@ def test_a_python_file_is_a_kernel(tmp_path: Path) -> None:
         ("[\"*\", 1]", "[\"*\", 1.5]",
          "6:1: error: expected layout = {A = [\"*\", 1], ...}, found {'C': ['*', 1.5]}"),
         ("\"*\", 1", "1", "6:1: error: expected 2 strides of operand C in layout, found 1"),
+        ("\"*\", 1", "\"*\", 0x1" + 5000 * "0",
+         "6:1: error: expected integers of at most 64 bits in layout, found more than 2**20000"),
+        ("needs = []", "needs = [[0x1" + 5000 * "0" + "]]",
+         "8:1: error: expected integers of at most 64 bits in needs, found more than 2**20000"),
+        ("\"*\", 1", "\"*\", \"0 - " + "*".join(9 * ["0x1" + 99 * "0"]) + "\"",
+         "6:1: error: expected strides of 0 or more of operand C in layout, found less than -2**3564; "
+         "what runs backwards is packed"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named_where_it_is(

@@ -152,6 +152,21 @@ def test_structure(nodes: str) -> None:
     assert message(parse(nodes)) == f"<model>: {STRUCTURE[nodes]}"
 
 
+@pytest.mark.parametrize(
+    ("node", "number"),
+    [
+        ("IsInf", "inf"),
+        ("IsInf<detect_positive=0>", "nan"),
+        ("LeakyRelu<alpha=0.5>", "0.5"),
+    ],
+)
+def test_floats_that_an_integer_dtype_does_not_have_are_refused(node: str, number: str) -> None:
+    operator = node.partition("<")[0]
+    assert message(parse(f"y = {node}(x)", "int32[2,3] x", "int32[2,3] y")) == (
+        f"<model>: node 'y' ({operator}): error: expected a float dtype, which has {number}, found i32"
+    )
+
+
 def test_named_node_and_path_are_where(tmp_path: Path) -> None:
     model = parse("y = Softmax<axis=5>(x)")
     model.graph.node[0].name = "probabilities/é:0"
