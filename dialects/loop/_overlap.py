@@ -8,6 +8,7 @@ one reads has no value that the program could mean. Values are followed through 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -63,6 +64,8 @@ class Access:
         for size, stride, (coefficients, start) in pairs:
             low, high = Form(tuple(coefficients), self.nest.sizes, start).span
             first, last = max(low, 0), min(high, size - 1)
+            if step := math.gcd(*coefficients):  # indices are a multiple of it from the start
+                first, last = first + (start - first) % step, last - (last - start) % step
             sizes.append(max(last - first + 1, 0))
             constant += stride * first
         return Form(self.place.strides, tuple(sizes), constant)

@@ -109,3 +109,16 @@ func.func @load(%y: memref<4xf32> {inarch.result}) {
   }
   func.return
 }
+
+// -----
+
+// Every other element from element 1 on, of which the second is within
+func.func @steps_into(%y: memref<2xf32> {inarch.result}) {
+  %t = loop.alloc : memref<2xf32>
+  // expected-error-re @below {{expected operand 0 of 'loop.nest' to be written before it is read, found elements of loop.alloc %t ({{.*}}), which nothing has written; write it first}}
+  loop.nest (i = 2) ins(%t[i * 2 - 1] pad 0.0 : memref<2xf32>) outs(%y[i] : memref<2xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    loop.yield %a : f32
+  }
+  func.return
+}

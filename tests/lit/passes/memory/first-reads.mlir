@@ -44,3 +44,18 @@ func.func @nothing(%x: memref<4xf32>, %y: memref<4xf32> {inarch.result}) {
   }
   func.return
 }
+
+// -----
+
+// Indices of -1 and 2 step over a size of 2: no point reads an element, as none is written.
+// CHECK-LABEL: func.func @steps_over(
+func.func @steps_over(%x: memref<2xf32>, %y: memref<2xf32> {inarch.result}) {
+  %t = loop.alloc : memref<2xf32>
+  loop.nest (i = 2) ins(%x[i] : memref<2xf32>, %t[i * 3 - 1] pad 0.0 : memref<2xf32>) outs(%y[i] : memref<2xf32>, %t[i * 3 - 1] clip : memref<2xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32, %acc: f32):
+    %s = arith.addf %a, %b : f32
+    %v = arith.addf %a, %acc : f32
+    loop.yield %s, %v : f32, f32
+  }
+  func.return
+}
