@@ -75,7 +75,7 @@ def write_resources(path: Path, module: ModuleOp, context: Context) -> bool:
     return write_side_file(path, {key: store.get(key) for key in resource_keys(module)})
 
 
-def write_side_file(path: Path, constants: Mapping[str, bytes]) -> bool:
+def write_side_file(path: Path, constants: Mapping[str, bytes | memoryview]) -> bool:
     """Writes the bytes that handles stand for; otherwise as `write_resources`."""
     if not constants:
         return False

@@ -131,7 +131,8 @@ def number_of(attribute: Attribute) -> Number | None:
         return attribute.value.data
     if isinstance(attribute, IntegerAttr):
         value = attribute.value.data
-        return abs(value) if attribute.type == i1 else value  # xDSL holds -1 for true
+        is_bool = attribute.get_type() == i1
+        return abs(value) if is_bool else value  # xDSL holds -1 for true
     return None
 
 

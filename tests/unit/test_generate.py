@@ -225,7 +225,11 @@ def test_a_program_that_does_not_survive_its_text_is_a_finding_with_a_file(
 ) -> None:
     """Its text and its constants are written, without the inputs that it has none of."""
     broken = Program("graph", "builtin.module {", {"c": bytes(4)}, seed=1)
-    monkeypatch.setattr(_worker, "programs", lambda *_, **__: iter([broken]))
+
+    def made(*_: object, **__: object) -> list[Program]:
+        return [broken]
+
+    monkeypatch.setattr(_worker, "programs", made)
     _worker.work(Job("graph", 1, 0, 1, 1, ("generic",), ("-O1",), str(tmp_path), 0, False, False))
     events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     (found,) = (event for event in events if event["event"] == "finding")
