@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from inarch.compiler import import_model
 from inarch.dialects import new_context
-from inarch.errors import InarchError
+from inarch.errors import EnvironmentFault, InarchError
 from inarch.lazy import Array, np
 from inarch.target import parse
 from inarch.testing._functions import public_functions
@@ -144,29 +145,38 @@ def summary(counts: Sequence[Count]) -> Mapping[str, int]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Counts and prints; the exit code."""
+    """Counts and prints; the exit code: 1 where something is reported, else that of an error."""
     given = _parser().parse_args(arguments)
-    targets = [t for t in given.target or TARGETS if not parse(t).missing_on_host()]
-    for target in set(given.target or TARGETS) - set(targets):
-        print(f"{target}: left out, this machine does not run it", file=sys.stderr)
-    subjects = [
-        *models([name for name in given.model or MODELS if name != "none"]),
-        *graphs(given.seed, given.programs),
-    ]
-    counts: list[Count] = []
-    with tempfile.TemporaryDirectory(prefix="inarch-sanitizers-") as name:
-        try:
-            executable = caller(Path(name))
-        except InarchError as error:
-            print(error.line(), file=sys.stderr)
-            return error.exit_code
-        for subject in subjects:
-            for target in targets:
-                one = count(executable, subject, target, given.seed, Path(name))
-                counts.append(one)
-                _progress(one, len(counts), len(subjects) * len(targets))
+    try:
+        counts = _counts(given)
+    except InarchError as error:
+        print(error.line(), file=sys.stderr)
+        return error.exit_code
     _print(counts, as_json=given.json)
     return 1 if any(one.reports for one in counts) else 0
+
+
+def _counts(given: argparse.Namespace) -> list[Count]:
+    asked: list[str] = given.target or list(TARGETS)
+    targets = [target for target in asked if not parse(target).missing_on_host()]
+    for target in asked:
+        if target not in targets:
+            print(f"{target}: left out, this machine does not run it", file=sys.stderr)
+    if not targets:
+        raise EnvironmentFault(
+            f"expected a target that this machine runs, found {', '.join(asked)}"
+        )
+    counts: list[Count] = []
+    with tempfile.TemporaryDirectory(prefix="inarch-sanitizers-") as name:
+        folder = Path(name)
+        executable = caller(folder)
+        networks = [model for model in given.model or MODELS if model != "none"]
+        subjects = [*models(networks), *graphs(given.seed, given.programs)]
+        for subject, target in product(subjects, targets):
+            one = count(executable, subject, target, given.seed, folder)
+            counts.append(one)
+            _progress(one, len(counts), len(subjects) * len(targets))
+    return counts
 
 
 def _progress(one: Count, done: int, all_of_them: int) -> None:

@@ -168,6 +168,16 @@ def benchmark() -> ModuleType:
     return module
 
 
+def test_the_command_refuses_a_target_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+    assert benchmark().main(["--target", "x86-64-v9", "--programs", "0"]) == 2
+    said = capsys.readouterr()
+    assert (said.out, said.err) == (
+        "",
+        "error: no target 'x86-64-v9'; did you mean 'x86-64-v4'? "
+        "Known: aarch64, generic, native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4\n",
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
