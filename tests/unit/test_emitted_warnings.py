@@ -53,6 +53,9 @@ func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
 MANY = 24
 """Members that stand for a family: evenly spread, by the product of their parameters."""
 
+FEW = 8
+"""Members of a family that is tried whole in every run."""
+
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "lenet": ("lenet", {}),
     "mobilenetv2": ("mobilenetv2", {}),
@@ -190,6 +193,24 @@ def test_kernels_with_constant_sizes(name: str, compiler: str, tmp_path: Path) -
         pytest.skip(f"{name} has no member for {LEVELS[-1]}")
     instances = [i for params in chosen for i in instances_of(name, target, params)]
     assert said_of(instances, LEVELS[-1], compiler, tmp_path) == ""
+
+
+@pytest.mark.every_case(reason="registers of another length are other loops")
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("level", LEVELS)
+def test_small_families_whole_with_constant_sizes(
+    level: str, compiler: str, tmp_path: Path
+) -> None:
+    """Every member of families that have few: gcc counts the iterations of their loops over one size."""
+    target = parse(level)
+    instances = [
+        instance
+        for name in OWN
+        if len(found := members(MICROKERNELS[name], target)) <= FEW
+        for params in found
+        for instance in instances_of(name, target, params)
+    ]
+    assert said_of(instances, level, compiler, tmp_path) == ""
 
 
 def test_a_warning_is_seen(tmp_path: Path) -> None:
