@@ -28,11 +28,13 @@ def _generate(instance: Instance) -> str:
     places = [address(written, {"n": n}) for n in range(rows)]
     lines = [f"vec c_{c}_{n} = {{0}};" for c, n in product(range(_CHAINS), range(rows))]
     lines += [
+        # Bounds of their own, as gcc else finds that k + lanes could overflow where K is a large constant.
+        f"const int64_t rounds = K - K % {_CHAINS * lanes}, whole = K - K % {lanes};",
         "int64_t k = 0;",
-        f"for (; k + {_CHAINS * lanes} <= K; k += {_CHAINS * lanes}) {{",
+        f"for (; k < rounds; k += {_CHAINS * lanes}) {{",
         *(f"    {line}" for c in range(_CHAINS) for line in _step(c, c * lanes, rows)),
         "}",
-        f"for (; k + {lanes} <= K; k += {lanes}) {{",
+        f"for (; k < whole; k += {lanes}) {{",
         *(f"    {line}" for line in _step(0, 0, rows)),
         "}",
     ]

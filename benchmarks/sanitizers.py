@@ -1,0 +1,198 @@
+"""Counts what the sanitizers report of compiled programs: networks, and random graphs.
+
+    python benchmarks/sanitizers.py [--programs 12] [--seed 0] [--target native --target x86-64-v3] [--json]
+
+Each is compiled with -fsanitize=address,undefined and called twice, on buffers of exactly their sizes: at
+aligned addresses, and one element behind. The exit code is 1 where anything is reported. `magika` is
+downloaded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from inarch.compiler import import_model
+from inarch.dialects import new_context
+from inarch.errors import EnvironmentFault, InarchError
+from inarch.lazy import Array, np
+from inarch.target import parse
+from inarch.testing._functions import public_functions
+from inarch.testing.generate import inputs, programs
+from inarch.testing.sanitize import caller, report, sanitized
+
+MODELS = ("lenet", "mobilenetv2", "magika")
+TARGETS = ("native", "x86-64-v3")
+SHIFTS = (0, 1)
+_BYTES_AND_PADDING = 257
+"""Values of magika's input: `examples/demo.py`."""
+
+
+@dataclass(frozen=True)
+class Count:
+    """What became of one program on one target."""
+
+    name: str
+    target: str
+    kernels: int
+    calls: int
+    reports: tuple[str, ...]
+    seconds: float
+
+
+Made = tuple[Context, ModuleOp]
+Subject = tuple[str, Callable[[str], Made]]
+"""A name, and what makes the program for a target, as each compilation consumes one."""
+
+
+def models(names: Sequence[str]) -> Iterator[Subject]:
+    """The networks called `names`."""
+    folder = str(Path(__file__).parent / "models")
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    for name in names:
+        yield name, _magika if name == "magika" else _builder(name)
+
+
+def _builder(name: str) -> Callable[[str], Made]:
+    model = importlib.import_module(name).build()
+
+    def make(target: str) -> Made:
+        context = new_context()
+        return context, import_model(model, context, target=target, name=name)
+
+    return make
+
+
+def _magika(target: str) -> Made:
+    path = importlib.import_module("fetch").fetch("magika")
+    context = new_context()
+    return context, import_model(path, context, target=target, dims={"unk__214": 1}, name="magika")
+
+
+def graphs(seed: int, count: int) -> Iterator[Subject]:
+    """Random programs of the sequence `seed`."""
+    for program in programs("graph", seed, count):
+        yield program.name, lambda _target, program=program: program.parse()
+
+
+def arrays_of(name: str, module: ModuleOp, seed: int) -> dict[str, list[Array]]:
+    """Random inputs for each public function; of a network no special ones."""
+    if name == "magika":
+        generator = np.random.default_rng(seed)
+        return {"main": [generator.integers(0, _BYTES_AND_PADDING, (1, 2048), np.int32)]}
+    special = name not in MODELS
+    functions = public_functions(module)
+    return {each: inputs(module, seed, function=each, special=special) for each in functions}
+
+
+def count(executable: Path, subject: Subject, target: str, seed: int, folder: Path) -> Count:
+    """Compiles one program for one target, and calls it."""
+    begin = time.perf_counter()
+    name, make = subject
+    context, module = make(target)
+    arrays = arrays_of(name, module, seed)
+    compiled = sanitized(context, module, folder / f"{name}-{target}.so", target)
+    found = [
+        report(executable, compiled, function, given, shift=shift)
+        for function, given in arrays.items()
+        for shift in SHIFTS
+    ]
+    return Count(
+        name,
+        target,
+        len(compiled.program.units) - 1,
+        len(found),
+        tuple(one for one in found if one),
+        round(time.perf_counter() - begin, 2),
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("--programs", type=int, default=12, metavar="N", help="random graphs (12)")
+    add("--seed", type=int, default=0, help="of the random graphs, and of all inputs (0)")
+    add("--model", action="append", choices=[*MODELS, "none"], help="repeatable (all of them)")
+    add("--target", action="append", metavar="NAME", help=f"repeatable ({', '.join(TARGETS)})")
+    add("--json", action="store_true", help="the counts as JSON on stdout")
+    return parser
+
+
+def summary(counts: Sequence[Count]) -> Mapping[str, int]:
+    """Programs, calls and reports, in all."""
+    return {
+        "programs": len({one.name for one in counts}),
+        "libraries": len(counts),
+        "kernels": sum(one.kernels for one in counts),
+        "calls": sum(one.calls for one in counts),
+        "reports": sum(len(one.reports) for one in counts),
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Counts and prints; the exit code: 1 where something is reported, else that of an error."""
+    given = _parser().parse_args(arguments)
+    try:
+        counts = _counts(given)
+    except InarchError as error:
+        print(error.line(), file=sys.stderr)
+        return error.exit_code
+    _print(counts, as_json=given.json)
+    return 1 if any(one.reports for one in counts) else 0
+
+
+def _counts(given: argparse.Namespace) -> list[Count]:
+    asked: list[str] = given.target or list(TARGETS)
+    targets = [target for target in asked if not parse(target).missing_on_host()]
+    for target in asked:
+        if target not in targets:
+            print(f"{target}: left out, this machine does not run it", file=sys.stderr)
+    if not targets:
+        raise EnvironmentFault(
+            f"expected a target that this machine runs, found {', '.join(asked)}"
+        )
+    counts: list[Count] = []
+    with tempfile.TemporaryDirectory(prefix="inarch-sanitizers-") as name:
+        folder = Path(name)
+        executable = caller(folder)
+        networks = [model for model in given.model or MODELS if model != "none"]
+        subjects = [*models(networks), *graphs(given.seed, given.programs)]
+        for subject, target in product(subjects, targets):
+            one = count(executable, subject, target, given.seed, folder)
+            counts.append(one)
+            _progress(one, len(counts), len(subjects) * len(targets))
+    return counts
+
+
+def _progress(one: Count, done: int, all_of_them: int) -> None:
+    said = "; ".join(one.reports) or "no report"
+    line = f"{done} of {all_of_them}: {one.name} ({one.target}, {one.kernels} kernels): {said}"
+    print(f"{line} ({one.seconds:.1f} s)", file=sys.stderr, flush=True)
+
+
+def _print(counts: Sequence[Count], *, as_json: bool) -> None:
+    total = summary(counts)
+    if as_json:
+        content: dict[str, Any] = {**total, "of": [asdict(one) for one in counts]}
+        print(json.dumps(content, indent=1))
+        return
+    print(", ".join(f"{value} {name}" for name, value in total.items()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,171 @@
+"""Compiled programs under AddressSanitizer and UndefinedBehaviorSanitizer, on buffers of exactly their sizes.
+
+A program's C becomes a library with checks of every access, which an executable of its own
+(`sanitize.c`) calls: nothing of Python's allocator is near. What is seen: every access outside of an
+input, an output, the weights, the workspace or a local, and what C leaves undefined. What is not: an
+access that lands in another tensor of the same workspace or the same weights.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from inarch._compilers import Compiler, find_compiler, run_compiler
+from inarch.backends.c import CProgram, emit, weights_image
+from inarch.backends.c._text import identifier
+from inarch.compiler import import_model, lower
+from inarch.errors import EnvironmentFault
+from inarch.lazy import np
+from inarch.target import Target
+from inarch.target import parse as parse_target
+from inarch.testing._functions import Array
+from inarch.toolchain import compile_library
+
+_CHECKS = "-fsanitize=address,undefined"
+_FLAGS = (
+    "-O1",
+    "-g1",
+    _CHECKS,
+    "-fno-sanitize-recover=all",
+    # A local that is used before it is written is a large number, and not by chance the right one.
+    "-ftrivial-auto-var-init=pattern",
+)
+_LINK = (_CHECKS, "-Wl,-z,undefs")
+"""clang puts the run-time into executables only; libraries find it there."""
+_OPTIONS = {
+    "ASAN_OPTIONS": "detect_leaks=0:exitcode=99:color=never",
+    "UBSAN_OPTIONS": "print_stacktrace=0:color=never",
+    # Another library may be preloaded here, and the run-time insists on being the first.
+    "LD_PRELOAD": "",
+}
+_SECONDS = 120.0
+_UNUSABLE = 70
+_SOURCE = Path(__file__).with_suffix(".c")
+
+
+@dataclass(frozen=True)
+class Sanitized:
+    """A program as a library with checks, and what it takes. `weights` may be shortened to try the checks."""
+
+    program: CProgram
+    library: Path
+    weights: bytes
+
+
+def caller(folder: Path) -> Path:
+    """The executable that calls libraries, built in `folder`.
+
+    Raises EnvironmentFault where the compiler has no sanitizers, or what they make does not start.
+    """
+    compiler = find_compiler()
+    path = folder / "sanitize"
+    command = [*compiler.command, "-std=c11", "-O1", "-g1", _CHECKS, "-rdynamic", str(_SOURCE)]
+    status, said = run_compiler([*command, "-o", str(path), "-ldl"], folder, _SECONDS)
+    if status == 0:
+        # Without arguments it says what it expects, if the run-time starts at all.
+        done = _start([str(path)])
+        if done.returncode == _UNUSABLE:
+            return path
+        said = done.stderr
+    raise EnvironmentFault(
+        f"expected a compiler with {_CHECKS}, found '{_name(compiler)}': {_last_line(said)}; "
+        "install its sanitizer libraries, or put another one in $CC"
+    )
+
+
+def sanitized(context: Context, module: ModuleOp, out: Path, target: str) -> Sanitized:
+    """Compiles a `graph` module, which is consumed, for `target` into the library `out`.
+
+    Raises InarchError as `inarch.compiler.compile` does.
+    """
+    module = import_model(module, context, target=target)
+    lower(context, module, "kernel")
+    program = emit(context, module)
+    sanitized_library(program, out, parse_target(target))
+    return Sanitized(program, out, bytes(weights_image(context, module)))
+
+
+def sanitized_library(program: CProgram, out: Path, target: Target) -> None:
+    """The program's C, unit by unit, as a library with checks."""
+    compile_library(
+        program.units,
+        out,
+        target=target,
+        flags=_FLAGS,
+        unit_flags=program.unit_flags,
+        libraries=_LINK,
+    )
+
+
+def report(
+    executable: Path, subject: Sanitized, function: str, inputs: Sequence[Array], *, shift: int = 0
+) -> str:
+    """What the sanitizers say of one call, the line that names the fault; "" where they say nothing.
+
+    `inputs` are those of `function`, in its order. With `shift`, buffers begin that many of their own
+    elements behind an aligned address. Raises EnvironmentFault where the call could not be made.
+    """
+    (found,) = (one for one in subject.program.functions if one.name == function)
+    with tempfile.TemporaryDirectory(prefix="inarch-sanitize-") as name:
+        folder = Path(name)
+        (folder / "weights").write_bytes(subject.weights)
+        words = [
+            str(executable),
+            str(subject.library),
+            identifier(f"{subject.program.prefix}_{function}_run"),
+            str(found.workspace_bytes),
+            str(folder / "weights"),
+            str(len(subject.weights)),
+        ]
+        for number, (port, array) in enumerate(zip(found.inputs, inputs, strict=True)):
+            data = np.ascontiguousarray(array, port.dtype.numpy).tobytes()
+            (folder / str(number)).write_bytes(data)
+            words += [str(folder / str(number)), str(len(data)), str(shift * port.dtype.nbytes)]
+        for port in found.outputs:
+            size = math.prod(port.shape) * port.dtype.nbytes
+            words += ["-", str(size), str(shift * port.dtype.nbytes)]
+        done = _start(words)
+    if done.returncode == 0 and not done.stderr:
+        return ""
+    if done.returncode == _UNUSABLE:
+        raise EnvironmentFault(f"the program that calls libraries: {_last_line(done.stderr)}")
+    return _fault(done)
+
+
+def _start(words: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        list(words),
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+        env={**os.environ, **_OPTIONS},
+        timeout=_SECONDS,
+    )
+
+
+def _fault(done: subprocess.CompletedProcess[str]) -> str:
+    """`heap-buffer-overflow ... in model_main_kernel_3 ...`: the summary, or the first line."""
+    lines = done.stderr.splitlines()
+    for mark in ("SUMMARY: ", "runtime error: "):
+        for line in lines:
+            if mark in line:
+                return line.partition(mark)[2]
+    return lines[0] if lines else f"ended with status {done.returncode}"
+
+
+def _last_line(text: str) -> str:
+    return (text.strip().splitlines() or ["nothing was printed"])[-1]
+
+
+def _name(compiler: Compiler) -> str:
+    return " ".join(compiler.command)
