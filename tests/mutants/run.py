@@ -320,7 +320,7 @@ def _failed(output: str) -> str:
     for line in output.splitlines():
         if line.startswith(("FAILED ", "ERROR ", "FAIL: ", "TIMEOUT: ")):
             found = line.partition(" ")[2]
-            return found if "::" in found else found.partition(" (")[0]
+            return found.partition(" - ")[0] if "::" in found else found.partition(" (")[0]
     return "the end of the process"
 
 

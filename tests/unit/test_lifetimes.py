@@ -343,7 +343,8 @@ def test_loading_distinct_programs_is_flat(
 
     opened, mapped, resident = grown(work, count)
     assert (opened, mapped) == (0, 0)
-    assert resident <= 2 << 20
+    # What a leak adds, it adds each time; other memory of this process comes once.
+    assert resident <= 2 << 20 or grown(work, count)[2] <= 2 << 20
 
 
 @pytest.mark.parametrize("count", COUNTS)
@@ -370,4 +371,5 @@ def test_loading_one_program_with_submodules_and_callbacks_is_flat(
     opened, mapped, resident = grown(work, count)
     assert opened == 0
     assert abs(mapped) < 20  # whether one is held in the end
-    assert resident <= 2 << 20
+    # What a leak adds, it adds each time; other memory of this process comes once.
+    assert resident <= 2 << 20 or grown(work, count)[2] <= 2 << 20

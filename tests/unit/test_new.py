@@ -27,7 +27,7 @@ def _shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["bash", "-euo", "pipefail", "-c", command],
         cwd=folder,
-        env={**kept, "PATH": path},
+        env={**kept, "PATH": path, "INARCH_PLUGINS": "all"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

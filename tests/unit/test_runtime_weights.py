@@ -105,6 +105,9 @@ def test_ragged_layers_with_weights_at_run_time() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(
+    5, reason="all layers of two networks take 20 s a target; --cases all runs nine"
+)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("layers", [RAGGED, VGG, NETWORKS], ids=["ragged", "vgg", "networks"])
 def test_layers_of_networks_with_weights_at_run_time(layers: Sequence[Conv], target: str) -> None:

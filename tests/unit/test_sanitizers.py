@@ -183,7 +183,7 @@ def test_the_command_refuses_a_target_that_is_none(capsys: pytest.CaptureFixture
     "arguments",
     [
         ("--model", "lenet", "--programs", "12"),
-        ("--model", "mobilenetv2", "--programs", "0"),
+        ("--model", "mobilenetv2", "--programs", "0", "--target", "native"),
         ("--model", "magika", "--programs", "0"),
     ],
     ids=["lenet and random graphs", "mobilenetv2", "magika"],

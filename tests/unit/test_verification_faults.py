@@ -460,7 +460,10 @@ def test_all_faults_are_caught(quick: bool) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("target", [parse("generic"), native()], ids=str)
+@pytest.mark.sampled(
+    1, reason="all members of all kernels take a minute; --cases all runs generic too"
+)
+@pytest.mark.parametrize("target", [native(), parse("generic")], ids=str)
 def test_all_members_of_good_kernels_pass(target: Target) -> None:
     found: list[Verdict] = []
     for name, (family, _) in KERNELS.items():
