@@ -100,7 +100,7 @@ def flags_of(level: str) -> tuple[str, ...]:
         assert (
             run(["compile", str(model), "--emit=c", "-o", str(text), "--target", level]).code == 0
         )
-        return tuple(command_of(text)[0])
+        return tuple(flag for flag in command_of(text)[0] if flag != "-shared")
 
 
 OWN = sorted(set(MICROKERNELS) - {name for name, _ in MICROKERNELS.foreign()})
