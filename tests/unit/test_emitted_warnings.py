@@ -233,6 +233,9 @@ def test_a_warning_is_seen(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(
+    6, reason="24 functions take 5 s to compile; --cases all runs every kernel and level"
+)
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", OWN)

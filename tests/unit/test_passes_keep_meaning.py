@@ -191,6 +191,9 @@ def test_a_pass_alone_keeps_what_programs_mean(name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(
+    8, reason="every program of tests/lit takes 5 s a pass; --cases all runs all passes"
+)
 @pytest.mark.usefixtures("loaded")
 @pytest.mark.parametrize("name", list(PASSES))
 def test_a_pass_alone_keeps_what_every_program_means(name: str) -> None:
@@ -236,6 +239,9 @@ def test_the_pipeline_keeps_what_programs_mean(target: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(
+    2, reason="every program of tests/lit takes 10 s a target; --cases all runs four"
+)
 @pytest.mark.parametrize("target", TARGETS)
 def test_the_pipeline_keeps_what_every_program_means(target: str) -> None:
     for program in on_tensors():
