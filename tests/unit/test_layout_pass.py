@@ -215,7 +215,7 @@ def test_networks(choose: random.Random, target: str, steps: int) -> None:
 
 
 @pytest.mark.fuzz
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.randoms(use_true_random=False), st.sampled_from(TARGETS), st.integers(1, 14))
 def test_many_networks(choose: random.Random, target: str, steps: int) -> None:
     _check(choose, target, steps)

@@ -399,7 +399,7 @@ def test_a_pass_keeps_what_random_programs_compute(pipeline: str, text: str) -> 
 
 
 @pytest.mark.fuzz
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(text=programs())
 def test_all_passes_keep_what_many_random_programs_compute(text: str) -> None:
     check_semantics(text, PIPELINES[-1])

@@ -280,7 +280,7 @@ def test_every_stage_keeps_the_invariants_and_the_numbers(
 
 
 @pytest.mark.fuzz
-@settings(max_examples=1_000, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(programs(), backends("one"), backends("two"))
 def test_every_stage_at_length(program: Program, one: Backend, two: Backend) -> None:
     check_every_stage(program, one, two)
