@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import inarch
 from inarch._xdsl import parse_module, verify_module
 from inarch.backends.c import CProgram, emit, weights_image
 from inarch.backends.c._cpu import BASELINE, CPUID, cpu_check
@@ -53,7 +54,7 @@ def run(folder: Path, made: CProgram, main: str, flags: Sequence[str] = ()) -> s
     for name, text in made.units.items():
         (folder / name).write_text(text)
     (folder / "main.c").write_text('#include "inarch.h"\n#include <stdio.h>\n' + main)
-    include = Path(__file__).parents[2] / "runtime" / "include"
+    include = Path(inarch.__file__).parent / "runtime" / "include"
     command = [*find_compiler().command, "-std=c11", "-O2", "-Wall", "-Wextra", "-Werror"]
     command += [*flags, f"-I{include}", *made.units, "main.c", "-o", "main", "-lm"]
     subprocess.run(command, check=True, cwd=folder)
