@@ -248,6 +248,8 @@ class Copy:
         if fault.fresh and build.exists():
             build.rename(kept)
         path.write_text(text.replace(fault.old, fault.new))
+        # Python looks at the second and the size: bytecode of the sound file may be as new and as long.
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns + 2_000_000_000))
         try:
             verdict, by = self._verdict(fault)
         finally:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -48,6 +50,6 @@ def test_equal_columns_give_equal_sums(target: str, weights: str) -> None:
 }}""",
     )
     run = inarch.compile(module, context=context, target=target)
-    found = run(x) if made else run(x, w)
+    found: Any = run(x) if made else run(x, w)
     np.testing.assert_array_equal(found, np.repeat(found[:, :1], columns, axis=1))
     np.testing.assert_allclose(found[:, 0], x @ column, rtol=1e-3)

@@ -44,8 +44,7 @@ def _power(base: Array, exponent: Array) -> Array:
         b, n = int(b), int(n)
         if n < 0:
             return {1: 1, -1: -1 if n & 1 else 1}.get(b, 0)
-        power: int = pow(b, n, 1 << width)
-        return power
+        return int(pow(b, n, 1 << width))  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
 
     found = np.asarray(np.frompyfunc(one, 2, 1)(base, exponent))
     half = 1 << (width - 1)

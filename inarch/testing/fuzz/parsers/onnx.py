@@ -88,7 +88,7 @@ def _with_inputs(model: Any, values: Sequence[Any]) -> bytes | None:
     for info, value in list(zip(copy.graph.input, values, strict=False))[1:]:
         if not isinstance(value, np.ndarray):
             return None
-        copy.graph.initializer.append(numpy_helper.from_array(value, info.name))
+        copy.graph.initializer.append(numpy_helper.from_array(value, info.name))  # pyright: ignore[reportUnknownArgumentType]
     return copy.SerializeToString()
 
 
