@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
 import zlib
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack
@@ -283,22 +282,9 @@ def test_passes_alone_keep_what_random_programs_mean(level: str) -> None:
 
 @pytest.mark.fuzz
 @pytest.mark.parametrize("level", generate.LEVELS)
-def test_passes_alone_keep_what_many_random_programs_mean(level: str) -> None:
+def test_passes_alone_keep_what_many_random_programs_mean(level: str, commit: int) -> None:
     """Other ones with each commit; the seed is in the message of a failure."""
-    seed = commit()
     for index in range(8):
         for name in PASSES:
             if not PASSES[name].required_fields():
-                check_generated(parse_pipeline(name)[0], level, seed, index)
-
-
-def commit() -> int:
-    """A number that changes with each commit."""
-    head = subprocess.run(
-        ["git", "rev-parse", "HEAD"],
-        cwd=Path(__file__).parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return int(head.stdout[:8] or "0", 16)
+                check_generated(parse_pipeline(name)[0], level, commit, index)

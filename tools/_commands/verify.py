@@ -107,13 +107,17 @@ def _text(verdict: Verdict, against: str | None) -> str:
     if verdict.difference is None or verdict.place is None:
         peers = f", {verdict.peer_values} of them by {against}" if against else ""
         return (
-            f"right: {verdict.values} values of {verdict.steps} ops{peers}, "
+            f"right: {_count(verdict.values, 'value')} of {_count(verdict.steps, 'op')}{peers}, "
             "and the outputs as compiled"
         )
     lines = [f"wrong: {verdict.difference.text}", f"  by {verdict.place.text}"]
     if verdict.reproducer is not None:
         lines.append(f"  reproduce: python {verdict.reproducer}/reproduce.py")
     return "\n".join(lines)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 COMMAND = Command(
