@@ -418,7 +418,7 @@ func.func @main(%x: {x}{argument}) -> {y} {{
         line for line in found.splitlines() if f"groups = {groups} : " in line and ", %w" in line
     ]
     assert line.rstrip().endswith("halo = []>>") == is_blocked
-    check_semantics(text, pipeline=BLOCKED, rtol=1e-4, atol=1e-5)
+    check_semantics(text, pipeline=BLOCKED)
 
 
 @pytest.mark.parametrize(("width", "strides", "is_blocked"), [(12, 1, True), (56, 1, False)])
@@ -584,7 +584,7 @@ AFTER = {
 def test_blocked_channels_change_no_value_of(name: str) -> None:
     channels, ops, result = AFTER[name]
     text = after_a_convolution(ops, result, channels=channels)
-    check_semantics(text, pipeline=BLOCKED, rtol=1e-4, atol=1e-5)
+    check_semantics(text, pipeline=BLOCKED)
     assert "#graph.layout" in run_pass(text, "choose-layout{always=true}")
 
 
