@@ -162,7 +162,8 @@ def choose(faults: Sequence[Fault], options: argparse.Namespace) -> tuple[list[F
     if options.sample is None:
         return chosen, len(chosen)
     rest = [fault for fault in chosen if fault not in changed]
-    rest.sort(key=lambda fault: hashlib.sha256(f"{options.seed} {fault.id}".encode()).digest())
+    for each in (changed, rest):  # of the changed ones, too, there may be time for some only
+        each.sort(key=lambda fault: hashlib.sha256(f"{options.seed} {fault.id}".encode()).digest())
     return changed + rest[: options.sample], len(changed)
 
 
@@ -301,16 +302,19 @@ def commands(tests: Iterable[str], *, fast: bool, first: bool = True) -> list[li
             plain[words[0]] = None
         else:
             special[words] = None
-    pytest = [sys.executable, "-m", "pytest", "-q", "-rfE", "--tb=no", "--no-header"]
-    pytest += ["-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-seed=0"]
-    pytest += ["-x"] if first else []
-    pytest += ["-m", FAST] if fast else []
+    pytest = _pytest(fast=fast, first=first)
     found: list[list[str]] = []
     if lit:
         runner = [sys.executable, "-c", "from lit.main import main; main()", "-q", "-j1"]
         found.append([*runner, *(["--max-failures=1"] if first else []), *lit])
     found += [[*pytest, *words] for words in special]
     return [*found, [*pytest, *plain]] if plain else found
+
+
+def _pytest(*, fast: bool, first: bool) -> list[str]:
+    command = [sys.executable, "-m", "pytest", "-q", "-rfE", "--tb=no", "--no-header"]
+    command += ["-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-seed=0"]
+    return [*command, *(["-x"] if first else []), *(["-m", FAST] if fast else [])]
 
 
 def _is_failure(command: Sequence[str], code: int) -> bool:
@@ -322,7 +326,7 @@ def _failed(output: str) -> str:
     for line in output.splitlines():
         if line.startswith(("FAILED ", "ERROR ", "FAIL: ", "TIMEOUT: ")):
             found = line.partition(" ")[2]
-            return found.partition(" - ")[0] if "::" in found else found.partition(" (")[0]
+            return found.partition(" (")[0] if " :: " in found else found.partition(" - ")[0]
     return "the end of the process"
 
 
@@ -335,6 +339,8 @@ def make_copy(folder: Path, limit: float) -> Copy:
             continue  # removed, but not yet from git's list
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(source, target, follow_symlinks=False)
+    if (compiled := ROOT / "build" / "test-cache").is_dir():  # kept by content: good here, too
+        shutil.copytree(compiled, folder / "build" / "test-cache")
     copy = Copy(folder, limit)
     code, output = copy.run([sys.executable, "-c", "import inarch; print(inarch.__file__)"])
     if code != 0 or not Path(output.strip()).is_relative_to(folder):
@@ -356,12 +362,18 @@ def tests_by_default(copy: Copy, faults: Sequence[Fault]) -> frozenset[str]:
     return frozenset(line for line in output.splitlines() if "::" in line)
 
 
-def check_without_fault(copy: Copy, faults: Sequence[Fault]) -> None:
-    """All tests that rows name pass, or no kill means anything. Raises TableError."""
-    for fast in (True, False):
-        stage = STAGES[0] if fast else STAGES[1]
-        tests = [test for fault in faults if fault.stage == stage for test in fault.tests]
-        for command in commands(tests, fast=fast, first=False):
+def check_without_fault(copy: Copy, outcomes: Sequence[Outcome]) -> None:
+    """The tests that saw faults pass without them, or no kill means anything. Raises TableError."""
+    for stage in STAGES:
+        fast = stage == STAGES[0]
+        killed = [o for o in outcomes if o.verdict == "killed" and o.fault.stage == stage]
+        nodes = sorted({o.by for o in killed if o.by.startswith("tests/")})
+        texts = sorted({f"tests/lit/{o.by.partition(' :: ')[2]}" for o in killed if " :: " in o.by})
+        unnamed = [test for o in killed if "::" not in o.by for test in o.fault.tests]
+        for command in [
+            *([[*_pytest(fast=fast, first=False), *nodes]] if nodes else []),
+            *commands([*texts, *unnamed], fast=fast, first=False),
+        ]:
             code, output = copy.run(command, limit=3600)
             if code != 0:
                 raise TableError(
@@ -379,13 +391,10 @@ def try_all(
     with tempfile.TemporaryDirectory(prefix="inarch-mutants-") as scratch:
         folder = Path(scratch).resolve()
         first = make_copy(folder / "0", options.limit)
-        check_without_fault(first, faults)
         first.by_default = tests_by_default(first, faults)
-        say(f"the tests named pass without a fault, in {time.monotonic() - start:.0f} s")
         copies: queue.SimpleQueue[Copy] = queue.SimpleQueue()
         copies.put(first)
         for number in range(1, options.jobs):
-            # With what was compiled already.
             shutil.copytree(first.root, folder / str(number), symlinks=True)
             copies.put(Copy(folder / str(number), options.limit, first.by_default))
 
@@ -404,6 +413,8 @@ def try_all(
                 if (outcome := done.result()) is not None:
                     outcomes.append(outcome)
                     say(_line(outcome, len(outcomes), len(faults)))
+        check_without_fault(first, outcomes)
+        say("the tests that saw faults pass without them")
     return outcomes
 
 
@@ -497,6 +508,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.json:
         rows = [asdict(o) for o in outcomes]
         print(json.dumps({"outcomes": rows}, indent=1))
+    if faults and not outcomes:
+        print("expected to try a fault, found no time for one: raise --most", file=sys.stderr)
+        return 2
     if any(outcome.verdict == "invalid" for outcome in outcomes):
         return 2
     return 0 if all(outcome.is_good for outcome in outcomes) else 1

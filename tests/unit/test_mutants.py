@@ -120,17 +120,31 @@ def test_a_proof_that_a_test_refutes_is_an_error(toy: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("result", "tests", "status"),
-    [("1", "tests/test_toy.py", 1), ("0", "tests/test_toy.py -k nothing", 5)],
+    ("result", "tests", "message"),
+    [
+        (
+            "1",
+            "tests/test_toy.py",
+            "without a fault, expected the tests to pass, found exit code 1",
+        ),
+        ("0", "tests/test_toy.py -k nothing", "invalid area.f: exit code 5"),
+    ],
 )
 def test_tests_that_do_not_pass_without_a_fault_are_an_error(
-    toy: Path, result: str, tests: str, status: int
+    toy: Path, result: str, tests: str, message: str
 ) -> None:
     """Or there would be no fault that they do not see."""
     (toy / "tests" / "test_toy.py").write_text(TEST.replace("RESULT", result))
-    code, said = run(toy, fault("f", "return 1", f'tests = ["{tests}"]'))
+    code, said = run(toy, fault("f", "return 2", f'tests = ["{tests}"]'))
     assert code == 2
-    assert f"without a fault, expected the tests to pass, found exit code {status}" in said
+    assert message in said
+
+
+@pytest.mark.slow
+def test_a_run_that_tries_nothing_is_an_error(toy: Path) -> None:
+    code, said = run(toy, fault("f", "return x + 1"), "--most", "0")
+    assert code == 2
+    assert "expected to try a fault, found no time for one: raise --most" in said
 
 
 @pytest.mark.parametrize(
