@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 import ast
-import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
+from types import CodeType
 
 from inarch.errors import InarchError
 
 _MAX_LENGTH = 1000
 """Characters; Python's parser recurses."""
 
-_ARITHMETIC: Mapping[type[ast.operator], Callable[[int, int], int]] = {
-    ast.Add: lambda a, b: a + b,
-    ast.Sub: lambda a, b: a - b,
-    ast.Mult: lambda a, b: a * b,
-    ast.FloorDiv: lambda a, b: a // b,
-    ast.Mod: lambda a, b: a % b,
-}
-
-_COMPARISONS: Mapping[type[ast.cmpop], Callable[[int, int], bool]] = {
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-}
+_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
+_COMPARISONS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
 
 
 def formula(text: str, values: Mapping[str, int]) -> int:
@@ -36,11 +22,13 @@ def formula(text: str, values: Mapping[str, int]) -> int:
     Raises InarchError for anything else, for unknown names, and for a division by 0.
     """
     try:
-        return _value(_parsed(text).body, values)
+        # Only what `_checked` lets through is run: no call, no attribute, no builtin name.
+        return eval(_compiled(text), {"__builtins__": {}}, values)
     except ZeroDivisionError as error:
         raise InarchError(f"'{text}' divides by 0") from error
-    except _UnfitError as error:
-        raise InarchError(f"'{text}': {error}") from error
+    except NameError as error:
+        known = ", ".join(values) or "none"
+        raise InarchError(f"'{text}': unknown name '{error.name}'; known: {known}") from error
 
 
 @lru_cache(maxsize=256)
@@ -48,10 +36,6 @@ def names(text: str) -> tuple[str, ...]:
     """The names in a formula, in order. Raises InarchError where it is none."""
     found = [node.id for node in ast.walk(_parsed(text)) if isinstance(node, ast.Name)]
     return tuple(dict.fromkeys(found))
-
-
-class _UnfitError(Exception):
-    """What a formula holds that it may not."""
 
 
 @lru_cache(maxsize=256)
@@ -65,35 +49,41 @@ def _parsed(text: str) -> ast.Expression:
         raise InarchError(f"expected a formula, found '{text}' ({reason})") from error
 
 
-def _value(node: ast.expr, values: Mapping[str, int]) -> int:
+@lru_cache(maxsize=4096)
+def _compiled(text: str) -> CodeType:
+    """As bytecode: the constraints of a family are evaluated for each of its thousands of members."""
+    tree = _parsed(text)
+    try:
+        body = _Booleans().visit(_checked(tree.body, text))
+        return compile(ast.fix_missing_locations(ast.Expression(body)), "<formula>", "eval")
+    except (RecursionError, MemoryError) as error:
+        raise InarchError(f"expected a formula, found '{text}' (nested too deeply)") from error
+
+
+def _checked(node: ast.expr, text: str) -> ast.expr:
     match node:
-        case ast.Constant(value=int(number)):
-            return number
-        case ast.Name(id=name):
-            if name not in values:
-                raise _UnfitError(f"unknown name '{name}'; known: {', '.join(values) or 'none'}")
-            return values[name]
-        case ast.BinOp() if type(node.op) in _ARITHMETIC:
-            return _ARITHMETIC[type(node.op)](_value(node.left, values), _value(node.right, values))
-        case ast.UnaryOp(op=ast.USub()):
-            return -_value(node.operand, values)
-        case ast.UnaryOp(op=ast.Not()):
-            return not _value(node.operand, values)
+        case ast.Constant(value=int()) | ast.Name():
+            parts: list[ast.expr] = []
+        case ast.BinOp() if isinstance(node.op, _ARITHMETIC):
+            parts = [node.left, node.right]
+        case ast.UnaryOp(op=ast.USub() | ast.Not()):
+            parts = [node.operand]
         case ast.BoolOp():
-            every = isinstance(node.op, ast.And)
-            decide = all if every else any
-            return decide(_value(part, values) for part in node.values)
-        case ast.Compare():
-            return _compare(node, values)
+            parts = node.values
+        case ast.Compare() if all(isinstance(each, _COMPARISONS) for each in node.ops):
+            parts = [node.left, *node.comparators]
         case _:
-            raise _UnfitError(f"expected arithmetic of integers, found '{ast.unparse(node)}'")
+            raise InarchError(
+                f"'{text}': expected arithmetic of integers, found '{ast.unparse(node)}'"
+            )
+    for part in parts:
+        _checked(part, text)
+    return node
 
 
-def _compare(node: ast.Compare, values: Mapping[str, int]) -> bool:
-    sides = [_value(side, values) for side in (node.left, *node.comparators)]
-    for kind, left, right in zip(node.ops, sides, sides[1:], strict=False):
-        if type(kind) not in _COMPARISONS:
-            raise _UnfitError(f"expected arithmetic of integers, found '{ast.unparse(node)}'")
-        if not _COMPARISONS[type(kind)](left, right):
-            return False
-    return True
+class _Booleans(ast.NodeTransformer):
+    """`a and b` is true or false, as in mathematics; Python's is one of them."""
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        whole = ast.BoolOp(node.op, [self.visit(value) for value in node.values])
+        return ast.UnaryOp(ast.Not(), ast.UnaryOp(ast.Not(), whole))

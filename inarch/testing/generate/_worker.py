@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 import warnings
@@ -40,6 +41,8 @@ class Job:
 def work(job: Job) -> None:
     """Does it; what happens is said on stdout."""
     warnings.simplefilter("ignore")
+    gc.freeze()  # what is imported stays; programs are trees with parents, which only the collector frees
+    gc.set_threshold(20_000, 20, 50)
     for start in range(job.start, job.start + job.count, job.batch):
         count = min(job.batch, job.start + job.count - start)
         _batch(job, start, count)
