@@ -7,6 +7,7 @@ system must keep for it (XCR0): volume 1, 13.3. Both hold for AMD as well.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from string import Template
 
 from inarch.backends.c._text import string
 
@@ -68,9 +69,9 @@ typedef struct {
 
 /* What the code was compiled for. */
 static const inarch_feature inarch_features[] = {
-%s};
+${rows}};
 
-INARCH_BASELINE static int32_t inarch_check_cpu(void)
+INARCH_BASELINE ${linkage}int32_t inarch_check_cpu(void)
 {
     char missing[400];
     size_t used = 0;
@@ -92,17 +93,17 @@ INARCH_BASELINE static int32_t inarch_check_cpu(void)
         }
         if (used + 32 < sizeof(missing)) {
             const char *comma = used == 0 ? "" : ", ";
-            const int more = snprintf(missing + used, sizeof(missing) - used, "%%s%%s", comma, one->name);
+            const int more = snprintf(missing + used, sizeof(missing) - used, "%s%s", comma, one->name);
             used += (size_t)more;
         }
     }
     if (used == 0) {
         return 0;
     }
-    return inarch_fail(5, "needs %%s, which this CPU lacks", missing);
+    return inarch_fail(5, "needs %s, which this CPU lacks", missing);
 }
 #else
-static int32_t inarch_check_cpu(void)
+${linkage}int32_t inarch_check_cpu(void)
 {
     return 0;
 }
@@ -110,7 +111,7 @@ static int32_t inarch_check_cpu(void)
 """
 
 
-def cpu_check(features: Iterable[str]) -> str:
+def cpu_check(features: Iterable[str], linkage: str) -> str:
     """C of `inarch_check_cpu`, which fails with code 5 and names what the CPU lacks.
 
     Empty where no CPUID bit tells of `features`: for `generic`, and for other architectures.
@@ -121,4 +122,4 @@ def cpu_check(features: Iterable[str]) -> str:
         if name in CPUID
         for leaf, subleaf, word, bit, state in (CPUID[name],)
     ]
-    return _CHECK % "".join(rows) if rows else ""
+    return Template(_CHECK).substitute(rows="".join(rows), linkage=linkage) if rows else ""

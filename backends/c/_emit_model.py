@@ -1,4 +1,7 @@
-"""`model.c`: the checked entry of every public function, the import table, the workspaces.
+"""`model.c`: the checked entry of every public function, the import table, the workspaces; `checks.c`.
+
+What is the same for all models of a target, the checks of arguments and of the CPU, is a unit of its own,
+which is compiled once and then found in the cache.
 
 Error codes: 1 an argument does not fit, 2 weights or imports are not bound, 3 out of memory, 4 an import left
 an output unwritten (`inarch.checked`), 5 the CPU lacks what the code was compiled for; an import's own code
@@ -20,6 +23,7 @@ from inarch.backends.c._bind_text import (
 from inarch.backends.c._cprogram import CFunction
 from inarch.backends.c._cpu import BASELINE, cpu_check
 from inarch.backends.c._model_text import (
+    ARGUMENT,
     CALL_CHECKED,
     CHECKS,
     ENTRY,
@@ -30,6 +34,7 @@ from inarch.backends.c._model_text import (
     LINKED,
     PUBLIC,
     PUBLIC_FUNCTION,
+    SHARED,
     STATE,
     TYPES,
     WEIGHTS,
@@ -56,14 +61,34 @@ def declarations_text(prefix: str, functions: Sequence[CFunction], stems: Sequen
     )
 
 
+def checks_text(features: Iterable[str], linkage: str) -> str:
+    """What `checks.c` defines: the error message, the checks of arguments and of the CPU."""
+    return (
+        TYPES
+        + BASELINE
+        + ARGUMENT
+        + SHARED
+        + _fill(STATE + CHECKS, {"linkage": linkage})
+        + cpu_check(features, linkage)
+    )
+
+
 def state_text(
-    prefix: str, imports: Sequence[Import], *, embedded: str | None, weights: bool, checked: bool
+    prefix: str,
+    imports: Sequence[Import],
+    *,
+    shared: bool,
+    embedded: str | None,
+    weights: bool,
+    checked: bool,
 ) -> str:
     """Error message, weights (if used) and import table; `embedded` names an array of the weights.
 
-    `checked` adds the calls that find outputs which an import does not write.
+    `shared`: the message is that of `checks.c`. `checked` adds the calls that find outputs which an import
+    does not write.
     """
-    text = STATE + (_fill(WEIGHTS, {"weights": embedded or "NULL"}) if weights else "")
+    text = ARGUMENT + SHARED if shared else _fill(STATE, {"linkage": "static "})
+    text += _fill(WEIGHTS, {"weights": embedded or "NULL"}) if weights else ""
     for slot in imports:
         if slot.linked is not None:
             text += _fill(LINKED, {"backend": slot.linked, "symbol": slot.name})
@@ -85,19 +110,23 @@ def entries_text(
     imports: Sequence[Import],
     weights: Weights,
     features: Iterable[str],
+    *,
+    shared: bool,
 ) -> str:
-    """The checked entries, bind, and what they need; bind asks the CPU for `features`."""
+    """The checked entries, bind, and what they need but what is `shared`; bind asks for `features`."""
     bytes_needed = aligned(max((f.workspace_bytes for f in functions), default=0))
-    text = CHECKS if functions else ""
+    text = "" if shared or not functions else ARGUMENT + _fill(CHECKS, {"linkage": "static "})
     if bytes_needed:
         text += _fill(WORKSPACES, {"bytes": bytes_needed})
     for function, stem in zip(functions, stems, strict=True):
         text += _arguments(function, stem)
         text += _entry(prefix, function, stem, weights.nbytes)
-    return text + _bind(prefix, imports, weights, cpu_check(features))
+    check = cpu_check(features, "static ")
+    bind = _bind(prefix, imports, weights, checks_cpu=bool(check))
+    return text + ("" if shared else check) + bind
 
 
-def _bind(prefix: str, imports: Sequence[Import], weights: Weights, check: str) -> str:
+def _bind(prefix: str, imports: Sequence[Import], weights: Weights, *, checks_cpu: bool) -> str:
     template = BIND_WEIGHTS if weights.nbytes else BIND_NO_WEIGHTS
     body = _fill(template, {"prefix": prefix, "bytes": weights.nbytes})
     count = sum(slot.linked is None for slot in imports)
@@ -107,10 +136,10 @@ def _bind(prefix: str, imports: Sequence[Import], weights: Weights, check: str) 
         "abi": ABI,
         "digest": weights.sha256,
         "count": count,
-        "cpu": BIND_CPU if check else "",
+        "cpu": BIND_CPU if checks_cpu else "",
         "body": body,
     }
-    return check + _fill(BIND, values)
+    return _fill(BIND, values)
 
 
 def _arguments(function: CFunction, stem: str) -> str:

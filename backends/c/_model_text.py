@@ -52,9 +52,9 @@ INARCH_C INARCH_PUBLIC int32_t ${stem}_run(
 """
 
 STATE = """
-static __thread char inarch_message[512];
+${linkage}__thread char inarch_message[512];
 
-INARCH_BASELINE __attribute__((format(printf, 2, 3))) static int32_t inarch_fail(
+INARCH_BASELINE __attribute__((format(printf, 2, 3))) ${linkage}int32_t inarch_fail(
     int32_t code, const char *format, ...)
 {
     va_list values;
@@ -153,7 +153,7 @@ static int32_t inarch_call_checked(int32_t slot, DLTensor *args, int32_t n, int3
 }
 """
 
-CHECKS = """
+ARGUMENT = """
 typedef struct {
     const char *name;
     const char *type;
@@ -163,7 +163,20 @@ typedef struct {
     int64_t bytes;
     const int64_t *shape;
 } inarch_argument;
+"""
 
+SHARED = """
+/* Defined in checks.c, which is the same for all models of a target. */
+__attribute__((visibility("hidden"))) extern __thread char inarch_message[512];
+INARCH_BASELINE __attribute__((visibility("hidden"), format(printf, 2, 3))) int32_t inarch_fail(
+    int32_t code, const char *format, ...);
+__attribute__((visibility("hidden"))) int32_t inarch_check(
+    const char *function, const inarch_argument *wanted, int32_t inputs, int32_t count,
+    const DLTensor *args, int32_t n);
+INARCH_BASELINE __attribute__((visibility("hidden"))) int32_t inarch_check_cpu(void);
+"""
+
+CHECKS = """
 /* Writes what an argument is, such as f32[1, 28, 28]. */
 static void inarch_describe(const DLTensor *tensor, char *text, size_t size)
 {
@@ -248,7 +261,7 @@ static int32_t inarch_check_argument(const char *function, int32_t i,
     return 0;
 }
 
-static int32_t inarch_check(const char *function, const inarch_argument *wanted, int32_t inputs,
+${linkage}int32_t inarch_check(const char *function, const inarch_argument *wanted, int32_t inputs,
                             int32_t count, const DLTensor *args, int32_t n)
 {
     if (n != count || (args == NULL && count > 0)) {

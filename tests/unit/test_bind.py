@@ -157,7 +157,7 @@ int main(void)
 @X86
 def test_the_answers_are_those_of_the_system(tmp_path: Path) -> None:
     """Of all features at once: what Linux lists in /proc/cpuinfo, and what C finds, are the same."""
-    (tmp_path / "ask.c").write_text(_ASK % (BASELINE, cpu_check(CPUID)))
+    (tmp_path / "ask.c").write_text(_ASK % (BASELINE, cpu_check(CPUID, "static ")))
     command = [*find_compiler().command, "-O2", "-Wall", "-Werror", "ask.c", "-o", "ask"]
     subprocess.run(command, check=True, cwd=tmp_path)
     done = subprocess.run([str(tmp_path / "ask")], capture_output=True, text=True, check=False)
@@ -219,7 +219,7 @@ def test_bind_names_what_the_cpu_lacks(
 
 
 def test_other_architectures_are_not_asked() -> None:
-    assert cpu_check(LEVELS["generic"]) == cpu_check(LEVELS["aarch64"]) == ""
+    assert cpu_check(LEVELS["generic"], "") == cpu_check(LEVELS["aarch64"], "") == ""
     for target in ("generic", "aarch64"):
         assert "cpuid" not in program(target).text
 
@@ -249,8 +249,13 @@ def test_what_runs_before_the_answer_needs_nothing(tmp_path: Path) -> None:
     if shutil.which("objdump") is None:
         pytest.skip("objdump is not installed")
     target = parse("x86-64-v4+avx512vnni+avx512bf16")
-    source = program(str(target)).units["model.c"]
-    functions = disassembled(tmp_path, source, target.cflags())
+    units = program(str(target)).units
+    sources = [units[name] for name in ("model.c", "checks.c")]
+    functions = {
+        name: text
+        for source in sources
+        for name, text in disassembled(tmp_path, source, target.cflags()).items()
+    }
     early = {
         name: text
         for name, text in functions.items()
@@ -263,6 +268,6 @@ def test_what_runs_before_the_answer_needs_nothing(tmp_path: Path) -> None:
         called = set(re.findall(r"call\s.*<([\w.]+)(?:[-+]0x\w+|@plt)?>", text))
         assert not (called & set(functions)) - set(early)
     modern = disassembled(
-        tmp_path, re.sub(r"__attribute__\(\(target\(.*", "", source), target.cflags()
+        tmp_path, re.sub(r"__attribute__\(\(target\(.*", "", sources[1]), target.cflags()
     )
     assert _NEW.search("".join(modern[name] for name in early if name in modern))
