@@ -32,10 +32,6 @@ class Form:
         """The least and the largest element; both are in it."""
         return _span(self, lambda _: True)
 
-    def resized(self, sizes: tuple[int, ...]) -> Form:
-        """The same, over that many points."""
-        return Form(self.coefficients, sizes, self.constant)
-
     def moved(self, distance: int) -> Form:
         """The elements that are `distance` behind."""
         return Form(self.coefficients, self.sizes, self.constant + distance)

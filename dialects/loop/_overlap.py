@@ -43,26 +43,42 @@ class Access:
         moves = [size > 1 for size in self.nest.sizes]
         return [([c * m for c, m in zip(cs, moves, strict=True)], k) for cs, k in forms]
 
-    @cached_property
+    @property
     def _address(self) -> Form:
+        return self._address_over(self.nest.sizes)
+
+    def _address_over(self, sizes: tuple[int, ...]) -> Form:
         """The element of the buffer, over the iterators; outside of the view where it is guarded."""
         coefficients = [0] * len(self.nest.sizes)
         constant = self.place.offset
         for stride, (own, start) in zip(self.place.strides, self._linear, strict=True):
             coefficients = [c + stride * more for c, more in zip(coefficients, own, strict=True)]
             constant += stride * start
-        return Form(tuple(coefficients), self.nest.sizes, constant)
+        return Form(tuple(coefficients), sizes, constant)
 
     @cached_property
     def elements(self) -> Form:
         """What it touches; of a guarded one, all that lies between its bounds."""
-        if not self.guarded or 0 in self.nest.sizes:
-            return self._address
+        return self._elements(self.nest.sizes)
+
+    @cached_property
+    def elements_outside(self) -> Form:
+        """What init and finish touch, which run where the body has no point of a reduction."""
+        return self._elements(
+            tuple(
+                max(size, 1) if each.is_reduction else size
+                for size, each in zip(self.nest.sizes, self.nest.iterators, strict=True)
+            )
+        )
+
+    def _elements(self, points: tuple[int, ...]) -> Form:
+        if not self.guarded or 0 in points:
+            return self._address_over(points)
         sizes: list[int] = []
         constant = self.place.offset
         pairs = zip(self.place.shape, self.place.strides, self._linear, strict=True)
         for size, stride, (coefficients, start) in pairs:
-            low, high = Form(tuple(coefficients), self.nest.sizes, start).span
+            low, high = Form(tuple(coefficients), points, start).span
             first, last = max(low, 0), min(high, size - 1)
             if step := math.gcd(*coefficients):  # indices are a multiple of it from the start
                 first, last = first + (start - first) % step, last - (last - start) % step

@@ -214,7 +214,4 @@ def _nest_writes(nest: NestOp, places: Places) -> Iterator[_Use]:
 
 def _use(what: str, access: Access, hint: str = "write it first") -> _Use:
     is_exact = access.place.is_known and not access.guarded
-    # Without its reduction iterators where none of them runs: what finish reads does not vary with them.
-    sizes = tuple(max(size, 1) for size in access.elements.sizes)
-    elements = access.elements if access.guarded else access.elements.resized(sizes)
-    return _Use(what, access.place, [elements], is_exact, hint)
+    return _Use(what, access.place, [access.elements_outside], is_exact, hint)

@@ -59,3 +59,21 @@ func.func @steps_over(%x: memref<2xf32>, %y: memref<2xf32> {inarch.result}) {
   }
   func.return
 }
+
+// -----
+
+// A reduction over nothing leaves what its init is, of a clipped output as well.
+// CHECK-LABEL: func.func @over_nothing(
+func.func @over_nothing(%x: memref<5x1xf32>, %y: memref<3xf32> {inarch.result}) {
+  %t = loop.alloc : memref<3xf32>
+  loop.nest (i = 5, k = 0 reduction) ins(%x[i, k] : memref<5x1xf32>) outs(%t[-i + 3] init 1.0 clip : memref<3xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %s = arith.addf %acc, %a : f32
+    loop.yield %s : f32
+  }
+  loop.nest (i = 3) ins(%t[i] : memref<3xf32>) outs(%y[i] : memref<3xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    loop.yield %a : f32
+  }
+  func.return
+}
