@@ -152,6 +152,15 @@ class MinimumOp(BinaryOp):
         return evaluate(np.minimum, a, b)
 
 
+def power(a: Array, b: Array) -> Array:
+    """`a ** b` as C's `pow`, elementwise, broadcast.
+
+    np.power takes a square root for an exponent of 0.5 that is broadcast, which differs at -0 and -infinity.
+    """
+    base, exponent = np.broadcast_arrays(a, b)
+    return np.power(base.ravel(), exponent.ravel()).reshape(base.shape)
+
+
 @irdl_op_definition
 class PowOp(BinaryOp):
     """`out[i] = a[i] ** b[i]`, broadcast; floats; special values as C's `pow` (C11 F.10.4.4).
@@ -171,4 +180,4 @@ class PowOp(BinaryOp):
         return a.power(b)
 
     def reference(self, a: Array, b: Array) -> Array:
-        return evaluate(np.power, a, b)
+        return evaluate(power, a, b)

@@ -171,7 +171,10 @@ class Bounded:
         # The quotient itself: 0 / 0 and inf / inf are NaN, and multiply has rounded once only.
         quotient = self.value / other.value
         special = ~np.isfinite(quotient)
-        doubt = np.where(across | ~np.isfinite(self.total), np.inf, 0.0)
+        least, most = self.ends
+        # Of zero, the sign and whether it is NaN hang on a numerator that may be a little more or less.
+        either = (other.value == 0) & (least <= 0) & (most >= 0) & (least < most)
+        doubt = np.where(across | either | ~np.isfinite(self.total), np.inf, 0.0)
         # Of the smallest f64 the reciprocal is an infinity; the quotient need not be.
         beyond = np.isinf(value) & ~special
         size = _size(other.value)

@@ -123,8 +123,17 @@ def reinterpret(x: Element, dtype: np.dtype[Any]) -> Element:
 
 
 def bits(x: Element, dtype: np.dtype[Any]) -> Element:
-    """The same bits as another dtype of that width."""
-    return exactly(lambda values: np.ascontiguousarray(values).view(dtype).reshape(values.shape), x)
+    """The same bits as another dtype of that width; of a NaN, sign and payload are not defined."""
+
+    def view(values: Array) -> Array:
+        return np.ascontiguousarray(values).view(dtype).reshape(values.shape)
+
+    found = exactly(view, x)
+    if isinstance(x, Bounded) and x.is_float:
+        assert isinstance(found, Bounded)
+        error = np.where(np.isnan(x.value), np.inf, found.error)
+        return Bounded(found.dtype, found.value, error, found.magnitude, found.roundings)
+    return found
 
 
 # ---------------------------------------------------------------------------------- functions

@@ -9,6 +9,7 @@ from inarch.dialects import new_context
 from inarch.lazy import Array
 from inarch.testing import Expected, check_semantics, execute, expected_of, random_inputs, run_pass
 from inarch.testing._bounded import Bounded
+from inarch.testing._elements import bits
 from inarch.testing._execute import as_module
 
 
@@ -94,6 +95,25 @@ def test_quotients_by_numbers_whose_reciprocal_is_an_infinity() -> None:
     assert near.value[0] == np.inf
     unsure = of(least, dtype="float64").divide(rounded.multiply(of(1e-309, dtype="float64")))
     assert unsure.total[0] == np.inf  # so few bits say nothing
+
+
+@np.errstate(all="ignore")
+def test_what_a_zero_divides_is_settled_only_where_its_sign_is() -> None:
+    """(1/3 + 1/3 + 1/3 - 1) / 0 may be NaN or either infinity; (1/3) / 0 and 0 / 0 may not."""
+    third = of(1.0).divide(of(3.0))
+    nearly = third.add(third).add(third).add(of(1.0), -1)
+    assert nearly.divide(of(0.0)).total[0] == np.inf
+    for value, expected in ((third, np.inf), (of(0.0), np.nan)):
+        found = value.divide(of(0.0))
+        assert found.total[0] == 0
+        np.testing.assert_array_equal(found.value, [expected])
+
+
+def test_the_bits_of_a_nan_are_not_defined() -> None:
+    found = bits(of(np.nan, 1.0), np.dtype(np.int32))
+    assert isinstance(found, Bounded)
+    assert found.total.tolist() == [np.inf, 0.0]
+    assert found.value[1] == 0x3F800000
 
 
 def test_jumps_within_the_interval_are_allowed_and_others_are_not() -> None:

@@ -24,6 +24,7 @@ from inarch.dialects._types import dtype_of, mlir_type, storage_type, tensor
 from inarch.dialects.graph import DIALECT
 from inarch.dialects.graph._base import GraphOp, shape_of, tensor_dtype
 from inarch.dialects.graph._elementwise import ElementwiseOp
+from inarch.dialects.graph.arithmetic import power
 from inarch.dialects.graph.composite import YieldOp
 from inarch.dialects.loop.scalar import RemfOp
 from inarch.dtypes import DTYPES, DType
@@ -379,6 +380,18 @@ def test_body_computes_what_the_reference_does(
     expected: Any = op.reference(*arrays)
     check_type(op, expected)
     check_equal(op.name, run_body(op, arrays), expected)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (16,), (4, 4)])
+def test_pow_is_that_of_c_however_the_exponent_is_broadcast(shape: tuple[int, ...]) -> None:
+    """C11 F.10.4.4: no square root, which is NaN of -infinity and -0 of -0."""
+    for base, expected in ((-np.inf, np.inf), (-0.0, 0.0), (4.0, 2.0)):
+        for dtype in (np.float32, np.float64):
+            found = power(np.full(shape, base, dtype), np.asarray(0.5, dtype))
+            assert found.shape == shape
+            assert found.dtype == dtype
+            assert np.all(found == expected)
+            assert not np.any(np.signbit(found))
 
 
 @pytest.mark.sampled(110, reason="each op, dtype and shape once")

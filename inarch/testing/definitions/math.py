@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from xdsl.dialects import math
 from xdsl.ir import Operation
 
+from inarch.dialects.graph.arithmetic import power
 from inarch.dialects.loop.scalar import RemfOp
 from inarch.lazy import Array, np
 from inarch.testing import _elements as e
@@ -55,7 +56,7 @@ def _power(base: Array, exponent: Array) -> Array:
 def _float_power(x: e.Element, n: e.Element) -> e.Element:
     whole = e.to_float(n, np.dtype(np.float64))
     exponent = e.to_float(whole, np.dtype(x.dtype)) if isinstance(x, e.Bounded) else whole
-    return e.apply_binary(np.power, x, exponent)
+    return e.apply_binary(power, x, exponent)
 
 
 DEFINITIONS: Mapping[type[Operation], Definition] = {
@@ -88,7 +89,7 @@ DEFINITIONS: Mapping[type[Operation], Definition] = {
     math.TanhOp: _function("tanh"),
     math.TruncOp: _function("trunc"),
     math.TanOp: elementwise(e.apply_tan),
-    math.PowFOp: elementwise(lambda a, b: e.apply_binary(np.power, a, b)),
+    math.PowFOp: elementwise(lambda a, b: e.apply_binary(power, a, b)),
     math.Atan2Op: elementwise(lambda a, b: e.apply_binary(np.arctan2, a, b)),
     math.FPowIOp: elementwise(_float_power),
     math.FmaOp: elementwise(lambda a, b, c: e.add(e.multiply(a, b), c)),
