@@ -5,8 +5,9 @@ BIN := .venv/bin
 # Processes that tests run in: all processors, unless told otherwise (make test JOBS=1).
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 PYTEST := $(BIN)/python -m pytest -q -rfEs
-# Compilations are the long part of the tests and independent of each other: worth the processes.
-PARALLEL := -n $(JOBS)
+# Compilations are the long part of the tests and independent of each other: worth the processes. A process
+# has neighbouring tests, which share what they compile, until another has none left.
+PARALLEL := -n $(JOBS) --dist worksteal
 
 # ziglang carries a C compiler (about 400 MB unpacked), for machines where inarch/toolchain.py finds none.
 COMPILERS := $(if $(filter environment,$(origin CC)),$(CC)) gcc clang clang-19 zig
