@@ -27,11 +27,14 @@ class Weights:
 
 
 def weights_pieces(ctx: Context, module: ModuleOp) -> Iterator[tuple[int, memoryview]]:
-    """`(offset, bytes)` of every constant of a planned module, each offset once, in order."""
+    """`(offset, bytes)` of every constant of a planned module, each offset once, in order.
+
+    Constants without elements have offsets, too: those of others.
+    """
     store = store_of(ctx)
     constants: dict[int, ConstantAttr] = {}
     for op in module.walk():
-        if isinstance(op, ConstantOp):
+        if isinstance(op, ConstantOp) and 0 not in op.value.get_shape():
             constants[offset_of(op)] = op.value
     for offset in sorted(constants):
         array = np.ascontiguousarray(constant_array(constants[offset], store))

@@ -208,3 +208,17 @@ def test_what_the_references_and_the_lowering_say_must_agree(
         "function @f, output 0, index (1,): by their references the ops give 2.0, lowered to loops 0.0, "
         "allowed 0"
     )
+
+
+@np.errstate(all="ignore")
+def test_a_mean_whose_sum_is_too_large_may_be_an_infinity() -> None:
+    """A way to compute it that divides first has it right; both are."""
+    text = """func.func @main(%x: tensor<1x1x2x2xf32>) -> tensor<1x1x1x1xf32> {
+  %y = graph.avg_pool %x window = [2, 2] strides = [1, 1] pads = [0, 0, 0, 0] dilations = [1, 1]
+    : tensor<1x1x2x2xf32> -> tensor<1x1x1x1xf32>
+  func.return %y : tensor<1x1x1x1xf32>
+}"""
+    context, module = as_module(text, new_context())
+    (found,) = expected_of(context, module, [np.full((1, 1, 2, 2), 2e38, np.float32)])
+    for value in (np.inf, 2e38):
+        assert found.accepts(np.full((1, 1, 1, 1), value, np.float32)).all()

@@ -21,6 +21,7 @@ from inarch.dialects import new_context
 from inarch.errors import ArgumentError, InarchError, UnsupportedError, UsageError
 from inarch.target import parse
 from inarch.toolchain import compile_library
+from inarch.tools.pipeline import apply_pipeline, parse_pipeline
 
 Array = np.ndarray[Any, Any]
 
@@ -392,6 +393,25 @@ def test_weights_have_their_place() -> None:
     image = weights_image(context, module)
     assert len(image) == 128
     np.testing.assert_array_equal(np.frombuffer(image, np.float32)[16:24], np.arange(1, 9))
+
+
+def test_constants_without_elements_take_the_place_of_no_other() -> None:
+    """They have offsets: that of the constant behind them, or before."""
+    text = """func.func @main(%y: memref<2xf32> {inarch.result}) {
+  %a = loop.constant dense<> : tensor<0xf64> : memref<0xf64>
+  %b = loop.constant dense<[3.0, 4.0]> : tensor<2xf32> : memref<2xf32>
+  %c = loop.constant dense<> : tensor<0xf64> : memref<0xf64>
+  loop.nest (i = 2) ins(%b[i] : memref<2xf32>) outs(%y[i] : memref<2xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    loop.yield %p : f32
+  }
+  func.return
+}"""
+    context = new_context()
+    module = parse_module(context, text, "p.mlir")
+    apply_pipeline(context, module, parse_pipeline("plan-memory"))
+    image = weights_image(context, module)
+    np.testing.assert_array_equal(np.frombuffer(image, np.float32)[:2], [3, 4])
 
 
 # ---------------------------------------------------------------------------------- errors
