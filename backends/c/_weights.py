@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from inarch._xdsl import store_of
 from inarch.backends.c._program import offset_of, planned_weights_bytes
 from inarch.dialects._constants import ConstantAttr, constant_array
+from inarch.dialects.loop._base import memref_of
 from inarch.dialects.loop.buffer import ConstantOp
 from inarch.lazy import np
 
@@ -34,7 +35,7 @@ def weights_pieces(ctx: Context, module: ModuleOp) -> Iterator[tuple[int, memory
     store = store_of(ctx)
     constants: dict[int, ConstantAttr] = {}
     for op in module.walk():
-        if isinstance(op, ConstantOp) and 0 not in op.value.get_shape():
+        if isinstance(op, ConstantOp) and 0 not in memref_of(op.buffer).get_shape():
             constants[offset_of(op)] = op.value
     for offset in sorted(constants):
         array = np.ascontiguousarray(constant_array(constants[offset], store))
