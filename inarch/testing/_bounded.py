@@ -200,8 +200,30 @@ class Bounded:
         if not self.is_float:
             return Bounded.whole(value, error)
         magnitude = np.add.reduce(whole.magnitude, axis=axes)
+        finite = np.isfinite(whole.value)
+        if (
+            not finite.all()
+        ):  # beside an infinity: numbers that in some order are one of the other sign
+            others = np.add.reduce(np.where(finite, whole.magnitude, 0.0), axis=axes)
+            error = np.where(others < largest(self.dtype), error, np.inf)
         roundings = np.maximum.reduce(whole.roundings, axis=axes) + count
         return Bounded(self.dtype, value, error, magnitude, roundings).in_range()
+
+    def in_any_order(self, factors: Sequence[Bounded]) -> Bounded:
+        """`self`, a product along the first axis of each of `factors`, multiplied in any order.
+
+        Some of them alone may be below the normal numbers, where bits are lost that others then make
+        larger, or beyond the largest one.
+        """
+        logs = [np.log2(_size(each.value)) for each in factors]
+        low = sum((np.minimum(each, 0).sum(0) for each in logs), np.zeros(()))
+        high = sum((np.maximum(each, 0).sum(0) for each in logs), np.zeros(()))
+        count = sum(len(each) for each in logs)
+        limits = np.finfo(self.dtype)
+        lost = np.where(low < np.log2(limits.tiny), count * _TINY[self.dtype.name] * 2.0**high, 0.0)
+        doubtful = (high >= np.log2(limits.max)) & (low < 0)
+        error = np.where(doubtful, np.inf, self.error + lost)
+        return Bounded(self.dtype, self.value, error, self.magnitude, self.roundings)
 
     def in_range(self) -> Bounded:
         """Infinities where the dtype has no such number, doubt where an order might overflow."""

@@ -264,17 +264,26 @@ FOLDS: Mapping[str, str] = {
 """Ops that may combine the points of a reduction in any order, and NumPy's function for it."""
 
 
-def fold(name: str, x: Element, axes: Sequence[int], combine: Callable[..., Element]) -> Element:
-    """The elements along the leading `axes` as one, by the op `name`, which is `combine`."""
-    if isinstance(x, Bounded):
-        if name in ("arith.addf", "arith.addi") and x.dtype.kind != "b":
-            return x.sum(tuple(axes))
-        count, rest = math.prod(x.shape[: len(axes)]), x.shape[len(axes) :]
-        flat = x.map(lambda part: part.reshape(count, *rest))
-        result = flat.map(lambda part: part[0])
-        for index in range(1, count):
-            result = combine(result, flat.map(lambda part, index=index: part[index]))
-        return result
+def fold(
+    name: str, x: Element, axes: Sequence[int], combine: Callable[..., Element], start: Element
+) -> Element:
+    """`start` and the elements along the leading `axes` as one, by the op `name`, which is `combine`."""
+    if not isinstance(x, Bounded):
+        return combine(start, _reduced(name, x, axes))
+    if name in ("arith.addf", "arith.addi") and x.dtype.kind != "b":
+        return combine(start, x.sum(tuple(axes)))
+    count, rest = math.prod(x.shape[: len(axes)]), x.shape[len(axes) :]
+    flat = x.map(lambda part: part.reshape(count, *rest))
+    result = start
+    for index in range(count):
+        result = combine(result, flat.map(lambda part, index=index: part[index]))
+    if name == "arith.mulf" and isinstance(start, Bounded):
+        first = start.map(lambda part: part[None])
+        return result.in_any_order([first, flat])
+    return result
+
+
+def _reduced(name: str, x: Element, axes: Sequence[int]) -> Element:
     array = np.asarray(x)
     function = FOLDS[name]
     if array.dtype.kind == "b" and function == "add":

@@ -9,7 +9,7 @@ from inarch.dialects import new_context
 from inarch.lazy import Array
 from inarch.testing import Expected, check_semantics, execute, expected_of, random_inputs, run_pass
 from inarch.testing._bounded import Bounded
-from inarch.testing._elements import bits
+from inarch.testing._elements import bits, fold
 from inarch.testing._execute import as_module
 
 
@@ -208,6 +208,31 @@ def test_what_the_references_and_the_lowering_say_must_agree(
         "function @f, output 0, index (1,): by their references the ops give 2.0, lowered to loops 0.0, "
         "allowed 0"
     )
+
+
+@np.errstate(all="ignore")
+def test_an_infinity_beside_numbers_that_may_overflow_is_not_settled() -> None:
+    for numbers, bound in (((np.inf, -3e38, -3e38), np.inf), ((np.inf, -3e38, 1.0), 0.0)):
+        assert of(*numbers).sum((0,)).total == bound
+
+
+@pytest.mark.parametrize(
+    ("factors", "start"), [([1.096] * 64, 1e-40), ([1e-30, 1e20, 1e30], 1e-12), ([2.0] * 9, 3.0)]
+)
+@np.errstate(all="ignore")
+def test_products_in_any_order_are_within_their_bound(factors: list[float], start: float) -> None:
+    """From a denormal on bits are lost, which the other factors make larger."""
+    numbers = np.array(factors, np.float32)
+    found = fold("arith.mulf", Bounded.exact(numbers[:, None]), [0], Bounded.multiply, of(start))
+    assert isinstance(found, Bounded)
+    for order in (numbers, numbers[::-1]):
+        total = np.float32(start)
+        for factor in order:
+            total = total * factor
+        whole = np.float32(start) * np.multiply.reduce(order)
+        for each in (total, whole):
+            assert abs(float(each) - found.value[0]) <= found.total[0]
+    assert found.total[0] <= 0.01 * found.value[0] or start == 1e-12
 
 
 @np.errstate(all="ignore")

@@ -119,11 +119,9 @@ class _Run:
             if updates is None:
                 old = value
                 continue
+            name, combine = _FOLDS[updates]
             full = self._full(value, box)
-            if rest:
-                name, combine = _FOLDS[updates]
-                full = e.fold(name, full, range(len(rest)), combine)
-            old = _FOLDS[updates][1](old, full)
+            old = e.fold(name, full, range(len(rest)), combine, old) if rest else combine(old, full)
         self._write(target, old, len(rest), parallel)
 
     def _full(self, value: e.Element, shape: Sequence[int]) -> e.Element:

@@ -278,8 +278,7 @@ def _reduce(
                 definition(each.op, frame)
                 return frame.get(each.op.results[0])
 
-            folded = fold(each.op.name, full, axes, combine)
-            accumulators[number] = combine(accumulators[number], folded)
+            accumulators[number] = fold(each.op.name, full, axes, combine, accumulators[number])
     return accumulators
 
 
