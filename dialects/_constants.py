@@ -5,12 +5,19 @@ from __future__ import annotations
 import math
 from typing import cast
 
-from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, DenseResourceAttr, TensorType
+from xdsl.dialects.builtin import (
+    BytesAttr,
+    DenseIntOrFPElementsAttr,
+    DenseResourceAttr,
+    TensorType,
+    i1,
+)
 from xdsl.ir import Attribute
 
 from inarch._xdsl import ConstantStore
 from inarch.dialects._types import dtype_of, mlir_type
 from inarch.dtypes import from_numpy
+from inarch.errors import InarchError
 from inarch.lazy import Array, np
 
 ConstantAttr = DenseIntOrFPElementsAttr | DenseResourceAttr
@@ -25,11 +32,15 @@ def constant_type(value: ConstantAttr) -> TensorType[Attribute]:
 
 
 def constant_array(value: ConstantAttr, store: ConstantStore) -> Array:
-    """The (read-only) array of a constant; a handle is looked up in `store` without a copy."""
+    """The (read-only) array of a constant; a handle is looked up in `store` without a copy.
+
+    Raises InarchError for a handle whose bytes are no array of the constant's type.
+    """
     shape = tuple(value.type.get_shape())
     dtype = np.dtype(dtype_of(constant_type(value).element_type).numpy)
     if isinstance(value, DenseResourceAttr):
         data: memoryview | bytes = store.get(value.resource_handle.data)
+        _check_bytes(value, data, dtype.itemsize, math.prod(shape))
     elif dtype.name == "bool":
         data = np.array(value.get_values(), dtype).tobytes()
     else:
@@ -37,6 +48,17 @@ def constant_array(value: ConstantAttr, store: ConstantStore) -> Array:
     if len(data) == dtype.itemsize and math.prod(shape) != 1:  # a splat holds one element
         return np.broadcast_to(np.frombuffer(data, dtype).reshape((1,) * len(shape)), shape)
     return np.frombuffer(data, dtype).reshape(shape)
+
+
+def _check_bytes(value: DenseResourceAttr, data: memoryview, itemsize: int, count: int) -> None:
+    """What a side file has for a handle is anybody's: another model's, or bytes that are no bools."""
+    role = f"constant '{value.resource_handle.data}': expected"
+    if len(data) not in (itemsize * count, itemsize):
+        raise InarchError(f"{role} {itemsize * count} bytes of {value.type}, found {len(data)}")
+    if constant_type(value).element_type == i1:
+        largest = np.frombuffer(data, np.uint8).max(initial=0)
+        if largest > 1:
+            raise InarchError(f"{role} bools of 0 or 1, found a byte of {largest}")
 
 
 def constant_attribute(array: Array, store: ConstantStore, name: str = "constant") -> ConstantAttr:

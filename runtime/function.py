@@ -9,7 +9,7 @@ from typing import TypeAlias, cast
 from inarch.errors import ArgumentError
 from inarch.lazy import np
 from inarch.manifest import Port, Signature
-from inarch.runtime.tensor import Array, as_array, as_output, check, empty
+from inarch.runtime.tensor import Array, as_array, as_output, check, check_bools, empty
 
 Invoke: TypeAlias = Callable[[Sequence[Array]], None]
 """Runs a function on arrays that fit its signature: inputs, then outputs to write."""
@@ -84,6 +84,7 @@ class Function:
         for value, (port, role) in zip(values, self._inputs, strict=True):
             array = as_array(value, port, role)
             check(array, port, role)
+            check_bools(array, port, role)
             arrays.append(array)
         return arrays
 

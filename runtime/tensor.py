@@ -85,6 +85,20 @@ def check(array: Array, port: Port, role: str) -> None:
     raise ArgumentError(f"{expected}, found an address that is not aligned; use x.copy()")
 
 
+def check_bools(array: Array, port: Port, role: str) -> None:
+    """Raises ArgumentError for bools whose bytes are neither 0 nor 1: compiled code computes with bits.
+
+    `array` has the port's type. Others have no such values.
+    """
+    if port.dtype.name != "i1":
+        return
+    largest = array.reshape(-1).view(np.uint8).max(initial=0)
+    if largest > 1:
+        raise ArgumentError(
+            f"{role}: expected bools of 0 or 1, found a byte of {largest}; use x.view(np.uint8) != 0"
+        )
+
+
 def as_output(value: object, port: Port, role: str) -> Array:
     """`value` as an array of the port's type that can be written. A copy of it would be of no use.
 
@@ -98,8 +112,12 @@ def as_output(value: object, port: Port, role: str) -> Array:
         shape = f" of shape {port.shape}" if port.shape else " of no dimensions"
         wanted = f"pass a row-major {port.dtype.numpy} array{shape}"
         raise ArgumentError(f"{problem}; {wanted}") from error
-    if not array.flags.writeable:
-        raise ArgumentError(f"{role}: expected an array that can be written, found a read-only one")
+    # A number of NumPy's is a value: the array is a copy of it.
+    kind = type(value)
+    is_number = issubclass(kind, np.generic)
+    if not array.flags.writeable or is_number:
+        found = f"a {kind.__name__}" if is_number else "a read-only one"
+        raise ArgumentError(f"{role}: expected an array that can be written, found {found}")
     return array
 
 
@@ -186,9 +204,22 @@ def view(tensor: Any, *, writeable: bool, owner: Owner) -> Array:
 
 
 def describe(array: Array, tensor: Any) -> object:
-    """Fills a DLTensor with `array`, of any strides; what must live as long as the tensor does."""
+    """Fills a DLTensor with `array`, of any strides; what must live as long as the tensor does.
+
+    Raises ArgumentError for an array that no DLTensor describes, UnsupportedError for its element type.
+    """
     made = ffi()
     kind = from_numpy(array.dtype.name)
+    if not array.dtype.isnative:
+        raise ArgumentError(
+            "expected an array in this machine's byte order, found the other; "
+            f"convert it with x.astype(np.{kind.numpy})"
+        )
+    if not array.flags.aligned or any(step % array.itemsize for step in array.strides):
+        raise ArgumentError(
+            f"expected an aligned array, found elements of {array.itemsize} bytes at strides "
+            f"{array.strides} from address {array.ctypes.data:#x}; use x.copy()"
+        )
     shape = made.new("int64_t[]", list(array.shape) or 1)
     strides = made.new("int64_t[]", [step // array.itemsize for step in array.strides] or 1)
     tensor.data = made.cast("void *", array.ctypes.data)

@@ -180,16 +180,25 @@ CHECKS = """
 /* Writes what an argument is, such as f32[1, 28, 28]. */
 static void inarch_describe(const DLTensor *tensor, char *text, size_t size)
 {
-    static const char *const kinds[] = {"i", "ui", "f", "opaque", "bf", "c"};
+    static const char *const kinds[] = {"i", "ui", "f", "opaque", "bf", "c", "i"};
     const DLDataType dtype = tensor->dtype;
+    const int bits = dtype.code == 6 ? 1 : dtype.bits;
     int used;
-    if (dtype.code == 6) {
-        used = snprintf(text, size, "i1[");
+    if (dtype.code < 7) {
+        used = snprintf(text, size, "%s%d", kinds[dtype.code], bits);
     } else {
-        used = snprintf(text, size, "%s%d%s[", dtype.code < 6 ? kinds[dtype.code] : "code", dtype.bits,
-                        dtype.lanes == 1 ? "" : "x");
+        used = snprintf(text, size, "%d bits of DLPack's type %d", bits, dtype.code);
     }
-    for (int32_t i = 0; i < tensor->ndim && tensor->shape != NULL && (size_t)used + 32 < size; i++) {
+    if (dtype.lanes != 1) {
+        used += snprintf(text + used, size - (size_t)used, "x%d", dtype.lanes);
+    }
+    if (tensor->ndim < 0 || (tensor->ndim > 0 && tensor->shape == NULL)) {
+        snprintf(text + used, size - (size_t)used, ", %d dimensions%s", (int)tensor->ndim,
+                 tensor->ndim < 0 ? "" : " and no shape");
+        return;
+    }
+    used += snprintf(text + used, size - (size_t)used, "[");
+    for (int32_t i = 0; i < tensor->ndim && (size_t)used + 32 < size; i++) {
         used += snprintf(text + used, size - (size_t)used, "%s%lld", i == 0 ? "" : ", ",
                          (long long)tensor->shape[i]);
     }
@@ -231,8 +240,20 @@ static uintptr_t inarch_address(const DLTensor *tensor)
     return (uintptr_t)tensor->data + (uintptr_t)tensor->byte_offset;
 }
 
+/* The largest byte of a bool that is neither 0 nor 1, or 0: ours compute with bits. */
+static int inarch_no_bool(const inarch_argument *wanted, const DLTensor *tensor)
+{
+    const unsigned char *bytes = (const unsigned char *)tensor->data + tensor->byte_offset;
+    unsigned char largest = 0;
+    for (int64_t i = 0; i < wanted->bytes; i++) {
+        largest = bytes[i] > largest ? bytes[i] : largest;
+    }
+    return largest > 1 ? largest : 0;
+}
+
 static int32_t inarch_check_argument(const char *function, int32_t i,
-                                     const inarch_argument *wanted, const DLTensor *tensor)
+                                     const inarch_argument *wanted, const DLTensor *tensor,
+                                     int is_read)
 {
     if (!inarch_same_type(wanted, tensor)) {
         char found[160];
@@ -258,6 +279,13 @@ static int32_t inarch_check_argument(const char *function, int32_t i,
                            "found one that is not",
                            function, (int)i, wanted->name, (int)(wanted->bits / 8));
     }
+    if (is_read && wanted->code == 6) {
+        const int found = inarch_no_bool(wanted, tensor);
+        if (found != 0) {
+            return inarch_fail(1, "%s: argument %d (%s): expected bools of 0 or 1, found a byte of %d",
+                               function, (int)i, wanted->name, found);
+        }
+    }
     return 0;
 }
 
@@ -270,7 +298,7 @@ ${linkage}int32_t inarch_check(const char *function, const inarch_argument *want
                            args == NULL ? 0 : (int)n);
     }
     for (int32_t i = 0; i < count; i++) {
-        const int32_t status = inarch_check_argument(function, i, &wanted[i], &args[i]);
+        const int32_t status = inarch_check_argument(function, i, &wanted[i], &args[i], i < inputs);
         if (status != 0) {
             return status;
         }
@@ -278,7 +306,8 @@ ${linkage}int32_t inarch_check(const char *function, const inarch_argument *want
     for (int32_t i = inputs; i < count; i++) {
         for (int32_t j = 0; j < i; j++) {
             const uintptr_t a = inarch_address(&args[i]), b = inarch_address(&args[j]);
-            if (a < b + (uintptr_t)wanted[j].bytes && b < a + (uintptr_t)wanted[i].bytes) {
+            if (wanted[i].bytes > 0 && wanted[j].bytes > 0 && a < b + (uintptr_t)wanted[j].bytes
+                && b < a + (uintptr_t)wanted[i].bytes) {
                 return inarch_fail(1,
                                    "%s: argument %d (%s) overlaps argument %d (%s); "
                                    "an output needs memory of its own",

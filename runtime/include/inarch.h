@@ -15,7 +15,8 @@
  *       The weights that the library was compiled with: SHA-256 of all bytes, in hexadecimal digits.
  *   int32_t <prefix>_<function>(DLTensor *args, int32_t n);
  *       Inputs, then outputs. Checks count, dtype, shape, strides (NULL is row-major), element
- *       alignment, and that outputs overlap nothing. Safe from any number of threads.
+ *       alignment, that bools that are read are 0 or 1, and that outputs overlap nothing. Safe from
+ *       any number of threads.
  *   int32_t <prefix>_<function>_run(void *const *buffers, const void *weights, void *workspace);
  *       The same without checks; `workspace` is 64-byte aligned and this call's own.
  *   const char *<prefix>_last_error(void);

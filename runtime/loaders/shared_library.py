@@ -81,16 +81,21 @@ def _bound(
     def invoke(arrays: Sequence[Array]) -> None:
         # cffi releases the GIL for the call; `arrays` keeps the memory alive.
         if call(layout.tensors(arrays), count):
-            raise InarchError(f"{name}: {library.message()}")
+            raise InarchError(_failure(name, library))
 
     def invoke_with_imports(arrays: Sequence[Array]) -> None:
         with slots.running(library) as running:
             status = call(layout.tensors(arrays), count)
         if status:
             running.raise_failure(name)
-            raise InarchError(f"{name}: {library.message()}")
+            raise InarchError(_failure(name, library))
 
     return invoke_with_imports if slots.call_python else invoke
+
+
+def _failure(name: str, library: Library) -> str:
+    """Why a call of the function `name` failed; what the library says begins with the name or does not."""
+    return f"{name}: {library.message().removeprefix(f'{name}: ')}"
 
 
 def _keep_open(artifact: Artifact) -> None:

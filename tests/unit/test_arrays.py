@@ -81,6 +81,47 @@ def test_an_output_that_is_read_only_is_refused() -> None:
     assert caught.value.message == expected
 
 
+def test_a_number_is_no_output() -> None:
+    """NumPy makes an array of it, which nobody else sees."""
+    with pytest.raises(ArgumentError) as caught:
+        as_output(np.float32(0), Port("x", DTYPES["f32"], ()), "f")
+    expected = "f: expected an array that can be written, found a float32"
+    assert caught.value.message == expected
+
+
+def test_bools_are_0_or_1() -> None:
+    port = Port("m", DTYPES["i1"], (2,))
+    function = Function("f", Signature((port,), ()), lambda _: None)
+    function(np.array([True, False]))
+    with pytest.raises(ArgumentError) as caught:
+        function(np.array([0, 2], np.uint8).view(np.bool_))
+    assert caught.value.message == (
+        "f: argument 'm': expected bools of 0 or 1, found a byte of 2; use x.view(np.uint8) != 0"
+    )
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (
+            np.zeros(2, ">f4"),
+            "expected an array in this machine's byte order, found the other; convert it with x.astype(np.float32)",
+        ),
+        (
+            np.zeros(2, [("a", "f4"), ("b", "u1")])["a"],
+            r"expected an aligned array, found elements of 4 bytes at strides \(5,\) from address .*; use x.copy\(\)",
+        ),
+        (
+            np.zeros(9, "u1")[1:].view("f4"),
+            r"expected an aligned array, found elements of 4 bytes at strides \(4,\) from address .*; use x.copy\(\)",
+        ),
+    ],
+)  # fmt: skip
+def test_what_no_dltensor_describes(array: Array, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message.replace("(np.float32)", r"\(np.float32\)")):
+        describe(array, ffi().new("DLTensor *"))
+
+
 @pytest.mark.parametrize("steps", [(1, 1), (-1, 1), (1, -2), (-1, -1)])
 def test_a_tensor_of_any_strides_is_seen_as_it_was_described(steps: tuple[int, int]) -> None:
     array = np.arange(24, dtype=np.float32).reshape(4, 6)[:: steps[0], :: steps[1]]

@@ -171,6 +171,15 @@ def test_text_without_its_constants() -> None:
     assert failure("compile m.mlir", 1) == (
         "m.npz: error: expected arrays in a .npy or .npz file: File is not a zip file"
     )
+    np.savez("m.npz", w=np.zeros(19, np.float32))
+    assert failure("compile m.mlir", 1) == (
+        "error: constant 'w': expected 80 bytes of tensor<20xf32>, found 76"
+    )
+    Path("m.mlir").write_text(Path("m.mlir").read_text().replace("f32", "i1"))
+    np.savez("m.npz", w=np.full(20, 2, np.uint8))
+    assert failure("compile m.mlir", 1) == (
+        "error: constant 'w': expected bools of 0 or 1, found a byte of 2"
+    )
 
 
 def test_text_that_is_wrong() -> None:

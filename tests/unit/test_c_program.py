@@ -331,6 +331,75 @@ def test_the_checked_entry_names_what_does_not_fit(net: ctypes.CDLL) -> None:
         assert _call(net, *tensors) == (1, message)
 
 
+KINDS = """
+module attributes {inarch.name = "net"} {
+func.func @main(%x: memref<1x3xf32> {inarch.name = "x"}, %b: memref<2xi1> {inarch.name = "b"},
+                %n: memref<0x3xf32> {inarch.name = "n"},
+                %y: memref<1x3xf32> {inarch.result, inarch.name = "y"},
+                %c: memref<2xi1> {inarch.result, inarch.name = "c"},
+                %z: memref<0x3xf32> {inarch.result, inarch.name = "z"}) {
+  loop.nest (i = 3) ins(%x[0, i] : memref<1x3xf32>) outs(%y[0, i] : memref<1x3xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %s = arith.addf %a, %a : f32
+    loop.yield %s : f32
+  }
+  loop.nest (i = 2) ins(%b[i] : memref<2xi1>) outs(%c[i] : memref<2xi1>) {
+  ^bb0(%a: i1, %acc: i1):
+    loop.yield %a : i1
+  }
+  func.return
+}
+}
+"""
+
+
+def test_tensors_that_c_may_build_are_right_or_refused(tmp_path: Path) -> None:
+    path = tmp_path / "net.so"
+    compile_library(_emit(KINDS).units, path, target=parse("generic"))
+    library = ctypes.CDLL(str(path))
+    library.net_last_error.restype = ctypes.c_char_p
+    x, b, n = np.ones((1, 3), np.float32), np.ones(2, np.bool_), np.ones((0, 3), np.float32)
+    memory = np.zeros(7, np.float32)
+    odd = np.array([1, 255], np.uint8).view(np.bool_)
+
+    def called(place: int, tensor: _DLTensor | None = None, **fields: Any) -> tuple[int, str]:
+        # What is written may hold anything before.
+        y, c = np.zeros((1, 3), np.float32), np.full(2, 255, np.uint8).view(np.bool_)
+        tensors = [_tensor(array) for array in (x, b, n, y, c, n)]
+        tensors[place] = tensor or tensors[place]
+        for name, value in fields.items():
+            setattr(tensors[place], name, value)
+        status, said = _call(library, *tensors)
+        assert status or ((y == 2).all() and (c.view(np.uint8) == 1).all())
+        return status, said if status else ""
+
+    def steps(*values: int) -> Any:
+        return (ctypes.c_int64 * len(values))(*values)
+
+    fine = (0, "")
+    assert called(0, strides=None) == fine
+    assert called(0, strides=steps(-99, 1)) == fine  # of one row, which nothing steps over
+    assert called(2, data=None, strides=steps(-1, 0)) == fine
+    assert called(5, data=x.ctypes.data + 4) == fine  # nothing overlaps no elements
+    memory[4:] = 1
+    assert called(0, _tensor(memory[None, :3]), byte_offset=16) == fine
+    start = "main: argument 0 (x): expected "
+    for found, expected in (
+        (called(0, strides=steps(3, -1)), "a row-major array, found other strides"),
+        (called(0, strides=steps(3, 0)), "a row-major array, found other strides"),
+        (called(0, data=None, byte_offset=64), "data, found a null pointer"),
+        (called(0, byte_offset=2), "an address that is a multiple of 4, found one that is not"),
+        (called(0, shape=None), "f32[1, 3], found f32, 2 dimensions and no shape"),
+        (called(0, ndim=-1), "f32[1, 3], found f32, -1 dimensions"),
+        (called(0, ndim=1), "f32[1, 3], found f32[1]"),
+        (called(0, lanes=4), "f32[1, 3], found f32x4[1, 3]"),
+        (called(0, code=200), "f32[1, 3], found 32 bits of DLPack's type 200[1, 3]"),
+    ):
+        assert found == (1, start + expected)
+    message = "main: argument 1 (b): expected bools of 0 or 1, found a byte of 255"
+    assert called(1, _tensor(odd)) == (1, message)
+
+
 STRIDED = """
 module attributes {inarch.name = "net", inarch.checked} {
 func.func private @f(VIEW, VIEW {inarch.result})
