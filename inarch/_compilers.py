@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Event
 from typing import Literal
 
 from inarch.errors import EnvironmentFault
@@ -29,6 +30,8 @@ OUTPUT_BYTES = 1 << 20
 TIMED_OUT = 124
 """The exit status of a compiler that was stopped, as of `timeout(1)`."""
 _PROBE_SECONDS = 10.0
+_LOOK_SECONDS = 0.1
+"""How often is looked whether a compiler is still wanted."""
 _VERSION_CHARACTERS = 200
 
 _NONE = (
@@ -75,14 +78,23 @@ def find_compiler() -> Compiler:
     return _find(os.environ.get("CC", ""), os.environ.get("PATH", os.defpath))
 
 
-def run_compiler(command: Sequence[str], folder: Path, timeout: float) -> tuple[int, str]:
+class StoppedError(Exception):
+    """A compiler was ended because nobody waits for it any more."""
+
+
+def run_compiler(
+    command: Sequence[str], folder: Path, timeout: float, stop: Event | None = None
+) -> tuple[int, str]:
     """Runs `command` in `folder`, for at most `timeout` seconds.
 
     Gives the exit status (negative: the signal that ended it; `TIMED_OUT`) and the output, of which at
-    most `OUTPUT_BYTES` are kept. Raises EnvironmentFault when the program cannot be started.
+    most `OUTPUT_BYTES` are kept. Raises EnvironmentFault when the program cannot be started, StoppedError
+    soon after another thread has set `stop`.
     """
-    # Messages are parsed and kept in the cache: one language.
-    environment = {**os.environ, "LC_ALL": "C"}
+    never = Event()
+    # Messages are parsed and kept in the cache: one language. Files of a compiler that is killed stay
+    # where it has put them: that is beside the source, in a folder that goes.
+    environment = {**os.environ, "LC_ALL": "C", "TMPDIR": str(folder)}
     try:
         process = subprocess.Popen(
             command,
@@ -98,7 +110,7 @@ def run_compiler(command: Sequence[str], folder: Path, timeout: float) -> tuple[
         raise EnvironmentFault(f"the C compiler '{command[0]}' cannot be run: {reason}") from error
     with process:
         try:
-            output = _read(process, time.monotonic() + timeout)
+            output = _read(process, time.monotonic() + timeout, stop or never)
         except BaseException:
             _kill(process)
             raise
@@ -108,7 +120,7 @@ def run_compiler(command: Sequence[str], folder: Path, timeout: float) -> tuple[
     return process.returncode, output.decode(errors="replace")
 
 
-def _read(process: subprocess.Popen[bytes], deadline: float) -> bytes | None:
+def _read(process: subprocess.Popen[bytes], deadline: float, stop: Event) -> bytes | None:
     """All output, or the first part of much; None when it does not end before `deadline`."""
     assert process.stdout is not None, "it was asked for"
     parts: list[bytes] = []
@@ -117,8 +129,12 @@ def _read(process: subprocess.Popen[bytes], deadline: float) -> bytes | None:
         selector.register(process.stdout, selectors.EVENT_READ)
         while True:
             left = deadline - time.monotonic()
-            if left <= 0 or not selector.select(left):
+            if stop.is_set():
+                raise StoppedError
+            if left <= 0:
                 return None
+            if not selector.select(min(left, _LOOK_SECONDS)):
+                continue
             chunk = os.read(process.stdout.fileno(), 1 << 16)
             if not chunk:
                 break

@@ -17,8 +17,9 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event
 from typing import ClassVar, Literal
 
 from inarch._compilers import Compiler, Kind, find_compiler, run_compiler
@@ -148,6 +149,8 @@ class _Build:
     unit_flags: Mapping[str, tuple[str, ...]]
     cache: Cache
     timeout: float
+    stop: Event = field(default_factory=Event)
+    """Set when one step has failed: compilers that still run are ended."""
 
     @property
     def flags(self) -> list[str]:
@@ -203,6 +206,7 @@ class _Build:
                     if progress is not None:
                         progress(done, len(running), running[future])
             except BaseException:
+                self.stop.set()  # a unit may take many seconds yet
                 pool.shutdown(cancel_futures=True)
                 raise
         return [future.result() for future, _ in sorted(running.items(), key=lambda item: item[1])]
@@ -253,7 +257,7 @@ class _Build:
     def _run(self, arguments: Sequence[str], source: Path) -> None:
         """Runs the compiler beside `source`; on failure keeps that file and the log, and raises."""
         command = [*self.compiler.command, *arguments]
-        status, output = run_compiler(command, source.parent, self.timeout)
+        status, output = run_compiler(command, source.parent, self.timeout, self.stop)
         made = source.parent / arguments[-1]
         if status == 0 and made.exists():
             return

@@ -112,7 +112,7 @@ def run(argv: Sequence[str], stdin: str | None = None) -> Outcome:  # noqa: ARG0
 
 
 def main() -> int:
-    """The console script: the exit code (0, 1 program, 2 usage, 3 environment, 70 internal)."""
+    """What the console script does: the exit code (0, 1 program, 2 usage, 3 environment, 70 internal)."""
     gc.set_threshold(100_000, 50, 100)  # IR is long-lived: collecting it young finds nothing
     try:
         code = _run(sys.argv[1:])
@@ -147,9 +147,6 @@ def _run(arguments: Sequence[str]) -> int:
             traceback.print_exc()
         print(f"error: {error}", file=sys.stderr)
         return EnvironmentFault.exit_code
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130
     except Exception as error:  # noqa: BLE001 - whatever else escapes is our bug, said in one line
         if debug:
             traceback.print_exc()
@@ -174,4 +171,6 @@ def _blamed(error: Exception) -> InarchError | None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    from inarch.tools.start import guarded
+
+    sys.exit(guarded(main))

@@ -55,8 +55,8 @@ def run(argv: Sequence[str], stdin: str | None = None) -> Outcome:
     return Outcome(code, out.getvalue(), err.getvalue())
 
 
-def main() -> None:
-    """The console script."""
+def main() -> int:
+    """What the console script does: the exit code."""
     import gc
 
     # A run is short and allocates a graph of small objects, which collections walk again and again.
@@ -73,8 +73,8 @@ def main() -> None:
         sys.stderr.write(f"error: cannot write the output: {error.strerror}\n")
         # Python would write once more when it leaves, and complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(EnvironmentFault.exit_code)
-    sys.exit(code)
+        return EnvironmentFault.exit_code
+    return code
 
 
 def _run(argv: Sequence[str], stdin: Callable[[], str], out: TextIO, err: TextIO) -> int:

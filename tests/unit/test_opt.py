@@ -174,7 +174,7 @@ def test_a_full_disk_behind_the_output(tmp_path: Path) -> None:
             [
                 sys.executable,
                 "-c",
-                "from inarch.tools.opt import main; main()",
+                "from inarch.tools.opt import main; raise SystemExit(main())",
                 str(tmp_path / "f.mlir"),
             ],
             stdout=full,

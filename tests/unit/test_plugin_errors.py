@@ -309,7 +309,12 @@ def test_what_is_ours_is_still_ours(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def opt(*arguments: str) -> tuple[int, str]:
     found = subprocess.run(
-        [sys.executable, "-c", "from inarch.tools.opt import main; main()", *arguments],
+        [
+            sys.executable,
+            "-c",
+            "from inarch.tools.opt import main; raise SystemExit(main())",
+            *arguments,
+        ],
         capture_output=True,
         text=True,
         check=False,

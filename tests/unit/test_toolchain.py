@@ -11,6 +11,7 @@ import sys
 import tracemalloc
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -79,9 +80,9 @@ def test_only_what_changed_is_compiled(tmp_path: Path, monkeypatch: pytest.Monke
     commands: list[str] = []
     run = toolchain.run_compiler
 
-    def spy(command: list[str], folder: Path, timeout: float) -> tuple[int, str]:
+    def spy(command: list[str], *rest: Any) -> tuple[int, str]:
         commands.append(command[-1])
-        return run(command, folder, timeout)
+        return run(command, *rest)
 
     monkeypatch.setattr(toolchain, "run_compiler", spy)
     compile_library(UNITS, tmp_path / "b.so", target=native(), cache=cache)

@@ -98,8 +98,8 @@ def test_the_wheel_brings_the_commands_and_the_licence(wheel: Path) -> None:
     archive = zipfile.ZipFile(wheel)
     (points,) = [name for name in archive.namelist() if name.endswith("entry_points.txt")]
     text = archive.read(points).decode()
-    assert "inarch = inarch.tools.cli:main" in text
-    assert "inarch-opt = inarch.tools.opt:main" in text
+    assert "inarch = inarch.tools.start:inarch" in text
+    assert "inarch-opt = inarch.tools.start:inarch_opt" in text
     assert any(name.endswith("licenses/LICENSE") for name in archive.namelist())
 
 

@@ -1,0 +1,136 @@
+"""Ctrl-C and `kill`: a command ends soon, in one word, and leaves nothing behind: no file, no process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from inarch.cache import Cache
+from inarch.target import parse
+from inarch.toolchain import CompilerError, compile_library
+
+MODEL = """
+func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %y = graph.neg %x : tensor<2xf32> -> tensor<2xf32>
+  func.return %y : tensor<2xf32>
+}
+"""
+
+
+def slow_compiler(folder: Path, started: Path) -> str:
+    """A program that calls itself gcc, and writes its number to `started` before it takes a minute.
+
+    It refuses what is called bad, but not before that.
+    """
+    path = folder / "cc"
+    path.write_text(
+        '#!/bin/sh\n[ "$1" = --version ] && echo "gcc that takes its time" && exit\n'
+        f'case "$*" in *bad*) while [ ! -e {started} ]; do :; done; exit 1;; esac\n'
+        f"touch $TMPDIR/ccXXXX.s\necho $$ > {started}.new && mv {started}.new {started}\nexec sleep 60\n"
+    )
+    path.chmod(0o700)
+    return str(path)
+
+
+def wait_for(path: Path, process: subprocess.Popen[str]) -> None:
+    while not path.exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+
+
+def is_running(number: int) -> bool:
+    """Whether a process is there and no mere entry in the system's table."""
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_interrupted_while_c_is_compiled(tmp_path: Path) -> None:
+    """By a signal and, at once, another: the first says what is said, and the clean-up goes on."""
+    for name in ("work", "temporary"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "work" / "m.mlir").write_text(MODEL)
+    started = tmp_path / "started"
+    environment = {
+        **os.environ,
+        "CC": slow_compiler(tmp_path, started),
+        "TMPDIR": str(tmp_path / "temporary"),
+        "INARCH_CACHE_DIR": str(tmp_path / "cache"),
+    }
+    command = [sys.executable, "-m", "inarch.tools.cli", "compile", "m.mlir", "-q"]
+    with subprocess.Popen(
+        command, cwd=tmp_path / "work", env=environment, stderr=subprocess.PIPE, text=True
+    ) as process:
+        wait_for(started, process)
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate()
+    assert (process.returncode, said) == (143, "interrupted by SIGTERM\n")
+    assert not is_running(int(started.read_text()))
+    assert [path.name for path in (tmp_path / "work").iterdir()] == ["m.mlir"]
+    assert list((tmp_path / "temporary").iterdir()) == []
+    assert [path for path in (tmp_path / "cache").rglob("*") if path.is_file()] == []
+
+
+_IN_C = """
+import ctypes, os, signal, threading
+from inarch.tools import start
+
+start._PATIENCE_SECONDS = 0.1
+mutex = ctypes.create_string_buffer(64)
+
+def wait_for_ever():
+    threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGTERM)).start()
+    for _ in range(2):
+        ctypes.CDLL(None).pthread_mutex_lock(mutex)
+
+raise SystemExit(start.guarded(wait_for_ever))
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "said"),
+    [
+        (_IN_C, 143, ""),
+        (_IN_C.replace("SIGTERM", "SIGHUP"), 129, ""),
+        ("from inarch.tools.start import guarded\nraise SystemExit(guarded(lambda: 7))", 7, ""),
+        (
+            "import os, signal\nfrom inarch.tools.start import guarded\n"
+            "raise SystemExit(guarded(lambda: os.kill(os.getpid(), signal.SIGINT)))",
+            130,
+            "interrupted\n",
+        ),
+    ],
+)
+def test_the_end_of_a_process(code: str, status: int, said: str) -> None:
+    """Also where its main thread is in C, which hears of nothing."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (status, said)
+
+
+def test_a_unit_that_is_refused_stops_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = tmp_path / "started"
+    monkeypatch.setenv("CC", slow_compiler(tmp_path, started))
+    begin = time.monotonic()
+    with pytest.raises(CompilerError, match=r"refused 'bad\.c'"):
+        compile_library(
+            {"good.c": "", "bad.c": ""},
+            tmp_path / "out.so",
+            target=parse("generic"),
+            jobs=2,
+            cache=Cache(tmp_path / "cache"),
+        )
+    assert time.monotonic() - begin < 30
+    assert not is_running(int(started.read_text()))
