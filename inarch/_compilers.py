@@ -1,15 +1,18 @@
-"""C compilers of this machine: which one is taken, of which family it is, and how it is run."""
+"""C compilers of this machine: which one is taken, of which family it is, how it is run, what it says."""
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
+import re
 import selectors
 import shlex
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -33,6 +36,21 @@ _PROBE_SECONDS = 10.0
 _LOOK_SECONDS = 0.1
 """How often is looked whether a compiler is still wanted."""
 _VERSION_CHARACTERS = 200
+_MESSAGE_CHARACTERS = 300
+
+_ENVIRONMENT = (
+    "COMPILER_PATH",
+    "GCC_EXEC_PREFIX",
+    "LIBRARY_PATH",
+    "LD_RUN_PATH",
+    "CCC_OVERRIDE_OPTIONS",
+)
+"""What gcc and clang look at besides their arguments, and files that they include."""
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What the system says of a full disk."""
+_SAYS_FULL = "No space left on device|Disk quota exceeded|File too large|File size limit exceeded"
+"""The same, and of a signal, in the words of compilers."""
 
 _NONE = (
     "no C compiler: looked for $CC, gcc, clang, clang-19, zig; "
@@ -155,6 +173,42 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+
+
+def first_error(output: str, status: int) -> str:
+    """The line of a compiler's output that says what is wrong, of a length that can be read."""
+    lines = [_cut(line.strip()) for line in output.splitlines() if line.strip()]
+    for line in lines:
+        if re.search(r"\b(error|undefined reference|undefined symbol)\b", line):
+            return line
+        if found := re.search(r"\.s:\d+: Error: (.*)", line):
+            return f"assembler: {found[1]}"  # the rest is about a file that is gone
+    if status < 0:
+        return f"killed by {signal.Signals(-status).name}"
+    return lines[0] if lines else f"exit status {status}"
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _MESSAGE_CHARACTERS else line[: _MESSAGE_CHARACTERS - 3] + "..."
+
+
+def check_disk(output: str) -> None:
+    """Raises EnvironmentFault where a compiler, assembler or linker says that a disk is full."""
+    if found := re.search(_SAYS_FULL, output):
+        raise full_disk(found[0])
+
+
+def full_disk(reason: str) -> EnvironmentFault:
+    """The error for a temporary folder that takes no more."""
+    return EnvironmentFault(
+        f"cannot write in the temporary folder '{tempfile.gettempdir()}': {reason}; "
+        "make room, or set TMPDIR to another folder"
+    )
+
+
+def looked_at() -> list[str]:
+    """What the environment says to a compiler besides its arguments."""
+    return [f"{name}={os.environ.get(name, '')}" for name in _ENVIRONMENT]
 
 
 def _words(cc: str) -> tuple[str, ...]:

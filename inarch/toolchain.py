@@ -12,7 +12,6 @@ import platform
 import re
 import shlex
 import shutil
-import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,7 +21,17 @@ from pathlib import Path
 from threading import Event
 from typing import ClassVar, Literal
 
-from inarch._compilers import Compiler, Kind, find_compiler, run_compiler
+from inarch._compilers import (
+    FULL,
+    Compiler,
+    Kind,
+    check_disk,
+    find_compiler,
+    first_error,
+    full_disk,
+    looked_at,
+    run_compiler,
+)
 from inarch.cache import Cache, default_cache, failure_folder, key_of, replacing
 from inarch.errors import EnvironmentFault, InarchError
 from inarch.target import Target
@@ -61,7 +70,6 @@ _ALL_DEFINED = "-Wl,-z,defs"
 
 _STEM_BYTES = 180
 """Of a unit's file name, which may have 255 with all that is added."""
-_MESSAGE_CHARACTERS = 300
 
 _FORMAT = "3"
 """Part of every key: changes when this file makes something else of the same input."""
@@ -113,7 +121,7 @@ def compile_library(
     that each may take.
 
     Raises CompilerError when a unit does not compile or link; EnvironmentFault when there is no
-    compiler, or `out` cannot be written.
+    compiler, `out` cannot be written, or a disk is full.
     """
     own_flags = {name: tuple(own) for name, own in (unit_flags or {}).items()}
     build = _Build(
@@ -124,6 +132,25 @@ def compile_library(
         cache or default_cache(),
         timeout,
     )
+    try:
+        content = _content(build, units, libraries, jobs or _cpus(), exports, progress)
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        raise full_disk(os.strerror(error.errno)) from error
+    with replacing(out) as file:
+        file.write(content)
+
+
+def _content(
+    build: _Build,
+    units: Mapping[str, str],
+    libraries: Sequence[str],
+    jobs: int,
+    exports: str | None,
+    progress: Progress | None,
+) -> bytes:
+    """The linked library, from the cache or made."""
     with tempfile.TemporaryDirectory(prefix="inarch-build-") as scratch:
         folder = Path(scratch)
         keys = {name: build.unit_key(name, source, folder) for name, source in units.items()}
@@ -132,11 +159,10 @@ def compile_library(
         key = key_of("library", build.identity, *made_of, *link, *_contents(libraries))
         content = build.cache.get(key)
         if content is None:
-            objects = build.objects(units, keys, folder, jobs or _cpus(), progress)
+            objects = build.objects(units, keys, folder, jobs, progress)
             content = build.link(objects, libraries, folder, exports)
             build.cache.put(key, content)
-    with replacing(out) as file:
-        file.write(content)
+    return content
 
 
 @dataclass(frozen=True)
@@ -165,7 +191,7 @@ class _Build:
             *compiler.command,
             compiler.version,
             compiler.program,
-            *_environment(),
+            *looked_at(),
             *self.flags,
         )
 
@@ -261,12 +287,11 @@ class _Build:
         made = source.parent / arguments[-1]
         if status == 0 and made.exists():
             return
-        folder = failure_folder(self.cache.folder, *command, output)
-        shutil.copy(source, folder)
-        (folder / "log.txt").write_text(f"{shlex.join(command)}\n\n{output}\n")
+        check_disk(output)
+        folder = self._keep(source, f"{shlex.join(command)}\n\n{output}\n", *command, output)
         unit = None if source.name == "link.txt" else source.name
         what = "cannot link" if unit is None else f"refused '{unit}'"
-        reason = _first_error(output, status)
+        reason = first_error(output, status)
         if status == 0:
             what, reason = f"wrote no output for '{source.name}'", f"expected '{made.name}'"
         reason += self._advice()
@@ -276,6 +301,18 @@ class _Build:
             unit=unit,
             reason=reason,
         )
+
+    def _keep(self, source: Path, log: str, *parts: str) -> Path:
+        """A folder with what the compiler was given and said: in the cache, else a temporary one."""
+        folder = failure_folder(self.cache.folder, *parts)
+        try:
+            shutil.copy(source, folder)
+            (folder / "log.txt").write_text(log)
+        except OSError:  # its disk is full
+            folder = Path(tempfile.mkdtemp(prefix="inarch-failed-"))
+            shutil.copy(source, folder)
+            (folder / "log.txt").write_text(log)
+        return folder
 
     def _called(self) -> str:
         """The compiler in messages: its family, and the command where that says something else."""
@@ -296,20 +333,6 @@ class _Build:
         )
 
 
-_ENVIRONMENT = (
-    "COMPILER_PATH",
-    "GCC_EXEC_PREFIX",
-    "LIBRARY_PATH",
-    "LD_RUN_PATH",
-    "CCC_OVERRIDE_OPTIONS",
-)
-"""What gcc and clang look at besides their arguments, and files that they include."""
-
-
-def _environment() -> list[str]:
-    return [f"{name}={os.environ.get(name, '')}" for name in _ENVIRONMENT]
-
-
 _ARCHITECTURES = {"AMD64": "x86-64", "x86_64": "x86-64", "arm64": "aarch64"}
 """What `platform.machine` calls the architectures of targets."""
 
@@ -326,23 +349,6 @@ def _place(folder: Path, name: str, source: str, subfolder: str) -> Path:
     path = place / f"{stem}.c"
     path.write_text(source)
     return path
-
-
-def _first_error(output: str, status: int) -> str:
-    """The line of a compiler's output that says what is wrong, of a length that can be read."""
-    lines = [_cut(line.strip()) for line in output.splitlines() if line.strip()]
-    for line in lines:
-        if re.search(r"\b(error|undefined reference|undefined symbol)\b", line):
-            return line
-        if found := re.search(r"\.s:\d+: Error: (.*)", line):
-            return f"assembler: {found[1]}"  # the rest is about a file that is gone
-    if status < 0:
-        return f"killed by {signal.Signals(-status).name}"
-    return lines[0] if lines else f"exit status {status}"
-
-
-def _cut(line: str) -> str:
-    return line if len(line) <= _MESSAGE_CHARACTERS else line[: _MESSAGE_CHARACTERS - 3] + "..."
 
 
 def _library_flags(libraries: Iterable[str]) -> list[str]:

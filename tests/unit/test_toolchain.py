@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import logging
 import os
 import shlex
+import shutil
 import subprocess
 import sys
+import tempfile
 import tracemalloc
 from importlib.util import find_spec
 from pathlib import Path
@@ -188,6 +191,52 @@ def test_a_compiler_that_hangs_is_stopped(tmp_path: Path, cache: Cache) -> None:
             cache=cache,
             timeout=0.2,
         )
+
+
+def test_a_full_disk_is_no_fault_of_the_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether the compiler meets it or we do."""
+    says = "echo 'a.c:1: fatal error: cannot write: No space left on device'; exit 1"
+    full = Compiler((script(tmp_path, "full", says),), "gcc", "full")
+    expected = (
+        f"cannot write in the temporary folder '{tempfile.gettempdir()}': No space left on device; "
+        "make room, or set TMPDIR to another folder"
+    )
+    arguments: Any = {"target": native(), "compiler": full, "cache": Cache(tmp_path / "cache")}
+    with pytest.raises(EnvironmentFault) as caught:
+        compile_library({"a.c": "int x;"}, tmp_path / "a.so", **arguments)
+    assert caught.value.message == expected
+
+    def write(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_text", write)
+    with pytest.raises(EnvironmentFault) as caught:
+        compile_library({"a.c": "int x;"}, tmp_path / "a.so", **arguments)
+    assert caught.value.message == expected
+    assert not (tmp_path / "a.so").exists()
+    assert not list(tmp_path.rglob("log.txt"))
+
+
+def test_a_log_that_the_cache_has_no_room_for_is_kept_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = shutil.copy
+
+    def full(source: Path, to: Path) -> object:
+        if to.is_relative_to(tmp_path / "cache"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return copy(source, to)
+
+    monkeypatch.setattr(shutil, "copy", full)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(CompilerError, match=r"refused 'bad\.c'") as caught:
+        compile_library(
+            {"bad.c": "x"}, tmp_path / "a.so", target=native(), cache=Cache(tmp_path / "cache")
+        )
+    assert caught.value.folder.parent == tmp_path
+    assert (caught.value.folder / "bad.c").read_text() == "x"
 
 
 def test_a_compiler_that_dies(tmp_path: Path, cache: Cache) -> None:
