@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from xdsl.dialects.builtin import AffineMapAttr
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Attribute, Block, SSAValue
 
 from inarch.dialects.loop._base import memref_of
 from inarch.dialects.loop.access import ReadAttr
 from inarch.dialects.loop.nest import NestOp
 from inarch.passes.loop._affine import Linear, affine_map, linear_map
+
+_Key: TypeAlias = tuple[SSAValue, tuple[tuple[tuple[int, ...], int], ...], Attribute]
+"""A buffer, coefficients and constant of each index, and the pad."""
 
 
 @dataclass
@@ -23,9 +27,7 @@ class Operands:
     reads: list[ReadAttr] = field(default_factory=list[ReadAttr])
     hints: list[str | None] = field(default_factory=list[str | None])
     """What the printed form calls the elements."""
-    _places: dict[tuple[SSAValue, str], int] = field(
-        default_factory=dict[tuple[SSAValue, str], int]
-    )
+    _places: dict[_Key, int] = field(default_factory=dict[_Key, int])
 
     def add(self, value: SSAValue, read: ReadAttr, hint: str | None) -> int:
         """The position of the element of `value` at `read`."""
@@ -57,10 +59,10 @@ class Operands:
         """Every operand of `nest`, in order."""
         return [self.add_moved(nest, position, point) for position in range(len(nest.ins))]
 
-    def _key(self, value: SSAValue, read: ReadAttr) -> tuple[SSAValue, str]:
-        # As attributes, the pads 0.0 and -0.0 are equal, and two maps of equal meaning may differ.
-        index = [(r.coefficients, r.constant) for r in linear_map(read.map.data)]
-        return value, f"{index} {read.pad}"
+    def _key(self, value: SSAValue, read: ReadAttr) -> _Key:
+        # Two maps of equal meaning may differ as attributes.
+        index = tuple((r.coefficients, r.constant) for r in linear_map(read.map.data))
+        return value, index, read.pad
 
 
 def new_block(operands: Operands, outs: Sequence[SSAValue], accumulators: Block) -> Block:

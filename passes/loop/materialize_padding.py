@@ -91,13 +91,13 @@ def _is_inside(window: _Window, shape: tuple[int, ...]) -> bool:
 class _Copies:
     """The padded copies made so far in one function, of buffers that did not change since."""
 
-    made: dict[tuple[SSAValue, _Window, str], SSAValue] = field(
-        default_factory=dict[tuple[SSAValue, _Window, str], SSAValue]
+    made: dict[tuple[SSAValue, _Window, Attribute], SSAValue] = field(
+        default_factory=dict[tuple[SSAValue, _Window, Attribute], SSAValue]
     )
 
     def of(self, source: SSAValue, window: _Window, pad: Attribute, user: NestOp) -> SSAValue:
         """The elements of `source` in `window`, `pad` outside it; if need be made before `user`."""
-        key = (source, window, str(pad))  # as attributes, 0.0 and -0.0 are equal
+        key = (source, window, pad)  # equal when their bits are: 0.0 is not -0.0, and NaN is NaN
         if key not in self.made:
             shape = [high - low + 1 for low, high in window]
             alloc = AllocOp(memref(memref_of(source).element_type, shape))

@@ -62,7 +62,6 @@ def _key(nest: LinearNest) -> object:
         for access, buffer, start in zip(nest.accesses, buffers, starts, strict=True)
     )
     finish = expression_of(op, op.finish) if op.finish is not None else None
-    init = str(op.writes.data[0].init)  # as attributes, 0.0 and -0.0 are equal
     body = expression_of(op, op.body)
     return (
         nest.axes,
@@ -70,7 +69,7 @@ def _key(nest: LinearNest) -> object:
         str(body),
         op.finish is not None,
         str(finish),
-        init,
+        op.writes.data[0].init,  # equal when its bits are
         op.sizes,
         names_of(op),
     )

@@ -110,3 +110,23 @@ func.func @keeps_the_pad_of_a_copy(%x: memref<8xf32>, %y: memref<10xf32> {inarch
 // CHECK-NEXT:    loop.nest (o = 10) ins(%x[o - 1] pad 0.0 : memref<8xf32>)
 // ALL-LABEL:   @keeps_the_pad_of_a_copy
 // ALL-NEXT:      loop.nest (o = 10) ins(%x[o - 1] pad 0.0 : memref<8xf32>)
+
+// -----
+
+// 0.0 and -0.0 are different pads: each has its own copy.
+// CHECK-LABEL: func.func @zeros
+// CHECK:         loop.nest {{.*}} pad 0.0 : memref<8xf32>) outs(%x_padded[i0] : memref<10xf32>)
+// CHECK:         loop.nest {{.*}} pad -0.0 : memref<8xf32>) outs(%{{.*}}[i0] : memref<10xf32>)
+func.func @zeros(%x: memref<8xf32>, %y: memref<8xf32> {inarch.result}, %z: memref<8xf32> {inarch.result}) {
+  loop.nest (o = 8, k = 3 reduction) ins(%x[o + k - 1] pad 0.0 : memref<8xf32>) outs(%y[o] init -0.0 : memref<8xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %s = arith.addf %acc, %a : f32
+    loop.yield %s : f32
+  }
+  loop.nest (o = 8, k = 3 reduction) ins(%x[o + k - 1] pad -0.0 : memref<8xf32>) outs(%z[o] init -0.0 : memref<8xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %s = arith.addf %acc, %a : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
