@@ -9,8 +9,8 @@ something else, or else for the C function. What is found is written as a folder
 
 from __future__ import annotations
 
-from inarch.diagnosis.compare import Difference
+from inarch.diagnosis.compare import Crash, Difference
 from inarch.diagnosis.locate import Place
 from inarch.diagnosis.verify import Options, Verdict, verify_model
 
-__all__ = ["Difference", "Options", "Place", "Verdict", "verify_model"]
+__all__ = ["Crash", "Difference", "Options", "Place", "Verdict", "verify_model"]

@@ -42,6 +42,22 @@ class Difference:
         }
 
 
+@dataclass(frozen=True)
+class Crash:
+    """The compiled code gave no value; `how` it ended: `was ended by SIGSEGV`."""
+
+    how: str
+
+    @property
+    def text(self) -> str:
+        """One line."""
+        return f"the compiled code {self.how}"
+
+    def as_json(self) -> dict[str, Any]:
+        """For `--json`."""
+        return {"crash": self.how}
+
+
 def first_difference(
     expected: Mapping[str, Array], found: Mapping[str, Array], allowed: Mapping[str, Array]
 ) -> Difference | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from xdsl.context import Context
@@ -14,6 +15,7 @@ from xdsl.dialects.func import FuncOp
 from inarch._xdsl import print_module, store_of
 from inarch.compiler import compile as compile_model
 from inarch.compiler import observe_passes
+from inarch.diagnosis.contained import CrashError, contained, run_contained
 from inarch.diagnosis.slices import Slice
 from inarch.dialects import new_context
 from inarch.dialects.kernel.call import CallOp
@@ -22,6 +24,9 @@ from inarch.lazy import Array
 from inarch.testing import check_compiled, execute
 from inarch.testing._check import compare
 from inarch.testing._expected import Expected, expected_of
+
+COMPILE_SECONDS = 120.0
+"""Beside what the code of one function takes: its definition, and the C compiler."""
 
 
 @dataclass(frozen=True)
@@ -60,11 +65,24 @@ class Place:
 
 
 def run_part(
-    part: Slice, context: Context, inputs: Mapping[str, Array], keywords: Mapping[str, Any]
+    part: Slice,
+    context: Context,
+    inputs: Mapping[str, Array],
+    keywords: Mapping[str, Any],
+    progress: Callable[[str, int, int], None],
+    seconds: float,
 ) -> dict[str, Array]:
-    """The values of a part as it is compiled, by name. Backends that get nothing of it are no news."""
+    """The values of a part as it is compiled, by name. Backends that get nothing of it are no news.
+
+    Raises CrashError where its code crashes, or takes longer than `seconds`.
+    """
     program = part.module.clone()
-    wish: dict[str, Any] = {**keywords, "require_offload": False, "give": ()}
+    wish: dict[str, Any] = {
+        **keywords,
+        "require_offload": False,
+        "give": (),
+        "progress": progress,
+    }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -75,7 +93,7 @@ def run_part(
             program = part.module.clone()  # what was demanded is not of use in every part
             del program.attributes["inarch.microkernels"]
             module = compile_model(program, context=own_context(part, context), **wish)
-    return module.run({name: inputs[name] for name in part.takes})
+    return run_contained(module, {name: inputs[name] for name in part.takes}, seconds)
 
 
 def own_context(part: Slice, context: Context) -> Context:
@@ -119,6 +137,7 @@ def place_of(
     values: Mapping[str, Array],
     inside: tuple[str, ...],
     progress: Callable[[str, int, int], None],
+    seconds: float,
 ) -> Place:
     """Who makes `part` wrong: a pass of the host, or the C of one function of it."""
     inputs = [values[name] for name in part.takes]
@@ -129,8 +148,7 @@ def place_of(
         observe_passes(own, module, _Comparison(own, inputs, expected, progress))
     except _Guilty as guilty:
         return Place("pass", inside, pass_name=str(guilty))
-    progress("check functions", 0, 1)
-    found = _wrong_function(own, module)
+    found = _wrong_function(own, module, progress, seconds)
     if found is None:
         return Place("together", inside)
     return Place("code", inside, function=found[0], kernel=found[1])
@@ -163,17 +181,25 @@ class _Guilty(Exception):  # noqa: N818 - it is caught here, and says a pass's n
     """The first pass whose output means something else."""
 
 
-def _wrong_function(context: Context, planned: ModuleOp) -> tuple[str, str | None] | None:
+def _wrong_function(
+    context: Context,
+    planned: ModuleOp,
+    progress: Callable[[str, int, int], None],
+    seconds: float,
+) -> tuple[str, str | None] | None:
     """The first function of a planned program whose C differs from its definition, and its microkernel."""
-    for function in planned.body.ops:
-        if not isinstance(function, FuncOp) or "inarch.kernel" not in function.attributes:
-            continue
+    functions = [
+        op for op in planned.body.ops if isinstance(op, FuncOp) and "inarch.kernel" in op.attributes
+    ]
+    for number, function in enumerate(functions):
+        progress(f"check {function.sym_name.data}", number, len(functions))
         program = planned.clone()
         name = function.sym_name.data
         _leave_only(program, name)
         try:
-            check_compiled(program, ctx=context)
-        except AssertionError:
+            check = partial(check_compiled, program, ctx=context)
+            contained(check, seconds + COMPILE_SECONDS)
+        except (AssertionError, CrashError):
             calls = (op for op in function.walk() if isinstance(op, CallOp))
             kernels = [call.callee.root_reference.data for call in calls]
             return name, next(iter(kernels), None)

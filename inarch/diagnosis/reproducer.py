@@ -6,6 +6,7 @@ definitions say (`expected.npz`), how far rounding may take a result from it (`a
 
 from __future__ import annotations
 
+import math
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -24,7 +25,8 @@ from inarch.npz import write_npz
 
 SCRIPT = '''"""{summary}
 
-Exit code: 0 when the compiled program is right, 1 when it is wrong.
+Exit code: 0 when the compiled program is right, 1 when it is wrong, or crashes. The code runs in a process of
+its own; with the argument `here` in this one, for a debugger.
 """
 
 import sys
@@ -33,6 +35,7 @@ from pathlib import Path
 import numpy as np
 
 import inarch
+from inarch.diagnosis.contained import CrashError, run_contained
 from inarch.tools._commands._options import load_files
 
 HERE = Path(__file__).parent
@@ -44,7 +47,12 @@ inputs, expected, allowed = (
     dict(np.load(HERE / f"{{name}}.npz")) for name in ("inputs", "expected", "allowed")
 )
 module = inarch.compile(HERE / "program.mlir", **KEYWORDS)
-found = module.run(inputs)
+try:
+    found = module.run(inputs) if "here" in sys.argv else run_contained(module, inputs, {seconds})
+except CrashError as error:
+    print(f"the compiled code {{error}}")
+    print("wrong")
+    sys.exit(1)
 failed = False
 for name, wanted in expected.items():
     a, b = wanted.astype(np.float64), found[name].astype(np.float64)
@@ -72,6 +80,7 @@ def write_reproducer(
     summary: str,
     keywords: Mapping[str, Any],
     load: Sequence[Path] = (),
+    seconds: float,
 ) -> Path:
     """Writes `folder`, which must not exist, whole or not at all. Raises EnvironmentFault."""
     if folder.exists():
@@ -90,7 +99,9 @@ def write_reproducer(
         write_npz(made / "inputs.npz", inputs)
         write_npz(made / "expected.npz", expected)
         write_npz(made / "allowed.npz", allowed)
-        script = SCRIPT.format(summary=summary, keywords=dict(keywords), load=_paths(load))
+        script = SCRIPT.format(
+            summary=summary, keywords=dict(keywords), load=_paths(load), seconds=math.ceil(seconds)
+        )
         (made / "reproduce.py").write_text(script)
         (made / "README.md").write_text(_note(summary))
         made.chmod(0o755)
@@ -109,6 +120,7 @@ def _note(summary: str) -> str:
     return f"""# {summary}
 
 Inarch {__version__}. `python reproduce.py` compiles `program.mlir` and fails while the fault is there.
+A crash is in a process of its own; `gdb --args python reproduce.py here` stops at it.
 
 - `program.mlir`, `program.npz`: the fewest ops of the model that still differ, and their constants
 - `inputs.npz`: the values that enter them in the model

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +14,8 @@ from inarch._xdsl import location_text
 from inarch.compiler import import_model
 from inarch.diagnosis.against import peer_values
 from inarch.diagnosis.allowed import expected_of
-from inarch.diagnosis.compare import Difference, difference, first_difference
+from inarch.diagnosis.compare import Crash, Difference, difference, first_difference
+from inarch.diagnosis.contained import CrashError
 from inarch.diagnosis.locate import Place, failing_part, place_of, run_part
 from inarch.diagnosis.reproducer import write_reproducer
 from inarch.diagnosis.slices import Slice, cut, main_block, steps, value_names
@@ -28,6 +30,11 @@ WHOLE = 1e-4
 Rounding is amplified from layer to layer by what the network is, not by how it is compiled; step by step,
 where a bound can be had, it is used.
 """
+
+LEAST_SECONDS = 60.0
+DEFINITIONS = 10.0
+"""Compiled code that takes longer than this many times the definitions in NumPy, and than `LEAST_SECONDS`,
+hangs."""
 
 Progress = Callable[[str, int, int], None]
 
@@ -55,13 +62,13 @@ class Verdict:
     steps: int
     values: int
     peer_values: int
-    difference: Difference | None = None
+    difference: Difference | Crash | None = None
     place: Place | None = None
     reproducer: Path | None = None
 
     @property
     def is_right(self) -> bool:
-        """Whether nothing differs."""
+        """Whether nothing differs, or crashes."""
         return self.difference is None
 
 
@@ -72,6 +79,7 @@ def verify_model(
 
     The import with another program's values (`against`); every step, compiled to give its value, with its
     definition on the very values that entered it, within bounds; the outputs of the model as it is compiled.
+    Compiled code runs in processes of its own, so that its crash is a fault like others.
     Raises InarchError as `inarch.compile` does.
     """
     return _Check(Path(source), options or Options(), progress or _nobody).run()
@@ -101,7 +109,9 @@ class _Check:
         inputs = self._inputs()
         self.progress("evaluate by definitions", 0, 1)
         given = [inputs[name] for name in self.whole.takes]
+        begin = time.monotonic()
         values = execute(self.whole.module, given, self.context)
+        self.seconds = max(LEAST_SECONDS, DEFINITIONS * (time.monotonic() - begin))
         self.values = {**inputs, **dict(zip(self.whole.gives, values, strict=True))}
         peers = 0
         if self.options.against is not None:
@@ -148,7 +158,10 @@ class _Check:
     def _every_step(self, inputs: Mapping[str, Array]) -> tuple[int, _Found | None]:
         """Each step's values in the program that gives them all, from the values that it had itself."""
         self.progress("compile with every value", 0, 1)
-        values = {**inputs, **run_part(self.whole, self.context, inputs, self.keywords)}
+        try:
+            values = {**inputs, **self._run(self.whole)}
+        except CrashError as error:
+            return 0, self._fewest(Crash(str(error)), every_value=True)
         for number, step in enumerate(self.steps):
             self.progress(f"check {step.name}", number, len(self.steps))
             part = cut(self.module, number, number + 1, every_value=True)
@@ -165,27 +178,45 @@ class _Check:
     def _as_compiled(self) -> _Found | None:
         """The outputs of the model as it is compiled; where they differ, of the fewest steps that do."""
         self.progress("compile", 0, 1)
-        if self._difference(0, len(self.steps)) is None:
-            return None
-        first, last = failing_part(len(self.steps), lambda a, b: self._difference(a, b) is not None)
-        found = self._difference(first, last)
-        assert found is not None, "failing_part answers with what differs"
-        part = cut(self.module, first, last)
+        fault = self._fault(0, len(self.steps))
+        return self._fewest(fault) if fault is not None else None
+
+    def _fewest(self, fault: Difference | Crash, *, every_value: bool = False) -> _Found:
+        """The fault of all steps together, in the fewest of them that have one."""
+        count = len(self.steps)
+
+        def is_wrong(first: int, last: int) -> bool:
+            return self._fault(first, last, every_value=every_value) is not None
+
+        first, last = failing_part(count, is_wrong)
+        found = self._fault(first, last, every_value=every_value)
+        if found is None:  # it depends on more than the inputs: what was seen stands
+            first, last, found = 0, count, fault
+        part = cut(self.module, first, last, every_value=every_value)
         expected = {name: self.values[name] for name in part.gives}
         allowed = {name: _whole(value) for name, value in expected.items()}
         return _Found(found, self._locate(part, self.values), part, expected, allowed)
 
-    def _difference(self, first: int, last: int) -> Difference | None:
+    def _fault(
+        self, first: int, last: int, *, every_value: bool = False
+    ) -> Difference | Crash | None:
         self.progress(f"compile steps {first} to {last}", 0, 1)
-        part = cut(self.module, first, last)
-        found = run_part(part, self.context, self.values, self.keywords)
+        part = cut(self.module, first, last, every_value=every_value)
+        try:
+            found = self._run(part)
+        except CrashError as error:
+            return Crash(str(error))
         expected = {name: self.values[name] for name in part.gives}
         allowed = {name: _whole(value) for name, value in expected.items()}
         return first_difference(expected, found, allowed)
 
+    def _run(self, part: Slice) -> dict[str, Array]:
+        """What a part gives as it is compiled, of the values that the definitions give. Raises CrashError."""
+        return run_part(part, self.context, self.values, self.keywords, self.progress, self.seconds)
+
     def _locate(self, part: Slice, values: Mapping[str, Array]) -> Place:
         inside = tuple(self._place_of(step) for step in steps(part.module))
-        return place_of(part, self.context, values, inside, self.progress)
+        return place_of(part, self.context, values, inside, self.progress, self.seconds)
 
     def _names_of(self, step: Operation) -> list[str]:
         return [self.names[result] for result in step.results]
@@ -210,6 +241,7 @@ class _Check:
                 summary=found.place.text,
                 keywords=self.keywords,
                 load=self.options.load,
+                seconds=self.seconds,
             )
         return Verdict(count, values, peers, found.difference, found.place, folder)
 
@@ -218,7 +250,7 @@ class _Check:
 class _Found:
     """A fault, and what shows it."""
 
-    difference: Difference
+    difference: Difference | Crash
     place: Place
     part: Slice
     expected: Mapping[str, Array]
