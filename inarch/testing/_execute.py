@@ -13,7 +13,14 @@ from inarch.dialects import new_context
 from inarch.errors import ArgumentError, UnsupportedError
 from inarch.lazy import np
 from inarch.testing._frame import Import
-from inarch.testing._functions import Array, Signature, random_array, signature, the_function
+from inarch.testing._functions import (
+    Array,
+    Signature,
+    indexed_sizes,
+    random_array,
+    signature,
+    the_function,
+)
 from inarch.testing._run import arguments_of, run_definitions
 
 
@@ -30,8 +37,9 @@ def random_inputs(
     """Inputs for a function, or for the module's only one (or `@main`, or `function`), by `seed`.
 
     Floats are standard normal, signed integers -4 to 4, unsigned ones 0 to 8, bools are fair;
-    shapes and dtypes are those of the arguments that are not outputs. Ops with a narrower domain
-    (`gather`, integer division) need inputs of your own.
+    shapes and dtypes are those of the arguments that are not outputs. What `graph.gather` takes as
+    indices as it is given are valid ones. Where they are computed, and for integer division, inputs of
+    your own may be needed.
     """
     if isinstance(program, FuncOp):
         chosen, module = program, _module_of(program)
@@ -39,7 +47,13 @@ def random_inputs(
         chosen, module = the_function(program, function), program
     takes = signature(chosen, module)
     generator = np.random.default_rng(seed)
-    return [random_array(takes, position, generator) for position in takes.inputs]
+    arrays = [random_array(takes, position, generator) for position in takes.inputs]
+    sizes = indexed_sizes(chosen)
+    for number, position in enumerate(takes.inputs):
+        if (size := sizes.get(position)) is not None:
+            wide = arrays[number].astype(np.int64)
+            arrays[number] = ((wide + size) % (2 * size) - size).astype(arrays[number].dtype)
+    return arrays
 
 
 def _module_of(function: FuncOp) -> ModuleOp:

@@ -14,9 +14,13 @@ from xdsl.dialects.builtin import (
     UnitAttr,
 )
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 
 from inarch.dialects._types import dtype_of
+from inarch.dialects.graph._base import shape_of
+from inarch.dialects.graph.cast import CastOp
+from inarch.dialects.graph.gather import GatherOp
+from inarch.dialects.graph.shape import BroadcastToOp, ReshapeOp, SliceOp, TransposeOp
 from inarch.dialects.kernel.call import CallOp as KernelCallOp
 from inarch.dialects.kernel.definition import DefOp
 from inarch.dtypes import DTYPES, DType
@@ -180,6 +184,25 @@ def _root(value: SSAValue) -> SSAValue:
     while isinstance(value, OpResult) and value.op.name in _VIEWS:
         value = value.op.operands[0]
     return value
+
+
+_KEEPING = (ReshapeOp, TransposeOp, BroadcastToOp, SliceOp, CastOp)
+"""What gives elements of its operand and no others."""
+
+
+def indexed_sizes(function: FuncOp) -> dict[int, int]:
+    """By position of an argument: the least size of what `graph.gather` takes its elements as indices of."""
+    sizes: dict[int, int] = {}
+    for op in function.walk():
+        if not isinstance(op, GatherOp):
+            continue
+        value: SSAValue = op.indices
+        while isinstance(value.owner, _KEEPING):
+            value = value.owner.operands[0]
+        size = shape_of(op.data)[op.axis.value.data]
+        if isinstance(value, BlockArgument) and value.block is function.body.first_block and size:
+            sizes[value.index] = min(size, sizes.get(value.index, size))
+    return sizes
 
 
 def random_array(takes: Signature, position: int, generator: np.random.Generator) -> Array:

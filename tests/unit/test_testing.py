@@ -176,6 +176,26 @@ def test_random_inputs_by_dtype() -> None:
     assert (scalar.dtype, scalar.shape, empty.shape) == (np.float64, (), (0, 2))
 
 
+def test_indices_that_are_given_are_drawn_from_those_there_are() -> None:
+    """Of the least of what they pick from, also through what only moves them; others stay as they were."""
+    module = parse_module(
+        new_context(),
+        """
+func.func @main(%i: tensor<2x50xi64>, %j: tensor<100xi64>, %w: tensor<3x4xf32>, %v: tensor<2x4xf32>)
+    -> (tensor<100x4xf32>, tensor<2x50x4xf32>, tensor<100xi64>) {
+  %k = graph.reshape %i shape = [100] : tensor<2x50xi64> -> tensor<100xi64>
+  %a = graph.gather %v, %k axis = 0 : tensor<2x4xf32>, tensor<100xi64> -> tensor<100x4xf32>
+  %b = graph.gather %w, %i axis = 0 : tensor<3x4xf32>, tensor<2x50xi64> -> tensor<2x50x4xf32>
+  %c = graph.add %j, %j : tensor<100xi64>, tensor<100xi64> -> tensor<100xi64>
+  func.return %a, %b, %c : tensor<100x4xf32>, tensor<2x50x4xf32>, tensor<100xi64>
+}""",
+    )
+    inputs = random_inputs(module, 0)
+    assert set(inputs[0].ravel().tolist()) == {-2, -1, 0, 1}
+    assert set(inputs[1].tolist()) == set(range(-4, 5))
+    assert len(execute(module, inputs)) == 3
+
+
 def test_random_inputs_refuse_other_types() -> None:
     with pytest.raises(InarchError, match="expected arguments that are tensors or buffers, found"):
         random_inputs(module("func.func @f(%a: i32) {\n  func.return\n}\n"))
