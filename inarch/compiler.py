@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from inarch.runtime.module import Module
     from inarch.testing.semantics import Watch
 
-PREPARE = ("fold-constants", "simplify-graph", "fold-batch-norm")
+PREPARE = ("inline-calls", "fold-constants", "simplify-graph", "fold-batch-norm")
 """What runs before backends take their parts: patterns see composites."""
 GRAPH = (*PREPARE, "decompose-composites", "fold-constants", "simplify-graph", "choose-layout")
 LOOP = ("graph-to-loop", "drop-unit-iterators", "fold-scalars", "fuse-nests")
