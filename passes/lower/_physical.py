@@ -58,7 +58,7 @@ def physical_nest(spec: NestSpec, ins: Sequence[Place], out: Place) -> NestSpec:
     """`spec`, which is over tensors, over the buffers that hold them.
 
     Raises LayoutError when an index of a blocked dimension is not one iterator alone, beside
-    multiples of the block.
+    multiples of the block; one that is read may also be a number.
     """
     if all(place.layout is None for place in (*ins, out)):
         return spec
@@ -97,11 +97,15 @@ _Access = tuple[AffineMap, Place]
 def _splits(spec: NestSpec, accesses: Sequence[_Access]) -> dict[int, int]:
     """Iterator -> the block by which it is split."""
     found: dict[int, int] = {}
-    for index, place in accesses:
-        for axis, (form, block) in enumerate(zip(_forms(index, spec), place.blocks, strict=True)):
-            if not block:
+    for number, (index, place) in enumerate(accesses):
+        # What is behind a dimension of one element is written, too: by the iterator that it has.
+        is_written = number == len(accesses) - 1
+        forms, named = _forms(index, spec), linear_map(index)
+        for axis, (form, block) in enumerate(zip(forms, place.blocks, strict=True)):
+            if not block or (form.is_constant and not is_written):
                 continue
-            iterator = _block_iterator(form, block, spec, place.shape[axis])
+            one = named[axis] if form.is_constant else form
+            iterator = _block_iterator(one, block, spec, place.shape[axis])
             if found.setdefault(iterator, block) != block:
                 name = spec.iterators[iterator].name
                 raise LayoutError(
@@ -200,13 +204,25 @@ def _index(
         if not block:
             outer.append(Linear(substituted.coefficients, substituted.constant + begin))
             continue
+        coefficients = substituted.coefficients
+        lanes = [p for i in blocks if coefficients[p := position["inner", i]]]
+        if not lanes:  # iterators of one point, and a number
+            inner.append(Linear((0,) * count, substituted.constant % block))
+            outer.append(Linear((0,) * count, substituted.constant // block + begin))
+            continue
         lane = next(
-            p
-            for i, block_of in blocks.items()
-            if block_of == block and substituted.coefficients[p := position["inner", i]] == 1
+            (
+                p
+                for i, block_of in blocks.items()
+                if block_of == block and coefficients[p := position["inner", i]] == 1
+            ),
+            None,
         )
+        others = [coefficients[p] for p in lanes if p != lane]
+        if lane is None or any(c % block for c in (*others, substituted.constant)):
+            raise LayoutError(f"has an index into blocks of {block} that begins within one")
         inner.append(Linear.iterator(lane, count))
-        rest = [0 if p == lane else c // block for p, c in enumerate(substituted.coefficients)]
+        rest = [0 if p == lane else c // block for p, c in enumerate(coefficients)]
         outer.append(Linear(tuple(rest), substituted.constant // block + begin))
     return [*outer, *inner]
 

@@ -15,7 +15,9 @@ def _lower_relayout(op: Operation, builder: LoopBuilder) -> None:
     assert isinstance(op, RelayoutOp)
     source = builder.buffers[op.x]
     before, after = builder.place(source), Place(shape_of(op.out), layout_of(op.out))
-    if _order(before) == _order(after) and op.out not in builder.destinations:
+    order = _order(before)
+    is_view = before == after or (order is not None and order == _order(after))
+    if is_view and op.out not in builder.destinations:
         view = builder.reshape(source, after.physical_shape)
         if view is not source:
             builder.places[view] = after
