@@ -26,8 +26,11 @@ def assemble(
     emitted: Sequence[Emitted],
     output: Path,
     progress: Callable[[str, int, int], None] | None,
+    flags: Sequence[str] = (),
 ) -> None:
     """Compiles `program`, which was emitted of the planned `module`, and writes `output`.
+
+    `flags` are for the C compiler, behind its own.
 
     Raises InarchError for C that does not compile, naming the backend or the kernel that it is of.
     """
@@ -51,6 +54,7 @@ def assemble(
                 {**program.units, **foreign.units},
                 library,
                 target=target,
+                flags=flags,
                 unit_flags={**program.unit_flags, **foreign.flags},
                 libraries=tuple(dict.fromkeys([*linked.libraries, *foreign.libraries])),
                 exports=f"{program.prefix}_*" if linked.embeds else None,

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
 
 from inarch._xdsl import parse_module, print_module, store_of, verify_module
+from inarch.backends import BACKENDS
 from inarch.dialects import new_context
 from inarch.dialects._constants import constant_array, constant_attribute
 from inarch.dialects._scalar import Scalar
@@ -244,14 +245,72 @@ def test_a_program_that_does_not_survive_its_text_is_a_finding_with_a_file(
 def test_the_command_compares_and_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert (
-        command(
-            ["--check", "graph", "--seed", "3", "--count", "1", "--out", str(tmp_path), "--json"]
-        )
-        == 0
-    )
+    arguments = ["--check", "graph", "--seed", "3", "--count", "3", "--backend", "examplejson"]
+    assert command([*arguments, "--out", str(tmp_path), "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
-    assert (said["programs"], said["targets"], said["findings"]) == (1, ["generic"], [])
+    assert (said["programs"], said["targets"], said["findings"]) == (3, ["generic"], [])
+    assert said["backends"] == ["examplejson"]
+    assert 1 <= said["taken"] <= 3
+
+
+WRONG_RELU = """
+from math import prod
+
+from inarch.passes.backend import Backend, Emission
+
+CODE = '''
+int32_t {symbol}(void *self, DLTensor *args, int32_t n) {{
+  const float *x = args[0].data;
+  float *y = args[1].data;
+  (void)self, (void)n;
+  for (int64_t i = 0; i < {size}; i++) y[i] = x[i] < 1.f ? 0.f : x[i];
+  return 0;
+}}
+'''
+
+
+def accepts(op):
+    return None if str(op.results[0].type.element_type) == "f32" else "takes f32"
+
+
+def emit(request):
+    sizes = [prod(each.function_type.inputs.data[0].get_shape()) for each in request.functions]
+    code = [CODE.format(symbol=s, size=n) for s, n in zip(request.names(), sizes)]
+    return Emission("c", request.names(), text='#include "inarch.h"' + "".join(code))
+
+
+BACKEND = Backend("wrong-relu", "relu from 1 on", emit=emit, ops=["relu"], accepts=accepts)
+"""
+
+
+@pytest.mark.slow
+def test_the_fault_of_a_loaded_backend_is_found(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It takes what is below 1 for 0, in programs that are made of its ops."""
+    path = tmp_path / "wrong_relu.py"
+    path.write_text(WRONG_RELU)
+    backend = ["--load", str(path), "--backend", "wrong-relu", "--out", str(tmp_path)]
+    with BACKENDS.scope():
+        status = command(["--check", "graph", "--count", "10", "--shrink", "0", *backend])
+    said = capsys.readouterr().out.splitlines()
+    assert status == 1
+    assert any(line.startswith("differs: graph seed 0 program ") for line in said)
+    assert any(line.startswith("wrong-relu: parts of ") for line in said)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["loop", "--backend", "cblas"], "--backend: expected --check graph, found --check loop"),
+        (["graph", "--backend", "cblass"], "no backend 'cblass'; did you mean 'cblas'?"),
+    ],
+)
+def test_backends_that_cannot_be_are_a_usage_error(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command(["--check", *arguments]) == 2
+    assert message in capsys.readouterr().err
 
 
 def test_the_command_shows_programs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,18 +6,22 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from inarch.errors import InarchError, UsageError
 from inarch.target import parse as parse_target
 from inarch.testing.generate._driver import Outcome, check
+from inarch.testing.generate._offloaded import check_backends
 from inarch.testing.generate._program import LEVELS
 from inarch.testing.generate._public import programs
 from inarch.testing.generate._worker import Job
+from inarch.tools._commands._options import load_files
 
 _EPILOG = """examples:
   python -m inarch.testing.generate --show loop --seed 3 --start 17 --count 1
   python -m inarch.testing.generate --check graph --count 200 --target x86-64-v3 --target generic
+  python -m inarch.testing.generate --check graph --load npu.py --backend npu
   python -m inarch.testing.generate --coverage 300
 """
 
@@ -47,6 +51,14 @@ def _parser() -> argparse.ArgumentParser:
     add("--large", action="store_true", help="up to 60 nodes a program instead of 20")
     add("--full", action="store_true", help="layers of networks at their full sizes")
     add("--target", action="append", metavar="NAME", help="of --check; may be repeated (generic)")
+    add(
+        "--backend",
+        action="append",
+        default=[],
+        metavar="NAME[,NAME...]",
+        help="of --check graph: these backends have what they take; programs are made of their ops",
+    )
+    add("--load", action="append", default=[], metavar="FILE", help="a file that defines a backend")
     add("--optimize", choices="0123", default="1", help="-O of the C compiler (1)")
     add("--batch", type=int, default=10, help="programs in one library (10)")
     add("--jobs", type=int, default=1, help="processes at once (1)")
@@ -84,6 +96,11 @@ def _show(arguments: Any) -> int:
 
 def _check(arguments: Any) -> int:
     targets = tuple(arguments.target or ["generic"])
+    load_files([Path(path) for path in arguments.load])
+    backends = tuple(name for text in arguments.backend for name in text.split(",") if name)
+    if backends and arguments.check != "graph":
+        raise UsageError(f"--backend: expected --check graph, found --check {arguments.check}")
+    check_backends(backends)
     for target in targets:
         if missing := parse_target(target).missing_on_host():
             raise UsageError(
@@ -92,29 +109,34 @@ def _check(arguments: Any) -> int:
     job = Job(
         arguments.check, arguments.seed, arguments.start, arguments.count, arguments.batch, targets,
         (f"-O{arguments.optimize}",), arguments.out, arguments.shrink, arguments.large, arguments.full,
+        backends, tuple(arguments.load),
     )  # fmt: skip
     outcome = check(job, jobs=arguments.jobs, seconds_each=arguments.seconds, progress=_progress)
     sys.stderr.write("\n")
     if arguments.json:
-        sys.stdout.write(json.dumps(_summary(arguments, outcome), indent=1) + "\n")
+        sys.stdout.write(json.dumps(_summary(arguments, backends, outcome), indent=1) + "\n")
     else:
-        _print(arguments, targets, outcome)
+        _print(arguments, targets, backends, outcome)
     return 1 if outcome.findings else 0
 
 
-def _summary(arguments: Any, outcome: Outcome) -> dict[str, Any]:
+def _summary(arguments: Any, backends: Sequence[str], outcome: Outcome) -> dict[str, Any]:
     return {
         "level": arguments.check,
         "seed": arguments.seed,
         "start": arguments.start,
         "programs": outcome.done,
         "targets": arguments.target or ["generic"],
+        "backends": list(backends),
+        "taken": len(outcome.taken),
         "seconds": round(outcome.seconds, 1),
         "findings": outcome.findings,
     }
 
 
-def _print(arguments: Any, targets: Sequence[str], outcome: Outcome) -> None:
+def _print(
+    arguments: Any, targets: Sequence[str], backends: Sequence[str], outcome: Outcome
+) -> None:
     for one in outcome.findings:
         sys.stdout.write(
             f"{one['kind']}: {one['level']} seed {one['seed']} program {one['index']} "
@@ -122,6 +144,8 @@ def _print(arguments: Any, targets: Sequence[str], outcome: Outcome) -> None:
         )
         if one.get("path"):
             sys.stdout.write(f"  {one['path']}\n")
+    if backends:
+        sys.stdout.write(f"{', '.join(backends)}: parts of {len(outcome.taken)} programs\n")
     rate = outcome.done / max(outcome.seconds, 1e-9) * 60
     sys.stdout.write(
         f"{outcome.done} programs of {arguments.check}, seed {arguments.seed}, on {', '.join(targets)}: "

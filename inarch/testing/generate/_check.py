@@ -16,10 +16,14 @@ from inarch.testing._expected import Expected, expected_of
 from inarch.testing._functions import Array
 from inarch.testing.generate._compiled import Compiled, compile_programs
 from inarch.testing.generate._inputs import inputs
+from inarch.testing.generate._offloaded import Offloaded, compile_offloaded
 from inarch.testing.generate._program import Program
 
 Say = Callable[[str, int, str], None]
-"""Called with what begins (`make`, `define`, `compile`, `run`), the program's index, and the target."""
+"""Called with what begins (`make`, `define`, `compile`, `run`), the program's index, and the target.
+
+`taken`: a backend has a part of the program.
+"""
 
 
 @dataclass(frozen=True)
@@ -73,25 +77,41 @@ def _finding(kind: str, program: Program, target: str, message: str) -> Finding:
     return Finding(kind, program.level, seed, program.index, target, message)
 
 
-def check_cases(
-    cases: Sequence[Case], target: str, flags: Sequence[str], say: Say
-) -> list[Finding]:
+@dataclass(frozen=True)
+class How:
+    """How programs are compiled."""
+
+    flags: tuple[str, ...] = ("-O1",)
+    """Of the C compiler."""
+    backends: tuple[str, ...] = ()
+    """They have what they take, the first one first; without any, the host has all."""
+
+    def compile(self, programs: Sequence[Program], target: str) -> Compiled | Offloaded:
+        """All programs in one library. Raises whatever a pass, the emitter or a backend raises."""
+        if self.backends:
+            return compile_offloaded(programs, target, self.backends, self.flags)
+        return compile_programs(programs, target, self.flags)
+
+
+def check_cases(cases: Sequence[Case], target: str, how: How, say: Say) -> list[Finding]:
     """Compiles all cases together, or one by one where that fails, and compares each."""
     if not cases:
         return []
     say("compile", cases[0].program.index, target)
     try:
-        compiled = compile_programs([case.program for case in cases], target, flags)
+        compiled = how.compile([case.program for case in cases], target)
     except Exception as error:  # noqa: BLE001 - whatever a pass raises is what is looked for
         if len(cases) == 1:
             return [_finding("refused", cases[0].program, target, _describe(error))]
         half = len(cases) // 2
         return [
-            *check_cases(cases[:half], target, flags, say),
-            *check_cases(cases[half:], target, flags, say),
+            *check_cases(cases[:half], target, how, say),
+            *check_cases(cases[half:], target, how, say),
         ]
     found: list[Finding] = []
     for number, case in enumerate(cases):
+        if isinstance(compiled, Offloaded) and number in compiled.taken:
+            say("taken", case.program.index, target)
         say("run", case.program.index, target)
         message = _difference(compiled, f"p{number}_", case)
         if message is not None:
@@ -99,7 +119,7 @@ def check_cases(
     return found
 
 
-def _difference(compiled: Compiled, prefix: str, case: Case) -> str | None:
+def _difference(compiled: Compiled | Offloaded, prefix: str, case: Case) -> str | None:
     for name, arrays in case.arrays.items():
         try:
             results = compiled.call(prefix + name, arrays)
@@ -116,7 +136,7 @@ def check_programs(
     programs: Sequence[Program],
     targets: Sequence[str],
     *,
-    flags: Sequence[str] = ("-O1",),
+    how: How = How(),
     say: Say = lambda _what, _index, _target: None,
 ) -> list[Finding]:
     """Compares each program, compiled for each target, with its definition."""
@@ -129,12 +149,12 @@ def check_programs(
         except Exception as error:  # noqa: BLE001 - a definition that fails is a finding
             found.append(_finding("definition", program, "", _describe(error)))
     for target in targets:
-        found += check_cases(cases, target, flags, say)
+        found += check_cases(cases, target, how, say)
     return found
 
 
 def smaller(
-    program: Program, finding: Finding, seconds: float, flags: Sequence[str], **options: bool
+    program: Program, finding: Finding, seconds: float, how: How, **options: Any
 ) -> Program:
     """The smallest program found in that time that has a finding of the same kind."""
     from inarch.testing.generate._shrink import shrink
@@ -142,7 +162,7 @@ def smaller(
     targets = [finding.target] if finding.target else []
 
     def fails(candidate: Program) -> bool:
-        found = check_programs([candidate], targets, flags=flags)
+        found = check_programs([candidate], targets, how=how)
         return any(one.kind == finding.kind for one in found)
 
     return shrink(program, fails, seconds=seconds, **options) if seconds > 0 else program

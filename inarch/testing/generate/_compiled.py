@@ -20,9 +20,7 @@ from inarch.lazy import np
 from inarch.testing._functions import Array, functions_of, signature
 from inarch.testing._run import arguments_of
 from inarch.testing.generate._program import Program
-
-GUARD = 256
-"""Bytes before and behind every array, in which nothing may change."""
+from inarch.testing.generate._room import Room
 
 _SYMBOL = re.compile(r"@([A-Za-z_]\w*)")
 
@@ -66,8 +64,8 @@ class Compiled:
         """
         takes = signature(functions_of(self.module)[name], self.module)
         arrays = arguments_of(takes, [_signless(array, takes, n) for n, array in enumerate(inputs)])
-        rooms = [_Room(array) for array in arrays]
-        workspace = _Room(np.full(self.workspaces[name], 0xFF, np.uint8), aligned=True)
+        rooms = [Room(array) for array in arrays]
+        workspace = Room(np.full(self.workspaces[name], 0xFF, np.uint8), aligned=True)
         ordered = [rooms[position] for position in self.positions[name]]
         buffers = (ctypes.c_void_p * max(len(ordered), 1))(*(room.address for room in ordered))
         function = self.library[f"{self.prefix}_{name}_run"]
@@ -96,32 +94,6 @@ def _signless(array: Array, takes: Any, number: int) -> Array:
         .view(takes.dtypes[takes.inputs[number]].numpy)
         .reshape(array.shape)
     )
-
-
-class _Room:
-    """A copy of an array with guard bytes around it; element-aligned and no more, unless `aligned`."""
-
-    def __init__(self, content: Array, *, aligned: bool = False) -> None:
-        self.content = content
-        size = content.nbytes
-        self.raw = np.full(size + 2 * GUARD + 128, 0xA5, np.uint8)
-        start = -(self.raw.ctypes.data + GUARD) % 64 + GUARD
-        start += 0 if aligned else content.itemsize
-        self.begin, self.end = start, start + size
-        self.array = self.raw[self.begin : self.end].view(content.dtype).reshape(content.shape)
-        self.array[...] = content
-
-    @property
-    def address(self) -> int:
-        return self.raw.ctypes.data + self.begin
-
-    def check(self, what: str, before: Array | None, unchanged: bool) -> None:
-        if not (self.raw[: self.begin] == 0xA5).all():
-            raise InarchError(f"the compiled code has written before {what}")
-        if not (self.raw[self.end :] == 0xA5).all():
-            raise InarchError(f"the compiled code has written behind {what}")
-        if unchanged and before is not None and self.array.tobytes() != before.tobytes():
-            raise InarchError(f"the compiled code has written to {what}")
 
 
 def compile_programs(
@@ -154,7 +126,7 @@ def compile_programs(
             libraries=linked.libraries,
         )
         library = ctypes.CDLL(str(path))
-    weights = _Room(np.frombuffer(bytes(image), np.uint8), aligned=True)
+    weights = Room(np.frombuffer(bytes(image), np.uint8), aligned=True)
     return Compiled(
         library,
         program.prefix,

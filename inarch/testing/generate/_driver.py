@@ -25,6 +25,8 @@ class Outcome:
     done: int = 0
     findings: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     seconds: float = 0.0
+    taken: set[int] = field(default_factory=set[int])
+    """The programs of which backends have a part."""
 
 
 def check(
@@ -55,6 +57,8 @@ def check(
         with lock:
             if event["event"] == "done":
                 outcome.done += int(event["count"])
+            elif event["event"] == "taken":
+                outcome.taken.add(int(event["index"]))
             else:
                 outcome.findings.append({k: v for k, v in event.items() if k != "event"})
             progress(outcome.done, job.count, len(outcome.findings))
@@ -87,7 +91,7 @@ def _run_worker(
             watch.rest(seconds_each + (job.shrink if event["event"] == "shrink" else 0))
             if event["event"] == "done":
                 done = int(event["index"])
-            if event["event"] in ("done", "finding"):
+            if event["event"] in ("done", "finding", "taken"):
                 note(event)
             else:
                 last = event

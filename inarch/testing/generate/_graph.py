@@ -215,20 +215,27 @@ def _plain(dtype: DType, shape: Shape, generator: np.random.Generator) -> Array:
 # ------------------------------------------------------------------------------------ programs
 
 
-def graph_program(choices: Choices, *, large: bool = False, full: bool = False) -> Program:
+def graph_program(
+    choices: Choices, *, large: bool = False, full: bool = False, favour: Sequence[str] = ()
+) -> Program:
     """A module of one public function on tensors, sometimes of several.
 
-    `large`: up to 60 nodes instead of 20. `full`: layers of networks at their full sizes.
+    `large`: up to 60 nodes instead of 20. `full`: layers of networks at their full sizes. `favour`: names
+    of ops that many nodes are of, more of those that are named more than once.
     """
     from inarch.testing.generate._recipes import recipes_of
 
     context = new_context()
     functions: list[FuncOp] = []
+
+    def recipes(choices: Choices) -> list[tuple[int, Recipe]]:
+        return recipes_of(choices, favour)
+
     choices.enter("head")
     count = 2 if choices.chance(6) else 1
     for number in range(count):
         name = "main" if number == 0 else f"other{number}"
-        functions += _function(choices, context, name, recipes_of, large=large, full=full)
+        functions += _function(choices, context, name, recipes, large=large, full=full)
     module = ModuleOp(functions)
     verify_module(module)
     return program_of("graph", context, module, choices.record)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from inarch.errors import EnvironmentFault, unknown
@@ -16,10 +16,17 @@ if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
 
-def make(level: str, choices: Choices, *, large: bool = False, full: bool = False) -> Program:
+def make(
+    level: str,
+    choices: Choices,
+    *,
+    large: bool = False,
+    full: bool = False,
+    favour: Sequence[str] = (),
+) -> Program:
     """The program of `level` that `choices` decide."""
     if level == "graph":
-        return graph_program(choices, large=large, full=full)
+        return graph_program(choices, large=large, full=full, favour=favour)
     if level == "loop":
         return loop_program(choices, large=large)
     if level == "kernel":
@@ -35,40 +42,44 @@ def programs(
     start: int = 0,
     large: bool = False,
     full: bool = False,
+    favour: Sequence[str] = (),
 ) -> Iterator[Program]:
     """`count` programs (no count: without end) of `graph`, `loop` or `kernel`, the same for each seed.
 
     Program `index` of a seed does not depend on those before it: `start` leaves some out. `large`:
-    up to three times as many nodes. `full`: layers of networks have their full sizes.
+    up to three times as many nodes. `full`: layers of networks have their full sizes. `favour`: names of
+    ops of `graph` (`graph.matmul`) that many nodes are of, more of those that are named more than once.
     Raises UsageError for another level. Needs neither pytest nor hypothesis.
     """
     if level not in LEVELS:
         raise unknown("level", level, LEVELS)
-    return _programs(level, seed, count, start, large=large, full=full)
+    return _programs(level, seed, count, start, large=large, full=full, favour=favour)
 
 
 def _programs(
-    level: str, seed: int, count: int | None, start: int, *, large: bool, full: bool
+    level: str, seed: int, count: int | None, start: int, **options: Any
 ) -> Iterator[Program]:
     index = start
     while count is None or index < start + count:
-        made = make(level, Seeded(f"{level} {seed} {index}"), large=large, full=full)
+        made = make(level, Seeded(f"{level} {seed} {index}"), **options)
         yield Program(level, made.text, made.constants, made.record, seed, index)
         index += 1
 
 
-def remake(program: Program, record: Record, **options: bool) -> Program:
+def remake(program: Program, record: Record, **options: Any) -> Program:
     """The program that other decisions make: with a smaller record, a simpler one."""
     made = make(program.level, Recorded(record), **options)
     return Program(made.level, made.text, made.constants, made.record, program.seed, program.index)
 
 
-def graph_programs(*, large: bool = False, full: bool = False) -> SearchStrategy[Program]:
-    """A strategy of hypothesis: programs on tensors, that shrink to small ones.
+def graph_programs(
+    *, large: bool = False, full: bool = False, favour: Sequence[str] = ()
+) -> SearchStrategy[Program]:
+    """A strategy of hypothesis: programs on tensors, that shrink to small ones. Options as `programs`.
 
     Raises EnvironmentFault where hypothesis is not installed.
     """
-    return _strategy("graph", large=large, full=full)
+    return _strategy("graph", large=large, full=full, favour=favour)
 
 
 def loop_programs(*, large: bool = False) -> SearchStrategy[Program]:
@@ -81,7 +92,7 @@ def kernel_programs(*, large: bool = False) -> SearchStrategy[Program]:
     return _strategy("kernel", large=large)
 
 
-def _strategy(level: str, **options: bool) -> SearchStrategy[Program]:
+def _strategy(level: str, **options: Any) -> SearchStrategy[Program]:
     try:
         from hypothesis import strategies as st
     except ImportError as error:

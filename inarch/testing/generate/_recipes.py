@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -41,6 +41,7 @@ from inarch.lazy import np
 from inarch.testing.generate import _moves
 from inarch.testing.generate._choices import Choices
 from inarch.testing.generate._graph import GraphBuilder, Recipe
+from inarch.testing.generate._products import batch_norm, epsilon, product
 from inarch.testing.generate._windows import conv, layer, pooling
 
 
@@ -198,7 +199,7 @@ def _layer_norm(b: GraphBuilder) -> None:
     inner = inner if rank else ()
     dtype = tensor_dtype(x)
     extra = [b.fresh(dtype, inner, 70) for _ in range(1 + b.choices.integer(0, 1))]
-    b.add(normalization.LayerNormOp.make(x, *extra, axis=axis, epsilon=_epsilon(b)))
+    b.add(normalization.LayerNormOp.make(x, *extra, axis=axis, epsilon=epsilon(b)))
 
 
 def _batch_norm(b: GraphBuilder) -> None:
@@ -206,44 +207,8 @@ def _batch_norm(b: GraphBuilder) -> None:
     batch_norm(b, x)
 
 
-def batch_norm(b: GraphBuilder, x: SSAValue) -> SSAValue:
-    """Normalises `x` with constants, as trained networks do, or with arguments."""
-    dtype, vector = tensor_dtype(x), (shape_of(x)[1],)
-    if b.choices.chance(20):
-        scale, bias, mean = (b.argument(dtype, vector) for _ in range(3))
-        variance = b.add(unary.AbsOp.make(b.argument(dtype, vector)))
-    else:
-        scale, bias, mean = (b.constant(dtype, vector, special=False) for _ in range(3))
-        variance = b.positive(dtype, vector)
-    op = normalization.BatchNormOp.make(x, scale, bias, mean, variance, epsilon=_epsilon(b))
-    return b.add(op)
-
-
-def _epsilon(b: GraphBuilder) -> float:
-    return b.choices.pick((1e-5, 1e-3, 1.0))
-
-
 def _gelu(b: GraphBuilder) -> None:
     b.add(gelu.GeluOp.make(b.value(_floats), approximate=b.choices.pick(gelu.KINDS)))
-
-
-# ------------------------------------------------------------------------------- products
-
-
-def _matmul(b: GraphBuilder) -> None:
-    x = b.value(_numbers, lambda s: len(s) >= 2 and math.prod(s) <= 4096, lambda: b.shape(2, 4))
-    sizes, dtype = shape_of(x), tensor_dtype(x)
-    if b.choices.chance(20):  # x is the second one
-        rows = b.size()
-        left = b.fresh(dtype, (*b.broadcastable(sizes[:-2]), rows, sizes[-2]), 40)
-        if math.prod(sizes) * rows <= b.most_work:
-            b.add(matmul.MatmulOp.make(left, x))
-        return
-    columns = b.size()
-    batch = b.broadcastable(sizes[:-2])
-    if math.prod(sizes) * columns > b.most_work:
-        columns = 1
-    b.add(matmul.MatmulOp.make(x, b.fresh(dtype, (*batch, sizes[-1], columns), 40)))
 
 
 # ------------------------------------------------------------------------------- the rest
@@ -320,7 +285,7 @@ OWN: Mapping[type[Operation], Recipe] = {
     shape.SliceOp: _moves.slice_,
     shape.PadOp: _moves.pad,
     GatherOp: _moves.gather,
-    matmul.MatmulOp: _matmul,
+    matmul.MatmulOp: product,
     ConvOp: conv,
     CallOp: _call,
     RelayoutOp: _relayout,
@@ -369,16 +334,21 @@ _THEMES: Mapping[str, tuple[type[Operation] | str, ...]] = {
 }  # fmt: skip
 
 
-def recipes_of(choices: Choices) -> list[tuple[int, Recipe]]:
-    """Weighted recipes of one function: those of a theme most often, all others sometimes."""
+def recipes_of(choices: Choices, favour: Sequence[str] = ()) -> list[tuple[int, Recipe]]:
+    """Weighted recipes of one function: those of a theme most often, all others sometimes.
+
+    `favour` are names of ops that stand in for the theme, more often those that are there more than once.
+    """
     every = graph_recipes()
     theme = choices.pick(("any", "network", "tokens", "moves", "logic", "layer", "any"))
     weights = {kind: 3 if kind in _HEAVY else 2 for kind in every}
-    for kind in _THEMES.get(theme, ()):
+    for kind in _THEMES.get(theme, ()) if not favour else ():
         if isinstance(kind, type) and kind in weights:
             weights[kind] += 25
+    for kind in every:
+        weights[kind] += 25 * favour.count(kind.name)
     found = [(weight, every[kind]) for kind, weight in weights.items()]
     return [*found, (400 if theme == "layer" else 4, layer)]
 
 
-__all__ = ["batch_norm", "graph_recipes", "recipe_of", "recipes_of"]
+__all__ = ["graph_recipes", "recipe_of", "recipes_of"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from inarch.errors import InarchError
 from inarch.testing.generate._choices import Record
@@ -14,11 +15,11 @@ from inarch.testing.generate._public import remake
 Fails = Callable[[Program], bool]
 
 
-def shrink(program: Program, fails: Fails, *, seconds: float = 60.0, **options: bool) -> Program:
+def shrink(program: Program, fails: Fails, *, seconds: float = 60.0, **options: Any) -> Program:
     """A smaller program for which `fails` still holds, found within `seconds`.
 
     Leaves out steps, then decisions, then lowers those that are left; what makes no program is passed
-    over. `options` are those that made the program (`large`, `full`).
+    over. `options` are those that made the program (`large`, `full`, `favour`).
     """
     search = _Search(program, fails, time.monotonic() + seconds, options)
     while search.round() and not search.is_over():
@@ -31,7 +32,7 @@ class _Search:
     best: Program
     fails: Fails
     deadline: float
-    options: dict[str, bool]
+    options: dict[str, Any]
 
     def is_over(self) -> bool:
         return time.monotonic() >= self.deadline

@@ -7,17 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from xdsl.ir import SSAValue
-
-from inarch.dialects.graph import arithmetic, pool, unary
+from inarch.dialects.graph import pool
 from inarch.dialects.graph._base import shape_of, tensor_dtype
-from inarch.dialects.graph.clip import ClipOp
 from inarch.dialects.graph.conv import ConvOp
 from inarch.dialects.graph.matmul import MatmulOp
 from inarch.dtypes import DType
 from inarch.testing.generate._choices import Choices
 from inarch.testing.generate._graph import GraphBuilder, Recipe
 from inarch.testing.generate._layers import CONVOLUTIONS, PRODUCTS
+from inarch.testing.generate._products import follow
 
 CHANNELS = (1, 2, 3, 4, 8, 16, 5, 7, 17, 32, 33, 48, 64, 70)
 
@@ -90,6 +88,9 @@ def conv(b: GraphBuilder) -> None:
         return
     batch, channels, *spatial = shape_of(x)
     window = _window(b.choices, spatial, most_pad=None)
+    if b.choices.chance(20):  # pointwise: a matrix product, and half of a network
+        ones, zeros = [1] * len(spatial), [0] * len(spatial)
+        window = _Window(ones, ones, zeros, zeros, ones)
     kind = b.choices.weighted([(6, "dense"), (3, "depthwise"), (2, "grouped")])
     divisors = [g for g in range(1, channels + 1) if channels % g == 0]
     groups = {"dense": 1, "depthwise": channels, "grouped": b.choices.pick(divisors)}[kind]
@@ -121,26 +122,6 @@ def conv(b: GraphBuilder) -> None:
         )
     )
     follow(b, y)
-
-
-def follow(b: GraphBuilder, y: SSAValue) -> None:
-    """What stands behind a layer in a network: norm, activation, residual; or nothing."""
-    from inarch.testing.generate._recipes import batch_norm
-
-    dtype = tensor_dtype(y)
-    if dtype.is_float and len(shape_of(y)) >= 2 and b.choices.chance(30):
-        y = batch_norm(b, y)
-    if b.choices.chance(25):
-        y = b.add(arithmetic.AddOp.make(y, b.like(y, 20)))
-    kind = b.choices.pick(("", "relu", "clip", "sigmoid", "swish"))
-    if kind == "relu":
-        b.add(unary.ReluOp.make(y))
-    elif kind == "clip":
-        b.add(ClipOp.make(y, low=0.0, high=6.0))
-    elif kind in ("sigmoid", "swish") and dtype.is_float:
-        gate = b.add(unary.SigmoidOp.make(y))
-        if kind == "swish":
-            b.add(arithmetic.MulOp.make(y, gate))
 
 
 def pooling(kind: type[pool.PoolOp]) -> Recipe:

@@ -13,12 +13,15 @@ from typing import Any
 
 from inarch.testing.generate._check import (
     Finding,
+    How,
     check_programs,
     smaller,
     write_case,
 )
+from inarch.testing.generate._offloaded import favoured
 from inarch.testing.generate._program import Program
 from inarch.testing.generate._public import programs
+from inarch.tools._commands._options import load_files
 
 
 @dataclass(frozen=True)
@@ -36,11 +39,25 @@ class Job:
     shrink: float
     large: bool
     full: bool
+    backends: tuple[str, ...] = ()
+    load: tuple[str, ...] = ()
+    """Files that define backends, as `--load` of `inarch` takes them."""
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What programs are made with."""
+        return {"large": self.large, "full": self.full, "favour": favoured(self.backends)}
+
+    @property
+    def how(self) -> How:
+        """How they are compiled."""
+        return How(self.flags, self.backends)
 
 
 def work(job: Job) -> None:
     """Does it; what happens is said on stdout."""
     warnings.simplefilter("ignore")
+    load_files([Path(path) for path in job.load])
     gc.freeze()  # what is imported stays; programs are trees with parents, which only the collector frees
     gc.set_threshold(20_000, 20, 50)
     for start in range(job.start, job.start + job.count, job.batch):
@@ -61,8 +78,8 @@ def _batch(job: Job, start: int, count: int) -> None:
     made: list[Program] = []
     for index in range(start, start + count):
         _say("make", index, "")
-        made += programs(job.level, job.seed, 1, start=index, large=job.large, full=job.full)
-    found = check_programs(made, job.targets, flags=job.flags, say=_say)
+        made += programs(job.level, job.seed, 1, start=index, **job.options)
+    found = check_programs(made, job.targets, how=job.how, say=_say)
     for finding in found:
         _report(job, made[finding.index - start], finding)
     _line({"event": "done", "index": start + count, "count": count})
@@ -70,15 +87,16 @@ def _batch(job: Job, start: int, count: int) -> None:
 
 def _report(job: Job, program: Program, finding: Finding) -> None:
     _say("shrink", finding.index, finding.target)
-    small = smaller(program, finding, job.shrink, job.flags, large=job.large, full=job.full)
+    small = smaller(program, finding, job.shrink, job.how, **job.options)
     path = write_case(Path(job.folder), small, finding)
     _line({"event": "finding", **finding.json(), "path": str(path)})
 
 
 def main(arguments: Sequence[str]) -> int:
     """`python -m inarch.testing.generate._worker JSON`."""
-    given = json.loads(arguments[0])
-    given["targets"], given["flags"] = tuple(given["targets"]), tuple(given["flags"])
+    given: dict[str, Any] = json.loads(arguments[0])
+    for name in ("targets", "flags", "backends", "load"):
+        given[name] = tuple(given[name])
     work(Job(**given))
     return 0
 
