@@ -17,7 +17,6 @@ from inarch.dialects.graph._base import (
     shape_of,
     tensor_dtype,
 )
-from inarch.errors import ArgumentError
 from inarch.lazy import np
 
 
@@ -26,8 +25,9 @@ class GatherOp(GraphOp):
     """`out[a.., i.., b..] = data[a.., indices[i..], b..]`, where `a..` are `axis` dimensions.
 
     So `out` has the shape `data[:axis] + indices + data[axis + 1:]` and the dtype of data, which
-    may be any. An index runs from -size to size - 1; negative ones count from the end. C1: 0 <=
-    axis < rank of data. C2: indices are i32 or i64.
+    may be any. An index runs from -size to size - 1; negative ones count from the end, and any other
+    reads the nearest element, where ONNX leaves it undefined. C1: 0 <= axis < rank of data. C2: indices
+    are i32 or i64. C3: data has an element along the axis, unless out has none.
     """
 
     name = "graph.gather"
@@ -45,6 +45,9 @@ class GatherOp(GraphOp):
         require(0 <= axis < rank, "C1", f"expected an axis of rank {rank}, found {axis}")
         found = tensor_dtype(self.indices).name
         require(found in ("i32", "i64"), "C2", f"expected indices of i32 or i64, found {found}")
+        (out,) = self.infer()
+        nothing = shape_of(self.data)[axis] == 0 and 0 not in out.get_shape()
+        require(not nothing, "C3", f"expected an element along axis {axis} to pick, found none")
 
     def infer(self) -> Sequence[Tensor]:
         axis, data = self.axis.value.data, shape_of(self.data)
@@ -54,9 +57,8 @@ class GatherOp(GraphOp):
     def reference(self, data: Array, indices: Array) -> Array:
         axis = self.axis.value.data
         size = data.shape[axis]
-        outside = indices[(indices < -size) | (indices >= size)]
-        if outside.size:
-            raise ArgumentError(
-                f"'{self.name}' expected indices from {-size} to {size - 1}, found {outside[0]}"
-            )
-        return np.take(data, indices, axis=axis)
+        if size == 0:
+            shape = (*data.shape[:axis], *indices.shape, *data.shape[axis + 1 :])
+            return np.empty(shape, data.dtype)
+        counted = np.where(indices < 0, indices + size, indices)
+        return np.take(data, np.clip(counted, 0, size - 1), axis=axis)

@@ -24,3 +24,12 @@ func.func @indices(%x: tensor<2x3xf32>, %i: tensor<4xf32>) {
   %0 = graph.gather %x, %i axis = 1 : tensor<2x3xf32>, tensor<4xf32> -> tensor<2x4xf32>
   func.return
 }
+
+// -----
+
+// C3: there is no nearest element
+func.func @nothing(%x: tensor<2x0xf32>, %i: tensor<4xi64>) {
+  // expected-error @below {{'graph.gather' C3: expected an element along axis 1 to pick, found none}}
+  %0 = graph.gather %x, %i axis = 1 : tensor<2x0xf32>, tensor<4xi64> -> tensor<2x4xf32>
+  func.return
+}
