@@ -92,7 +92,10 @@ class Place:
 
     @property
     def elements(self) -> Form:
-        """All of its elements, as its buffer has them."""
+        """All of its elements, as its buffer has them; those of the whole buffer where its place is not known."""
+        if not self.is_known:
+            strides, offset = strides_of(memref_of(self.buffer)) or ((), 0)
+            return Form(strides, buffer_shape(self.buffer), offset)
         return Form(self.strides, self.shape, self.offset)
 
     @property

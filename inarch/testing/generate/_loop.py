@@ -13,6 +13,7 @@ from inarch.dtypes import DTYPES
 from inarch.lazy import np
 from inarch.testing.generate._buffers import Buffer, buffer
 from inarch.testing.generate._choices import Choices
+from inarch.testing.generate._control import call, elements, rows
 from inarch.testing.generate._inputs import random_array
 from inarch.testing.generate._nests import nest
 from inarch.testing.generate._program import Program, program_of
@@ -175,78 +176,12 @@ def _reshaped(choices: Choices, shape: tuple[int, ...]) -> tuple[int, ...]:
     return (math.prod(shape),)
 
 
-def _for(b: LoopBuilder) -> None:
-    """Explicit loops that copy a function of a vector into another, some elements only if."""
-    choices = b.choices
-    size, step = choices.pick((4, 1, 7, 33, 8)), choices.pick((1, 2, 3))
-    kind = b.element()
-    source = b.argument(kind, (size,), filled=True, writable=False)
-    target = b.output(kind, (size,), whole=choices.chance(60))
-    lower = choices.pick((0, 1)) if size > 1 else 0
-    mode = choices.pick(("", " parallel", " unroll"))
-    i = b.name("i")
-    body = Body(choices, b.name("f"))
-    value = body.grow([("%x", kind)], kind, choices.integer(0, 2))
-    lines = [f"%x = memref.load %{source.name}[%{i}] : {source.type}", *body.lines]
-    store = f"memref.store {value}, %{target.name}[%{i}] : {target.type}"
-    if choices.chance(40):
-        limit, zero = b.name("k"), body.name()
-        order = choices.pick(("slt", "sge", "eq"))
-        lines += [
-            f"%{limit} = arith.constant {choices.integer(0, size)} : index",
-            f"{zero} = arith.cmpi {order}, %{i}, %{limit} : index",
-            f"scf.if {zero} {{",
-            f"  {store}",
-            "} else {",
-            f"  memref.store %x, %{target.name}[%{i}] : {target.type}",
-            "}",
-        ]
-    else:
-        lines.append(store)
-    b.lines += [
-        f"loop.for %{i} = {lower} to {size}{'' if step == 1 else f' step {step}'}{mode} {{",
-        *(f"  {line}" for line in lines),
-        "  loop.yield",
-        "}",
-    ]
-    target.mask[lower:size:step] = True
-
-
-def _call(b: LoopBuilder) -> None:
-    """A call of a private function that scales one buffer into another."""
-    choices = b.choices
-    shape = (choices.pick((3, 8, 17)), choices.pick((1, 5, 16)))
-    source = b.argument("f32", shape, filled=True, writable=False)
-    target = b.output("f32", shape, whole=choices.chance(60))
-    name = f"{b.prefix}part{len(b.callees)}"
-    loops = f"i = {shape[0]}, j = {shape[1]}"
-    body = Body(choices, "v")
-    value = body.grow([("%x", "f32")], "f32", choices.integer(1, 3))
-    b.callees.append(
-        "\n".join(
-            [
-                f"func.func private @{name}(%a: {source.type}, %b: {target.type}) {{",
-                f"  loop.nest ({loops}) ins(%a[i, j] : {source.type}) outs(%b[i, j] : {target.type}) {{",
-                "  ^bb0(%x: f32, %o: f32):",
-                *(f"    {line}" for line in body.lines),
-                f"    loop.yield {value} : f32",
-                "  }",
-                "  func.return",
-                "}",
-            ]
-        )
-    )
-    b.lines.append(
-        f"loop.call @{name}(%{source.name}, %{target.name}) : {source.type}, {target.type}"
-    )
-    target.mask[...] = True
-
-
 STEPS: list[tuple[int, Callable[[LoopBuilder], None]]] = [
     (12, nest),
     (2, _view),
-    (1, _for),
-    (1, _call),
+    (2, elements),
+    (1, rows),
+    (1, call),
 ]
 
 

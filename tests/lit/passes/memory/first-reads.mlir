@@ -77,3 +77,23 @@ func.func @over_nothing(%x: memref<5x1xf32>, %y: memref<3xf32> {inarch.result}) 
   }
   func.return
 }
+
+// -----
+
+// A view that a loop moves may be anywhere in its buffer.
+// CHECK-LABEL: func.func @moves(
+func.func @moves(%x: memref<4xf32>, %y: memref<4xf32> {inarch.result}) {
+  %t = loop.alloc : memref<4xf32>
+  loop.for %i = 0 to 4 {
+    %zero = arith.constant 0 : index
+    %v = memref.subview %t[%i] [1] [1] : memref<4xf32> to memref<1xf32, strided<[1], offset: ?>>
+    %a = memref.load %x[%i] : memref<4xf32>
+    memref.store %a, %v[%zero] : memref<1xf32, strided<[1], offset: ?>>
+    loop.yield
+  }
+  loop.nest (i = 4) ins(%t[i] : memref<4xf32>) outs(%y[i] : memref<4xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    loop.yield %p : f32
+  }
+  func.return
+}
