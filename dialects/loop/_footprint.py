@@ -92,7 +92,7 @@ class Place:
 
     @property
     def elements(self) -> Form:
-        """All of its elements, as its buffer has them; those of the whole buffer where its place is not known."""
+        """All of its elements, as its buffer has them; where its place is not known, the whole buffer's."""
         if not self.is_known:
             strides, offset = strides_of(memref_of(self.buffer)) or ((), 0)
             return Form(strides, buffer_shape(self.buffer), offset)

@@ -34,7 +34,7 @@ def inputs(
     By `seed` each array is normal, of small whole numbers, in [0, 1), of all magnitudes, or constant;
     with `special`, in a fifth of them stand NaN, infinities, zeros of both signs, denormals, and
     numbers that overflow when multiplied; of integers, the extremes. Indices of a `gather` are in range,
-    negative ones among them.
+    negative ones among them; with `special`, some of a fifth of them are not.
     """
     module = program.parse()[1] if isinstance(program, Program) else program
     chosen = the_function(module, function)
@@ -46,7 +46,8 @@ def inputs(
         dtype, shape = takes.dtypes[position], takes.shapes[position]
         if position in ranges:
             low, high = ranges[position]
-            arrays.append(generator.integers(low, high, shape, dtype.numpy))
+            array = generator.integers(low, high, shape, dtype.numpy)
+            arrays.append(_with_specials(array, dtype, generator) if special else array)
         else:
             arrays.append(random_array(dtype, shape, generator, special=special))
     return arrays
@@ -92,11 +93,16 @@ def random_array(
             if result is None
             else result.astype(dtype.numpy)
         )
-        if special and array.size and generator.integers(0, 100) < SPECIAL_PERCENT:
-            values = specials(dtype)
-            count = int(generator.integers(1, max(2, array.size // 4 + 1)))
-            places = generator.integers(0, array.size, count)
-            array.reshape(-1)[places] = values[generator.integers(0, len(values), count)]
+        return _with_specials(array, dtype, generator) if special else array
+
+
+def _with_specials(array: Array, dtype: DType, generator: np.random.Generator) -> Array:
+    """The array, into a fifth of which special values have been written."""
+    if array.size and generator.integers(0, 100) < SPECIAL_PERCENT:
+        values = specials(dtype)
+        count = int(generator.integers(1, max(2, array.size // 4 + 1)))
+        places = generator.integers(0, array.size, count)
+        array.reshape(-1)[places] = values[generator.integers(0, len(values), count)]
     return array
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from dataclasses import dataclass
 
 
@@ -30,6 +32,12 @@ class ConvLayer:
         return ConvLayer(
             channels, min(self.size, 14), max(8, self.filters // 8), self.window, self.stride
         )
+
+    def narrow(self, most: int) -> ConvLayer:
+        """All channels and filters, on an image so small that there are at most that many multiplications."""
+        each = (self.channels // self.groups) * self.filters * self.window**2
+        pixels = math.isqrt(max(1, most // each)) * self.stride
+        return dataclasses.replace(self, size=max(1, min(self.size, pixels)))
 
 
 @dataclass(frozen=True)

@@ -113,7 +113,7 @@ def pad(b: GraphBuilder) -> None:
     high = [b.choices.pick(amounts) for _ in range(rank)]
     dtype = tensor_dtype(x)
     if dtype.is_float:
-        value = b.choices.pick((0.0, 1.5, -1.0, math.inf, -math.inf, math.nan, -0.0))
+        value = b.choices.pick((0.0, 1.5, -1.0, math.inf, -math.inf, math.nan, -0.0, 1e-40))
     elif dtype.name == "i1":
         value = b.choices.pick((0.0, 1.0))
     else:
@@ -124,7 +124,7 @@ def pad(b: GraphBuilder) -> None:
 
 
 def gather(b: GraphBuilder) -> None:
-    """Slices by indices: constants, arguments that nothing else reads, or computed ones in range."""
+    """Slices by indices: constants, arguments, or computed ones; a few are outside, where the nearest is."""
     x = b.value(fits=lambda s: len(s) >= 1 and 0 not in s, make=lambda: b.bounded([4, 3, 5]))
     sizes = shape_of(x)
     axis = b.choices.integer(0, len(sizes) - 1)
@@ -135,10 +135,13 @@ def gather(b: GraphBuilder) -> None:
     dtype = DTYPES[b.choices.pick(("i64", "i32"))]
     if b.choices.chance(50):
         generator = np.random.default_rng(b.choices.integer(0, 999))
-        indices = b.array(generator.integers(-sizes[axis], sizes[axis], shape_, dtype.numpy))
-    elif b.choices.chance(25):  # computed, and brought into range
-        plain = b.argument(dtype, shape_)
-        indices = b.add(ClipOp.make(plain, low=float(-sizes[axis]), high=float(sizes[axis] - 1)))
+        far = 3 * sizes[axis] if b.choices.chance(25) else sizes[axis]
+        indices = b.array(generator.integers(-far, far, shape_, dtype.numpy))
+    elif b.choices.chance(25):  # computed, and often brought into range
+        indices = b.argument(dtype, shape_)
+        if b.choices.chance(60):
+            low, high = float(-sizes[axis]), float(sizes[axis] - 1)
+            indices = b.add(ClipOp.make(indices, low=low, high=high))
     else:
         indices = b.argument(dtype, shape_)
         b.values.remove(indices)  # so that nothing else reads it: its numbers are indices

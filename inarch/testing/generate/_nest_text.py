@@ -129,6 +129,10 @@ def _reduced(body: Body, accumulator: str, value: str, element: str) -> str:
         op = body.choices.pick(("arith.xori", "arith.andi", "arith.ori"))
     else:
         op = body.choices.pick(REDUCERS_FLOAT if is_float(element) else REDUCERS_INT)
+    if body.choices.chance(
+        3
+    ):  # the same at every point, so that it is of no matter which one is the last
+        return body.number(element)
     if body.choices.chance(15):  # a guard: the others add what changes nothing
         test = body.test(value, body.number(element), element)
         moved = body.emit(f"{op} {accumulator}, {value} : {element}")

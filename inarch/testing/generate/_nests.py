@@ -196,8 +196,8 @@ def _read(
 
 def _pad(choices: Choices, element: str) -> str:
     if is_float(element):
-        return choices.pick(("0.0", "1.5", "-inf", "nan"))
-    return choices.pick(("0", "1"))
+        return choices.pick(("0.0", "1.5", "-inf", "nan", "inf", "-0.0", "1.0e-40"))
+    return choices.pick(("0", "1") if element == "i1" else ("0", "1", "-1", "100"))
 
 
 def _fitted(

@@ -15,6 +15,9 @@ from inarch.dialects.graph.shape import TransposeOp
 from inarch.dtypes import DType
 from inarch.testing.generate._graph import GraphBuilder
 
+_BOUNDS = (arithmetic.MaximumOp, arithmetic.MinimumOp, arithmetic.SubOp, arithmetic.MulOp)
+_OF_FLOATS = (unary.NegOp, unary.AbsOp, unary.TanhOp, unary.ExpOp, unary.SqrtOp, unary.ErfOp)
+
 
 def _numbers(dtype: DType) -> bool:
     return dtype.name != "i1"
@@ -51,7 +54,7 @@ def _swapped(b: GraphBuilder, x: SSAValue) -> SSAValue:
 
 
 def follow(b: GraphBuilder, y: SSAValue) -> None:
-    """What stands behind a layer in a network: norm, activation, residual; or nothing."""
+    """What stands behind a layer in a network: norm, residual or bias, activation; or nothing."""
     dtype = tensor_dtype(y)
     if dtype.is_float and len(shape_of(y)) >= 2 and b.choices.chance(30):
         y = batch_norm(b, y)
@@ -60,15 +63,23 @@ def follow(b: GraphBuilder, y: SSAValue) -> None:
         y = b.add(arithmetic.AddOp.make(y, b.like(y, 20)))
     elif kind == "bias":
         y = b.add(arithmetic.AddOp.make(y, b.fresh(dtype, b.broadcastable(shape_of(y)), 60)))
-    kind = b.choices.pick(("", "relu", "clip", "sigmoid", "swish"))
+    kind = b.choices.pick(("", "relu", "clip", "sigmoid", "swish", "leaky", "bound", "of floats"))
     if kind == "relu":
         b.add(unary.ReluOp.make(y))
     elif kind == "clip":
         b.add(ClipOp.make(y, low=0.0, high=6.0))
+    elif kind == "bound":
+        bound = b.constant(dtype, b.broadcastable(shape_of(y)))
+        b.add(b.choices.pick(_BOUNDS).make(y, bound))
+    elif kind == "leaky":
+        scaled = b.add(arithmetic.MulOp.make(y, b.constant(dtype, ())))
+        b.add(arithmetic.MaximumOp.make(y, scaled))
     elif kind in ("sigmoid", "swish") and dtype.is_float:
         gate = b.add(unary.SigmoidOp.make(y))
         if kind == "swish":
             b.add(arithmetic.MulOp.make(y, gate))
+    elif kind == "of floats" and dtype.is_float:
+        b.add(b.choices.pick(_OF_FLOATS).make(y))
 
 
 def batch_norm(b: GraphBuilder, x: SSAValue) -> SSAValue:

@@ -29,7 +29,7 @@ FLOAT_BINARY = (
 FLOAT_UNARY = ("arith.negf", "math.absf", *_named("math", _FLOAT_UNARY.removeprefix("abs ")))
 INT_BINARY = _named("arith", _INT_BINARY)
 INT_UNARY = _named("math", "absi ctpop ctlz cttz")
-BOOL_BINARY = _named("arith", "andi ori xori")
+BOOL_BINARY = _named("arith", "andi ori xori addi muli subi maxsi minui")
 FLOAT_ORDERS = (
     "olt",
     "oeq",
@@ -45,6 +45,8 @@ FLOAT_ORDERS = (
     "ult",
     "ule",
     "uno",
+    "true",
+    "false",
 )
 INT_ORDERS = ("slt", "eq", "ne", "ult", "sle", "sgt", "sge", "ule", "ugt", "uge")
 SAFE = (*_named("arith", "add mul sub maximum neg", "f"), "math.absf", "math.tanh")
@@ -54,6 +56,11 @@ REDUCERS_FLOAT = _named("arith", "add maximum minimum mul", "f")
 REDUCERS_INT = _named("arith", "addi maxsi minsi muli xori andi ori maxui minui")
 
 FLOATS = ("f32", "f64")
+_BITS = {
+    "f32": ("0x7f800000", "0xff800000", "0x7fc00000"),
+    "f64": ("0x7ff0000000000000", "0xfff0000000000000", "0x7ff8000000000000"),
+}
+"""Both infinities, and NaN."""
 WIDTH = {"f32": 32, "f64": 64, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "i1": 1}
 
 
@@ -85,8 +92,7 @@ class Body:
     def number(self, element: str) -> str:
         """A constant."""
         if is_float(element):
-            bits = {"f32": "0x7f800000", "f64": "0x7ff0000000000000"}[element]
-            values = ("2.0", "1.0", "0.0", "-1.0", "0.5", "-0.0", "1.0e-40", "3.0", bits)
+            values = ("2.0", "1.0", "0.0", "-1.0", "0.5", "-0.0", "1.0e-40", "3.0", *_BITS[element])
         elif element == "i1":
             return self.emit(f"arith.constant {self.choices.pick(('true', 'false'))}")
         else:
@@ -98,6 +104,10 @@ class Body:
         """`value` in another element type."""
         if source == target:
             return value
+        if target == "i1" and is_float(source) and self.choices.chance(30):
+            return self.emit(f"arith.fptoui {value} : {source} to i1")
+        if target == "i1" and not is_float(source) and self.choices.chance(30):
+            return self.emit(f"arith.trunci {value} : {source} to i1")
         if target == "i1":
             zero = self.emit(f"arith.constant {'0.0' if is_float(source) else '0'} : {source}")
             compare = "cmpf une" if is_float(source) else "cmpi ne"
@@ -150,10 +160,17 @@ class Body:
             through = self.choices.pick(tuple(name for name in WIDTH if name != element))
             return self.cast(self.cast(value, element, through), through, element)
         if is_float(element):
+            if self.choices.chance(8):
+                exponent = self.number("i32")
+                return self.emit(f"math.fpowi {value}, {exponent} : {element}, i32")
             names = SAFE[4:] if self.choices.chance(60) else FLOAT_UNARY
             return self.emit(f"{self.choices.pick(names)} {value} : {element}")
         if element == "i1":
             return self.emit(f"arith.xori {value}, {self.number(element)} : {element}")
+        if self.choices.chance(15):
+            return self.emit(f"math.ipowi {value}, {self.number(element)} : {element}")
+        if self.choices.chance(10):
+            return self.emit(f"arith.bitcast {value} : {element} to {element}")
         return self.emit(f"{self.choices.pick(INT_UNARY)} {value} : {element}")
 
     def choice(self, value: str, element: str) -> str:

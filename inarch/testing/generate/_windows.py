@@ -70,7 +70,12 @@ def _image(b: GraphBuilder) -> tuple[int, ...]:
     rank = b.choices.weighted([(2, 2), (8, 2), (3, 1), (1, 3)])
     sizes = [b.choices.pick((5, 1, 2, 3, 7, 8, 9, 14, 17)) for _ in range(rank)]
     batch = b.choices.weighted([(6, 1), (2, 2), (1, 3)])
-    return b.bounded([batch, b.choices.pick(CHANNELS), *sizes])
+    return b.bounded([batch, _channels(b), *sizes])
+
+
+def _channels(b: GraphBuilder) -> int:
+    """Below, at and above every vector; any number to 70, as blocks of channels have remainders."""
+    return b.choices.integer(1, 70) if b.choices.chance(30) else b.choices.pick(CHANNELS)
 
 
 def _fits(shape: tuple[int, ...]) -> bool:
@@ -94,7 +99,7 @@ def conv(b: GraphBuilder) -> None:
     kind = b.choices.weighted([(6, "dense"), (3, "depthwise"), (2, "grouped")])
     divisors = [g for g in range(1, channels + 1) if channels % g == 0]
     groups = {"dense": 1, "depthwise": channels, "grouped": b.choices.pick(divisors)}[kind]
-    filters = groups * b.choices.pick((1, 2)) if groups > 1 else b.choices.pick(CHANNELS)
+    filters = groups * b.choices.pick((1, 2)) if groups > 1 else _channels(b)
     taps = math.prod(window.sizes)
     outputs = [
         (size + begin + end - (k - 1) * d - 1) // s + 1
@@ -153,7 +158,8 @@ def layer(b: GraphBuilder) -> None:
     """A layer of a real network with its weights at run time, and what follows it."""
     if b.choices.chance(70):
         shape = b.choices.pick(CONVOLUTIONS)
-        shape = shape if b.full else shape.small()
+        if not b.full:
+            shape = shape.narrow(b.most_work) if b.choices.chance(40) else shape.small()
         x = b.argument(b.any_dtype(_floats), (1, shape.channels, shape.size, shape.size))
         dtype = tensor_dtype(x)
         kernel = (shape.filters, shape.channels // shape.groups, shape.window, shape.window)
