@@ -6,8 +6,9 @@ import json
 import math
 import sys
 import tempfile
+import warnings
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,7 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     IntegerAttr,
     StringAttr,
+    UnitAttr,
 )
 from xdsl.ir import Operation
 from xdsl.irdl import IRDLOperation, OptPropertyDef
@@ -195,29 +197,50 @@ def measured(reached: Reached) -> Generator[None]:
         }
 
 
-def emit_program_text(program: Program, target: str) -> str:
-    """The C of a program: all passes and the emitter run, the C compiler does not."""
+def emit_program_text(program: Program, target: str, backends: Sequence[str] = ()) -> str:
+    """The C of a program: all passes and the emitter run, the C compiler does not.
+
+    `backends` have what they take.
+    """
     from inarch.backends.c import emit
     from inarch.compiler import lower
+    from inarch.offload import Offload
 
     context, module = program.parse()
     module.attributes["inarch.target"] = StringAttr(target)
     module.attributes["inarch.name"] = StringAttr("generated")
-    lower(context, module, "kernel")
+    if backends:
+        module.attributes["inarch.checked"] = UnitAttr()
+    lower(context, module, "kernel", offload=Offload(backends))
     return emit(context, module).text
 
 
+def _ready_backends() -> list[str]:
+    """Those that are found and work here, but for the host."""
+    from inarch.backends import BACKENDS
+
+    known = [name for name in BACKENDS if not BACKENDS[name].is_host]
+    return [name for name in known if BACKENDS[name].status() == "ready"]
+
+
 def measure(count: int, seed: int, progress: Progress = lambda _what, _n, _all: None) -> Reached:
-    """Emits `count` programs of each level for each of `TARGETS`, and notes what that reaches."""
+    """Emits `count` programs of each level for each of `TARGETS`, and notes what that reaches.
+
+    Programs of `graph` are also emitted with parts for all backends that work here.
+    """
     reached = Reached()
-    with measured(reached):
+    backends = _ready_backends()
+    ways = [(target, ()) for target in TARGETS]
+    with measured(reached), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that a backend takes nothing
         for level in LEVELS:
             for number, program in enumerate(programs(level, seed, count)):
                 progress(level, number, count)
                 reached.note(program)
-                for target in TARGETS:
+                offloaded = [(TARGETS[-1], backends)] if level == "graph" and backends else []
+                for target, asked in (*ways, *offloaded):
                     try:
-                        emit_program_text(program, target)
+                        emit_program_text(program, target, asked)
                     except Exception as error:  # noqa: BLE001 - `--check` finds and reports those
                         reached.refused[f"{level}: {type(error).__name__}: {str(error)[:100]}"] += 1
     return reached

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from inarch.dialects import new_context
@@ -66,6 +66,17 @@ _TEMPLATES = (
 )  # fmt: skip
 
 _C_TYPES = {"f32": "float", "f64": "double", "i32": "int32_t"}
+_WIDTHS = {"f32": 4, "f64": 8, "i32": 4}
+
+
+@dataclass(frozen=True)
+class _Argument:
+    """What a call gives for an operand."""
+
+    text: str
+    buffer: Buffer
+    align: int
+    """Bytes that its first element is at a multiple of, at each point."""
 
 
 def kernel_program(choices: Choices, *, large: bool = False) -> Program:
@@ -93,15 +104,18 @@ def _call(b: LoopBuilder) -> None:
     operator = choices.pick(template.operators)
     starts = bool(template.reductions) and operator == "+=" and choices.chance(30)
     symbol = f"{template.name}{len(b.callees)}"
-    b.callees.append(_definition(template, symbol, kind, sizes, free, operator, starts=starts))
     loops = _loops(choices, accumulates=operator != "=" and not starts)
-    found: dict[str, tuple[str, Buffer]] = {}
+    found: dict[str, _Argument] = {}
     target = next(one for one in template.operands if one.access == "update")
     for operand in (target, *(one for one in template.operands if one is not target)):
-        taken = found[target.name][1].root if found else None
+        taken = found[target.name].buffer.root if found else None
         found[operand.name] = _operand(b, operand, kind, sizes, loops, taken)
-    operands = [found[one.name][0] for one in template.operands]
-    types = [found[one.name][1].type for one in template.operands]
+    aligns = {name: one.align for name, one in found.items()}
+    b.callees.append(
+        _definition(template, symbol, kind, sizes, free, operator, aligns, starts=starts)
+    )
+    operands = [found[one.name].text for one in template.operands]
+    types = [found[one.name].buffer.type for one in template.operands]
     around = ", ".join(f"{n} in {size}{' reduction' if red else ''}" for n, size, red in loops)
     order = _free_order(template, free, starts=starts)
     b.lines.append(
@@ -131,8 +145,8 @@ def _operand(
     sizes: dict[str, int],
     loops: Sequence[tuple[str, int, bool]],
     taken: str | None,
-) -> tuple[str, Buffer]:
-    """Its text at the call, and its buffer: strides with gaps, backwards, of 0, overlapping.
+) -> _Argument:
+    """An argument of the call: strides with gaps, backwards, of 0, overlapping.
 
     `taken` is the memory that the call writes; None: the operand that is written.
     """
@@ -159,8 +173,25 @@ def _operand(
             terms.terms[0][position] = step
         reach += step * max(count - 1, 0)
     total = reach + max(terms.constants[0] - base, 0) + choices.weighted([(3, 0), (1, 4)])
-    total = max(total, 1)
     names = [name for name, _, _ in loops]
+    found = _memory(b, kind, max(total, 1), taken)
+    text = f"%{found.name}[{terms.text(names)}] strides {strides}"
+    return _Argument(text, found, _align(choices, found, _WIDTHS[kind], terms, loops))
+
+
+def _memory(b: LoopBuilder, kind: str, total: int, taken: str | None) -> Buffer:
+    """A buffer of at least that many elements, which hold something; not `taken`, as that is written."""
+    choices = b.choices
+    if taken is None and choices.chance(30):
+        scratch = b.output(kind, (total,), whole=False)
+        if not scratch.mask.all():
+            b.fill(scratch)
+        return scratch
+    if taken is None:
+        found = b.argument(kind, (total,), filled=True, writable=True)
+        if choices.chance(50):
+            b.fill(found)
+        return found
     old = [
         one
         for one in b.buffers
@@ -170,16 +201,22 @@ def _operand(
         and one.mask.all()
         and one.root != taken
     ]
-    if not written and old and choices.chance(40):
-        found = choices.pick(old[::-1])
-    elif written:
-        found = b.argument(kind, (total,), filled=True, writable=True)
-        if choices.chance(50):
-            b.fill(found)
-    else:
-        found = b.input(kind, (total,))
-    text = f"%{found.name}[{terms.text(names)}] strides {strides}"
-    return text, found
+    return choices.pick(old[::-1]) if old and choices.chance(40) else b.input(kind, (total,))
+
+
+def _align(
+    choices: Choices,
+    found: Buffer,
+    width: int,
+    terms: Access,
+    loops: Sequence[tuple[str, int, bool]],
+) -> int:
+    """What the kernel may rely on: of scratch memory and constants more than an element, at good places."""
+    if not found.root.startswith(("t", "c")) or choices.chance(40):
+        return width
+    steps = [step for i, step in terms.terms[0].items() if loops[i][1] > 1]
+    known = math.gcd(64, *(step * width for step in (terms.constants[0], *steps)))
+    return known & -known
 
 
 def _definition(
@@ -189,6 +226,7 @@ def _definition(
     sizes: dict[str, int],
     free: Sequence[str],
     operator: str,
+    aligns: Mapping[str, int],
     *,
     starts: bool,
 ) -> str:
@@ -203,10 +241,9 @@ def _definition(
     else:
         computes = f"for {', '.join(filter(None, (outer, inner)))}: {step}"
     access = "write" if starts or operator == "=" else "update"
-    width = {"f32": 4, "f64": 8, "i32": 4}[kind]
     operands = ", ".join(
         f"#kernel.operand<{one.name} : {kind} {access if one is target else 'read'} "
-        f"rank {len(one.index)} align {width}>"
+        f"rank {len(one.index)} align {aligns[one.name]}>"
         for one in template.operands
     )
     source = _source(template, symbol, kind, said, free, operator, starts=starts)
