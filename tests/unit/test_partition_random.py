@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -13,7 +13,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType, f32
@@ -28,6 +28,7 @@ from inarch.dialects.graph.call import CallOp
 from inarch.dialects.graph.composite import CompositeRegionOp
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.unary import AbsOp, NegOp, ReluOp, TanhOp
+from inarch.lazy import Array
 from inarch.passes.backend import BACKENDS, Backend, Emission, EmitRequest
 from inarch.passes.partition._regions import grouped
 from inarch.passes.partition.annotate import annotate
@@ -36,7 +37,7 @@ from inarch.passes.partition.merge_regions import merge_regions
 from inarch.passes.partition.partition import partition
 from inarch.passes.partitioning import explain, partition_for
 from inarch.passes.pattern import NamedPattern, any_, constant, named, op, optional
-from inarch.testing import execute
+from inarch.testing import execute, generate
 
 BINARY = (AddOp, SubOp, MulOp, MaximumOp)
 UNARY = (NegOp, AbsOp, ReluOp, TanhOp)
@@ -276,21 +277,43 @@ def check_functions(module: ModuleOp, asked: tuple[Backend, ...]) -> None:
 def test_every_stage_keeps_the_invariants_and_the_numbers(
     program: Program, one: Backend, two: Backend
 ) -> None:
-    check_every_stage(program, one, two)
+    check_every_stage(*make(program), vectors(), one, two)
 
 
 @pytest.mark.fuzz
 @settings(max_examples=400, deadline=None)
 @given(programs(), backends("one"), backends("two"))
 def test_every_stage_at_length(program: Program, one: Backend, two: Backend) -> None:
-    check_every_stage(program, one, two)
+    check_every_stage(*make(program), vectors(), one, two)
 
 
-def check_every_stage(program: Program, one: Backend, two: Backend) -> None:
-    register(one, two)
-    context, module = make(program)
+@pytest.mark.fuzz
+@settings(
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(generate.graph_programs(favour=3 * NAMES), backends("one"), backends("two"))
+def test_every_stage_of_programs_of_all_ops(
+    program: generate.Program, one: Backend, two: Backend
+) -> None:
+    """Of any shapes and dtypes, with ops of several results and of regions of their own between."""
+    context, module = program.parse()
+    assume(len(list(module.body.ops)) == 1)
+    with np.errstate(all="ignore"):
+        check_every_stage(context, module, generate.inputs(module), one, two)
+
+
+def vectors() -> list[Array]:
+    """What the programs of this file take."""
     generator = np.random.default_rng(0)
-    inputs = [generator.standard_normal(SIZE).astype(np.float32) for _ in range(2)]
+    return [generator.standard_normal(SIZE).astype(np.float32) for _ in range(2)]
+
+
+def check_every_stage(
+    context: Context, module: ModuleOp, inputs: Sequence[Array], one: Backend, two: Backend
+) -> None:
+    register(one, two)
     before, counted = execute(module, inputs, context), census(module)
 
     def still_the_same() -> Block:
