@@ -7,9 +7,11 @@ import re
 import numpy as np
 import pytest
 
+from inarch._xdsl import parse_module
+from inarch.dialects import new_context
 from inarch.errors import InarchError
 from inarch.lazy import Array
-from inarch.testing import execute, run_pass
+from inarch.testing import execute, expected_of, run_pass
 
 
 def nest(head: str, body: str, arguments: str, inside: str = "") -> str:
@@ -37,6 +39,37 @@ def test_a_window_with_a_pad_a_stride_and_a_start() -> None:
     np.testing.assert_allclose(found - start, [3, 9, 9], rtol=1e-5)  # pads are in both
     fresh = text.replace("%b[i] :", "%b[i] init 0.0 :")
     np.testing.assert_array_equal(execute(fresh, [a])[0], [13, 9, 19])
+
+
+@pytest.mark.parametrize(
+    ("predicate", "wanted"),
+    [
+        ("ord", [1, 0, 0, 0]),
+        ("uno", [0, 1, 1, 1]),
+        ("oeq", [1, 0, 0, 0]),
+        ("une", [0, 1, 1, 1]),
+        ("true", [1, 1, 1, 1]),
+        ("false", [0, 0, 0, 0]),
+    ],
+)
+def test_a_comparison_sees_a_nan_on_either_side(predicate: str, wanted: list[int]) -> None:
+    """By its value, and by its bounds."""
+    body = (
+        "^body(%x: f32, %y: f32, %z: i1):\n"
+        f"    %c = arith.cmpf {predicate}, %x, %y : f32\n    loop.yield %c : i1"
+    )
+    text = nest(
+        "(i = 4) ins(%a[i] : memref<4xf32>, %b[i] : memref<4xf32>) outs(%r[i] : memref<4xi1>)",
+        body,
+        "%a: memref<4xf32>, %b: memref<4xf32>, %r: memref<4xi1> {inarch.result}",
+    )
+    inputs = [np.array([1, 1, np.nan, np.nan], "f4"), np.array([1, np.nan, 1, np.nan], "f4")]
+    (found,) = execute(text, inputs)
+    np.testing.assert_array_equal(found, np.array(wanted, bool))
+    context = new_context()
+    (expected,) = expected_of(context, parse_module(context, text), inputs)
+    assert expected.accepts(found).all()
+    assert not expected.accepts(~found).any()
 
 
 def test_an_empty_output_is_a_program() -> None:

@@ -139,8 +139,13 @@ def _compare_floats(op: Operation, frame: Frame) -> None:
         found = getattr(np, _ORDER[name[1:]])(a, b)
         return (found | unordered) if name.startswith("u") else (found & ~unordered)
 
-    if name in ("ord", "uno", "true", "false"):
+    if name in ("true", "false"):
         frame.set(op, e.compare(compute, left, left))
+    elif name in ("ord", "uno"):
+        # Each by itself: whether it is NaN, and not how close they are.
+        both = np.logical_and if name == "ord" else np.logical_or
+        each = (e.compare(compute, one, one) for one in (left, right))
+        frame.set(op, e.exactly(both, *each))
     else:
         frame.set(op, e.compare(compute, left, right))
 

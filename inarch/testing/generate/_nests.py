@@ -26,7 +26,8 @@ MOST_TILE = 4096
 def nest(b: LoopBuilder) -> None:
     """Adds a nest."""
     choices = b.choices
-    loops = _loops(choices)
+    is_tile = choices.chance(15)
+    loops = _tile(choices) if is_tile else _loops(choices)
     count = choices.weighted([(14, 1), (4, 2), (1, 3)])
     writes: list[Write] = []
     for _ in range(count):
@@ -38,7 +39,10 @@ def nest(b: LoopBuilder) -> None:
         inner = choices.chance(75)
         reads.append(_read(b, loops, outputs, everywhere=inner or not loops.reduction))
     reads += _in_place(b, loops, writes, reads)
-    _modes(choices, loops, reads)
+    if not is_tile:
+        _modes(choices, loops, reads)
+    elif any(pad is not None for _, _, pad in reads):
+        loops.modes[:] = ["serial"] * len(loops.modes)
     b.lines += nest_text(b, loops, reads, writes)
     for one in writes:
         write(one.buffer, one.access, loops.only(loops.parallel))
@@ -71,6 +75,26 @@ def _loops(choices: Choices) -> Loops:
         order = [*loops.parallel, *loops.reduction]
         loops = Loops(*([one[i] for i in order] for one in (names, sizes, kinds, loops.modes)))  # pyright: ignore[reportArgumentType]
     return loops
+
+
+def _tile(choices: Choices) -> Loops:
+    """A sum over registers, as the scheduler tiles it: what is parallel inside is a vector or unrolled."""
+    kinds = [("i", False, "serial")] * choices.pick((0, 1))
+    if choices.chance(70):
+        kinds.append(("r", True, "serial"))
+    else:
+        kinds.append(("r", True, "unroll"))
+    if choices.chance(50):
+        kinds.append(("i", False, "unroll"))
+    if choices.chance(60):
+        kinds.append(("i", False, "vector"))
+    if choices.chance(40):
+        kinds.append(("r", True, "unroll"))
+    named = {"vector": (4, 2, 8, 16, 64), "unroll": (2, 1, 3, 4), "serial": (3, 1, 5, 17)}
+    sizes = [choices.pick(named[mode]) for _, _, mode in kinds]
+    names = [f"{letter}{n}" for n, (letter, _, _) in enumerate(kinds)]
+    reduces = [reduces for _, reduces, _ in kinds]
+    return Loops(names, sizes, reduces, [mode for _, _, mode in kinds])
 
 
 def _modes(choices: Choices, loops: Loops, reads: list[tuple[Buffer, Access, str | None]]) -> None:
