@@ -229,6 +229,8 @@ def _division(op: Operation, values: Sequence[str], need: Need) -> str:
 def _shift(op: Operation, values: Sequence[str]) -> str:
     sign, is_unsigned = _SHIFTS[type(op)]
     dtype = element(op.results[0].type)
+    if is_bool(op.results[0].type):  # by 0, or by its width
+        return f"(uint8_t)({values[0]} & !{values[1]})" if is_unsigned else values[0]
     amount = f"({unsigned(dtype).c}){values[1]}"
     source = f"({unsigned(dtype).c}){values[0]}" if is_unsigned else values[0]
     # As wide as the type or wider: nothing is left (the sign, of a signed one).
@@ -265,14 +267,14 @@ def _conversion(op: Operation, values: Sequence[str], need: Need) -> str | None:
     source = element(source_type)
     value = values[0]
     match op:
-        case arith.ExtFOp() | arith.TruncFOp() | arith.IndexCastOp():
+        case arith.ExtFOp() | arith.TruncFOp():
             return f"({target.c}){value}"
-        case arith.SIToFPOp() | arith.ExtSIOp():
+        case arith.SIToFPOp() | arith.ExtSIOp() | arith.TruncIOp() | arith.IndexCastOp():
+            if is_bool(op.results[0].type):
+                return f"(uint8_t)({value} & 1)"
             return f"({target.c}){f'(-{value})' if is_bool(source_type) else value}"
         case arith.UIToFPOp() | arith.ExtUIOp():
             return f"({target.c})({unsigned(source).c}){value}"
-        case arith.TruncIOp():
-            return f"(uint8_t)({value} & 1)" if target.name == "i1" else f"({target.c}){value}"
         case arith.FPToSIOp() | arith.FPToUIOp():
             return _float_to_integer(op, source, target, value, need)
         case arith.BitcastOp():
@@ -310,8 +312,9 @@ def _function(op: Operation, values: Sequence[str], need: Need) -> str | None:
             wide = unsigned(dtype).c if dtype.bits >= 32 else "uint32_t"
             return f"{values[0]} < 0 ? ({dtype.c})(0 - ({wide}){values[0]}) : {values[0]}"
         case math.FPowIOp():
-            return f"({dtype.c})pow((double){values[0]}, (double){values[1]})"
-        case math.IPowIOp():
+            exponent = f"-{values[1]}" if is_bool(op.operands[1].type) else values[1]
+            return f"({dtype.c})pow((double){values[0]}, (double)({exponent}))"
+        case math.IPowIOp() if dtype.name != "i1":
             return _call(need(f"inarch_ipow_{dtype.name}"), values)
         case _ if op.name in _COUNTS and dtype.name != "i1":
             return _call(need(f"inarch_{_COUNTS[op.name]}_{dtype.name}"), values)

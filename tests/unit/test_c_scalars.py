@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
 
 from inarch._xdsl import parse_module, verify_module
 from inarch.backends.c import run_function
 from inarch.dialects import new_context
+from inarch.testing import execute
 
 Array = np.ndarray[Any, Any]
 
@@ -64,7 +67,14 @@ def run(ops: str, source: str, target: str, *, lanes: bool) -> Array:
     return run_all([ops], source, target, lanes=lanes)[0]
 
 
-def run_all(every: Sequence[str], source: str, target: str, *, lanes: bool) -> list[Array]:
+def run_all(
+    every: Sequence[str],
+    source: str,
+    target: str,
+    *,
+    lanes: bool,
+    by: Callable[[Context, ModuleOp, str, list[Array]], None] = run_function,
+) -> list[Array]:
     """`run`, several at once: one nest with an output each."""
     a, b = _pairs(source)
     size = a.size
@@ -73,7 +83,7 @@ def run_all(every: Sequence[str], source: str, target: str, *, lanes: bool) -> l
     points = size // 4 if lanes else size
     count = range(len(every))
     kind, out = f"memref<{size}x{source}>", f"memref<{size}x{target}>"
-    parameters = ", ".join(f"%o{i}: {out}" for i in count)
+    parameters = ", ".join(f"%o{i}: {out} {{inarch.result}}" for i in count)
     outs = ", ".join(f"%o{i}[{index}] : {out}" for i in count)
     accumulators = ", ".join(f"%acc{i}: {target}" for i in count)
     body = "\n".join(
@@ -81,7 +91,7 @@ def run_all(every: Sequence[str], source: str, target: str, *, lanes: bool) -> l
     )
     results, types = ", ".join(f"%r{i}" for i in count), ", ".join(target for _ in count)
     text = f"""module attributes {{inarch.target = "x86-64"}} {{
-func.func @f(%a: {kind}, %b: {kind}, {parameters}) {{
+func.func @main(%a: {kind}, %b: {kind}, {parameters}) {{
   loop.nest (i = {points}{reduction}) ins(%a[{index}] : {kind}, %b[{index}] : {kind}) outs({outs}) {{
   ^bb0(%x: {source}, %y: {source}, {accumulators}):
     {body}
@@ -94,7 +104,7 @@ func.func @f(%a: {kind}, %b: {kind}, {parameters}) {{
     module = parse_module(context, text)
     verify_module(module)
     arrays = [np.zeros(size, DTYPES[target]) for _ in count]
-    run_function(context, module, "f", [a, b, *arrays])
+    by(context, module, "main", [a, b, *arrays])
     return arrays
 
 
@@ -174,6 +184,26 @@ def test_unsigned_arithmetic() -> None:
     for found, (name, reference) in zip(every, UNSIGNED_OPS.items(), strict=True):
         wanted = np.array([reference(p, q) for p, q in zip(a, b, strict=True)], dtype=object)
         np.testing.assert_array_equal(found, _wrap(wanted, "i32"), err_msg=name)
+
+
+def _shifted(name: str, x: int, amount: int, bits: int) -> int:
+    """Nothing is left of what is shifted by the width or more, but for a sign; a negative amount is one."""
+    if not 0 <= amount < bits:
+        return -1 if name == "shrsi" and x < 0 else 0
+    if name == "shli":
+        return x << amount
+    return x >> amount if name == "shrsi" else (x & ((1 << bits) - 1)) >> amount
+
+
+@pytest.mark.parametrize(("kind", "lanes"), [("i8", False), ("i64", False), ("i64", True)])
+def test_shifts_by_any_amount(kind: str, *, lanes: bool) -> None:
+    a, b = (x.tolist() for x in _pairs(kind))
+    bits = 8 * np.dtype(DTYPES[kind]).itemsize
+    names = ("shli", "shrui", "shrsi")
+    every = run_all([_binary(name, kind) for name in names], kind, kind, lanes=lanes)
+    for found, name in zip(every, names, strict=True):
+        wanted = [_shifted(name, x, n, bits) for x, n in zip(a, b, strict=True)]
+        np.testing.assert_array_equal(found, _wrap(np.array(wanted, object), kind), err_msg=name)
 
 
 FLOAT_OPS: dict[str, Callable[[Array, Array], Array]] = {
@@ -282,14 +312,66 @@ def test_functions(kind: str) -> None:
         np.testing.assert_allclose(found, np.power(*_pairs(kind)), rtol=tolerance)
 
 
-def test_bools() -> None:
-    a, b = _pairs("i1")
-    for name, wanted in {"andi": a & b, "ori": a | b, "xori": a ^ b, "addi": a ^ b}.items():
-        np.testing.assert_array_equal(run(_binary(name, "i1"), "i1", "i1", lanes=False), wanted)
-    found = run("%r = arith.extsi %x : i1 to i32", "i1", "i32", lanes=False)
-    np.testing.assert_array_equal(found, -a.astype(np.int32))
-    found = run("%r = arith.uitofp %x : i1 to f32", "i1", "f32", lanes=False)
-    np.testing.assert_array_equal(found, a.astype(np.float32))
+BOOLS = {
+    "arith.andi": "0001",
+    "arith.ori": "0111",
+    "arith.xori": "0110",
+    "arith.addi": "0110",
+    "arith.subi": "0110",
+    "arith.muli": "0001",
+    "arith.maxsi": "0001",
+    "arith.minsi": "0111",
+    "arith.maxui": "0111",
+    "arith.minui": "0001",
+    "arith.shli": "0100",
+    "arith.shrui": "0100",
+    "arith.shrsi": "0101",
+    "arith.cmpi eq,": "1001",
+    "arith.cmpi slt,": "0100",
+    "arith.cmpi sge,": "1011",
+    "arith.cmpi ult,": "0010",
+    "arith.cmpi uge,": "1101",
+}
+"""Of x, y = 0 0, 1 0, 0 1, 1 1. With a sign, a set bit is -1; a shift by 1 is one by all of the width."""
+
+
+@pytest.mark.parametrize("lanes", [False, True], ids=["loop", "lanes"])
+def test_bools(*, lanes: bool) -> None:
+    """The bytes are 0 and 1, as others rely on; and the definition says the same."""
+    wanted = [[int(bit) for bit in bits] for bits in BOOLS.values()]
+    every = [f"%r = {name} %x, %y : i1" for name in BOOLS]
+    found = run_all(every, "i1", "i1", lanes=lanes)
+    defined = run_all(every, "i1", "i1", lanes=lanes, by=_define)
+    for name, bits, ours, theirs in zip(BOOLS, wanted, found, defined, strict=True):
+        np.testing.assert_array_equal(ours.view(np.uint8), bits, err_msg=name)
+        np.testing.assert_array_equal(theirs.view(np.uint8), bits, err_msg=name)
+
+
+def _define(context: Context, module: ModuleOp, _: str, arguments: Sequence[Array]) -> None:
+    """As `run_function`, by the definitions."""
+    outs = arguments[2:]
+    for out, value in zip(outs, execute(module, arguments[:2], context), strict=True):
+        out[:] = value
+
+
+def test_bools_become_other_numbers_with_and_without_a_sign() -> None:
+    a, _ = _pairs("i1")
+    cases = {"arith.extsi": ("i32", -1), "arith.sitofp": ("f32", -1), "arith.uitofp": ("f32", 1)}
+    for name, (kind, one) in cases.items():
+        found = run(f"%r = {name} %x : i1 to {kind}", "i1", kind, lanes=False)
+        np.testing.assert_array_equal(found, one * a.astype(DTYPES[kind]), err_msg=name)
+    power = "%n = arith.constant 2.0 : f32\n%r = math.fpowi %n, %x : f32, i1"
+    np.testing.assert_array_equal(run(power, "i1", "f32", lanes=False), np.where(a, 0.5, 1))
+    there = "%c = arith.index_cast %x : i1 to index\n%r = arith.index_cast %c : index to i32"
+    np.testing.assert_array_equal(run(there, "i1", "i32", lanes=False), -a.astype(np.int32))
+    x, _ = _pairs("f32")
+    whole = run("%r = arith.fptosi %x : f32 to i1", "f32", "i1", lanes=False)
+    np.testing.assert_array_equal(whole, x >= 1)
+    i, _ = _pairs("i32")
+    back = "%c = arith.index_cast %x : i32 to index\n%r = arith.index_cast %c : index to i1"
+    np.testing.assert_array_equal(
+        run(back, "i32", "i1", lanes=False).view(np.uint8), (i & 1).astype(np.uint8)
+    )
 
 
 def test_bits() -> None:

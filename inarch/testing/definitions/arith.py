@@ -15,7 +15,7 @@ from inarch.lazy import Array, np
 from inarch.testing import _elements as e
 from inarch.testing._frame import Definition, Frame, elementwise, storage_dtype
 
-_UNSIGNED = {"bool": "bool", **{f"int{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)}}
+_UNSIGNED = {"bool": "uint8", **{f"int{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)}}
 
 
 def _unsigned(array: Array) -> Array:
@@ -76,24 +76,28 @@ def _ceil_quotient(a: Array, b: Array) -> Array:
 # ---------------------------------------------------------------------------------- shifts
 
 
+def _width(dtype: np.dtype[Any]) -> int:
+    return 1 if dtype.kind == "b" else 8 * dtype.itemsize
+
+
 def _shift_left(a: Array, b: Array) -> Array:
     """0 for an amount that is negative or not below the width."""
-    amount, width = _unsigned(b), 8 * a.dtype.itemsize
+    amount, width = _unsigned(b), _width(a.dtype)
     valid = amount < width
     return np.where(valid, _unsigned(a) << np.where(valid, amount, 0), 0).astype(a.dtype)
 
 
 def _shift_right_unsigned(a: Array, b: Array) -> Array:
-    amount, width = _unsigned(b), 8 * a.dtype.itemsize
+    amount, width = _unsigned(b), _width(a.dtype)
     valid = amount < width
     return np.where(valid, _unsigned(a) >> np.where(valid, amount, 0), 0).astype(a.dtype)
 
 
 def _shift_right_signed(a: Array, b: Array) -> Array:
     """The sign for an amount that is negative or not below the width."""
-    amount, width = _unsigned(b), 8 * a.dtype.itemsize
+    amount, width, x = _unsigned(b), _width(a.dtype), _signed(a)
     valid = amount < width
-    return np.where(valid, a >> np.where(valid, b, 0), np.where(a < 0, -1, 0)).astype(a.dtype)
+    return np.where(valid, x >> np.where(valid, b, 0), np.where(x < 0, -1, 0)).astype(a.dtype)
 
 
 # ---------------------------------------------------------------------------------- comparison
@@ -191,6 +195,11 @@ def _extend_signed(x: Any, dtype: np.dtype[Any]) -> Any:
     return e.reinterpret(whole, dtype)
 
 
+def _cast_index(x: Any, dtype: np.dtype[Any]) -> Any:
+    """To a wider type with the sign, to a narrower one by the low bits."""
+    return _truncate(x, dtype) if dtype.kind == "b" else _extend_signed(x, dtype)
+
+
 def _extend_unsigned(x: Any, dtype: np.dtype[Any]) -> Any:
     return e.exactly(lambda array: _unsigned(array).astype(dtype), x)
 
@@ -266,6 +275,6 @@ DEFINITIONS: Mapping[type[Operation], Definition] = {
     arith.ExtSIOp: _convert(_extend_signed),
     arith.ExtUIOp: _convert(_extend_unsigned),
     arith.TruncIOp: _convert(_truncate),
-    arith.IndexCastOp: _convert(_extend_signed),
+    arith.IndexCastOp: _convert(_cast_index),
     arith.BitcastOp: _convert(e.bits),
 }
