@@ -46,7 +46,7 @@ def find_edge(buffer: SSAValue, consumer: NestOp) -> Edge | None:
         if producer is not None or not isinstance(user, NestOp) or use.index < len(user.ins):
             return None
         producer = user
-    if producer is None or producer is consumer or producer.parent is not consumer.parent:
+    if producer is None or producer is consumer:
         return None
     return Edge(producer, buffer, consumer) if written_dimensions(producer) is not None else None
 

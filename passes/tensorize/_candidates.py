@@ -202,7 +202,7 @@ def plan_nest(
     `order` are the axes of loops, outermost first; `cycles` is the cost without copies.
     """
     nest, pattern = matched.nest, matched.pattern
-    finish = absorbed_finish(matched, family.demands(params))
+    finish = absorbed_finish(matched, params, family.demands(params))
     absorbed = finish if isinstance(finish, Finish) and not start.is_split else None
     is_finished = nest.nest.finish is None or pattern.normal.finish is not None
     calls: list[Call] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from inarch.meaning import Apply, Element, Expression, Index, Number, Term
 from inarch.microkernel import AtLeast, functions_of
 from inarch.passes.tensorize._linear import Access
 from inarch.passes.tensorize._operands import Demands, Matched
+from inarch.passes.tensorize._tiles import Params
 from inarch.passes.tensorize._unify_body import (
     ACCUMULATOR,
     Leaf,
@@ -34,8 +36,11 @@ class Finish:
     """Extra operand -> the iterators of its dimensions."""
 
 
-def absorbed_finish(matched: Matched, demands: Demands) -> Finish | str | None:
-    """The nest's `finish` as an epilogue of the kernel; why not, or None where there is no finish."""
+def absorbed_finish(matched: Matched, params: Params, demands: Demands) -> Finish | str | None:
+    """The nest's `finish` as an epilogue of the kernel; why not, or None where there is no finish.
+
+    `demands` are those of the member with `params`.
+    """
     nest, pattern = matched.nest.nest, matched.pattern
     if nest.finish is None:
         return None
@@ -56,7 +61,7 @@ def absorbed_finish(matched: Matched, demands: Demands) -> Finish | str | None:
         return f"the kernel's epilogue has no {missing[0]}"
     accesses = {name: matched.nest.reads[at] for at, name in writer.names.items()}
     for access in accesses.values():
-        if (reason := _misfit(matched, access, demands)) is not None:
+        if (reason := _misfit(matched, access, params, demands)) is not None:
             return reason
     dtypes = {
         name: dtype_of(memref_of(access.buffer).element_type).name
@@ -65,7 +70,7 @@ def absorbed_finish(matched: Matched, demands: Demands) -> Finish | str | None:
     return Finish(expression, accesses, dtypes, writer.iterators)
 
 
-def _misfit(matched: Matched, access: Access, demands: Demands) -> str | None:
+def _misfit(matched: Matched, access: Access, params: Params, demands: Demands) -> str | None:
     """Why an extra operand cannot be read by the kernel; None where it can."""
     if not access.is_inside:
         return "finish reads outside of a buffer"
@@ -73,23 +78,26 @@ def _misfit(matched: Matched, access: Access, demands: Demands) -> str | None:
         return "finish reads the buffer that the nest writes"
     if min(access.strides, default=0) < 0:
         return "finish reads backwards"
-    if not _follows(matched, access, demands):
+    if not _follows(matched, access, params, demands):
         return "an operand of finish does not lie as the output's layout demands"
     return None
 
 
-def _follows(matched: Matched, access: Access, demands: Demands) -> bool:
+def _follows(matched: Matched, access: Access, params: Params, demands: Demands) -> bool:
     """Along an iterator at which the output's stride is demanded, an extra operand has that one too."""
-    target = matched.pattern.normal.target
-    for index, demanded in zip(target.indices, demands[target.operand], strict=True):
-        name = index[0].iterator
-        axis = matched.assignment.axis_of(name) if name is not None else None
+    target, parallel = matched.pattern.normal.target, matched.pattern.normal.parallel
+    sizes = {each.name: each.size for each in parallel}
+    for iterator, demanded in zip(parallel, demands[target.operand], strict=True):
+        axis = matched.assignment.axis_of(iterator.name)
         if demanded is None or isinstance(demanded, AtLeast):
             continue
         if axis is None or not access.strides[axis]:
             continue
-        inside = matched.assignment.taken[axis][-1] == name
-        if inside and access.strides[axis] != demanded:
+        taken = matched.assignment.taken[axis]
+        # What stands inside of it on its axis is of a member's size, or a number.
+        inside = (sizes[name] for name in taken[taken.index(iterator.name) + 1 :])
+        step = access.strides[axis] * math.prod(params.get(str(size), size) for size in inside)
+        if step != demanded:
             return False
     return True
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import inarch
-from inarch._xdsl import parse_module
+from inarch._xdsl import parse_module, verify_module
 from inarch.benchmark.members import subject_of
 from inarch.compiler import build
 from inarch.dialects import new_context
@@ -35,7 +35,7 @@ from inarch.passes.tensorize._layouts import dense_layout
 from inarch.passes.tensorize.tensorize import tensorize
 from inarch.plugins import Extensions, load_file
 from inarch.target import parse
-from inarch.testing import execute_compiled
+from inarch.testing import execute, execute_compiled
 from inarch.verification import verify_family
 from inarch.verification._strides import ARRANGEMENTS, arrange
 
@@ -481,3 +481,73 @@ def test_what_an_epilogue_reads(
     np.testing.assert_array_equal(
         execute_compiled(module, [a, b, r], context)[0], a @ b + r[::step]
     )
+
+
+BLOCKS = '''"""Two vectors of outputs; nothing compiles it here."""
+
+from inarch.microkernel import Instance, Microkernel, prototype
+
+
+def _generate(instance: Instance) -> str:
+    return prototype(instance) + " {}"
+
+
+MICROKERNEL = Microkernel(
+    computes="for m in MR, v in NV, l in VL, k in K: C[m, v, l] += A[m, k] * B[k, v, l]",
+    dtypes={"A": "f32", "B": "f32", "C": "f32"},
+    params={"MR": (2,), "NV": (2,), "VL": (4,)},
+    layout={"C": LAYOUT},
+    inits=("zero", "accumulate"),
+    epilogue=("add",),
+    generate=_generate,
+    cost=1,
+)
+'''
+ADDED = """func.func @main(%a: memref<4x3xf32>, %b: memref<3x8xf32>, %r: memref<64xf32>,
+                     %c: memref<4x8xf32> {inarch.result}) {
+  loop.nest (i = 4, j = 8, q = 3 reduction)
+      ins(%a[i, q] : memref<4x3xf32>, %b[q, j] : memref<3x8xf32>, %r[INDEX] : memref<64xf32>)
+      outs(%c[i, j] init 0.0 : memref<4x8xf32>) {
+  ^bb0(%x: f32, %y: f32, %e: f32, %o: f32):
+    %p = arith.mulf %x, %y : f32
+    %s = arith.addf %o, %p : f32
+    loop.yield %s : f32
+  } finish {
+  ^bb0(%x: f32, %y: f32, %e: f32, %o: f32):
+    %s = arith.addf %o, %e : f32
+    loop.yield %s : f32
+  }
+  func.return
+}"""
+
+
+@pytest.mark.parametrize(
+    ("layout", "index", "is_absorbed"),
+    [
+        ('("*", "*", 1)', "i * 8 + j", True),
+        ('("*", "*", 1)', "i * 16 + j * 2", False),
+        ('("*", "*", 1)', "i", True),
+        ('("*", "VL", "*")', "i * 16 + j", True),
+        ('("*", "VL", "*")', "i * 16 + j * 2", False),
+        ('(8, "*", "*")', "i * 8 + j * 2", True),
+        ('(8, "*", "*")', "i * 9 + j", False),
+    ],
+)
+@pytest.mark.usefixtures("scope")
+def test_what_an_epilogue_reads_lies_as_the_output_must(
+    layout: str, index: str, is_absorbed: bool, tmp_path: Path
+) -> None:
+    """K1: also along the vectors, which stand outside of the lanes on their axis; else a nest comes after."""
+    path = tmp_path / "blocks.py"
+    path.write_text(BLOCKS.replace("LAYOUT", layout))
+    context = new_context()
+    module = parse_module(context, ADDED.replace("INDEX", index))
+    random = np.random.default_rng(0)
+    arrays = [random.integers(-4, 5, s).astype(np.float32) for s in ((4, 3), (3, 8), (64,))]
+    expected = execute(module, arrays, context)
+    (found,) = tensorize(module, [_load_file(path)]).nests
+    assert found.taken is not None
+    verify_module(module)
+    calls = [op for op in module.walk() if isinstance(op, CallOp)]
+    assert all((len(op.arguments) == 4) == is_absorbed for op in calls)
+    np.testing.assert_array_equal(execute(module, arrays, context)[0], expected[0])

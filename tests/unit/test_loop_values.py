@@ -190,6 +190,61 @@ FUSED = {
         + nest("i = 8", f"%x[i] : {M8}", f"%t[i] : {M8}", expr=NEG)
         + nest("i = 8", f"%t[i] : {M8}", f"%a[i] : {M8}", expr="%r = arith.mulf %e0, %o : f32")
     ),
+    "a sum that the next op clips": main(
+        T
+        + nest("i = 8, k = 8 reduction", "%x[i * 8 + k] : memref<64xf32>", f"%t[i] init 0.0 : {M8}", expr=SUM)
+        + nest("i = 8", f"%t[i] : {M8}", "%a[i] clip : memref<6xf32>", expr=NEG),
+        x="64", results={"a": "6"},
+    ),
+    "a sum that is read beside itself": main(
+        "  %t = loop.alloc : memref<8x1xf32>\n"
+        + nest("i = 8, k = 8 reduction", "%x[i * 8 + k] : memref<64xf32>", "%t[i, 0] init 0.0 : memref<8x1xf32>", expr=SUM)
+        + nest("i = 8", "%t[i, 1] pad 2.0 : memref<8x1xf32>", f"%a[i] : {M8}", expr=NEG),
+        x="64",
+    ),
+    "a sum with a finish that computes what it adds up": main(
+        T
+        + nest("i = 8", f"%x[i] : {M8}", f"%t[i] : {M8}", expr="%r = math.exp %e0 : f32")
+        + nest("i = 1, k = 8 reduction", f"%t[k] : {M8}", "%a[i] init 0.0 : memref<1xf32>", expr=SUM, finish=NEG_OUT),
+        results={"a": "1"},
+    ),
+    "a producer of points with a finish": main(
+        T
+        + nest("i = 8", f"%x[i] : {M8}", f"%t[i] : {M8}", expr="%r = math.exp %e0 : f32", finish=NEG_OUT)
+        + nest("i = 8", f"%t[i] : {M8}", f"%a[i] : {M8}", expr=DOUBLE),
+    ),
+    "a consumer of points with a finish": main(
+        T
+        + nest("i = 8, k = 8 reduction", "%x[i * 8 + k] : memref<64xf32>", f"%t[i] init 0.0 : {M8}", expr=SUM)
+        + nest("i = 8", f"%t[i] : {M8}", f"%a[i] : {M8}", expr=DOUBLE, finish=NEG_OUT),
+        x="64",
+    ),
+    "a sum that is multiplied with what the result holds": main(
+        nest("i = 8", "%x[i] : memref<64xf32>", f"%a[i] : {M8}")
+        + T
+        + nest("i = 8, k = 8 reduction", "%x[i * 8 + k] : memref<64xf32>", f"%t[i] init 0.0 : {M8}", expr=SUM)
+        + nest("i = 8", f"%t[i] : {M8}", f"%a[i] : {M8}", expr="%r = arith.mulf %e0, %o : f32"),
+        x="64",
+    ),
+    "a buffer that is changed in place and not read again": main(
+        A_IS_X
+        + T
+        + nest("i = 8", f"%x[i] : {M8}", f"%t[i] : {M8}", expr=NEG)
+        + nest("i = 8", f"%t[i] : {M8}", f"%t[i] : {M8}", expr=DOUBLE)
+    ),
+    "a producer in a loop": main(
+        T
+        + "  loop.for %i = 0 to 2 {\n"
+        + nest("i = 8", f"%x[i] : {M8}", f"%t[i] : {M8}", expr=NEG)
+        + "    loop.yield\n  }\n"
+        + nest("i = 8", f"%t[i] : {M8}", f"%a[i] : {M8}", expr=DOUBLE)
+    ),
+    "one element that is read with two pads": main(
+        T
+        + nest("i = 8", f"%x[i - 1] pad 1.0 : {M8}", f"%t[i] : {M8}", expr="%r = math.exp %e0 : f32")
+        + nest("i = 8", f"%t[i] : {M8}, %x[i - 1] pad 2.0 : {M8}", f"%a[i] : {M8}",
+               expr="%r = arith.subf %e0, %e1 : f32", arity=2),
+    ),
     "a producer in columns that is read in rows": main(
         P8
         + nest("i = 8, j = 8", "%x[i * 8 + j] : memref<64xf32>", "%p[j, i] : memref<8x8xf32>", expr=NEG)
@@ -202,6 +257,44 @@ FUSED = {
 @pytest.mark.parametrize("name", FUSED)
 def test_fuse_nests_keeps_the_values_of(name: str) -> None:
     check_semantics(FUSED[name], pipeline="fuse-nests")
+
+
+def test_a_producer_is_computed_no_more_often_than_it_was() -> None:
+    """At each of its points once, though a consumer reads two at each of its own."""
+    text = main(
+        T
+        + nest("i = 8", f"%x[i] : {M8}", f"%t[i] : {M8}", expr="%r = math.exp %e0 : f32")
+        + nest(
+            "i = 8",
+            f"%t[i] : {M8}, %t[-i + 7] : {M8}",
+            f"%a[i] : {M8}",
+            expr="%r = arith.subf %e0, %e1 : f32",
+            arity=2,
+        )
+    )
+    assert "loop.alloc" in run_pass(text, "fuse-nests")
+
+
+@pytest.mark.parametrize("doubled", [False, True])
+def test_what_only_widens_integers_is_done_wherever_it_is_read(*, doubled: bool) -> None:
+    """What else happens to them is not."""
+    widened = "%y = arith.addi %e, %e : i8\n    %w = arith.extsi %y" if doubled else "%w = arith.extsi %e"
+    text = f"""func.func @main(%x: memref<4xi8>, %a: memref<3xi32> {{inarch.result}}) {{
+  %t = loop.alloc : memref<4xi32>
+  loop.nest (i = 4) ins(%x[i] : memref<4xi8>) outs(%t[i] : memref<4xi32>) {{
+  ^bb0(%e: i8, %o: i32):
+    {widened} : i8 to i32
+    loop.yield %w : i32
+  }}
+  loop.nest (i = 3, k = 4 reduction) ins(%t[k] : memref<4xi32>) outs(%a[i] init 0 : memref<3xi32>) {{
+  ^bb0(%e: i32, %o: i32):
+    %s = arith.addi %e, %o : i32
+    loop.yield %s : i32
+  }}
+  func.return
+}}"""
+    check_semantics(text, pipeline="fuse-nests")
+    assert ("loop.alloc" in run_pass(text, "fuse-nests")) == doubled
 
 
 def test_two_reads_of_one_scalar_constant_are_folded_but_the_padded_one_is_not() -> None:
