@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
+from inarch import testing
 from inarch._xdsl import location_text, parse_module, print_module, verify_module
 from inarch.dialects import new_context
 from inarch.dialects.loop._base import memref_of, nbytes
@@ -443,3 +444,27 @@ func.func @main(%x: memref<4xf32> {inarch.name = "x"}, %y: memref<4xf32> {inarch
     module, _ = compiled(text, "outline-nests")
     main, _ = (op for op in module.ops if isinstance(op, FuncOp))
     assert [op.name for op in main.body.block.ops] == ["loop.call", "func.return"]
+
+
+@pytest.mark.parametrize("doubled", [False, True])
+def test_what_only_widens_integers_is_done_wherever_it_is_read(*, doubled: bool) -> None:
+    """What else happens to them is not."""
+    widened = (
+        "%y = arith.addi %e, %e : i8\n    %w = arith.extsi %y" if doubled else "%w = arith.extsi %e"
+    )
+    text = f"""func.func @main(%x: memref<4xi8>, %a: memref<3xi32> {{inarch.result}}) {{
+  %t = loop.alloc : memref<4xi32>
+  loop.nest (i = 4) ins(%x[i] : memref<4xi8>) outs(%t[i] : memref<4xi32>) {{
+  ^bb0(%e: i8, %o: i32):
+    {widened} : i8 to i32
+    loop.yield %w : i32
+  }}
+  loop.nest (i = 3, k = 4 reduction) ins(%t[k] : memref<4xi32>) outs(%a[i] init 0 : memref<3xi32>) {{
+  ^bb0(%e: i32, %o: i32):
+    %s = arith.addi %e, %o : i32
+    loop.yield %s : i32
+  }}
+  func.return
+}}"""
+    testing.check_semantics(text, pipeline="fuse-nests")
+    assert ("loop.alloc" in testing.run_pass(text, "fuse-nests")) == doubled

@@ -275,28 +275,6 @@ def test_a_producer_is_computed_no_more_often_than_it_was() -> None:
     assert "loop.alloc" in run_pass(text, "fuse-nests")
 
 
-@pytest.mark.parametrize("doubled", [False, True])
-def test_what_only_widens_integers_is_done_wherever_it_is_read(*, doubled: bool) -> None:
-    """What else happens to them is not."""
-    widened = "%y = arith.addi %e, %e : i8\n    %w = arith.extsi %y" if doubled else "%w = arith.extsi %e"
-    text = f"""func.func @main(%x: memref<4xi8>, %a: memref<3xi32> {{inarch.result}}) {{
-  %t = loop.alloc : memref<4xi32>
-  loop.nest (i = 4) ins(%x[i] : memref<4xi8>) outs(%t[i] : memref<4xi32>) {{
-  ^bb0(%e: i8, %o: i32):
-    {widened} : i8 to i32
-    loop.yield %w : i32
-  }}
-  loop.nest (i = 3, k = 4 reduction) ins(%t[k] : memref<4xi32>) outs(%a[i] init 0 : memref<3xi32>) {{
-  ^bb0(%e: i32, %o: i32):
-    %s = arith.addi %e, %o : i32
-    loop.yield %s : i32
-  }}
-  func.return
-}}"""
-    check_semantics(text, pipeline="fuse-nests")
-    assert ("loop.alloc" in run_pass(text, "fuse-nests")) == doubled
-
-
 def test_two_reads_of_one_scalar_constant_are_folded_but_the_padded_one_is_not() -> None:
     text = """func.func @main(%x: memref<3xf32>, %y: memref<3xf32> {inarch.result}) {
   %c = loop.constant dense<3.0> : tensor<1xf32> : memref<1xf32>

@@ -129,8 +129,7 @@ def layout(block: int, halo: str) -> str:
     return f"#graph.layout<block = [0, {block}, 0, 0], halo = {halo}>"
 
 
-def relaid(before: str, after: str) -> str:
-    x = "tensor<1x8x3x2xf32>"
+def relaid(before: str, after: str, x: str = "tensor<1x8x3x2xf32>") -> str:
     one, two = f"{x[:-1]}, {before}>", f"{x[:-1]}, {after}>"
     return f"""func.func @main(%x: {x}) -> {x} {{
   %0 = graph.relayout %x : {x} -> {one}
@@ -140,9 +139,23 @@ def relaid(before: str, after: str) -> str:
 }}"""
 
 
-def test_a_relayout_moves_the_image_where_the_room_is_elsewhere() -> None:
-    """Room above and room below make buffers of one size."""
-    text = relaid(layout(4, "[1, 0, 0, 0]"), layout(4, "[0, 0, 1, 0]"))
+@pytest.mark.parametrize("shape", ["1x8x3x3", "1x8x3x2", "1x6x3x3", "1x8x1x1"])
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("[1, 0, 0, 0]", "[0, 0, 1, 0]"),
+        ("[1, 0, 0, 0]", "[0, 1, 0, 0]"),
+        ("[]", "[0, 0, 0, 1]"),
+        ("[1, 0, 1, 0]", "[1, 0, 1, 0]"),
+        ("[1, 0, 0, 1, 0, 0]", "[0, 1, 0, 0, 1, 0]"),
+        ("[0, 0]", "[]"),
+    ],
+)
+def test_a_relayout_moves_the_image_where_the_room_is_elsewhere(
+    before: str, after: str, shape: str
+) -> None:
+    """Room above and room below, or beside, make buffers of one size; channels may have room as well."""
+    text = relaid(layout(4, before), layout(4, after), f"tensor<{shape}xf32>")
     check_semantics(text, pipeline="graph-to-loop")
 
 
@@ -172,3 +185,76 @@ def test_a_layout_in_which_a_slice_begins_within_a_block_is_refused() -> None:
         "'graph.slice' has an index into blocks of 4 that is not one iterator beside multiples of it; "
         "expected a layout that graph-to-loop can split"
     )
+
+
+@pytest.mark.parametrize(
+    ("op", "count"),
+    [
+        # The first 8 of 12 are read as they are; behind the eleventh is 0, and not 1.5.
+        ("pad %0 low = [0, 0, 0, 0] high = [0, 1, 0, 0] value = 1.5", 12),
+        ("pad %0 low = [0, 4, 0, 0] high = [0, 0, 0, 0] value = 1.5", 15),
+        ("slice %0 starts = [0, 4, 0, 0] sizes = [1, 7, 2, 2] steps = [1, 1, 1, 1]", 7),
+    ],
+)
+def test_what_is_behind_a_broken_block_is_no_element(op: str, count: int) -> None:
+    """Of 11 channels in blocks of 4, an op that does not take each at its own place."""
+    x, y = "tensor<1x11x2x2xf32>", f"tensor<1x{count}x2x2xf32>"
+    blocked = f"{x[:-1]}, {layout(4, '[]')}>"
+    text = f"""func.func @main(%x: {x}) -> {y} {{
+  %0 = graph.relayout %x : {x} -> {blocked}
+  %1 = graph.{op} : {blocked} -> {y}
+  func.return %1 : {y}
+}}"""
+    with pytest.raises(InarchError) as caught:
+        run_pass(text, "graph-to-loop")
+    assert caught.value.message.endswith("expected a layout that graph-to-loop can split")
+
+
+@pytest.mark.parametrize(("rows", "is_whole"), [(8, True), (6, False)])
+def test_windows_of_steps_of_a_block_need_whole_blocks(rows: int, *, is_whole: bool) -> None:
+    """A window over the last row would take the zeros of a broken block for elements."""
+    x = f"tensor<1x1x{rows}x1xf32>"
+    blocked = f"{x[:-1]}, #graph.layout<block = [0, 0, 4, 0], halo = []>>"
+    text = f"""func.func @main(%x: {x}) -> {x} {{
+  %0 = graph.relayout %x : {x} -> {blocked}
+  %1 = graph.max_pool %0 window = [2, 1] strides = [1, 1] pads = [0, 0, 4, 0] dilations = [4, 1]
+    : {blocked} -> {blocked}
+  %2 = graph.relayout %1 : {blocked} -> {x}
+  func.return %2 : {x}
+}}"""
+    if is_whole:
+        check_semantics(text, pipeline="graph-to-loop")
+        return
+    with pytest.raises(InarchError, match="has 6 of 6 elements in blocks of 4"):
+        run_pass(text, "graph-to-loop")
+
+
+def test_a_constant_is_padded_with_what_the_op_says() -> None:
+    """It is filled up with 0 where a block demands more elements, not where a window does."""
+    x = "tensor<1x6x2x2xf32>"
+    blocked = f"{x[:-1]}, {layout(4, '[]')}>"
+    numbers = [[[[-1.0 - c, -2.0], [-3.0, -4.0]] for c in range(6)]]
+    text = f"""func.func @main() -> {x} {{
+  %k = graph.constant dense<{numbers}> : {x}
+  %0 = graph.max_pool %k window = [2, 2] strides = [1, 1] pads = [0, 0, 1, 1] dilations = [1, 1]
+    : {x} -> {blocked}
+  %1 = graph.relayout %0 : {blocked} -> {x}
+  func.return %1 : {x}
+}}"""
+    check_semantics(text, pipeline="graph-to-loop")
+
+
+def test_a_constant_is_filled_up_to_each_size_that_is_read() -> None:
+    x, k = "tensor<1x6x2x2xf32>", "tensor<6x1x1xf32>"
+    four, eight = (f"{x[:-1]}, {layout(block, '[]')}>" for block in (4, 16))
+    text = f"""func.func @main(%x: {x}) -> ({x}, {x}) {{
+  %k = graph.constant dense<{[[[float(c)]] for c in range(6)]}> : {k}
+  %0 = graph.relayout %x : {x} -> {four}
+  %1 = graph.mul %0, %k : {four}, {k} -> {four}
+  %2 = graph.relayout %x : {x} -> {eight}
+  %3 = graph.mul %2, %k : {eight}, {k} -> {eight}
+  %4 = graph.relayout %1 : {four} -> {x}
+  %5 = graph.relayout %3 : {eight} -> {x}
+  func.return %4, %5 : {x}, {x}
+}}"""
+    check_semantics(text, pipeline="graph-to-loop")

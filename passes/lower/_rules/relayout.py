@@ -15,9 +15,7 @@ def _lower_relayout(op: Operation, builder: LoopBuilder) -> None:
     assert isinstance(op, RelayoutOp)
     source = builder.buffers[op.x]
     before, after = builder.place(source), Place(shape_of(op.out), layout_of(op.out))
-    order = _order(before)
-    is_view = before == after or (order is not None and order == _order(after))
-    if is_view and op.out not in builder.destinations:
+    if _is_view(before, after):
         view = builder.reshape(source, after.physical_shape)
         if view is not source:
             builder.places[view] = after
@@ -25,6 +23,12 @@ def _lower_relayout(op: Operation, builder: LoopBuilder) -> None:
         return
     dtype = tensor_dtype(op.x)
     builder.nest(op.nest(), [source], [dtype], builder.result(op.out), dtype)
+
+
+def _is_view(before: Place, after: Place) -> bool:
+    """Whether the elements of two buffers of one tensor are the same, in the same order."""
+    order = _order(before)
+    return before == after or (order is not None and order == _order(after))
 
 
 def _order(place: Place) -> list[tuple[int, int]] | None:
