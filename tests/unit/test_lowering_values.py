@@ -258,3 +258,16 @@ def test_a_constant_is_filled_up_to_each_size_that_is_read() -> None:
   func.return %4, %5 : {x}, {x}
 }}"""
     check_semantics(text, pipeline="graph-to-loop")
+
+
+def test_room_around_blocks_is_stepped_over_by_all_who_read_them() -> None:
+    """A maximum does not read the room, which holds 0: it takes a view of the blocks of rows alone."""
+    x = "tensor<1x1x8x3xf32>"
+    blocked = f"{x[:-1]}, #graph.layout<block = [0, 0, 4, 0], halo = [1, 0, 1, 0]>>"
+    text = f"""func.func @main(%x: {x}) -> {x} {{
+  %0 = graph.relayout %x : {x} -> {blocked}
+  %1 = graph.max_pool %0 window = [1, 2] strides = [1, 1] pads = [0, 0, 0, 1] dilations = [1, 1]
+    : {blocked} -> {x}
+  func.return %1 : {x}
+}}"""
+    check_semantics(text, pipeline="graph-to-loop")
