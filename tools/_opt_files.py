@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import zipfile
 from io import BytesIO
 from pathlib import Path
@@ -10,8 +9,9 @@ from pathlib import Path
 from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp
 
 from inarch._xdsl import ConstantStore
+from inarch.cache import replacing
 from inarch.dialects._constants import constant_array
-from inarch.errors import EnvironmentFault, InarchError, UsageError
+from inarch.errors import InarchError, UsageError
 from inarch.lazy import np
 from inarch.npz import array_bytes, read_arrays
 
@@ -40,18 +40,8 @@ def write_atomically(path: Path, data: bytes) -> None:
 
     Raises EnvironmentFault when it cannot be written.
     """
-    try:
-        if path.exists() and not path.is_file():  # /dev/stdout must not be replaced by a file
-            path.write_bytes(data)
-            return
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        try:
-            temporary.write_bytes(data)
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
-    except OSError as error:
-        raise EnvironmentFault(f"cannot write '{path}': {error.strerror}") from error
+    with replacing(path) as file:
+        file.write(data)
 
 
 def read_resources(path: Path, store: ConstantStore) -> None:

@@ -55,6 +55,24 @@ def test_the_unused_goes_first(tmp_path: Path) -> None:
     assert [made.get(key) is not None for key in keys] == [True, False, True, True]
 
 
+def test_what_just_fits_stays(tmp_path: Path) -> None:
+    made = Cache(tmp_path)
+    keys = [key_of(str(number)) for number in range(2)]
+    for key in keys:
+        made.put(key, bytes(100))
+    size = sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())
+    Cache(tmp_path, max_bytes=size).evict()
+    assert all(made.get(key) is not None for key in keys)
+
+
+def test_the_first_entry_of_a_process_looks_at_what_others_left(tmp_path: Path) -> None:
+    for number in range(4):
+        Cache(tmp_path).put(key_of(str(number)), bytes(3000))
+    Cache(tmp_path, max_bytes=7000).put(key_of("new"), b"small")
+    size = sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())
+    assert size <= 7000
+
+
 def test_the_size_stays_bounded(tmp_path: Path) -> None:
     made = Cache(tmp_path, max_bytes=50_000)
     for number in range(100):
@@ -223,6 +241,16 @@ def test_replacing_leaves_the_old_file_when_the_block_fails(tmp_path: Path) -> N
         write()
     assert path.read_text() == "old"
     assert [item.name for item in tmp_path.iterdir()] == ["file"]
+
+
+def test_replacing_a_link_replaces_what_it_points_to(tmp_path: Path) -> None:
+    path, link = tmp_path / "file", tmp_path / "link"
+    path.write_text("old")
+    link.symlink_to(path.name)
+    with replacing(link) as file:
+        file.write(b"new")
+    assert link.is_symlink()
+    assert path.read_text() == "new"
 
 
 def test_replacing_says_where_it_cannot_write(tmp_path: Path) -> None:

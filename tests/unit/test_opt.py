@@ -326,6 +326,21 @@ def test_output_to_a_device_does_not_replace_it() -> None:
     assert Path("/dev/null").is_char_device()
 
 
+def test_output_goes_where_a_link_points(tmp_path: Path) -> None:
+    path, link = tmp_path / "out.mlir", tmp_path / "link.mlir"
+    path.write_text("before")
+    link.symlink_to(path.name)
+    assert run(["-o", str(link)], EMPTY) == (0, "", "")
+    assert link.is_symlink()
+    assert path.read_text() == run([], EMPTY).out
+
+
+def test_output_may_have_as_long_a_name_as_a_file(tmp_path: Path) -> None:
+    path = tmp_path / f"{'n' * 250}.mlir"
+    assert run(["-o", str(path)], EMPTY) == (0, "", "")
+    assert path.read_text() == run([], EMPTY).out
+
+
 def test_output_that_cannot_be_written(tmp_path: Path) -> None:
     path = tmp_path / "no" / "out.mlir"
     code, _, err = run(["-o", str(path)], EMPTY)
