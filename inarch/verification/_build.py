@@ -75,7 +75,8 @@ def _harness_bytes(
     compiler: Compiler, flags: tuple[str, ...], sources: tuple[str, ...]
 ) -> bytes | None:
     kept = default_cache()
-    key = key_of("harness", *compiler.command, compiler.version, *flags, *sources)
+    own = (*compiler.command, compiler.version, compiler.program)
+    key = key_of("harness", *own, *flags, *sources)
     content = kept.get(key)
     if content is not None:
         return content

@@ -131,10 +131,11 @@ def test_unusable_is_one_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert made.get(key_of("x")) == b"content"
 
 
+@pytest.mark.parametrize("mode", [0o777, 0o720, 0o702])
 def test_a_folder_that_others_can_write_is_not_trusted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mode: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tmp_path.chmod(0o777)
+    tmp_path.chmod(mode)
     monkeypatch.setenv("INARCH_CACHE_DIR", str(tmp_path))
     with pytest.warns(UserWarning, match="others can write in it; run chmod 700 on it"):
         assert default_cache().folder != tmp_path

@@ -308,6 +308,13 @@ def test_a_compiler_that_hangs_is_passed_over_and_named(
     )
 
 
+def test_a_compiler_speaks_one_language(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its messages are parsed."""
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    own = script(tmp_path, "own", 'echo "$LC_ALL"')
+    assert run_compiler([own], tmp_path, 60.0) == (0, "C\n")
+
+
 def test_output_without_end_is_bounded_while_it_is_read(tmp_path: Path) -> None:
     code = "for _ in range(64): print(end='x' * (1 << 20))"
     tracemalloc.start()

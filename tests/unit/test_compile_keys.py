@@ -1,0 +1,179 @@
+"""What compilers make is kept by all that it is made of: nothing old serves, and nothing is made twice."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inarch import toolchain
+from inarch.cache import Cache
+from inarch.target import Target, parse
+from inarch.toolchain import Compiler, compile_library
+from inarch.verification import _build
+
+pytestmark = pytest.mark.every_case(reason="each is the only one that sees some fault")
+
+
+@dataclass(frozen=True)
+class Build:
+    """One call of `compile_library`, and what a compiler finds around it."""
+
+    compiler: Compiler = field(default=Compiler(("/cc", "-a"), "gcc", "cc 1"))
+    target: Target = field(default_factory=lambda: parse("x86-64"))
+    units: tuple[tuple[str, str], ...] = (("a.c", "int a;"), ("b.c", "int b;"))
+    flags: tuple[str, ...] = ()
+    unit_flags: tuple[str, ...] = ()
+    """Of a.c."""
+    libraries: tuple[str, ...] = ()
+    exports: str | None = None
+    variable: str = ""
+    header: str = ""
+    """The text of a file that sources include."""
+
+
+class Machine:
+    """A compiler that only writes down what it is asked for; a cache of its own."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._folder = folder
+        self._cache = Cache(folder / "cache")
+        self._monkeypatch = monkeypatch
+        self._header = ""
+        self._ran: list[str] = []
+        self.linked: list[str] = []
+        """The objects of the last library, in order."""
+        monkeypatch.setattr(toolchain, "run_compiler", self._run)
+
+    def _run(self, command: Sequence[str], folder: Path, _timeout: float) -> tuple[int, str]:
+        name = command[-1]
+        expands = name == "out.i"
+        if not expands:
+            self._ran.append(name)
+            self.linked = [Path(word).name for word in command if word.endswith(".o")]
+        text = self._header if expands else f"{len(self._ran)} {command}"
+        (folder / name).write_text(text)
+        return 0, ""
+
+    def made(self, build: Build) -> list[str]:
+        """What the compiler is run for; `out.so` is written in any case."""
+        self._ran.clear()
+        self._header = build.header
+        for name in ("LIBRARY_PATH", "CPATH"):
+            self._monkeypatch.delenv(name, raising=False)
+        if build.variable:
+            self._monkeypatch.setenv(build.variable, "/somewhere")
+        out = self._folder / "out.so"
+        compile_library(
+            dict(build.units),
+            out,
+            target=build.target,
+            compiler=build.compiler,
+            flags=build.flags,
+            unit_flags={"a.c": build.unit_flags},
+            libraries=build.libraries,
+            exports=build.exports,
+            jobs=1,
+            cache=self._cache,
+        )
+        return sorted(self._ran)
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    return Machine(tmp_path, monkeypatch)
+
+
+ALL, FIRST, LINK = ["a.o", "b.o", "out.so"], ["a.o", "out.so"], ["out.so"]
+PLAIN = Build()
+QUOTES = replace(PLAIN, units=(("a.c", '#include "h.h"'), ("b.c", "int b;")))
+CHANGES: dict[str, tuple[Build, dict[str, Any], list[str]]] = {
+    "the command": (PLAIN, {"compiler": Compiler(("/cc", "-b"), "gcc", "cc 1")}, ALL),
+    "the version": (PLAIN, {"compiler": Compiler(("/cc", "-a"), "gcc", "cc 2")}, ALL),
+    "the target": (PLAIN, {"target": parse("x86-64-v2")}, ALL),
+    "the flags": (PLAIN, {"flags": ("-DX",)}, ALL),
+    "the environment": (PLAIN, {"variable": "LIBRARY_PATH"}, ALL),
+    "the flags of a unit": (PLAIN, {"unit_flags": ("-DX",)}, FIRST),
+    "a source": (PLAIN, {"units": (("a.c", "long a;"), ("b.c", "int b;"))}, FIRST),
+    "a unit's name": (PLAIN, {"units": (("c.c", "int a;"), ("b.c", "int b;"))}, ["c.o", "out.so"]),
+    "what is exported": (PLAIN, {"exports": "net_*"}, LINK),
+    "what it is linked with": (PLAIN, {"libraries": ("blas",)}, LINK),
+    "a file in quotes": (QUOTES, {"header": "new"}, FIRST),
+    "a file in a folder": (replace(PLAIN, flags=("-I/h",)), {"header": "new"}, ALL),
+    "a file by an option": (replace(PLAIN, flags=("-include", "h")), {"header": "new"}, ALL),
+    "a file of a unit": (replace(PLAIN, unit_flags=("-I/h",)), {"header": "new"}, FIRST),
+    "a file on $CPATH": (replace(PLAIN, variable="CPATH"), {"header": "new"}, ALL),
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_what_changes_is_made_anew(what: str, machine: Machine) -> None:
+    build, change, made = CHANGES[what]
+    assert machine.made(build) == ALL
+    assert machine.made(build) == []
+    assert machine.made(replace(build, **change)) == made
+    assert machine.made(build) == []
+
+
+def test_a_static_library_that_was_built_anew_is_linked_anew(
+    tmp_path: Path, machine: Machine
+) -> None:
+    library = tmp_path / "lib.a"
+    library.write_bytes(b"one")
+    build = replace(PLAIN, libraries=(str(library),))
+    assert machine.made(build) == ALL
+    library.write_bytes(b"two")
+    assert machine.made(build) == LINK
+
+
+def test_the_order_of_units_is_none(machine: Machine) -> None:
+    """Equal programs are equal files."""
+    backwards = PLAIN.units[::-1]
+    assert machine.made(replace(PLAIN, units=backwards, flags=("-DX",))) == ALL
+    assert machine.linked == ["a.o", "b.o"]
+    assert machine.made(PLAIN) == ALL
+    assert machine.made(replace(PLAIN, units=backwards)) == []
+
+
+def test_the_program_that_calls_kernels_is_of_its_compiler_and_its_flags(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another build of a compiler, which says the same of itself, is another compiler."""
+    ran: list[tuple[str, ...]] = []
+
+    def run(command: Sequence[str], folder: Path, _timeout: float) -> tuple[int, str]:
+        ran.append(tuple(command))
+        (folder / "harness").write_text(str(command))
+        return 0, ""
+
+    kept = Cache(tmp_path / "cache")
+    monkeypatch.setattr(_build, "default_cache", lambda: kept)
+    monkeypatch.setattr(_build, "run_compiler", run)
+    program = tmp_path / "cc"
+    program.write_bytes(b"one")
+    first = Compiler((str(program),), "gcc", "cc 1")
+
+    def made(compiler: Compiler) -> int:
+        """How many programs are compiled, in a new process."""
+        _build._harness_bytes.cache_clear()  # pyright: ignore[reportPrivateUsage]
+        ran.clear()
+        found = _build.tools(compiler, tmp_path)
+        assert found.sanitized is not None
+        assert "-fsanitize=address" in found.sanitized.read_text()
+        assert "-fsanitize=address" not in found.guarded.read_text()
+        return len(ran)
+
+    assert [made(first), made(first)] == [2, 0]
+    assert made(replace(first, version="cc 2")) == 2
+    assert made(replace(first, command=(str(program), "-a"))) == 2
+    assert made(first) == 0
+    program.write_bytes(b"two")
+    os.utime(program, (1, 1))
+    assert made(first) == 2
+    monkeypatch.setattr(_build, "_SOURCES", (*_build._SOURCES, program))  # pyright: ignore[reportPrivateUsage]
+    assert made(first) == 2
+    _build._harness_bytes.cache_clear()  # pyright: ignore[reportPrivateUsage]
