@@ -12,9 +12,10 @@ import pytest
 
 from inarch import toolchain
 from inarch.cache import Cache
+from inarch.microkernel import Instance, Microkernel, instantiate
 from inarch.target import Target, parse
 from inarch.toolchain import Compiler, compile_library
-from inarch.verification import _build
+from inarch.verification import Verdict, _build, _record, quick_check
 
 pytestmark = pytest.mark.every_case(reason="each is the only one that sees some fault")
 
@@ -177,3 +178,51 @@ def test_the_program_that_calls_kernels_is_of_its_compiler_and_its_flags(
     monkeypatch.setattr(_build, "_SOURCES", (*_build._SOURCES, program))  # pyright: ignore[reportPrivateUsage]
     assert made(first) == 2
     _build._harness_bytes.cache_clear()  # pyright: ignore[reportPrivateUsage]
+
+
+SCALE = Microkernel("for n in N: Y[n] = A[n] * 3", {"A": "f32", "Y": "f32"}, c="void scale() {}")
+CC = Compiler(("/cc", "-a"), "gcc", "cc 1")
+CHECKS: dict[str, dict[str, Any]] = {
+    "the meaning": {"computes": "for n in N: Y[n] = A[n] * 4"},
+    "the strides that are demanded": {"layout": {"A": (1,)}},
+    "the alignment": {"align": {"A": 16}},
+    "the types": {"dtypes": {"A": "i32", "Y": "i32"}},
+    "the code": {"c": "void scale() { }"},
+    "the target": {"target": parse("x86-64-v2")},
+    "the sizes that are known": {"sizes": {"N": 8}},
+    "the command of the compiler": {"compiler": replace(CC, command=("/cc", "-b"))},
+    "the version of the compiler": {"compiler": replace(CC, version="cc 2")},
+    "the machine": {"host": parse("generic")},
+}
+
+
+@pytest.mark.parametrize("what", CHECKS)
+def test_a_check_is_kept_by_what_was_checked(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """K7: a verdict is that of one kernel, as it is compiled here, and of one machine."""
+    kept, checked = Cache(tmp_path), list[str]()
+
+    def check(instance: Instance, **_more: object) -> Verdict:
+        checked.append(instance.name)
+        return Verdict(instance.name, "", ok=True)
+
+    def compiled(instance: Instance, _compiler: Compiler, out: Path, _libraries: object) -> None:
+        out.write_text(str(instance.kernel.c))
+
+    def made(change: dict[str, Any]) -> int:
+        """How often the kernel is checked."""
+        own: dict[str, Any] = {"target": parse("x86-64"), "sizes": {}, "compiler": CC}
+        own["host"] = parse("x86-64-v3")
+        own |= {name: value for name, value in change.items() if name in own}
+        rest = {name: value for name, value in change.items() if name not in own}
+        monkeypatch.setattr(_record, "host", lambda: own["host"])
+        kernel = replace(SCALE, **rest)
+        instance = instantiate(kernel, "scale", {}, target=own["target"], sizes=own["sizes"])
+        checked.clear()
+        assert quick_check(instance, compiler=own["compiler"], cache=kept).ok
+        return len(checked)
+
+    monkeypatch.setattr(_record, "verify", check)
+    monkeypatch.setattr(_record, "guarded_library", compiled)
+    assert [made({}), made({}), made(CHECKS[what]), made(CHECKS[what]), made({})] == [1, 0, 1, 0, 0]
