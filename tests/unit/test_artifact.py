@@ -349,10 +349,55 @@ def test_a_manifest_that_lies(tmp_path: Path, small: Path) -> None:
         check_refused(path)
 
 
-def rebuild(file: Any, old: zipfile.ZipFile, manifest: dict[str, Any]) -> None:
-    """Appends the rest of the archive to a file that ends after the weights."""
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"library_bytes": 1 << 40},
+        {"weights_offset": 0},
+        {"weights_bytes": 139},
+        {"weights_bytes": 1 << 20, "listed": 1 << 20},
+    ],
+)
+def test_what_lies_about_places_is_not_even_opened(
+    change: dict[str, int], tmp_path: Path, small: Path
+) -> None:
+    """Also where the list of members agrees with the manifest, beyond the end of the file."""
+    data, path = small.read_bytes(), tmp_path / "bad.inarch"
+    manifest = {**Artifact.open(small).manifest.data, **change}
+    with zipfile.ZipFile(small) as archive:
+        path.write_bytes(data[: archive.getinfo("s").header_offset])
+    with path.open("r+b") as file, zipfile.ZipFile(small) as archive:
+        file.seek(0, 2)
+        rebuild(file, archive, manifest, listed=change.get("listed", 140))
+    with pytest.raises(InarchError, match="expected"):
+        Artifact.open(path, check=False)
+
+
+def test_a_list_of_members_has_a_bound(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each becomes an object ten times as large."""
+    monkeypatch.setattr("inarch.artifact._MAX_DIRECTORY", 150)
+    with pytest.raises(InarchError, match="expected an Inarch artifact"):
+        Artifact.open(small)
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="no /proc here")
+def test_what_is_no_artifact_leaves_no_descriptor(tmp_path: Path) -> None:
+    empty = tmp_path / "empty.inarch"
+    empty.touch()
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for path in (empty, tmp_path):
+        with pytest.raises(InarchError):
+            Artifact.open(path)
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+def rebuild(
+    file: Any, old: zipfile.ZipFile, manifest: dict[str, Any], *, listed: int = 140
+) -> None:
+    """Appends the rest of the archive to a file that ends after the weights, `listed` as so many bytes."""
     with zipfile.ZipFile(file, "w") as archive:
         weights = old.getinfo("weights.bin")
+        weights.file_size = weights.compress_size = listed
         archive.filelist.append(weights)
         archive.NameToInfo["weights.bin"] = weights
         archive.writestr("s", b"member")
