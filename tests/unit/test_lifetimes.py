@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from inarch.artifact import Artifact
+from inarch.runtime.loaders import LOADERS
 from inarch.runtime.module import Module, load
 from inarch.runtime.native import NativeFunction
 from inarch.target import parse
@@ -181,12 +182,34 @@ def test_the_end_of_the_process_closes_nothing(importer: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+_STILL_OPEN = """
+import atexit
+import sys
+from pathlib import Path
+
+def say():
+    lines = Path("/proc/self/maps").read_text().splitlines()
+    print([line.split()[1] for line in lines if sys.argv[1] in line and "x" in line.split()[1]])
+
+atexit.register(say)  # what is registered first runs last
+from inarch.runtime.module import load
+module = load(sys.argv[1], imports={"twice": print})
+"""
+
+
+def test_code_is_in_memory_to_the_very_end(importer: Path) -> None:
+    command = [sys.executable, "-c", _STILL_OPEN, str(importer)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "['r-xp']\n")
+
+
 # One library for several modules
 
 
 def test_modules_with_imports_of_their_own_share_a_library(importer: Path) -> None:
     modules = [load(importer, imports={"twice": times(n)}) for n in range(8)]
     assert {int(module["binds"].run({})["count"]) for module in modules} == {1}
+    assert mappings(Path("inarch-lib-")) == 0  # the folder of copies
 
     def work(number: int) -> None:
         for _ in range(50):
@@ -270,6 +293,18 @@ bad = load(sys.argv[1], check=False)
 good = load(sys.argv[2], verify=True)
 print(bad(x, x)[0].tolist(), good(x, x)[0].tolist())
 """
+
+
+def test_a_file_that_changed_since_it_was_checked_is_not_opened(
+    make_program: MakeProgram, tmp_path: Path
+) -> None:
+    """What runs is a copy of what was mapped then."""
+    path = make_program(tmp_path / "a.inarch")
+    with Artifact.open(path) as artifact:
+        os.utime(path)
+        module = LOADERS["shared-library"].from_artifact(artifact, {})
+        assert mappings(Path("inarch-lib-")) > 0
+    np.testing.assert_array_equal(module(X, X), X + X + BIAS)
 
 
 def test_a_verified_file_never_runs_the_weights_of_a_damaged_one(
