@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from inarch.artifact import Artifact
-from inarch.runtime.loaders import LOADERS
+from inarch.runtime.loaders import LOADERS, _imports
 from inarch.runtime.module import Module, load
 from inarch.runtime.native import NativeFunction
 from inarch.target import parse
@@ -233,6 +233,18 @@ def test_a_module_within_a_call_of_another_of_the_same_library(importer: Path) -
     failing = load(importer, imports={"twice": fail})
     module = load(importer, imports={"twice": outer})
     np.testing.assert_array_equal(module["through"](Y), Y * 3 + 1)
+
+
+def test_after_a_call_within_a_call_the_outer_one_is_running_again(importer: Path) -> None:
+    """It may call its import once more."""
+    running = _imports._Running  # pyright: ignore[reportPrivateUsage]
+    unused: Any = None
+    with running(unused, unused) as outer:
+        np.testing.assert_array_equal(
+            load(importer, imports={"twice": times(2)})["through"](Y), Y * 2
+        )
+        assert _imports._THREAD.running is outer  # pyright: ignore[reportPrivateUsage]
+    assert _imports._THREAD.running is None  # pyright: ignore[reportPrivateUsage]
 
 
 _NATIVE = """
