@@ -659,8 +659,9 @@ def test_a_format_of_ones_own(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.usefixtures("times")
+@pytest.mark.usefixtures("times", "registered")
 def test_a_submodule_fills_an_import(make_program: MakeProgram, tmp_path: Path) -> None:
+    """Before the registry, where there is another one of its name."""
     path = make_program(
         tmp_path / "a.inarch",
         imports=["twice"],
@@ -670,6 +671,8 @@ def test_a_submodule_fills_an_import(make_program: MakeProgram, tmp_path: Path) 
     module = load(path)
     np.testing.assert_array_equal(module["through"](Y), Y * 5)
     assert [part.type_key for part in module.imports] == ["times"]
+    given = load(path, imports={"twice": twice})  # before what the program brought along
+    np.testing.assert_array_equal(given["through"](Y), Y * 2)
 
 
 @pytest.mark.parametrize("name", sorted(LOADERS))
