@@ -174,6 +174,8 @@ def test_a_process_says_when_it_keeps_an_older_build(tmp_path: Path) -> None:
         "; this process uses the build that it opened first; start it again for the present one"
     )
     assert np.asarray(module(np.ones(8, np.float32))).tolist() == [2.0] * 8
+    with pytest.warns(UserWarning, match="the build that it opened first"):
+        inarch.load(path)
     assert worker(path)[0] == [3.0 * i for i in range(8)]
 
 
