@@ -611,6 +611,7 @@ def test_the_registry() -> None:
     table.register("f", print, override=True)
     assert table.lookup("f") is print
     table.unregister("f")
+    table.unregister("f")
     assert message(lambda: table.lookup("f"), UsageError) == (
         "no registered function 'f'. Known: none"
     )
@@ -644,7 +645,7 @@ def times(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("times")
-def test_a_format_of_ones_own(tmp_path: Path) -> None:
+def test_a_format_of_ones_own(make_program: MakeProgram, tmp_path: Path) -> None:
     path = tmp_path / "factor.txt"
     path.write_text("3")
     module = load(path, format="times")
@@ -656,6 +657,14 @@ def test_a_format_of_ones_own(tmp_path: Path) -> None:
     )
     assert message(lambda: load(path, format="shared-library"), UsageError) == (
         "loader 'shared-library' makes no module of bytes"
+    )
+    path.write_bytes(b"\xff")
+    assert message(lambda: load(path, format="times"), InarchError).startswith(
+        f"{path}: error: expected UTF-8 text: "
+    )
+    artifact = make_program(tmp_path / "a.inarch", loaders=["times"])
+    assert message(lambda: load(artifact), UsageError) == (
+        "loader 'times' makes no module of an artifact"
     )
 
 
