@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from inarch.artifact import Artifact
+from inarch.errors import InarchError
 from inarch.runtime.loaders import LOADERS, _imports
 from inarch.runtime.module import Module, load
 from inarch.runtime.native import NativeFunction
@@ -258,6 +259,9 @@ API int32_t by2(void *self, DLTensor *args, int32_t n) {
   for (int i = 0; i < 4; ++i) ((float *)args[1].data)[i] = 2 * ((float *)args[0].data)[i];
   return (void)self, n - 2;
 }
+API int32_t shapes(void *self, DLTensor *args, int32_t n) {
+  return (void)self, (void)n, 100 * args[0].shape[0] + 10 * args[1].shape[0] + args[2].strides[0];
+}
 API int32_t by3(void *self, DLTensor *args, int32_t n) {
   for (int i = 0; i < 4; ++i) ((float *)args[1].data)[i] = 3 * ((float *)args[0].data)[i];
   return (void)self, n - 2;
@@ -274,6 +278,10 @@ def test_functions_of_c_are_bound_to_a_library_of_their_own(importer: Path, tmp_
     modules = {n: load(importer, imports={"twice": functions[n]}) for n in (2, 3)}
     again = load(importer, imports={"twice": NativeFunction.open(native, "by2")})
     python = load(importer, imports={"twice": times(5)})
+    with pytest.raises(InarchError, match=r"^'by2' failed with code 1$"):
+        functions[2](Y, Y.copy(), Y)
+    with pytest.raises(InarchError, match=r"^'shapes' failed with code 342$"):
+        NativeFunction.open(native, "shapes")(np.zeros(3), np.zeros(4), np.zeros(6)[::2])
     del functions
     assert mappings(native) > 0
     for module, factor in ((modules[2], 2), (modules[3], 3), (again, 2), (python, 5)):
