@@ -232,8 +232,15 @@ def test_an_output_that_does_not_fit(module: Module) -> None:
     assert message(lambda: module["range"](numbers, out=numbers[0:1].reshape(()))) == (
         "range: expected 2 arrays in out (low: i64[], high: i64[]), found 1"
     )
+    assert message(lambda: module["range"](numbers, out=(one, one, one))) == (
+        "range: expected 2 arrays in out (low: i64[], high: i64[]), found 3"
+    )
     assert message(lambda: module["range"](numbers, out=(one, numbers[1:2].reshape(())))) == (
         "range: output 'high': expected memory of its own, found that of input 'x'"
+    )
+    inputs: Any = [numbers]
+    assert message(lambda: module["range"].run(inputs)) == (
+        "range: run expected a dict of inputs by name (x: i64[4]), found a list"
     )
 
 
@@ -563,6 +570,9 @@ def test_an_import_that_writes_nothing_is_an_error(typed: Path) -> None:
     def half(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> None:
         y[:2] = x[:2]
 
+    def rest(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> None:
+        y[1:] = x[1:]
+
     def constant(_x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> None:
         y.view(np.uint32)[...] = 0xFFFFFFFF
 
@@ -575,6 +585,8 @@ def test_an_import_that_writes_nothing_is_an_error(typed: Path) -> None:
     )
     result = np.asarray(load(typed, imports={"twice": half})["through"](Y))
     np.testing.assert_array_equal(result, [1, 2, np.nan, np.nan])
+    result = np.asarray(load(typed, imports={"twice": rest})["through"](Y))
+    np.testing.assert_array_equal(result, [np.nan, 2, 3, 4])
     result = np.asarray(load(typed, imports={"twice": constant})["through"](Y))
     assert (result.view(np.uint32) == 0xFFFFFFFF).all()
 
