@@ -380,6 +380,24 @@ def test_a_list_of_members_has_a_bound(small: Path, monkeypatch: pytest.MonkeyPa
         Artifact.open(small)
 
 
+def test_weights_that_are_not_aligned_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The code relies on it, though the file says that they are where they are."""
+    path = tmp_path / "other.inarch"
+    with monkeypatch.context() as patch:
+        patch.setattr("inarch.artifact.WEIGHTS_ALIGNMENT", 64)
+        write_artifact(path, b"library", MANIFEST, [(0, b"weights")], 7)
+    with pytest.raises(InarchError, match="expected 7 bytes of weights at "):
+        Artifact.open(path)
+
+
+def test_a_manifest_has_a_bound(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("inarch.artifact._MAX_MANIFEST", 100)
+    with pytest.raises(InarchError, match=r"to be stored, of at most 100 bytes$"):
+        Artifact.open(small)
+
+
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="no /proc here")
 def test_what_is_no_artifact_leaves_no_descriptor(tmp_path: Path) -> None:
     empty = tmp_path / "empty.inarch"

@@ -21,7 +21,7 @@ from inarch.dialects.graph._base import as_attribute
 from inarch.dialects.graph._window import Window
 from inarch.errors import InarchError, UsageError, unknown
 from inarch.frontends.onnx import import_onnx
-from inarch.limits import NODES
+from inarch.limits import NODES, number_text
 from inarch.npz import comment_of, read_arrays
 from inarch.tools import cli
 from inarch.tools._opt_files import read_resources
@@ -370,12 +370,19 @@ def test_a_limit_is_raised_by_the_environment(monkeypatch: pytest.MonkeyPatch) -
         NODES.check(50_001)
     monkeypatch.setenv("INARCH_MAX_NODES", "50001")
     NODES.check(50_001)
-    monkeypatch.setenv("INARCH_MAX_NODES", "many")
-    with pytest.raises(UsageError) as caught:
-        NODES.check(1)
-    assert str(caught.value) == (
-        "expected $INARCH_MAX_NODES to be a whole number below 10**18, found 'many'"
-    )
+    for text in ("many", "٣٣", "9" * 19, ""):
+        monkeypatch.setenv("INARCH_MAX_NODES", text)
+        with pytest.raises(UsageError) as caught:
+            NODES.check(1)
+        assert str(caught.value) == (
+            f"expected $INARCH_MAX_NODES to be a whole number below 10**18, found '{text}'"
+        )
+
+
+def test_a_number_of_many_digits_is_said_as_a_power_of_two() -> None:
+    with pytest.raises(InarchError, match=r"found more than 2\*\*81; where"):
+        NODES.check(3 << 80)
+    assert number_text((1 << 64) - 1) == "18446744073709551615"
 
 
 def npy(shape: object, descr: str = "<f4", version: bytes = b"\1\0") -> bytes:
