@@ -83,6 +83,18 @@ def test_equal_programs_are_equal_files(tmp_path: Path) -> None:
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
+def test_the_identity_is_that_of_all_parts(tmp_path: Path) -> None:
+    def identity(library: bytes, weights: bytes) -> str:
+        path = tmp_path / "a"
+        write_artifact(path, library, MANIFEST, [(0, weights)], 1)
+        with Artifact.open(path) as artifact:
+            return artifact.identity
+
+    first = identity(b"library", b"w")
+    assert identity(b"library", b"w") == first
+    assert len({first, identity(b"library", b"v"), identity(b"another", b"w")}) == 3
+
+
 def test_a_library_that_contains_a_zip(tmp_path: Path) -> None:
     inner = tmp_path / "inner.zip"
     with zipfile.ZipFile(inner, "w") as archive:
