@@ -22,7 +22,7 @@ from inarch.dialects.graph._window import Window
 from inarch.errors import InarchError, UsageError, unknown
 from inarch.frontends.onnx import import_onnx
 from inarch.limits import NODES, number_text
-from inarch.npz import comment_of, read_arrays
+from inarch.npz import comment_of, read_arrays, write_npz
 from inarch.tools import cli
 from inarch.tools._opt_files import read_resources
 from inarch.tools.pipeline import parse_pipeline
@@ -442,6 +442,17 @@ def test_a_file_that_unpacks_to_more_than_memory_is_not_unpacked(
     assert caught.value.line() == f"{path}: error: " + ELEMENTS.replace(
         "268435456", "1000000"
     ).format(2_000_000 + len(npy((500_000,))))
+
+
+def test_files_of_arrays_hold_arrays_and_no_objects(tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("x", "text")
+    with pytest.raises(InarchError, match=r"'x' is no array$"):
+        read_arrays(path)
+    with pytest.raises(ValueError, match="allow_pickle"):
+        write_npz(tmp_path / "b.npz", {"x": np.array([None])})
+    assert not (tmp_path / "b.npz").exists()
 
 
 def test_a_zip_of_another_age_has_no_comment(tmp_path: Path) -> None:
