@@ -112,6 +112,12 @@ def test_pieces_that_do_not_fit(tmp_path: Path, pieces: list[tuple[int, bytes]])
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_wrong_manifest_is_not_written(tmp_path: Path) -> None:
+    with pytest.raises(InarchError, match="expected a string, found 5"):
+        write_artifact(tmp_path / "a", b"library", {**MANIFEST, "target": 5}, [], 0)
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(EnvironmentFault) as caught:
         write_artifact(tmp_path / "no" / "a", b"", MANIFEST, [], 0)
