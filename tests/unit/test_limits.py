@@ -123,6 +123,24 @@ def test_a_few_bytes_of_mlir_build_nothing_large(what: str) -> None:
     assert text_error(text) == line
 
 
+def test_one_more_than_64_bits_and_numbers_of_pages_are_no_numbers() -> None:
+    for number, kind in (("18446744073709551616", "i64"), (f"1.{'0' * 2000}", "f64")):
+        text = f"func.func @f() attributes {{q = {number} : {kind}}} {{ func.return }}"
+        assert text_error(text).startswith("m.mlir:1:32: error: expected a")
+
+
+def test_brackets_that_close_nothing_pay_for_none() -> None:
+    assert text_error(")" * 200 + "(" * 150) == f"m.mlir:1:301: error: {DEEP}"
+
+
+def test_splats_count_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is below the limit; an element is one of eight bytes to the parser."""
+    monkeypatch.setenv("INARCH_MAX_CONSTANT_BYTES", "8000")
+    splat = "dense<1.0> : tensor<600xf32>"
+    text = f"func.func @f() attributes {{q = {splat}, r = {splat}}} {{ func.return }}"
+    assert "expected at most 8000 bytes of computed constants, found 9600;" in text_error(text)
+
+
 def test_what_is_at_the_limit_is_read() -> None:
     """Exact: 64 bits, 100 brackets, 1 MiB of a splat."""
     texts = [
