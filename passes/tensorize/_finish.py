@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from inarch.dialects._types import dtype_of
 from inarch.dialects.loop._base import memref_of
-from inarch.dialects.loop.buffer import root
 from inarch.dtypes import DTYPES
 from inarch.meaning import Apply, Element, Expression, Index, Number, Term
 from inarch.microkernel import AtLeast, functions_of
@@ -74,8 +73,6 @@ def _misfit(matched: Matched, access: Access, params: Params, demands: Demands) 
     """Why an extra operand cannot be read by the kernel; None where it can."""
     if not access.is_inside:
         return "finish reads outside of a buffer"
-    if root(access.buffer) is root(matched.nest.write.buffer):
-        return "finish reads the buffer that the nest writes"
     if min(access.strides, default=0) < 0:
         return "finish reads backwards"
     if not _follows(matched, access, params, demands):
