@@ -18,7 +18,7 @@ from xdsl.passes import ModulePass
 
 from inarch._xdsl import parse_module, verify_module
 from inarch.backends.c import _scope, _vectors
-from inarch.diagnosis import Options, verify_model
+from inarch.diagnosis import Difference, Options, verify_model
 from inarch.diagnosis.locate import failing_part
 from inarch.diagnosis.slices import cut, steps
 from inarch.dialects import new_context
@@ -84,7 +84,7 @@ def test_a_wrong_pass_is_named_with_the_op(
     spoil("drop-unit-iterators", larger_is_smaller, monkeypatch)
     folder = tmp_path / "found"
     verdict = verify_model(model, Options(reproducer=folder))
-    assert verdict.difference is not None
+    assert isinstance(verdict.difference, Difference)
     assert verdict.difference.value == "c"
     assert verdict.place is not None
     assert verdict.place.text == f"graph.relu at {model}:5:3: pass 'drop-unit-iterators'"
