@@ -50,7 +50,7 @@ class Machine:
         """The objects of the last library, in order."""
         monkeypatch.setattr(toolchain, "run_compiler", self._run)
 
-    def _run(self, command: Sequence[str], folder: Path, _timeout: float) -> tuple[int, str]:
+    def _run(self, command: Sequence[str], folder: Path, *_: object) -> tuple[int, str]:
         name = command[-1]
         expands = name == "out.i"
         if not expands:
