@@ -229,10 +229,10 @@ def measure(count: int, seed: int, progress: Progress = lambda _what, _n, _all: 
     Programs of `graph` are also emitted with parts for all backends that work here.
     """
     reached = Reached()
-    backends = _ready_backends()
     ways = [(target, ()) for target in TARGETS]
     with measured(reached), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that a backend takes nothing
+        backends = _ready_backends()  # within: their modules' own lines count
         for level in LEVELS:
             for number, program in enumerate(programs(level, seed, count)):
                 progress(level, number, count)
