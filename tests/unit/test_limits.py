@@ -21,6 +21,7 @@ from inarch.dialects.graph._base import as_attribute
 from inarch.dialects.graph._window import Window
 from inarch.errors import InarchError, UsageError, unknown
 from inarch.frontends.onnx import import_onnx
+from inarch.frontends.onnx._tensors import Folders, tensor_array
 from inarch.limits import NODES, number_text
 from inarch.npz import comment_of, read_arrays, write_npz
 from inarch.tools import cli
@@ -336,6 +337,25 @@ def test_a_loop_that_ends_early_is_read() -> None:
 
 
 @pytest.mark.usefixtures("measured")
+@pytest.mark.parametrize("size", [-1, -2])
+def test_sizes_of_a_tensor_are_not_negative(size: int) -> None:
+    tensor = onnx.TensorProto(name="w", dims=[size], data_type=1, raw_data=b"")
+    with pytest.raises(InarchError, match=rf"expected sizes >= 0, found \[{size}\]$"):
+        tensor_array(tensor, None, Folders(), "m.onnx")
+
+
+def test_constants_that_a_model_implies_count_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three of about 4000 bytes, each below the limit."""
+    monkeypatch.setenv("INARCH_MAX_CONSTANT_BYTES", "9000")
+    nodes = [helper.make_node("ConstantOfShape", ["s"], [name]) for name in "abc"]
+    nodes += [helper.make_node("Sum", ["x", "a", "b", "c"], ["y"])]
+    error = model_error(nodes, [1000], {"s": np.array([1000])})
+    assert (
+        "node 'c' (ConstantOfShape): error: expected at most 9000 bytes of computed constants"
+        in error
+    )
+
+
 def test_names_that_functions_repeat_are_cut() -> None:
     """A name of 1 MB in a call of 2**8 nodes was 256 MB of locations."""
     imports = [helper.make_opsetid("", 17), helper.make_opsetid("l", 1)]
