@@ -344,6 +344,17 @@ def test_sizes_of_a_tensor_are_not_negative(size: int) -> None:
         tensor_array(tensor, None, Folders(), "m.onnx")
 
 
+def test_a_tensor_has_as_much_data_as_its_shape_says() -> None:
+    raw = onnx.TensorProto(name="w", dims=[2], data_type=1, raw_data=bytes(12))
+    numbers = onnx.TensorProto(name="w", dims=[2], data_type=1, float_data=[1, 2, 3])
+    for tensor, message in (
+        (raw, "8 bytes of data, found 12"),
+        (numbers, "2 numbers of data, found 3"),
+    ):
+        with pytest.raises(InarchError, match=rf"expected {message}$"):
+            tensor_array(tensor, None, Folders(), "m.onnx")
+
+
 def test_constants_that_a_model_implies_count_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three of about 4000 bytes, each below the limit."""
     monkeypatch.setenv("INARCH_MAX_CONSTANT_BYTES", "9000")
