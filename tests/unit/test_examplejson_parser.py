@@ -355,6 +355,12 @@ def test_what_is_refused(text: str, expected: str) -> None:
     assert line_of(text) == f"t:{expected}"
 
 
+def test_outputs_are_named_once() -> None:
+    assert line_of(f"{HEAD}outputs: 0\noutputs: 0") == (
+        "t:5:1: error: expected the next 'subgraph_<n>' after the line 'outputs:', found 'outputs:'"
+    )
+
+
 def test_base64_that_is_none() -> None:
     """T10: Python words the reason."""
     line = line_of("subgraph_0\nconstant 0 shape: 1 base64: A*==")
