@@ -226,3 +226,24 @@ def test_a_check_is_kept_by_what_was_checked(
     monkeypatch.setattr(_record, "verify", check)
     monkeypatch.setattr(_record, "guarded_library", compiled)
     assert [made({}), made({}), made(CHECKS[what]), made(CHECKS[what]), made({})] == [1, 0, 1, 0, 0]
+
+
+@pytest.mark.parametrize("fault", ["lacks-feature", "timeout", "wrong-value"])
+def test_what_may_be_otherwise_another_day_is_not_kept(
+    fault: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, checked = Cache(tmp_path), list[str]()
+
+    def check(instance: Instance, **_more: object) -> Verdict:
+        checked.append(instance.name)
+        return Verdict(instance.name, "", ok=False, fault=fault)
+
+    def compiled(_instance: Instance, _compiler: Compiler, out: Path, _libraries: object) -> None:
+        out.write_text("code")
+
+    monkeypatch.setattr(_record, "verify", check)
+    monkeypatch.setattr(_record, "guarded_library", compiled)
+    instance = instantiate(SCALE, "scale", {}, target=parse("x86-64"))
+    for _ in range(2):
+        assert quick_check(instance, compiler=CC, cache=kept).fault == fault
+    assert len(checked) == (1 if fault == "wrong-value" else 2)

@@ -128,6 +128,15 @@ def test_instances_are_described_by_parameters_and_variants() -> None:
     ]
 
 
+def test_of_a_large_family_the_first_the_last_and_some_between_are_checked() -> None:
+    kernel = replace(DOT, params={"MR": tuple(range(1, 41))})
+    found = [one.params["MR"] for one in instances(kernel, "dot", native())]
+    assert (found[0], found[-1], len(set(found))) == (1, 40, 12)
+    finishing = replace(kernel, c=None, generate=describe, epilogue=("relu",))
+    finishes = [one.finish is not None for one in instances(finishing, "dot", native())]
+    assert (len(finishes), sum(finishes)) == (24, 12)
+
+
 def test_sizes_that_are_known_are_the_only_ones() -> None:
     """A kernel that is right for K = 7 alone passes as the instance of that size."""
     source = (DOT.c or "").replace("k < K", "k < 7")
