@@ -55,7 +55,7 @@ lint: setup ## ruff: rules and format
 types: setup ## basedpyright, strict
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 
-mutants: setup ## small faults, put in one at a time: do the tests see them? (tests/mutants; half an hour)
+mutants: setup ## small faults, put in one at a time: do the tests see them? (tests/mutants; an hour)
 	$(BIN)/python tests/mutants/run.py --jobs $(JOBS)
 
 mutants-changed: setup ## of the files that changed since main all of them, of the others a sample

@@ -228,7 +228,7 @@ def build(
         path=Path(output),
         name=program.prefix,
         target=target_text(module),
-        kernels=len(program.units) - 1,
+        kernels=len(program.unit_kernels) - 1,  # one of the units is model.c
         weights_bytes=program.weights_bytes,
         workspace_bytes=max((f.workspace_bytes for f in program.functions), default=0),
         offloaded={one.backend: one.emission.symbols for one in lowered.emitted},
