@@ -93,17 +93,16 @@ class Outcome(NamedTuple):
 def run(argv: Sequence[str], stdin: str | None = None) -> Outcome:  # noqa: ARG001 - as all tools
     """Runs `inarch` with the arguments `argv` (without the program's name) in this process.
 
-    No command reads `stdin`. Files given with `--load` are forgotten afterwards.
+    No command reads `stdin`. Files that a command loads are forgotten afterwards.
     """
+    from inarch.tools._commands._kinds import kinds
+
     out, err = StringIO(), StringIO()
     with contextlib.ExitStack() as stack:
         stack.enter_context(contextlib.redirect_stdout(out))
         stack.enter_context(contextlib.redirect_stderr(err))
-        if "--load" in " ".join(argv):
-            from inarch.tools._commands._kinds import kinds
-
-            for table in kinds().values():
-                stack.enter_context(table.scope())
+        for table in kinds().values():
+            stack.enter_context(table.scope())
         try:
             code = _run(argv)
         except SystemExit as leaving:  # --help and --version

@@ -21,6 +21,7 @@ from inarch.errors import EnvironmentFault, InarchError, UsageError
 from inarch.lazy import Array, np
 from inarch.meaning import parse as parse_meaning
 from inarch.microkernel import Instance, Microkernel, instantiate
+from inarch.microkernels import MICROKERNELS
 from inarch.runtime.registry import REGISTRY, register
 from inarch.target import Target, host, native, parse
 from inarch.toolchain import compile_library
@@ -774,6 +775,7 @@ def test_a_file_may_stand_for_its_kernel(kernel_file: Path) -> None:
     done = cli.run(["verify-kernel", str(kernel_file), "--quick", "--param", "R=2"])
     assert done.code == 0, done.err
     assert done.out.endswith("1 of 1 instances pass (" + done.out.rpartition("(")[2])
+    assert "scale" not in MICROKERNELS.loaded  # or the next compilation would look for its nests
 
 
 def test_nothing_of_a_library_is_executed_to_look_at_it() -> None:
