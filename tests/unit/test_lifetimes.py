@@ -397,7 +397,8 @@ def test_loading_distinct_programs_is_flat(
         assert np.asarray(load(path)(X, X))[0, 0] == number
 
     opened, mapped, resident = grown(work, count)
-    assert (opened, mapped) == (0, 0)
+    # Less is what earlier tests held, and what the garbage collector found meanwhile.
+    assert max(opened, mapped) <= 0
     # What a leak adds, it adds each time; other memory of this process comes once.
     assert resident <= 2 << 20 or grown(work, count)[2] <= 2 << 20
 

@@ -42,7 +42,7 @@ def forms(draw: st.DrawFn) -> Form:
 
 
 @given(forms(), forms())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_what_is_called_disjoint_has_no_element_in_common(a: Form, b: Form) -> None:
     if are_disjoint(a, b):
         assert not elements(a) & elements(b)
@@ -131,7 +131,7 @@ ACCEPTED = {"overlapping": 0}
 
 
 @given(nests())
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_no_accepted_nest_reads_what_another_point_writes(nest: NestOp) -> None:
     try:
         nest.verify_()
