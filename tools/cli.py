@@ -95,14 +95,17 @@ def run(argv: Sequence[str], stdin: str | None = None) -> Outcome:  # noqa: ARG0
 
     No command reads `stdin`. Files that a command loads are forgotten afterwards.
     """
-    from inarch.tools._commands._kinds import kinds
-
     out, err = StringIO(), StringIO()
     with contextlib.ExitStack() as stack:
         stack.enter_context(contextlib.redirect_stdout(out))
         stack.enter_context(contextlib.redirect_stderr(err))
-        for table in kinds().values():
-            stack.enter_context(table.scope())
+        if "--load" in " ".join(argv) or argv[:1] == [
+            "verify-kernel"
+        ]:  # which takes files alone, too
+            from inarch.tools._commands._kinds import kinds
+
+            for table in kinds().values():
+                stack.enter_context(table.scope())
         try:
             code = _run(argv)
         except SystemExit as leaving:  # --help and --version
