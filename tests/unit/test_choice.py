@@ -28,6 +28,7 @@ def choice() -> ModuleType:
     return module
 
 
+@pytest.mark.slow
 def test_others_of_a_tiny_layer_are_measured(choice: ModuleType) -> None:
     """Each candidate is another tile or another order of loops, and has a time."""
     harness = Harness(native())

@@ -154,7 +154,8 @@ def check(
     assert wrong == []
 
 
-@pytest.mark.sampled(2, reason="each kernel and each target once; `make exhaustive` has all layers")
+@pytest.mark.slow
+@pytest.mark.sampled(4, reason="each layer once, on each kernel and for each target")
 @pytest.mark.parametrize("target", ["native", "generic"])
 @pytest.mark.parametrize("quarter", range(4))
 def test_layers_scaled_down(

@@ -86,6 +86,7 @@ def run(toy: Path, rows: str, *options: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_each_fault_is_tried_alone_and_told_by_what_became_of_it(toy: Path) -> None:
     code, said = run(
         toy,

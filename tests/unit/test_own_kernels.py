@@ -478,6 +478,7 @@ def _every_class(target: Target) -> str:
     return INCLUDES + "".join(sources.values()) + "".join(entries)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["x86-64", "x86-64-v3", "x86-64-v4"])
 @pytest.mark.parametrize("compiler", ["gcc", "clang", "clang-19", "g++", "clang++", "clang++-19"])
 def test_compilers_take_them_without_a_warning(compiler: str, target: str, tmp_path: Path) -> None:
