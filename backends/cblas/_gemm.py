@@ -106,7 +106,7 @@ def _take(op: Operation, match: _Match, resolve: Resolve) -> None:
         case AddOp() if match.result in op.operands and not match.relu:
             x, y = op.operands
             other = y if x is match.result else x
-            match.addends.append(View.of(resolve(other), shape_of(other)))
+            match.addends.append(_view(other, match, resolve))
             match.result = op.results[0]
         case ReluOp() if match.result in op.operands:
             match.relu = True

@@ -252,6 +252,23 @@ def test_a_transposed_operand_is_read_where_it_stands(tmp_path: Path) -> None:
     check([_transposed(*case) for case in TRANSPOSES], tmp_path)
 
 
+def test_a_transposed_operand_may_be_added_too(tmp_path: Path) -> None:
+    square, cube = (3, 3), (2, 3, 3)
+    body = """%t = graph.transpose %a1 perm = {perm} : {kind} -> {kind}
+        %m = graph.matmul %a0, %t : {kind}, {kind} -> {kind}
+        %out = graph.add {sum} : {kind}, {kind} -> {kind}"""
+    check(
+        [
+            composite(
+                "matmul_add", [shape, shape], body.format(perm=perm, sum=sum_, kind=type_of(shape)), shape
+            )
+            for shape, perm in [(square, [1, 0]), (cube, [0, 2, 1])]
+            for sum_ in ["%m, %t", "%t, %m"]
+        ],
+        tmp_path,
+    )
+
+
 def conv_text(
     x: Sequence[int],
     outputs: int,
