@@ -123,17 +123,36 @@ def reinterpret(x: Element, dtype: np.dtype[Any]) -> Element:
 
 
 def bits(x: Element, dtype: np.dtype[Any]) -> Element:
-    """The same bits as another dtype of that width; of a NaN, sign and payload are not defined."""
+    """The same bits as another dtype of that width; of a NaN, sign and payload are not defined.
+
+    Of a signalling NaN nothing is said: `minnumf` of it and a number is either (LLVM's LangRef, llvm.minnum).
+    """
 
     def view(values: Array) -> Array:
         return np.ascontiguousarray(values).view(dtype).reshape(values.shape)
 
-    found = exactly(view, x)
-    if isinstance(x, Bounded) and x.is_float:
-        assert isinstance(found, Bounded)
+    with np.errstate(invalid="ignore"):  # of a signalling NaN that is converted
+        found = exactly(view, x)
+    if not isinstance(x, Bounded):
+        return found
+    assert isinstance(found, Bounded)
+    if x.is_float:
         error = np.where(np.isnan(x.value), np.inf, found.error)
         return Bounded(found.dtype, found.value, error, found.magnitude, found.roundings)
+    if found.is_float:
+        quiet = 1 << (np.finfo(dtype).nmant - 1)
+        signalling = np.isnan(found.value) & (x.value.astype(np.int64) & quiet == 0)
+        return Bounded.leaf(dtype, found.value, np.where(signalling, np.inf, found.error))
     return found
+
+
+def copy_sign(a: Element, b: Element) -> Element:
+    """The size of `a` with the sign of `b`; that of a NaN is not defined."""
+    made = apply_binary(np.copysign, a, b, 0)
+    if not isinstance(b, Bounded):
+        return made
+    assert isinstance(made, Bounded)
+    return Bounded.leaf(made.dtype, made.value, np.where(np.isnan(b.value), np.inf, made.error))
 
 
 # ---------------------------------------------------------------------------------- functions

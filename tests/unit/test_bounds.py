@@ -9,7 +9,7 @@ from inarch.dialects import new_context
 from inarch.lazy import Array
 from inarch.testing import Expected, check_semantics, execute, expected_of, random_inputs, run_pass
 from inarch.testing._bounded import Bounded
-from inarch.testing._elements import bits, fold
+from inarch.testing._elements import bits, copy_sign, fold
 from inarch.testing._execute import as_module
 
 
@@ -114,6 +114,14 @@ def test_the_bits_of_a_nan_are_not_defined() -> None:
     assert isinstance(found, Bounded)
     assert found.total.tolist() == [np.inf, 0.0]
     assert found.value[1] == 0x3F800000
+    patterns = np.array([0x7F800001, 0x7FC00000, 0x3F800000], np.uint32).view(np.int32)
+    made = bits(Bounded.exact(patterns), np.dtype(np.float32))
+    assert made.total.tolist() == [np.inf, 0.0, 0.0], "signalling, quiet, 1.0"
+    signed = copy_sign(of(2.0, 2.0, np.nan), of(np.nan, -3.0, -3.0))
+    assert signed.total[0] == np.inf
+    assert signed.total[1] < 1e-40
+    assert signed.value[1] == -2
+    assert signed.total[2] == 0, "a NaN is a NaN"
 
 
 def test_jumps_within_the_interval_are_allowed_and_others_are_not() -> None:

@@ -260,7 +260,10 @@ def test_a_transposed_operand_may_be_added_too(tmp_path: Path) -> None:
     check(
         [
             composite(
-                "matmul_add", [shape, shape], body.format(perm=perm, sum=sum_, kind=type_of(shape)), shape
+                "matmul_add",
+                [shape, shape],
+                body.format(perm=perm, sum=sum_, kind=type_of(shape)),
+                shape,
             )
             for shape, perm in [(square, [1, 0]), (cube, [0, 2, 1])]
             for sum_ in ["%m, %t", "%t, %m"]

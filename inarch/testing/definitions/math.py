@@ -96,7 +96,7 @@ DEFINITIONS: Mapping[type[Operation], Definition] = {
     math.Atan2Op: elementwise(lambda a, b: e.apply_binary(np.arctan2, a, b)),
     math.FPowIOp: elementwise(_float_power),
     math.FmaOp: elementwise(lambda a, b, c: e.add(e.multiply(a, b), c)),
-    math.CopySignOp: elementwise(lambda a, b: e.apply_binary(np.copysign, a, b, 0)),
+    math.CopySignOp: elementwise(e.copy_sign),
     RemfOp: elementwise(lambda a, b: e.exactly(np.fmod, a, b)),
     math.AbsIOp: _integers(np.abs),
     math.IPowIOp: elementwise(lambda a, b: e.exactly(_power, a, b)),
