@@ -181,10 +181,13 @@ def _convert(source: DType, target: DType) -> str:
     high = f"{float(1 << bits)!r}{suffix}"
     low, least = (f"-{high}", f"INT{target.bits}_MIN") if signed else (f"0.0{suffix}", "0")
     most = f"INT{target.bits}_MAX" if signed else f"UINT{target.bits}_MAX"
+    # gcc makes a truncation of a conversion there and back (match.pd, with -fno-trapping-math), which
+    # would be -0 of what is above -1: no conversion may see such a number.
+    zero = f"!(__builtin_fabs{suffix}(x) >= 1.0{suffix})" if signed else "x != x"
     return f"""
 static inline {target.c} inarch_{source.name}_to_{target.name}({source.c} x)
 {{
-    if (x != x) {{
+    if ({zero}) {{
         return 0;
     }}
     return x >= {high} ? {most} : x <= {low} ? {least} : ({target.c})x; /* saturates */

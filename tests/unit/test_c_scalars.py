@@ -14,7 +14,8 @@ from xdsl.dialects.builtin import ModuleOp
 from inarch._xdsl import parse_module, verify_module
 from inarch.backends.c import run_function
 from inarch.dialects import new_context
-from inarch.testing import execute
+from inarch.target import parse
+from inarch.testing import execute, execute_compiled
 
 Array = np.ndarray[Any, Any]
 
@@ -276,6 +277,34 @@ def test_conversions(*, lanes: bool) -> None:
     for (name, kind), wanted in cases.items():
         found = run(f"%r = arith.{name} %x : i8 to {kind}", "i8", kind, lanes=lanes)
         np.testing.assert_array_equal(found, wanted, err_msg=name)
+
+
+def test_a_zero_from_an_integer_is_never_negative() -> None:
+    """gcc takes (float)(int)x for trunc(x) where a CPU has such an instruction."""
+    x = np.linspace(-3, 3, 64).astype(np.float32)
+    kinds = [(a, b) for a in ("f32", "f64") for b in ("i8", "i16", "i32", "i64")]
+    outs = ", ".join(f"%o{i}: memref<64xf32> {{inarch.result}}" for i in range(len(kinds)))
+    nests = "\n".join(
+        f"""  loop.nest (i = 64) ins(%x[i] : memref<64xf32>) outs(%o{i}[i] : memref<64xf32>) {{
+  ^bb0(%e: f32, %o: f32):
+    {f"%f = arith.extf %e : f32 to {kind}" if kind == "f64" else ""}
+    %whole = arith.fptosi {"%f" if kind == "f64" else "%e"} : {kind} to {whole}
+    %back = arith.sitofp %whole : {whole} to f32
+    %two = arith.constant 2.0 : f32
+    %less = arith.cmpf olt, %back, %two : f32
+    %least = arith.select %less, %back, %two : f32
+    loop.yield %least : f32
+  }}"""
+        for i, (kind, whole) in enumerate(kinds)
+    )
+    program = f"func.func @main(%x: memref<64xf32>, {outs}) {{\n{nests}\n  func.return\n}}"
+    for target in ("x86-64", "x86-64-v3", "native"):
+        if parse(target).missing_on_host():
+            continue
+        for found, kind in zip(execute_compiled(program, [x], target=target), kinds, strict=True):
+            wanted = np.minimum(np.trunc(x), 2)
+            np.testing.assert_array_equal(found, wanted, err_msg=f"{kind} {target}")
+            assert not np.signbit(found[found == 0]).any(), (kind, target)
 
 
 FUNCTIONS: dict[str, Callable[[Array], Array]] = {
