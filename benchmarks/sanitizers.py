@@ -3,8 +3,8 @@
     python benchmarks/sanitizers.py [--programs 12] [--seed 0] [--target native --target x86-64-v3] [--json]
 
 Each is compiled with -fsanitize=address,undefined and called twice, on buffers of exactly their sizes: at
-aligned addresses, and one element behind. The exit code is 1 where anything is reported. `magika` is
-downloaded.
+aligned addresses, and one element behind. The exit code is 1 where anything is reported. `magika` and
+`silero-vad-ifless` are downloaded.
 """
 
 from __future__ import annotations
@@ -33,11 +33,36 @@ from inarch.testing._functions import public_functions
 from inarch.testing.generate import inputs, programs
 from inarch.testing.sanitize import caller, report, sanitized
 
-MODELS = ("lenet", "mobilenetv2", "magika")
 TARGETS = ("native", "x86-64-v3")
 SHIFTS = (0, 1)
-_BYTES_AND_PADDING = 257
-"""Values of magika's input: `examples/demo.py`."""
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """A model of `models/fetch.py`: its dimensions, and the inputs of each call."""
+
+    dims: Mapping[str, int]
+    calls: Callable[[np.random.Generator], Sequence[list[Array]]]
+
+
+def _bytes(generator: np.random.Generator) -> Sequence[list[Array]]:
+    """256 is padding: `examples/demo.py`."""
+    return [[generator.integers(0, 257, (1, 2048), np.int32)]]
+
+
+def _speech(generator: np.random.Generator) -> Sequence[list[Array]]:
+    """Its `If` asks for 16 kHz: both branches."""
+    wave = generator.standard_normal((1, 576)).astype(np.float32)
+    state = generator.standard_normal((2, 1, 128)).astype(np.float32)
+    return [[wave, np.array(rate, np.int64), state] for rate in (16_000, 8_000)]
+
+
+FETCHED = {
+    "magika": Fetched({"unk__214": 1}, _bytes),
+    "silero-vad-ifless": Fetched({"batch": 1, "sequence": 576}, _speech),
+}
+BUILT = ("lenet", "mobilenetv2")
+MODELS = (*BUILT, *FETCHED)
 
 
 @dataclass(frozen=True)
@@ -63,7 +88,7 @@ def models(names: Sequence[str]) -> Iterator[Subject]:
     if folder not in sys.path:
         sys.path.insert(0, folder)
     for name in names:
-        yield name, _magika if name == "magika" else _builder(name)
+        yield name, _fetcher(name) if name in FETCHED else _builder(name)
 
 
 def _builder(name: str) -> Callable[[str], Made]:
@@ -76,10 +101,15 @@ def _builder(name: str) -> Callable[[str], Made]:
     return make
 
 
-def _magika(target: str) -> Made:
-    path = importlib.import_module("fetch").fetch("magika")
-    context = new_context()
-    return context, import_model(path, context, target=target, dims={"unk__214": 1}, name="magika")
+def _fetcher(name: str) -> Callable[[str], Made]:
+    path = importlib.import_module("fetch").fetch(name)
+
+    def make(target: str) -> Made:
+        context = new_context()
+        dims = FETCHED[name].dims
+        return context, import_model(path, context, target=target, dims=dims, name="model")
+
+    return make
 
 
 def graphs(seed: int, count: int) -> Iterator[Subject]:
@@ -88,14 +118,14 @@ def graphs(seed: int, count: int) -> Iterator[Subject]:
         yield program.name, lambda _target, program=program: program.parse()
 
 
-def arrays_of(name: str, module: ModuleOp, seed: int) -> dict[str, list[Array]]:
-    """Random inputs for each public function; of a network no special ones."""
-    if name == "magika":
+def calls_of(name: str, module: ModuleOp, seed: int) -> list[tuple[str, list[Array]]]:
+    """Functions with random inputs, special ones too where it is no network."""
+    if name in FETCHED:
         generator = np.random.default_rng(seed)
-        return {"main": [generator.integers(0, _BYTES_AND_PADDING, (1, 2048), np.int32)]}
-    special = name not in MODELS
+        return [("main", arrays) for arrays in FETCHED[name].calls(generator)]
+    special = name not in BUILT
     functions = public_functions(module)
-    return {each: inputs(module, seed, function=each, special=special) for each in functions}
+    return [(each, inputs(module, seed, function=each, special=special)) for each in functions]
 
 
 def count(executable: Path, subject: Subject, target: str, seed: int, folder: Path) -> Count:
@@ -103,11 +133,11 @@ def count(executable: Path, subject: Subject, target: str, seed: int, folder: Pa
     begin = time.perf_counter()
     name, make = subject
     context, module = make(target)
-    arrays = arrays_of(name, module, seed)
+    calls = calls_of(name, module, seed)
     compiled = sanitized(context, module, folder / f"{name}-{target}.so", target)
     found = [
         report(executable, compiled, function, given, shift=shift)
-        for function, given in arrays.items()
+        for function, given in calls
         for shift in SHIFTS
     ]
     return Count(

@@ -56,6 +56,12 @@ MODELS: Mapping[str, RealModel] = {
         },
         platform="manylinux_2_28_x86_64",
     ),
+    "silero-vad-ifless": RealModel(
+        package="silero-vad",
+        version="6.2.3",
+        member="silero_vad/data/silero_vad_op18_ifless.onnx",
+        sha256="7671cd04b004e9076da0d4a7b1a5aec36adf161c39230c1cb94a4fd5db6bbd28",
+    ),
 }
 
 
