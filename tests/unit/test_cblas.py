@@ -244,6 +244,7 @@ TRANSPOSES = [
     ((2, 7, 3, 5), (0, 2, 3, 1), (2, 3, 4, 5), "right"),
     ((2, 1, 3, 5), (0, 2, 3, 1), (2, 3, 1, 4), "left"),
     ((2, 3, 5), (1, 0, 2), (5, 4), "left"),
+    ((3, 4, 4), (0, 2, 1), (4, 5), "left"),  # each step as of one tall matrix
 ]
 
 
@@ -252,6 +253,7 @@ def test_a_transposed_operand_is_read_where_it_stands(tmp_path: Path) -> None:
     check([_transposed(*case) for case in TRANSPOSES], tmp_path)
 
 
+@needs_openblas
 def test_a_transposed_operand_may_be_added_too(tmp_path: Path) -> None:
     square, cube = (3, 3), (2, 3, 3)
     body = """%t = graph.transpose %a1 perm = {perm} : {kind} -> {kind}
@@ -299,7 +301,15 @@ def conv_text(
     return composite("conv_add", shapes, body, out, dtype)
 
 
-IMAGES = [(1, 3, 5, 7), (2, 3, 5, 7), (3, 4, 9), (2, 3, 2, 3, 4), (5, 8, 1, 1), (1, 8, 1, 1)]
+IMAGES = [
+    (1, 3, 5, 7),
+    (2, 3, 5, 7),
+    (3, 4, 9),
+    (2, 3, 2, 3, 4),
+    (5, 8, 1, 1),
+    (1, 8, 1, 1),
+    (1, 3, 2, 3),
+]
 EMPTY = [(0, 3, 5, 7), (2, 0, 5, 7)]
 
 

@@ -15,6 +15,13 @@ func.func @broadcast(%a: tensor<2x4xf32>, %b: tensor<4xf32>) -> tensor<2x4xf32> 
 }
 
 // -----
+func.func @broadcast_of_one_rank(%a: tensor<2x4xf32>, %b: tensor<1x4xf32>) -> tensor<2x4xf32> {
+  // expected-error @below {{backend 'ccompiler' has no C for 'graph.add': shapes [2, 4] and [1, 4]; takes equal ones (no broadcasting)}}
+  %0 = graph.add %a, %b : tensor<2x4xf32>, tensor<1x4xf32> -> tensor<2x4xf32>
+  func.return %0 : tensor<2x4xf32>
+}
+
+// -----
 func.func @dtype(%a: tensor<4xi16>) -> tensor<4xi16> {
   // expected-error @below {{backend 'ccompiler' has no C for 'graph.mul': dtype i16; takes f32, f64, i8, i32, i64, ui8, ui32, ui64}}
   %0 = graph.mul %a, %a : tensor<4xi16>, tensor<4xi16> -> tensor<4xi16>
