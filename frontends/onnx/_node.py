@@ -157,7 +157,7 @@ class Node:
         Raises InarchError where an integer dtype has no such number: the operator is of floats.
         """
         dtype = tensor_dtype(value)
-        if not dtype.is_float and not float(number).is_integer():
+        if not dtype.is_float and not _holds(dtype, number):
             raise InarchError(f"expected a float dtype, which has {number}, found {dtype.name}")
         return self.constant(np.array(number, dtype.numpy))
 
@@ -185,6 +185,15 @@ class Node:
         if len(set(found)) != len(found):
             raise InarchError(f"expected different axes, found {list(values)} of rank {rank}")
         return found
+
+
+def _holds(dtype: DType, number: float) -> bool:
+    """Whether an integer dtype, or bool, has the number."""
+    if not float(number).is_integer():
+        return False
+    bits = dtype.bits - (dtype.bits > 1 and not dtype.is_unsigned)
+    least = 0 if bits == dtype.bits else -(1 << bits)
+    return least <= int(number) < 1 << bits
 
 
 Values: TypeAlias = "SSAValue | Sequence[SSAValue]"

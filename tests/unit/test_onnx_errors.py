@@ -158,12 +158,23 @@ def test_structure(nodes: str) -> None:
         ("IsInf", "inf"),
         ("IsInf<detect_positive=0>", "nan"),
         ("LeakyRelu<alpha=0.5>", "0.5"),
+        ("LeakyRelu<alpha=3000000000.0>", "3000000000.0"),
+        ("Celu<alpha=-1e30>", "-1.0000000150474662e+30"),
     ],
 )
 def test_floats_that_an_integer_dtype_does_not_have_are_refused(node: str, number: str) -> None:
     operator = node.partition("<")[0]
     assert message(parse(f"y = {node}(x)", "int32[2,3] x", "int32[2,3] y")) == (
         f"<model>: node 'y' ({operator}): error: expected a float dtype, which has {number}, found i32"
+    )
+
+
+def test_a_split_has_as_many_outputs_as_it_says() -> None:
+    """Before as many sizes are made as it says."""
+    model = parse("y = Split<axis=0, num_outputs=1000000000>(x)", opset=18)
+    assert message(model) == (
+        "<model>: node 'y' (Split): error: expected num_outputs to be 1, as outputs are listed, "
+        "found 1000000000"
     )
 
 

@@ -79,7 +79,11 @@ def _split_sizes(node: Node, size: int) -> list[int]:
         return node.ints("split")
     if node.opset >= 13 and node.has(1):
         return node.numbers(1, "split")
-    count = node.int("num_outputs", node.outputs)
+    count = node.outputs
+    if (said := node.int("num_outputs", count)) != count:
+        raise InarchError(
+            f"expected num_outputs to be {count}, as outputs are listed, found {said}"
+        )
     if count < 1 or (node.opset < 18 and size % count):
         raise InarchError(f"expected a size that {count} outputs can share, found {size}")
     each = -(-size // count)
