@@ -132,6 +132,7 @@ def test_the_amalgamation_says_how_to_compile_it(tmp_path: Path) -> None:
     assert 'made for x86-64-v3: compile it with -march=x86-64-v3"' in done.stderr
 
 
+@pytest.mark.sampled(3, reason="each compiler is alike")
 @pytest.mark.parametrize("source", [PROGRAM, CHECKED], ids=["plain", "checked"])
 @pytest.mark.parametrize("compiler", ["gcc", "clang-19", "clang", "g++"])
 def test_programs_compile_without_a_warning(tmp_path: Path, compiler: str, source: str) -> None:

@@ -130,6 +130,7 @@ def test_the_tutorial_runs(tmp_path: Path) -> None:
     assert "CSOURCE_BINARY_OP_2D(ccompiler_0_0, +, 10, 10, float);" in module.get_source()
 
 
+@pytest.mark.sampled(4, reason="dtypes are alike")
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_dtype_wraps_and_has_several_outputs(dtype: str, tmp_path: Path) -> None:
     """T3, T5, T7."""

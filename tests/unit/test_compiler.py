@@ -245,6 +245,7 @@ ODD: dict[str, onnx.ModelProto] = {
 }
 
 
+@pytest.mark.sampled(6, reason="whole models, each compiled alone")
 @pytest.mark.parametrize("name", ODD)
 def test_odd_model(name: str) -> None:
     model = ODD[name]
@@ -289,6 +290,7 @@ def test_arithmetic(dtype: str) -> None:
     check(model, {"x": x, "y": y, "w": w})
 
 
+@pytest.mark.sampled(4, reason="whole models, each compiled alone")
 @pytest.mark.parametrize(
     "dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "bool"]
 )
@@ -311,6 +313,7 @@ def _onnx(dtype: str) -> int:
     return helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
 
 
+@pytest.mark.sampled(6, reason="whole models, each compiled alone")
 @pytest.mark.parametrize(
     ("kind", "dtype"),
     [
@@ -363,6 +366,7 @@ EMPTY: dict[str, tuple[list[onnx.NodeProto], dict[str, tuple[int, ...]]]] = {
 }
 
 
+@pytest.mark.sampled(4, reason="whole models, each compiled alone")
 @pytest.mark.parametrize("name", EMPTY)
 def test_empty(name: str) -> None:
     nodes, shapes = EMPTY[name]

@@ -71,6 +71,7 @@ def gemv_rows(target: Target, rows: int, init: str) -> Instance:
     )
 
 
+@pytest.mark.sampled(2, reason="a short and a long vector")
 @pytest.mark.parametrize("name", TARGETS)
 def test_packed(name: str, kernel_calls: Compile) -> None:
     """K4: numbers of vectors, both inits, all rests, epilogues."""
@@ -83,6 +84,7 @@ def test_packed(name: str, kernel_calls: Compile) -> None:
             call.compare({"K": length}, number, exact=False)
 
 
+@pytest.mark.sampled(2, reason="a short and a long vector")
 @pytest.mark.parametrize("name", TARGETS)
 def test_unpacked(name: str, kernel_calls: Compile) -> None:
     """K4: the same of rows of a matrix that lie anywhere."""
@@ -152,6 +154,7 @@ def _exported(instance: Instance) -> str:
     return f"{exported};\n{exported}\n{{\n    {instance.symbol}({arguments});\n}}\n"
 
 
+@pytest.mark.sampled(4, reason="each compiler once")
 @pytest.mark.parametrize("name", ["x86-64", "x86-64-v3", "x86-64-v4"])
 @pytest.mark.parametrize("compiler", ["gcc", "clang", "clang-19", "g++", "clang++", "clang++-19"])
 def test_compilers_take_it_without_a_warning(compiler: str, name: str, tmp_path: Path) -> None:

@@ -173,7 +173,7 @@ def statuses(calls: list[dict[str, Any]]) -> list[list[int]]:
     return json.loads(run.stdout)
 
 
-@pytest.mark.sampled(2, reason="plain and vector code")
+@pytest.mark.sampled(1, reason="whole programs take 5 s; make exhaustive has each target")
 @pytest.mark.parametrize("target", TARGETS)
 def test_nothing_is_read_outside_of_buffers(target: str, tmp_path: Path) -> None:
     """As it is compiled here, and as one file."""
@@ -218,6 +218,7 @@ func.func @main(%x: memref<N1xf32>, %w: memref<8xf32>, %y: memref<5x8xf32> {inar
 """
 
 
+@pytest.mark.sampled(4, reason="each stride and each target")
 @pytest.mark.parametrize("stride", [1, 2, 3])
 @pytest.mark.parametrize("target", TARGETS)
 def test_kernels_with_plain_loops_read_nothing_outside(

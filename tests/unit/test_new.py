@@ -36,7 +36,8 @@ def _shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("form", ["text", pytest.param("c", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["text", "c"])
 def test_a_new_backend_works_as_it_is_within_a_minute(form: str, tmp_path: Path) -> None:
     """Every command that `inarch new` prints, in processes as a newcomer would run them (N15)."""
     start = time.monotonic()

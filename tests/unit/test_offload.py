@@ -222,7 +222,13 @@ def test_backends_stand_side_by_side(model: Path, toy: Load) -> None:
 
 
 @pytest.mark.parametrize(
-    "backends", [["ccompiler"], ["examplejson"], ["ccompiler", "examplejson"]], ids="+".join
+    "backends",
+    [
+        pytest.param(["ccompiler"], marks=pytest.mark.slow),
+        pytest.param(["examplejson"], marks=pytest.mark.slow),
+        ["ccompiler", "examplejson"],
+    ],
+    ids="+".join,
 )
 def test_a_network_with_parts_offloaded_is_right(backends: list[str]) -> None:
     """N12, T19: between convolutions, whose buffers the host lays out as it likes."""

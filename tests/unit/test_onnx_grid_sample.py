@@ -50,7 +50,7 @@ def evaluate(model: onnx.ModelProto, x: Array, grid: Array) -> Array:
 
 def positions(sizes: tuple[int, ...], rng: np.random.Generator) -> Array:
     """Points of two batches: inside, in the outer halves of elements, at edges, and far outside."""
-    count = 4
+    count = 2
     inside = rng.uniform(-1, 1, (2, count, len(sizes)))
     beyond = rng.uniform(-3.5, 3.5, (2, count, len(sizes)))
     edges = np.array([1 - 0.5 / size for size in sizes[::-1]])

@@ -19,6 +19,7 @@ TARGETS = [
 ]
 
 
+@pytest.mark.sampled(4, reason="each target, weights of both kinds")
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("weights", ["constant", "at run time"])
 def test_equal_columns_give_equal_sums(target: str, weights: str) -> None:

@@ -131,7 +131,7 @@ def test_padding_is_split_without_a_change(
     check_semantics(text, pipeline="graph-to-loop,split-padding", compiled=True)
 
 
-@pytest.mark.parametrize("rows", [14, 17, 30])
+@pytest.mark.parametrize("rows", [17, *(pytest.param(n, marks=pytest.mark.slow) for n in (14, 30))])
 def test_rows_that_collide_in_the_cache_are_packed(rows: int) -> None:
     """Rows 4 KiB apart: a copy in the order in which tiles read it, and one for what is left over."""
     a, b, c = f"tensor<{rows}x1024xf32>", "tensor<1024x300xf32>", f"tensor<{rows}x300xf32>"

@@ -176,6 +176,7 @@ def test_batched_and_broadcast(kernel: str) -> None:
     assert report.nests[0].taken is not None
 
 
+@pytest.mark.sampled(6, reason="each layout of each operand")
 @pytest.mark.parametrize("kernel", ["tile-gemm", "whole-gemm"])
 @pytest.mark.parametrize("a", [("m, k", "6x5"), ("k, m", "5x6")])
 @pytest.mark.parametrize("b", [("k, n", "5x10"), ("n, k", "10x5")])
@@ -188,6 +189,7 @@ def test_transposed(
     check(nest(iterators, [a, b], c, PRODUCT), kernel)
 
 
+@pytest.mark.sampled(6, reason="each kernel and each form")
 @pytest.mark.parametrize(
     ("x", "w", "options"),
     [
@@ -478,6 +480,7 @@ def _variant(name: str, old: str, new: str) -> list[str]:
     return [name.replace("_", "-")]
 
 
+@pytest.mark.sampled(5, reason="each window once")
 @pytest.mark.parametrize(
     "window",
     [

@@ -249,6 +249,7 @@ def test_large_integers_are_tried(computes: str, dtype: str, body: str, wrong: s
     assert verdict(wrong).fault == "wrong-value"
 
 
+@pytest.mark.sampled(2, reason="a minimum and a maximum")
 @pytest.mark.parametrize(
     ("computes", "accepted", "start"),
     [
