@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Literal, TypeVar
+from functools import cached_property
+from typing import Any, Generic, Literal, TypeVar
 
 from inarch.meaning import Expression, Meaning, Size
 from inarch.target import Target
@@ -94,6 +95,11 @@ class Microkernel:
     matches, because somebody who adds a kernel wants it used."""
     doc: str = ""
     api: int = 1
+
+    @cached_property
+    def derived(self) -> dict[tuple[str, Target], Any]:
+        """What follows from the kernel and a target alone and takes long: kept as long as the kernel is."""
+        return {}
 
 
 @dataclass(frozen=True)

@@ -116,6 +116,13 @@ def instantiate(
 
 def members(kernel: Microkernel, target: Target) -> list[dict[str, int]]:
     """The parameters of every member that runs on `target`, the last parameter fastest."""
+    key = ("members", target)
+    if key not in kernel.derived:
+        kernel.derived[key] = _members(kernel, target)
+    return list(kernel.derived[key])
+
+
+def _members(kernel: Microkernel, target: Target) -> list[dict[str, int]]:
     if set(kernel.needs) - target.features:
         return []
     machine = _machine(target)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TypeVar
 
 from inarch.errors import InarchError
 from inarch.meaning import Expression
@@ -21,6 +22,7 @@ NOMINAL_SIZE = 16
 LARGE_SIZE = 64
 """Of those sizes, when the cost of beginning and ending a call should not count."""
 
+_T = TypeVar("_T")
 _Key = tuple[tuple[int, ...], Init, Expression | None, tuple[tuple[str, str], ...]]
 
 
@@ -134,7 +136,10 @@ class Family:
     def by_efficiency(self) -> list[dict[str, int]]:
         """The members, those first that take the fewest cycles a point of a nest of middling size."""
         sizes = dict.fromkeys(self.pattern.free, NOMINAL_SIZE)
-        return sorted(self.members, key=lambda one: self._cycles_a_point(one, sizes))
+        return self._derived(
+            "by efficiency",
+            lambda: sorted(self.members, key=lambda one: self._cycles_a_point(one, sizes)),
+        )
 
     def smallest(self, size: int | str) -> int:
         """The least value of a size; 1 of one that the call gives."""
@@ -161,7 +166,20 @@ class Family:
         if self.pattern.kernel.cost is None:
             return 0.0
         sizes = dict.fromkeys(self.pattern.free, LARGE_SIZE)
-        return min(self._cycles_a_point(one, sizes) for one in self.members)
+        return self._derived(
+            "best cycles", lambda: min(self._cycles_a_point(one, sizes) for one in self.members)
+        )
+
+    def _derived(self, name: str, make: Callable[[], _T]) -> _T:
+        """What `make` finds, once for all programs; again where the kernel's cost has failed."""
+        known = self.pattern.kernel.derived
+        key = (name, self.target)
+        if key in known:
+            return known[key]
+        found = make()
+        if self.failure is None:
+            known[key] = found
+        return found
 
     def _cycles_a_point(self, params: Params, sizes: Mapping[str, int]) -> float:
         points = 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -27,19 +28,23 @@ def test_an_id_has_one_row() -> None:
     assert len(names) == len(set(names)) > 0
 
 
+@cache
+def _read(file: Path) -> tuple[str, dict[str, str]]:
+    """The text of a test's file, and the docstrings of its functions."""
+    text = file.read_text()
+    if file.suffix != ".py":
+        return text, {}
+    nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
+    return text, {node.name: ast.get_docstring(node) or "" for node in nodes}
+
+
 @pytest.mark.parametrize(("name", "test"), _rows())
 def test_what_shows_it_exists(name: str, test: str) -> None:
     path, _, function = test.partition("::")
-    file = ROOT / path
-    assert file.is_file()
-    text = file.read_text()
+    assert (ROOT / path).is_file()
+    text, functions = _read(ROOT / path)
     if not function:
         assert re.search(rf"\b{name}\b", text), f"{path} does not mention {name}"
         return
-    functions = {
-        node.name: ast.get_docstring(node) or ""
-        for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.FunctionDef)
-    }
     assert function in functions
     assert re.search(rf"\b{name}\b", functions[function])
