@@ -82,6 +82,7 @@ def convolutions(name: str, monkeypatch: pytest.MonkeyPatch) -> Counter[tuple[in
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "distinct"), [("resnet50", 23), ("mobilenetv2", 30)])
 def test_a_set_is_the_convolutions_of_its_network(
     name: str, distinct: int, monkeypatch: pytest.MonkeyPatch
@@ -177,7 +178,7 @@ def fixture_harness() -> Harness:
 SHAPES = [TINY, "8x6x6->8k3s2g8", "3x9x9->5k7s2", "6x4x4->16k1", "12x20x7", "3x8x5x6"]
 
 
-@pytest.mark.sampled(3, reason="each is compiled by the same lines")
+@pytest.mark.sampled(2, reason="each is compiled by the same lines")
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_kind_of_layer_is_compiled_and_right(shape: str, harness: Harness) -> None:
     """`compile_layer` itself compares with NumPy; the three ways to call it run."""
@@ -322,6 +323,7 @@ def test_a_peer_states_its_settings(name: str) -> None:
     assert "1 thread" in PEERS[name].settings
 
 
+@pytest.mark.slow
 def test_onnxruntime_computes_the_same_and_is_timed() -> None:
     """Through its process: call and kernel, of a convolution and of a product of two inputs."""
     if PEERS["onnxruntime"].missing():

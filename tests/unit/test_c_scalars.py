@@ -282,7 +282,7 @@ def test_conversions(*, lanes: bool) -> None:
 def test_a_zero_from_an_integer_is_never_negative() -> None:
     """gcc takes (float)(int)x for trunc(x) where a CPU has such an instruction."""
     x = np.linspace(-3, 3, 64).astype(np.float32)
-    kinds = [(a, b) for a in ("f32", "f64") for b in ("i8", "i16", "i32", "i64")]
+    kinds = [("f32", "i8"), ("f32", "i32"), ("f64", "i64")]
     outs = ", ".join(f"%o{i}: memref<64xf32> {{inarch.result}}" for i in range(len(kinds)))
     nests = "\n".join(
         f"""  loop.nest (i = 64) ins(%x[i] : memref<64xf32>) outs(%o{i}[i] : memref<64xf32>) {{
@@ -298,7 +298,7 @@ def test_a_zero_from_an_integer_is_never_negative() -> None:
         for i, (kind, whole) in enumerate(kinds)
     )
     program = f"func.func @main(%x: memref<64xf32>, {outs}) {{\n{nests}\n  func.return\n}}"
-    for target in ("x86-64", "x86-64-v3", "native"):
+    for target in ("x86-64-v3", "native"):
         if parse(target).missing_on_host():
             continue
         for found, kind in zip(execute_compiled(program, [x], target=target), kinds, strict=True):

@@ -355,6 +355,7 @@ RESNET50 = [
 """Input channels, height and width, output channels of its 1x1 convolutions of stride 1."""
 
 
+@pytest.mark.slow
 @needs_openblas
 def test_the_1x1_layers_of_resnet50(tmp_path: Path) -> None:
     texts = [conv_text((1, inputs, size, size), outputs) for inputs, size, outputs in RESNET50]

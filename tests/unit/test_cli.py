@@ -144,6 +144,7 @@ def test_dynamic_dimensions(folder: Path, options: str) -> None:
     assert inarch.load(folder / "d.inarch").signature.inputs[0].shape == (3, 12)
 
 
+@pytest.mark.slow
 def test_a_level_compiles_to_the_same_results(folder: Path) -> None:
     inarch_("compile m.onnx -q")
     inarch_("run m.inarch --input x.npy -o expected.npz -q")
@@ -409,6 +410,7 @@ def test_the_process_is_silent_without_a_terminal(folder: Path) -> None:
     assert done.stderr == "nope.onnx: error: expected an ONNX model, found no such file\n"
 
 
+@pytest.mark.slow
 def test_short_work_shows_nothing_on_a_terminal(folder: Path) -> None:
     inarch_("compile m.onnx -q")  # what follows is cached, and done in less than a second
     reader, terminal = pty.openpty()

@@ -399,6 +399,7 @@ def test_code_that_changes_under_one_path(tmp_path: Path) -> None:
         np.testing.assert_array_equal(load(path)(X), function(X))
 
 
+@pytest.mark.slow
 def test_two_processes_compile_one_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INARCH_CACHE_DIR", str(tmp_path / "cache"))
     source, path = tmp_path / "m.onnx", tmp_path / "m.inarch"

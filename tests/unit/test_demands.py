@@ -354,6 +354,7 @@ def test_a_single_row_has_the_stride_that_is_demanded(tmp_path: Path) -> None:
     equal_numpy(sums, _load(SINGLE_ROWS, tmp_path), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("scope")
 def test_sgemm_of_openblas_is_right(tmp_path: Path) -> None:
     """K1: OpenBLAS complains and computes nothing where a leading dimension is too short."""

@@ -398,6 +398,7 @@ def test_constants_have_one_spelling(line: str, canonical: str) -> None:
     assert parse(text, "t") == graphs
 
 
+@pytest.mark.slow
 def test_reading_is_linear() -> None:
     """T10: a megabyte of lines, and of words in one line: what is quadratic would take minutes."""
     count = 20_000

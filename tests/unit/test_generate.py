@@ -242,6 +242,7 @@ def test_a_program_that_does_not_survive_its_text_is_a_finding_with_a_file(
     assert events[-1] == {"event": "done", "index": 1, "count": 1}
 
 
+@pytest.mark.slow
 def test_the_command_compares_and_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -264,6 +264,7 @@ def test_a_library_for_another_machine(tmp_path: Path) -> None:
 # ---------------------------------------------------------------------------------- embed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["object", "archive", "source"])
 def test_what_is_embedded_leaves_no_trace(tmp_path: Path, kind: str) -> None:
     """K7, K14: the artifact runs when the library is gone, and nothing in it names the library."""
@@ -443,6 +444,7 @@ def test_a_feature_that_the_target_lacks() -> None:
 # ---------------------------------------------------------------------------------- C
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compiler", ["gcc", "clang-19", "g++"])
 def test_calls_compile_without_a_warning(tmp_path: Path, compiler: str) -> None:
     """Symbols, wrappers and slots, in units and in one file."""

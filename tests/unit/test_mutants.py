@@ -190,6 +190,7 @@ def test_two_faults_of_one_name_are_an_error(toy: Path) -> None:
     assert str(caught.value) == "expected different names, found area.f twice"
 
 
+@pytest.mark.slow
 def test_a_sample_is_another_one_for_another_seed() -> None:
     faults = runner().read_tables(RUN.parent, ROOT)
     chosen = [

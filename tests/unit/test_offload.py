@@ -469,6 +469,7 @@ def test_an_unknown_backend_says_how_to_register_one(model: Path) -> None:
     assert line.endswith(register)
 
 
+@pytest.mark.slow
 def test_two_backends_of_one_name_harm_no_other(model: Path, tmp_path: Path) -> None:
     """N10: the error names both origins; a broken one and a clashing one break nothing else."""
     info = tmp_path / "acme-1.0.dist-info"

@@ -272,7 +272,7 @@ def check_functions(module: ModuleOp, asked: tuple[Backend, ...]) -> None:
 # ------------------------------------------------------------------------------------ the test
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(programs(), backends("one"), backends("two"))
 def test_every_stage_keeps_the_invariants_and_the_numbers(
     program: Program, one: Backend, two: Backend

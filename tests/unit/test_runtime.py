@@ -335,6 +335,7 @@ assert seen <= {1.0, 2.0}, seen
 """
 
 
+@pytest.mark.slow
 def test_loading_while_another_process_writes(make_program: MakeProgram, tmp_path: Path) -> None:
     path = make_program(tmp_path / "a.inarch", bias=(1, 1, 1))
     command = [sys.executable, "-W", "error", "-c", _LOAD_LOOP, str(path)]

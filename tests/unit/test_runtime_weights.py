@@ -101,7 +101,7 @@ def check(layers: Sequence[Conv], target: str) -> None:
 
 def test_ragged_layers_with_weights_at_run_time() -> None:
     """On the machine's own level: what no tile divides is cut, padded and summed as it should."""
-    check(RAGGED[::2], "native")
+    check(RAGGED[2::3], "native")
 
 
 @pytest.mark.slow

@@ -105,6 +105,7 @@ def test_sample_and_rest_are_all(tmp_path: Path) -> None:
     ) in said
 
 
+@pytest.mark.slow
 def test_a_case_that_is_named_runs(tmp_path: Path) -> None:
     """Of what `-k` or an id leaves, a sample is taken: one case is always in it."""
     assert listed(tmp_path, "-k", "13-c")[0] == ["test_long[13-c]"]

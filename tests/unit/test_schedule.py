@@ -53,6 +53,7 @@ def test_convolutions(target: str, shape: tuple[int, ...], stride: int, pad: int
     check_semantics(_conv(target, shape, stride, pad), pipeline=PIPELINE, compiled=True)
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(
     target=st.sampled_from(TARGETS).filter(_host_runs),

@@ -195,14 +195,14 @@ def _run(text: str, kernel: str) -> bool:
 
 
 @pytest.mark.parametrize("kernel", ["whole-gemm", "tile-gemm"])
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(nest=rewritten())
 def test_equivalent_nests_match(kernel: str, nest: Nest) -> None:
     """K1: order, splits, unit dimensions, operands' order, layouts and names make no difference."""
     assert _run(nest.text(), kernel), nest.text()
 
 
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(nest=rewritten(), data=st.data())
 def test_other_bodies_never_match(nest: Nest, data: st.DataObject) -> None:
     """K1: a sum, a difference, a maximum in place of the product or of the sum is another meaning."""

@@ -461,6 +461,7 @@ SUITE = {
 }
 
 
+@pytest.mark.slow
 def test_an_outside_suite(tmp_path: Path) -> None:
     for name, text in SUITE.items():
         (tmp_path / name).write_text(text)

@@ -290,6 +290,7 @@ void extreme(const float *A, {"const float *B, " * has_bias}float *Y, int64_t a_
     assert verdict(start).fault == "wrong-value"
 
 
+@pytest.mark.slow
 def test_a_factor_of_zero_does_not_hide_nan() -> None:
     """BLAS returns early for a factor of 0; the meaning does not."""
     text = "void kernel(const float *A, const float *X, float *Y, int64_t x, int64_t y, int64_t N) { BODY for (int64_t n = 0; n < N; n++) Y[n * y] += A[0] * X[n * x]; }"  # noqa: E501

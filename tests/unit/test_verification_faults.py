@@ -435,6 +435,7 @@ def test_shared_buffers_are_found() -> None:
     assert good.ok, good.line()
 
 
+@pytest.mark.slow
 def test_calls_are_long_enough_for_a_counter_of_16_bits() -> None:
     chosen = LONG[1:]
     verdicts = [verify(change.instance(native())) for change in chosen]
@@ -451,6 +452,7 @@ def test_good_kernels_pass() -> None:
     _assert_no_alarm([verify(instance, quick=True) for instance in made])
 
 
+@pytest.mark.slow
 def test_harmless_changes_pass() -> None:
     _assert_no_alarm(_verdicts([c for c in HARMLESS if c.is_possible][::2], quick=True))
 
