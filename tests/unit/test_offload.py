@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
 
 import inarch
@@ -219,51 +218,6 @@ def test_backends_stand_side_by_side(model: Path, toy: Load) -> None:
     assert "CSOURCE_BINARY_OP_2D(ccompiler_0_0, +, 2, 3, float);" in module.get_source("ccompiler")
     assert "toy_0" in module.get_source("toy")
     np.testing.assert_allclose(inarch.compile(model)(X), _expected(), rtol=1e-6)
-
-
-@pytest.mark.parametrize(
-    "backends",
-    [
-        pytest.param(["ccompiler"], marks=pytest.mark.slow),
-        pytest.param(["examplejson"], marks=pytest.mark.slow),
-        ["ccompiler", "examplejson"],
-    ],
-    ids="+".join,
-)
-def test_a_network_with_parts_offloaded_is_right(backends: list[str]) -> None:
-    """N12, T19: between convolutions, whose buffers the host lays out as it likes."""
-    generator = np.random.default_rng(0)
-
-    def weight(name: str, *shape: int) -> onnx.TensorProto:
-        values = generator.standard_normal(shape) / np.sqrt(np.prod(shape[1:]))
-        return onnx.numpy_helper.from_array(values.astype(np.float32), name)
-
-    make = onnx.helper.make_node
-    nodes = [
-        make("Conv", ["x", "w1", "b1"], ["c1"], name="conv1", pads=[1, 1, 1, 1]),
-        make("Relu", ["c1"], ["r1"], name="relu1"),
-        make("Conv", ["r1", "w2"], ["c2"], name="conv2", pads=[1, 1, 1, 1]),
-        make("Add", ["c2", "r1"], ["a2"], name="add2"),
-        make("Mul", ["a2", "r1"], ["m2"], name="mul2"),
-        make("Conv", ["m2", "w3"], ["c3"], name="conv3", strides=[2, 2], pads=[1, 1, 1, 1]),
-        make("GlobalAveragePool", ["c3"], ["g"]),
-        make("Flatten", ["g"], ["f"]),
-        make("Gemm", ["f", "w4", "b4"], ["y"], name="fc"),
-        make("Softmax", ["y"], ["p"]),
-    ]
-    shapes = {"w1": (20, 3, 3, 3), "b1": (20,), "w2": (20, 20, 3, 3)}
-    shapes |= {"w3": (24, 20, 3, 3), "w4": (24, 10), "b4": (10,)}
-    graph = onnx.helper.make_graph(
-        nodes,
-        "network",
-        [onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [1, 3, 9, 11])],
-        [onnx.helper.make_tensor_value_info("p", onnx.TensorProto.FLOAT, [1, 10])],
-        [weight(name, *shape) for name, shape in shapes.items()],
-    )
-    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)])
-    x = generator.standard_normal((1, 3, 9, 11)).astype(np.float32)
-    module = inarch.compile(model, backends=backends, require_offload=True)
-    np.testing.assert_allclose(module(x), inarch.compile(model)(x), rtol=1e-5, atol=1e-6)
 
 
 def test_priority_is_the_order(model: Path, toy: Load) -> None:
