@@ -32,6 +32,7 @@ from inarch.cache import keep_log
 from inarch.dialects.graph.call import CallOp
 from inarch.errors import InarchError, UsageError, unknown
 from inarch.passes.backend import BACKENDS, Backend, EmitRequest
+from inarch.plugins import raised
 from inarch.target import LEVELS
 
 if TYPE_CHECKING:
@@ -259,7 +260,7 @@ def _emit(
         target.data if isinstance(target, StringAttr) else "generic",
         own,
     )
-    origin = BACKENDS.origin(name).source
+    origin = BACKENDS.origin(name)
     assert backend.emit is not None, "find_backend refuses the host"
     try:
         emission = backend.emit(request)
@@ -270,9 +271,9 @@ def _emit(
     except Exception as error:
         # A backend may be anybody's: whatever it raises is reported as its own, in one line.
         log = keep_log(traceback.format_exc())
-        message = f"emit raised {type(error).__name__}: {error}; the traceback is in {log}"
-        raise backend_error(name, origin, sites, message) from error
-    emitted = Emitted(name, origin, emission, sites)
+        message = f"emit {raised(error, origin)}; the traceback is in {log}"
+        raise backend_error(name, origin.source, sites, message) from error
+    emitted = Emitted(name, origin.source, emission, sites)
     check_emission(emitted)
     return emitted
 

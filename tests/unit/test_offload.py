@@ -565,7 +565,8 @@ def test_a_wrong_emission(
     [
         (
             {"emission": 'int("x")'},
-            BOTH + "emit raised ValueError: invalid literal for int() with base 10: 'x'; "
+            BOTH
+            + "emit raises ValueError: invalid literal for int() with base 10: 'x' (toy.py:22); "
             "the traceback",
         ),
         (

@@ -109,6 +109,14 @@ def test_a_required_pass_that_leaves_an_invalid_program() -> None:
     )
 
 
+def test_an_option_that_a_backend_cannot_read() -> None:
+    arguments = offload('request.options["array"].split("x")[1]', 'options={"array": "8x8"}')
+    found = failure(*arguments, "--backend-option=npu:array=99")
+    assert found.startswith(
+        f"error: {NPU}: emit raises IndexError: list index out of range (npu.py:4); the traceback is in "
+    )
+
+
 def test_a_loader_that_raises_while_the_model_is_built() -> None:
     files = {"npu_code": LOADER.replace("BODY", "raise RuntimeError('no /dev/npu0')")}
     arguments = offload("Emission('npu-code', request.names(), data=b'x')", **files)
