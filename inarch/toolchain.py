@@ -221,20 +221,21 @@ class _Build:
         progress: Progress | None,
     ) -> list[Path]:
         """The compiled units, sorted by name."""
-        with ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="inarch-cc") as pool:
+        pool = ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="inarch-cc")
+        try:  # from before the first unit on: Ctrl-C comes at any time
             running = {
                 pool.submit(self._object, name, source, keys[name], folder, number): name
                 for number, (name, source) in enumerate(units.items())
             }
-            try:
-                for done, future in enumerate(as_completed(running), 1):
-                    future.result()
-                    if progress is not None:
-                        progress(done, len(running), running[future])
-            except BaseException:
-                self.stop.set()  # a unit may take many seconds yet
-                pool.shutdown(cancel_futures=True)
-                raise
+            for done, future in enumerate(as_completed(running), 1):
+                future.result()
+                if progress is not None:
+                    progress(done, len(running), running[future])
+        except BaseException:
+            self.stop.set()  # a unit may take many seconds yet
+            raise
+        finally:
+            pool.shutdown(cancel_futures=True)
         return [future.result() for future, _ in sorted(running.items(), key=lambda item: item[1])]
 
     def link(

@@ -53,7 +53,7 @@ def is_running(number: int) -> bool:
 
 
 def test_interrupted_while_c_is_compiled(tmp_path: Path) -> None:
-    """By a signal and, at once, another: the first says what is said, and the clean-up goes on."""
+    """By a signal and, at once, another: it is said once, and the clean-up goes on."""
     for name in ("work", "temporary"):
         (tmp_path / name).mkdir()
     (tmp_path / "work" / "m.mlir").write_text(MODEL)
@@ -71,7 +71,7 @@ def test_interrupted_while_c_is_compiled(tmp_path: Path) -> None:
         wait_for(started, process)
         process.send_signal(signal.SIGTERM)
         time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
         _, said = process.communicate()
     assert (process.returncode, said) == (143, "interrupted by SIGTERM\n")
     assert not is_running(int(started.read_text()))
@@ -96,9 +96,24 @@ raise SystemExit(start.guarded(wait_for_ever))
 """
 
 
+_TO_ANOTHER_THREAD = """
+import signal, threading
+from inarch.tools.start import guarded
+
+def wait_for_ever():
+    other = threading.Thread(target=threading.Event().wait, daemon=True)
+    other.start()
+    threading.Timer(0.1, signal.pthread_kill, (other.ident, signal.SIGTERM)).start()
+    threading.Event().wait()
+
+raise SystemExit(guarded(wait_for_ever))
+"""
+
+
 @pytest.mark.parametrize(
     ("code", "status", "said"),
     [
+        (_TO_ANOTHER_THREAD, 143, "interrupted by SIGTERM\n"),
         (_IN_C, 143, ""),
         (_IN_C.replace("SIGTERM", "SIGHUP"), 129, ""),
         ("from inarch.tools.start import guarded\nraise SystemExit(guarded(lambda: 7))", 7, ""),
