@@ -209,6 +209,11 @@ class Bounded:
         roundings = np.maximum.reduce(whole.roundings, axis=axes) + count
         return Bounded(self.dtype, value, error, magnitude, roundings).in_range()
 
+    def rounded_after(self, other: Bounded) -> Bounded:
+        """The same, on a way that begins with the roundings of `other`."""
+        roundings = self.roundings + other.roundings
+        return Bounded(self.dtype, self.value, self.error, self.magnitude, roundings)
+
     def in_any_order(self, factors: Sequence[Bounded]) -> Bounded:
         """`self`, a product along the first axis of each of `factors`, multiplied in any order.
 

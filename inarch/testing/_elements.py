@@ -290,7 +290,10 @@ def fold(
     if not isinstance(x, Bounded):
         return combine(start, _reduced(name, x, axes))
     if name in ("arith.addf", "arith.addi") and x.dtype.kind != "b":
-        return combine(start, x.sum(tuple(axes)))
+        total = x.sum(tuple(axes))
+        # What `start` holds may be added first, and is rounded with each element then: a reduction that is
+        # evaluated in parts is one sum.
+        return combine(start, total.rounded_after(start) if total.is_float else total)
     count, rest = math.prod(x.shape[: len(axes)]), x.shape[len(axes) :]
     flat = x.map(lambda part: part.reshape(count, *rest))
     result = start

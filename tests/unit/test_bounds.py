@@ -52,6 +52,19 @@ def test_a_factor_may_be_distributed_and_a_product_contracted() -> None:
     assert np.any(np.abs(a * c - b * c - wide.value) > 1e-6 * np.abs(wide.value))
 
 
+def test_a_sum_in_parts_is_one_sum() -> None:
+    """Large nests are evaluated in parts: small terms behind a large one are all lost, in each part."""
+    numbers = np.full(144, 0.97, np.float32)
+    numbers[0] = 2.0**25
+    start, total = of(0.0), np.float32(0)
+    for part in numbers.reshape(8, 18):
+        start = fold("arith.addf", of(*part), (0,), lambda a, b: a.add(b), start)
+    for number in numbers:
+        total += number
+    assert abs(total - start.value[0]) > 100
+    assert abs(total - start.value[0]) <= start.total[0]
+
+
 @pytest.mark.parametrize("unit", [-3, 3])
 def test_a_few_units_beyond_the_bound_are_a_fault(unit: int) -> None:
     """The bound of one product is one rounding: what is further away is caught."""
