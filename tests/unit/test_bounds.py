@@ -58,7 +58,7 @@ def test_a_sum_in_parts_is_one_sum() -> None:
     numbers[0] = 2.0**25
     start, total = of(0.0), np.float32(0)
     for part in numbers.reshape(8, 18):
-        start = fold("arith.addf", of(*part), (0,), lambda a, b: a.add(b), start)
+        start = fold("arith.addf", of(*part), (0,), Bounded.add, start)
     for number in numbers:
         total += number
     assert abs(total - start.value[0]) > 100
