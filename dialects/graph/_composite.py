@@ -9,13 +9,26 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Attribute
 
 from inarch.dialects._types import tensor
+from inarch.dialects.graph._base import Array
 from inarch.dialects.graph.constant import ConstantOp
+from inarch.lazy import np
 
 
 def number(value: float, element_type: Attribute) -> ConstantOp:
     """A constant of shape [] that holds `value`, rounded to the float `element_type`."""
     kind: Any = tensor(element_type, ())  # a float: untyped for the overloads of from_list
     return ConstantOp.make(value=DenseIntOrFPElementsAttr.from_list(kind, [value]))
+
+
+def rounded(value: float, like: Array) -> float:
+    """What `number` holds, for a reference that computes in float64 on elements such as those of `like`.
+
+    An epsilon of 1e-3 that is added to a variance of -1e-3 in f32 gives 0, and not 4.7e-11.
+
+    >>> rounded(0.1, np.zeros(1, np.float32))
+    0.10000000149011612
+    """
+    return float(np.asarray(value, like.dtype))
 
 
 def normal_axis(axis: int, rank: int) -> int | None:

@@ -21,7 +21,7 @@ from inarch.dialects.graph._base import (
     tensor_dtype,
     tensor_of,
 )
-from inarch.dialects.graph._composite import axes_from, normal_axis, number
+from inarch.dialects.graph._composite import axes_from, normal_axis, number, rounded
 from inarch.dialects.graph._elementwise import evaluate
 from inarch.dialects.graph.arithmetic import AddOp, DivOp, MulOp, SubOp
 from inarch.dialects.graph.reduce import ReduceMeanOp
@@ -47,8 +47,9 @@ def _check_epsilon(epsilon: float, label: str) -> None:
 class LayerNormOp(CompositeOp):
     """`out = (x - mean) / sqrt(var + epsilon) * scale + bias`: ONNX's LayerNormalization.
 
-    mean and var (of the population) are over the dims of x from `axis` on, for each index before
-    them. `scale` and `bias` broadcast to those dims; a negative axis counts from the end.
+    epsilon is rounded to the dtype. mean and var (of the population) are over the dims of x from
+    `axis` on, for each index before them. `scale` and `bias` broadcast to those dims; a
+    negative axis counts from the end.
     C1: the operands have one float dtype. C2: -rank <= axis < rank (a scalar is taken as a row of
     one element). C3: scale and bias broadcast to the dims from axis on. C4: epsilon >= 0, finite.
     """
@@ -108,7 +109,7 @@ class LayerNormOp(CompositeOp):
         return [*moments, normal, scaled, *last]
 
     def reference(self, x: Array, scale: Array, bias: Array | None = None) -> Array:
-        axes, epsilon = self.axes(), self.epsilon.value.data
+        axes, epsilon = self.axes(), rounded(self.epsilon.value.data, x)
 
         def normalise(x: Array) -> Array:
             if not x.size:  # NumPy has no mean of nothing
@@ -125,7 +126,8 @@ class BatchNormOp(CompositeOp):
     """`out[n, c, ...] = (x[n, c, ...] - mean[c]) / sqrt(var[c] + epsilon) * scale[c] + bias[c]`.
 
     With a factor scale / sqrt(var + epsilon) that is infinite: `x * factor + (bias - mean * factor)`.
-    x: [N, C, ...]; scale, bias, mean, var: [C]; ONNX's BatchNormalization at inference.
+    x: [N, C, ...]; scale, bias, mean, var: [C]; epsilon is rounded to the dtype; ONNX's
+    BatchNormalization at inference.
     C1: the operands have one float dtype. C2: x has at least two dims. C3: the vectors have the
     shape [C]. C4: epsilon >= 0, finite.
     """
@@ -177,9 +179,10 @@ class BatchNormOp(CompositeOp):
     def reference(self, x: Array, scale: Array, bias: Array, mean: Array, var: Array) -> Array:
         column = (x.shape[1], *(1 for _ in x.shape[2:]))
         wide = [v.astype(np.float64).reshape(column) for v in (scale, bias, mean, var)]
+        epsilon = rounded(self.epsilon.value.data, x)
 
         def normalise(x: Array, s: Array, b: Array, m: Array, v: Array) -> Array:
-            deviation = np.sqrt(v + self.epsilon.value.data)
+            deviation = np.sqrt(v + epsilon)
             factor = s / deviation
             centred = (x - m) / deviation * s + b
             return np.where(np.isinf(factor), x * factor + (b - m * factor), centred)

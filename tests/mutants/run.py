@@ -146,25 +146,29 @@ def _check(fault: Fault, root: Path) -> None:
 
 
 def choose(faults: Sequence[Fault], options: argparse.Namespace) -> tuple[list[Fault], int]:
-    """The faults to try, and how many of them, the first ones, are there for themselves: no sample."""
+    """The faults to try, and how many of them, the first ones, are there for themselves: no sample.
+
+    Those of the files that differ are; those whose tests differ begin the sample, if there is one.
+    """
     chosen = [
         fault
         for fault in faults
         if any(fnmatch(fault.id, glob) for glob in options.only.split(","))
         and options.area in {None, fault.area}
     ]
-    changed: list[Fault] = []
-    if options.changed_since is not None:
+    if options.changed_since is None:
+        files, sure = set[str](), [] if options.sample is not None else chosen
+    else:
         files = _changed_files(options.changed_since)
-        changed = [fault for fault in chosen if files & {fault.path, *_files(fault.tests)}]
-        if options.sample is None:
-            return changed, len(changed)
+        sure = [fault for fault in chosen if fault.path in files]
+    rest = [fault for fault in chosen if fault not in sure]
+    of_tests = [fault for fault in rest if files & _files(fault.tests)]
     if options.sample is None:
-        return chosen, len(chosen)
-    rest = [fault for fault in chosen if fault not in changed]
-    for each in (changed, rest):  # of the changed ones, too, there may be time for some only
+        return sure + of_tests, len(sure) + len(of_tests)
+    others = [fault for fault in rest if fault not in of_tests]
+    for each in (of_tests, others):
         each.sort(key=lambda fault: hashlib.sha256(f"{options.seed} {fault.id}".encode()).digest())
-    return changed + rest[: options.sample], len(changed)
+    return sure + (of_tests + others)[: options.sample], len(sure)
 
 
 def _files(tests: Iterable[str]) -> set[str]:
@@ -399,8 +403,7 @@ def try_all(
             copies.put(Copy(folder / str(number), options.limit, first.by_default))
 
         def one(position: int, fault: Fault) -> Outcome | None:
-            limit = options.most if position < sure else min(options.most, options.seconds)
-            if time.monotonic() - start > limit:
+            if position >= sure and time.monotonic() - start > options.seconds:
                 return None
             copy = copies.get()
             try:
@@ -457,18 +460,13 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--changed-since",
         metavar="REV",
-        help="faults whose file or tests differ from a revision; 'base': from where the branch left main",
+        help="all faults whose file differs from a revision, then those whose tests do; "
+        "'base': from where the branch left main",
     )
-    parser.add_argument("--sample", metavar="N", type=int, help="N of the others, by --seed")
+    parser.add_argument("--sample", metavar="N", type=int, help="N of the others only, by --seed")
     parser.add_argument("--seed", default="0", help="of the sample: any text, such as a commit")
     parser.add_argument(
         "--seconds", type=float, default=float("inf"), help="no more of the sample after so long"
-    )
-    parser.add_argument(
-        "--most",
-        type=float,
-        default=float("inf"),
-        help="no trial at all begins after so many seconds",
     )
     parser.add_argument("--jobs", type=int, default=1, help="trials at once")
     parser.add_argument(
@@ -502,14 +500,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     if len(outcomes) < len(faults):
-        say(f"{len(faults) - len(outcomes)} faults were left out: the time for them is over")
+        say(f"{len(faults) - len(outcomes)} of the sample were left out: the time for it is over")
     for line in summary(outcomes):
         say(line)
     if options.json:
         rows = [asdict(o) for o in outcomes]
         print(json.dumps({"outcomes": rows}, indent=1))
     if faults and not outcomes:
-        print("expected to try a fault, found no time for one: raise --most", file=sys.stderr)
+        print("expected to try a fault, found no time for one: raise --seconds", file=sys.stderr)
         return 2
     if any(outcome.verdict == "invalid" for outcome in outcomes):
         return 2

@@ -11,6 +11,7 @@ from xdsl.ir import Block
 from inarch.dialects._types import mlir_type, tensor
 from inarch.dialects.graph import DIALECT
 from inarch.dialects.graph._base import CompositeOp, GraphOp, shape_of, tensor_dtype
+from inarch.dialects.graph.constant import ConstantOp
 from inarch.dtypes import from_numpy
 
 Array = np.ndarray[Any, Any]
@@ -130,3 +131,19 @@ def test_decomposition_computes_what_the_composite_does(
             known[simple.results[0]] = result
             _check_type(simple, result)
     np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_an_epsilon_is_a_number_of_the_dtype(dtype: Any) -> None:
+    """What the reference adds is what the decomposition adds: it shows beside a variance of -epsilon."""
+    one, variance = np.ones(1, dtype), np.array([-1e-3], dtype)
+    norm, found = _make(
+        "batch_norm", [one.reshape(1, 1), one, one, -one, variance], {"epsilon": 1e-3}
+    )
+    assert np.isposinf(found).all(), "1 * inf + (1 - -1 * inf)"
+    (epsilon,) = (step for step in norm.decompose() if isinstance(step, ConstantOp))
+    assert epsilon.reference() + variance == 0
+    row = np.array([1, -1], dtype)
+    _, found = _make("layer_norm", [row, row], {"axis": 0, "epsilon": 5.1})
+    exact = 1 / np.sqrt(1 + np.float64(dtype(5.1)))
+    np.testing.assert_array_equal(found, exact.astype(dtype), "a float64 of 5.1 gives another f32")

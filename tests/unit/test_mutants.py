@@ -143,9 +143,9 @@ def test_tests_that_do_not_pass_without_a_fault_are_an_error(
 
 @pytest.mark.slow
 def test_a_run_that_tries_nothing_is_an_error(toy: Path) -> None:
-    code, said = run(toy, fault("f", "return x + 1"), "--most", "0")
+    code, said = run(toy, fault("f", "return x + 1"), "--sample", "1", "--seconds", "0")
     assert code == 2
-    assert "expected to try a fault, found no time for one: raise --most" in said
+    assert "expected to try a fault, found no time for one: raise --seconds" in said
 
 
 @pytest.mark.parametrize(
@@ -200,3 +200,26 @@ def test_a_sample_is_another_one_for_another_seed() -> None:
     assert [count for _, count in chosen] == [0, 0, 0]
     assert chosen[0] == chosen[1] != chosen[2]
     assert len({fault.id for fault in chosen[0][0]}) == 20
+
+
+def test_the_faults_of_changed_files_come_first_and_are_no_sample(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Then those that a changed test should see, then the others, as many as asked for."""
+    module = runner()
+    faults = module.read_tables(RUN.parent, ROOT)
+    code, test = "passes/graph/simplify_graph.py", "tests/unit/test_graph_passes.py"
+
+    def changed(_: str) -> set[str]:
+        return {code, test}
+
+    monkeypatch.setattr(module, "_changed_files", changed)
+    here = [fault for fault in faults if fault.path == code]
+    seen = [f for f in faults if f.path != code and any(t.startswith(test) for t in f.tests)]
+    count = len(seen) + 5
+    asked = module.arguments(["--changed-since", "base", "--sample", str(count)])
+    chosen, sure = module.choose(faults, asked)
+    assert here
+    assert seen
+    assert (chosen[:sure], len(chosen)) == (here, sure + count)
+    assert {fault.id for fault in chosen[sure:-5]} == {fault.id for fault in seen}
