@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest -q -rfEs
 # has neighbouring tests, which share what they compile, until another has none left.
 PARALLEL := -n $(JOBS) --dist worksteal
 
-# ziglang carries a C compiler (about 400 MB unpacked), for machines where inarch/toolchain.py finds none.
+# ziglang carries a C compiler (about 400 MB unpacked), for machines where inarch/machine/toolchain.py finds none.
 COMPILERS := $(if $(filter environment,$(origin CC)),$(CC)) gcc clang clang-19 zig
 CC_FOUND := $(firstword $(foreach cc,$(COMPILERS),$(shell command -v $(cc) 2>/dev/null)))
 comma := ,

@@ -22,10 +22,10 @@ from pathlib import Path
 
 import numpy as np
 
-from inarch._xdsl import parse_module
-from inarch.backends.cblas._library import library
-from inarch.compiler import build
+from inarch.backends.cblas.library import library
 from inarch.dialects import new_context
+from inarch.driver.compiler import build
+from inarch.ir.text import parse_module
 from inarch.runtime.module import load
 
 MATMUL = """

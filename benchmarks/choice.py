@@ -17,15 +17,15 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
-from inarch.benchmark._harness import Harness
+from inarch.benchmark.harness import Harness
 from inarch.benchmark.layers import Layer, select
 from inarch.benchmark.measure import calls_of
-from inarch.benchmark.subject import kernels_ns
+from inarch.benchmark.subject.subject import kernels_ns
+from inarch.machine.target import native
 from inarch.passes.tensorize import tensorize as pass_
-from inarch.passes.tensorize._candidates import Candidate
-from inarch.passes.tensorize._linear import LinearNest
-from inarch.passes.tensorize._search import sweep
-from inarch.target import native
+from inarch.passes.tensorize.unify.linear import LinearNest
+from inarch.passes.tensorize.weigh.candidates import Candidate
+from inarch.passes.tensorize.weigh.search import sweep
 
 WITHIN = 0.05
 """A choice is good when it is at most so much slower than the best that was found."""

@@ -21,13 +21,13 @@ from pathlib import Path
 import numpy as np
 
 import inarch
-from inarch._xdsl import parse_module
-from inarch.compiler import build
 from inarch.dialects import new_context
+from inarch.driver.compiler import build
+from inarch.ir.text import parse_module
+from inarch.machine.target import native
+from inarch.machine.toolchain import compile_library
 from inarch.runtime.module import Imports
 from inarch.runtime.native import NativeFunction
-from inarch.target import native
-from inarch.toolchain import compile_library
 
 PLACES = 64
 """So that all of it is in the L1 cache, and no call waits for the one before."""

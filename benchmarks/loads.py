@@ -29,7 +29,7 @@ import numpy as np
 
 import inarch
 from inarch.artifact import Artifact, write_artifact
-from inarch.compiler import build
+from inarch.driver.compiler import build
 
 LIMIT = 2 << 20
 ROUNDS = 9

@@ -24,12 +24,12 @@ from typing import Any
 import numpy as np
 
 from inarch.benchmark.members import Row, Subject, run, subject_of
-from inarch.errors import InarchError, UsageError
+from inarch.core.errors import InarchError, UsageError
+from inarch.core.plugins import load_file
+from inarch.machine.target import parse as parse_target
 from inarch.meaning import normal, operands, parse
 from inarch.microkernel import Microkernel, instantiate, members
-from inarch.microkernels import MICROKERNELS
-from inarch.plugins import load_file
-from inarch.target import parse as parse_target
+from inarch.microkernel.table import MICROKERNELS
 
 Array = np.ndarray[Any, Any]
 

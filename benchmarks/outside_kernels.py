@@ -28,19 +28,19 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 import inarch
-from inarch.benchmark._arrays import arrays_of
-from inarch.benchmark._harness import Harness
-from inarch.benchmark._program import program_of
+from inarch.benchmark.harness import Harness
 from inarch.benchmark.layers import Gemm, Layer, select
-from inarch.compiler import build
+from inarch.benchmark.subject.arrays import arrays_of
+from inarch.benchmark.subject.program import program_of
+from inarch.core.errors import InarchError
+from inarch.core.plugins import load_file
 from inarch.dialects import new_context
-from inarch.errors import InarchError
-from inarch.microkernels import MICROKERNELS
-from inarch.plugins import load_file
+from inarch.driver.compiler import build
+from inarch.machine.target import native
+from inarch.machine.toolchain import compile_library
+from inarch.microkernel.table import MICROKERNELS
 from inarch.runtime.module import Imports
 from inarch.runtime.native import NativeFunction
-from inarch.target import native
-from inarch.toolchain import compile_library
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "microkernels"
 OWN = "Inarch without them"
@@ -105,7 +105,7 @@ def kernels_of(folder: Path) -> list[Kernel]:
         code = 'registered="gemm-tensors"'
         if name != "slot":
             code = _SYMBOL.format(library=library)
-        (folder / f"{name}_build.py").write_text(_LIBRARY_KERNEL.format(code=code))
+        (folder / f"{name}write/build.py").write_text(_LIBRARY_KERNEL.format(code=code))
     slot = NativeFunction.open(libraries["slot"], "gemm_tensors")
     return [
         *found,

@@ -20,16 +20,16 @@ from xdsl.dialects.builtin import ModuleOp, TensorType, f32
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 
-from inarch._xdsl import named_location
 from inarch.dialects import new_context
-from inarch.dialects.graph.arithmetic import AddOp, MaximumOp, MulOp, SubOp
-from inarch.dialects.graph.unary import AbsOp, ExpOp, NegOp, ReluOp, SigmoidOp, TanhOp
+from inarch.dialects.graph.elementwise.arithmetic import AddOp, MaximumOp, MulOp, SubOp
+from inarch.dialects.graph.elementwise.unary import AbsOp, ExpOp, NegOp, ReluOp, SigmoidOp, TanhOp
+from inarch.ir.location import named_location
 from inarch.passes.backend import BACKENDS, Backend, Emission, EmitRequest
-from inarch.passes.partition._report import Recorder
 from inarch.passes.partition.annotate import annotate
 from inarch.passes.partition.merge_composites import merge_composites
 from inarch.passes.partition.merge_regions import merge_regions
 from inarch.passes.partition.partition import partition
+from inarch.passes.partition.report import Recorder
 from inarch.passes.pattern import NamedPattern, Pattern, any_, named, op, optional
 
 BINARY = (AddOp, SubOp, MulOp, MaximumOp)

@@ -16,12 +16,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import cast
 
-from inarch.lazy import np
+from inarch.core.lazy import np
+from inarch.machine.target import Target
+from inarch.machine.target import parse as parse_target
+from inarch.machine.toolchain import compile_library
 from inarch.microkernel import Instance, instance_source, instantiate, members, prototype
-from inarch.microkernels import MICROKERNELS
-from inarch.target import Target
-from inarch.target import parse as parse_target
-from inarch.toolchain import compile_library
+from inarch.microkernel.table import MICROKERNELS
 
 STEPS = 256
 """Of the reduction: A's rows and a panel of B of two vectors stay in L1."""

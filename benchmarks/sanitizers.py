@@ -24,12 +24,12 @@ from typing import Any
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from inarch.compiler import import_model
+from inarch.core.errors import EnvironmentFault, InarchError
+from inarch.core.lazy import Array, np
+from inarch.definitions.functions import public_functions
 from inarch.dialects import new_context
-from inarch.errors import EnvironmentFault, InarchError
-from inarch.lazy import Array, np
-from inarch.target import parse
-from inarch.testing._functions import public_functions
+from inarch.driver.compiler import import_model
+from inarch.machine.target import parse
 from inarch.testing.generate import inputs, programs
 from inarch.testing.sanitize import caller, report, sanitized
 

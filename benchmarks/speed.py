@@ -51,7 +51,7 @@ def compile_cold(path: Path, output: Path, cache: Path) -> dict[str, float]:
     script = PEAK + (
         "import json, sys, time\n"
         "start, cpu = time.perf_counter(), time.process_time()\n"
-        "from inarch.compiler import build\n"
+        "from inarch.driver.compiler import build\n"
         "build(sys.argv[1], sys.argv[2])\n"
         "print(json.dumps({'seconds': time.perf_counter() - start,\n"
         "  'python_cpu_seconds': time.process_time() - cpu, 'peak_mib': peak_mib()}))\n"

@@ -12,8 +12,8 @@ from functools import partial
 from xdsl.context import Context
 from xdsl.ir import Dialect
 
-from inarch._xdsl import make_context
-from inarch.plugins import Extensions
+from inarch.core.plugins import Extensions
+from inarch.ir.context import make_context
 
 DIALECTS: Extensions[Dialect] = Extensions("inarch.dialects", "DIALECT")
 

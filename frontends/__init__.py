@@ -15,8 +15,8 @@ from typing import Any
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from inarch.errors import InarchError, UsageError
-from inarch.plugins import API_VERSION, Extensions
+from inarch.core.errors import InarchError, UsageError
+from inarch.core.plugins import API_VERSION, Extensions
 
 Shapes = Mapping[str, Sequence[int]]
 """Shapes of inputs, by name."""

@@ -9,12 +9,13 @@ from typing import Any
 from xdsl.context import Context
 from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp, StringAttr
 
-from inarch._xdsl import parse_module, store_of
-from inarch.errors import InarchError, UsageError
+from inarch.core.errors import InarchError, UsageError
+from inarch.core.lazy import np
+from inarch.core.npz import array_bytes, comment_of, read_arrays, write_npz
 from inarch.frontends import Dims, Frontend, Shapes
-from inarch.frontends._names import program_name
-from inarch.lazy import np
-from inarch.npz import array_bytes, comment_of, read_arrays, write_npz
+from inarch.frontends.names import program_name
+from inarch.ir.context import store_of
+from inarch.ir.text import parse_module
 
 
 def read_mlir(source: Any, context: Context, dims: Dims, shapes: Shapes) -> ModuleOp:

@@ -14,11 +14,13 @@ True
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
+from inarch.core.moved import MovedFinder
+
 if TYPE_CHECKING:
-    from inarch.compiler import compile
-    from inarch.errors import (
+    from inarch.core.errors import (
         ArgumentError,
         EnvironmentFault,
         InarchError,
@@ -26,20 +28,24 @@ if TYPE_CHECKING:
         UnsupportedError,
         UsageError,
     )
+    from inarch.driver.compiler import compile
     from inarch.runtime.module import Module, load
 
 __version__ = "0.1.0"
 
+if MovedFinder not in sys.meta_path:
+    sys.meta_path.append(MovedFinder)
+
 _HOMES = {
-    "compile": "inarch.compiler",
+    "compile": "inarch.driver.compiler",
     "load": "inarch.runtime.module",
     "Module": "inarch.runtime.module",
-    "ArgumentError": "inarch.errors",
-    "EnvironmentFault": "inarch.errors",
-    "InarchError": "inarch.errors",
-    "InternalError": "inarch.errors",
-    "UnsupportedError": "inarch.errors",
-    "UsageError": "inarch.errors",
+    "ArgumentError": "inarch.core.errors",
+    "EnvironmentFault": "inarch.core.errors",
+    "InarchError": "inarch.core.errors",
+    "InternalError": "inarch.core.errors",
+    "UnsupportedError": "inarch.core.errors",
+    "UsageError": "inarch.core.errors",
 }
 
 __all__ = [

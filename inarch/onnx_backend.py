@@ -22,9 +22,9 @@ from onnx.helper import (
     np_dtype_to_tensor_dtype,
 )
 
-from inarch.compiler import compile as compile_model
-from inarch.errors import ArgumentError, InarchError, UnsupportedError
-from inarch.lazy import np
+from inarch.core.errors import ArgumentError, InarchError, UnsupportedError
+from inarch.core.lazy import np
+from inarch.driver.compiler import compile as compile_model
 
 if TYPE_CHECKING:
     from inarch.runtime.module import Module

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from xdsl.passes import ModulePass
 
-from inarch.plugins import Extensions
+from inarch.core.plugins import Extensions
 
-LEVELS = ("graph", "partition", "lower", "loop", "tensorize", "memory")
-
-PASSES: Extensions[type[ModulePass]] = Extensions("inarch.passes", "PASS", LEVELS)
+PASSES: Extensions[type[ModulePass]] = Extensions("inarch.passes", "PASS", in_rooms=True)

@@ -22,9 +22,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from inarch.errors import InarchError
+from inarch.core.errors import InarchError
+from inarch.core.plugins import API_VERSION, Extensions
 from inarch.passes.pattern import NamedPattern
-from inarch.plugins import API_VERSION, Extensions
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class EmitRequest:
 
     Bodies hold graph ops, `graph.constant`s, and `graph.composite`s of the backend's patterns."""
     context: Context
-    """Whose constant store (`inarch._xdsl.store_of`) has the bytes of constants."""
+    """Whose constant store (`inarch.ir.context.store_of`) has the bytes of constants."""
     target: str
     """The module's `inarch.target`."""
     options: Mapping[str, str] = field(default_factory=dict[str, str])

@@ -15,15 +15,15 @@ from contextlib import contextmanager
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from inarch._xdsl import store_of
-from inarch.passes.partition._by_hand import Selection, parse_selection
-from inarch.passes.partition._common import check_registered
-from inarch.passes.partition._report import HOST, OpReport, Recorder, Report
-from inarch.passes.partition._verify import check_partition
+from inarch.ir.context import store_of
 from inarch.passes.partition.annotate import annotate
+from inarch.passes.partition.by_hand import Selection, parse_selection
+from inarch.passes.partition.common import check_registered
 from inarch.passes.partition.merge_composites import merge_composites
 from inarch.passes.partition.merge_regions import merge_regions
 from inarch.passes.partition.partition import partition
+from inarch.passes.partition.report import HOST, OpReport, Recorder, Report
+from inarch.passes.partition.verify import check_partition
 
 __all__ = [
     "HOST",

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TypeAlias, cast
 
-from inarch.errors import ArgumentError
-from inarch.lazy import np
-from inarch.manifest import Port, Signature
+from inarch.artifact.manifest import Port, Signature
+from inarch.core.errors import ArgumentError
+from inarch.core.lazy import np
 from inarch.runtime.tensor import Array, as_array, as_output, check, check_bools, empty
 
 Invoke: TypeAlias = Callable[[Sequence[Array]], None]
@@ -18,7 +18,7 @@ Invoke: TypeAlias = Callable[[Sequence[Array]], None]
 class Function:
     """One function of a module. Immutable, and safe to call from several threads at once.
 
-    >>> from inarch.dtypes import DTYPES
+    >>> from inarch.core.dtypes import DTYPES
     >>> def double(arrays):
     ...     _ = np.multiply(arrays[0], 2, out=arrays[1])
     >>> port = Port("x", DTYPES["f32"], (2,))

@@ -17,11 +17,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TypeAlias
 
-from inarch._arguments import checked_path
 from inarch.artifact import Artifact
-from inarch.cache import replacing
-from inarch.errors import UsageError, unknown
-from inarch.manifest import Signature
+from inarch.artifact.manifest import Signature
+from inarch.core.arguments import checked_path
+from inarch.core.cache import replacing
+from inarch.core.errors import UsageError, unknown
 from inarch.runtime.function import Function
 from inarch.runtime.loaders import LOADERS
 from inarch.runtime.tensor import Array

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from inarch.errors import EnvironmentFault, InarchError
-from inarch.runtime._abi import ffi, libc
+from inarch.core.errors import EnvironmentFault, InarchError
+from inarch.runtime.abi import ffi, libc
 from inarch.runtime.tensor import Array, describe
 
 CALL = "int32_t(*)(void *, DLTensor *, int32_t)"

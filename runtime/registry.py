@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from threading import Lock
 from typing import TypeVar
 
-from inarch.errors import UsageError, unknown
+from inarch.core.errors import UsageError, unknown
 
 F = TypeVar("F", bound=Callable[..., object])
 

@@ -10,11 +10,11 @@ from functools import cache
 from math import prod
 from typing import Any, Protocol, TypeAlias, cast
 
-from inarch.dtypes import DTYPES, from_numpy
-from inarch.errors import ArgumentError, EnvironmentFault, UnsupportedError
-from inarch.lazy import np
-from inarch.manifest import Port
-from inarch.runtime._abi import ffi
+from inarch.artifact.manifest import Port
+from inarch.core.dtypes import DTYPES, from_numpy
+from inarch.core.errors import ArgumentError, EnvironmentFault, UnsupportedError
+from inarch.core.lazy import np
+from inarch.runtime.abi import ffi
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
 

@@ -13,10 +13,10 @@ from io import StringIO
 from typing import Any, NamedTuple
 
 from inarch import __version__
-from inarch.errors import EnvironmentFault, InarchError, UsageError, unknown
-from inarch.tools._commands import COMMANDS
-from inarch.tools._opt_arguments import with_default_seed
-from inarch.tools._warnings import plain_warnings
+from inarch.core.errors import EnvironmentFault, InarchError, UsageError, unknown
+from inarch.tools.commands import COMMANDS
+from inarch.tools.semantics import with_default_seed
+from inarch.tools.warnings import plain_warnings
 
 EPILOG = """examples:
   inarch compile model.onnx -o model.inarch
@@ -34,7 +34,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parser(command: str | None = None) -> argparse.ArgumentParser:
-    """The command line: one subcommand a module of `tools/_commands`.
+    """The command line: one subcommand a module of `tools/commands`.
 
     Only `command` gets its options and is imported, so that running an artifact needs no compiler;
     None: all.
@@ -102,7 +102,7 @@ def run(argv: Sequence[str], stdin: str | None = None) -> Outcome:  # noqa: ARG0
         if "--load" in " ".join(argv) or argv[:1] == [
             "verify-kernel"
         ]:  # which takes files alone, too
-            from inarch.tools._commands._kinds import kinds
+            from inarch.driver.extensions import kinds
 
             for table in kinds().values():
                 stack.enter_context(table.scope())
@@ -166,8 +166,8 @@ def _run(arguments: Sequence[str]) -> int:
 
 def _blamed(error: Exception) -> InarchError | None:
     """The error as that of the plugin whose code raised it, if it was a plugin's."""
-    from inarch.plugins import blamed
-    from inarch.tools._commands._kinds import kinds
+    from inarch.core.plugins import blamed
+    from inarch.driver.extensions import kinds
 
     return blamed(error, kinds().values())
 

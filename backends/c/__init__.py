@@ -1,8 +1,8 @@
 """The C backend: a planned module becomes C11 with GCC's vector extensions, readable and warning-free.
 
 One translation unit per kernel and `model.c` (`CProgram.units`), or one file that compiles alone
-(`CProgram.text`). Nests: `_emit_nest.py` (scalars), `_emit_tile.py` (registers); expressions:
-`_expressions.py`, our own exp, log, tanh and erf: `_math.py`; the ABI: `_emit_model.py`. Tests are in
+(`CProgram.text`). Nests: `write/nest.py` (scalars), `write/tile.py` (registers); expressions:
+`write/expressions.py`, our own exp, log, tanh and erf: `write/math.py`; the ABI: `write/model.py`. Tests:
 `tests/lit/backends/c/` and `tests/unit/test_c_*.py`. Example: `inarch-opt planned.mlir -t c`.
 """
 
@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from inarch.backends.c._assemble import EMBEDDED_BYTES, emit_program
-from inarch.backends.c._cprogram import CFunction, CProgram, registry_notes
-from inarch.backends.c._foreign import instance_code, link_libraries
-from inarch.backends.c._gaps import instance_reads_gaps, without_loop_vectors
-from inarch.backends.c._kernel_errors import kernel_error
-from inarch.backends.c._program import planned_weights_bytes
-from inarch.backends.c._run import run
-from inarch.backends.c._usable import Usable, line_directive, usable_for
-from inarch.backends.c._weights import describe_weights, weights_image, weights_pieces
-from inarch.lazy import np
+from inarch.backends.c.assemble import EMBEDDED_BYTES, emit_program
+from inarch.backends.c.cprogram import CFunction, CProgram, registry_notes
+from inarch.backends.c.foreign.code import instance_code, link_libraries
+from inarch.backends.c.foreign.errors import kernel_error
+from inarch.backends.c.foreign.usable import Usable, line_directive, usable_for
+from inarch.backends.c.plan.gaps import instance_reads_gaps, without_loop_vectors
+from inarch.backends.c.plan.program import planned_weights_bytes
+from inarch.backends.c.plan.weights import describe_weights, weights_image, weights_pieces
+from inarch.backends.c.run import run
+from inarch.core.lazy import np
 from inarch.passes.backend import Backend
 
 if TYPE_CHECKING:

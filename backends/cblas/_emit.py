@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from inarch._xdsl import location_text
 from inarch.backends.cblas._calls import call, prototypes
 from inarch.backends.cblas._gemm import Gemm, gemm_of
-from inarch.backends.cblas._library import PACKAGE, library
-from inarch.dialects.graph._base import shape_of, tensor_dtype
+from inarch.backends.cblas.library import PACKAGE, library
+from inarch.core.errors import UnsupportedError
 from inarch.dialects.graph.composite import CompositeRegionOp
-from inarch.errors import UnsupportedError
+from inarch.dialects.graph.op import shape_of, tensor_dtype
+from inarch.ir.location import location_text
 from inarch.passes.backend import Emission, EmitRequest
 
 _ALIGNMENT = 64

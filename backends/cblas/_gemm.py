@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Operation, SSAValue
 
-from inarch._xdsl import location_text
 from inarch.backends.cblas._views import (
     BLASINT_MAX,
     Layout,
@@ -22,15 +21,16 @@ from inarch.backends.cblas._views import (
     broadcast_strides,
     matrix_layout,
 )
-from inarch.dialects._types import row_major
-from inarch.dialects.graph._base import ints, shape_of, tensor_dtype
-from inarch.dialects.graph.arithmetic import AddOp
-from inarch.dialects.graph.conv import ConvOp
+from inarch.core.dtypes import DType
+from inarch.core.errors import UnsupportedError
+from inarch.dialects.graph.elementwise.arithmetic import AddOp
+from inarch.dialects.graph.elementwise.unary import ReluOp
 from inarch.dialects.graph.matmul import MatmulOp
+from inarch.dialects.graph.op import ints, shape_of, tensor_dtype
 from inarch.dialects.graph.shape import TransposeOp
-from inarch.dialects.graph.unary import ReluOp
-from inarch.dtypes import DType
-from inarch.errors import UnsupportedError
+from inarch.dialects.graph.windows.conv import ConvOp
+from inarch.ir.location import location_text
+from inarch.ir.types import row_major
 
 Resolve = Callable[[SSAValue], SSAValue]
 """The value outside of a composite that an argument of its body stands for."""

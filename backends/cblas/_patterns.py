@@ -12,10 +12,10 @@ from xdsl.ir import Operation
 
 from inarch.backends.cblas._gemm import refuse_pixels
 from inarch.backends.cblas._views import refuse_sizes, refuse_transpose
-from inarch.dialects.graph._base import ints, shape_of, tensor_dtype
-from inarch.dialects.graph.conv import ConvOp
 from inarch.dialects.graph.matmul import MatmulOp
+from inarch.dialects.graph.op import ints, shape_of, tensor_dtype
 from inarch.dialects.graph.shape import TransposeOp
+from inarch.dialects.graph.windows.conv import ConvOp
 from inarch.passes.pattern import Match, Pattern, any_, named, op, optional
 
 OPS = ("matmul", "conv")

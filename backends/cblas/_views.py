@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
-from inarch.dialects._types import row_major
+from inarch.ir.types import row_major
 
 BLASINT_MAX = 2**31 - 1
 """The package is built with 32-bit sizes."""

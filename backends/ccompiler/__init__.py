@@ -14,9 +14,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from inarch._xdsl import store_of
 from inarch.backends.ccompiler._function import OPERATORS, function_text, refusal
 from inarch.backends.ccompiler._macros import HEADER
+from inarch.ir.context import store_of
 from inarch.passes.backend import Backend, Emission, EmitRequest
 
 __all__ = ["BACKEND", "emit_function", "emit_module"]

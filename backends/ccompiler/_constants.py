@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import DenseResourceAttr
 
-from inarch._xdsl import ConstantStore, location_text
 from inarch.backends.ccompiler._types import c_type
-from inarch.dialects._constants import constant_array
-from inarch.dialects.graph._base import tensor_dtype
+from inarch.core.lazy import np
 from inarch.dialects.graph.constant import ConstantOp
-from inarch.lazy import np
+from inarch.dialects.graph.op import tensor_dtype
+from inarch.ir.constants import constant_array
+from inarch.ir.context import ConstantStore
+from inarch.ir.location import location_text
 
 if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]

@@ -10,12 +10,13 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from inarch._xdsl import ConstantStore, location_text
 from inarch.backends.ccompiler._constants import constant_text
 from inarch.backends.ccompiler._types import DTYPE_NAMES, c_type, is_supported
-from inarch.dialects.graph._base import shape_of, tensor_dtype
+from inarch.core.errors import UnsupportedError
 from inarch.dialects.graph.constant import ConstantOp
-from inarch.errors import UnsupportedError
+from inarch.dialects.graph.op import shape_of, tensor_dtype
+from inarch.ir.context import ConstantStore
+from inarch.ir.location import location_text
 
 OPERATORS: Mapping[str, str] = {"add": "+", "sub": "-", "mul": "*"}
 """The C operator of each graph op."""

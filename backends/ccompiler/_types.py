@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inarch.dtypes import DType
+from inarch.core.dtypes import DType
 
 _C_TYPES = {
     "f32": "float",

@@ -7,7 +7,7 @@ the loader `examplejson` opens. docs/examplejson.md has the grammar. It has no o
 from __future__ import annotations
 
 from inarch.backends.examplejson._emit import accepts, emit
-from inarch.backends.examplejson._ops import OPS
+from inarch.backends.examplejson.ops import OPS
 from inarch.passes.backend import Backend
 
 __all__ = ["BACKEND"]

@@ -11,13 +11,13 @@ from xdsl.dialects.builtin import NoneAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 
-from inarch._xdsl import store_of
-from inarch.backends.examplejson._ops import OPS
-from inarch.dialects._constants import constant_array
-from inarch.dialects.graph._base import shape_of, tensor_dtype, tensor_of
+from inarch.backends.examplejson.ops import OPS
+from inarch.core.errors import InternalError, UnsupportedError
+from inarch.core.lazy import Array, np
 from inarch.dialects.graph.constant import ConstantOp
-from inarch.errors import InternalError, UnsupportedError
-from inarch.lazy import Array, np
+from inarch.dialects.graph.op import shape_of, tensor_dtype, tensor_of
+from inarch.ir.constants import constant_array
+from inarch.ir.context import store_of
 from inarch.passes.backend import Emission, EmitRequest
 
 MAX_RANK = 32

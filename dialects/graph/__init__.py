@@ -1,12 +1,12 @@
 """`graph`: whole tensors with value semantics, NumPy-style broadcasting, logical shapes.
 
-Each file is one family of ops and each op is one class (see `_base.py`). To add an op, write its class
+Each file is one family of ops and each op is one class (see `op.py`). To add an op, write its class
 into a file here and its cases into `tests/lit/dialects/graph/<file>.mlir` and `<file>-invalid.mlir`.
 Example: `%c = graph.add %a, %b : tensor<2x3xf32>, tensor<3xf32> -> tensor<2x3xf32>`.
 """
 
 from __future__ import annotations
 
-from inarch.dialects._collect import dialect
+from inarch.ir.dialect import dialect
 
 DIALECT = dialect(__name__)

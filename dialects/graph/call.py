@@ -8,8 +8,8 @@ from xdsl.dialects.builtin import FlatSymbolRefAttrConstr, SymbolRefAttr, Tensor
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, prop_def, var_operand_def, var_result_def
 
-from inarch.dialects.graph._base import Array, GraphOp, Tensor, tensor_of
-from inarch.errors import UnsupportedError
+from inarch.core.errors import UnsupportedError
+from inarch.dialects.graph.op import Array, GraphOp, Tensor, tensor_of
 
 
 @irdl_op_definition

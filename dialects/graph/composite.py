@@ -20,11 +20,11 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure
 
-from inarch._xdsl import ConstantStore
-from inarch.dialects._constants import constant_array
-from inarch.dialects.graph._base import Array, GraphOp, Tensor, require, tensor_of
 from inarch.dialects.graph.call import CallOp
 from inarch.dialects.graph.constant import ConstantOp
+from inarch.dialects.graph.op import Array, GraphOp, Tensor, require, tensor_of
+from inarch.ir.constants import constant_array
+from inarch.ir.context import ConstantStore
 
 
 @irdl_op_definition

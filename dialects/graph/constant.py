@@ -11,9 +11,9 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import ConstantLike
 
-from inarch.dialects._constants import ConstantAttr, constant_array
-from inarch.dialects.graph._base import Array, GraphOp, Tensor
-from inarch.errors import InternalError
+from inarch.core.errors import InternalError
+from inarch.dialects.graph.op import Array, GraphOp, Tensor
+from inarch.ir.constants import ConstantAttr, constant_array
 
 
 @irdl_op_definition
@@ -50,6 +50,6 @@ class ConstantOp(GraphOp):
     def reference(self, *operands: Array) -> Array:
         if isinstance(self.value, DenseResourceAttr):
             raise InternalError("a constant handle is read through the store, not its reference")
-        from inarch._xdsl import ConstantStore
+        from inarch.ir.context import ConstantStore
 
         return constant_array(cast("ConstantAttr", self.value), ConstantStore())

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import IntegerAttr, TensorType
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
-from inarch.dialects._types import i64, tensor
-from inarch.dialects.graph._base import (
+from inarch.core.lazy import np
+from inarch.dialects.graph.op import (
     Array,
     GraphOp,
     Tensor,
@@ -17,7 +17,7 @@ from inarch.dialects.graph._base import (
     shape_of,
     tensor_dtype,
 )
-from inarch.lazy import np
+from inarch.ir.types import i64, tensor
 
 
 @irdl_op_definition

@@ -12,7 +12,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from inarch.dialects._types import i64
+from inarch.ir.types import i64
 
 
 @irdl_attr_definition

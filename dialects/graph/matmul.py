@@ -8,10 +8,8 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir.affine import AffineExpr
 from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
-from inarch.dialects._nest import NestBuilder, NestSpec
-from inarch.dialects._scalar import Scalar
-from inarch.dialects._types import tensor
-from inarch.dialects.graph._base import (
+from inarch.core.lazy import np
+from inarch.dialects.graph.op import (
     Array,
     StructuredOp,
     Tensor,
@@ -21,7 +19,9 @@ from inarch.dialects.graph._base import (
     shape_of,
     tensor_dtype,
 )
-from inarch.lazy import np
+from inarch.dialects.nest_spec import NestBuilder, NestSpec
+from inarch.dialects.scalar import Scalar
+from inarch.ir.types import tensor
 
 
 @irdl_op_definition

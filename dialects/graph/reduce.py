@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
-from inarch.dialects._nest import Body, NestBuilder, NestSpec, same
-from inarch.dialects._scalar import Number, Scalar
-from inarch.dialects._types import i1, i64, tensor
-from inarch.dialects.graph._base import (
+from inarch.core.dtypes import DType
+from inarch.core.lazy import np
+from inarch.dialects.graph.op import (
     Array,
     StructuredOp,
     Tensor,
@@ -22,8 +21,9 @@ from inarch.dialects.graph._base import (
     shape_of,
     tensor_dtype,
 )
-from inarch.dtypes import DType
-from inarch.lazy import np
+from inarch.dialects.nest_spec import Body, NestBuilder, NestSpec, same
+from inarch.dialects.scalar import Number, Scalar
+from inarch.ir.types import i1, i64, tensor
 
 
 class ReduceOp(StructuredOp):
@@ -226,7 +226,7 @@ class ReduceProdOp(ReduceOp):
 def lowest(dtype: DType) -> Number:
     """The least value: -inf of floats. The start of a maximum.
 
-    >>> from inarch.dtypes import DTYPES
+    >>> from inarch.core.dtypes import DTYPES
     >>> lowest(DTYPES["f32"]), lowest(DTYPES["i8"]), lowest(DTYPES["ui8"])
     (-inf, -128, 0)
     """
@@ -238,7 +238,7 @@ def lowest(dtype: DType) -> Number:
 def highest(dtype: DType) -> Number:
     """The largest value: inf of floats. The start of a minimum.
 
-    >>> from inarch.dtypes import DTYPES
+    >>> from inarch.core.dtypes import DTYPES
     >>> highest(DTYPES["f32"]), highest(DTYPES["i8"]), highest(DTYPES["ui8"])
     (inf, 127, 255)
     """

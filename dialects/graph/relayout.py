@@ -9,9 +9,8 @@ from xdsl.dialects.builtin import LocationAttr, TensorType
 from xdsl.ir import Operation, OpResult, SSAValue, SSAValues
 from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
-from inarch.dialects._nest import NestBuilder, NestSpec, same
-from inarch.dialects._types import tensor
-from inarch.dialects.graph._base import (
+from inarch.dialects.graph.layout import LayoutAttr, with_layout
+from inarch.dialects.graph.op import (
     Array,
     StructuredOp,
     Tensor,
@@ -19,7 +18,8 @@ from inarch.dialects.graph._base import (
     shape_of,
     tensor_of,
 )
-from inarch.dialects.graph.layout import LayoutAttr, with_layout
+from inarch.dialects.nest_spec import NestBuilder, NestSpec, same
+from inarch.ir.types import tensor
 
 
 @irdl_op_definition

@@ -10,10 +10,9 @@ from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, Tensor
 from xdsl.ir.affine import AffineExpr
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, var_operand_def
 
-from inarch.dialects._nest import NestBuilder, NestSpec, same
-from inarch.dialects._scalar import Number
-from inarch.dialects._types import f64, i64, tensor
-from inarch.dialects.graph._base import (
+from inarch.core.lazy import np
+from inarch.dialects.graph._number import Number as NumberDirective
+from inarch.dialects.graph.op import (
     Array,
     GraphOp,
     StructuredOp,
@@ -25,9 +24,10 @@ from inarch.dialects.graph._base import (
     shape_of,
     tensor_dtype,
 )
-from inarch.dialects.graph._number import Number as NumberDirective
 from inarch.dialects.graph.reduce import highest, lowest
-from inarch.lazy import np
+from inarch.dialects.nest_spec import NestBuilder, NestSpec, same
+from inarch.dialects.scalar import Number
+from inarch.ir.types import f64, i64, tensor
 
 
 @irdl_op_definition

@@ -7,6 +7,6 @@ cases into `tests/lit/dialects/kernel/<file>.mlir` and `<file>-invalid.mlir`. Ex
 
 from __future__ import annotations
 
-from inarch.dialects._collect import dialect
+from inarch.ir.dialect import dialect
 
 DIALECT = dialect(__name__)

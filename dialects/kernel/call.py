@@ -22,11 +22,11 @@ from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
-from inarch._xdsl import SymbolUser, linear_form, parse_affine_expr, print_affine_expr
-from inarch.dialects._types import i64
-from inarch.dialects.kernel._extents import touched
 from inarch.dialects.kernel.definition import DefOp
-from inarch.dialects.loop._base import (
+from inarch.dialects.kernel.extents import touched
+from inarch.dialects.loop.access import IteratorAttr
+from inarch.dialects.loop.footprint import Form, Overlapping, Places, may_meet, place_of, span_of
+from inarch.dialects.loop.memory import (
     BufferOp,
     MemRef,
     check_linear,
@@ -34,8 +34,9 @@ from inarch.dialects.loop._base import (
     require,
     strides_of,
 )
-from inarch.dialects.loop._footprint import Form, Overlapping, Places, may_meet, place_of, span_of
-from inarch.dialects.loop.access import IteratorAttr
+from inarch.ir.affine import linear_form, parse_affine_expr, print_affine_expr
+from inarch.ir.types import i64
+from inarch.ir.verify import SymbolUser
 from inarch.meaning import free_sizes, parse
 
 

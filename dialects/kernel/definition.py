@@ -21,10 +21,10 @@ from xdsl.printer import Printer
 from xdsl.traits import SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
-from inarch.dialects._types import is_supported, mlir_type, storage_type
-from inarch.dialects.loop._base import BufferOp, require
-from inarch.dtypes import DType
-from inarch.errors import InarchError
+from inarch.core.dtypes import DType
+from inarch.core.errors import InarchError
+from inarch.dialects.loop.memory import BufferOp, require
+from inarch.ir.types import is_supported, mlir_type, storage_type
 from inarch.meaning import Meaning, accesses, free_sizes, operands, parse, ranks
 from inarch.microkernel import call_holes
 

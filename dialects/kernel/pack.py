@@ -13,10 +13,10 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 
-from inarch._xdsl import linear_form, print_affine_expr
-from inarch.dialects.loop._base import BufferOp, buffer_shape, check_linear, memref_of, require
-from inarch.dialects.loop._footprint import Overlapping, Places, may_meet, place_of
-from inarch.lazy import np
+from inarch.core.lazy import np
+from inarch.dialects.loop.footprint import Overlapping, Places, may_meet, place_of
+from inarch.dialects.loop.memory import BufferOp, buffer_shape, check_linear, memref_of, require
+from inarch.ir.affine import linear_form, print_affine_expr
 
 if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]

@@ -8,6 +8,6 @@ Example: `loop.nest (i = 8) ins(%a[i] : memref<8xf32>) outs(%b[i] : memref<8xf32
 
 from __future__ import annotations
 
-from inarch.dialects._collect import dialect
+from inarch.ir.dialect import dialect
 
 DIALECT = dialect(__name__)

@@ -22,7 +22,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from inarch.dialects._scalar import Number, number_attribute
+from inarch.dialects.scalar import Number, number_attribute
 
 KINDS = ("parallel", "reduction")
 MODES = ("serial", "unroll", "vector")

@@ -24,8 +24,8 @@ from xdsl.irdl import (
 )
 from xdsl.traits import MemoryAllocEffect, Pure
 
-from inarch.dialects._types import i64, storage_type
-from inarch.dialects.loop._base import BufferOp, buffer_shape, is_row_major, memref_of, require
+from inarch.dialects.loop.memory import BufferOp, buffer_shape, is_row_major, memref_of, require
+from inarch.ir.types import i64, storage_type
 
 WORKSPACE_ALIGNMENT_BYTES = 64
 """Of every buffer in the workspace and in the weights: a cache line, and the widest vector."""

@@ -21,9 +21,9 @@ from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
-from inarch._xdsl import Counts, SymbolUser
-from inarch.dialects.loop._base import BufferOp, require
-from inarch.dialects.loop._footprint import Overlapping, Place, Places, may_meet, place_of
+from inarch.dialects.loop.footprint import Overlapping, Place, Places, may_meet, place_of
+from inarch.dialects.loop.memory import BufferOp, require
+from inarch.ir.verify import Counts, SymbolUser
 
 FOR_MODES = ("serial", "parallel", "unroll")
 

@@ -22,18 +22,6 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import IsTerminator, MemoryReadEffect, MemoryWriteEffect, Pure
 
-from inarch._xdsl import linear_form, parse_affine_expr, print_affine_expr
-from inarch.dialects._types import dtype_of, i1, is_supported
-from inarch.dialects.loop._base import (
-    BufferOp,
-    MemRef,
-    buffer_shape,
-    check_linear,
-    memref_of,
-    require,
-)
-from inarch.dialects.loop._footprint import Overlapping, Places, place_of
-from inarch.dialects.loop._overlap import check_overlaps
 from inarch.dialects.loop.access import (
     IteratorAttr,
     ReadAttr,
@@ -43,6 +31,18 @@ from inarch.dialects.loop.access import (
     parse_number,
     typed,
 )
+from inarch.dialects.loop.footprint import Overlapping, Places, place_of
+from inarch.dialects.loop.memory import (
+    BufferOp,
+    MemRef,
+    buffer_shape,
+    check_linear,
+    memref_of,
+    require,
+)
+from inarch.dialects.loop.overlap import check_overlaps
+from inarch.ir.affine import linear_form, parse_affine_expr, print_affine_expr
+from inarch.ir.types import dtype_of, i1, is_supported
 
 
 @irdl_op_definition

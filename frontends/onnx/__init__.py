@@ -21,18 +21,18 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
-from inarch._xdsl import store_of
-from inarch.dialects._types import mlir_type, tensor
-from inarch.errors import InarchError
+from inarch.core.errors import InarchError
 from inarch.frontends import Dims, Frontend, Shapes
-from inarch.frontends._names import program_name
+from inarch.frontends.names import program_name
 from inarch.frontends.onnx._bind import Bound, Signature, bind, signature
-from inarch.frontends.onnx._builder import Builder, hint
 from inarch.frontends.onnx._functions import imports
-from inarch.frontends.onnx._graph import FIRST_OPSET, Importer, Scope
 from inarch.frontends.onnx._load import Loaded, load_model
-from inarch.frontends.onnx._report import NotSupportedError, Report
-from inarch.frontends.onnx._tensors import Folders, check_shape, element_dtype
+from inarch.frontends.onnx.builder import Builder, hint
+from inarch.frontends.onnx.graph import FIRST_OPSET, Importer, Scope
+from inarch.frontends.onnx.report import NotSupportedError, Report
+from inarch.frontends.onnx.tensors import Folders, check_shape, element_dtype
+from inarch.ir.context import store_of
+from inarch.ir.types import mlir_type, tensor
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, ValueInfoProto

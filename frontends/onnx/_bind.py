@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from inarch.errors import InarchError, UsageError, unknown
+from inarch.core.errors import InarchError, UsageError, unknown
 
 if TYPE_CHECKING:
     from onnx import TensorShapeProto, ValueInfoProto

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from inarch.errors import InarchError
+from inarch.core.errors import InarchError
 
 if TYPE_CHECKING:
     from onnx import AttributeProto, NodeProto

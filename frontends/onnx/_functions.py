@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import SSAValue
 
-from inarch.dialects.graph._base import shape_of, tensor_dtype
-from inarch.errors import InarchError
+from inarch.core.errors import InarchError
+from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.frontends.onnx._check import DEFAULT_DOMAINS
-from inarch.frontends.onnx._tensors import element_type
+from inarch.frontends.onnx.tensors import element_type
 
 if TYPE_CHECKING:
     from onnx import AttributeProto, FunctionProto, NodeProto, OperatorSetIdProto

@@ -9,7 +9,7 @@ from os import PathLike, fstat
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
-from inarch.errors import InarchError, UsageError
+from inarch.core.errors import InarchError, UsageError
 from inarch.frontends.onnx._names import check_names
 from inarch.frontends.onnx._wire import MalformedError, Split, split_weights
 

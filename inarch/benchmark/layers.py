@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from inarch.errors import UsageError, unknown
-from inarch.plugins import Extensions
+from inarch.core.errors import UsageError, unknown
+from inarch.core.plugins import Extensions
 
 F32_BYTES = 4
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import platform
 from pathlib import Path
 
-from inarch.benchmark._harness import Harness
-from inarch.target import Target
-from inarch.toolchain import find_compiler
+from inarch.benchmark.harness import Harness
+from inarch.machine.target import Target
+from inarch.machine.toolchain import find_compiler
 
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 _USUAL_BYTES = {"L1": 32 << 10, "L2": 1 << 20, "L3": 16 << 20}

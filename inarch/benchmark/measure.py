@@ -11,15 +11,15 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from inarch.benchmark._harness import Harness
-from inarch.benchmark._peer_process import PeerProcess
+from inarch.benchmark.harness import Harness
 from inarch.benchmark.layers import Layer
 from inarch.benchmark.machine import bandwidths, describe
 from inarch.benchmark.peers import PEERS
+from inarch.benchmark.peers.process import PeerProcess
 from inarch.benchmark.results import LayerResult, PeerInfo, PeerResult, Results, Series
-from inarch.benchmark.subject import TOLERANCE, Subject, compile_layer
-from inarch.errors import EnvironmentFault, unknown
-from inarch.target import Target
+from inarch.benchmark.subject.subject import TOLERANCE, Subject, compile_layer
+from inarch.core.errors import EnvironmentFault, unknown
+from inarch.machine.target import Target
 
 Progress = Callable[[str, int, int], None]
 

@@ -13,10 +13,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from inarch.benchmark._harness import Harness
-from inarch.dtypes import DTYPES, DType
-from inarch.errors import UsageError
-from inarch.lazy import np
+from inarch.benchmark.harness import Harness
+from inarch.core.dtypes import DTYPES, DType
+from inarch.core.errors import UsageError
+from inarch.core.lazy import np
+from inarch.machine.toolchain import compile_library
 from inarch.meaning import Apply, Expression, Index, bind, elements, free_sizes, ranks
 from inarch.microkernel import (
     AtLeast,
@@ -27,7 +28,6 @@ from inarch.microkernel import (
     known_demand,
     prototype,
 )
-from inarch.toolchain import compile_library
 
 _CHUNK = 12
 """Members in one translation unit: they compile in parallel."""

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from inarch.benchmark._arrays import sample
-from inarch.benchmark._peer_process import PeerProcess
 from inarch.benchmark.machine import describe
 from inarch.benchmark.measure import Progress, calls_of, check_peers, start_peers
+from inarch.benchmark.peers.process import PeerProcess
 from inarch.benchmark.results import PeerInfo, PeerResult, Series
-from inarch.compiler import build
-from inarch.errors import EnvironmentFault
-from inarch.lazy import Array, np
-from inarch.target import Target
+from inarch.benchmark.subject.arrays import sample
+from inarch.core.errors import EnvironmentFault
+from inarch.core.lazy import Array, np
+from inarch.driver.compiler import build
+from inarch.machine.target import Target
 
 SCHEMA = "inarch.bench.model/1"
 TOLERANCE = 1e-3
@@ -102,7 +102,7 @@ def measure_model(
     """Compiles a model for `target` and calls it in turn with the `peers` that are installed.
 
     Inputs are random, from a fixed seed: standard normal floats, integers of 0 and 1. Raises what
-    `inarch.compiler.build` raises, and UsageError for a peer that nobody knows.
+    `inarch.driver.compiler.build` raises, and UsageError for a peer that nobody knows.
     """
     from inarch.runtime.module import load
 

@@ -1,6 +1,6 @@
 """Where the time of a model goes: each of its kernels, timed in one run after the other.
 
-The steps of the compiled function (`_steps`) are called in order, each once a round, so that a kernel finds
+The steps of the compiled function (`steps.py`) are called in order, each once a round, so that a kernel finds
 caches as it does in a call: its input warm, its weights cold.
 """
 
@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from inarch.benchmark._harness import Harness, aligned
-from inarch.benchmark._steps import Step, split_steps
+from inarch.benchmark.harness import Harness, aligned
 from inarch.benchmark.machine import describe
 from inarch.benchmark.measure import Progress
 from inarch.benchmark.model import random_array
 from inarch.benchmark.results import Series
-from inarch.compiler import import_model, lower
+from inarch.benchmark.subject.steps import Step, split_steps
+from inarch.core.errors import UnsupportedError
+from inarch.core.lazy import np
 from inarch.dialects import new_context
-from inarch.errors import UnsupportedError
-from inarch.lazy import np
-from inarch.target import Target
+from inarch.driver.compiler import import_model, lower
+from inarch.machine.target import Target
 
 SCHEMA = "inarch.bench.profile/1"
 
@@ -99,7 +99,7 @@ def profile(
 ) -> Profile:
     """Compiles a model for `target` and times each step of its `main`, on inputs from a fixed seed.
 
-    Raises what `inarch.compiler` raises, and UnsupportedError for a model that calls imports.
+    Raises what `inarch.driver.compiler` raises, and UnsupportedError for a model that calls imports.
     """
     from inarch.backends.c import emit, weights_image
 

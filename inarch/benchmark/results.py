@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from inarch.benchmark._steps import Step
 from inarch.benchmark.layers import Layer
+from inarch.benchmark.subject.steps import Step
 
 SCHEMA = "inarch.bench.layers/1"
 """What the JSON is; the number changes when a field changes its meaning."""

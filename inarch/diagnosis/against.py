@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from inarch.errors import EnvironmentFault, InarchError, UsageError
-from inarch.lazy import Array, np
+from inarch.core.errors import EnvironmentFault, InarchError, UsageError
+from inarch.core.lazy import Array, np
 
 PEERS = ("onnxruntime",)
 
@@ -33,7 +33,7 @@ def peer_values(model: Path, inputs: Mapping[str, Array]) -> dict[str, Array]:
         ) from error
     import onnx
 
-    from inarch.frontends.onnx._builder import printed_name
+    from inarch.frontends.onnx.builder import printed_name
 
     proto = onnx.load(str(model))
     outputs = [output for node in proto.graph.node for output in node.output if output]

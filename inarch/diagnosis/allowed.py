@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from xdsl.context import Context
 from xdsl.ir import Operation
 
+from inarch.core.lazy import Array, np
+from inarch.definitions.expected import expected_of as bounded
 from inarch.diagnosis.slices import Slice
-from inarch.dialects.graph._base import shape_of
-from inarch.dialects.graph.conv import ConvOp
 from inarch.dialects.graph.matmul import MatmulOp
-from inarch.lazy import Array, np
-from inarch.testing._expected import expected_of as bounded
+from inarch.dialects.graph.op import shape_of
+from inarch.dialects.graph.windows.conv import ConvOp
 
 Expected = list[tuple[Array, Array]]
 """By output: the values, and the error that is allowed to each."""
@@ -33,10 +33,10 @@ def expected_of(part: Slice, op: Operation, context: Context, inputs: Sequence[A
 
 def _all_operands(part: Slice, context: Context, inputs: dict[str, Array]) -> list[Array]:
     """The arrays of the step's operands, constants among them."""
-    from inarch._xdsl import store_of
     from inarch.diagnosis.slices import steps, value_names
-    from inarch.dialects._constants import constant_array
     from inarch.dialects.graph.constant import ConstantOp
+    from inarch.ir.constants import constant_array
+    from inarch.ir.context import store_of
 
     (step,) = steps(part.module)
     names = value_names(part.module)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from inarch.lazy import Array, np
+from inarch.core.lazy import Array, np
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 The process is a fork, made when all is ready: files of `--load`, functions of Python that fill imports and
 opened libraries are there, and nothing has to be sent. (`inarch.verification` calls single kernels from a
-program in C, between guard pages, and `inarch.testing.fuzz` starts Python anew: both know all that they run
+program in C, between guard pages, and `inarch.fuzz` starts Python anew: both know all that they run
 by name.) Results come back in memory that both share.
 """
 
@@ -23,9 +23,9 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import NoReturn
 
-from inarch.errors import InarchError, InternalError
-from inarch.lazy import Array, np
-from inarch.manifest import Port
+from inarch.artifact.manifest import Port
+from inarch.core.errors import InarchError, InternalError
+from inarch.core.lazy import Array, np
 from inarch.runtime.module import Module
 
 

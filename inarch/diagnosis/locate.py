@@ -12,18 +12,19 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
-from inarch._xdsl import print_module, store_of
-from inarch.compiler import compile as compile_model
-from inarch.compiler import observe_passes
+from inarch.core.errors import InarchError
+from inarch.core.lazy import Array
+from inarch.definitions.compare import compare
+from inarch.definitions.expected import Expected, expected_of
 from inarch.diagnosis.contained import CrashError, contained, run_contained
 from inarch.diagnosis.slices import Slice
 from inarch.dialects import new_context
 from inarch.dialects.kernel.call import CallOp
-from inarch.errors import InarchError
-from inarch.lazy import Array
+from inarch.driver.compiler import compile as compile_model
+from inarch.driver.compiler import observe_passes
+from inarch.ir.context import store_of
+from inarch.ir.text import print_module
 from inarch.testing import check_compiled, execute
-from inarch.testing._check import compare
-from inarch.testing._expected import Expected, expected_of
 
 COMPILE_SECONDS = 120.0
 """Beside what the code of one function takes: its definition, and the C compiler."""

@@ -16,12 +16,12 @@ from typing import Any
 from xdsl.context import Context
 
 from inarch import __version__
-from inarch._xdsl import print_module
+from inarch.core.errors import EnvironmentFault
+from inarch.core.lazy import Array
+from inarch.core.npz import write_npz
 from inarch.diagnosis.slices import Slice
-from inarch.errors import EnvironmentFault
 from inarch.frontends.mlir import resource_keys, write_resources
-from inarch.lazy import Array
-from inarch.npz import write_npz
+from inarch.ir.text import print_module
 
 SCRIPT = '''"""{summary}
 
@@ -36,7 +36,7 @@ import numpy as np
 
 import inarch
 from inarch.diagnosis.contained import CrashError, run_contained
-from inarch.tools._commands._options import load_files
+from inarch.driver.extensions import load_files
 
 HERE = Path(__file__).parent
 LOAD = {load!r}  # files of --load

@@ -8,8 +8,8 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAtt
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from inarch.core.errors import InarchError
 from inarch.dialects.graph.constant import ConstantOp
-from inarch.errors import InarchError
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from typing import Any
 
 from xdsl.ir import Operation
 
-from inarch._xdsl import location_text
-from inarch.compiler import import_model
+from inarch.core.errors import UsageError, unknown
+from inarch.core.lazy import Array, np
 from inarch.diagnosis.against import peer_values
 from inarch.diagnosis.allowed import expected_of
 from inarch.diagnosis.compare import Crash, Difference, difference, first_difference
@@ -20,8 +20,8 @@ from inarch.diagnosis.locate import Place, failing_part, place_of, run_part
 from inarch.diagnosis.reproducer import write_reproducer
 from inarch.diagnosis.slices import Slice, cut, main_block, steps, value_names
 from inarch.dialects import new_context
-from inarch.errors import UsageError, unknown
-from inarch.lazy import Array, np
+from inarch.driver.compiler import import_model
+from inarch.ir.location import location_text
 from inarch.testing import execute, random_inputs
 
 WHOLE = 1e-4

@@ -7,11 +7,11 @@
 ... }'''
 >>> check_semantics(text, pipeline="canonicalize,cse")
 >>> round_trip(text)
->>> from inarch.lazy import np
+>>> from inarch.core.lazy import np
 >>> execute(text, [np.array([1, 2], "float32")])
 [array([2., 4.], dtype=float32)]
 
-Programs of any level run by the definitions of their ops (`inarch.testing.definitions`), in NumPy;
+Programs of any level run by the definitions of their ops (`inarch.definitions.ops`), in NumPy;
 the C backend is what is tested, with `execute_compiled` and `check_compiled`. docs/testing.md says
 more.
 
@@ -20,9 +20,10 @@ more.
 
 from __future__ import annotations
 
-from inarch.testing._check import check_compiled, check_semantics, round_trip, run_pass
-from inarch.testing._execute import execute, execute_compiled, random_inputs
-from inarch.testing._expected import Expected, expected_of
+from inarch.definitions.execute import execute, random_inputs
+from inarch.definitions.expected import Expected, expected_of
+from inarch.testing.check import check_compiled, check_semantics, round_trip, run_pass
+from inarch.testing.compiled import execute_compiled
 
 __all__ = [
     "Expected",

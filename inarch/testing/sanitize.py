@@ -19,16 +19,16 @@ from pathlib import Path
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from inarch._compilers import Compiler, find_compiler, run_compiler
 from inarch.backends.c import CProgram, emit, weights_image
-from inarch.backends.c._text import identifier
-from inarch.compiler import import_model, lower
-from inarch.errors import EnvironmentFault
-from inarch.lazy import np
-from inarch.target import Target
-from inarch.target import parse as parse_target
-from inarch.testing._functions import Array
-from inarch.toolchain import compile_library
+from inarch.backends.c.text import identifier
+from inarch.core.errors import EnvironmentFault
+from inarch.core.lazy import np
+from inarch.definitions.functions import Array
+from inarch.driver.compiler import import_model, lower
+from inarch.machine.compilers import Compiler, find_compiler, run_compiler
+from inarch.machine.target import Target
+from inarch.machine.target import parse as parse_target
+from inarch.machine.toolchain import compile_library
 
 _CHECKS = "-fsanitize=address,undefined"
 _FLAGS = (
@@ -85,7 +85,7 @@ def caller(folder: Path) -> Path:
 def sanitized(context: Context, module: ModuleOp, out: Path, target: str) -> Sanitized:
     """Compiles a `graph` module, which is consumed, for `target` into the library `out`.
 
-    Raises InarchError as `inarch.compiler.compile` does.
+    Raises InarchError as `inarch.driver.compiler.compile` does.
     """
     module = import_model(module, context, target=target)
     lower(context, module, "kernel")

@@ -4,7 +4,7 @@
     verdict = verify(instantiate(MICROKERNEL, "my-kernel", {"MR": 4, "NR": 16}, target=native()))
     assert verdict.ok, verdict.line()
 
-The code runs in child processes against `inarch._evaluate` in float64:
+The code runs in child processes against `inarch.meaning.evaluate` in float64:
 
 - Shapes: every size that a call gives from 1 on, primes, and just below and above usual blocks.
 - Strides, wherever the layout says any: packed, with gaps, transposed, overlapping (what is read).
@@ -26,10 +26,10 @@ Sizes are 1 or more: a loop of no iterations never reaches a kernel.
 
 from __future__ import annotations
 
-from inarch.verification._check import describe, verify
-from inarch.verification._family import instances, verify_family
-from inarch.verification._record import quick_check
-from inarch.verification._verdict import ENVIRONMENT, Fault, Verdict
+from inarch.verification.check import describe, verify
+from inarch.verification.family import instances, verify_family
+from inarch.verification.record import quick_check
+from inarch.verification.verdict import ENVIRONMENT, Fault, Verdict
 
 __all__ = [
     "ENVIRONMENT",

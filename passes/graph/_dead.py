@@ -5,9 +5,9 @@ from __future__ import annotations
 from xdsl.dialects.builtin import DenseResourceAttr
 from xdsl.ir import Operation
 
-from inarch._xdsl import ConstantStore
-from inarch.dialects.graph._base import GraphOp
 from inarch.dialects.graph.call import CallOp
+from inarch.dialects.graph.op import GraphOp
+from inarch.ir.context import ConstantStore
 
 
 def erase_dead(root: Operation, store: ConstantStore | None = None) -> int:

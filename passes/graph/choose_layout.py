@@ -1,8 +1,8 @@
 """Chooses layouts: convolutions and what is around them work on channels in blocks of a vector.
 
 For a target whose vectors hold VL f32, `#graph.layout<block = [0, VL, 0, 0], halo = []>`: a vector of
-channels at each pixel. `_layout_roles.py` says which ops can work so, `_layout_cost.py` where it pays,
-`_layout_halo.py` who wants zeros around the image.
+channels at each pixel. `layout/roles.py` says which ops can work so, `layout/cost.py` where it pays,
+`layout/halo.py` who wants zeros around the image.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from inarch.dialects.graph._base import shape_of, tensor_of
 from inarch.dialects.graph.layout import LayoutAttr, layout_of, with_layout
+from inarch.dialects.graph.op import shape_of, tensor_of
 from inarch.dialects.graph.relayout import RelayoutOp
-from inarch.passes.graph._layout_cost import worthwhile
-from inarch.passes.graph._layout_halo import halo_for
-from inarch.passes.graph._layout_roles import Role, roles
-from inarch.target import parse as parse_target
+from inarch.machine.target import parse as parse_target
+from inarch.passes.graph.layout.cost import worthwhile
+from inarch.passes.graph.layout.halo import halo_for
+from inarch.passes.graph.layout.roles import Role, roles
 
 F32_BYTES = 4
 

@@ -8,7 +8,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, UnknownLoc
 from xdsl.passes import ModulePass
 
-from inarch.dialects.graph._base import CompositeOp
+from inarch.dialects.graph.op import CompositeOp
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from inarch._xdsl import ConstantStore, store_of
-from inarch.dialects._constants import constant_array, constant_attribute
-from inarch.dialects.graph._base import ints
+from inarch.core.lazy import Array, np
+from inarch.dialects.graph.composites.normalization import BatchNormOp
 from inarch.dialects.graph.constant import ConstantOp
-from inarch.dialects.graph.conv import ConvOp
-from inarch.dialects.graph.normalization import BatchNormOp
-from inarch.lazy import Array, np
+from inarch.dialects.graph.op import ints
+from inarch.dialects.graph.windows.conv import ConvOp
+from inarch.ir.constants import constant_array, constant_attribute
+from inarch.ir.context import ConstantStore, store_of
 from inarch.passes.graph._dead import erase_dead
 
 

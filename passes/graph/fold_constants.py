@@ -11,12 +11,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from inarch._xdsl import ConstantStore, store_of
-from inarch.dialects._constants import constant_array, constant_attribute
-from inarch.dialects.graph._base import GraphOp, shape_of, tensor_dtype
+from inarch.core.lazy import Array, np
 from inarch.dialects.graph.call import CallOp
 from inarch.dialects.graph.constant import ConstantOp
-from inarch.lazy import Array, np
+from inarch.dialects.graph.op import GraphOp, shape_of, tensor_dtype
+from inarch.ir.constants import constant_array, constant_attribute
+from inarch.ir.context import ConstantStore, store_of
 from inarch.passes.graph._dead import erase_dead
 
 SMALL_BYTES = 1 << 20

@@ -10,10 +10,10 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from inarch._xdsl import location_text
+from inarch.core.errors import InarchError
+from inarch.core.limits import NODES
 from inarch.dialects.graph.call import CallOp
-from inarch.errors import InarchError
-from inarch.limits import NODES
+from inarch.ir.location import location_text
 
 
 @dataclass(frozen=True)

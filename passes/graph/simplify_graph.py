@@ -10,14 +10,13 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
-from inarch._xdsl import ConstantStore, apply_patterns, store_of
-from inarch.dialects._constants import constant_array
-from inarch.dialects.graph._base import broadcast, ints, shape_of, tensor_dtype
-from inarch.dialects.graph._elementwise import ElementwiseOp
-from inarch.dialects.graph.arithmetic import AddOp, DivOp, MulOp, SubOp
-from inarch.dialects.graph.cast import CastOp
-from inarch.dialects.graph.clip import ClipOp
+from inarch.core.lazy import Array
 from inarch.dialects.graph.constant import ConstantOp
+from inarch.dialects.graph.elementwise import ElementwiseOp
+from inarch.dialects.graph.elementwise.arithmetic import AddOp, DivOp, MulOp, SubOp
+from inarch.dialects.graph.elementwise.cast import CastOp
+from inarch.dialects.graph.elementwise.clip import ClipOp
+from inarch.dialects.graph.op import broadcast, ints, shape_of, tensor_dtype
 from inarch.dialects.graph.shape import (
     BroadcastToOp,
     ConcatOp,
@@ -26,7 +25,9 @@ from inarch.dialects.graph.shape import (
     SliceOp,
     TransposeOp,
 )
-from inarch.lazy import Array
+from inarch.ir.constants import constant_array
+from inarch.ir.context import ConstantStore, store_of
+from inarch.ir.rewrite import apply_patterns
 from inarch.passes.graph._dead import erase_dead
 
 

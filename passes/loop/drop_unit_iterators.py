@@ -16,7 +16,7 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
 from inarch.dialects.loop.nest import NestOp, nest_ops
-from inarch.passes.loop._transform import rebuild
+from inarch.passes.loop.transform import rebuild
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,14 @@ from xdsl.dialects.builtin import AffineMapAttr, DenseResourceAttr, ModuleOp
 from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 
-from inarch._xdsl import ConstantStore, store_of
-from inarch.dialects._constants import ConstantAttr, constant_array, constant_attribute
 from inarch.dialects.kernel.call import CallOp
 from inarch.dialects.kernel.definition import DefOp
 from inarch.dialects.kernel.pack import PackOp
-from inarch.dialects.loop._base import buffer_shape
 from inarch.dialects.loop.buffer import AllocOp, ConstantOp, ReshapeOp
+from inarch.dialects.loop.memory import buffer_shape
 from inarch.dialects.loop.nest import NestOp
+from inarch.ir.constants import ConstantAttr, constant_array, constant_attribute
+from inarch.ir.context import ConstantStore, store_of
 
 
 @dataclass(frozen=True)

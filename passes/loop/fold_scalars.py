@@ -17,13 +17,13 @@ from xdsl.dialects.builtin import ModuleOp, NoneAttr
 from xdsl.ir import Region
 from xdsl.passes import ModulePass
 
-from inarch._xdsl import ConstantStore, store_of
-from inarch.dialects._constants import constant_array
-from inarch.dialects._scalar import Number
-from inarch.dialects.loop._base import buffer_shape, memref_of
 from inarch.dialects.loop.access import typed
 from inarch.dialects.loop.buffer import ConstantOp, root
+from inarch.dialects.loop.memory import buffer_shape, memref_of
 from inarch.dialects.loop.nest import NestOp, nest_ops
+from inarch.dialects.scalar import Number
+from inarch.ir.constants import constant_array
+from inarch.ir.context import ConstantStore, store_of
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from xdsl.rewriter import InsertPoint
 
 from inarch.dialects.loop.buffer import AllocOp, root
 from inarch.dialects.loop.nest import NestOp
-from inarch.passes.loop._edge import Edge, find_edge
-from inarch.passes.loop._functions import entry_blocks
-from inarch.passes.loop._fusion import append_to_finish, inline_producer
-from inarch.passes.loop._writes import Writes, writes_by_root
+from inarch.ir.functions import entry_blocks
+from inarch.passes.loop.edge import Edge, find_edge
+from inarch.passes.loop.fusion import append_to_finish, inline_producer
+from inarch.passes.loop.writes import Writes, writes_by_root
 
 
 @dataclass(frozen=True)

@@ -16,14 +16,14 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
-from inarch._xdsl import print_module
 from inarch.dialects.kernel.call import CallOp as KernelCallOp
 from inarch.dialects.kernel.definition import DefOp
 from inarch.dialects.kernel.pack import PackOp
-from inarch.dialects.loop._base import buffer_shape
 from inarch.dialects.loop.control import CallOp, ForOp
+from inarch.dialects.loop.memory import buffer_shape
 from inarch.dialects.loop.nest import NestOp
-from inarch.passes.loop._functions import entry_blocks, error_at
+from inarch.ir.functions import entry_blocks, error_at
+from inarch.ir.text import print_module
 
 KERNEL = "inarch.kernel"
 _HASH_DIGITS = 8

@@ -23,9 +23,9 @@ from xdsl.passes import ModulePass
 
 from inarch.dialects.loop.access import IteratorAttr
 from inarch.dialects.loop.nest import NestOp, nest_ops
-from inarch.passes.loop._affine import linear_map
-from inarch.passes.loop._contraction import match_contraction
-from inarch.passes.loop._transform import rebuild, strides_along
+from inarch.ir.linear import linear_map
+from inarch.passes.loop.transform import rebuild, strides_along
+from inarch.passes.schedule.contraction import match_contraction
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from xdsl.dialects import arith
 from xdsl.ir import Block, Region, SSAValue
 
-from inarch.dialects.loop._base import memref_of
 from inarch.dialects.loop.access import IteratorAttr, WriteAttr, typed
+from inarch.dialects.loop.memory import memref_of
 from inarch.dialects.loop.nest import NestOp, YieldOp
-from inarch.passes.loop._affine import Linear, affine_map
-from inarch.passes.lower._physical import Place
+from inarch.ir.linear import Linear, affine_map
+from inarch.passes.lower.physical import Place
 
 _Box = list[tuple[int, int]]
 """The first index, and the one after the last, of each dimension."""

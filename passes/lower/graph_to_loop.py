@@ -21,10 +21,12 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
-from inarch._xdsl import ConstantStore, location_text, store_of
-from inarch.dialects._nest import NestBuilder, same
-from inarch.dialects._types import dtype_of, memref
-from inarch.dialects.graph._base import (
+from inarch.core.errors import InarchError, UnsupportedError
+from inarch.core.plugins import Extensions, Origin, raised
+from inarch.dialects.graph.constant import ConstantOp
+from inarch.dialects.graph.facts.zeros import keeps_zeros
+from inarch.dialects.graph.layout import LayoutAttr
+from inarch.dialects.graph.op import (
     CompositeOp,
     GraphOp,
     StructuredOp,
@@ -32,22 +34,19 @@ from inarch.dialects.graph._base import (
     shape_of,
     tensor_dtype,
 )
-from inarch.dialects.graph.constant import ConstantOp
-from inarch.dialects.graph.layout import LayoutAttr
 from inarch.dialects.graph.shape import ReshapeOp
 from inarch.dialects.loop.buffer import ConstantOp as LoopConstantOp
-from inarch.errors import InarchError, UnsupportedError
-from inarch.passes.lower._builder import LoopBuilder
-from inarch.passes.lower._physical import LayoutError
-from inarch.passes.lower._zeros import keeps_zeros
-from inarch.plugins import Extensions, Origin, raised
+from inarch.dialects.nest_spec import NestBuilder, same
+from inarch.ir.context import ConstantStore, store_of
+from inarch.ir.location import location_text
+from inarch.ir.types import dtype_of, memref
+from inarch.passes.lower.builder import LoopBuilder
+from inarch.passes.lower.physical import LayoutError
 
 Rule = Callable[[Operation, LoopBuilder], None]
 """Appends the loops of an op to the builder and enters its results into `builder.buffers`."""
 
-RULES: Extensions[dict[type[Operation], Rule]] = Extensions(
-    "inarch.passes.lower._rules", "LOWERING"
-)
+RULES: Extensions[dict[type[Operation], Rule]] = Extensions("inarch.passes.lower.rules", "LOWERING")
 """How ops that are not structured lower: one file a family, `LOWERING = {FooOp: rule}`."""
 
 
@@ -56,7 +55,7 @@ class GraphToLoopPass(ModulePass):
     """Lowers every function on tensors to one on buffers; outputs become trailing arguments.
 
     Every buffer is written before it is read, and completely; nothing is updated in place. Buffers
-    of tensors in a layout have its physical shape (`_physical.py`). Raises InarchError for an op
+    of tensors in a layout have its physical shape (`physical.py`). Raises InarchError for an op
     that cannot work in its layouts, and for a composition.
     """
 

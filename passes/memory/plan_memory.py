@@ -11,12 +11,12 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from inarch.dialects.loop._base import memref_of, nbytes
 from inarch.dialects.loop.buffer import WORKSPACE_ALIGNMENT_BYTES, AllocOp, ConstantOp
 from inarch.dialects.loop.control import CallOp, ForOp
-from inarch.passes.loop._functions import entry_blocks, error_at, functions, is_public
-from inarch.passes.memory._arena import Lifetime, align, place
-from inarch.passes.memory._first_reads import check_first_reads
+from inarch.dialects.loop.memory import memref_of, nbytes
+from inarch.ir.functions import entry_blocks, error_at, functions, is_public
+from inarch.passes.memory.arena import Lifetime, align, place
+from inarch.passes.memory.first_reads import check_first_reads
 
 WORKSPACE_BYTES = "inarch.workspace_bytes"
 WEIGHTS_BYTES = "inarch.weights_bytes"
@@ -31,7 +31,7 @@ class PlanMemoryPass(ModulePass):
     one op live at the same time. Constants stand in program order; equal ones share their place.
     Raises InarchError for a `loop.alloc` in a private function or in a parallel loop, for a
     `loop.call` that does not fit its callee, and at an op that reads scratch which nothing has written
-    (`_first_reads.py` says what is found).
+    (`first_reads.py` says what is found).
     """
 
     name = "plan-memory"

@@ -12,14 +12,13 @@ from xdsl.passes import ModulePass
 
 from inarch.dialects.graph.composite import CompositeRegionOp
 from inarch.passes.backend import Backend
-from inarch.passes.partition._by_hand import (
+from inarch.passes.partition.by_hand import (
     Selection,
     mark_by_hand,
     parse_selection,
     read_by_hand,
 )
-from inarch.passes.partition._claims import Claims, claim_ops
-from inarch.passes.partition._common import (
+from inarch.passes.partition.common import (
     BACKEND,
     MATCH,
     PATTERN,
@@ -30,13 +29,14 @@ from inarch.passes.partition._common import (
     tensor_blocks,
     text_of,
 )
-from inarch.passes.partition._names import Names
-from inarch.passes.partition._patterns import check_patterns
-from inarch.passes.partition._report import Recorder
-from inarch.passes.partition._required import run_required
-from inarch.passes.partition._verify import check_partition
+from inarch.passes.partition.match.claims import Claims, claim_ops
+from inarch.passes.partition.match.names import Names
+from inarch.passes.partition.match.patterns import check_patterns
+from inarch.passes.partition.match.required import run_required
 from inarch.passes.partition.merge_composites import merge_composites
 from inarch.passes.partition.merge_regions import merge_regions
+from inarch.passes.partition.report import Recorder
+from inarch.passes.partition.verify import check_partition
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class AnnotatePass(ModulePass):
 
     `backends`: the first is preferred. `give` and `keep`: by hand, `give="conv=a","layer1/*=a"`; also as
     attributes of ops, `partition.give = "a"` and `partition.keep = ["a"]` (`"*"`: from every one).
-    A backend's required passes run first, and change what it then takes (`_required.py`). TVM's name:
+    A backend's required passes run first, and change what it then takes (`match/required.py`). TVM's name:
     AnnotateTarget.
     """
 

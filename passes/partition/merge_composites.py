@@ -10,7 +10,7 @@ from xdsl.ir import Operation, Region
 from xdsl.passes import ModulePass
 
 from inarch.dialects.graph.composite import CompositeRegionOp, YieldOp
-from inarch.passes.partition._common import (
+from inarch.passes.partition.common import (
     BACKEND,
     GIVE,
     MATCH,
@@ -20,7 +20,7 @@ from inarch.passes.partition._common import (
     tensor_blocks,
     text_of,
 )
-from inarch.passes.partition._rewrite import (
+from inarch.passes.partition.cut.rewrite import (
     erase_unused,
     fused_location,
     interface_of,
@@ -28,7 +28,7 @@ from inarch.passes.partition._rewrite import (
     replace_outside,
     strip,
 )
-from inarch.passes.partition._verify import check_annotations, check_partition
+from inarch.passes.partition.verify import check_annotations, check_partition
 
 
 @dataclass(frozen=True)

@@ -12,16 +12,16 @@ from xdsl.passes import ModulePass
 
 from inarch.dialects.graph.composite import CompositeRegionOp
 from inarch.dialects.graph.constant import ConstantOp
-from inarch.passes.partition._common import (
+from inarch.passes.partition.common import (
     GIVE,
     REGION,
     codegen_named,
     tensor_blocks,
 )
-from inarch.passes.partition._regions import RegionOfOps, merged_regions
-from inarch.passes.partition._report import Recorder
-from inarch.passes.partition._rewrite import strip
-from inarch.passes.partition._verify import check_annotations, check_partition
+from inarch.passes.partition.cut.regions import RegionOfOps, merged_regions
+from inarch.passes.partition.cut.rewrite import strip
+from inarch.passes.partition.report import Recorder
+from inarch.passes.partition.verify import check_annotations, check_partition
 
 
 @dataclass(frozen=True)

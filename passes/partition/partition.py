@@ -13,10 +13,10 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, OpResult, Region
 from xdsl.passes import ModulePass
 
+from inarch.core.errors import UsageError
 from inarch.dialects.graph.call import CallOp
-from inarch.errors import UsageError
 from inarch.passes.backend import Backend
-from inarch.passes.partition._common import (
+from inarch.passes.partition.common import (
     BACKEND,
     COMPILER,
     REGION,
@@ -25,14 +25,14 @@ from inarch.passes.partition._common import (
     tensor_blocks,
     text_of,
 )
-from inarch.passes.partition._rewrite import (
+from inarch.passes.partition.cut.rewrite import (
     erase_unused,
     interface_of,
     move_into_body,
     replace_outside,
     strip,
 )
-from inarch.passes.partition._verify import check_annotations, check_partition
+from inarch.passes.partition.verify import check_annotations, check_partition
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 """Nests become calls of microkernels that compute the same.
 
 For each nest of a public function and each kernel of the table, the nest is unified with the kernel's
-meaning (`_match.py`: bodies, then iterators), cut into calls (`_tiles.py`), its operands solved for
-(`_operands.py`), and the candidates weighed (`_candidates.py`, `_cost.py`). The best one is written
-(`_build.py`): `kernel.def`s, `kernel.pack`s, `kernel.call`s. Nothing is silent: `_report.py`.
+meaning (`unify/match.py`: bodies, then iterators), cut into calls (`weigh/tiles.py`), its operands solved for
+(`weigh/operands.py`), and the candidates weighed (`weigh/candidates.py`, `weigh/cost.py`). The best one
+is written (`write/build.py`): `kernel.def`s, `kernel.pack`s, `kernel.call`s. Nothing is silent: `report.py`.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.ir import Block
 from xdsl.passes import ModulePass
 
-from inarch._xdsl import location_text
+from inarch.core.errors import InarchError, unknown
 from inarch.dialects.loop.nest import NestOp
-from inarch.errors import InarchError, unknown
+from inarch.ir.functions import entry_blocks, error_at
+from inarch.ir.location import location_text
+from inarch.machine.target import Target
+from inarch.machine.target import parse as parse_target
 from inarch.microkernel import Instance
-from inarch.microkernels import MICROKERNELS
-from inarch.passes.loop._functions import entry_blocks, error_at
-from inarch.passes.tensorize._build import build
-from inarch.passes.tensorize._candidates import Candidate, kernel_cycles
-from inarch.passes.tensorize._cost import plain_cycles
-from inarch.passes.tensorize._definitions import Definitions
-from inarch.passes.tensorize._family import Family
-from inarch.passes.tensorize._linear import LinearNest, is_constant, linear_nest
-from inarch.passes.tensorize._match import Miss, axes_text, names_of
-from inarch.passes.tensorize._memo import Decision, Memo
-from inarch.passes.tensorize._report import Choice, NestReport, Report
-from inarch.passes.tensorize._search import candidates
-from inarch.passes.tensorize._unify_body import expression_of, tree_text
-from inarch.target import Target
-from inarch.target import parse as parse_target
+from inarch.microkernel.table import MICROKERNELS
+from inarch.passes.tensorize.report import Choice, NestReport, Report
+from inarch.passes.tensorize.unify.body import expression_of, tree_text
+from inarch.passes.tensorize.unify.linear import LinearNest, is_constant, linear_nest
+from inarch.passes.tensorize.unify.match import Miss, axes_text, names_of
+from inarch.passes.tensorize.weigh.candidates import Candidate, kernel_cycles
+from inarch.passes.tensorize.weigh.cost import plain_cycles
+from inarch.passes.tensorize.weigh.family import Family
+from inarch.passes.tensorize.weigh.memo import Decision, Memo
+from inarch.passes.tensorize.weigh.search import candidates
+from inarch.passes.tensorize.write.build import build
+from inarch.passes.tensorize.write.definitions import Definitions
 
 Usable = Callable[[Instance], str | None]
 """An instance -> None, or why it cannot be built."""

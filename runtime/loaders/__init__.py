@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inarch.artifact import Artifact
-from inarch.errors import EnvironmentFault, InarchError, UsageError
-from inarch.plugins import API_VERSION, Extensions
+from inarch.core.errors import EnvironmentFault, InarchError, UsageError
+from inarch.core.plugins import API_VERSION, Extensions
 
 if TYPE_CHECKING:
     from inarch.runtime.module import Imports, Module

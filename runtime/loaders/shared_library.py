@@ -1,6 +1,6 @@
 """Artifacts whose code is a shared library: checked against this machine, opened, and called.
 
-`_library.py` has how long a library stays open, `_imports.py` how its import slots are filled.
+`library.py` has how long a library stays open, `imports.py` how its import slots are filled.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from inarch._kernel_library import check_architecture, defined_symbols, nearest
 from inarch.artifact import Artifact
-from inarch.errors import EnvironmentFault, InarchError, UsageError
-from inarch.manifest import External, Signature
-from inarch.runtime._abi import ffi, libc
+from inarch.artifact.manifest import External, Signature
+from inarch.core.errors import EnvironmentFault, InarchError, UsageError
+from inarch.machine.libraries import check_architecture, defined_symbols, nearest
+from inarch.machine.target import check_features, native, parse
+from inarch.runtime.abi import ffi, libc
 from inarch.runtime.function import Function
 from inarch.runtime.loaders import LOADERS, Loader
-from inarch.runtime.loaders._imports import Slots
-from inarch.runtime.loaders._library import OPENED, Library
+from inarch.runtime.loaders.imports import Slots
+from inarch.runtime.loaders.library import OPENED, Library
 from inarch.runtime.module import Imports, Module
 from inarch.runtime.tensor import Array, Layout
-from inarch.target import check_features, native, parse
 
 _CALL = "int32_t(*)(DLTensor *, int32_t)"
 _SOURCE = "source."

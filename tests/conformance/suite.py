@@ -40,8 +40,8 @@ from onnx.backend.test.loader import load_model_tests
 from onnx.backend.test.runner import Runner
 from pool import Lost, run_all
 
-from inarch.errors import InarchError, UnsupportedError
-from inarch.frontends.onnx._graph import FIRST_OPSET
+from inarch.core.errors import InarchError, UnsupportedError
+from inarch.frontends.onnx.graph import FIRST_OPSET
 from inarch.onnx_backend import InarchBackend
 
 EXPECTED = Path(__file__).with_name("expected.txt")

@@ -18,11 +18,13 @@ import numpy as np
 import pytest
 from numpy.lib.stride_tricks import as_strided
 
-from inarch._evaluate import evaluate
 from inarch.artifact import write_artifact
-from inarch.cache import Cache
-from inarch.manifest import ABI
+from inarch.artifact.manifest import ABI
+from inarch.core.cache import Cache
+from inarch.machine.target import parse
+from inarch.machine.toolchain import compile_library
 from inarch.meaning import bind, elements, free_sizes, ranks, written
+from inarch.meaning.evaluate import evaluate
 from inarch.microkernel import (
     AtLeast,
     Instance,
@@ -31,8 +33,6 @@ from inarch.microkernel import (
     known_demand,
     prototype,
 )
-from inarch.target import parse
-from inarch.toolchain import compile_library
 
 _SOURCE = r"""
 #include <stdint.h>

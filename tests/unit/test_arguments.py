@@ -11,9 +11,9 @@ import pytest
 from onnx import TensorProto, helper
 
 import inarch
-from inarch._arguments import checked_dims, checked_shapes
-from inarch.errors import ArgumentError, UsageError
-from inarch.plugins import Extensions
+from inarch.core.arguments import checked_dims, checked_shapes
+from inarch.core.errors import ArgumentError, UsageError
+from inarch.core.plugins import Extensions
 from inarch.testing import execute
 
 DOUBLE = """\
@@ -128,7 +128,7 @@ def test_what_no_output_can_be_written_to(double: inarch.Module, out: object, pr
 def test_a_module_that_leaves_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "leaving_things").mkdir()
     (tmp_path / "leaving_things" / "__init__.py").write_text("")
-    (tmp_path / "leaving_things" / "gone.py").write_text("import sys\nsys.exit(0)\n")
+    (tmp_path / "leaving_things" / "gone.py").write_text("import sys\nTHING = sys.exit(0)\n")
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     with pytest.raises(inarch.InarchError) as error:
         Extensions[object]("leaving_things", "THING")["gone"]

@@ -20,8 +20,8 @@ import pytest
 
 import inarch
 from inarch.artifact import Artifact, write_artifact
-from inarch.errors import EnvironmentFault, InarchError
-from inarch.manifest import Import, Port, Signature, parse
+from inarch.artifact.manifest import Import, Port, Signature, parse
+from inarch.core.errors import EnvironmentFault, InarchError
 
 MakeProgram = Callable[..., Path]
 
@@ -63,7 +63,7 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
 
 
 def inarch_dtype(name: str) -> Any:
-    from inarch.dtypes import DTYPES
+    from inarch.core.dtypes import DTYPES
 
     return DTYPES[name]
 
@@ -319,8 +319,8 @@ def test_a_file_is_read_once_for_each_state_of_it(
         return count(data, *start)
 
     now = time.time_ns()
-    monkeypatch.setattr("inarch._mapping.zlib.crc32", counted)
-    monkeypatch.setattr("inarch._mapping.time.time_ns", lambda: now)
+    monkeypatch.setattr("inarch.artifact.mapping.zlib.crc32", counted)
+    monkeypatch.setattr("inarch.artifact.mapping.time.time_ns", lambda: now)
     whole = small.stat().st_size - 8
 
     def read() -> bool:

@@ -22,7 +22,7 @@ import pytest
 
 import inarch
 from inarch.backends import BACKENDS
-from inarch.target import parse
+from inarch.machine.target import parse
 
 Array = np.ndarray[Any, Any]
 

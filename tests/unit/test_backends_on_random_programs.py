@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from inarch._xdsl import print_module
 from inarch.backends import BACKENDS
-from inarch.compiler import lower
-from inarch.offload import Offload
-from inarch.target import parse
+from inarch.driver.compiler import lower
+from inarch.driver.offload import Offload
+from inarch.ir.text import print_module
+from inarch.machine.target import parse
 from inarch.testing.generate import Program, programs
-from inarch.testing.generate._check import How, check_programs
-from inarch.testing.generate._driver import check
-from inarch.testing.generate._offloaded import favoured
-from inarch.testing.generate._worker import Job
+from inarch.testing.generate.check.check import How, check_programs
+from inarch.testing.generate.check.driver import check
+from inarch.testing.generate.check.offloaded import favoured
+from inarch.testing.generate.check.worker import Job
 
 SHIPPED = [
     name

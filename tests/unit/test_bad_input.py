@@ -15,7 +15,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import inarch
-from inarch.errors import ArgumentError
+from inarch.core.errors import ArgumentError
 from inarch.tools.cli import run
 
 Array = np.ndarray[Any, Any]
@@ -210,7 +210,7 @@ def test_it_is_found_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
     def too_late(*_: object, **__: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr("inarch.compiler.import_model", too_late)
+    monkeypatch.setattr("inarch.driver.compiler.import_model", too_late)
     failure("compile m.onnx -o nowhere/out", 3)
     failure("compile m.onnx -o nowhere/out --emit=loop", 3)
     failure("run m.onnx -o nowhere/out", 3)
@@ -271,7 +271,7 @@ def test_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     def none(_: str) -> None:
         return None
 
-    monkeypatch.setattr("inarch._compilers.find_spec", none)
+    monkeypatch.setattr("inarch.machine.compilers.find_spec", none)
     assert failure("compile m.onnx", 3) == (
         "error: no C compiler: looked for $CC, gcc, clang, clang-19, zig; "
         "install gcc or `pip install inarch[zig]`"

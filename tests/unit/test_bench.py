@@ -15,13 +15,7 @@ import onnx
 import pytest
 from xdsl.dialects.func import FuncOp
 
-from inarch._xdsl import parse_module
-from inarch.benchmark._arrays import arrays_of
-from inarch.benchmark._blocked import lower_blocked
-from inarch.benchmark._harness import Harness
-from inarch.benchmark._peer_process import PeerProcess
-from inarch.benchmark._program import program_of
-from inarch.benchmark._steps import split_steps
+from inarch.benchmark.harness import Harness
 from inarch.benchmark.layers import (
     LAYER_SETS,
     Conv,
@@ -34,17 +28,23 @@ from inarch.benchmark.layers import (
 )
 from inarch.benchmark.measure import Runner, measure_peer
 from inarch.benchmark.peers import PEERS, Kernel, Peer
+from inarch.benchmark.peers.process import PeerProcess
 from inarch.benchmark.peers.torch import fastest_primitive
 from inarch.benchmark.report import BEGIN, END
 from inarch.benchmark.results import SCHEMA, LayerResult, PeerResult, Results, Series, summary
 from inarch.benchmark.roofline import html, svg
-from inarch.benchmark.subject import compile_layer
-from inarch.compiler import import_model, lower
+from inarch.benchmark.subject.arrays import arrays_of
+from inarch.benchmark.subject.blocked import lower_blocked
+from inarch.benchmark.subject.program import program_of
+from inarch.benchmark.subject.steps import split_steps
+from inarch.benchmark.subject.subject import compile_layer
+from inarch.core.errors import EnvironmentFault, InarchError, UsageError
+from inarch.core.lazy import Array
 from inarch.dialects import new_context
-from inarch.errors import EnvironmentFault, InarchError, UsageError
-from inarch.lazy import Array
-from inarch.target import parse
-from inarch.tools._commands._bench_layers import draw, relative
+from inarch.driver.compiler import import_model, lower
+from inarch.ir.text import parse_module
+from inarch.machine.target import parse
+from inarch.tools.bench.layers import draw, relative
 from inarch.tools.cli import run
 
 MODELS = Path(__file__).parents[2] / "benchmarks" / "models"
@@ -221,7 +221,7 @@ def test_a_wrong_result_is_not_measured(harness: Harness, monkeypatch: pytest.Mo
     def wrong(layer: Layer, *_: object) -> Array:
         return np.full(layer.output_shape, 9.0, np.float32)
 
-    monkeypatch.setattr("inarch.benchmark.subject.reference", wrong)
+    monkeypatch.setattr("inarch.benchmark.subject.subject.reference", wrong)
     with pytest.raises(InarchError, match=r"layer '12x20x7' \(12x20x7\): expected NumPy's result"):
         compile_layer(parse_shape("12x20x7"), harness)
 

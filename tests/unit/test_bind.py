@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 import inarch
-from inarch._xdsl import parse_module, verify_module
 from inarch.backends.c import CProgram, emit, weights_image
-from inarch.backends.c._cpu import BASELINE, CPUID, cpu_check
+from inarch.backends.c.write.abi.cpu import BASELINE, CPUID, cpu_check
 from inarch.dialects import new_context
-from inarch.target import FEATURES, LEVELS, host, parse
-from inarch.toolchain import find_compiler
+from inarch.ir.text import parse_module
+from inarch.ir.verify import verify_module
+from inarch.machine.target import FEATURES, LEVELS, host, parse
+from inarch.machine.toolchain import find_compiler
 
 X86 = pytest.mark.skipif(host().architecture != "x86-64", reason="CPUID is of x86")
 
@@ -108,7 +109,7 @@ def test_bind_refuses_weights_of_another_size(tmp_path: Path) -> None:
 
 def test_the_hash_is_that_of_the_weights_in_the_artifact(tmp_path: Path) -> None:
     from inarch.artifact import Artifact
-    from inarch.compiler import build
+    from inarch.driver.compiler import build
 
     (tmp_path / "m.mlir").write_text("""
 func.func @main(%x: tensor<20xf32>) -> tensor<20xf32> {

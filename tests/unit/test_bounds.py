@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from inarch.core.lazy import Array
+from inarch.definitions.bounded import Bounded
+from inarch.definitions.elements import bits, copy_sign, fold
+from inarch.definitions.execute import as_module
 from inarch.dialects import new_context
-from inarch.lazy import Array
 from inarch.testing import Expected, check_semantics, execute, expected_of, random_inputs, run_pass
-from inarch.testing._bounded import Bounded
-from inarch.testing._elements import bits, copy_sign, fold
-from inarch.testing._execute import as_module
 
 
 def of(*values: float, dtype: str = "float32") -> Bounded:
@@ -213,7 +213,7 @@ def test_a_wrong_constant_or_term_is_seen(layer: str) -> None:
 def test_what_the_references_and_the_lowering_say_must_agree(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from inarch.dialects.graph.unary import ReluOp
+    from inarch.dialects.graph.elementwise.unary import ReluOp
 
     def reference(_: ReluOp, x: Array) -> Array:
         return np.abs(x)

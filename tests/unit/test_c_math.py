@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from inarch.backends.c._math import helpers_text
+from inarch.backends.c.write.math import helpers_text
 
 Array = np.ndarray[Any, Any]
 
@@ -92,7 +92,7 @@ def _ulps(found: Array, exact: Array) -> Array:
 
 
 def _has_fma() -> bool:
-    from inarch.target import check_features
+    from inarch.machine.target import check_features
 
     return not check_features(["fma", "avx2"])
 

@@ -14,12 +14,13 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Region, SSAValue
 
-from inarch._xdsl import parse_module, verify_module
 from inarch.backends.c import run_function
+from inarch.core.errors import UnsupportedError
 from inarch.dialects import new_context
 from inarch.dialects.loop.access import number_of
 from inarch.dialects.loop.nest import NestOp, nest_ops
-from inarch.errors import UnsupportedError
+from inarch.ir.text import parse_module
+from inarch.ir.verify import verify_module
 
 Array = np.ndarray[Any, Any]
 NUMPY: dict[str, Any] = {

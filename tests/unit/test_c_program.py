@@ -14,14 +14,15 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 import inarch
-from inarch._xdsl import parse_module, verify_module
 from inarch.backends import BACKENDS
 from inarch.backends.c import CProgram, emit, run_function, weights_image
+from inarch.core.errors import ArgumentError, InarchError, UnsupportedError, UsageError
 from inarch.dialects import new_context
-from inarch.errors import ArgumentError, InarchError, UnsupportedError, UsageError
-from inarch.target import parse
-from inarch.toolchain import compile_library
-from inarch.tools.pipeline import apply_pipeline, parse_pipeline
+from inarch.ir.text import parse_module
+from inarch.ir.verify import verify_module
+from inarch.machine.target import parse
+from inarch.machine.toolchain import compile_library
+from inarch.pipeline.text import apply_pipeline, parse_pipeline
 
 Array = np.ndarray[Any, Any]
 

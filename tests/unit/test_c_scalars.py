@@ -11,10 +11,11 @@ import pytest
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from inarch._xdsl import parse_module, verify_module
 from inarch.backends.c import run_function
 from inarch.dialects import new_context
-from inarch.target import parse
+from inarch.ir.text import parse_module
+from inarch.ir.verify import verify_module
+from inarch.machine.target import parse
 from inarch.testing import execute, execute_compiled
 
 Array = np.ndarray[Any, Any]

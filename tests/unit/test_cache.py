@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from inarch import cache as module
-from inarch.cache import Cache, default_cache, key_of, replacing
-from inarch.errors import EnvironmentFault, UsageError
+from inarch.core import cache as module
+from inarch.core.cache import Cache, default_cache, key_of, replacing
+from inarch.core.errors import EnvironmentFault, UsageError
 
 
 def test_keys_tell_parts_apart() -> None:
@@ -264,7 +264,7 @@ def test_replacing_says_where_it_cannot_write(tmp_path: Path) -> None:
 _HAMMER = """
 import sys
 from pathlib import Path
-from inarch.cache import Cache, key_of
+from inarch.core.cache import Cache, key_of
 cache = Cache(Path(sys.argv[1]), max_bytes=300_000)
 print("ready", flush=True)
 for number in range(int(sys.argv[2])):

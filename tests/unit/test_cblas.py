@@ -16,16 +16,17 @@ from xdsl.dialects.func import FuncOp
 
 import inarch
 from inarch import runtime
-from inarch._xdsl import parse_module, verify_module
 from inarch.backends import BACKENDS, EmitRequest
-from inarch.backends.cblas import _library
-from inarch.compiler import build
+from inarch.backends.cblas import library as _library
+from inarch.core.errors import EnvironmentFault, UnsupportedError
 from inarch.dialects import new_context
-from inarch.errors import EnvironmentFault, UnsupportedError
+from inarch.driver.compiler import build
+from inarch.ir.text import parse_module
+from inarch.ir.verify import verify_module
+from inarch.machine.target import native
+from inarch.machine.toolchain import compile_library
 from inarch.runtime.module import load
-from inarch.target import native
 from inarch.testing import execute
-from inarch.toolchain import compile_library
 
 Array = np.ndarray[Any, Any]
 

@@ -15,13 +15,14 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 import inarch
-from inarch._offload_c import INCLUDE
-from inarch._xdsl import parse_module, store_of
 from inarch.backends.ccompiler import emit_function, emit_module
+from inarch.core.errors import InarchError
 from inarch.dialects import new_context
-from inarch.dialects._constants import constant_attribute
 from inarch.dialects.graph.constant import ConstantOp
-from inarch.errors import InarchError
+from inarch.driver.offload_c import INCLUDE
+from inarch.ir.constants import constant_attribute
+from inarch.ir.context import store_of
+from inarch.ir.text import parse_module
 from inarch.testing import execute, random_inputs
 
 Array = np.ndarray[Any, Any]

@@ -9,9 +9,9 @@ from types import ModuleType
 
 import pytest
 
-from inarch.benchmark._harness import Harness
+from inarch.benchmark.harness import Harness
 from inarch.benchmark.layers import parse_shape
-from inarch.target import native
+from inarch.machine.target import native
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "choice.py"
 

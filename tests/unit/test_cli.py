@@ -20,7 +20,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import inarch
 from inarch.artifact import Artifact
-from inarch.npz import write_npz
+from inarch.core.npz import write_npz
 from inarch.tools.cli import Outcome, run
 
 Array = np.ndarray[Any, Any]
@@ -456,7 +456,7 @@ def test_a_bug_of_ours_is_one_line(folder: Path, monkeypatch: pytest.MonkeyPatch
     def fail(*_: object, **__: object) -> None:
         raise KeyError("some\nthing")
 
-    monkeypatch.setattr("inarch.compiler._run", fail)
+    monkeypatch.setattr("inarch.driver.compiler._run", fail)
     assert failure("compile m.onnx", 70) == (
         r"error: internal error: KeyError: 'some\nthing'; "
         "please report it with the output of: inarch compile m.onnx --debug"

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from inarch.npz import write_npz
+from inarch.core.npz import write_npz
 from inarch.tools.cli import run
 
 MODEL = """\
@@ -201,7 +201,7 @@ def test_an_artifact_needs_no_compiler(arguments: list[str], start: str) -> None
 
 
 def test_warnings_are_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    from inarch import cache
+    from inarch.core import cache
 
     monkeypatch.setenv("INARCH_CACHE_DIR", "/dev/null/cache")
     cache._open_cache.cache_clear()  # pyright: ignore[reportPrivateUsage]

@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
-from inarch import toolchain
-from inarch.cache import Cache
+from inarch.core.cache import Cache
+from inarch.machine import toolchain
+from inarch.machine.target import Target, parse
+from inarch.machine.toolchain import Compiler, compile_library
 from inarch.microkernel import Instance, Microkernel, instantiate
-from inarch.target import Target, parse
-from inarch.toolchain import Compiler, compile_library
-from inarch.verification import Verdict, _build, _record, quick_check
+from inarch.verification import Verdict, quick_check
+from inarch.verification import record as _record
+from inarch.verification.run import build as _build
 
 pytestmark = pytest.mark.every_case(reason="each is the only one that sees some fault")
 

@@ -22,10 +22,10 @@ import pytest
 from onnx import helper, numpy_helper
 
 import inarch
-from inarch._xdsl import parse_module
-from inarch.compiler import LEVELS, PIPELINE, build, import_model, lower
+from inarch.core.errors import InarchError, UsageError
 from inarch.dialects import new_context
-from inarch.errors import InarchError, UsageError
+from inarch.driver.compiler import LEVELS, PIPELINE, build, import_model, lower
+from inarch.ir.text import parse_module
 from inarch.runtime.module import Module, load
 
 Array = np.ndarray[Any, Any]

@@ -13,16 +13,14 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block
 from xdsl.utils.exceptions import VerifyException
 
-from inarch._xdsl import parse_module, verify_module
-from inarch.compiler import new_context
-from inarch.dialects._types import mlir_type
-from inarch.dialects.graph._base import GraphOp
-from inarch.dialects.graph.clip import ClipOp
-from inarch.dialects.graph.conv import ConvOp
+from inarch.core.dtypes import DTYPES
+from inarch.core.errors import InarchError
+from inarch.dialects.graph.composites.normalization import BatchNormOp, LayerNormOp
+from inarch.dialects.graph.composites.softmax import LogSoftmaxOp, SoftmaxOp
+from inarch.dialects.graph.elementwise.clip import ClipOp
 from inarch.dialects.graph.gather import GatherOp
 from inarch.dialects.graph.matmul import MatmulOp
-from inarch.dialects.graph.normalization import BatchNormOp, LayerNormOp
-from inarch.dialects.graph.pool import AvgPoolOp, MaxPoolOp
+from inarch.dialects.graph.op import GraphOp
 from inarch.dialects.graph.reduce import ReduceMeanOp, ReduceSumOp
 from inarch.dialects.graph.shape import (
     BroadcastToOp,
@@ -32,9 +30,12 @@ from inarch.dialects.graph.shape import (
     SliceOp,
     TransposeOp,
 )
-from inarch.dialects.graph.softmax import LogSoftmaxOp, SoftmaxOp
-from inarch.dtypes import DTYPES
-from inarch.errors import InarchError
+from inarch.dialects.graph.windows.conv import ConvOp
+from inarch.dialects.graph.windows.pool import AvgPoolOp, MaxPoolOp
+from inarch.driver.compiler import new_context
+from inarch.ir.text import parse_module
+from inarch.ir.types import mlir_type
+from inarch.ir.verify import verify_module
 
 
 def error_of(text: str) -> str | None:

@@ -16,12 +16,13 @@ import numpy as np
 import pytest
 from xdsl.dialects import arith
 
-from inarch.backends.c import _scope, _vectors
+from inarch.artifact.manifest import Port, Signature
+from inarch.backends.c.write import scope as _scope
+from inarch.backends.c.write import vectors as _vectors
+from inarch.core.dtypes import DTYPES
+from inarch.core.errors import InarchError, InternalError
+from inarch.core.lazy import Array
 from inarch.diagnosis.contained import CrashError, contained, run_contained, shared_array
-from inarch.dtypes import DTYPES
-from inarch.errors import InarchError, InternalError
-from inarch.lazy import Array
-from inarch.manifest import Port, Signature
 from inarch.runtime.function import Function
 from inarch.runtime.module import Module
 from inarch.tools.cli import run

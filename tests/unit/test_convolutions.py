@@ -14,7 +14,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import inarch
-from inarch.target import parse
+from inarch.machine.target import parse
 
 Array = np.ndarray[Any, Any]
 

@@ -1,4 +1,4 @@
-"""`inarch.testing.definitions`: every op has one, and each does what the C backend is to do."""
+"""`inarch.definitions.ops`: every op has one, and each does what the C backend is to do."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import IndexType, IntegerType, f32, f64
 from xdsl.ir import Attribute, Block, Operation
 
-from inarch.backends.c._expressions import expression
+from inarch.backends.c.write.expressions import expression
+from inarch.core.errors import UnsupportedError
+from inarch.definitions.frame import definition_of
 from inarch.dialects import DIALECTS
-from inarch.errors import UnsupportedError
-from inarch.testing._frame import definition_of
 
 _TYPES: tuple[Attribute, ...] = (
     f32,

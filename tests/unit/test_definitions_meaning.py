@@ -7,10 +7,10 @@ import re
 import numpy as np
 import pytest
 
-from inarch._xdsl import parse_module
+from inarch.core.errors import InarchError
+from inarch.core.lazy import Array
 from inarch.dialects import new_context
-from inarch.errors import InarchError
-from inarch.lazy import Array
+from inarch.ir.text import parse_module
 from inarch.testing import execute, expected_of, run_pass
 
 
@@ -102,6 +102,22 @@ def test_a_reduction_without_points_is_its_init() -> None:
         "%a: memref<2x0xf32>, %b: memref<2xf32>",
     )
     np.testing.assert_array_equal(execute(text, [np.zeros((2, 0), np.float32)])[0], [7, 7])
+
+
+def test_two_reductions_of_one_term_do_not_see_each_other() -> None:
+    text = """
+func.func @main(%x: memref<3xf32>, %p: memref<f32> {inarch.result}, %s: memref<f32> {inarch.result}) {
+  loop.nest (i = 3 reduction) ins(%x[i] : memref<3xf32>)
+      outs(%p[] init 1.0 : memref<f32>, %s[] init 9.0 : memref<f32>) {
+  ^bb0(%e: f32, %product: f32, %least: f32):
+    %a = arith.mulf %product, %e : f32
+    %b = arith.minimumf %least, %e : f32
+    loop.yield %a, %b : f32, f32
+  }
+  func.return
+}"""
+    product, least = execute(text, [np.array([-4, 2, 3], np.float32)])
+    assert (product, least) == (-24, -4)
 
 
 def test_an_output_may_be_read_at_its_own_point() -> None:

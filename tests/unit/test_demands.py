@@ -15,12 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import inarch
-from inarch._xdsl import parse_module, verify_module
 from inarch.benchmark.members import subject_of
-from inarch.compiler import build
+from inarch.core.errors import InarchError
+from inarch.core.plugins import Extensions, load_file
 from inarch.dialects import new_context
 from inarch.dialects.kernel.call import CallOp
-from inarch.errors import InarchError
+from inarch.driver.compiler import build
+from inarch.ir.text import parse_module
+from inarch.ir.verify import verify_module
+from inarch.machine.target import parse
 from inarch.microkernel import (
     AtLeast,
     KnownDemand,
@@ -30,15 +33,13 @@ from inarch.microkernel import (
     known_demand,
 )
 from inarch.microkernel import check as check_kernel
-from inarch.microkernels import MICROKERNELS
+from inarch.microkernel.table import MICROKERNELS
 from inarch.passes import PASSES
-from inarch.passes.tensorize._layouts import dense_layout
 from inarch.passes.tensorize.tensorize import tensorize
-from inarch.plugins import Extensions, load_file
-from inarch.target import parse
+from inarch.passes.tensorize.weigh.layouts import dense_layout
 from inarch.testing import execute, execute_compiled
 from inarch.verification import verify_family
-from inarch.verification._strides import ARRANGEMENTS, arrange
+from inarch.verification.cases.strides import ARRANGEMENTS, arrange
 
 Array = np.ndarray[Any, Any]
 

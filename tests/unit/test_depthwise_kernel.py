@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from inarch.machine.target import Target
+from inarch.machine.target import parse as parse_target
 from inarch.meaning import Expression
 from inarch.meaning import parse as parse_meaning
 from inarch.microkernel import Instance, instantiate, members
-from inarch.microkernels import MICROKERNELS
-from inarch.target import Target
-from inarch.target import parse as parse_target
+from inarch.microkernel.table import MICROKERNELS
 
 Compile = Callable[[Sequence[Instance]], Sequence[Any]]
 

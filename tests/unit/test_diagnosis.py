@@ -16,14 +16,16 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from inarch._xdsl import parse_module, verify_module
-from inarch.backends.c import _scope, _vectors
+from inarch.backends.c.write import scope as _scope
+from inarch.backends.c.write import vectors as _vectors
+from inarch.core.errors import UsageError
 from inarch.diagnosis import Difference, Options, verify_model
 from inarch.diagnosis.locate import failing_part
 from inarch.diagnosis.slices import cut, steps
 from inarch.dialects import new_context
-from inarch.errors import UsageError
 from inarch.frontends.onnx.ops import converters
+from inarch.ir.text import parse_module
+from inarch.ir.verify import verify_module
 from inarch.passes import PASSES
 from inarch.testing import execute, random_inputs
 from inarch.tools.cli import run

@@ -29,7 +29,7 @@ from pathlib import Path
 import pytest
 
 import inarch.meaning
-from inarch._compilers import find_compiler
+from inarch.machine.compilers import find_compiler
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])

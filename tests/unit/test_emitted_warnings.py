@@ -18,6 +18,7 @@ from typing import Any
 import onnx
 import pytest
 
+from inarch.machine.target import Target, parse
 from inarch.meaning import expression_text, free_sizes, normal
 from inarch.meaning import parse as parse_meaning
 from inarch.microkernel import (
@@ -31,8 +32,7 @@ from inarch.microkernel import (
     known_demand,
     members,
 )
-from inarch.microkernels import MICROKERNELS
-from inarch.target import Target, parse
+from inarch.microkernel.table import MICROKERNELS
 from inarch.tools.cli import run
 
 FOLDER = Path(__file__).parents[2] / "benchmarks" / "models"

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import inarch
-from inarch.errors import ArgumentError, InarchError, UsageError
+from inarch.core.errors import ArgumentError, InarchError, UsageError
 from inarch.runtime import load_module
 from inarch.runtime.function import Function
 from inarch.runtime.loaders import LOADERS

@@ -13,19 +13,21 @@ from xdsl.dialects.builtin import FunctionType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from inarch._xdsl import parse_module, store_of, verify_module
 from inarch.backends import BACKENDS, Emission, EmitRequest
-from inarch.backends.examplejson._ops import OPS as EMITTED
+from inarch.backends.examplejson.ops import OPS as EMITTED
+from inarch.core.dtypes import DTYPES
+from inarch.core.errors import InarchError
 from inarch.dialects import new_context
-from inarch.dialects._constants import constant_attribute
-from inarch.dialects._types import mlir_type, tensor
 from inarch.dialects.graph import DIALECT
-from inarch.dialects.graph._base import GraphOp
 from inarch.dialects.graph.constant import ConstantOp
-from inarch.dtypes import DTYPES
-from inarch.errors import InarchError
+from inarch.dialects.graph.op import GraphOp
+from inarch.ir.constants import constant_attribute
+from inarch.ir.context import store_of
+from inarch.ir.text import parse_module
+from inarch.ir.types import mlir_type, tensor
+from inarch.ir.verify import verify_module
 from inarch.runtime.loaders import LOADERS
-from inarch.runtime.loaders._examplejson_ops import OPS
+from inarch.runtime.loaders.examplejson.ops import OPS
 from inarch.runtime.module import Module
 from inarch.runtime.tensor import Array
 

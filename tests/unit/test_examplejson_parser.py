@@ -6,11 +6,11 @@ import re
 
 import pytest
 
-from inarch.errors import InarchError
-from inarch.runtime.loaders._examplejson_graph import unparse
-from inarch.runtime.loaders._examplejson_ops import OPS
-from inarch.runtime.loaders._examplejson_parser import parse
+from inarch.core.errors import InarchError
 from inarch.runtime.loaders.examplejson import load_from_bytes
+from inarch.runtime.loaders.examplejson.graph import unparse
+from inarch.runtime.loaders.examplejson.ops import OPS
+from inarch.runtime.loaders.examplejson.parser import parse
 
 HEAD = "subgraph_0\ninput 0 2 3\ninput 1 2 3\n"
 NAMES = ", ".join(sorted(["input", "constant", *OPS]))

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from inarch.tools._commands._explain_html import HOST_COLOURS, PALETTE, Box, page
-from inarch.tools._commands._explain_layout import lay_out
 from inarch.tools.cli import run
+from inarch.tools.explain.html import HOST_COLOURS, PALETTE, Box, page
+from inarch.tools.explain.layout import lay_out
 
 MODEL = """
 func.func @main(%x: tensor<4x8xf32> {inarch.name = "image"}) -> (tensor<4x8xf32> {inarch.name = "scores"}) {

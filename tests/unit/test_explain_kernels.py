@@ -13,15 +13,15 @@ from pathlib import Path
 import pytest
 
 import inarch
-from inarch._xdsl import parse_module
-from inarch.compiler import build
+from inarch.core.plugins import load_file
 from inarch.dialects import new_context
-from inarch.microkernels import MICROKERNELS
-from inarch.passes.tensorize._report import Choice, NestReport, Report
+from inarch.driver.compiler import build
+from inarch.ir.text import parse_module
+from inarch.microkernel.table import MICROKERNELS
+from inarch.passes.tensorize.report import Choice, NestReport, Report
 from inarch.passes.tensorize.tensorize import tensorize
-from inarch.plugins import load_file
-from inarch.tools._commands._explain_kernels import cycles_text, everything, table, why
 from inarch.tools.cli import run
+from inarch.tools.explain.kernels import cycles_text, everything, table, why
 
 MATMUL = """func.func @main(%x: tensor<12x40xf32>, %w: tensor<40x32xf32>) -> tensor<12x32xf32> {
   %y = graph.matmul %x, %w : tensor<12x40xf32>, tensor<40x32xf32> -> tensor<12x32xf32>

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -11,12 +12,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
+from inarch.core.errors import InarchError, UsageError
+from inarch.core.plugins import Extensions, load_file
 from inarch.dialects import DIALECTS, new_context
-from inarch.errors import InarchError, UsageError
 from inarch.passes import PASSES
 from inarch.passes.backend import BACKENDS
-from inarch.plugins import Extensions, load_file
-from inarch.tools.pipeline import first_line
+from inarch.pipeline.text import first_line
 
 ROOT = Path(__file__).parents[2]
 LIT = ROOT / "tests" / "lit"
@@ -50,12 +51,12 @@ def test_a_dialect_is_called_like_its_folder(name: str) -> None:
 
 def _families() -> list[tuple[str, str]]:
     """`(dialect, file)` of each family of ops."""
-    files = (
-        (name, path)
+    return [
+        (name, path.stem)
         for name in DIALECTS
-        for path in sorted((ROOT / "dialects" / name).glob("[a-z]*.py"))
-    )
-    return [(name, path.stem) for name, path in files]
+        for path in sorted((ROOT / "dialects" / name).rglob("*.py"))
+        if re.search(rf'^    name = "{name}\.', path.read_text(), re.MULTILINE)
+    ]
 
 
 @pytest.mark.every_case(reason="a rule of the house holds for each")
@@ -113,14 +114,14 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Table:
     for level in ("high", "low"):
         (package / level).mkdir(parents=True)
         (package / level / "__init__.py").write_text("")
-        (package / level / "_helper.py").write_text(
+        (package / level / f"help_{level}.py").write_text(
             "raise RuntimeError('helpers are not asked for')"
         )
     for init in (package.parent, package):
         (init / "__init__.py").write_text("")
     (package / "high" / "fold_relu.py").write_text(PASS_TEXT.format(name="fold-relu"))
     (package / "low" / "tile.py").write_text(PASS_TEXT.format(name="tile"))
-    (package / "low" / "broken.py").write_text("import absent\n")
+    (package / "low" / "broken.py").write_text("import absent\nPASS = absent.Pass\n")
     (package / "low" / "new_api.py").write_text("class PASS:\n    api = 99\n")
 
     (tmp_path / "theirs_one.py").write_text(PASS_TEXT.format(name="stretch"))
@@ -133,7 +134,7 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Table:
     monkeypatch.setenv("INARCH_PLUGINS", "all")
     for name in [name for name in sys.modules if name.split(".")[0] in {"acme", "theirs_one"}]:
         monkeypatch.delitem(sys.modules, name)
-    return Extensions("acme.passes", "PASS", ("high", "low"))
+    return Extensions("acme.passes", "PASS", in_rooms=True)
 
 
 def test_files_come_first_then_entry_points(table: Table) -> None:
@@ -150,7 +151,7 @@ def test_the_environment_hides_what_others_add(
     monkeypatch.setenv("INARCH_PLUGINS", "none")
     assert list(table) == ["fold-relu", "broken", "new-api", "tile"]
     assert table["tile"].name == "tile"  # it clashes with nothing now
-    again = Extensions[object]("acme.passes", "PASS", ("high", "low"))
+    again = Extensions[object]("acme.passes", "PASS", in_rooms=True)
     monkeypatch.setenv("INARCH_PLUGINS", "nome")
     with pytest.raises(UsageError) as caught:
         list(again)
@@ -281,7 +282,7 @@ def test_two_loaded_files_of_one_name_are_refused(table: Table, tmp_path: Path) 
 def test_two_files_that_are_no_python_of_one_name_are_refused(tmp_path: Path) -> None:
     """N11: as `.c` beside `.py`."""
     table: Extensions[object] = Extensions(
-        "inarch.passes", "THING", ("graph",), readers={".txt": Path.read_text}
+        "inarch.passes.graph", "THING", readers={".txt": Path.read_text}
     )
     text, module = tmp_path / "one.txt", tmp_path / "one.py"
     text.write_text("text")
@@ -300,7 +301,7 @@ def test_a_loaded_file_is_run_as_it_is_now(tmp_path: Path, monkeypatch: pytest.M
     # Where bytecode is not written (an environment variable) nothing could be stale.
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     path = tmp_path / "quick.py"
-    table: Extensions[object] = Extensions("inarch.passes", "THING", ("graph",))
+    table: Extensions[object] = Extensions("inarch.passes.graph", "THING")
     for value in ("1", "2", "3"):
         path.write_text(f"THING = {value}\n")
         os.utime(path, (1_000_000_000, 1_000_000_000))  # all within one second, on any machine

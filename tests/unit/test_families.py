@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from inarch.machine.target import parse
 from inarch.microkernel import Instance, Microkernel
-from inarch.passes.tensorize._family import Family
-from inarch.target import parse
+from inarch.passes.tensorize.weigh.family import Family
 
 
 def summing(cost: Callable[[Instance], float]) -> Microkernel:

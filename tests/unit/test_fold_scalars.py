@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import inarch
-from inarch.lazy import np
-from inarch.microkernels import MICROKERNELS
-from inarch.plugins import Extensions, load_file
+from inarch.core.lazy import np
+from inarch.core.plugins import Extensions, load_file
+from inarch.microkernel.table import MICROKERNELS
 from inarch.testing import check_semantics, run_pass
 
 PIPELINE = "graph-to-loop,drop-unit-iterators,fold-scalars,fuse-nests"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from inarch._formula import formula
-from inarch.errors import InarchError
+from inarch.core.errors import InarchError
+from inarch.microkernel.formula import formula
 
 
 @pytest.mark.parametrize(

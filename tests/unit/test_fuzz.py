@@ -13,11 +13,11 @@ from random import Random
 
 import pytest
 
-from inarch.errors import InarchError
-from inarch.testing import fuzz
-from inarch.testing.fuzz import PARSERS, Parser
-from inarch.testing.fuzz.__main__ import main
-from inarch.testing.fuzz._case import Finding, make_case, run_case
+from inarch import fuzz
+from inarch.core.errors import InarchError
+from inarch.fuzz import PARSERS, Parser
+from inarch.fuzz.__main__ import main
+from inarch.fuzz.case import Finding, make_case, run_case
 
 SEED = int(os.environ.get("INARCH_FUZZ_SEED", dt.datetime.now(dt.UTC).date().toordinal()))
 """Other cases each day; a failure prints the command that runs its cases again."""
@@ -51,7 +51,7 @@ def test_its_seeds_are_read_and_some_mutations_are_not(name: str) -> None:
     count = QUICK.get(name, 100)
     outcomes = [run_case(parser, make_case(name, parser, seeds, SEED, n)) for n in range(count)]
     found = [(n, one) for n, one in enumerate(outcomes) if isinstance(one, Finding)]
-    again = f"python -m inarch.testing.fuzz --parser {name} --seed {SEED} --count {count}"
+    again = f"python -m inarch.fuzz --parser {name} --seed {SEED} --count {count}"
     assert not found, f"{again}: case {found[0][0]}: {found[0][1]}"
     assert 0 < sum(one is True for one in outcomes) < count
 
@@ -68,8 +68,8 @@ def test_models_are_mutated_as_messages() -> None:
     """Most cases are still models: the wire format holds, what it says does not."""
     import onnx
 
-    from inarch.testing.fuzz.parsers._protobuf import mutated_model
-    from inarch.testing.fuzz.parsers.onnx import check, network
+    from inarch.fuzz.parsers.onnx import check, network
+    from inarch.fuzz.protobuf import mutated_model
 
     seed = network()
     check(seed)
@@ -112,7 +112,7 @@ def test_a_refusal_needs_a_place_and_no_lack_of_memory_behind_it() -> None:
 
 
 def test_what_does_not_end_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("inarch.testing.fuzz._case.SECONDS", 0.2)
+    monkeypatch.setattr("inarch.fuzz.case.SECONDS", 0.2)
 
     def check(_data: bytes) -> None:
         while True:
@@ -127,8 +127,8 @@ def test_what_does_not_end_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 PLANTED = '''
 """A parser with a fault of each kind."""
 import os, time
-from inarch.errors import InarchError
-from inarch.testing.fuzz import Parser
+from inarch.core.errors import InarchError
+from inarch.fuzz import Parser
 
 def check(data):
     match data[:1]:
@@ -154,13 +154,13 @@ def test_children_that_die_are_found_and_replaced(
         "Name: planted-fuzz\nVersion: 1\n"
     )
     (tmp_path / "planted_fuzz-1.dist-info" / "entry_points.txt").write_text(
-        "[inarch.testing.fuzz.parsers]\nplanted = planted_fuzz\n"
+        "[inarch.fuzz.parsers]\nplanted = planted_fuzz\n"
     )
     monkeypatch.setenv("INARCH_PLUGINS", "all")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.syspath_prepend(str(tmp_path))  # pyright: ignore[reportUnknownMemberType]
     fresh = type(PARSERS)(PARSERS.group, "PARSER")
-    monkeypatch.setattr("inarch.testing.fuzz.__main__.PARSERS", fresh)
+    monkeypatch.setattr("inarch.fuzz.__main__.PARSERS", fresh)
     command = [
         "--parser",
         "planted",
@@ -188,7 +188,7 @@ def run_of(name: str, count: int, folder: Path, capfd: pytest.CaptureFixture[str
     command = ["--parser", name, "--count", str(count), "--seed", str(SEED), "--save", str(folder)]
     code = main(command)
     text = capfd.readouterr().out
-    again = f"{Path(sys.executable).name} -m inarch.testing.fuzz {' '.join(command[:6])}"
+    again = f"{Path(sys.executable).name} -m inarch.fuzz {' '.join(command[:6])}"
     assert code == 0, f"{again}\n{text}"
 
 

@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
+from inarch.machine.target import Target
+from inarch.machine.target import parse as parse_target
 from inarch.meaning import parse as parse_meaning
 from inarch.microkernel import Instance, instance_source, instantiate, members, prototype
-from inarch.microkernels import MICROKERNELS
-from inarch.target import Target
-from inarch.target import parse as parse_target
+from inarch.microkernel.table import MICROKERNELS
 
 Compile = Callable[[Sequence[Instance]], Sequence[Any]]
 

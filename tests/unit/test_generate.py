@@ -11,24 +11,25 @@ import pytest
 from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
 
-from inarch._xdsl import parse_module, print_module, store_of, verify_module
 from inarch.backends import BACKENDS
+from inarch.core.errors import EnvironmentFault, InarchError, UsageError
+from inarch.core.lazy import Array
 from inarch.dialects import new_context
-from inarch.dialects._constants import constant_array, constant_attribute
-from inarch.dialects._scalar import Scalar
 from inarch.dialects.graph import DIALECT as GRAPH
 from inarch.dialects.graph.constant import ConstantOp
-from inarch.dialects.graph.unary import NegOp
-from inarch.errors import EnvironmentFault, InarchError, UsageError
+from inarch.dialects.graph.elementwise.unary import NegOp
+from inarch.dialects.scalar import Scalar
 from inarch.frontends import read_model
-from inarch.lazy import Array
-from inarch.target import host
-from inarch.target import parse as parse_target
+from inarch.ir.constants import constant_array, constant_attribute
+from inarch.ir.context import store_of
+from inarch.ir.text import parse_module, print_module
+from inarch.ir.verify import verify_module
+from inarch.machine.target import host
+from inarch.machine.target import parse as parse_target
 from inarch.testing import round_trip
 from inarch.testing.generate import (
     LEVELS,
     Program,
-    _worker,  # pyright: ignore[reportPrivateUsage] - the child process
     graph_programs,
     inputs,
     kernel_programs,
@@ -38,10 +39,11 @@ from inarch.testing.generate import (
     shrink,
 )
 from inarch.testing.generate.__main__ import main as command
-from inarch.testing.generate._check import check_programs
-from inarch.testing.generate._driver import check
-from inarch.testing.generate._recipes import BY_BACKENDS, graph_recipes
-from inarch.testing.generate._worker import Job
+from inarch.testing.generate.check import worker
+from inarch.testing.generate.check.check import check_programs
+from inarch.testing.generate.check.driver import check
+from inarch.testing.generate.check.worker import Job
+from inarch.testing.generate.graph.recipes import BY_BACKENDS, graph_recipes
 
 STRATEGIES = {"graph": graph_programs, "loop": loop_programs, "kernel": kernel_programs}
 
@@ -229,8 +231,8 @@ def test_a_program_that_does_not_survive_its_text_is_a_finding_with_a_file(
     def made(*_: object, **__: object) -> list[Program]:
         return [broken]
 
-    monkeypatch.setattr(_worker, "programs", made)
-    _worker.work(Job("graph", 1, 0, 1, 1, ("generic",), ("-O1",), str(tmp_path), 0, False, False))
+    monkeypatch.setattr(worker, "programs", made)
+    worker.work(Job("graph", 1, 0, 1, 1, ("generic",), ("-O1",), str(tmp_path), 0, False, False))
     events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     (found,) = (event for event in events if event["event"] == "finding")
     assert (found["kind"], found["index"]) == ("definition", 0)

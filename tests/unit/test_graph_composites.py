@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from xdsl.ir import Block
 
-from inarch.dialects._types import mlir_type, tensor
+from inarch.core.dtypes import from_numpy
 from inarch.dialects.graph import DIALECT
-from inarch.dialects.graph._base import CompositeOp, GraphOp, shape_of, tensor_dtype
 from inarch.dialects.graph.constant import ConstantOp
-from inarch.dtypes import from_numpy
+from inarch.dialects.graph.op import CompositeOp, GraphOp, shape_of, tensor_dtype
+from inarch.ir.types import mlir_type, tensor
 
 Array = np.ndarray[Any, Any]
 Properties = dict[str, Any]

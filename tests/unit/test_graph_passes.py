@@ -9,14 +9,16 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation
 
-from inarch._xdsl import location_text, parse_module, store_of
+from inarch.core.lazy import np
 from inarch.dialects import new_context
-from inarch.dialects._constants import constant_attribute
-from inarch.dialects.graph._base import GraphOp
+from inarch.dialects.graph.composites.softmax import LogSoftmaxOp, SoftmaxOp
 from inarch.dialects.graph.constant import ConstantOp
-from inarch.dialects.graph.softmax import LogSoftmaxOp, SoftmaxOp
-from inarch.dialects.graph.unary import ExpOp
-from inarch.lazy import np
+from inarch.dialects.graph.elementwise.unary import ExpOp
+from inarch.dialects.graph.op import GraphOp
+from inarch.ir.constants import constant_attribute
+from inarch.ir.context import store_of
+from inarch.ir.location import location_text
+from inarch.ir.text import parse_module
 from inarch.passes import PASSES
 from inarch.testing import check_semantics, execute, run_pass
 

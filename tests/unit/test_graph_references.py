@@ -19,15 +19,15 @@ from xdsl.dialects import arith, math
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from inarch.dialects._scalar import Scalar
-from inarch.dialects._types import dtype_of, mlir_type, storage_type, tensor
+from inarch.core.dtypes import DTYPES, DType
 from inarch.dialects.graph import DIALECT
-from inarch.dialects.graph._base import GraphOp, shape_of, tensor_dtype
-from inarch.dialects.graph._elementwise import ElementwiseOp
-from inarch.dialects.graph.arithmetic import power
 from inarch.dialects.graph.composite import YieldOp
+from inarch.dialects.graph.elementwise import ElementwiseOp
+from inarch.dialects.graph.elementwise.arithmetic import power
+from inarch.dialects.graph.op import GraphOp, shape_of, tensor_dtype
 from inarch.dialects.loop.scalar import RemfOp
-from inarch.dtypes import DTYPES, DType
+from inarch.dialects.scalar import Scalar
+from inarch.ir.types import dtype_of, mlir_type, storage_type, tensor
 
 Array = np.ndarray[Any, Any]
 Properties = dict[str, Any]

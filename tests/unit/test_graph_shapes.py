@@ -15,15 +15,12 @@ from xdsl.ir import Block, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.utils.exceptions import VerifyException
 
-from inarch._xdsl import linear_form
-from inarch.dialects._nest import NestSpec
-from inarch.dialects._types import f32, memref, mlir_type, tensor
-from inarch.dialects.graph._base import Array, GraphOp, Property, StructuredOp
+from inarch.core.dtypes import from_numpy
+from inarch.core.errors import UnsupportedError
 from inarch.dialects.graph.call import CallOp
-from inarch.dialects.graph.conv import ConvOp
 from inarch.dialects.graph.gather import GatherOp
 from inarch.dialects.graph.matmul import MatmulOp
-from inarch.dialects.graph.pool import AvgPoolOp, MaxPoolOp
+from inarch.dialects.graph.op import Array, GraphOp, Property, StructuredOp
 from inarch.dialects.graph.reduce import (
     ReduceMaxOp,
     ReduceMeanOp,
@@ -40,9 +37,12 @@ from inarch.dialects.graph.shape import (
     SliceOp,
     TransposeOp,
 )
+from inarch.dialects.graph.windows.conv import ConvOp
+from inarch.dialects.graph.windows.pool import AvgPoolOp, MaxPoolOp
 from inarch.dialects.kernel.pack import PackOp
-from inarch.dtypes import from_numpy
-from inarch.errors import UnsupportedError
+from inarch.dialects.nest_spec import NestSpec
+from inarch.ir.affine import linear_form
+from inarch.ir.types import f32, memref, mlir_type, tensor
 
 # ------------------------------------------------------------------------------ evaluating nests
 
@@ -73,7 +73,7 @@ class Points:
 
 
 def evaluate(spec: NestSpec, operands: Sequence[Array], out: Array) -> None:
-    """Runs a nest as `dialects/_nest.py` defines it, into `out`; floats in double precision."""
+    """Runs a nest as `dialects/nest_spec.py` defines it, into `out`; floats in double precision."""
     parallel = [d for d, i in enumerate(spec.iterators) if not i.reduction]
     reduction = [d for d, i in enumerate(spec.iterators) if i.reduction]
     shape = [spec.iterators[d].size for d in parallel]

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from xdsl.ir import Block
 
-from inarch.dialects._types import mlir_type, tensor
+from inarch.core.dtypes import from_numpy
 from inarch.dialects.graph import DIALECT
-from inarch.dialects.graph._base import GraphOp, shape_of, tensor_dtype
-from inarch.dtypes import from_numpy
+from inarch.dialects.graph.op import GraphOp, shape_of, tensor_dtype
+from inarch.ir.types import mlir_type, tensor
 
 Array = np.ndarray[Any, Any]
 Properties = dict[str, Any]

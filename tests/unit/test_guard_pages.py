@@ -1,6 +1,6 @@
 """Compiled models read nothing outside their buffers: calls on memory that ends, or begins, with a page.
 
-gcc 12 reads behind the last element of some strided reads, if it may: `backends/c/_gaps.py`.
+gcc 12 reads behind the last element of some strided reads, if it may: `backends/c/plan/gaps.py`.
 """
 
 # ruff: noqa: E501 - a program reads better with its lines unbroken
@@ -23,14 +23,15 @@ from onnx import TensorProto, helper, numpy_helper
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
-from inarch._xdsl import parse_module, verify_module
 from inarch.backends.c import CProgram, emit, weights_image
-from inarch.backends.c._text import identifier
-from inarch.compiler import import_model, lower
+from inarch.backends.c.text import identifier
 from inarch.dialects import new_context
+from inarch.driver.compiler import import_model, lower
+from inarch.ir.text import parse_module
+from inarch.ir.verify import verify_module
+from inarch.machine.target import native, parse
+from inarch.machine.toolchain import compile_library
 from inarch.passes import PASSES
-from inarch.target import native, parse
-from inarch.toolchain import compile_library
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="mmap's flags are those of Linux")
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import inarch
-from inarch._xdsl import parse_module, store_of
+from inarch.core.errors import InarchError
 from inarch.dialects import new_context
-from inarch.errors import InarchError
+from inarch.ir.context import store_of
+from inarch.ir.text import parse_module
 
 CALLED_TWICE = """
 func.func private @f(%x: tensor<20xf32>) -> tensor<20xf32> {

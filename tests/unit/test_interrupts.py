@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from inarch.cache import Cache
-from inarch.target import parse
-from inarch.toolchain import CompilerError, compile_library
+from inarch.core.cache import Cache
+from inarch.machine.target import parse
+from inarch.machine.toolchain import CompilerError, compile_library
 
 MODEL = """
 func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {

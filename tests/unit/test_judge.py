@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from inarch.lazy import Array, np
+from inarch.core.lazy import Array, np
+from inarch.machine.target import native
 from inarch.meaning import Number
 from inarch.microkernel import Microkernel, instantiate
-from inarch.passes.tensorize._unify_body import Literal, unify
-from inarch.target import native
-from inarch.verification._cases import Case, cases, offsets
-from inarch.verification._judge import compare
+from inarch.passes.tensorize.unify.body import Literal, unify
+from inarch.verification.cases.cases import Case, cases, offsets
+from inarch.verification.judge import compare
 
 GEMM = Microkernel(
     "for m in MR, n in NR, k in K: C[m, n] += A[m, k] * B[k, n]",

@@ -19,16 +19,16 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
 import inarch
-from inarch import _kernel_choice
-from inarch._kernel_choice import choose_kernels
-from inarch.benchmark._arrays import Arrays
-from inarch.benchmark._program import program_of
 from inarch.benchmark.layers import LAYER_SETS, Conv, Layer
-from inarch.compiler import build
+from inarch.benchmark.subject.arrays import Arrays
+from inarch.benchmark.subject.program import program_of
+from inarch.core.plugins import load_file
 from inarch.dialects import new_context
-from inarch.microkernels import MICROKERNELS
-from inarch.passes.tensorize._report import Report
-from inarch.plugins import load_file
+from inarch.driver import kernel_choice as _kernel_choice
+from inarch.driver.compiler import build
+from inarch.driver.kernel_choice import choose_kernels
+from inarch.microkernel.table import MICROKERNELS
+from inarch.passes.tensorize.report import Report
 
 Array = np.ndarray[Any, Any]
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from inarch.compiler import PIPELINE, import_model
+from inarch.core.plugins import load_file
 from inarch.dialects import new_context
-from inarch.microkernels import MICROKERNELS
+from inarch.driver.compiler import PIPELINE, import_model
+from inarch.microkernel.table import MICROKERNELS
 from inarch.passes import PASSES
 from inarch.passes.tensorize.tensorize import tensorize
-from inarch.plugins import load_file
 
 FILE = """/* inarch
 computes = "for m in {m}, n in {n}, k in K: C[m, n] += A[m, k] * B[k, n]"

@@ -11,18 +11,19 @@ import pytest
 from numpy.lib.stride_tricks import as_strided
 
 import inarch
-from inarch._xdsl import parse_module, print_module, verify_module
 from inarch.backends.c import emit
-from inarch.compiler import build
+from inarch.core.errors import EnvironmentFault, InarchError
 from inarch.dialects import new_context
-from inarch.dialects.kernel._extents import shapes, touched
-from inarch.dialects.loop._footprint import span_of
-from inarch.errors import EnvironmentFault, InarchError
+from inarch.dialects.kernel.extents import shapes, touched
+from inarch.dialects.loop.footprint import span_of
+from inarch.driver.compiler import build
+from inarch.ir.text import parse_module, print_module
+from inarch.ir.verify import verify_module
+from inarch.machine.target import native
+from inarch.machine.toolchain import compile_library
 from inarch.meaning import parse
 from inarch.runtime.native import NativeFunction
 from inarch.runtime.registry import REGISTRY, register
-from inarch.target import native
-from inarch.toolchain import compile_library
 
 Array = np.ndarray[Any, Any]
 

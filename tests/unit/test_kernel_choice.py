@@ -12,13 +12,13 @@ import pytest
 
 import inarch
 from inarch.backends.c import emit
-from inarch.compiler import build, import_model, lower
+from inarch.core.errors import InarchError, UsageError
+from inarch.core.plugins import load_file
 from inarch.dialects import new_context
-from inarch.errors import InarchError, UsageError
-from inarch.microkernels import MICROKERNELS
-from inarch.plugins import load_file
+from inarch.driver.compiler import build, import_model, lower
+from inarch.microkernel.table import MICROKERNELS
 from inarch.runtime.registry import REGISTRY, register
-from inarch.tools._commands._options import microkernel_names
+from inarch.tools.options import microkernel_names
 
 Array = np.ndarray[Any, Any]
 

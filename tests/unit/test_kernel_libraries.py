@@ -17,20 +17,21 @@ import pytest
 from xdsl.dialects.builtin import StringAttr
 
 import inarch
-from inarch import target as targets
-from inarch._compilers import find_compiler
-from inarch._xdsl import parse_module, print_module, verify_module
 from inarch.artifact import Artifact
 from inarch.backends.c import emit, run_function, usable_for
-from inarch.compiler import build
+from inarch.core.errors import EnvironmentFault, InarchError
+from inarch.core.plugins import load_file
 from inarch.dialects import new_context
-from inarch.dialects.kernel._instances import definition_of
-from inarch.errors import EnvironmentFault, InarchError
+from inarch.dialects.kernel.instances import definition_of
+from inarch.driver.compiler import build
+from inarch.ir.text import parse_module, print_module
+from inarch.ir.verify import verify_module
+from inarch.machine import target as targets
+from inarch.machine.compilers import find_compiler
+from inarch.machine.target import Target, native
+from inarch.machine.toolchain import compile_library
 from inarch.microkernel import Instance, Microkernel, instantiate, members
-from inarch.microkernels import MICROKERNELS
-from inarch.plugins import load_file
-from inarch.target import Target, native
-from inarch.toolchain import compile_library
+from inarch.microkernel.table import MICROKERNELS
 
 Array = np.ndarray[Any, Any]
 

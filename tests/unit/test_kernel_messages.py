@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from inarch.microkernels import MICROKERNELS
+from inarch.microkernel.table import MICROKERNELS
 from inarch.tools import cli
 
 TWICE = """/* inarch

@@ -17,11 +17,6 @@ FOLDERS = ("backends", "dialects", "frontends", "passes", "runtime", "tools")
 LINE_LIMIT = 400
 TEST_LINE_LIMIT = 800  # tests are tables of cases: long, but read one case at a time
 
-LONG_FILES = {
-    "inarch/_xdsl.py": "all use of private xDSL API, so that a release touches one file",
-}
-"""Files above the limit, each with the reason why it is one idea all the same."""
-
 MADE_FOLDERS = {"__pycache__", "build", "dist", "Output", "venv"}
 MADE_FILES = {".onnx", ".inarch", ".txt"}
 
@@ -98,13 +93,12 @@ def test_the_first_line_of_a_file_says_its_idea() -> None:
 
 
 def test_a_file_is_short() -> None:
-    """What is longer is split, or has its reason in LONG_FILES."""
     long: list[str] = []
     for path in PYTHON:
         lines = len((ROOT / path).read_text().splitlines())
         if lines > (TEST_LINE_LIMIT if path.parts[0] == "tests" else LINE_LIMIT):
             long.append(str(path))
-    assert sorted(long) == sorted(LONG_FILES)
+    assert long == []
 
 
 def test_no_file_names_a_path_of_someones_machine() -> None:

@@ -19,27 +19,27 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
 
 import inarch
-from inarch._xdsl import store_of
-from inarch.compiler import GRAPH, LOOP, import_model
 from inarch.dialects import new_context
-from inarch.dialects._constants import constant_attribute
-from inarch.dialects._types import f32, tensor
-from inarch.dialects.graph._base import GraphOp, shape_of
-from inarch.dialects.graph.arithmetic import AddOp, MaximumOp, MulOp, SubOp
-from inarch.dialects.graph.clip import ClipOp
 from inarch.dialects.graph.constant import ConstantOp
-from inarch.dialects.graph.conv import ConvOp
+from inarch.dialects.graph.elementwise.arithmetic import AddOp, MaximumOp, MulOp, SubOp
+from inarch.dialects.graph.elementwise.clip import ClipOp
+from inarch.dialects.graph.elementwise.unary import ExpOp, ReluOp, SigmoidOp
 from inarch.dialects.graph.layout import layout_of
-from inarch.dialects.graph.pool import AvgPoolOp, MaxPoolOp
+from inarch.dialects.graph.op import GraphOp, shape_of
 from inarch.dialects.graph.reduce import ReduceMaxOp, ReduceMeanOp
 from inarch.dialects.graph.relayout import RelayoutOp
 from inarch.dialects.graph.shape import ConcatOp, PadOp, SliceOp, TransposeOp
-from inarch.dialects.graph.unary import ExpOp, ReluOp, SigmoidOp
+from inarch.dialects.graph.windows.conv import ConvOp
+from inarch.dialects.graph.windows.pool import AvgPoolOp, MaxPoolOp
 from inarch.dialects.loop.nest import NestOp
+from inarch.driver.compiler import GRAPH, LOOP, import_model
+from inarch.ir.constants import constant_attribute
+from inarch.ir.context import store_of
+from inarch.ir.types import f32, tensor
+from inarch.machine.target import parse
 from inarch.passes import PASSES
-from inarch.passes.graph import _layout_cost
 from inarch.passes.graph.choose_layout import ChooseLayoutPass
-from inarch.target import parse
+from inarch.passes.graph.layout import cost as _layout_cost
 from inarch.testing import check_semantics, execute
 
 PIPELINE = (

@@ -17,12 +17,13 @@ import numpy as np
 import pytest
 
 from inarch.artifact import Artifact
-from inarch.errors import InarchError
-from inarch.runtime.loaders import LOADERS, _imports
+from inarch.core.errors import InarchError
+from inarch.machine.target import parse
+from inarch.machine.toolchain import compile_library
+from inarch.runtime.loaders import LOADERS
+from inarch.runtime.loaders import imports as _imports
 from inarch.runtime.module import Module, load
 from inarch.runtime.native import NativeFunction
-from inarch.target import parse
-from inarch.toolchain import compile_library
 
 Array = np.ndarray[Any, Any]
 MakeProgram = Callable[..., Path]

@@ -15,18 +15,20 @@ import pytest
 from onnx import helper, numpy_helper
 from xdsl.utils.exceptions import VerifyException
 
-from inarch._xdsl import ConstantStore, parse_module, verify_module
+from inarch.core.errors import InarchError, UsageError, unknown
+from inarch.core.limits import NODES, number_text
+from inarch.core.npz import comment_of, read_arrays, write_npz
 from inarch.dialects import new_context
-from inarch.dialects.graph._base import as_attribute
-from inarch.dialects.graph._window import Window
-from inarch.errors import InarchError, UsageError, unknown
+from inarch.dialects.graph.op import as_attribute
+from inarch.dialects.graph.windows import Window
+from inarch.driver.files import read_resources
 from inarch.frontends.onnx import import_onnx
-from inarch.frontends.onnx._tensors import Folders, tensor_array
-from inarch.limits import NODES, number_text
-from inarch.npz import comment_of, read_arrays, write_npz
+from inarch.frontends.onnx.tensors import Folders, tensor_array
+from inarch.ir.context import ConstantStore
+from inarch.ir.text import parse_module
+from inarch.ir.verify import verify_module
+from inarch.pipeline.text import parse_pipeline
 from inarch.tools import cli
-from inarch.tools._opt_files import read_resources
-from inarch.tools.pipeline import parse_pipeline
 
 ELEMENTS = (
     "expected at most 268435456 bytes of computed constants, found {}; where you trust the model, "
@@ -516,7 +518,7 @@ def test_a_zip_of_another_age_has_no_comment(tmp_path: Path) -> None:
 
 
 def test_brackets_and_digits_of_a_kernel_file(tmp_path: Path) -> None:
-    from inarch._microkernel_file import read_kernel_file
+    from inarch.microkernel.file import read_kernel_file
 
     path = tmp_path / "k.c"
     for toml, reason in (("[" * 3000, "less nesting"), ("9" * 5000, "shorter numbers")):

@@ -16,14 +16,16 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
 from inarch import testing
-from inarch._xdsl import location_text, parse_module, print_module, verify_module
+from inarch.core.errors import InarchError
 from inarch.dialects import new_context
-from inarch.dialects.loop._base import memref_of, nbytes
 from inarch.dialects.loop.buffer import AllocOp, ConstantOp, ReshapeOp
+from inarch.dialects.loop.memory import memref_of, nbytes
 from inarch.dialects.loop.nest import NestOp
-from inarch.errors import InarchError
+from inarch.ir.location import location_text
+from inarch.ir.text import parse_module, print_module
+from inarch.ir.verify import verify_module
 from inarch.passes import PASSES
-from inarch.passes.memory._arena import Lifetime, place
+from inarch.passes.memory.arena import Lifetime, place
 from inarch.testing import check_semantics
 from inarch.testing.generate import inputs, programs
 

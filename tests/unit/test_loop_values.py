@@ -10,12 +10,13 @@ import re
 
 import pytest
 
-from inarch._xdsl import parse_module, store_of
+from inarch.core.lazy import np
 from inarch.dialects import new_context
-from inarch.dialects.loop._base import buffer_shape
 from inarch.dialects.loop.access import number_of
 from inarch.dialects.loop.buffer import AllocOp, ConstantOp
-from inarch.lazy import np
+from inarch.dialects.loop.memory import buffer_shape
+from inarch.ir.context import store_of
+from inarch.ir.text import parse_module
 from inarch.passes import PASSES
 from inarch.testing import check_semantics, execute, run_pass
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from inarch._xdsl import parse_module, print_module, store_of
+from inarch.core.errors import InarchError
+from inarch.core.lazy import np
 from inarch.dialects import new_context
-from inarch.errors import InarchError
-from inarch.lazy import np
+from inarch.ir.context import store_of
+from inarch.ir.text import parse_module, print_module
 from inarch.passes import PASSES
 from inarch.testing import check_semantics, execute, run_pass
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from inarch.artifact import Artifact, write_artifact
-from inarch.errors import EnvironmentFault, InarchError
-from inarch.manifest import parse
+from inarch.artifact.manifest import parse
+from inarch.core.errors import EnvironmentFault, InarchError
 from inarch.runtime.module import load
 
 MakeProgram = Callable[..., Path]

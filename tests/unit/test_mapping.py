@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from inarch import _mapping
-from inarch._mapping import Identity, Mapping, Mappings
+from inarch.artifact import mapping as _mapping
+from inarch.artifact.mapping import Identity, Mapping, Mappings
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="no /proc here")
 

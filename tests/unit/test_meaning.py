@@ -11,9 +11,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from inarch._evaluate import evaluate
-from inarch.errors import InarchError, UnsupportedError
-from inarch.lazy import Array
+from inarch.core.errors import InarchError, UnsupportedError
+from inarch.core.lazy import Array
 from inarch.meaning import (
     FUNCTIONS,
     OPERATORS,
@@ -38,6 +37,7 @@ from inarch.meaning import (
     text,
     written,
 )
+from inarch.meaning.evaluate import evaluate
 
 GEMM = "for m in MR, n in NR, k in K: C[m, n] += A[m, k] * B[k, n]"
 CONV = (

@@ -12,10 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from inarch._evaluate import evaluate
-from inarch.dialects.kernel._instances import definition_of
-from inarch.errors import InarchError
+from inarch.core.errors import InarchError
+from inarch.dialects.kernel.instances import definition_of
+from inarch.machine.target import host
+from inarch.machine.target import parse as parse_target
+from inarch.machine.toolchain import compile_library
 from inarch.meaning import Expression, parse, text
+from inarch.meaning.evaluate import evaluate
 from inarch.microkernel import (
     Instance,
     Microkernel,
@@ -26,9 +29,6 @@ from inarch.microkernel import (
     members,
     prototype,
 )
-from inarch.target import host
-from inarch.target import parse as parse_target
-from inarch.toolchain import compile_library
 
 GENERIC = parse_target("generic")
 V3 = parse_target("x86-64-v3")

@@ -11,9 +11,9 @@ from types import ModuleType
 import pytest
 
 from inarch.benchmark.members import subject_of
+from inarch.machine.target import parse
 from inarch.microkernel import instantiate
-from inarch.microkernels import MICROKERNELS
-from inarch.target import parse
+from inarch.microkernel.table import MICROKERNELS
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "microkernels.py"
 

@@ -18,17 +18,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import inarch
-from inarch._microkernel_file import read_kernel_file
-from inarch._xdsl import parse_module, print_module, verify_module
-from inarch.compiler import build
+from inarch.core.errors import InarchError
+from inarch.core.plugins import Extensions, load_file
 from inarch.dialects import new_context
-from inarch.dialects.kernel._instances import definition_of
-from inarch.errors import InarchError
+from inarch.dialects.kernel.instances import definition_of
+from inarch.driver.compiler import build
+from inarch.ir.text import parse_module, print_module
+from inarch.ir.verify import verify_module
+from inarch.machine.target import host, native
+from inarch.machine.target import parse as parse_target
 from inarch.microkernel import Microkernel, instance_source, instantiate, members
-from inarch.microkernels import MICROKERNELS
-from inarch.plugins import Extensions, load_file
-from inarch.target import host, native
-from inarch.target import parse as parse_target
+from inarch.microkernel.file import read_kernel_file
+from inarch.microkernel.table import MICROKERNELS
 from inarch.verification import verify_family
 
 GENERIC = parse_target("generic")

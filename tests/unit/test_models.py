@@ -17,8 +17,8 @@ import onnxruntime
 import pytest
 
 import inarch
+from inarch.machine.target import parse
 from inarch.runtime.module import Module
-from inarch.target import parse
 
 Array = np.ndarray[Any, Any]
 Script = Callable[[str], ModuleType]

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import pytest
 
-from inarch._xdsl import parse_module, verify_module
 from inarch.backends.c import emit
+from inarch.core.errors import InarchError
+from inarch.core.lazy import np
 from inarch.dialects import new_context
-from inarch.errors import InarchError
-from inarch.lazy import np
-from inarch.target import parse
+from inarch.ir.text import parse_module
+from inarch.ir.verify import verify_module
+from inarch.machine.target import parse
 from inarch.testing import execute, execute_compiled, random_inputs
 
 pytestmark = pytest.mark.every_case(reason="each is the only one that sees some fault")

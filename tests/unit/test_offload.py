@@ -17,16 +17,16 @@ import numpy as np
 import pytest
 
 import inarch
-from inarch._xdsl import parse_module
-from inarch.compiler import build, import_model, lower
+from inarch.core.errors import EnvironmentFault, InarchError, UsageError
+from inarch.core.plugins import load_file
 from inarch.dialects import new_context
-from inarch.errors import EnvironmentFault, InarchError, UsageError
-from inarch.offload import Offload, emit_offloaded, emit_text
+from inarch.driver.compiler import build, import_model, lower
+from inarch.driver.offload import Offload, emit_offloaded, emit_text
+from inarch.ir.text import parse_module
+from inarch.machine.target import parse as parse_target
+from inarch.machine.toolchain import compile_library
 from inarch.passes.backend import BACKENDS
-from inarch.plugins import load_file
 from inarch.runtime.module import load as load_module
-from inarch.target import parse as parse_target
-from inarch.toolchain import compile_library
 from inarch.tools.cli import run as inarch_cli
 
 Array = np.ndarray[Any, Any]
@@ -612,7 +612,8 @@ def test_c_that_defines_what_another_defines(model: Path, toy: Load) -> None:
 
 
 def test_a_backends_own_error_keeps_its_place(model: Path, toy: Load) -> None:
-    emission = 'exec(\'from inarch.errors import InarchError; raise InarchError("too much", where="a:1")\')'
+    raising = 'from inarch import InarchError; raise InarchError("too much", where="a:1")'
+    emission = f"exec({raising!r})"
     assert _refused(model, toy(emission=emission)) == "a:1: error: backend 'toy': too much"
 
 

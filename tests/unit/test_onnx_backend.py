@@ -10,7 +10,7 @@ import pytest
 from onnx import helper
 
 from inarch import onnx_backend
-from inarch.errors import ArgumentError, UnsupportedError
+from inarch.core.errors import ArgumentError, UnsupportedError
 from inarch.onnx_backend import InarchBackend
 
 

@@ -9,10 +9,11 @@ import onnx
 import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
 import pytest
 
-from inarch._xdsl import verify_module
+from inarch.core.errors import InarchError, UnsupportedError
 from inarch.dialects import new_context
-from inarch.errors import InarchError, UnsupportedError
-from inarch.frontends.onnx import _control, import_onnx
+from inarch.frontends.onnx import control as _control
+from inarch.frontends.onnx import import_onnx
+from inarch.ir.verify import verify_module
 from inarch.testing import execute
 
 Array = np.ndarray[Any, Any]

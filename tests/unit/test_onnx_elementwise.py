@@ -17,8 +17,8 @@ import pytest
 from onnx import TensorProto, defs, helper
 from onnx.reference import ReferenceEvaluator
 
+from inarch.core.errors import InarchError
 from inarch.dialects import new_context
-from inarch.errors import InarchError
 from inarch.frontends.onnx import import_onnx
 from inarch.testing import execute
 

@@ -11,8 +11,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from inarch.core.errors import InarchError, UnsupportedError, UsageError
 from inarch.dialects import new_context
-from inarch.errors import InarchError, UnsupportedError, UsageError
 from inarch.frontends import read_model
 from inarch.frontends.onnx import import_onnx
 

@@ -14,12 +14,15 @@ from onnx import helper, numpy_helper
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
-from inarch._xdsl import location_text, print_module, store_of, verify_module
+from inarch.core.errors import UsageError
 from inarch.dialects import new_context
-from inarch.errors import UsageError
 from inarch.frontends import FRONTENDS, read_model
 from inarch.frontends.onnx import import_onnx
 from inarch.frontends.onnx.ops import FAMILIES, converters
+from inarch.ir.context import store_of
+from inarch.ir.location import location_text
+from inarch.ir.text import print_module
+from inarch.ir.verify import verify_module
 from inarch.testing import execute
 
 Array = np.ndarray[Any, Any]

@@ -12,10 +12,10 @@ import onnx
 import onnxruntime
 import pytest
 
-from inarch._xdsl import verify_module
 from inarch.dialects import new_context
 from inarch.frontends.onnx import import_onnx
 from inarch.frontends.onnx.ops import converters
+from inarch.ir.verify import verify_module
 from inarch.testing import execute
 
 Array = np.ndarray[Any, Any]

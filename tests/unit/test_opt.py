@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import inarch
-from inarch.errors import InarchError
+from inarch.core.errors import InarchError
 from inarch.passes import PASSES
 from inarch.tools import opt
-from inarch.tools._opt_diagnostics import expectations, mismatches
 from inarch.tools.opt import run
+from inarch.tools.opt.diagnostics import expectations, mismatches
 
 EMPTY = "func.func @f() {\n  func.return\n}\n"
 ADD = """\
@@ -26,7 +26,7 @@ func.func @f(%a: tensor<2xf32>) -> tensor<2xf32> {
 CRASH = '''
 from dataclasses import dataclass
 from xdsl.passes import ModulePass
-from inarch.errors import InternalError
+from inarch.core.errors import InternalError
 
 @dataclass(frozen=True)
 class Crash(ModulePass):

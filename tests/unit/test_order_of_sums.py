@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import inarch
-from inarch._xdsl import parse_module
 from inarch.dialects import new_context
-from inarch.target import native, parse
+from inarch.ir.text import parse_module
+from inarch.machine.target import native, parse
 
 TARGETS = [
     name
@@ -39,7 +39,7 @@ def test_equal_columns_give_equal_sums(target: str, weights: str) -> None:
     made = "" if weights == "at run time" else f"%w = graph.constant dense_resource<w> : {b}"
     context = new_context()
     if made:
-        from inarch._xdsl import store_of
+        from inarch.ir.context import store_of
 
         store_of(context).set("w", w.tobytes())
     module = parse_module(

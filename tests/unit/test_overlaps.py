@@ -15,12 +15,13 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.utils.exceptions import VerifyException
 
 import inarch
-from inarch._xdsl import parse_module, verify_module
-from inarch.compiler import new_context
-from inarch.dialects.loop._footprint import Form, are_disjoint, place_of
 from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr, typed
 from inarch.dialects.loop.buffer import AllocOp, ReshapeOp
+from inarch.dialects.loop.footprint import Form, are_disjoint, place_of
 from inarch.dialects.loop.nest import NestOp, YieldOp
+from inarch.driver.compiler import new_context
+from inarch.ir.text import parse_module
+from inarch.ir.verify import verify_module
 
 
 def elements(form: Form) -> set[int]:

@@ -20,9 +20,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from inarch._evaluate import evaluate
+from inarch.machine.target import Target
+from inarch.machine.target import parse as parse_target
+from inarch.machine.toolchain import BASE_FLAGS, compile_library, find_compiler
 from inarch.meaning import Apply, Element, Expression, free_sizes, ranks
 from inarch.meaning import parse as parse_meaning
+from inarch.meaning.evaluate import evaluate
 from inarch.microkernel import (
     Demand,
     Instance,
@@ -32,10 +35,7 @@ from inarch.microkernel import (
     members,
     prototype,
 )
-from inarch.microkernels import MICROKERNELS
-from inarch.target import Target
-from inarch.target import parse as parse_target
-from inarch.toolchain import BASE_FLAGS, compile_library, find_compiler
+from inarch.microkernel.table import MICROKERNELS
 
 Array = np.ndarray[Any, Any]
 

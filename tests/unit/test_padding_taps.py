@@ -8,21 +8,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import ModuleOp
 
-from inarch._xdsl import parse_module, store_of
-from inarch.benchmark._arrays import arrays_of
-from inarch.benchmark._blocked import lower_blocked
-from inarch.benchmark._program import program_of
 from inarch.benchmark.layers import parse_shape
-from inarch.compiler import import_model
+from inarch.benchmark.subject.arrays import arrays_of
+from inarch.benchmark.subject.blocked import lower_blocked
+from inarch.benchmark.subject.program import program_of
+from inarch.core.lazy import Array
 from inarch.dialects import new_context
-from inarch.dialects._constants import constant_attribute
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.loop.nest import NestOp, nest_ops
-from inarch.lazy import Array
+from inarch.driver.compiler import import_model
+from inarch.ir.constants import constant_attribute
+from inarch.ir.context import store_of
+from inarch.ir.text import parse_module
+from inarch.machine.target import parse
 from inarch.passes import PASSES
 from inarch.passes.graph.choose_layout import ChooseLayoutPass
-from inarch.passes.loop.drop_padding_taps import DropPaddingTapsPass
-from inarch.target import parse
+from inarch.passes.padding.drop_padding_taps import DropPaddingTapsPass
 from inarch.testing import check_semantics
 
 LOWERED = "graph-to-loop,drop-unit-iterators,fuse-nests,materialize-padding,split-padding"

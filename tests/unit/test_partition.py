@@ -14,9 +14,11 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
-from inarch._xdsl import parse_module, print_module, store_of, verify_module
+from inarch.core.errors import InarchError, InternalError, UsageError
 from inarch.dialects import new_context
-from inarch.errors import InarchError, InternalError, UsageError
+from inarch.ir.context import store_of
+from inarch.ir.text import parse_module, print_module
+from inarch.ir.verify import verify_module
 from inarch.passes.backend import BACKENDS, Backend, Emission, EmitRequest
 from inarch.passes.partitioning import (
     Report,

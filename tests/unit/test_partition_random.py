@@ -20,18 +20,20 @@ from xdsl.dialects.builtin import ModuleOp, TensorType, f32
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from inarch._xdsl import parse_module, print_module, store_of, verify_module
+from inarch.core.lazy import Array
 from inarch.dialects import new_context
-from inarch.dialects._constants import constant_attribute
-from inarch.dialects.graph.arithmetic import AddOp, MaximumOp, MulOp, SubOp
 from inarch.dialects.graph.call import CallOp
 from inarch.dialects.graph.composite import CompositeRegionOp
 from inarch.dialects.graph.constant import ConstantOp
-from inarch.dialects.graph.unary import AbsOp, NegOp, ReluOp, TanhOp
-from inarch.lazy import Array
+from inarch.dialects.graph.elementwise.arithmetic import AddOp, MaximumOp, MulOp, SubOp
+from inarch.dialects.graph.elementwise.unary import AbsOp, NegOp, ReluOp, TanhOp
+from inarch.ir.constants import constant_attribute
+from inarch.ir.context import store_of
+from inarch.ir.text import parse_module, print_module
+from inarch.ir.verify import verify_module
 from inarch.passes.backend import BACKENDS, Backend, Emission, EmitRequest
-from inarch.passes.partition._regions import grouped
 from inarch.passes.partition.annotate import annotate
+from inarch.passes.partition.cut.regions import grouped
 from inarch.passes.partition.merge_composites import merge_composites
 from inarch.passes.partition.merge_regions import merge_regions
 from inarch.passes.partition.partition import partition

@@ -21,21 +21,22 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType
 from xdsl.passes import ModulePass
 
-from inarch._xdsl import parse_module, print_module, verify_module
 from inarch.backends import BACKENDS
-from inarch.compiler import PIPELINE
+from inarch.core.errors import InarchError, InternalError
+from inarch.core.plugins import load_file
+from inarch.definitions.compare import compare
+from inarch.definitions.expected import kept_constants
+from inarch.definitions.functions import Array, functions_of, public_functions
 from inarch.dialects import DIALECTS, new_context
-from inarch.errors import InarchError, InternalError
-from inarch.microkernels import MICROKERNELS
+from inarch.driver.compiler import PIPELINE
+from inarch.driver.watch import Watch
+from inarch.ir.text import parse_module, print_module
+from inarch.ir.verify import verify_module
+from inarch.microkernel.table import MICROKERNELS
 from inarch.passes import PASSES
 from inarch.passes.lower.graph_to_loop import RULES
-from inarch.plugins import load_file
+from inarch.pipeline.text import parse_pipeline
 from inarch.testing import Expected, execute, expected_of, generate, random_inputs
-from inarch.testing._check import compare
-from inarch.testing._expected import kept_constants
-from inarch.testing._functions import Array, functions_of, public_functions
-from inarch.testing.semantics import Watch
-from inarch.tools.pipeline import parse_pipeline
 
 LIT = Path(__file__).parents[1] / "lit" / "passes"
 SAMPLE = 12

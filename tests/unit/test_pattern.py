@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from xdsl.ir import Operation
 
-from inarch._xdsl import parse_module
+from inarch.core.errors import InarchError, UsageError
 from inarch.dialects import new_context
-from inarch.errors import InarchError, UsageError
+from inarch.ir.text import parse_module
 from inarch.passes.backend import BACKENDS, Backend, Emission, EmitRequest
 from inarch.passes.partitioning import Report, explain
 from inarch.passes.pattern import Match, Pattern, any_, constant, named, op, optional

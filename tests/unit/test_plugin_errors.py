@@ -49,7 +49,7 @@ OP = """
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Dialect
 from xdsl.irdl import irdl_op_definition, operand_def, result_def
-from inarch.dialects.graph._elementwise import ElementwiseOp
+from inarch.dialects.graph.elementwise import ElementwiseOp
 @irdl_op_definition
 class StepOp(ElementwiseOp):
     \"\"\"`out = scalar(x)`.\"\"\"
@@ -307,7 +307,7 @@ def test_what_is_ours_is_still_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("inarch.compiler.lower", broken)
+    monkeypatch.setattr("inarch.driver.compiler.lower", broken)
     outcome = run(["compile", "relu.mlir", "--emit=loop", "--load=mine.py"])
     assert outcome.code == 70
     assert outcome.err.startswith(

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from inarch.errors import InarchError
+from inarch.core.errors import InarchError
 from inarch.testing import check_semantics
 
 

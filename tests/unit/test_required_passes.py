@@ -16,13 +16,15 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from inarch._xdsl import parse_module, print_module, store_of, verify_module
+from inarch.core.errors import InarchError
 from inarch.dialects import new_context
-from inarch.dialects._constants import constant_array, constant_attribute
-from inarch.dialects.graph.arithmetic import AddOp, SubOp
 from inarch.dialects.graph.constant import ConstantOp
-from inarch.dialects.graph.unary import NegOp, RoundOp
-from inarch.errors import InarchError
+from inarch.dialects.graph.elementwise.arithmetic import AddOp, SubOp
+from inarch.dialects.graph.elementwise.unary import NegOp, RoundOp
+from inarch.ir.constants import constant_array, constant_attribute
+from inarch.ir.context import store_of
+from inarch.ir.text import parse_module, print_module
+from inarch.ir.verify import verify_module
 from inarch.passes import PASSES
 from inarch.passes.backend import BACKENDS, Backend, Emission, EmitRequest
 from inarch.passes.partitioning import Report, explain, partition_for

@@ -18,16 +18,16 @@ import numpy as np
 import pytest
 
 import inarch
-from inarch import target
 from inarch.artifact import Artifact, write_artifact
-from inarch.dtypes import DTYPES
-from inarch.errors import ArgumentError, EnvironmentFault, InarchError, UsageError
-from inarch.manifest import Port, Signature
+from inarch.artifact.manifest import Port, Signature
+from inarch.core.dtypes import DTYPES
+from inarch.core.errors import ArgumentError, EnvironmentFault, InarchError, UsageError
+from inarch.machine import target
+from inarch.machine.toolchain import find_compiler
 from inarch.runtime import registry
 from inarch.runtime.function import Function
 from inarch.runtime.loaders import LOADERS, Loader
 from inarch.runtime.module import Module, load
-from inarch.toolchain import find_compiler
 
 MakeProgram = Callable[..., Path]
 
@@ -737,7 +737,7 @@ def test_the_header_compiles_and_agrees_with_dlpack(tmp_path: Path, language: st
 
 
 def test_the_python_side_has_the_headers_structs() -> None:
-    from inarch.runtime._abi import ffi
+    from inarch.runtime.abi import ffi
 
     assert (ffi().sizeof("DLTensor"), ffi().sizeof("inarch_import")) == (48, 16)
     assert ffi().offsetof("DLTensor", "strides") == 32
@@ -752,7 +752,7 @@ assert not {"numpy", "xdsl", "onnx", "cffi"} & set(sys.modules), "import inarch"
 import inarch.runtime
 import inarch.runtime.module
 import inarch.runtime.loaders.shared_library
-import inarch.toolchain
+import inarch.machine.toolchain
 print(sorted({"numpy", "xdsl", "onnx", "cffi"} & set(sys.modules)))
 """
     result = subprocess.run(

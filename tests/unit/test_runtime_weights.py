@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import inarch
-from inarch._xdsl import parse_module
 from inarch.benchmark.layers import LAYER_SETS, Conv
 from inarch.dialects import new_context
-from inarch.target import native, parse
+from inarch.ir.text import parse_module
+from inarch.machine.target import native, parse
 
 Array = np.ndarray[Any, Any]
 TARGETS = [

@@ -17,10 +17,10 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from inarch._xdsl import parse_module
+from inarch.core.errors import EnvironmentFault
 from inarch.dialects import new_context
-from inarch.errors import EnvironmentFault
-from inarch.target import parse
+from inarch.ir.text import parse_module
+from inarch.machine.target import parse
 from inarch.testing.generate import inputs, programs
 from inarch.testing.sanitize import Sanitized, caller, report, sanitized, sanitized_library
 

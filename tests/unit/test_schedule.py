@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from inarch.passes.loop._tile import choose_tile
+from inarch.passes.schedule.tile import choose_tile
 from inarch.testing import check_semantics, run_pass
 
 PIPELINE = "graph-to-loop,drop-unit-iterators,fuse-nests,materialize-padding,schedule-nests"
@@ -31,7 +31,7 @@ def _conv(target: str, shape: tuple[int, ...], stride: int, pad: int) -> str:
 
 
 def _host_runs(target: str) -> bool:
-    from inarch.target import parse
+    from inarch.machine.target import parse
 
     return not parse(target).missing_on_host()
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inarch._xdsl import parse_module
-from inarch.compiler import kernel_report
 from inarch.dialects import new_context
-from inarch.target import parse
+from inarch.driver.compiler import kernel_report
+from inarch.ir.text import parse_module
+from inarch.machine.target import parse
 from inarch.testing import check_semantics
 
 TARGET = next((n for n in ("x86-64-v3", "x86-64-v2") if not parse(n).missing_on_host()), "native")

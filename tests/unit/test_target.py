@@ -7,10 +7,10 @@ from itertools import pairwise
 
 import pytest
 
-from inarch import target
-from inarch.errors import UsageError
-from inarch.target import LEVELS, Host, check_features, native, parse
-from inarch.toolchain import find_compiler
+from inarch.core.errors import UsageError
+from inarch.machine import target
+from inarch.machine.target import LEVELS, Host, check_features, native, parse
+from inarch.machine.toolchain import find_compiler
 
 
 @pytest.mark.parametrize(

@@ -15,16 +15,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 
-from inarch._xdsl import parse_module, verify_module
+from inarch.core.errors import InarchError
+from inarch.core.plugins import Extensions, load_file
 from inarch.dialects import new_context
-from inarch.errors import InarchError
+from inarch.ir.text import parse_module
+from inarch.ir.verify import verify_module
 from inarch.meaning import elements, parse
-from inarch.microkernels import MICROKERNELS
+from inarch.microkernel.table import MICROKERNELS
 from inarch.passes import PASSES
-from inarch.passes.tensorize._report import Report
-from inarch.passes.tensorize._strides import Solution, solve
+from inarch.passes.tensorize.report import Report
 from inarch.passes.tensorize.tensorize import tensorize
-from inarch.plugins import Extensions, load_file
+from inarch.passes.tensorize.unify.strides import Solution, solve
 from inarch.testing import execute, execute_compiled, random_inputs
 
 TOYS = Path(__file__).parents[1] / "lit" / "passes" / "tensorize" / "Inputs"

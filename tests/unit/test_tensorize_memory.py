@@ -8,13 +8,13 @@ from typing import cast
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from inarch._xdsl import parse_module
+from inarch.core.plugins import Extensions, load_file
 from inarch.dialects import new_context
 from inarch.dialects.kernel.pack import PackOp
-from inarch.microkernels import MICROKERNELS
+from inarch.ir.text import parse_module
+from inarch.machine.target import native
+from inarch.microkernel.table import MICROKERNELS
 from inarch.passes.tensorize.tensorize import tensorize
-from inarch.plugins import Extensions, load_file
-from inarch.target import native
 from inarch.testing import check_semantics, run_pass
 
 TILE = """/* inarch

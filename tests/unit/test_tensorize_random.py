@@ -11,11 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from inarch._xdsl import parse_module, verify_module
+from inarch.core.plugins import Extensions, load_file
 from inarch.dialects import new_context
-from inarch.microkernels import MICROKERNELS
+from inarch.ir.text import parse_module
+from inarch.ir.verify import verify_module
+from inarch.microkernel.table import MICROKERNELS
 from inarch.passes.tensorize.tensorize import tensorize
-from inarch.plugins import Extensions, load_file
 from inarch.testing import execute, execute_compiled, random_inputs
 
 TOYS = Path(__file__).parents[1] / "lit" / "passes" / "tensorize" / "Inputs"

@@ -15,13 +15,15 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.printer import Printer
 
-from inarch._xdsl import parse_module, store_of
+from inarch.core.errors import InarchError
+from inarch.definitions.functions import functions_of, signature
 from inarch.dialects import new_context
-from inarch.dialects.graph.arithmetic import AddOp
-from inarch.errors import InarchError
+from inarch.dialects.graph.elementwise.arithmetic import AddOp
+from inarch.ir.context import store_of
+from inarch.ir.text import parse_module
 from inarch.passes import PASSES
 from inarch.testing import (
-    _check,
+    check,
     check_semantics,
     execute,
     execute_compiled,
@@ -29,7 +31,6 @@ from inarch.testing import (
     round_trip,
     run_pass,
 )
-from inarch.testing._functions import functions_of, signature
 from inarch.testing.lit_format import TOOLS, Stage, filecheck, parse_command
 
 
@@ -375,7 +376,7 @@ def test_round_trip_takes_what_parses_again(monkeypatch: pytest.MonkeyPatch) -> 
         parsed.append(text)
         return parse_module(context, text)
 
-    monkeypatch.setattr(_check, "parse_module", parse)
+    monkeypatch.setattr(check, "parse_module", parse)
     for text in (graph("add"), NEST.format(visibility="", name="f", attribute=" {inarch.result}")):
         parsed.clear()
         round_trip(text)

@@ -18,12 +18,12 @@ from typing import Any
 
 import pytest
 
-from inarch import toolchain
-from inarch._compilers import OUTPUT_BYTES
-from inarch.cache import Cache
-from inarch.errors import EnvironmentFault
-from inarch.target import native, parse
-from inarch.toolchain import (
+from inarch.core.cache import Cache
+from inarch.core.errors import EnvironmentFault
+from inarch.machine import toolchain
+from inarch.machine.compilers import OUTPUT_BYTES
+from inarch.machine.target import native, parse
+from inarch.machine.toolchain import (
     Compiler,
     CompilerError,
     compile_library,
@@ -280,7 +280,7 @@ def test_the_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_cc_that_hangs_is_said_to_hang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     slow = script(tmp_path, "slow-cc", "sleep 60")
     monkeypatch.setenv("CC", str(slow))
-    monkeypatch.setattr("inarch._compilers._PROBE_SECONDS", 0.2)
+    monkeypatch.setattr("inarch.machine.compilers._PROBE_SECONDS", 0.2)
     with pytest.raises(EnvironmentFault) as caught:
         find_compiler()
     assert caught.value.line() == (
@@ -295,12 +295,12 @@ def test_a_compiler_that_hangs_is_passed_over_and_named(
     script(tmp_path, "gcc", "exec /bin/sleep 60")
     monkeypatch.setenv("CC", "")
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("inarch._compilers._PROBE_SECONDS", 0.2)
+    monkeypatch.setattr("inarch.machine.compilers._PROBE_SECONDS", 0.2)
 
     def no_package(_name: str) -> None:
         return None
 
-    monkeypatch.setattr("inarch._compilers.find_spec", no_package)
+    monkeypatch.setattr("inarch.machine.compilers.find_spec", no_package)
     with pytest.raises(EnvironmentFault) as caught:
         find_compiler()
     assert caught.value.line().endswith(
@@ -387,7 +387,7 @@ def test_a_wrong_cc_is_not_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", "")
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("inarch._compilers.find_spec", dict[str, object]().get)
+    monkeypatch.setattr("inarch.machine.compilers.find_spec", dict[str, object]().get)
     with pytest.raises(EnvironmentFault) as caught:
         find_compiler()
     assert caught.value.line() == (

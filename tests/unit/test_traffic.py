@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from inarch.passes.tensorize._traffic import Loop, Stream, traffic
+from inarch.passes.tensorize.weigh.traffic import Loop, Stream, traffic
 
 WIDTH, DEPTH = 512, 1024
 

@@ -14,29 +14,29 @@ from typing import Any
 
 import pytest
 
-from inarch import _kernel_library
-from inarch._kernel_library import defined_symbols, library_path, nearest
-from inarch.cache import Cache
-from inarch.errors import EnvironmentFault, InarchError, UsageError
-from inarch.lazy import Array, np
+from inarch.core.cache import Cache
+from inarch.core.errors import EnvironmentFault, InarchError, UsageError
+from inarch.core.lazy import Array, np
+from inarch.machine import libraries as _kernel_library
+from inarch.machine.libraries import defined_symbols, library_path, nearest
+from inarch.machine.target import Target, host, native, parse
+from inarch.machine.toolchain import compile_library
 from inarch.meaning import parse as parse_meaning
 from inarch.microkernel import Instance, Microkernel, instantiate
-from inarch.microkernels import MICROKERNELS
+from inarch.microkernel.table import MICROKERNELS
 from inarch.runtime.registry import REGISTRY, register
-from inarch.target import Target, host, native, parse
-from inarch.toolchain import compile_library
 from inarch.tools import cli
 from inarch.verification import (
     Verdict,
-    _record,
-    _script,
     describe,
     instances,
     quick_check,
+    record,
     verify,
     verify_family,
 )
-from inarch.verification._expected import expected
+from inarch.verification.cases.expected import expected
+from inarch.verification.run import script
 
 C = r"""void scale(const float *A, float *Y, int64_t a_n, int64_t y_n, int64_t N) {
     for (int64_t n = 0; n < N; n++)
@@ -327,12 +327,12 @@ def test_a_program_that_is_being_written_is_waited_for(
             raise raised.pop()
         return real(*arguments, **more)
 
-    monkeypatch.setattr(_script.subprocess, "Popen", popen)
+    monkeypatch.setattr(script.subprocess, "Popen", popen)
     with (tmp_path / "messages").open("wb") as file:
-        assert _script.start(["true"], file.fileno()).wait() == 0
+        assert script.start(["true"], file.fileno()).wait() == 0
         raised.append(OSError(errno.EACCES, "Permission denied"))
         with pytest.raises(EnvironmentFault) as caught:
-            _script.start(["/folder/program"], file.fileno())
+            script.start(["/folder/program"], file.fileno())
     assert str(caught.value) == (
         "cannot run a program in '/folder': Permission denied; set TMPDIR to a folder that allows it"
     )
@@ -642,7 +642,7 @@ def _counted(monkeypatch: pytest.MonkeyPatch) -> Generator[list[str]]:
         return verify(instance, **more)  # pyright: ignore[reportArgumentType]
 
     with monkeypatch.context() as patch:
-        patch.setattr(_record, "verify", counting)
+        patch.setattr(record, "verify", counting)
         yield made
 
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from inarch.machine.target import Target, host, native, parse
 from inarch.microkernel import Instance, Microkernel, instantiate
-from inarch.target import Target, host, native, parse
 from inarch.verification import Verdict, verify, verify_family
 
 F32 = "f32"
@@ -82,7 +82,7 @@ void gemv(const float *A, const float *X, float *Y, int64_t a_m, int64_t a_k, in
 CONV = Microkernel(
     "for q in QR, o in 8, r in R, s in S, c in CI: Y[q, o] += X[r, q * SW + s, c] * W[r, s, c, o]",
     {"X": F32, "W": F32, "Y": F32},
-    # Steps of 2 are those of which gcc 12 makes reads behind the end, if it may (_gaps.py).
+    # Steps of 2 are those of which gcc 12 makes reads behind the end, if it may (plan/gaps.py).
     {"QR": (1, 5), "SW": (1, 2)},
     layout={"W": ("*", "*", 8, 1), "Y": ("*", 1)},
     c=r"""

@@ -12,9 +12,9 @@ import warnings
 from collections.abc import Mapping
 from functools import cache
 
-from inarch.errors import InarchError, UsageError
-from inarch.frontends.onnx._node import Converter
-from inarch.plugins import Extensions
+from inarch.core.errors import InarchError, UsageError
+from inarch.core.plugins import Extensions
+from inarch.frontends.onnx.node import Converter
 
 FAMILIES: Extensions[Mapping[str, Converter]] = Extensions(
     "inarch.frontends.onnx.ops", "CONVERTERS"

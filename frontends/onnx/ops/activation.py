@@ -6,18 +6,33 @@ import math
 
 from xdsl.ir import SSAValue
 
-from inarch.dialects._types import f64
-from inarch.dialects.graph._base import element_of, shape_of
-from inarch.dialects.graph.arithmetic import AddOp, DivOp, MaximumOp, MinimumOp, MulOp, SubOp
-from inarch.dialects.graph.cast import CastOp
-from inarch.dialects.graph.clip import ClipOp
-from inarch.dialects.graph.gelu import GeluOp
-from inarch.dialects.graph.logic import LessOp
-from inarch.dialects.graph.select import SelectOp
-from inarch.dialects.graph.softmax import LogSoftmaxOp, SoftmaxOp
-from inarch.dialects.graph.unary import AbsOp, ExpOp, LogOp, NegOp, ReluOp, SigmoidOp, TanhOp
-from inarch.frontends.onnx._node import Converter, Node
-from inarch.frontends.onnx._report import NotSupportedError
+from inarch.dialects.graph.composites.gelu import GeluOp
+from inarch.dialects.graph.composites.softmax import LogSoftmaxOp, SoftmaxOp
+from inarch.dialects.graph.elementwise.arithmetic import (
+    AddOp,
+    DivOp,
+    MaximumOp,
+    MinimumOp,
+    MulOp,
+    SubOp,
+)
+from inarch.dialects.graph.elementwise.cast import CastOp
+from inarch.dialects.graph.elementwise.clip import ClipOp
+from inarch.dialects.graph.elementwise.logic import LessOp
+from inarch.dialects.graph.elementwise.select import SelectOp
+from inarch.dialects.graph.elementwise.unary import (
+    AbsOp,
+    ExpOp,
+    LogOp,
+    NegOp,
+    ReluOp,
+    SigmoidOp,
+    TanhOp,
+)
+from inarch.dialects.graph.op import element_of, shape_of
+from inarch.frontends.onnx.node import Converter, Node
+from inarch.frontends.onnx.report import NotSupportedError
+from inarch.ir.types import f64
 
 _EXACT = 1 << 53
 """Integers below this are exact as the f64 limits of `graph.clip`."""

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import SSAValue
 
-from inarch.errors import InarchError
-from inarch.frontends.onnx._node import Converter, Node
-from inarch.frontends.onnx._report import NotSupportedError
-from inarch.frontends.onnx._tensors import element_dtype
-from inarch.lazy import np
+from inarch.core.errors import InarchError
+from inarch.core.lazy import np
+from inarch.frontends.onnx.node import Converter, Node
+from inarch.frontends.onnx.report import NotSupportedError
+from inarch.frontends.onnx.tensors import element_dtype
 
 if TYPE_CHECKING:
     from onnx import AttributeProto

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
-from inarch.dialects.graph._base import shape_of
-from inarch.dialects.graph.conv import ConvOp
+from inarch.core.errors import InarchError
+from inarch.dialects.graph.op import shape_of
 from inarch.dialects.graph.shape import PadOp, SliceOp, TransposeOp
-from inarch.errors import InarchError
-from inarch.frontends.onnx._node import Converter, Node
+from inarch.dialects.graph.windows.conv import ConvOp
+from inarch.frontends.onnx.node import Converter, Node
 
 
 @dataclass(frozen=True)

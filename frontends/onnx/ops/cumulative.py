@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from inarch.dialects.graph._base import GraphOp, shape_of
-from inarch.dialects.graph.arithmetic import AddOp, MulOp
+from inarch.core.errors import InarchError
+from inarch.dialects.graph.elementwise.arithmetic import AddOp, MulOp
+from inarch.dialects.graph.op import GraphOp, shape_of
 from inarch.dialects.graph.shape import PadOp, SliceOp
-from inarch.errors import InarchError
-from inarch.frontends.onnx._node import Converter, Node
+from inarch.frontends.onnx.node import Converter, Node
 
 
 def _cumulative(kind: type[GraphOp], neutral: float) -> Converter:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
+from inarch.core.errors import InarchError
 from inarch.dialects.graph.shape import TransposeOp
-from inarch.errors import InarchError
-from inarch.frontends.onnx._node import Converter, Node
+from inarch.frontends.onnx.node import Converter, Node
 
 
 def _block(node: Node) -> int:

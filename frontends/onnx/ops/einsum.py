@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from inarch.dialects.graph._base import shape_of
+from inarch.core.errors import InarchError
+from inarch.core.lazy import np
 from inarch.dialects.graph.gather import GatherOp
 from inarch.dialects.graph.matmul import MatmulOp
+from inarch.dialects.graph.op import shape_of
 from inarch.dialects.graph.reduce import ReduceSumOp
 from inarch.dialects.graph.shape import TransposeOp
-from inarch.errors import InarchError
-from inarch.frontends.onnx._node import Converter, Node
-from inarch.lazy import np
+from inarch.frontends.onnx.node import Converter, Node
 
 Term = tuple[SSAValue, str]
 """A value and the label of each of its dimensions, all different."""

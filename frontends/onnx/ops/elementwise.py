@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from inarch.dialects._types import f64, mlir_type
-from inarch.dialects.graph._base import GraphOp, element_of, shape_of
-from inarch.dialects.graph.arithmetic import (
+from inarch.core.errors import InarchError
+from inarch.dialects.graph.elementwise.arithmetic import (
     AddOp,
     DivOp,
     MaximumOp,
@@ -16,7 +15,7 @@ from inarch.dialects.graph.arithmetic import (
     PowOp,
     SubOp,
 )
-from inarch.dialects.graph.bitwise import (
+from inarch.dialects.graph.elementwise.bitwise import (
     BitwiseAndOp,
     BitwiseNotOp,
     BitwiseOrOp,
@@ -24,8 +23,8 @@ from inarch.dialects.graph.bitwise import (
     ShiftLeftOp,
     ShiftRightOp,
 )
-from inarch.dialects.graph.cast import CastOp
-from inarch.dialects.graph.logic import (
+from inarch.dialects.graph.elementwise.cast import CastOp
+from inarch.dialects.graph.elementwise.logic import (
     EqualOp,
     GreaterEqualOp,
     GreaterOp,
@@ -37,8 +36,8 @@ from inarch.dialects.graph.logic import (
     LogicalXorOp,
     NotEqualOp,
 )
-from inarch.dialects.graph.select import SelectOp
-from inarch.dialects.graph.trigonometry import (
+from inarch.dialects.graph.elementwise.select import SelectOp
+from inarch.dialects.graph.elementwise.trigonometry import (
     AcoshOp,
     AcosOp,
     AsinhOp,
@@ -49,7 +48,7 @@ from inarch.dialects.graph.trigonometry import (
     SinhOp,
     TanOp,
 )
-from inarch.dialects.graph.unary import (
+from inarch.dialects.graph.elementwise.unary import (
     AbsOp,
     CeilOp,
     CosOp,
@@ -64,9 +63,10 @@ from inarch.dialects.graph.unary import (
     SinOp,
     SqrtOp,
 )
-from inarch.errors import InarchError
-from inarch.frontends.onnx._node import Converter, Node
-from inarch.frontends.onnx._report import NotSupportedError
+from inarch.dialects.graph.op import GraphOp, element_of, shape_of
+from inarch.frontends.onnx.node import Converter, Node
+from inarch.frontends.onnx.report import NotSupportedError
+from inarch.ir.types import f64, mlir_type
 
 MAX_POWER = 64
 """Integers to constant powers up to this are multiplied out."""
@@ -183,7 +183,7 @@ def _where(node: Node) -> SSAValue:
 
 
 def _cast_to(node: Node) -> SSAValue:
-    from inarch.frontends.onnx._tensors import element_dtype
+    from inarch.frontends.onnx.tensors import element_dtype
 
     element = mlir_type(element_dtype(node.int("to", 0)))
     value = node.x()

@@ -9,20 +9,20 @@ from itertools import product
 
 from xdsl.ir import SSAValue
 
-from inarch.dialects._types import i64
-from inarch.dialects.graph._base import GraphOp
-from inarch.dialects.graph.arithmetic import AddOp, DivOp, ModOp, MulOp, SubOp
-from inarch.dialects.graph.cast import CastOp
-from inarch.dialects.graph.clip import ClipOp
+from inarch.core.errors import InarchError
+from inarch.core.lazy import np
+from inarch.dialects.graph.elementwise.arithmetic import AddOp, DivOp, ModOp, MulOp, SubOp
+from inarch.dialects.graph.elementwise.cast import CastOp
+from inarch.dialects.graph.elementwise.clip import ClipOp
+from inarch.dialects.graph.elementwise.logic import EqualOp, LessEqualOp, LogicalAndOp
+from inarch.dialects.graph.elementwise.select import SelectOp
+from inarch.dialects.graph.elementwise.unary import AbsOp, FloorOp, RoundOp
 from inarch.dialects.graph.gather import GatherOp
-from inarch.dialects.graph.logic import EqualOp, LessEqualOp, LogicalAndOp
-from inarch.dialects.graph.select import SelectOp
+from inarch.dialects.graph.op import GraphOp
 from inarch.dialects.graph.shape import SliceOp, TransposeOp
-from inarch.dialects.graph.unary import AbsOp, FloorOp, RoundOp
-from inarch.errors import InarchError
-from inarch.frontends.onnx._node import Converter, Node
-from inarch.frontends.onnx._report import NotSupportedError
-from inarch.lazy import np
+from inarch.frontends.onnx.node import Converter, Node
+from inarch.frontends.onnx.report import NotSupportedError
+from inarch.ir.types import i64
 
 _MODES = {"bilinear": "linear", "bicubic": "cubic"}
 """What opset 16 calls the modes of opset 20."""

@@ -6,17 +6,17 @@ import math
 
 from xdsl.ir import SSAValue
 
-from inarch.dialects._types import i64
-from inarch.dialects.graph._base import element_of, shape_of
-from inarch.dialects.graph.arithmetic import AddOp, MulOp
-from inarch.dialects.graph.cast import CastOp
+from inarch.core.errors import InarchError
+from inarch.core.lazy import np
+from inarch.dialects.graph.elementwise.arithmetic import AddOp, MulOp
+from inarch.dialects.graph.elementwise.cast import CastOp
+from inarch.dialects.graph.elementwise.logic import EqualOp, LessOp, LogicalOrOp, NotEqualOp
+from inarch.dialects.graph.elementwise.select import SelectOp
 from inarch.dialects.graph.gather import GatherOp
-from inarch.dialects.graph.logic import EqualOp, LessOp, LogicalOrOp, NotEqualOp
+from inarch.dialects.graph.op import element_of, shape_of
 from inarch.dialects.graph.reduce import ReduceMaxOp, ReduceMinOp, ReduceOp, ReduceSumOp
-from inarch.dialects.graph.select import SelectOp
-from inarch.errors import InarchError
-from inarch.frontends.onnx._node import Converter, Node
-from inarch.lazy import np
+from inarch.frontends.onnx.node import Converter, Node
+from inarch.ir.types import i64
 
 
 def _positions(node: Node, size: int, axis: int, rank: int) -> SSAValue:

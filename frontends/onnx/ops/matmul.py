@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from inarch.dialects.graph._base import shape_of
-from inarch.dialects.graph.arithmetic import AddOp, MulOp
+from inarch.core.errors import InarchError
+from inarch.dialects.graph.elementwise.arithmetic import AddOp, MulOp
 from inarch.dialects.graph.matmul import MatmulOp
+from inarch.dialects.graph.op import shape_of
 from inarch.dialects.graph.shape import TransposeOp
-from inarch.errors import InarchError
-from inarch.frontends.onnx._node import Converter, Node
-from inarch.frontends.onnx._report import NotSupportedError
+from inarch.frontends.onnx.node import Converter, Node
+from inarch.frontends.onnx.report import NotSupportedError
 
 
 def _matmul(node: Node) -> SSAValue:

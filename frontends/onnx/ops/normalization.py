@@ -7,16 +7,16 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from inarch.dialects.graph.arithmetic import AddOp, DivOp, MulOp, PowOp, SubOp
-from inarch.dialects.graph.logic import EqualOp
-from inarch.dialects.graph.normalization import BatchNormOp, LayerNormOp
-from inarch.dialects.graph.pool import AvgPoolOp
+from inarch.core.errors import InarchError
+from inarch.dialects.graph.composites.normalization import BatchNormOp, LayerNormOp
+from inarch.dialects.graph.elementwise.arithmetic import AddOp, DivOp, MulOp, PowOp, SubOp
+from inarch.dialects.graph.elementwise.logic import EqualOp
+from inarch.dialects.graph.elementwise.select import SelectOp
+from inarch.dialects.graph.elementwise.unary import AbsOp, ReciprocalOp, SqrtOp
 from inarch.dialects.graph.reduce import ReduceMeanOp, ReduceSumOp
-from inarch.dialects.graph.select import SelectOp
-from inarch.dialects.graph.unary import AbsOp, ReciprocalOp, SqrtOp
-from inarch.errors import InarchError
-from inarch.frontends.onnx._node import Converter, Node
-from inarch.frontends.onnx._report import NotSupportedError
+from inarch.dialects.graph.windows.pool import AvgPoolOp
+from inarch.frontends.onnx.node import Converter, Node
+from inarch.frontends.onnx.report import NotSupportedError
 
 
 def _batch_normalization(node: Node) -> SSAValue:

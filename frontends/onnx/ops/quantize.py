@@ -9,20 +9,20 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from inarch.dialects._types import mlir_type
-from inarch.dialects.graph._base import shape_of, tensor_dtype
-from inarch.dialects.graph.arithmetic import AddOp, DivOp, MulOp, SubOp
-from inarch.dialects.graph.cast import CastOp
-from inarch.dialects.graph.conv import ConvOp
+from inarch.core.errors import InarchError
+from inarch.core.lazy import np
+from inarch.dialects.graph.elementwise.arithmetic import AddOp, DivOp, MulOp, SubOp
+from inarch.dialects.graph.elementwise.cast import CastOp
+from inarch.dialects.graph.elementwise.unary import RoundOp
 from inarch.dialects.graph.gather import GatherOp
 from inarch.dialects.graph.matmul import MatmulOp
-from inarch.dialects.graph.unary import RoundOp
-from inarch.errors import InarchError
-from inarch.frontends.onnx._node import Converter, Node
-from inarch.frontends.onnx._report import NotSupportedError
-from inarch.frontends.onnx._tensors import element_dtype
+from inarch.dialects.graph.op import shape_of, tensor_dtype
+from inarch.dialects.graph.windows.conv import ConvOp
+from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.onnx.ops.window import sliding
-from inarch.lazy import np
+from inarch.frontends.onnx.report import NotSupportedError
+from inarch.frontends.onnx.tensors import element_dtype
+from inarch.ir.types import mlir_type
 
 
 def _quantize(node: Node) -> SSAValue:

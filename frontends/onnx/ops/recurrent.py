@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
-from inarch.dialects._types import i64
-from inarch.dialects.graph._base import GraphOp, shape_of
-from inarch.dialects.graph.arithmetic import AddOp, MulOp, SubOp
-from inarch.dialects.graph.cast import CastOp
-from inarch.dialects.graph.logic import LessOp
+from inarch.core.errors import InarchError
+from inarch.dialects.graph.elementwise.arithmetic import AddOp, MulOp, SubOp
+from inarch.dialects.graph.elementwise.cast import CastOp
+from inarch.dialects.graph.elementwise.logic import LessOp
+from inarch.dialects.graph.elementwise.select import SelectOp
+from inarch.dialects.graph.elementwise.unary import ReluOp, SigmoidOp, TanhOp
 from inarch.dialects.graph.matmul import MatmulOp
-from inarch.dialects.graph.select import SelectOp
+from inarch.dialects.graph.op import GraphOp, shape_of
 from inarch.dialects.graph.shape import ConcatOp, SliceOp, TransposeOp
-from inarch.dialects.graph.unary import ReluOp, SigmoidOp, TanhOp
-from inarch.errors import InarchError
-from inarch.frontends.onnx._node import Converter, Node
-from inarch.frontends.onnx._report import NotSupportedError
+from inarch.frontends.onnx.node import Converter, Node
+from inarch.frontends.onnx.report import NotSupportedError
+from inarch.ir.types import i64
 
 MAX_STEPS = 1000
 """Longer sequences are refused: each step is compiled by itself."""

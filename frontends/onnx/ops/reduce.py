@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 from xdsl.ir import SSAValue
 
-from inarch.dialects._types import i1, mlir_type
-from inarch.dialects.graph.arithmetic import AddOp, MulOp, SubOp
-from inarch.dialects.graph.cast import CastOp
-from inarch.dialects.graph.logic import EqualOp
+from inarch.dialects.graph.elementwise.arithmetic import AddOp, MulOp, SubOp
+from inarch.dialects.graph.elementwise.cast import CastOp
+from inarch.dialects.graph.elementwise.logic import EqualOp
+from inarch.dialects.graph.elementwise.select import SelectOp
+from inarch.dialects.graph.elementwise.unary import AbsOp, ExpOp, LogOp, SqrtOp
 from inarch.dialects.graph.reduce import (
     ReduceMaxOp,
     ReduceMeanOp,
@@ -18,9 +19,8 @@ from inarch.dialects.graph.reduce import (
     ReduceProdOp,
     ReduceSumOp,
 )
-from inarch.dialects.graph.select import SelectOp
-from inarch.dialects.graph.unary import AbsOp, ExpOp, LogOp, SqrtOp
-from inarch.frontends.onnx._node import Converter, Node
+from inarch.frontends.onnx.node import Converter, Node
+from inarch.ir.types import i1, mlir_type
 
 _AXES_INPUT = {"ReduceSum": 13}
 """From which opset on the axes are an input; 18 for all others."""

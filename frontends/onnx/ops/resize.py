@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import SSAValue
 
-from inarch.dialects.graph._base import shape_of
-from inarch.dialects.graph.arithmetic import AddOp, MulOp
+from inarch.core.errors import InarchError
+from inarch.core.lazy import np
+from inarch.dialects.graph.elementwise.arithmetic import AddOp, MulOp
+from inarch.dialects.graph.elementwise.select import SelectOp
 from inarch.dialects.graph.gather import GatherOp
-from inarch.dialects.graph.select import SelectOp
-from inarch.errors import InarchError
-from inarch.frontends.onnx._node import Converter, Node
-from inarch.frontends.onnx._report import NotSupportedError
-from inarch.lazy import np
+from inarch.dialects.graph.op import shape_of
+from inarch.frontends.onnx.node import Converter, Node
+from inarch.frontends.onnx.report import NotSupportedError
 
 if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]

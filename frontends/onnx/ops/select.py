@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from inarch.dialects.graph._base import shape_of
+from inarch.core.errors import InarchError
+from inarch.core.lazy import np
+from inarch.dialects.graph.elementwise.select import SelectOp
 from inarch.dialects.graph.gather import GatherOp
-from inarch.dialects.graph.select import SelectOp
+from inarch.dialects.graph.op import shape_of
 from inarch.dialects.graph.shape import ConcatOp, PadOp, SliceOp
-from inarch.errors import InarchError
-from inarch.frontends.onnx._node import Converter, Node
-from inarch.lazy import np
+from inarch.frontends.onnx.node import Converter, Node
 
 
 def _slice(node: Node) -> SSAValue:

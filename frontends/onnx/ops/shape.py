@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from inarch.dialects.graph._base import broadcast
+from inarch.core.errors import InarchError
+from inarch.core.lazy import np
+from inarch.dialects.graph.op import broadcast
 from inarch.dialects.graph.shape import TransposeOp
-from inarch.errors import InarchError
-from inarch.frontends.onnx._node import Converter, Node
-from inarch.frontends.onnx._report import NotSupportedError
-from inarch.lazy import np
+from inarch.frontends.onnx.node import Converter, Node
+from inarch.frontends.onnx.report import NotSupportedError
 
 
 def _identity(node: Node) -> SSAValue:

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from inarch.dialects.graph.arithmetic import MulOp, PowOp
-from inarch.dialects.graph.conv import ConvOp
-from inarch.dialects.graph.pool import AvgPoolOp, MaxPoolOp
+from inarch.core.errors import InarchError
+from inarch.dialects.graph.elementwise.arithmetic import MulOp, PowOp
+from inarch.dialects.graph.elementwise.unary import AbsOp
 from inarch.dialects.graph.reduce import ReduceMaxOp, ReduceMeanOp, ReduceSumOp
-from inarch.dialects.graph.unary import AbsOp
-from inarch.errors import InarchError
-from inarch.frontends.onnx._node import Converter, Node
-from inarch.frontends.onnx._report import NotSupportedError
+from inarch.dialects.graph.windows.conv import ConvOp
+from inarch.dialects.graph.windows.pool import AvgPoolOp, MaxPoolOp
+from inarch.frontends.onnx.node import Converter, Node
+from inarch.frontends.onnx.report import NotSupportedError
 
 
 def _conv(node: Node) -> SSAValue:

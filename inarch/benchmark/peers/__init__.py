@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from inarch.benchmark._arrays import Arrays
 from inarch.benchmark.layers import Layer
-from inarch.lazy import Array
-from inarch.plugins import Extensions
+from inarch.benchmark.subject.arrays import Arrays
+from inarch.core.lazy import Array
+from inarch.core.plugins import Extensions
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from inarch.benchmark._arrays import Arrays
 from inarch.benchmark.layers import Conv, Layer
-from inarch.lazy import Array, np
+from inarch.benchmark.subject.arrays import Arrays
+from inarch.core.lazy import Array, np
 
 _OPSET, _IR_VERSION = 17, 8
 

@@ -7,11 +7,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from inarch.benchmark._arrays import Arrays
 from inarch.benchmark.layers import Layer
 from inarch.benchmark.peers import Kernel, Peer, Prepared
 from inarch.benchmark.peers._onnx_model import inputs_of, model_of
-from inarch.lazy import Array
+from inarch.benchmark.subject.arrays import Arrays
+from inarch.core.lazy import Array
 
 _SETTINGS = {
     "PERFORMANCE_HINT": "LATENCY",

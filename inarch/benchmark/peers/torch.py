@@ -9,10 +9,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from inarch.benchmark._arrays import Arrays
 from inarch.benchmark.layers import Conv, Gemm, Layer
 from inarch.benchmark.peers import Kernel, Peer, Prepared
-from inarch.lazy import Array
+from inarch.benchmark.subject.arrays import Arrays
+from inarch.core.lazy import Array
 
 _PRIMITIVES = ("convolution", "matmul", "inner_product")
 _TRIALS = 5

@@ -14,16 +14,16 @@ what they reach, and compares compiled programs with their definition.
 
 from __future__ import annotations
 
-from inarch.testing.generate._inputs import inputs, random_array, specials
-from inarch.testing.generate._program import LEVELS, Program
-from inarch.testing.generate._public import (
+from inarch.testing.generate.inputs import inputs, random_array, specials
+from inarch.testing.generate.program import LEVELS, Program
+from inarch.testing.generate.public import (
     graph_programs,
     kernel_programs,
     loop_programs,
     programs,
     remake,
 )
-from inarch.testing.generate._shrink import shrink
+from inarch.testing.generate.shrink import shrink
 
 __all__ = [
     "LEVELS",

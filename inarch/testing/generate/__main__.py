@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from inarch.errors import InarchError, UsageError
-from inarch.target import parse as parse_target
-from inarch.testing.generate._driver import Outcome, check
-from inarch.testing.generate._offloaded import check_backends
-from inarch.testing.generate._program import LEVELS
-from inarch.testing.generate._public import programs
-from inarch.testing.generate._worker import Job
-from inarch.tools._commands._options import load_files
+from inarch.core.errors import InarchError, UsageError
+from inarch.driver.extensions import load_files
+from inarch.machine.target import parse as parse_target
+from inarch.testing.generate.check.driver import Outcome, check
+from inarch.testing.generate.check.offloaded import check_backends
+from inarch.testing.generate.check.worker import Job
+from inarch.testing.generate.program import LEVELS
+from inarch.testing.generate.public import programs
 
 _EPILOG = """examples:
   python -m inarch.testing.generate --show loop --seed 3 --start 17 --count 1
@@ -77,7 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _show(arguments)
         if arguments.check:
             return _check(arguments)
-        from inarch.testing.generate._coverage import coverage_command
+        from inarch.testing.generate.check.coverage import coverage_command
 
         return coverage_command(arguments.coverage, arguments.seed, as_json=arguments.json)
     except InarchError as error:

@@ -9,8 +9,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, TensorType, f32
 from xdsl.dialects.func import FuncOp, ReturnOp
 
-from inarch.dialects.graph.unary import AbsOp
-from inarch.errors import InarchError, UsageError, unknown
+from inarch.core.errors import InarchError, UsageError, unknown
+from inarch.dialects.graph.elementwise.unary import AbsOp
 from inarch.frontends import Dims, Frontend, Shapes
 from inarch_example_plugin.power.square import SquareOp
 

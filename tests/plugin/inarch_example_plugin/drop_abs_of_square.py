@@ -14,8 +14,8 @@ from xdsl.pattern_rewriter import (
     op_type_rewrite_pattern,
 )
 
-from inarch.dialects.graph._base import tensor_dtype
-from inarch.dialects.graph.unary import AbsOp
+from inarch.dialects.graph.elementwise.unary import AbsOp
+from inarch.dialects.graph.op import tensor_dtype
 from inarch_example_plugin.power.square import SquareOp
 
 

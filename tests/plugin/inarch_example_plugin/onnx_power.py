@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from inarch.frontends.onnx._node import Node
+from inarch.frontends.onnx.node import Node
 from inarch_example_plugin.power.square import SquareOp
 
 

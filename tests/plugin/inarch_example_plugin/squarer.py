@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from inarch.dialects.graph._base import shape_of, tensor_dtype
+from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.passes.backend import Backend, Emission, EmitRequest
 
 

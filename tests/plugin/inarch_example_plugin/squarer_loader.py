@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from inarch.dtypes import DTYPES
-from inarch.errors import InarchError
-from inarch.lazy import np
-from inarch.manifest import Port, Signature
+from inarch.artifact.manifest import Port, Signature
+from inarch.core.dtypes import DTYPES
+from inarch.core.errors import InarchError
+from inarch.core.lazy import np
 from inarch.runtime.function import Function
 from inarch.runtime.loaders import Loader
 from inarch.runtime.module import Module

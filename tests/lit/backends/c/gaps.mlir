@@ -1,6 +1,6 @@
 // RUN: inarch-opt %s -t c | filecheck %s
 
-// Functions in which gcc would vectorise reads with steps and read behind the last element (_gaps.py).
+// Functions in which gcc would vectorise reads with steps and read behind the last element (plan/gaps.py).
 module attributes {inarch.name = "n"} {
 
 // CHECK: #if defined(__GNUC__) && !defined(__clang__)

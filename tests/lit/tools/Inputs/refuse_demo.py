@@ -7,9 +7,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
-from inarch._xdsl import location_text
-from inarch.dialects.graph.arithmetic import AddOp
-from inarch.errors import InarchError
+from inarch.core.errors import InarchError
+from inarch.dialects.graph.elementwise.arithmetic import AddOp
+from inarch.ir.location import location_text
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from inarch.dialects.graph.arithmetic import AddOp, SubOp
+from inarch.dialects.graph.elementwise.arithmetic import AddOp, SubOp
 
 
 @dataclass(frozen=True)

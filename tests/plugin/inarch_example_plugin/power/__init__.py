@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from inarch.dialects._collect import dialect
+from inarch.ir.dialect import dialect
 
 DIALECT = dialect(__name__)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from xdsl.irdl import irdl_op_definition
 
-from inarch.dialects._scalar import Scalar
-from inarch.dialects.graph._base import Array
-from inarch.dialects.graph._elementwise import UnaryNumberOp, evaluate
-from inarch.lazy import np
+from inarch.core.lazy import np
+from inarch.dialects.graph.elementwise import UnaryNumberOp, evaluate
+from inarch.dialects.graph.op import Array
+from inarch.dialects.scalar import Scalar
 
 
 @irdl_op_definition

@@ -1,0 +1,84 @@
+"""Which kernels may be called with buffers that overlap; they do without `__restrict`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects import memref
+from xdsl.ir import BlockArgument, SSAValue
+
+from inarch.backends.c.plan.linear import element_strides
+from inarch.backends.c.plan.program import Program, offset_of, root_of
+from inarch.dialects.loop.buffer import AllocOp, ConstantOp, ReshapeOp
+from inarch.dialects.loop.control import CallOp
+from inarch.dialects.loop.memory import buffer_shape, memref_of, nbytes, strides_of
+from inarch.ir.types import dtype_of
+
+
+@dataclass(frozen=True)
+class _Extent:
+    """The bytes `low` to `high` of something: of the workspace, of the weights, of an argument."""
+
+    root: object
+    low: int
+    high: int
+
+    def overlaps(self, other: _Extent) -> bool:
+        return self.root == other.root and self.low < other.high and other.low < self.high
+
+
+def functions_with_aliases(program: Program) -> frozenset[str]:
+    """Symbols of the private functions that some call gives two overlapping buffers, one written.
+
+    Those that such functions call are among them.
+    """
+    found: set[str] = set()
+    callers = [*program.public, *program.private]
+    changed = True
+    while changed:
+        changed = False
+        for caller in callers:
+            for op in caller.body.walk():
+                symbol = op.callee.root_reference.data if isinstance(op, CallOp) else ""
+                if symbol in found or symbol not in program.functions or not isinstance(op, CallOp):
+                    continue
+                if caller.sym_name.data in found or _overlaps(program, op, symbol):
+                    found.add(symbol)
+                    changed = True
+    return frozenset(found)
+
+
+def _overlaps(program: Program, op: CallOp, symbol: str) -> bool:
+    extents = [_extent(value) for value in op.arguments]
+    return any(
+        extents[i].overlaps(other)
+        for i in program.written[symbol]
+        if i < len(extents)
+        for j, other in enumerate(extents)
+        if j != i
+    )
+
+
+def _extent(value: SSAValue) -> _Extent:
+    root = root_of(value)
+    low, high = 0, nbytes(memref_of(root))
+    if strides_of(memref_of(value)) is not None and not _moves(value):
+        itemsize = dtype_of(memref_of(value).element_type).nbytes
+        strides, offset = element_strides(value)
+        span = sum(s * (n - 1) for s, n in zip(strides, buffer_shape(value), strict=True))
+        low, high = offset * itemsize, (offset + span + 1) * itemsize
+    if isinstance(root, BlockArgument):
+        return _Extent(root, low, high)
+    owner = root.owner
+    assert isinstance(owner, AllocOp | ConstantOp), "buffers come from nothing else"
+    kind = "workspace" if isinstance(owner, AllocOp) else "weights"
+    return _Extent(kind, offset_of(owner) + low, offset_of(owner) + high)
+
+
+def _moves(value: SSAValue) -> bool:
+    """Whether a subview with dynamic offsets is on the way from the root to `value`."""
+    while isinstance(owner := value.owner, ReshapeOp | memref.SubviewOp):
+        if isinstance(owner, memref.SubviewOp) and owner.offsets:
+            return True
+        value = owner.source
+    return False

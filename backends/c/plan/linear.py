@@ -1,0 +1,271 @@
+"""A `loop.nest` in linear form: loops, and for each operand one linear offset in elements.
+
+This is what the emitters print. Unit loops are gone, adjacent loops that run through memory as one are one,
+and bounds remain only where an access can leave its buffer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from xdsl.ir import SSAValue
+from xdsl.ir.affine import AffineMap
+
+from inarch.backends.c.text import Names
+from inarch.backends.c.types import element
+from inarch.core.dtypes import DType
+from inarch.dialects.loop.access import number_of
+from inarch.dialects.loop.memory import buffer_shape, memref_of, strides_of
+from inarch.dialects.loop.nest import NestOp
+from inarch.dialects.scalar import Number
+from inarch.ir.affine import linear_form
+
+
+@dataclass(frozen=True)
+class Loop:
+    """One loop that runs: `name` is its C variable."""
+
+    name: str
+    size: int
+    is_reduction: bool
+    mode: str
+
+
+@dataclass(frozen=True)
+class Linear:
+    """`constant + sum of coefficients[i] * loop i`."""
+
+    coefficients: tuple[int, ...]
+    constant: int
+
+    def uses(self, loop: int) -> bool:
+        """Whether it varies with that loop."""
+        return self.coefficients[loop] != 0
+
+    def text(self, values: Sequence[str | int]) -> str:
+        """C for it, where `values` are the loops' variables or numbers.
+
+        >>> Linear((8, 1), 3).text(["i", 2])
+        'i * 8 + 5'
+        """
+        constant = self.constant
+        terms: list[tuple[int, str]] = []
+        for coefficient, value in zip(self.coefficients, values, strict=True):
+            if isinstance(value, int):
+                constant += coefficient * value
+            elif coefficient:
+                terms.append((coefficient, value))
+        result = ""
+        if constant > 0 and terms and terms[0][0] < 0:
+            result, constant = str(constant), 0
+        for coefficient, value in terms:
+            size = abs(coefficient)
+            term = value if size == 1 else f"{value} * {size}"
+            sign = "-" if coefficient < 0 else "+"
+            result += f" {sign} {term}" if result else (f"-{term}" if coefficient < 0 else term)
+        if not result:
+            return str(constant)
+        return f"{result} {'-' if constant < 0 else '+'} {abs(constant)}" if constant else result
+
+
+@dataclass(frozen=True)
+class Guard:
+    """An index that may leave its dimension: below 0 (`low`), or at `size` and above (`high`)."""
+
+    index: Linear
+    size: int
+    low: bool
+    high: bool
+
+    def conditions(self, values: Sequence[str | int]) -> list[str]:
+        """C that holds where the index is inside."""
+        text = self.index.text(values)
+        low = [f"{text} >= 0"] if self.low else []
+        return low + ([f"{text} < {self.size}"] if self.high else [])
+
+    def follows_from(self, others: Iterable[Guard]) -> bool:
+        """Whether it holds wherever one of `others` holds."""
+        return any(
+            other.index == self.index
+            and other.size <= self.size
+            and (other.low or not self.low)
+            and (other.high or not self.high)
+            for other in others
+        )
+
+    @property
+    def loops(self) -> frozenset[int]:
+        """The loops that it varies with."""
+        return frozenset(i for i, c in enumerate(self.index.coefficients) if c)
+
+
+@dataclass(frozen=True)
+class Access:
+    """Element `pointer[offset]`, which exists where all guards hold."""
+
+    pointer: str
+    dtype: DType
+    offset: Linear
+    guards: tuple[Guard, ...]
+    pad: Number | None = None
+    """Of a read: the value outside the guards."""
+    init: Number | None = None
+    """Of a write: where the accumulator starts; None: at the element's value."""
+
+    def within(self, known: Sequence[Guard]) -> Access:
+        """The access where the guards `known` hold."""
+        return replace(self, guards=tuple(g for g in self.guards if not g.follows_from(known)))
+
+
+@dataclass(frozen=True)
+class LinearNest:
+    """Loops in the order in which they run, and the operands' accesses over them."""
+
+    loops: tuple[Loop, ...]
+    reads: tuple[Access, ...]
+    writes: tuple[Access, ...]
+    empty: bool
+    """Whether there is no point to compute: a parallel iterator of size 0."""
+
+    @property
+    def first_reduction(self) -> int:
+        """Position of the outermost reduction loop; the number of loops when there is none."""
+        reductions = (i for i, loop in enumerate(self.loops) if loop.is_reduction)
+        return next(reductions, len(self.loops))
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A memref in C: the pointer's name, and where it points to for the alias analysis."""
+
+    pointer: str
+    root: object
+    """What it is part of: a function argument, the workspace, the weights."""
+    low: int
+    """First byte within the root."""
+    high: int
+    """Byte after the last one within the root."""
+
+    def overlaps(self, other: Buffer) -> bool:
+        """Whether the two may share bytes."""
+        return self.root == other.root and self.low < other.high and other.low < self.high
+
+
+def element_strides(value: SSAValue) -> tuple[tuple[int, ...], int]:
+    """`(strides, offset)` of a buffer; a dynamic offset is in the pointer already, so it counts 0."""
+    kind = memref_of(value)
+    found = strides_of(kind)
+    if found is not None:
+        return found
+    strides = kind.get_strides() or ()
+    return tuple(stride or 0 for stride in strides), 0
+
+
+def linear_nest(op: NestOp, pointers: Sequence[str], names: Names) -> LinearNest:
+    """`op` in linear form; `pointers` are the C names of its operands, `ins` then `outs`."""
+    kept = [i for i, size in enumerate(op.sizes) if size != 1]
+    iterators = [op.iterators.data[i] for i in kept]
+    loops = tuple(
+        Loop(it.label.data, it.size.data, it.is_reduction, it.mode.data) for it in iterators
+    )
+    reads = tuple(
+        replace(
+            _access(
+                op, value, read.map.data, kept, pointer, guarded=number_of(read.pad) is not None
+            ),
+            pad=number_of(read.pad),
+        )
+        for value, read, pointer in zip(op.ins, op.reads, pointers, strict=False)
+    )
+    writes = tuple(
+        replace(
+            _access(op, value, write.map.data, kept, pointer, guarded=write.clips),
+            init=number_of(write.init),
+        )
+        for value, write, pointer in zip(op.outs, op.writes, pointers[len(reads) :], strict=True)
+    )
+    empty = any(loop.size == 0 and not loop.is_reduction for loop in loops)
+    merged = _merged(LinearNest(loops, reads, writes, empty))
+    named = tuple(replace(loop, name=names.fresh(loop.name)) for loop in merged.loops)
+    return replace(merged, loops=named)
+
+
+def _access(
+    op: NestOp,
+    value: SSAValue,
+    index: AffineMap,
+    kept: Sequence[int],
+    pointer: str,
+    *,
+    guarded: bool,
+) -> Access:
+    strides, offset = element_strides(value)
+    count = len(op.sizes)
+    total = [0] * count
+    guards: list[Guard] = []
+    for expr, stride, size in zip(index.results, strides, buffer_shape(value), strict=True):
+        coefficients, constant = linear_form(expr, count)
+        offset += stride * constant
+        total = [t + stride * c for t, c in zip(total, coefficients, strict=True)]
+        spans = [c * (max(n, 1) - 1) for c, n in zip(coefficients, op.sizes, strict=True)]
+        low = constant + sum(min(span, 0) for span in spans) < 0
+        high = constant + sum(max(span, 0) for span in spans) >= size
+        if guarded and (low or high):
+            line = Linear(tuple(coefficients[i] for i in kept), constant)
+            guards.append(Guard(line, size, low, high))
+    return Access(
+        pointer,
+        element(memref_of(value).element_type),
+        Linear(tuple(total[i] for i in kept), offset),
+        tuple(guards),
+    )
+
+
+# -------------------------------------------------------------------------------------- merging
+
+
+def _merged(nest: LinearNest) -> LinearNest:
+    """`nest` with adjacent serial loops of one kind joined where every operand runs on."""
+    position = 0
+    while position + 1 < len(nest.loops):
+        if _can_join(nest, position):
+            nest = _joined(nest, position)
+        else:
+            position += 1
+    return nest
+
+
+def _can_join(nest: LinearNest, outer: int) -> bool:
+    a, b = nest.loops[outer], nest.loops[outer + 1]
+    if a.is_reduction != b.is_reduction or {a.mode, b.mode} != {"serial"} or 0 in (a.size, b.size):
+        return False
+    for access in (*nest.reads, *nest.writes):
+        line = access.offset.coefficients
+        if line[outer] != line[outer + 1] * b.size:
+            return False
+        if any(guard.loops & {outer, outer + 1} for guard in access.guards):
+            return False
+    return True
+
+
+def _joined(nest: LinearNest, outer: int) -> LinearNest:
+    a, b = nest.loops[outer], nest.loops[outer + 1]
+    loop = replace(b, name=f"{a.name}_{b.name}", size=a.size * b.size)
+    loops = (*nest.loops[:outer], loop, *nest.loops[outer + 2 :])
+
+    def without(line: Linear) -> Linear:
+        return replace(
+            line, coefficients=(*line.coefficients[:outer], *line.coefficients[outer + 1 :])
+        )
+
+    def join(access: Access) -> Access:
+        guards = tuple(replace(guard, index=without(guard.index)) for guard in access.guards)
+        return replace(access, offset=without(access.offset), guards=guards)
+
+    return replace(
+        nest,
+        loops=loops,
+        reads=tuple(map(join, nest.reads)),
+        writes=tuple(map(join, nest.writes)),
+    )

@@ -1,0 +1,270 @@
+"""The body of a function in C: nests, explicit loops, loads and stores, calls, buffers.
+
+`FunctionEmitter` walks one `func.func`. A buffer is a pointer; the offset of its layout is added where an
+element is addressed. Pointers into the workspace and the weights are declared at the head, when used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects import memref, scf
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseResourceAttr
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineMap
+from xdsl.utils.exceptions import VerifyException
+
+from inarch.backends.c.plan.linear import element_strides
+from inarch.backends.c.plan.program import Program, offset_of
+from inarch.backends.c.text import atom
+from inarch.backends.c.types import element
+from inarch.backends.c.write.call import emit_kernel_call
+from inarch.backends.c.write.expressions import is_scalar_op
+from inarch.backends.c.write.nest import emit_nest
+from inarch.backends.c.write.scope import Scope, emit_scalar_op
+from inarch.core.errors import InarchError, UnsupportedError
+from inarch.dialects.kernel.call import CallOp as KernelCallOp
+from inarch.dialects.kernel.pack import PackOp
+from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr, typed
+from inarch.dialects.loop.buffer import AllocOp, ConstantOp, ReshapeOp
+from inarch.dialects.loop.control import CallOp, ForOp
+from inarch.dialects.loop.memory import buffer_shape, memref_of
+from inarch.dialects.loop.nest import NestOp, YieldOp
+from inarch.ir.location import location_text
+
+ImportCall = Callable[[CallOp, Sequence[str], Scope], None]
+"""Writes the call of an import on pointers, or raises where imports cannot be called."""
+
+
+@dataclass
+class FunctionEmitter:
+    """Writes one function's body; `scope.writer` receives it."""
+
+    program: Program
+    scope: Scope
+    is_public: bool
+    call_import: ImportCall
+    pointers: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str])
+    heads: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    """`(name, declaration)` of the pointers into workspace and weights."""
+
+    def block(self, block: Block, scope: Scope) -> None:
+        """Writes every op of `block`."""
+        ops = [op for op in block.ops if not isinstance(op, YieldOp | ReturnOp | scf.YieldOp)]
+        for op in ops:
+            self._op(op, scope, alone=len(ops) == 1)
+
+    def pointer(self, value: SSAValue) -> str:
+        """What a buffer is called."""
+        return self.pointers[value]
+
+    # -- one op
+
+    def _op(self, op: Operation, scope: Scope, *, alone: bool) -> None:
+        try:
+            self._dispatch(op, scope, alone=alone)
+        except VerifyException as error:
+            raise InarchError(f"'{op.name}' {error}", where=location_text(op)) from error
+
+    def _dispatch(self, op: Operation, scope: Scope, *, alone: bool) -> None:  # noqa: C901, PLR0912
+        match op:
+            case NestOp():
+                emit_nest(op, [self.pointer(v) for v in (*op.ins, *op.outs)], scope, alone=alone)
+            case ForOp():
+                self._for(op, scope)
+            case AllocOp() | ConstantOp():
+                self._planned(op)
+            case ReshapeOp():
+                self.pointers[op.result] = self.pointer(op.source)
+            case memref.SubviewOp():
+                self._subview(op, scope)
+            case memref.LoadOp():
+                if op.res.first_use is not None:
+                    text = self._element(op.memref, op.indices, scope)
+                    hint = op.res.name_hint or "x"
+                    scope.values[op.res] = scope.declare(element(op.res.type).c, hint, text)
+            case memref.StoreOp():
+                target = self._element(op.memref, op.indices, scope)
+                scope.writer.line(f"{target} = {scope.values[op.value]};")
+            case scf.IfOp():
+                self._if(op, scope)
+            case CallOp():
+                self._call(op, scope)
+            case KernelCallOp():
+                pointers = [self.pointer(value) for value in op.arguments]
+                emit_kernel_call(op, self.program, pointers, scope, is_public=self.is_public)
+            case PackOp():
+                self._pack(op, scope, alone=alone)
+            case _ if is_scalar_op(op):
+                emit_scalar_op(op, scope)
+            case _:
+                raise UnsupportedError(
+                    f"'{op.name}' has no C; lower it first", where=location_text(op)
+                )
+
+    def _for(self, op: ForOp, scope: Scope) -> None:
+        inside = scope.child()
+        name = inside.names.fresh(op.induction.name_hint or "i")
+        inside.values[op.induction] = name
+        lower, upper, step = op.lower.data, op.upper.data, op.step.data
+        advance = f"{name}++" if step == 1 else f"{name} += {step}"
+        scope.writer.open(f"for (int64_t {name} = {lower}; {name} < {upper}; {advance})")
+        self.block(op.body.block, inside)
+        scope.writer.close()
+
+    def _if(self, op: scf.IfOp, scope: Scope) -> None:
+        names: list[str] = []
+        for result in op.results:
+            name = scope.names.fresh(result.name_hint or "picked")
+            scope.writer.line(f"{element(result.type).c} {name};")
+            scope.values[result] = name
+            names.append(name)
+        scope.writer.open(f"if ({scope.values[op.cond]})")
+        self._branch(op.true_region.block, names, scope.child())
+        scope.writer.close()
+        if op.false_region.blocks and (names or len(list(op.false_region.block.ops)) > 1):
+            scope.writer.open("else")
+            self._branch(op.false_region.block, names, scope.child())
+            scope.writer.close()
+
+    def _branch(self, block: Block, names: Sequence[str], scope: Scope) -> None:
+        self.block(block, scope)
+        last = block.last_op
+        yielded = last.operands if last is not None else ()
+        for name, value in zip(names, yielded, strict=True):
+            scope.writer.line(f"{name} = {scope.values[value]};")
+
+    # -- buffers
+
+    def _planned(self, op: AllocOp | ConstantOp) -> None:
+        """A pointer into the workspace or the weights, declared at the function's head."""
+        if not self.is_public:
+            raise InarchError(
+                f"expected {op.name} in a public function only; pass the buffer as an argument",
+                where=location_text(op),
+            )
+        is_alloc = isinstance(op, AllocOp)
+        hint = op.buffer.name_hint or _constant_hint(op)
+        name = self.scope.names.fresh(hint)
+        offset = offset_of(op)
+        c_type = element(memref_of(op.buffer).element_type).c
+        const, base = ("", "workspace") if is_alloc else ("const ", "weights")
+        place = f"({const}char *){base} + {offset}"
+        source = f"({const}void *)({place})" if offset else base
+        declaration = f"{const}{c_type} *{name} = ({const}{c_type} *){source};"
+        self.heads.append((name, declaration))
+        self.pointers[op.buffer] = name
+
+    def _subview(self, op: memref.SubviewOp, scope: Scope) -> None:
+        """Static offsets are in the result's layout; dynamic ones move the pointer."""
+        source = self.pointer(op.source)
+        if not op.offsets:
+            self.pointers[op.result] = source
+            return
+        if op.sizes or op.strides:
+            raise UnsupportedError(
+                "'memref.subview' expects static sizes and strides", where=location_text(op)
+            )
+        if op.result.first_use is None:
+            return
+        strides, start = element_strides(op.source)
+        static = op.static_offsets.get_values()
+        dynamic = iter(op.offsets)
+        terms: list[str] = [str(start)] if start else []
+        for offset, stride in zip(static, strides, strict=True):
+            if offset == DYNAMIC_INDEX:
+                terms.append(_times(scope.values[next(dynamic)], stride))
+            elif offset:
+                terms.append(str(int(offset) * stride))
+        name = scope.names.fresh(op.result.name_hint or f"{source}_view")
+        c_type = element(memref_of(op.result).element_type).c
+        const = "" if self._is_written(op.source) else "const "
+        scope.writer.line(f"{const}{c_type} *{name} = {source} + {' + '.join(terms)};")
+        self.pointers[op.result] = name
+
+    def _is_written(self, value: SSAValue) -> bool:
+        """Whether C may write through the pointer that `value` is part of."""
+        while isinstance(owner := value.owner, ReshapeOp | memref.SubviewOp):
+            value = owner.source
+        if isinstance(value, BlockArgument):
+            function = value.block.parent_op()
+            assert isinstance(function, FuncOp), "buffers are arguments of functions only"
+            return value.index in self.program.written[function.sym_name.data]
+        return isinstance(value.owner, AllocOp)
+
+    def _element(self, buffer: SSAValue, indices: Sequence[SSAValue], scope: Scope) -> str:
+        strides, offset = element_strides(buffer)
+        terms = [
+            _times(scope.values[index], stride)
+            for index, stride, size in zip(indices, strides, buffer_shape(buffer), strict=True)
+            if size != 1 or scope.values[index] != "0"
+        ]
+        terms = [term for term in terms if term != "0"]
+        if offset or not terms:
+            terms.append(str(offset))
+        return f"{self.pointer(buffer)}[{' + '.join(terms)}]"
+
+    # -- calls
+
+    def _call(self, op: CallOp, scope: Scope) -> None:
+        symbol = op.callee.root_reference.data
+        callee = self.program.functions[symbol]
+        wanted = list(callee.function_type.inputs)
+        found = [value.type for value in op.arguments]
+        if wanted != found:
+            raise InarchError(
+                f"'loop.call' of @{symbol} expects ({', '.join(map(str, wanted))}), "
+                f"found ({', '.join(map(str, found))})",
+                where=location_text(op),
+            )
+        arguments = [self.pointer(value) for value in op.arguments]
+        if callee.is_declaration:
+            self.call_import(op, arguments, scope)
+            return
+        if callee in self.program.public:
+            raise InarchError(
+                f"'loop.call' expects a private function, found public @{symbol}",
+                where=location_text(op),
+            )
+        scope.writer.line(f"{self.program.c_names[symbol]}({', '.join(arguments)});")
+
+    def _pack(self, op: PackOp, scope: Scope, *, alone: bool) -> None:
+        nest = pack_nest(op)
+        pointers = [self.pointer(op.src), self.pointer(op.dst)]
+        emit_nest(nest, pointers, scope, alone=alone)
+        nest.drop_all_references()
+
+
+def _constant_hint(op: AllocOp | ConstantOp) -> str:
+    if isinstance(op, ConstantOp) and isinstance(op.value, DenseResourceAttr):
+        return op.value.resource_handle.data
+    return "scratch" if isinstance(op, AllocOp) else "weight"
+
+
+def _times(text: str, stride: int) -> str:
+    """`text * stride`, folded where either is a number."""
+    if text.isdigit():
+        return str(int(text) * stride)
+    if stride == 0:
+        return "0"
+    return atom(text) if stride == 1 else f"{atom(text)} * {stride}"
+
+
+def pack_nest(op: PackOp) -> NestOp:
+    """The copy nest that a `kernel.pack` is: one iterator a dimension of dst, reads padded with 0."""
+    shape = buffer_shape(op.dst)
+    kind = memref_of(op.dst).element_type
+    body = Block(arg_types=[kind, kind])
+    body.add_op(YieldOp(body.args[0]))
+    nest = NestOp(
+        [IteratorAttr.get(f"d{dim}", size) for dim, size in enumerate(shape)],
+        [op.src],
+        [ReadAttr.get(op.map.data, typed(0, kind))],
+        [op.dst],
+        [WriteAttr.get(AffineMap.identity(len(shape)))],
+        Region(body),
+    )
+    nest.location = op.location
+    return nest

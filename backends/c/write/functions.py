@@ -1,0 +1,206 @@
+"""Whole functions in C: kernels, and the unchecked entries of public functions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import BlockArgument
+
+from inarch.artifact.manifest import Port
+from inarch.backends.c.plan.gaps import ATTRIBUTE
+from inarch.backends.c.plan.linear import element_strides
+from inarch.backends.c.plan.program import Program, c_function, import_slot, results_of
+from inarch.backends.c.text import INDENT, Names, Writer, comment
+from inarch.backends.c.types import element
+from inarch.backends.c.write.call import c_name
+from inarch.backends.c.write.function import FunctionEmitter
+from inarch.backends.c.write.scope import Scope, Unit
+from inarch.core.errors import InarchError
+from inarch.dialects.loop.control import CallOp
+from inarch.dialects.loop.memory import buffer_shape, memref_of
+from inarch.ir.location import location_text
+
+
+@dataclass(frozen=True)
+class FunctionText:
+    """A function in C: its head without linkage, and its body with the braces."""
+
+    symbol: str
+    c_name: str
+    head: str
+    body: str
+    unit: Unit
+    notes: str
+    """What stands before its definition: comment lines, and an attribute."""
+    callees: frozenset[str]
+
+
+def _emitter(
+    program: Program, function: FuncOp, unit: Unit, taken: Iterable[str]
+) -> tuple[FunctionEmitter, dict[BlockArgument, str]]:
+    """The emitter of a function, and the names of its parameters."""
+    used = {*taken, *program.c_names.values(), *map(c_name, program.definitions.values())}
+    names = Names(used)
+    results = results_of(program, function)
+    parameters: dict[BlockArgument, str] = {}
+    for argument in function.body.block.args:
+        default = "out" if argument.index in results else "in"
+        parameters[argument] = names.fresh(argument.name_hint or default)
+    scope = Scope(Writer(), names, unit, {})
+    scope.writer.depth = 1
+    slots = {slot.name: n for n, slot in enumerate(program.import_table)}
+
+    def call_import(op: CallOp, pointers: Sequence[str], inner: Scope) -> None:
+        _call_import(program, op, pointers, slots, inner)
+
+    def refuse_import(op: CallOp, pointers: Sequence[str], inner: Scope) -> None:
+        del pointers, inner
+        raise InarchError(
+            f"expected calls of imports in public functions only, found one of "
+            f"@{op.callee.root_reference.data} in @{function.sym_name.data}",
+            where=location_text(op),
+        )
+
+    is_public = function in program.public
+    emitter = FunctionEmitter(
+        program, scope, is_public, call_import if is_public else refuse_import, {**parameters}
+    )
+    emitter.block(function.body.block, scope)
+    return emitter, parameters
+
+
+def kernel_text(
+    program: Program, function: FuncOp, vector_bytes: int, aliased: frozenset[str]
+) -> FunctionText:
+    """A private function; its parameters are `__restrict` unless it is in `aliased`."""
+    symbol = function.sym_name.data
+    unit = Unit(vector_bytes)
+    emitter, parameters = _emitter(program, function, unit, ())
+    lines = emitter.scope.writer.lines
+    written = program.written[symbol]
+    restrict = "" if symbol in aliased else "__restrict "
+    texts: list[str] = []
+    for argument in function.body.block.args:
+        const = "" if argument.index in written else "const "
+        c_type = element(memref_of(argument).element_type).c
+        texts.append(f"{const}{c_type} *{restrict}{parameters[argument]}")
+    body = _unused(parameters.values(), lines) + lines
+    c_name = program.c_names[symbol]
+    return FunctionText(
+        symbol,
+        c_name,
+        f"void {c_name}({', '.join(texts) or 'void'})",
+        "{\n" + "".join(f"{line}\n" for line in body) + "}\n",
+        unit,
+        _notes(function, unit),
+        _callees(function),
+    )
+
+
+def entry_text(program: Program, function: FuncOp, vector_bytes: int) -> FunctionText:
+    """The unchecked entry of a public function: buffers in the manifest's order."""
+    symbol = function.sym_name.data
+    unit = Unit(vector_bytes)
+    taken = ("buffers", "weights", "workspace", "args", "status")
+    emitter, parameters = _emitter(program, function, unit, taken)
+    lines = emitter.scope.writer.lines
+    positions = {p: n for n, p in enumerate(c_function(program, function).positions)}
+    heads: list[tuple[str, str]] = []
+    for argument, name in parameters.items():
+        index = argument.index
+        const = "" if index in program.written[symbol] else "const "
+        c_type = element(memref_of(argument).element_type).c
+        place = f"buffers[{positions[index]}]"
+        heads.append((name, f"{const}{c_type} *{name} = ({const}{c_type} *){place};"))
+    heads += emitter.heads
+    head = [f"{INDENT}{text}" for name, text in heads if _mentions(name, lines)]
+    unused = _unused(("buffers", "weights", "workspace"), [*head, *lines])
+    body = [*unused, *head, *lines, f"{INDENT}return 0;"]
+    c_name = program.c_names[symbol]
+    return FunctionText(
+        symbol,
+        c_name,
+        f"int32_t {c_name}(void *const *buffers, const void *weights, void *workspace)",
+        "{\n" + "".join(f"{line}\n" for line in body) + "}\n",
+        unit,
+        _notes(function, unit),
+        _callees(function),
+    )
+
+
+def _call_import(
+    program: Program,
+    op: CallOp,
+    pointers: Sequence[str],
+    slots: Mapping[str, int],
+    scope: Scope,
+) -> None:
+    """Fills tensors on the stack and calls the slot; a failure ends the function with its code."""
+    symbol = op.callee.root_reference.data
+    function = program.functions[symbol]
+    slot = import_slot(program, function)
+    assert slot.signature is not None, "import_slot gives one"
+    results = results_of(program, function)
+    order = [i for i in range(len(pointers)) if i not in results] + sorted(results)
+    ports: list[Port] = [*slot.signature.inputs, *slot.signature.outputs]
+    writer = scope.writer
+    writer.open()
+    rows: list[str] = []
+    for number, (position, port) in enumerate(zip(order, ports, strict=True)):
+        value = op.arguments[position]
+        strides, offset = element_strides(value)
+        shape = buffer_shape(value)
+        arrays = "NULL, NULL"
+        if shape:
+            sizes, steps = ", ".join(map(str, shape)), ", ".join(map(str, strides))
+            writer.line(f"int64_t shape{number}[] = {{{sizes}}};")
+            writer.line(f"int64_t strides{number}[] = {{{steps}}};")
+            arrays = f"shape{number}, strides{number}"
+        kind = port.dtype
+        rows.append(
+            f"{{(void *){pointers[position]}, {{1, 0}}, {len(shape)}, "
+            f"{{{kind.dlpack}, {kind.bits}, 1}}, {arrays}, {offset * kind.nbytes}}},"
+        )
+    writer.line(f"DLTensor args[{len(rows)}] = {{")
+    for row in rows:
+        writer.line(f"{INDENT}{row}")
+    writer.line("};")
+    call = f"inarch_call_import({slots[symbol]}, args, {len(rows)})"
+    if program.checked:
+        call = (
+            f"inarch_call_checked({slots[symbol]}, args, {len(rows)}, {len(slot.signature.inputs)})"
+        )
+    writer.line(f"const int32_t status = {call};")
+    writer.open("if (status != 0)")
+    writer.line("return status;")
+    writer.close()
+    writer.close()
+
+
+def _callees(function: FuncOp) -> frozenset[str]:
+    return frozenset(
+        op.callee.root_reference.data for op in function.body.walk() if isinstance(op, CallOp)
+    )
+
+
+def _notes(function: FuncOp, unit: Unit) -> str:
+    place = location_text(function)
+    text = comment(f"@{function.sym_name.data}" + (f", from {place}" if place else ""))
+    return f"{text}\n{ATTRIBUTE}\n" if unit.reads_gaps else f"{text}\n"
+
+
+def _mentions(name: str, lines: Iterable[str]) -> bool:
+    pattern = re.compile(rf"\b{name}\b")
+    return any(pattern.search(without_comments(line)) for line in lines)
+
+
+def without_comments(line: str) -> str:
+    """A line of C, or several, without what comments say."""
+    return re.sub(r"/\*.*?\*/", "", line)
+
+
+def _unused(names: Iterable[str], lines: Sequence[str]) -> list[str]:
+    return [f"{INDENT}(void){name};" for name in names if not _mentions(name, lines)]

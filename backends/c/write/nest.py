@@ -1,0 +1,152 @@
+"""`loop.nest` in C: which of the three forms a nest takes, and the two forms with plain scalars.
+
+- No parallel loop inside a reduction: one scalar accumulator for each output.
+- All parallel loops inside the outermost reduction are serial: a local array of accumulators.
+- They are all `unroll` or `vector`: registers (`write/tile.py`).
+Mixed modes take the array. In the scalar forms modes are ignored: the C compiler unrolls and vectorises.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
+from inarch.backends.c.plan.gaps import reads_gaps
+from inarch.backends.c.plan.linear import LinearNest, linear_nest
+from inarch.backends.c.text import comment
+from inarch.backends.c.write.loops import open_loops, write_guards
+from inarch.backends.c.write.points import (
+    accumulate,
+    finish_point,
+    finish_tile,
+    run_region,
+    tile_index,
+)
+from inarch.backends.c.write.scope import Scope, Values, initial_text
+from inarch.backends.c.write.tile import emit_tile
+from inarch.core.errors import UnsupportedError
+from inarch.dialects.loop.nest import NestOp
+from inarch.ir.affine import print_affine_expr
+from inarch.ir.location import location_text
+
+MAX_TILE_ELEMENTS = 4096
+"""Of a local array of accumulators: 32 KiB of f64."""
+
+
+def emit_nest(op: NestOp, pointers: Sequence[str], scope: Scope, *, alone: bool = False) -> None:
+    """Writes `op`; `pointers` are the C names of its operands, `ins` then `outs`.
+
+    `alone`: nothing else declares names in the same braces, so that the nest needs none of its own.
+    """
+    scope = scope.child()
+    scope.writer.line(comment(nest_text(op, pointers)))
+    if (place := location_text(op)) is not None:
+        scope.writer.line(comment(f"from {place}"))
+    nest = linear_nest(op, pointers, scope.names)
+    if nest.empty:
+        scope.writer.line(comment("no points"))
+        return
+    scope.unit.reads_gaps |= reads_gaps(nest)
+    depth = scope.writer.depth
+    if not alone:
+        scope.writer.open()
+    inner = [loop for loop in nest.loops[nest.first_reduction :] if not loop.is_reduction]
+    if not inner:
+        _emit_scalar(op, nest, scope)
+    elif all(loop.mode in ("unroll", "vector") for loop in inner):
+        emit_tile(op, nest, scope)
+    else:
+        _emit_array(op, nest, scope)
+    scope.writer.close(depth)
+
+
+def nest_text(op: NestOp, pointers: Sequence[str]) -> str:
+    """One line that says what the nest is: `(m = 4, k = 8 reduction) ins(a[m, k]) outs(c[m])`."""
+
+    def operand(pointer: str, maps: Sequence[object]) -> str:
+        return f"{pointer}[{', '.join(str(text) for text in maps)}]"
+
+    loops: list[str] = []
+    for iterator in op.iterators:
+        kind = " reduction" if iterator.is_reduction else ""
+        mode = "" if iterator.mode.data == "serial" else f" {iterator.mode.data}"
+        loops.append(f"{iterator.label.data} = {iterator.size.data}{kind}{mode}")
+    maps = [read.map.data for read in op.reads] + [write.map.data for write in op.writes]
+    texts = [
+        operand(pointer, [print_affine_expr(expr, op.names) for expr in index.results])
+        for pointer, index in zip(pointers, maps, strict=True)
+    ]
+    ins, outs = texts[: len(op.ins)], texts[len(op.ins) :]
+    reads = f" ins({', '.join(ins)})" if ins else ""
+    return f"({', '.join(loops)}){reads} outs({', '.join(outs)})"
+
+
+# ------------------------------------------------------------------------- scalar accumulators
+
+
+def _emit_scalar(op: NestOp, nest: LinearNest, scope: Scope) -> None:
+    values = [loop.name for loop in nest.loops]
+    outer = range(nest.first_reduction)
+    open_loops(nest, outer, values, write_guards(nest), scope)
+    if nest.first_reduction == len(nest.loops):
+        starts = [initial_text(write, values) for write in nest.writes]
+        arguments: dict[SSAValue, str] = dict(zip(op.accumulators(op.body), starts, strict=True))
+        results = run_region(op, nest, values, arguments, scope)
+    else:
+        results = _accumulators(nest, values, scope)
+        depth = scope.writer.depth
+        inside = scope.child()
+        open_loops(nest, range(nest.first_reduction, len(nest.loops)), values, (), inside)
+        accumulate(op, nest, values, results, inside)
+        scope.writer.close(depth)
+    finish_point(op, nest, values, results, scope)
+
+
+def _accumulators(nest: LinearNest, values: Values, scope: Scope) -> list[str]:
+    """Declares one accumulator an output."""
+    names: list[str] = []
+    for write in nest.writes:
+        name = scope.names.fresh("acc")
+        scope.writer.line(f"{write.dtype.c} {name} = {initial_text(write, values)};")
+        names.append(name)
+    return names
+
+
+# ------------------------------------------------------------------------- accumulator array
+
+
+def _emit_array(op: NestOp, nest: LinearNest, scope: Scope) -> None:
+    values = [loop.name for loop in nest.loops]
+    first = nest.first_reduction
+    inner = range(first, len(nest.loops))
+    tile = [i for i in inner if not nest.loops[i].is_reduction]
+    sizes = [nest.loops[i].size for i in tile]
+    elements = math.prod(sizes)
+    if elements > MAX_TILE_ELEMENTS:
+        names = ", ".join(nest.loops[i].name for i in tile)
+        raise UnsupportedError(
+            f"'loop.nest' has {elements} accumulators inside its outermost reduction (at most "
+            f"{MAX_TILE_ELEMENTS}); order some of {names} outside it",
+            where=location_text(op),
+        )
+    left = open_loops(nest, range(first), values, write_guards(nest), scope)
+    index = tile_index(tile, sizes, values)
+    arrays = [scope.names.fresh("acc") for _ in nest.writes]
+    for write, array in zip(nest.writes, arrays, strict=True):
+        scope.writer.line(f"{write.dtype.c} {array}[{elements}];")
+    slots = [f"{array}[{index}]" for array in arrays]
+    depth = scope.writer.depth
+
+    open_loops(nest, tile, values, (), scope)
+    for write, slot in zip(nest.writes, slots, strict=True):
+        scope.writer.line(f"{slot} = {initial_text(write, values)};")
+    scope.writer.close(depth)
+
+    inside = scope.child()
+    open_loops(nest, inner, values, (), inside)
+    accumulate(op, nest, values, slots, inside)
+    scope.writer.close(depth)
+
+    finish_tile(op, nest, tile, values, slots, left, scope)

@@ -1,0 +1,167 @@
+"""Where C is being written: the translation unit's needs, the function's names, the values so far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from xdsl.dialects import arith
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.traits import IsTerminator
+
+from inarch.backends.c.plan.linear import Access, Guard, LinearNest
+from inarch.backends.c.text import Names, Writer, is_atom
+from inarch.backends.c.types import element, literal
+from inarch.backends.c.write.expressions import constant_text, expression
+from inarch.core.dtypes import DType
+
+Values = Sequence[str | int]
+"""For each loop of a nest its variable, or the number it has in unrolled text."""
+
+_LONG = 96
+"""Characters after which an expression gets a name."""
+
+
+@dataclass(frozen=True, order=True)
+class VectorType:
+    """`lanes` elements of a dtype (by name); the C typedef is `v16f32`, its form in memory `v16f32_mem`."""
+
+    dtype: str
+    lanes: int
+
+    @property
+    def c(self) -> str:
+        """The typedef of a value in a register."""
+        return f"v{self.lanes}{self.dtype}"
+
+    @property
+    def memory(self) -> str:
+        """The typedef through which any element address may be read and written."""
+        return f"{self.c}_mem"
+
+
+@dataclass
+class Unit:
+    """What one translation unit needs besides its functions."""
+
+    vector_bytes: int
+    helpers: set[str] = field(default_factory=set[str])
+    vectors: set[VectorType] = field(default_factory=set[VectorType])
+    sources: dict[str, str] = field(default_factory=dict[str, str])
+    """C of microkernels, by name."""
+    gap_sources: set[str] = field(default_factory=set[str])
+    """Those of `sources` whose loops gcc must not vectorise: see `plan/gaps.py`."""
+    reads_gaps: bool = False
+    """Whether gcc must not vectorise its loops: see `plan/gaps.py`."""
+
+    def need(self, name: str) -> str:
+        """Notes that the helper function `name` is called; returns the name."""
+        self.helpers.add(name)
+        return name
+
+    def vector(self, dtype: DType, lanes: int) -> VectorType:
+        """The vector type, which the unit then declares."""
+        kind = VectorType(dtype.name, lanes)
+        self.vectors.add(kind)
+        return kind
+
+
+@dataclass
+class Scope:
+    """One place in a function: where lines go, which names are taken, what values are called."""
+
+    writer: Writer
+    names: Names
+    unit: Unit
+    values: dict[SSAValue, str]
+
+    shared: dict[str, str] = field(default_factory=dict[str, str])
+    """Declarations that can be used again: text -> name."""
+
+    def child(self) -> Scope:
+        """The same place, with names and values of its own from here on."""
+        return replace(
+            self, names=self.names.child(), values=dict(self.values), shared=dict(self.shared)
+        )
+
+    def share(self, c_type: str, hint: str, text: str) -> str:
+        """`declare`, unless the same was declared by `share` before; only for what does not change."""
+        key = f"{c_type} {text}"
+        if key not in self.shared:
+            self.shared[key] = self.declare(c_type, hint, text)
+        return self.shared[key]
+
+    def declare(self, c_type: str, hint: str, text: str) -> str:
+        """Writes `const c_type name = text;` and returns the new name."""
+        name = self.names.fresh(hint)
+        self.writer.line(f"const {c_type} {name} = {text};")
+        return name
+
+
+# ---------------------------------------------------------------------------------- scalar ops
+
+
+def emit_scalar_op(op: Operation, scope: Scope) -> None:
+    """Binds the result of one scalar op: to an expression if it is used once and short, else to a name."""
+    result = op.results[0]
+    if isinstance(op, arith.ConstantOp):
+        scope.values[result] = constant_text(op)
+        return
+    text = expression(op, [scope.values[value] for value in op.operands], scope.unit.need)
+    scope.values[result] = bind(result, text, scope)
+
+
+def bind(value: SSAValue, text: str, scope: Scope) -> str:
+    """`text` itself where `value` is used at most once and `text` is short; else a new name for it."""
+    if is_atom(text) and "(" not in text and "[" not in text:
+        return text
+    if not value.has_more_than_one_use() and len(text) <= _LONG:
+        return text
+    return scope.declare(element(value.type).c, value.name_hint or "t", text)
+
+
+def evaluate(block: Block, arguments: Mapping[SSAValue, str], scope: Scope) -> list[str]:
+    """The expressions that `block` of scalar ops yields, given its arguments'."""
+    scope.values.update(arguments)
+    for op in block.ops:
+        if not op.has_trait(IsTerminator):
+            emit_scalar_op(op, scope)
+    last = block.last_op
+    assert last is not None, "the verifier has seen to it"
+    return [scope.values[value] for value in last.operands]
+
+
+# ---------------------------------------------------------------------------------- elements
+
+
+def load_text(access: Access, values: Values) -> str:
+    """C that reads an element, or the pad outside its guards."""
+    text = f"{access.pointer}[{access.offset.text(values)}]"
+    conditions = [c for guard in access.guards for c in guard.conditions(values)]
+    if not conditions:
+        return text
+    outside = literal(access.pad if access.pad is not None else 0, access.dtype)
+    return f"{' && '.join(conditions)} ? {text} : {outside}"
+
+
+def element_values(
+    arguments: Sequence[BlockArgument],
+    nest: LinearNest,
+    values: Values,
+    scope: Scope,
+    known: Sequence[Guard] = (),
+) -> dict[SSAValue, str]:
+    """What a region's elements are called at a point; those that it does not use are not read.
+
+    `known` are guards that the loops around have tested.
+    """
+    return {
+        argument: bind(argument, load_text(access.within(known), values), scope)
+        for argument, access in zip(arguments, nest.reads, strict=True)
+        if argument.first_use is not None
+    }
+
+
+def initial_text(access: Access, values: Values) -> str:
+    """C for where an accumulator starts: its init, or what its element holds."""
+    return load_text(access, values) if access.init is None else literal(access.init, access.dtype)

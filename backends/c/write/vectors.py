@@ -1,0 +1,184 @@
+"""Scalar ops on vector registers (GCC's vector extensions, which Clang and g++ have too).
+
+What has no vector form in C is done lane by lane with the scalar expression, so that every op works and
+gives the same result at every width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import arith
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.traits import IsTerminator
+
+from inarch.backends.c.text import atom
+from inarch.backends.c.types import element, unsigned
+from inarch.backends.c.write.expressions import constant_text, expression
+from inarch.backends.c.write.scope import Scope, VectorType
+from inarch.core.dtypes import DTYPES
+
+_FLOATS: dict[type[Operation], str] = {
+    arith.AddfOp: "+",
+    arith.SubfOp: "-",
+    arith.MulfOp: "*",
+    arith.DivfOp: "/",
+}
+_INTEGERS: dict[type[Operation], str] = {
+    arith.AddiOp: "+",
+    arith.SubiOp: "-",
+    arith.MuliOp: "*",
+    arith.AndIOp: "&",
+    arith.OrIOp: "|",
+    arith.XOrIOp: "^",
+}
+_ORDERS: dict[type[Operation], str] = {
+    arith.MaximumfOp: ">",
+    arith.MinimumfOp: "<",
+    arith.MaxSIOp: ">",
+    arith.MinSIOp: "<",
+}
+_CASTS = (arith.ExtFOp, arith.TruncFOp, arith.SIToFPOp, arith.ExtSIOp)
+_UNSIGNED_CASTS = (arith.UIToFPOp, arith.ExtUIOp)
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value while a tile is written: the same in all lanes (a scalar), or a vector."""
+
+    text: str
+    is_vector: bool
+
+
+def is_native(op: Operation) -> bool:
+    """Whether the op has a vector form (or is a constant)."""
+    kinds = (*_FLOATS, *_INTEGERS, *_ORDERS, *_CASTS, *_UNSIGNED_CASTS, arith.NegfOp)
+    if isinstance(op, arith.ConstantOp):
+        return True
+    narrow = any(element(value.type).name == "i1" for value in (*op.operands, *op.results))
+    return isinstance(op, kinds) and not narrow
+
+
+def evaluate_lanes(
+    block: Block, arguments: Mapping[SSAValue, Value], lanes: int, scope: Scope
+) -> list[Value]:
+    """What `block` yields on `lanes` lanes at once."""
+    values = dict(arguments)
+
+    def value_of(operand: SSAValue) -> Value:
+        return values[operand] if operand in values else Value(scope.values[operand], False)
+
+    for op in block.ops:
+        if op.has_trait(IsTerminator):
+            continue
+        result = op.results[0]
+        if isinstance(op, arith.ConstantOp):
+            values[result] = Value(constant_text(op), is_vector=False)
+            continue
+        operands = [value_of(operand) for operand in op.operands]
+        values[result] = _evaluate(op, operands, lanes, scope)
+    last = block.last_op
+    assert last is not None, "the verifier has seen to it"
+    return [value_of(operand) for operand in last.operands]
+
+
+def _evaluate(op: Operation, operands: Sequence[Value], lanes: int, scope: Scope) -> Value:
+    dtype = element(op.results[0].type)
+    single = op.results[0].has_one_use()
+    if not any(operand.is_vector for operand in operands):
+        text = expression(op, [operand.text for operand in operands], scope.unit.need)
+        return Value(text if single else scope.declare(dtype.c, "s", text), is_vector=False)
+    kind = scope.unit.vector(dtype, lanes)
+    if not is_native(op):
+        return Value(_lane_by_lane(op, operands, kind, scope), is_vector=True)
+    text = _native(op, operands, lanes, scope)
+    if type(op) in _ORDERS:
+        single = True  # named already
+    return Value(text if single else scope.declare(kind.c, "t", text), is_vector=True)
+
+
+def _native(op: Operation, operands: Sequence[Value], lanes: int, scope: Scope) -> str:
+    dtype = element(op.results[0].type)
+    kind = scope.unit.vector(dtype, lanes)
+    texts = [atom(operand.text) for operand in operands]
+    if type(op) in _FLOATS:
+        return f"{texts[0]} {_FLOATS[type(op)]} {texts[1]}"
+    if isinstance(op, arith.NegfOp):
+        return f"-{texts[0]}"
+    if type(op) in _INTEGERS:  # unsigned, so that they wrap
+        wide = scope.unit.vector(unsigned(dtype), lanes)
+        parts = [
+            f"({wide.c if operand.is_vector else unsigned(dtype).c}){text}"
+            for operand, text in zip(operands, texts, strict=True)
+        ]
+        return f"({kind.c})({parts[0]} {_INTEGERS[type(op)]} {parts[1]})"
+    if type(op) in _ORDERS:
+        return _ordered(_ORDERS[type(op)], operands, kind, scope)
+    source = element(op.operands[0].type)
+    if isinstance(op, _UNSIGNED_CASTS):
+        bits = scope.unit.vector(unsigned(source), lanes)
+        return f"__builtin_convertvector(({bits.c}){texts[0]}, {kind.c})"
+    return f"__builtin_convertvector({texts[0]}, {kind.c})"
+
+
+def _named(text: str, kind: VectorType, scope: Scope) -> str:
+    """A name for a vector; `text` itself if it is one. Accumulators change only after their uses."""
+    return text if text.isidentifier() else scope.declare(kind.c, "t", text)
+
+
+def _ordered(sign: str, operands: Sequence[Value], kind: VectorType, scope: Scope) -> str:
+    """The larger or smaller, NaN when either is; C has no `?:` on vectors, so by a mask of all ones."""
+    a, b = (
+        _named(operand.text, kind, scope)
+        if operand.is_vector
+        else scope.share(kind.c, "all", splat(operand.text, kind))
+        for operand in operands
+    )
+    dtype = DTYPES[kind.dtype]
+    bits = scope.unit.vector(DTYPES[f"i{dtype.bits}"], kind.lanes)
+    test = f"({a} {sign} {b}) | ({a} != {a})" if dtype.is_float else f"{a} {sign} {b}"
+    mask = scope.declare(bits.c, "mask", f"({bits.c})({test})")
+    picked = f"({kind.c})(({mask} & ({bits.c}){a}) | (~{mask} & ({bits.c}){b}))"
+    return scope.declare(kind.c, "t", picked)
+
+
+def _lane_by_lane(op: Operation, operands: Sequence[Value], kind: VectorType, scope: Scope) -> str:
+    """A new vector each lane of which is the scalar expression on the operands' lanes."""
+    named: list[str] = []
+    for operand, value in zip(operands, op.operands, strict=True):
+        if operand.is_vector:
+            vector = scope.unit.vector(element(value.type), kind.lanes)
+            named.append(f"{_named(operand.text, vector, scope)}[lane]")
+        else:
+            named.append(operand.text)
+    result = scope.names.fresh("t")
+    scope.writer.line(f"{kind.c} {result} = {{0}};")
+    scope.writer.open(f"for (int lane = 0; lane < {kind.lanes}; lane++)")
+    scope.writer.line(f"{result}[lane] = {expression(op, named, scope.unit.need)};")
+    scope.writer.close()
+    return result
+
+
+def splat(text: str, kind: VectorType) -> str:
+    """An initialiser of a vector with `text` in every lane."""
+    return lanes_of([text] * kind.lanes)
+
+
+def lanes_of(texts: Iterable[str]) -> str:
+    """An initialiser of a vector, lane by lane."""
+    return f"{{{', '.join(texts)}}}"
+
+
+def load(pointer: str, offset: str, kind: VectorType) -> str:
+    """The vector of consecutive elements from `pointer[offset]` on."""
+    return f"*(const {kind.memory} *){_address(pointer, offset)}"
+
+
+def store(pointer: str, offset: str, kind: VectorType, text: str) -> str:
+    """The statement that writes a vector to consecutive elements."""
+    return f"*({kind.memory} *){_address(pointer, offset)} = {text};"
+
+
+def _address(pointer: str, offset: str) -> str:
+    return pointer if offset == "0" else f"({pointer} + {offset})"

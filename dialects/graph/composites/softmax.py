@@ -1,0 +1,120 @@
+"""Composites over one axis: softmax, log_softmax."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import IntegerAttr, TensorType
+from xdsl.ir import Operation
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+
+from inarch.core.lazy import np
+from inarch.dialects.graph.composites import normal_axis
+from inarch.dialects.graph.elementwise import evaluate
+from inarch.dialects.graph.elementwise.arithmetic import DivOp, SubOp
+from inarch.dialects.graph.elementwise.unary import ExpOp, LogOp
+from inarch.dialects.graph.op import (
+    Array,
+    CompositeOp,
+    Tensor,
+    require,
+    shape_of,
+    tensor_dtype,
+    tensor_of,
+)
+from inarch.dialects.graph.reduce import ReduceMaxOp, ReduceSumOp
+from inarch.ir.types import i64
+
+
+class AxisOp(CompositeOp):
+    """A function of the slices of x along one axis, of the shape and dtype of x.
+
+    C1: the dtype is a float. C2: -rank <= axis < rank (a scalar is taken as a row of one element).
+    """
+
+    x = operand_def(TensorType)
+    axis = prop_def(IntegerAttr.constr(i64))
+    out = result_def(TensorType)
+    assembly_format = "$x `axis` `=` $axis attr-dict `:` type($x) `->` type($out)"
+
+    def check(self) -> None:
+        dtype, rank = tensor_dtype(self.x), len(shape_of(self.x))
+        require(dtype.is_float, "C1", f"expected a float dtype, found {dtype.name}")
+        axis = self.axis.value.data
+        found = normal_axis(axis, rank)
+        require(
+            found is not None, "C2", f"expected an axis of a tensor of rank {rank}, found {axis}"
+        )
+
+    def infer(self) -> Sequence[Tensor]:
+        return [tensor_of(self.x)]
+
+    def axes(self) -> tuple[int, ...]:
+        """The axis, counted from the front; none of a scalar."""
+        rank = len(shape_of(self.x))
+        axis = normal_axis(self.axis.value.data, rank)
+        assert axis is not None  # `check` has seen to it
+        return (axis,) if rank else ()
+
+    @abstractmethod
+    def reference(self, x: Array) -> Array: ...
+
+
+@irdl_op_definition
+class SoftmaxOp(AxisOp):
+    """`out[i] = exp(x[i] - m) / sum of exp(x[j] - m)`, j over the axis, m the maximum of x over it.
+
+    C1: the dtype is a float. C2: -rank <= axis < rank (a scalar is taken as a row of one element).
+    """
+
+    name = "graph.softmax"
+
+    def decompose(self) -> list[Operation]:
+        axes = self.axes()
+        largest = ReduceMaxOp.make(self.x, axes=axes, keepdims=True)
+        shifted = SubOp.make(self.x, largest)
+        powers = ExpOp.make(shifted)
+        total = ReduceSumOp.make(powers, axes=axes, keepdims=True)
+        return [largest, shifted, powers, total, DivOp.make(powers, total)]
+
+    def reference(self, x: Array) -> Array:
+        return evaluate(_softmax, x, self.axes(), dtype=x.dtype)
+
+
+@irdl_op_definition
+class LogSoftmaxOp(AxisOp):
+    """`out[i] = x[i] - m - ln(sum of exp(x[j] - m))`, j over the axis, m the maximum of x over it.
+
+    C1: the dtype is a float. C2: -rank <= axis < rank (a scalar is taken as a row of one element).
+    """
+
+    name = "graph.log_softmax"
+
+    def decompose(self) -> list[Operation]:
+        axes = self.axes()
+        largest = ReduceMaxOp.make(self.x, axes=axes, keepdims=True)
+        shifted = SubOp.make(self.x, largest)
+        powers = ExpOp.make(shifted)
+        total = ReduceSumOp.make(powers, axes=axes, keepdims=True)
+        log = LogOp.make(total)
+        return [largest, shifted, powers, total, log, SubOp.make(shifted, log)]
+
+    def reference(self, x: Array) -> Array:
+        return evaluate(_log_softmax, x, self.axes(), dtype=x.dtype)
+
+
+def _shift(x: Array, axes: tuple[int, ...]) -> Array:
+    """`x - m`, in f64 whatever the dtype of x: the reference is to be the more exact one."""
+    wide = x.astype(np.float64)
+    return wide - np.max(wide, axis=axes, keepdims=True, initial=-np.inf)
+
+
+def _softmax(x: Array, axes: tuple[int, ...]) -> Array:
+    powers = np.exp(_shift(x, axes))
+    return powers / np.sum(powers, axis=axes, keepdims=True)
+
+
+def _log_softmax(x: Array, axes: tuple[int, ...]) -> Array:
+    shifted = _shift(x, axes)
+    return shifted - np.log(np.sum(np.exp(shifted), axis=axes, keepdims=True))

@@ -1,0 +1,140 @@
+"""Families of elementwise ops: a concrete one is a name, a docstring, a body and a reference."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute
+from xdsl.ir.affine import AffineExpr
+from xdsl.irdl import operand_def, result_def
+
+from inarch.core.dtypes import DType
+from inarch.core.lazy import np
+from inarch.dialects.graph.op import (
+    Array,
+    StructuredOp,
+    Tensor,
+    broadcast,
+    element_of,
+    require,
+    shape_of,
+    tensor_dtype,
+)
+from inarch.dialects.nest_spec import NestBuilder, NestSpec
+from inarch.dialects.scalar import Scalar
+from inarch.ir.types import tensor
+
+
+def evaluate(function: Callable[..., Any], *operands: Any, dtype: Any = None) -> Array:
+    """`function(*operands)` as an array (of `dtype`, if given), without floating-point warnings.
+
+    Infinities and NaN are results like any other.
+    """
+    with np.errstate(all="ignore"):
+        return np.asarray(function(*operands), dtype)
+
+
+class ElementwiseOp(StructuredOp):
+    """`out[i] = scalar(operands[i] ...)` with NumPy broadcasting; one result."""
+
+    @abstractmethod
+    def scalar(self, *operands: Any, **_: Any) -> Scalar:
+        """The op on one element of each operand, a `Scalar` each; ops name their parameters."""
+
+    def result_element(self) -> Attribute:
+        """The result's element type: that of the last operand."""
+        return element_of(self.operands[-1])
+
+    def infer(self) -> Sequence[Tensor]:
+        shape = broadcast(*(shape_of(operand) for operand in self.operands))
+        assert shape is not None  # `check` has seen to it
+        return [tensor(self.result_element(), shape)]
+
+    def nest(self) -> NestSpec:
+        builder = NestBuilder()
+        (result,) = self.infer()
+        index = builder.shape(result.get_shape())
+        reads = [
+            tuple(0 if size == 1 else i for i, size in zip(_last(index, shape), shape, strict=True))
+            for shape in (shape_of(operand) for operand in self.operands)
+        ]
+        return builder.spec(reads, index, self.scalar)
+
+
+def _last(index: Sequence[AffineExpr], shape: Sequence[int]) -> Sequence[AffineExpr]:
+    return index[len(index) - len(shape) :]
+
+
+class UnaryOp(ElementwiseOp):
+    """`out[i] = f(x[i])`; `out` has the shape of `x`.
+
+    C1: the op is defined on the dtype of x.
+    """
+
+    x = operand_def(TensorType)
+    out = result_def(TensorType)
+    assembly_format = "$x attr-dict `:` type($x) `->` type($out)"
+
+    def check(self) -> None:
+        found = tensor_dtype(self.x)
+        require(self.takes(found), "C1", f"expected {self.domain()}, found {found.name}")
+
+    def takes(self, dtype: DType) -> bool:
+        """Whether the op is defined on this dtype; floats unless overridden."""
+        return dtype.is_float
+
+    def domain(self) -> str:
+        """The dtypes of `takes` in words, for C1."""
+        return "a float dtype"
+
+    @abstractmethod
+    def scalar(self, x: Scalar) -> Scalar: ...
+
+    @abstractmethod
+    def reference(self, x: Array) -> Array: ...
+
+
+class UnaryNumberOp(UnaryOp):
+    """A unary op on floats and integers. C1: the dtype of x is not i1."""
+
+    def takes(self, dtype: DType) -> bool:
+        return dtype.name != "i1"
+
+    def domain(self) -> str:
+        return "a float or integer dtype"
+
+
+class BinaryOp(ElementwiseOp):
+    """`out[i] = f(a[i], b[i])`, broadcast.
+
+    C1: a and b have one dtype. C2: their shapes broadcast. C3: the op is defined on the dtype.
+    """
+
+    a = operand_def(TensorType)
+    b = operand_def(TensorType)
+    out = result_def(TensorType)
+    assembly_format = "$a `,` $b attr-dict `:` type($a) `,` type($b) `->` type($out)"
+
+    def check(self) -> None:
+        left, right = tensor_dtype(self.a), tensor_dtype(self.b)
+        require(left == right, "C1", f"expected one dtype, found {left.name} and {right.name}")
+        a, b = shape_of(self.a), shape_of(self.b)
+        require(broadcast(a, b) is not None, "C2", f"shapes {a} and {b} do not broadcast")
+        require(self.takes(left), "C3", f"expected {self.domain()}, found {left.name}")
+
+    def takes(self, dtype: DType) -> bool:
+        """Whether the op is defined on this dtype; floats and integers unless overridden."""
+        return dtype.name != "i1"
+
+    def domain(self) -> str:
+        """The dtypes of `takes` in words, for C3."""
+        return "a float or integer dtype"
+
+    @abstractmethod
+    def scalar(self, a: Scalar, b: Scalar) -> Scalar: ...
+
+    @abstractmethod
+    def reference(self, a: Array, b: Array) -> Array: ...

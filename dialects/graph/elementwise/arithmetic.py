@@ -1,0 +1,183 @@
+"""Elementwise arithmetic of two tensors: add, sub, mul, div, mod, maximum, minimum, pow.
+
+Integers wrap at their width, and never trap: what is divided by zero is 0.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import BoolAttr
+from xdsl.irdl import irdl_op_definition, prop_def
+
+from inarch.core.dtypes import DType
+from inarch.core.lazy import np
+from inarch.dialects.graph.elementwise import BinaryOp, evaluate
+from inarch.dialects.graph.op import Array, require, tensor_dtype
+from inarch.dialects.scalar import Scalar
+from inarch.ir.types import i1
+
+
+@irdl_op_definition
+class AddOp(BinaryOp):
+    """`out[i] = a[i] + b[i]`, broadcast; floats and integers; integers wrap.
+
+    C1: a and b have one dtype. C2: their shapes broadcast. C3: the dtype is not i1.
+    """
+
+    name = "graph.add"
+
+    def scalar(self, a: Scalar, b: Scalar) -> Scalar:
+        return a + b
+
+    def reference(self, a: Array, b: Array) -> Array:
+        return evaluate(np.add, a, b)
+
+
+@irdl_op_definition
+class SubOp(BinaryOp):
+    """`out[i] = a[i] - b[i]`, broadcast; floats and integers; integers wrap.
+
+    C1: a and b have one dtype. C2: their shapes broadcast. C3: the dtype is not i1.
+    """
+
+    name = "graph.sub"
+
+    def scalar(self, a: Scalar, b: Scalar) -> Scalar:
+        return a - b
+
+    def reference(self, a: Array, b: Array) -> Array:
+        return evaluate(np.subtract, a, b)
+
+
+@irdl_op_definition
+class MulOp(BinaryOp):
+    """`out[i] = a[i] * b[i]`, broadcast; floats and integers; integers wrap.
+
+    C1: a and b have one dtype. C2: their shapes broadcast. C3: the dtype is not i1.
+    """
+
+    name = "graph.mul"
+
+    def scalar(self, a: Scalar, b: Scalar) -> Scalar:
+        return a * b
+
+    def reference(self, a: Array, b: Array) -> Array:
+        return evaluate(np.multiply, a, b)
+
+
+@irdl_op_definition
+class DivOp(BinaryOp):
+    """`out[i] = a[i] / b[i]`, broadcast; floats and integers.
+
+    Integers truncate towards zero; by zero gives 0, and the lowest integer by -1 gives itself.
+    C1: a and b have one dtype. C2: their shapes broadcast. C3: the dtype is not i1.
+    """
+
+    name = "graph.div"
+
+    def scalar(self, a: Scalar, b: Scalar) -> Scalar:
+        return a / b
+
+    def reference(self, a: Array, b: Array) -> Array:
+        return evaluate(np.divide if a.dtype.kind == "f" else _truncating_divide, a, b)
+
+
+def _truncating_divide(a: Array, b: Array) -> Array:
+    return (a - np.fmod(a, b)) // b  # exact: the division leaves no remainder
+
+
+@irdl_op_definition
+class ModOp(BinaryOp):
+    """`out[i] = a[i] - n * b[i]`, broadcast, for the integer n that the property `fmod` picks.
+
+    `fmod` = true is C's remainder, with the sign of a (floats and integers); false (the default) is
+    Python's `%`, with the sign of b (integers). Both as ONNX's Mod. Integers by zero give 0.
+    C1: a and b have one dtype. C2: their shapes broadcast. C3: the dtype is not i1.
+    C4: a float dtype needs fmod = true.
+    """
+
+    name = "graph.mod"
+    fmod = prop_def(BoolAttr.constr(i1), default_value=BoolAttr.from_bool(False))
+    assembly_format = (
+        "$a `,` $b (`fmod` `=` $fmod^)? attr-dict `:` type($a) `,` type($b) `->` type($out)"
+    )
+
+    def check(self) -> None:
+        super().check()
+        dtype = tensor_dtype(self.a)
+        fits = bool(self.fmod) or not dtype.is_float
+        require(fits, "C4", f"expected fmod = true on a float dtype, found false on {dtype.name}")
+
+    def scalar(self, a: Scalar, b: Scalar) -> Scalar:
+        remainder = a % b
+        if bool(self.fmod) or a.dtype.is_unsigned:
+            return remainder
+        signs_differ = remainder.less(0) ^ b.less(0)
+        return (remainder.not_equal(0) & signs_differ).select(remainder + b, remainder)
+
+    def reference(self, a: Array, b: Array) -> Array:
+        return evaluate(np.fmod if self.fmod else np.mod, a, b)
+
+
+@irdl_op_definition
+class MaximumOp(BinaryOp):
+    """`out[i] = max(a[i], b[i])`, broadcast; floats and integers; NaN when either is NaN.
+
+    Which zero results from two zeros of unlike sign is unspecified.
+    C1: a and b have one dtype. C2: their shapes broadcast. C3: the dtype is not i1.
+    """
+
+    name = "graph.maximum"
+
+    def scalar(self, a: Scalar, b: Scalar) -> Scalar:
+        return a.maximum(b)
+
+    def reference(self, a: Array, b: Array) -> Array:
+        return evaluate(np.maximum, a, b)
+
+
+@irdl_op_definition
+class MinimumOp(BinaryOp):
+    """`out[i] = min(a[i], b[i])`, broadcast; floats and integers; NaN when either is NaN.
+
+    Which zero results from two zeros of unlike sign is unspecified.
+    C1: a and b have one dtype. C2: their shapes broadcast. C3: the dtype is not i1.
+    """
+
+    name = "graph.minimum"
+
+    def scalar(self, a: Scalar, b: Scalar) -> Scalar:
+        return a.minimum(b)
+
+    def reference(self, a: Array, b: Array) -> Array:
+        return evaluate(np.minimum, a, b)
+
+
+def power(a: Array, b: Array) -> Array:
+    """`a ** b` as C's `pow`, elementwise, broadcast.
+
+    np.power takes a square root for an exponent of 0.5 that is broadcast, which differs at -0 and -infinity.
+    """
+    base, exponent = np.broadcast_arrays(a, b)
+    return np.power(base.ravel(), exponent.ravel()).reshape(base.shape)
+
+
+@irdl_op_definition
+class PowOp(BinaryOp):
+    """`out[i] = a[i] ** b[i]`, broadcast; floats; special values as C's `pow` (C11 F.10.4.4).
+
+    C1: a and b have one dtype. C2: their shapes broadcast. C3: the dtype is a float.
+    """
+
+    name = "graph.pow"
+
+    def takes(self, dtype: DType) -> bool:
+        return dtype.is_float
+
+    def domain(self) -> str:
+        return "a float dtype"
+
+    def scalar(self, a: Scalar, b: Scalar) -> Scalar:
+        return a.power(b)
+
+    def reference(self, a: Array, b: Array) -> Array:
+        return evaluate(power, a, b)

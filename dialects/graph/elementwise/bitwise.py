@@ -1,0 +1,132 @@
+"""Operations on the bits of integers: and, or, xor, not, and shifts."""
+
+from __future__ import annotations
+
+from xdsl.irdl import irdl_op_definition
+
+from inarch.core.dtypes import DType
+from inarch.core.lazy import np
+from inarch.dialects.graph.elementwise import BinaryOp, UnaryOp, evaluate
+from inarch.dialects.graph.op import Array
+from inarch.dialects.scalar import Scalar
+
+
+class BitwiseOp(BinaryOp):
+    """`out[i] = a[i] <operation> b[i]`, broadcast; integers.
+
+    C1: a and b have one dtype. C2: their shapes broadcast. C3: the dtype is an integer.
+    """
+
+    def takes(self, dtype: DType) -> bool:
+        return not dtype.is_float and dtype.name != "i1"
+
+    def domain(self) -> str:
+        return "an integer dtype"
+
+
+@irdl_op_definition
+class BitwiseAndOp(BitwiseOp):
+    """`out[i]` = the and of each bit of a[i] and b[i], broadcast; integers.
+
+    C1: a and b have one dtype. C2: their shapes broadcast. C3: the dtype is an integer.
+    """
+
+    name = "graph.bitwise_and"
+
+    def scalar(self, a: Scalar, b: Scalar) -> Scalar:
+        return a & b
+
+    def reference(self, a: Array, b: Array) -> Array:
+        return evaluate(np.bitwise_and, a, b)
+
+
+@irdl_op_definition
+class BitwiseOrOp(BitwiseOp):
+    """`out[i]` = the or of each bit of a[i] and b[i], broadcast; integers.
+
+    C1: a and b have one dtype. C2: their shapes broadcast. C3: the dtype is an integer.
+    """
+
+    name = "graph.bitwise_or"
+
+    def scalar(self, a: Scalar, b: Scalar) -> Scalar:
+        return a | b
+
+    def reference(self, a: Array, b: Array) -> Array:
+        return evaluate(np.bitwise_or, a, b)
+
+
+@irdl_op_definition
+class BitwiseXorOp(BitwiseOp):
+    """`out[i]` = the exclusive or of each bit of a[i] and b[i], broadcast; integers.
+
+    C1: a and b have one dtype. C2: their shapes broadcast. C3: the dtype is an integer.
+    """
+
+    name = "graph.bitwise_xor"
+
+    def scalar(self, a: Scalar, b: Scalar) -> Scalar:
+        return a ^ b
+
+    def reference(self, a: Array, b: Array) -> Array:
+        return evaluate(np.bitwise_xor, a, b)
+
+
+@irdl_op_definition
+class BitwiseNotOp(UnaryOp):
+    """`out[i]` = x[i] with every bit inverted; integers.
+
+    C1: the dtype is an integer.
+    """
+
+    name = "graph.bitwise_not"
+
+    def takes(self, dtype: DType) -> bool:
+        return not dtype.is_float and dtype.name != "i1"
+
+    def domain(self) -> str:
+        return "an integer dtype"
+
+    def scalar(self, x: Scalar) -> Scalar:
+        return ~x
+
+    def reference(self, x: Array) -> Array:
+        return evaluate(np.invert, x)
+
+
+@irdl_op_definition
+class ShiftLeftOp(BitwiseOp):
+    """`out[i] = a[i] * 2**b[i]`, broadcast; integers; bits past the width are lost.
+
+    An amount that is negative, or not below the width, leaves 0 (as ONNX's BitShift).
+    C1: a and b have one dtype. C2: their shapes broadcast. C3: the dtype is an integer.
+    """
+
+    name = "graph.shift_left"
+
+    def scalar(self, a: Scalar, b: Scalar) -> Scalar:
+        return a.shift_left(b)
+
+    def reference(self, a: Array, b: Array) -> Array:
+        fits = (b >= 0) & (b < a.itemsize * 8)
+        return evaluate(np.where, fits, np.left_shift(a, np.where(fits, b, 0)), a.dtype.type(0))
+
+
+@irdl_op_definition
+class ShiftRightOp(BitwiseOp):
+    """`out[i] = floor(a[i] / 2**b[i])`, broadcast; integers.
+
+    An amount that is negative, or not below the width, leaves the sign: 0, or -1 where a[i] < 0.
+    C1: a and b have one dtype. C2: their shapes broadcast. C3: the dtype is an integer.
+    """
+
+    name = "graph.shift_right"
+
+    def scalar(self, a: Scalar, b: Scalar) -> Scalar:
+        return a.shift_right(b)
+
+    def reference(self, a: Array, b: Array) -> Array:
+        fits = (b >= 0) & (b < a.itemsize * 8)
+        sign = np.right_shift(a, a.dtype.type(a.itemsize * 8 - 1))
+        sign = sign if a.dtype.kind == "i" else np.zeros_like(a)
+        return evaluate(np.where, fits, np.right_shift(a, np.where(fits, b, 0)), sign)

@@ -1,0 +1,76 @@
+"""`graph.clip`: elementwise limits known at compile time (relu6 is `low = 0.0 high = 6.0`)."""
+
+from __future__ import annotations
+
+import math
+
+from xdsl.dialects.builtin import FloatAttr, TensorType
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, result_def
+
+from inarch.core.dtypes import DType
+from inarch.core.lazy import np
+from inarch.dialects.graph.elementwise import ElementwiseOp, evaluate
+from inarch.dialects.graph.op import Array, require, tensor_dtype
+from inarch.dialects.scalar import Number, Scalar
+from inarch.ir.types import f64
+
+
+@irdl_op_definition
+class ClipOp(ElementwiseOp):
+    """`out[i] = min(max(x[i], low), high)`; floats and integers; NaN gives NaN.
+
+    An absent `low` or `high` (f64) is no limit; where low > high, every number gives high. On f32 a
+    limit is rounded to f32. Which zero results from zeros of unlike sign is unspecified.
+    C1: the dtype is not i1. C2: the limits are finite. C3: on integers they are values of the
+    dtype.
+    """
+
+    name = "graph.clip"
+    x = operand_def(TensorType)
+    low = opt_prop_def(FloatAttr.constr(f64))
+    high = opt_prop_def(FloatAttr.constr(f64))
+    out = result_def(TensorType)
+    assembly_format = (
+        "$x (`low` `=` $low^)? (`high` `=` $high^)? attr-dict `:` type($x) `->` type($out)"
+    )
+
+    def check(self) -> None:
+        dtype = tensor_dtype(self.x)
+        require(dtype.name != "i1", "C1", "expected a float or integer dtype, found i1")
+        for name, limit in (("low", self.low), ("high", self.high)):
+            if limit is None:
+                continue
+            value = limit.value.data
+            finite = math.isfinite(value)
+            require(finite, "C2", f"expected a finite {name}, found {value}; leave it out for none")
+            fits = dtype.is_float or _is_value(value, dtype)
+            require(fits, "C3", f"expected a {name} that is a value of {dtype.name}, found {value}")
+
+    def limits(self) -> tuple[Number | None, Number | None]:
+        """`(low, high)` as numbers of the dtype's kind; None where there is no limit."""
+        kind = float if tensor_dtype(self.x).is_float else int
+        low, high = (None if a is None else kind(a.value.data) for a in (self.low, self.high))
+        return low, high
+
+    def scalar(self, x: Scalar) -> Scalar:
+        low, high = self.limits()
+        raised = x if low is None else x.maximum(low)
+        return raised if high is None else raised.minimum(high)
+
+    def reference(self, x: Array) -> Array:
+        return evaluate(_clip, x, *self.limits())
+
+
+def _clip(x: Array, low: Number | None, high: Number | None) -> Array:
+    value = x.dtype.type
+    if low is not None:
+        x = np.where(x < value(low), value(low), x)
+    return x if high is None else np.where(x > value(high), value(high), x)
+
+
+def _is_value(number: float, dtype: DType) -> bool:
+    """Whether the finite `number` is exactly one of the integer `dtype`'s values."""
+    if not number.is_integer():
+        return False
+    low = 0 if dtype.is_unsigned else -(1 << (dtype.bits - 1))
+    return low <= int(number) < low + (1 << dtype.bits)

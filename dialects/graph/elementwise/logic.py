@@ -1,0 +1,205 @@
+"""Comparisons of two tensors, which give i1, and logic on i1."""
+
+from __future__ import annotations
+
+from xdsl.ir import Attribute
+from xdsl.irdl import irdl_op_definition
+
+from inarch.core.dtypes import DType
+from inarch.core.lazy import np
+from inarch.dialects.graph.elementwise import BinaryOp, UnaryOp, evaluate
+from inarch.dialects.graph.op import Array
+from inarch.dialects.scalar import Scalar
+from inarch.ir.types import i1
+
+
+class ComparisonOp(BinaryOp):
+    """`out[i] = a[i] <relation> b[i]`, broadcast; i1; of any dtype (false < true).
+
+    C1: a and b have one dtype. C2: their shapes broadcast. (C3 never fails.)
+    """
+
+    def takes(self, dtype: DType) -> bool:
+        return bool(dtype.name)
+
+    def result_element(self) -> Attribute:
+        return i1
+
+
+class LogicalOp(BinaryOp):
+    """`out[i] = a[i] <connective> b[i]`, broadcast; i1.
+
+    C1: a and b have one dtype. C2: their shapes broadcast. C3: the dtype is i1.
+    """
+
+    def takes(self, dtype: DType) -> bool:
+        return dtype.name == "i1"
+
+    def domain(self) -> str:
+        return "i1"
+
+
+@irdl_op_definition
+class EqualOp(ComparisonOp):
+    """`out[i] = a[i] == b[i]`, broadcast; any dtype, to i1; false when either is NaN.
+
+    C1: a and b have one dtype. C2: their shapes broadcast.
+    """
+
+    name = "graph.equal"
+
+    def scalar(self, a: Scalar, b: Scalar) -> Scalar:
+        return a.equal(b)
+
+    def reference(self, a: Array, b: Array) -> Array:
+        return evaluate(np.equal, a, b)
+
+
+@irdl_op_definition
+class NotEqualOp(ComparisonOp):
+    """`out[i] = a[i] != b[i]`, broadcast; any dtype, to i1; true when either is NaN.
+
+    C1: a and b have one dtype. C2: their shapes broadcast.
+    """
+
+    name = "graph.not_equal"
+
+    def scalar(self, a: Scalar, b: Scalar) -> Scalar:
+        return a.not_equal(b)
+
+    def reference(self, a: Array, b: Array) -> Array:
+        return evaluate(np.not_equal, a, b)
+
+
+@irdl_op_definition
+class LessOp(ComparisonOp):
+    """`out[i] = a[i] < b[i]`, broadcast; any dtype, to i1; false when either is NaN.
+
+    C1: a and b have one dtype. C2: their shapes broadcast.
+    """
+
+    name = "graph.less"
+
+    def scalar(self, a: Scalar, b: Scalar) -> Scalar:
+        return a.less(b)
+
+    def reference(self, a: Array, b: Array) -> Array:
+        return evaluate(np.less, a, b)
+
+
+@irdl_op_definition
+class LessEqualOp(ComparisonOp):
+    """`out[i] = a[i] <= b[i]`, broadcast; any dtype, to i1; false when either is NaN.
+
+    C1: a and b have one dtype. C2: their shapes broadcast.
+    """
+
+    name = "graph.less_equal"
+
+    def scalar(self, a: Scalar, b: Scalar) -> Scalar:
+        return a.less_equal(b)
+
+    def reference(self, a: Array, b: Array) -> Array:
+        return evaluate(np.less_equal, a, b)
+
+
+@irdl_op_definition
+class GreaterOp(ComparisonOp):
+    """`out[i] = a[i] > b[i]`, broadcast; any dtype, to i1; false when either is NaN.
+
+    C1: a and b have one dtype. C2: their shapes broadcast.
+    """
+
+    name = "graph.greater"
+
+    def scalar(self, a: Scalar, b: Scalar) -> Scalar:
+        return b.less(a)
+
+    def reference(self, a: Array, b: Array) -> Array:
+        return evaluate(np.greater, a, b)
+
+
+@irdl_op_definition
+class GreaterEqualOp(ComparisonOp):
+    """`out[i] = a[i] >= b[i]`, broadcast; any dtype, to i1; false when either is NaN.
+
+    C1: a and b have one dtype. C2: their shapes broadcast.
+    """
+
+    name = "graph.greater_equal"
+
+    def scalar(self, a: Scalar, b: Scalar) -> Scalar:
+        return b.less_equal(a)
+
+    def reference(self, a: Array, b: Array) -> Array:
+        return evaluate(np.greater_equal, a, b)
+
+
+@irdl_op_definition
+class LogicalAndOp(LogicalOp):
+    """`out[i] = a[i] and b[i]`, broadcast; i1.
+
+    C1: a and b have one dtype. C2: their shapes broadcast. C3: the dtype is i1.
+    """
+
+    name = "graph.logical_and"
+
+    def scalar(self, a: Scalar, b: Scalar) -> Scalar:
+        return a & b
+
+    def reference(self, a: Array, b: Array) -> Array:
+        return evaluate(np.logical_and, a, b)
+
+
+@irdl_op_definition
+class LogicalOrOp(LogicalOp):
+    """`out[i] = a[i] or b[i]`, broadcast; i1.
+
+    C1: a and b have one dtype. C2: their shapes broadcast. C3: the dtype is i1.
+    """
+
+    name = "graph.logical_or"
+
+    def scalar(self, a: Scalar, b: Scalar) -> Scalar:
+        return a | b
+
+    def reference(self, a: Array, b: Array) -> Array:
+        return evaluate(np.logical_or, a, b)
+
+
+@irdl_op_definition
+class LogicalXorOp(LogicalOp):
+    """`out[i] = either, but not both, of a[i] and b[i]`, broadcast; i1.
+
+    C1: a and b have one dtype. C2: their shapes broadcast. C3: the dtype is i1.
+    """
+
+    name = "graph.logical_xor"
+
+    def scalar(self, a: Scalar, b: Scalar) -> Scalar:
+        return a ^ b
+
+    def reference(self, a: Array, b: Array) -> Array:
+        return evaluate(np.logical_xor, a, b)
+
+
+@irdl_op_definition
+class LogicalNotOp(UnaryOp):
+    """`out[i] = not x[i]`; i1.
+
+    C1: the dtype is i1.
+    """
+
+    name = "graph.logical_not"
+
+    def takes(self, dtype: DType) -> bool:
+        return dtype.name == "i1"
+
+    def domain(self) -> str:
+        return "i1"
+
+    def scalar(self, x: Scalar) -> Scalar:
+        return ~x
+
+    def reference(self, x: Array) -> Array:
+        return evaluate(np.logical_not, x)

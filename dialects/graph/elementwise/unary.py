@@ -1,0 +1,280 @@
+"""Elementwise functions of one tensor: neg, abs, sign, relu, exp, log, sqrt, ..., round."""
+
+from __future__ import annotations
+
+import math as libm
+
+from xdsl.dialects import math
+from xdsl.irdl import irdl_op_definition
+
+from inarch.core.lazy import np
+from inarch.dialects.graph.elementwise import UnaryNumberOp, UnaryOp, evaluate
+from inarch.dialects.graph.op import Array
+from inarch.dialects.scalar import Scalar
+
+
+@irdl_op_definition
+class NegOp(UnaryNumberOp):
+    """`out[i] = -x[i]`; floats and integers; integers wrap.
+
+    C1: the dtype is not i1.
+    """
+
+    name = "graph.neg"
+
+    def scalar(self, x: Scalar) -> Scalar:
+        return -x
+
+    def reference(self, x: Array) -> Array:
+        return evaluate(np.negative, x)
+
+
+@irdl_op_definition
+class AbsOp(UnaryNumberOp):
+    """`out[i] = |x[i]|`; floats and integers; the lowest integer gives itself.
+
+    C1: the dtype is not i1.
+    """
+
+    name = "graph.abs"
+
+    def scalar(self, x: Scalar) -> Scalar:
+        return x.abs()
+
+    def reference(self, x: Array) -> Array:
+        return evaluate(np.abs, x)
+
+
+@irdl_op_definition
+class SignOp(UnaryNumberOp):
+    """`out[i] = -1, 0 or 1`, the sign of x[i]; floats and integers; NaN gives NaN, -0.0 gives 0.
+
+    C1: the dtype is not i1.
+    """
+
+    name = "graph.sign"
+
+    def scalar(self, x: Scalar) -> Scalar:
+        positive = x.equal(0).select(0, x.not_equal(x).select(x, 1))  # NaN differs from itself
+        return positive if x.dtype.is_unsigned else x.less(0).select(-1, positive)
+
+    def reference(self, x: Array) -> Array:
+        return evaluate(np.sign, x)
+
+
+@irdl_op_definition
+class ReluOp(UnaryNumberOp):
+    """`out[i] = max(x[i], 0)`; floats and integers; NaN gives NaN, -0.0 a zero of either sign.
+
+    C1: the dtype is not i1.
+    """
+
+    name = "graph.relu"
+
+    def scalar(self, x: Scalar) -> Scalar:
+        return x.maximum(0)
+
+    def reference(self, x: Array) -> Array:
+        return evaluate(np.where, x < 0, x.dtype.type(0), x)
+
+
+@irdl_op_definition
+class ExpOp(UnaryOp):
+    """`out[i] = e ** x[i]`; floats.
+
+    C1: the dtype is a float.
+    """
+
+    name = "graph.exp"
+
+    def scalar(self, x: Scalar) -> Scalar:
+        return x.unary(math.ExpOp)
+
+    def reference(self, x: Array) -> Array:
+        return evaluate(np.exp, x)
+
+
+@irdl_op_definition
+class LogOp(UnaryOp):
+    """`out[i] = ln x[i]`; floats; -inf at 0, NaN below.
+
+    C1: the dtype is a float.
+    """
+
+    name = "graph.log"
+
+    def scalar(self, x: Scalar) -> Scalar:
+        return x.unary(math.LogOp)
+
+    def reference(self, x: Array) -> Array:
+        return evaluate(np.log, x)
+
+
+@irdl_op_definition
+class SqrtOp(UnaryOp):
+    """`out[i] = x[i] ** 0.5`, correctly rounded; floats; NaN below 0.
+
+    C1: the dtype is a float.
+    """
+
+    name = "graph.sqrt"
+
+    def scalar(self, x: Scalar) -> Scalar:
+        return x.unary(math.SqrtOp)
+
+    def reference(self, x: Array) -> Array:
+        return evaluate(np.sqrt, x)
+
+
+@irdl_op_definition
+class ReciprocalOp(UnaryOp):
+    """`out[i] = 1 / x[i]`; floats.
+
+    C1: the dtype is a float.
+    """
+
+    name = "graph.reciprocal"
+
+    def scalar(self, x: Scalar) -> Scalar:
+        return 1 / x
+
+    def reference(self, x: Array) -> Array:
+        return evaluate(np.reciprocal, x)
+
+
+@irdl_op_definition
+class ErfOp(UnaryOp):
+    """`out[i] = 2 / sqrt(pi) * integral of exp(-t**2) for t from 0 to x[i]`; floats.
+
+    C1: the dtype is a float.
+    """
+
+    name = "graph.erf"
+
+    def scalar(self, x: Scalar) -> Scalar:
+        return x.unary(math.ErfOp)
+
+    def reference(self, x: Array) -> Array:
+        return evaluate(_erf, x, dtype=x.dtype)
+
+
+def _erf(x: Array) -> Array:
+    return np.vectorize(libm.erf, otypes=[np.float64])(x)
+
+
+@irdl_op_definition
+class TanhOp(UnaryOp):
+    """`out[i] = tanh x[i]`; floats.
+
+    C1: the dtype is a float.
+    """
+
+    name = "graph.tanh"
+
+    def scalar(self, x: Scalar) -> Scalar:
+        return x.unary(math.TanhOp)
+
+    def reference(self, x: Array) -> Array:
+        return evaluate(np.tanh, x)
+
+
+@irdl_op_definition
+class SigmoidOp(UnaryOp):
+    """`out[i] = 1 / (1 + exp(-x[i]))`; floats.
+
+    Where `exp(-x)` is beyond the dtype (f32: x below -88.7) the result is 0, not a denormal number.
+    C1: the dtype is a float.
+    """
+
+    name = "graph.sigmoid"
+
+    def scalar(self, x: Scalar) -> Scalar:
+        return 1 / (1 + (-x).unary(math.ExpOp))
+
+    def reference(self, x: Array) -> Array:
+        return evaluate(_sigmoid, x)
+
+
+def _sigmoid(x: Array) -> Array:
+    one = x.dtype.type(1)
+    return one / (one + np.exp(-x))
+
+
+@irdl_op_definition
+class SinOp(UnaryOp):
+    """`out[i] = sin x[i]`, x in radians; floats.
+
+    C1: the dtype is a float.
+    """
+
+    name = "graph.sin"
+
+    def scalar(self, x: Scalar) -> Scalar:
+        return x.unary(math.SinOp)
+
+    def reference(self, x: Array) -> Array:
+        return evaluate(np.sin, x)
+
+
+@irdl_op_definition
+class CosOp(UnaryOp):
+    """`out[i] = cos x[i]`, x in radians; floats.
+
+    C1: the dtype is a float.
+    """
+
+    name = "graph.cos"
+
+    def scalar(self, x: Scalar) -> Scalar:
+        return x.unary(math.CosOp)
+
+    def reference(self, x: Array) -> Array:
+        return evaluate(np.cos, x)
+
+
+@irdl_op_definition
+class FloorOp(UnaryOp):
+    """`out[i]` = the largest whole number <= x[i]; floats.
+
+    C1: the dtype is a float.
+    """
+
+    name = "graph.floor"
+
+    def scalar(self, x: Scalar) -> Scalar:
+        return x.unary(math.FloorOp)
+
+    def reference(self, x: Array) -> Array:
+        return evaluate(np.floor, x)
+
+
+@irdl_op_definition
+class CeilOp(UnaryOp):
+    """`out[i]` = the smallest whole number >= x[i]; floats.
+
+    C1: the dtype is a float.
+    """
+
+    name = "graph.ceil"
+
+    def scalar(self, x: Scalar) -> Scalar:
+        return x.unary(math.CeilOp)
+
+    def reference(self, x: Array) -> Array:
+        return evaluate(np.ceil, x)
+
+
+@irdl_op_definition
+class RoundOp(UnaryOp):
+    """`out[i]` = the whole number nearest to x[i], halves to the even one; floats.
+
+    C1: the dtype is a float.
+    """
+
+    name = "graph.round"
+
+    def scalar(self, x: Scalar) -> Scalar:
+        return x.unary(math.RoundEvenOp)
+
+    def reference(self, x: Array) -> Array:
+        return evaluate(np.rint, x)

@@ -1,0 +1,1 @@
+"""What is known of an op's values without running it."""

@@ -1,0 +1,149 @@
+"""Where accesses lie in memory, and whether two of them can meet: C8 of a nest, C7 of a kernel's call."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import gcd
+
+from xdsl.dialects import memref
+from xdsl.ir import Operation, SSAValue
+
+from inarch.dialects.loop.buffer import ReshapeOp
+from inarch.dialects.loop.memory import buffer_shape, memref_of, strides_of
+
+
+@dataclass(frozen=True)
+class Form:
+    """The elements `constant + sum of coefficients[i] * x[i]`, for `0 <= x[i] < sizes[i]`."""
+
+    coefficients: tuple[int, ...]
+    sizes: tuple[int, ...]
+    constant: int
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no element."""
+        return 0 in self.sizes
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The least and the largest element; both are in it."""
+        return _span(self, lambda _: True)
+
+    def moved(self, distance: int) -> Form:
+        """The elements that are `distance` behind."""
+        return Form(self.coefficients, self.sizes, self.constant + distance)
+
+
+def _span(form: Form, takes: Callable[[int], bool]) -> tuple[int, int]:
+    """Where the terms with coefficients that it `takes`, and the constant, run from and to."""
+    pairs = zip(form.coefficients, form.sizes, strict=True)
+    spans = [c * (size - 1) for c, size in pairs if takes(c)]
+    low = form.constant + sum(min(span, 0) for span in spans)
+    return low, form.constant + sum(max(span, 0) for span in spans)
+
+
+def span_of(forms: Iterable[Form]) -> tuple[int, int]:
+    """The least and the largest element of one or more forms."""
+    spans = [form.span for form in forms]
+    return min(low for low, _ in spans), max(high for _, high in spans)
+
+
+def are_disjoint(a: Form, b: Form) -> bool:
+    """Whether the two provably have no element in common.
+
+    For a step m, terms that are multiples of m fall away; what is left of each runs between two bounds.
+    Elements can only be equal where these ranges meet modulo m. Every coefficient is tried as m, and
+    their greatest common divisor (columns of a matrix, odd and even elements); first, none (ranges).
+
+    >>> are_disjoint(Form((4, 1), (4, 2), 0), Form((4, 1), (4, 2), 2))  # two halves of rows of 4
+    True
+    >>> are_disjoint(Form((4, 1), (4, 3), 0), Form((4, 1), (4, 2), 2))
+    False
+    """
+    if a.is_empty or b.is_empty:
+        return True
+    (low, high), (other_low, other_high) = a.span, b.span
+    if high < other_low or other_high < low:
+        return True
+    moving = {abs(c) for f in (a, b) for c, n in zip(f.coefficients, f.sizes, strict=True) if n > 1}
+    return any(_meet_nowhere(a, b, step) for step in {gcd(*moving), *moving} if step)
+
+
+def _meet_nowhere(a: Form, b: Form, step: int) -> bool:
+    low, high = _span(a, lambda c: c % step != 0)
+    other_low, other_high = _span(b, lambda c: c % step != 0)
+    # Is there a multiple of the step between the least and the largest difference?
+    return (high - other_low) // step * step < low - other_high
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a view lies: its element (i, ...) is `offset + sum of strides * (i, ...)` of `buffer`."""
+
+    buffer: SSAValue
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+    is_known: bool = True
+    """False where an offset is known at run time only."""
+
+    @property
+    def elements(self) -> Form:
+        """All of its elements, as its buffer has them; where its place is not known, the whole buffer's."""
+        if not self.is_known:
+            strides, offset = strides_of(memref_of(self.buffer)) or ((), 0)
+            return Form(strides, buffer_shape(self.buffer), offset)
+        return Form(self.strides, self.shape, self.offset)
+
+    @property
+    def is_injective(self) -> bool:
+        """Whether no two of its elements are one in memory, as far as sizes and strides tell."""
+        if 0 in self.shape:  # its row-major strides are 0
+            return True
+        reached = 0
+        steps = zip(self.strides, self.shape, strict=True)
+        for stride, size in sorted((abs(s), n) for s, n in steps if n > 1):
+            if stride <= reached:
+                return False
+            reached += stride * (size - 1)
+        return True
+
+
+Places = Mapping[SSAValue, Place]
+"""Where the arguments of a function are for one call of it."""
+
+
+class Overlapping(ABC):
+    """An op whose operands must not be the same memory in every way: a nest, a call, a pack."""
+
+    @abstractmethod
+    def verify_overlaps(self, symbols: Mapping[str, Operation], places: Places) -> None:
+        """Its constraint on that, where the buffers are where `places` say. Raises VerifyException."""
+
+
+def place_of(value: SSAValue, places: Places | None = None) -> Place:
+    """The place of a view in the buffer that it is part of, or in that which `places` say.
+
+    A view's layout counts from element 0 of the buffer, through every view and call between.
+    """
+    found = strides_of(memref_of(value))
+    strides, offset = found or ((), 0)
+    is_known, root = found is not None, value
+    while isinstance(owner := root.owner, ReshapeOp | memref.SubviewOp):
+        is_known &= not (isinstance(owner, memref.SubviewOp) and owner.offsets)
+        root = owner.source
+    if places is not None and root in places:
+        root, is_known = places[root].buffer, is_known and places[root].is_known
+    return Place(root, buffer_shape(value), strides, offset, is_known)
+
+
+def may_meet(a: Place, some: Iterable[Form], b: Place, others: Sequence[Form]) -> bool:
+    """Whether one of `some` elements of a's buffer may be one of the `others` of b's."""
+    if a.buffer is not b.buffer:
+        return False
+    if not a.is_known or not b.is_known:
+        return True
+    return any(not are_disjoint(one, other) for one in some for other in others)

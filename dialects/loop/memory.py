@@ -1,0 +1,107 @@
+"""What `loop` and `kernel` ops share: one-line errors, numbered constraints, buffer types."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Sequence
+from typing import Any, TypeAlias, cast
+
+from xdsl.dialects.builtin import MemRefType, StridedLayoutAttr
+from xdsl.ir import Attribute, SSAValue
+from xdsl.ir.affine import AffineExpr
+from xdsl.irdl import IRDLOperation
+from xdsl.utils.exceptions import VerifyException
+
+from inarch.core.errors import InarchError
+from inarch.ir.affine import linear_form
+from inarch.ir.types import dtype_of, is_supported, row_major, storage_type
+
+MemRef: TypeAlias = MemRefType[Attribute]
+
+
+class BufferOp(IRDLOperation, ABC):
+    """An op on buffers. C0: every buffer is static, of a supported dtype in its signless form."""
+
+    def emit_error(self, message: str, underlying_error: Exception) -> Any:
+        """Without the text of the whole module, which xDSL would attach."""
+        raise underlying_error
+
+    def check_buffers(self) -> None:
+        """C0, for every operand and result that is a buffer."""
+        for value in (*self.operands, *self.results):
+            if isinstance(value.type, MemRefType):
+                check_buffer(memref_of(value))
+
+
+def require(condition: bool, label: str, message: str) -> None:
+    """Raises `label: message` unless `condition`; `label` is the constraint's number, `C1`."""
+    if not condition:
+        raise VerifyException(f"{label}: {message}")
+
+
+def check_linear(expr: AffineExpr, count: int, label: str) -> tuple[list[int], int]:
+    """`(coefficients, constant)` of an index expression over `count` iterators, which is linear."""
+    try:
+        return linear_form(expr, count)
+    except InarchError as error:
+        raise VerifyException(f"{label}: {error.message}") from error
+
+
+def check_buffer(buffer: MemRef) -> None:
+    """C0: static, of a supported dtype, signless, with static strides and offset."""
+    require(buffer.has_static_shape(), "C0", f"expected a static shape, found {buffer}")
+    element = buffer.element_type
+    fits = is_supported(element) and storage_type(element) == element
+    require(fits, "C0", f"expected a supported signless dtype, found {buffer}")
+    require(
+        strides_of(buffer) is not None, "C0", f"expected static strides and offset, found {buffer}"
+    )
+
+
+def memref_of(value: SSAValue) -> MemRef:
+    """The buffer type of `value`. Raises VerifyException for any other type."""
+    if not isinstance(value.type, MemRefType):
+        raise VerifyException(f"expected a buffer, found {value.type}")
+    return cast("MemRef", value.type)
+
+
+def buffer_shape(value: SSAValue) -> tuple[int, ...]:
+    """The static shape of a buffer value."""
+    return tuple(memref_of(value).get_shape())
+
+
+def strides_of(buffer: MemRef) -> tuple[tuple[int, ...], int] | None:
+    """`(strides, offset)` in elements; None when either is dynamic or the layout is not strided."""
+    layout = buffer.layout
+    if not isinstance(layout, StridedLayoutAttr):
+        is_plain = buffer.get_strides() is not None
+        return (row_major(tuple(buffer.get_shape())), 0) if is_plain else None
+    strides = layout.get_strides()
+    offset = layout.get_offset()
+    if any(stride is None for stride in strides) or offset is None:
+        return None
+    return tuple(cast("Sequence[int]", strides)), offset
+
+
+def is_row_major(buffer: MemRef) -> bool:
+    """Whether the buffer is dense, row-major and starts at its pointer."""
+    found = strides_of(buffer)
+    if found is None:
+        return False
+    strides, offset = found
+    shape = tuple(buffer.get_shape())
+    wanted = row_major(shape)
+    unit = all(s == w or n == 1 for s, w, n in zip(strides, wanted, shape, strict=True))
+    return offset == 0 and unit
+
+
+def nbytes(buffer: MemRef) -> int:
+    """Bytes from the buffer's pointer to the end of its last element; 0 for an empty buffer."""
+    found = strides_of(buffer)
+    assert found is not None, "check_buffer has seen to it"
+    strides, offset = found
+    shape = buffer.get_shape()
+    if any(size == 0 for size in shape):
+        return 0
+    last = offset + sum(stride * (size - 1) for stride, size in zip(strides, shape, strict=True))
+    return (last + 1) * dtype_of(buffer.element_type).nbytes

@@ -1,0 +1,300 @@
+"""Scalar arithmetic written in Python, traced to `arith` and `math` ops.
+
+A structured op states what it computes per element as one Python function:
+
+    body = lambda a, b, acc: acc + a * b
+
+which is called once with `Scalar`s; every operator appends an op to the block being built. Signed
+and unsigned integers share a type in the IR (signless), so a Scalar remembers which it is and picks
+the op.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import copysign, inf
+from struct import pack
+
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from inarch.core.dtypes import DTYPES, DType
+from inarch.core.errors import InarchError
+from inarch.ir.types import dtype_of, f32, i1, mlir_type, storage_type
+
+Number = bool | int | float
+"""A Python number in a traced body; it takes the dtype of the Scalar it meets."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scalar:
+    """One element while a body is traced: an SSA value, its dtype, and the block that grows.
+
+    A comparison is a Scalar, too, a bool of the element: it chooses by `select`, never by `if`.
+    """
+
+    value: SSAValue
+    dtype: DType
+    block: Block
+
+    # -- arithmetic
+
+    def __add__(self, other: Scalar | Number) -> Scalar:
+        return self._binary(other, arith.AddfOp, arith.AddiOp)
+
+    def __radd__(self, other: Number) -> Scalar:
+        return self._constant(other) + self
+
+    def __sub__(self, other: Scalar | Number) -> Scalar:
+        return self._binary(other, arith.SubfOp, arith.SubiOp)
+
+    def __rsub__(self, other: Number) -> Scalar:
+        return self._constant(other) - self
+
+    def __mul__(self, other: Scalar | Number) -> Scalar:
+        return self._binary(other, arith.MulfOp, arith.MuliOp)
+
+    def __rmul__(self, other: Number) -> Scalar:
+        return self._constant(other) * self
+
+    def __truediv__(self, other: Scalar | Number) -> Scalar:
+        """IEEE division; integers divide towards zero, as in C and ONNX.
+
+        Integers never trap: by zero gives 0, and the lowest by -1 wraps to itself, as in NumPy.
+        """
+        return self._binary(other, arith.DivfOp, arith.DivSIOp, arith.DivUIOp)
+
+    def __rtruediv__(self, other: Number) -> Scalar:
+        return self._constant(other) / self
+
+    def __mod__(self, other: Scalar | Number) -> Scalar:
+        """C's remainder: the sign of the dividend. Integers never trap: by zero gives 0."""
+        from inarch.dialects.loop.scalar import RemfOp  # this package's files import us
+
+        return self._binary(other, RemfOp, arith.RemSIOp, arith.RemUIOp)
+
+    def __neg__(self) -> Scalar:
+        if self.dtype.is_float:
+            return self._emit(arith.NegfOp(self.value))
+        return self._constant(0) - self
+
+    def __and__(self, other: Scalar | Number) -> Scalar:
+        return self._binary(other, None, arith.AndIOp)
+
+    def __or__(self, other: Scalar | Number) -> Scalar:
+        return self._binary(other, None, arith.OrIOp)
+
+    def __xor__(self, other: Scalar | Number) -> Scalar:
+        return self._binary(other, None, arith.XOrIOp)
+
+    def __invert__(self) -> Scalar:
+        """Logical not of a bool; every bit of an integer."""
+        ones = True if self.dtype.name == "i1" else -1
+        return self ^ self._constant(ones)
+
+    def shift_left(self, other: Scalar | Number) -> Scalar:
+        """`self * 2**other`, integers; 0 for an amount that is negative or not below the width."""
+        return self._binary(other, None, arith.ShLIOp)
+
+    def shift_right(self, other: Scalar | Number) -> Scalar:
+        """`floor(self / 2**other)`, integers; a negative amount is as one past the width."""
+        return self._binary(other, None, arith.ShRSIOp, arith.ShRUIOp)
+
+    def maximum(self, other: Scalar | Number) -> Scalar:
+        """The larger; NaN when either is NaN."""
+        return self._binary(other, arith.MaximumfOp, arith.MaxSIOp, arith.MaxUIOp)
+
+    def minimum(self, other: Scalar | Number) -> Scalar:
+        """The smaller; NaN when either is NaN."""
+        return self._binary(other, arith.MinimumfOp, arith.MinSIOp, arith.MinUIOp)
+
+    def power(self, other: Scalar | Number) -> Scalar:
+        """`self ** other`, floats."""
+        return self._binary(other, math.PowFOp, None)
+
+    # -- comparison (NaN compares false, except that it differs from everything)
+
+    def equal(self, other: Scalar | Number) -> Scalar:
+        """`self == other`, a bool."""
+        return self._compare(other, "oeq", "eq", "eq")
+
+    def not_equal(self, other: Scalar | Number) -> Scalar:
+        """`self != other`, a bool."""
+        return self._compare(other, "une", "ne", "ne")
+
+    def less(self, other: Scalar | Number) -> Scalar:
+        """`self < other`, a bool."""
+        return self._compare(other, "olt", "slt", "ult")
+
+    def less_equal(self, other: Scalar | Number) -> Scalar:
+        """`self <= other`, a bool."""
+        return self._compare(other, "ole", "sle", "ule")
+
+    def greater(self, other: Scalar | Number) -> Scalar:
+        """`self > other`, a bool."""
+        return self._compare(other, "ogt", "sgt", "ugt")
+
+    def greater_equal(self, other: Scalar | Number) -> Scalar:
+        """`self >= other`, a bool."""
+        return self._compare(other, "oge", "sge", "uge")
+
+    __eq__ = equal  # pyright: ignore[reportAssignmentType] - an element's bool, as in NumPy
+    __ne__ = not_equal  # pyright: ignore[reportAssignmentType] - the same
+    __lt__ = less
+    __le__ = less_equal
+    __gt__ = greater
+    __ge__ = greater_equal
+    __hash__ = object.__hash__
+
+    def __bool__(self) -> bool:
+        raise InarchError(
+            "expected no Python condition on an element, whose value is known at run time only; write "
+            "(x > 0).select(a, b) instead of if, &, | and ~ instead of and, or and not, and "
+            "a.maximum(b) instead of max(a, b)"
+        )
+
+    def select(self, if_true: Scalar | Number, if_false: Scalar | Number) -> Scalar:
+        """`if_true` where this bool is set, else `if_false`; at least one of them is a Scalar."""
+        if self.dtype.name != "i1":
+            raise InarchError(f"expected a condition to select by, found a {self.dtype.name}")
+        model = if_true if isinstance(if_true, Scalar) else if_false
+        if not isinstance(model, Scalar):
+            raise InarchError(
+                f"expected an element to select, found the numbers {if_true} and {if_false}; write one as "
+                "x * 0 + number, or as a bool that is cast"
+            )
+        left, right = (
+            v if isinstance(v, Scalar) else constant(v, model.dtype, self.block)
+            for v in (if_true, if_false)
+        )
+        _check_dtypes(left, right)
+        return replace(
+            self._emit(arith.SelectOp(self.value, left.value, right.value)), dtype=model.dtype
+        )
+
+    # -- functions
+
+    def abs(self) -> Scalar:
+        """The absolute value; that of the lowest integer wraps to itself."""
+        if self.dtype.is_unsigned:
+            return self
+        return self._emit(
+            math.AbsFOp(self.value) if self.dtype.is_float else math.AbsIOp(self.value)
+        )
+
+    def unary(self, op: type[Operation]) -> Scalar:
+        """Applies a one-operand float op of the `math` dialect: `x.unary(math.ExpOp)`."""
+        return self._emit(op(self.value))  # pyright: ignore[reportCallIssue] - each math op takes its operand
+
+    def cast(self, dtype: DType | str) -> Scalar:
+        """To another dtype: floats truncate towards zero, to bool means `!= 0`."""
+        target = DTYPES[dtype] if isinstance(dtype, str) else dtype
+        if target == self.dtype:
+            return self
+        if target.name == "i1":
+            return self.not_equal(0)
+        to = storage_type(mlir_type(target))
+        op = _cast_op(self, target, to)
+        if op is None:  # the same width: only the signedness differs
+            return Scalar(self.value, target, self.block)
+        self.block.add_op(op)
+        return Scalar(op.results[0], target, self.block)
+
+    # -- building
+
+    def _emit(self, op: Operation) -> Scalar:
+        self.block.add_op(op)
+        return Scalar(op.results[0], self.dtype, self.block)
+
+    def _constant(self, number: Scalar | Number) -> Scalar:
+        if isinstance(number, Scalar):
+            return number
+        return constant(number, self.dtype, self.block)
+
+    def _binary(
+        self,
+        other: Scalar | Number,
+        float_op: type[Operation] | None,
+        signed_op: type[Operation] | None,
+        unsigned_op: type[Operation] | None = None,
+    ) -> Scalar:
+        right = self._constant(other)
+        _check_dtypes(self, right)
+        if self.dtype.is_float:
+            op = float_op
+        else:
+            op = unsigned_op if self.dtype.is_unsigned and unsigned_op else signed_op
+        if op is None:
+            raise InarchError(f"expected another dtype than {self.dtype.name} for this operation")
+        return self._emit(op(self.value, right.value))  # pyright: ignore[reportCallIssue] - each takes two operands
+
+    def _compare(self, other: Scalar | Number, floats: str, signed: str, unsigned: str) -> Scalar:
+        right = self._constant(other)
+        _check_dtypes(self, right)
+        if self.dtype.is_float:
+            op: Operation = arith.CmpfOp(self.value, right.value, floats)
+        else:
+            kind = unsigned if self.dtype.is_unsigned else signed
+            op = arith.CmpiOp(self.value, right.value, kind)
+        self.block.add_op(op)
+        return Scalar(op.results[0], DTYPES["i1"], self.block)
+
+
+def _check_dtypes(left: Scalar, right: Scalar) -> None:
+    if left.dtype != right.dtype:
+        found = f"{left.dtype.name} and {right.dtype.name}"
+        raise InarchError(f"expected elements of one dtype, found {found}; cast one")
+
+
+def constant(number: Number, dtype: DType, block: Block) -> Scalar:
+    """`number` as a Scalar of `dtype` at the end of `block`."""
+    to = storage_type(mlir_type(dtype))
+    value = number_attribute(number, to)
+    op = arith.ConstantOp(value)
+    block.add_op(op)
+    return Scalar(op.results[0], dtype, block)
+
+
+def number_attribute(number: Number, element_type: Attribute) -> FloatAttr | IntegerAttr:  # pyright: ignore[reportMissingTypeArgument, reportUnknownParameterType]
+    """`number` as a typed attribute: `0.0 : f32`, `-128 : i8`; too large for f32 is an infinity."""
+    if dtype_of(element_type).is_float:
+        value = float(number)
+        if element_type == f32 and not _fits_f32(value):
+            value = copysign(inf, value)
+        return FloatAttr(value, element_type)  # pyright: ignore[reportArgumentType, reportCallIssue, reportUnknownVariableType]
+    if element_type == i1:
+        return IntegerAttr(int(bool(number)), 1)
+    bits = dtype_of(element_type).bits
+    wrapped = int(number) & ((1 << bits) - 1)  # unsigned values live in signless attributes
+    signed = wrapped - (1 << bits) if wrapped >> (bits - 1) else wrapped
+    return IntegerAttr(signed, element_type)  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+
+def _fits_f32(value: float) -> bool:
+    """Whether `value` rounds to a finite f32, or is not finite itself."""
+    try:
+        pack("<f", value)
+    except OverflowError:
+        return False
+    return True
+
+
+def _cast_op(x: Scalar, target: DType, to: Attribute) -> Operation | None:
+    """The arith op that converts `x` to `target`, or None when only the signedness changes."""
+    source = x.dtype
+    if source.is_float and target.is_float:
+        wider = target.bits > source.bits
+        return arith.ExtFOp(x.value, to) if wider else arith.TruncFOp(x.value, to)  # pyright: ignore[reportArgumentType]
+    if source.is_float:
+        op = arith.FPToUIOp if target.is_unsigned else arith.FPToSIOp
+        return op(x.value, to)  # pyright: ignore[reportArgumentType]
+    if target.is_float:
+        op = arith.UIToFPOp if source.is_unsigned else arith.SIToFPOp
+        return op(x.value, to)  # pyright: ignore[reportArgumentType]
+    if source.name != "i1" and target.bits == source.bits:
+        return None
+    if target.bits > source.bits or source.name == "i1":
+        op = arith.ExtUIOp if source.is_unsigned else arith.ExtSIOp
+        return op(x.value, to)  # pyright: ignore[reportArgumentType]
+    return arith.TruncIOp(x.value, to)  # pyright: ignore[reportArgumentType]

@@ -1,0 +1,179 @@
+"""If, Loop and Scan: branches are chosen or computed both; loops are unrolled, turn by turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from xdsl.ir import SSAValue
+
+from inarch.core.errors import InarchError
+from inarch.core.lazy import np
+from inarch.dialects.graph.elementwise.select import SelectOp
+from inarch.dialects.graph.op import shape_of
+from inarch.dialects.graph.shape import ConcatOp, SliceOp
+from inarch.frontends.onnx.node import Node
+from inarch.frontends.onnx.report import NotSupportedError
+
+if TYPE_CHECKING:
+    from onnx import GraphProto
+
+MAX_NODES = 20_000
+"""Nodes that a loop may make: turns times nodes of its body."""
+
+Inline: TypeAlias = "Callable[[GraphProto, Sequence[SSAValue], str], list[SSAValue] | None]"
+"""Converts a subgraph on these inputs, under a name; None when something in it is unsupported."""
+
+Results: TypeAlias = "list[SSAValue] | None"
+
+
+def _if(node: Node, inline: Inline) -> Results:
+    """The branch of a known condition; else both, of which `select` takes one."""
+    condition = node.x(0)
+    if node.shape(0) not in ((), (1,)):
+        raise InarchError(f"expected a condition of one element, found shape {node.shape(0)}")
+    names = ("then_branch", "else_branch")
+    if condition in node.builder.arrays:
+        is_set = bool(node.builder.arrays[condition].reshape(-1)[0])
+        return _branch(node, inline, names[0] if is_set else names[1])
+    found = [_branch(node, inline, name) for name in names]
+    if found[0] is None or found[1] is None:
+        return None
+    pairs = list(zip(found[0], found[1], strict=True))
+    for left, right in pairs:
+        if left.type != right.type:
+            raise NotSupportedError(f"a condition between {left.type} and {right.type}")
+    flag = node.reshape(condition, ())
+    return [a if a is b else node.emit(SelectOp, flag, a, b) for a, b in pairs]
+
+
+def _branch(node: Node, inline: Inline, name: str) -> Results:
+    graph = node.attributes[name].g
+    _check_count(f"outputs of {name}", node.outputs, len(graph.output))
+    return inline(graph, [], name)
+
+
+def _loop(node: Node, inline: Inline) -> Results:
+    """As many turns as the trip count says, and as the body's condition lasts; both are known."""
+    body = node.attributes["body"].g
+    states = [node.x(index) for index in range(2, len(node.inputs))]
+    _check_count("inputs of the body", len(states) + 2, len(body.input))
+    turns = int(node.scalar(0, "trip count")) if node.has(0) else None
+    goes_on = bool(node.scalar(1, "condition")) if node.has(1) else True
+    collected: list[list[SSAValue]] = [[] for _ in body.output[len(states) + 1 :]]
+    _check_count("outputs of the body", node.outputs + 1, len(body.output))
+    if goes_on and turns is not None and not _may_end(body):
+        _check_size(turns, body)
+    turn = 0
+    while goes_on and (turns is None or turn < turns):
+        _check_size(turn + 1, body)
+        given = [node.constant(np.array(turn, np.int64)), node.constant(np.array(goes_on)), *states]
+        found = inline(body, given, str(turn))
+        if found is None:
+            return None
+        condition, *results = found
+        if condition not in node.builder.arrays:
+            raise NotSupportedError("a condition that turns compute")
+        goes_on = bool(node.builder.arrays[condition].reshape(-1)[0])
+        states = results[: len(states)]
+        for column, value in zip(collected, results[len(states) :], strict=True):
+            column.append(value)
+        turn += 1
+    return [*states, *(_stack(node, column, 0) for column in collected)]
+
+
+def _may_end(body: GraphProto) -> bool:
+    """Whether the condition that the body gives can be another in another turn."""
+    wanted = {body.output[0].name} if body.output else set[str]()
+    for inner in reversed(body.node):
+        if wanted.intersection(inner.output):
+            wanted.update(inner.input)
+            if any(a.HasField("g") or a.graphs for a in inner.attribute):
+                return True  # what a subgraph uses is not looked for
+    changing = {info.name for index, info in enumerate(body.input) if index != 1}
+    return bool(wanted & changing)
+
+
+def _scan(node: Node, inline: Inline) -> Results:
+    """One turn a slice of the scan inputs; what the turns make is stacked."""
+    if node.opset < 9:
+        raise NotSupportedError("opset 8")
+    body, count = node.attributes["body"].g, node.int("num_scan_inputs", 0)
+    values = [node.x(index) for index in range(len(node.inputs))]
+    if not 1 <= count <= len(values):
+        raise InarchError(f"expected num_scan_inputs from 1 to {len(values)}, found {count}")
+    states, sequences = values[: len(values) - count], values[len(values) - count :]
+    _check_count("inputs of the body", len(values), len(body.input))
+    _check_count("outputs of the body", node.outputs, len(body.output))
+    columns = node.outputs - len(states)
+    axes = _per(node, "scan_input_axes", count)
+    axes = [node.axis(a, len(shape_of(x))) for a, x in zip(axes, sequences, strict=True)]
+    backward = _per(node, "scan_input_directions", count)
+    sizes = {shape_of(x)[axis] for axis, x in zip(axes, sequences, strict=True)}
+    if len(sizes) != 1:
+        raise InarchError(f"expected scan inputs of one length, found {sorted(sizes)}")
+    (turns,) = sizes
+    _check_size(turns, body)
+    collected: list[list[SSAValue]] = [[] for _ in range(columns)]
+    for turn in range(turns):
+        taken = [
+            _take(node, x, axis, turns - 1 - turn if back else turn)
+            for x, axis, back in zip(sequences, axes, backward, strict=True)
+        ]
+        found = inline(body, [*states, *taken], str(turn))
+        if found is None:
+            return None
+        states = found[: len(states)]
+        for column, value in zip(collected, found[len(states) :], strict=True):
+            column.append(value)
+    out_axes = _per(node, "scan_output_axes", columns)
+    reverse = _per(node, "scan_output_directions", columns)
+    stacked = [
+        _stack(node, column[::-1] if back else column, axis)
+        for column, axis, back in zip(collected, out_axes, reverse, strict=True)
+    ]
+    return [*states, *stacked]
+
+
+def _take(node: Node, x: SSAValue, axis: int, index: int) -> SSAValue:
+    """`x[..., index, ...]`, without that axis."""
+    shape = shape_of(x)
+    part = node.emit(
+        SliceOp,
+        x,
+        starts=[index if d == axis else 0 for d in range(len(shape))],
+        sizes=[1 if d == axis else size for d, size in enumerate(shape)],
+        steps=[1] * len(shape),
+    )
+    return node.reshape(part, (*shape[:axis], *shape[axis + 1 :]))
+
+
+def _stack(node: Node, values: Sequence[SSAValue], axis: int) -> SSAValue:
+    """The values along a new axis."""
+    if not values:
+        raise NotSupportedError("outputs of no turns")
+    shape = shape_of(values[0])
+    if any(shape_of(value) != shape for value in values):
+        raise NotSupportedError("outputs of several shapes")
+    axis = node.axis(axis, len(shape) + 1)
+    parts = [node.reshape(value, (*shape[:axis], 1, *shape[axis:])) for value in values]
+    return parts[0] if len(parts) == 1 else node.emit(ConcatOp, *parts, axis=axis)
+
+
+def _per(node: Node, name: str, count: int) -> list[int]:
+    found = node.ints(name, [0] * count)
+    _check_count(name, count, len(found))
+    return found
+
+
+def _check_count(what: str, expected: int, found: int) -> None:
+    if expected != found:
+        raise InarchError(f"expected {expected} {what}, found {found}")
+
+
+def _check_size(turns: int, body: GraphProto) -> None:
+    if turns * max(1, len(body.node)) > MAX_NODES:
+        raise NotSupportedError(f"a loop of more than {MAX_NODES} nodes")
+
+
+CONTROL: Mapping[str, Callable[[Node, Inline], Results]] = {"If": _if, "Loop": _loop, "Scan": _scan}

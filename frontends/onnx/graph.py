@@ -1,0 +1,308 @@
+"""Walks a model's nodes in order and builds `func.func @main` of graph ops from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from xdsl.ir import SSAValue
+
+from inarch.core.errors import InarchError
+from inarch.frontends.onnx._check import DEFAULT_DOMAINS, check_node, schema_of
+from inarch.frontends.onnx._functions import Body, has_body, resolve_attributes, schema_body
+from inarch.frontends.onnx.builder import MAX_NAME, Builder, hint
+from inarch.frontends.onnx.control import CONTROL, Inline
+from inarch.frontends.onnx.node import Node, Values, as_values
+from inarch.frontends.onnx.ops import converters
+from inarch.frontends.onnx.report import NotSupportedError, Report
+from inarch.frontends.onnx.tensors import Folders, tensor_array
+
+if TYPE_CHECKING:
+    from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto
+
+FIRST_OPSET = 6
+"""Before, broadcasting and the shapes of reshapes were attributes."""
+
+MAX_CALLS = 32
+"""Functions may call functions to this depth; a deeper model calls itself."""
+
+
+@dataclass
+class Scope:
+    """The values of one graph or function body, by name."""
+
+    opsets: Mapping[str, int]
+    values: dict[str, SSAValue | None] = field(default_factory=dict[str, "SSAValue | None"])
+    """None for what something unsupported would have computed."""
+    attributes: Mapping[str, AttributeProto] = field(default_factory=dict[str, "AttributeProto"])
+    """What the attributes of a function's call are, by name."""
+    lacking: dict[str, tuple[str, str]] = field(default_factory=dict[str, "tuple[str, str]"])
+    """Outputs that no converter makes: what that is, and of which node."""
+    prefix: str = ""
+    """The names of the calling nodes, each with a `/` behind it."""
+    calls: int = 0
+    outer: Scope | None = None
+    """Of a subgraph: where the names come from that it does not define itself."""
+
+
+@dataclass
+class Importer:
+    """Converts nodes into ops at the end of `builder.block`."""
+
+    where: str
+    builder: Builder
+    folders: Folders
+    functions: Mapping[tuple[str, str], FunctionProto]
+    report: Report = field(default_factory=Report)
+    initializers: dict[str, tuple[TensorProto, bytes | None]] = field(
+        default_factory=dict[str, "tuple[TensorProto, bytes | None]"]
+    )
+    """Of the main graph; each becomes a constant when it is first used."""
+
+    def run(self, nodes: Sequence[NodeProto], scope: Scope, outputs: Iterable[str]) -> None:
+        """Converts those of `nodes` that `outputs` need. Raises InarchError at the first bad node."""
+        needed = _needed(nodes, set(outputs))
+        later = {name for node in nodes for name in node.output}
+        for node, is_needed in zip(nodes, needed, strict=True):
+            if is_needed:
+                self._node(node, scope, later)
+
+    def value(self, name: str, scope: Scope, later: set[str] | None = None) -> SSAValue | None:
+        """The value called `name`. Raises InarchError when nothing (yet) has that name."""
+        if name in scope.values:
+            return scope.values[name]
+        if name in scope.lacking:
+            self.report.add(*scope.lacking[name])
+            scope.values[name] = None
+            return None
+        if scope.calls == 0 and name in self.initializers:
+            scope.values[name] = self._initializer(name)
+            return scope.values[name]
+        if scope.outer is not None and name not in (later or ()):
+            return self.value(name, scope.outer)
+        when = (
+            "only later: the graph is not sorted, or has a cycle" if name in (later or ()) else ""
+        )
+        found = when or "no input, initializer or node of that name"
+        raise InarchError(f"expected '{name}' to be computed earlier, found {found}")
+
+    def _initializer(self, name: str) -> SSAValue | None:
+        return self._constant(*self.initializers[name])
+
+    def _constant(
+        self, proto: TensorProto, raw: bytes | None, *, again: bool = False
+    ) -> SSAValue | None:
+        """The tensor as a constant; `again`: of a subgraph, which may be converted many times."""
+        try:
+            array = tensor_array(proto, raw, self.folders, self.where)
+        except NotSupportedError as unsupported:
+            self.report.add(unsupported.reason, proto.name)
+            return None
+        make = self.builder.computed_constant if again else self.builder.constant
+        return make(array, proto.name)
+
+    def _node(self, proto: NodeProto, scope: Scope, later: set[str]) -> None:
+        label = proto.name or next((out for out in proto.output if out), proto.op_type)
+        name = scope.prefix + label[:MAX_NAME]
+        where = f"{self.where}: node '{name}' ({proto.op_type})"
+        try:
+            values = self._convert(proto, name, scope, later)
+        except InarchError as error:
+            # What comes from a function's body has its own place already.
+            raise error if error.where else type(error)(error.message, where=where) from error
+        for index, output in enumerate(proto.output):
+            if not output:
+                continue
+            if output in scope.values or (scope.calls == 0 and output in self.initializers):
+                raise InarchError(f"output '{output}' is computed twice", where=where)
+            if values is not None and index >= len(values):
+                scope.lacking[output] = (f"{proto.op_type}: output {index}", name)
+                continue
+            value = scope.values[output] = values[index] if values is not None else None
+            if value is not None and value.name_hint is None:
+                hint(value, output)
+
+    def _convert(
+        self, proto: NodeProto, name: str, scope: Scope, later: set[str]
+    ) -> Sequence[SSAValue | None] | None:
+        """The outputs of one node; None when it cannot be converted, which is reported."""
+        self.builder.count()
+        inputs = tuple(self.value(n, scope, later) if n else None for n in proto.input)
+        known = all(value is not None for n, value in zip(proto.input, inputs, strict=True) if n)
+        domain = "" if proto.domain in DEFAULT_DOMAINS else proto.domain
+        title = f"{domain}.{proto.op_type}" if domain else proto.op_type
+        attributes = resolve_attributes(proto, scope.attributes)
+        function = self.functions.get((domain, proto.op_type))
+        if function is not None:
+            body = Body.of(function, attributes, {})
+            return self._call(proto, body, inputs, name, scope) if known else None
+        opset = self._opset(domain, scope)
+        schema = schema_of(proto, opset)
+        if schema is not None:
+            check_node(proto, schema, attributes)
+        converter = converters().get(title)
+        control = None if domain else CONTROL.get(proto.op_type)
+        if converter is not None or control is not None:
+            node = Node(
+                proto.op_type,
+                name,
+                opset,
+                inputs,
+                len(proto.output),
+                attributes,
+                self.builder,
+                self.folders,
+            )
+            if control is not None:
+                converter = self._controlled(control, scope)
+            return self._apply(converter, node) if known and converter is not None else None
+        if schema is None or schema.deprecated:
+            self.report.add(title, name)
+            return None
+        body = (
+            schema_body(schema, proto, opset, inputs, attributes, scope.opsets) if known else None
+        )
+        if body is None:
+            if known or not has_body(schema):
+                self.report.add(title, name)
+            return None
+        return self._call_known(title, proto, body, inputs, name, scope)
+
+    def _opset(self, domain: str, scope: Scope) -> int:
+        if domain not in scope.opsets:
+            raise InarchError(
+                f"expected an import of operator set '{domain or 'ai.onnx'}', found none"
+            )
+        return scope.opsets[domain]
+
+    def _apply(
+        self, converter: Callable[[Node], Values | None], node: Node
+    ) -> Sequence[SSAValue | None] | None:
+        try:
+            found = converter(node)
+            return None if found is None else as_values(found)
+        except NotSupportedError as unsupported:
+            what = f"{node.op}: {unsupported.reason}" if unsupported.reason else node.op
+            self.report.add(what, node.name)
+            return None
+
+    def _controlled(
+        self, control: Callable[[Node, Inline], list[SSAValue] | None], scope: Scope
+    ) -> Callable[[Node], Values | None]:
+        """A converter of an operator that has subgraphs, which see the names of `scope`."""
+
+        def convert(node: Node) -> Values | None:
+            def inline(
+                graph: GraphProto, inputs: Sequence[SSAValue], name: str
+            ) -> list[SSAValue] | None:
+                return self._subgraph(graph, inputs, f"{node.name}/{name}/", scope)
+
+            return control(node, inline)
+
+        return convert
+
+    def _subgraph(
+        self, graph: GraphProto, inputs: Sequence[SSAValue], prefix: str, scope: Scope
+    ) -> list[SSAValue] | None:
+        """The outputs of a subgraph on `inputs`; None when it needs something unsupported."""
+        if scope.calls >= MAX_CALLS:
+            raise InarchError(f"expected subgraphs to a depth of {MAX_CALLS}, found a deeper one")
+        inner = Scope(scope.opsets, {}, scope.attributes, {}, prefix, scope.calls + 1, scope)
+        inner.values.update(
+            {info.name: value for info, value in zip(graph.input, inputs, strict=False)}
+        )
+        for proto in graph.initializer:
+            inner.values[proto.name] = self._constant(proto, None, again=True)
+        outputs = [info.name for info in graph.output]
+        self.run(graph.node, inner, outputs)
+        found = [self.value(name, inner) for name in outputs]
+        values = [value for value in found if value is not None]
+        return values if len(values) == len(found) else None
+
+    def _call_known(
+        self,
+        title: str,
+        proto: NodeProto,
+        body: Body,
+        inputs: Sequence[SSAValue | None],
+        name: str,
+        scope: Scope,
+    ) -> Sequence[SSAValue | None] | None:
+        """Converts an operator through its definition; what that needs is reported as the operator."""
+        outer, self.report = self.report, Report()
+        values = self._call(proto, body, inputs, name, scope)
+        inner, self.report = self.report, outer
+        if inner.items:
+            self.report.add(f"{title}: its definition needs {', '.join(inner.items)}", name)
+            return None
+        return values
+
+    def _call(
+        self,
+        proto: NodeProto,
+        body: Body,
+        inputs: Sequence[SSAValue | None],
+        name: str,
+        scope: Scope,
+    ) -> Sequence[SSAValue | None] | None:
+        if scope.calls >= MAX_CALLS:
+            raise InarchError(f"expected functions that do not call themselves, found {body.name}")
+        if len(proto.input) > len(body.inputs) or len(proto.output) > len(body.outputs):
+            raise InarchError(
+                f"expected at most {len(body.inputs)} inputs and {len(body.outputs)} outputs, "
+                f"found {len(proto.input)} and {len(proto.output)}"
+            )
+        inner = Scope(
+            body.opsets,
+            attributes=body.attributes,
+            prefix=f"{name}/",
+            calls=scope.calls + 1,
+        )
+        given = dict(zip(body.inputs, inputs, strict=False))
+        # An optional input that is left out has no name inside.
+        nodes = [
+            _without(node, {n for n in body.inputs if given.get(n) is None}) for node in body.nodes
+        ]
+        inner.values.update({n: value for n, value in given.items() if value is not None})
+        wanted = [out for out, used in zip(body.outputs, proto.output, strict=False) if used]
+        self.run(nodes, inner, wanted)
+        return [
+            self.value(out, inner) if used else None
+            for out, used in zip(body.outputs, proto.output, strict=False)
+        ]
+
+
+def _without(node: NodeProto, absent: set[str]) -> NodeProto:
+    """`node` with the inputs in `absent` left out."""
+    if not absent.intersection(node.input):
+        return node
+    copy = type(node)()
+    copy.CopyFrom(node)
+    for index, name in enumerate(copy.input):
+        if name in absent:
+            copy.input[index] = ""
+    return copy
+
+
+def _needed(nodes: Sequence[NodeProto], wanted: set[str]) -> list[bool]:
+    """Which nodes the names in `wanted` depend on."""
+    found: list[bool] = []
+    for node in reversed(nodes):
+        is_needed = bool(wanted.intersection(node.output))
+        found.append(is_needed)
+        if is_needed:
+            wanted.update(name for name in node.input if name)
+            wanted.update(_captured(node))
+    return found[::-1]
+
+
+def _captured(node: NodeProto) -> set[str]:
+    """The names that the subgraphs of a node use."""
+    graphs = [graph for a in node.attribute for graph in (a.g, *a.graphs)]
+    return {
+        name
+        for graph in graphs
+        for inner in graph.node
+        for name in (*inner.input, *_captured(inner))
+    } | {out.name for graph in graphs for out in graph.output}

@@ -1,0 +1,168 @@
+"""TensorProto to NumPy, without a copy where the bytes are raw; external data beside the model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from inarch.core.dtypes import DTYPES, DType
+from inarch.core.errors import InarchError
+from inarch.core.lazy import np
+from inarch.core.limits import TENSOR_BYTES
+from inarch.frontends.onnx.report import NotSupportedError
+
+if TYPE_CHECKING:
+    from onnx import TensorProto
+
+    Array = np.ndarray[Any, Any]
+
+_ELEMENT_TYPES = {
+    1: "f32",
+    2: "ui8",
+    3: "i8",
+    4: "ui16",
+    5: "i16",
+    6: "i32",
+    7: "i64",
+    9: "i1",
+    11: "f64",
+    12: "ui32",
+    13: "ui64",
+}
+"""TensorProto.DataType (onnx.proto) by the name of ours."""
+
+_FIELDS = {"f32": "float_data", "f64": "double_data", "i64": "int64_data"} | dict.fromkeys(
+    ("ui32", "ui64"), "uint64_data"
+)
+"""Where a tensor's numbers are when they are not raw; `int32_data` for all others."""
+
+_EXTERNAL = 1
+"""TensorProto.DataLocation.EXTERNAL."""
+
+
+MAX_RANK = 32
+"""As many dimensions as every NumPy has."""
+
+
+@dataclass(frozen=True)
+class Folders:
+    """Where external data may be: beside the model's path, and beside the file it links to."""
+
+    model: Path | None = None
+    target: Path | None = None
+
+
+def element_dtype(element_type: int) -> DType:
+    """The dtype of a TensorProto.DataType. Raises NotSupportedError for one that Inarch has not."""
+    if element_type not in _ELEMENT_TYPES:
+        from onnx import TensorProto
+
+        known = dict(zip(TensorProto.DataType.values(), TensorProto.DataType.keys(), strict=True))
+        name = known.get(element_type, f"number {element_type}")
+        raise NotSupportedError(f"dtype {name.lower()}")
+    return DTYPES[_ELEMENT_TYPES[element_type]]
+
+
+def element_type(dtype: DType) -> int:
+    """The TensorProto.DataType of a dtype."""
+    return next(number for number, name in _ELEMENT_TYPES.items() if name == dtype.name)
+
+
+def tensor_array(tensor: TensorProto, raw: bytes | None, folders: Folders, where: str) -> Array:
+    """The array of `tensor`; `raw` are its bytes when they are not in the message.
+
+    Raises NotSupportedError for its dtype, and InarchError when its data does not fit its shape.
+    """
+    where = f"{where}: tensor '{tensor.name}'"
+    dtype = element_dtype(tensor.data_type)
+    shape = tuple(tensor.dims)
+    if any(size < 0 for size in shape):
+        raise InarchError(f"expected sizes >= 0, found {list(shape)}", where=where)
+    check_shape(shape, dtype.nbytes, where)
+    if tensor.data_location == _EXTERNAL:
+        raw = _external(tensor, math.prod(shape) * dtype.nbytes, folders, where)
+    elif raw is None and tensor.HasField("raw_data"):
+        raw = tensor.raw_data
+    if raw is None:
+        return _typed(tensor, dtype, shape, where)
+    expected = math.prod(shape) * dtype.nbytes
+    if len(raw) != expected:
+        raise InarchError(f"expected {expected} bytes of data, found {len(raw)}", where=where)
+    if dtype.name == "i1":
+        return np.frombuffer(raw, np.uint8).reshape(shape) != 0
+    return np.frombuffer(raw, dtype.numpy).reshape(shape)
+
+
+def check_shape(shape: Sequence[int], itemsize: int, where: str | None = None) -> None:
+    """Raises InarchError for more dimensions or bytes than are supported.
+
+    Sizes of 0 count as 1: NumPy multiplies the others even of an empty array.
+    """
+    if len(shape) > MAX_RANK:
+        message = f"expected at most {MAX_RANK} dimensions, found {len(shape)}"
+        raise InarchError(message, where=where)
+    if math.prod(max(size, 1) for size in shape) * itemsize > TENSOR_BYTES:
+        message = f"expected tensors of less than 1 TiB, found one of shape {tuple(shape)}"
+        raise InarchError(message, where=where)
+
+
+def _typed(tensor: TensorProto, dtype: DType, shape: tuple[int, ...], where: str) -> Array:
+    values = getattr(tensor, _FIELDS.get(dtype.name, "int32_data"))
+    if len(values) != math.prod(shape):
+        raise InarchError(
+            f"expected {math.prod(shape)} numbers of data, found {len(values)}", where=where
+        )
+    wide = np.array(values, "int32" if dtype.name not in _FIELDS else None)
+    return wide.astype(dtype.numpy).reshape(shape)
+
+
+def _external(tensor: TensorProto, expected: int, folders: Folders, where: str) -> bytes:
+    entries = {entry.key: entry.value for entry in tensor.external_data}
+    path = _external_path(entries.get("location", ""), folders, where)
+    offset = _number(entries.get("offset", "0"), "offset", where)
+    length = _number(entries.get("length", str(expected)), "length", where)
+    try:
+        with path.open("rb") as stream:
+            stream.seek(offset)
+            data = stream.read(length) if length <= expected else b""
+    except OSError as error:
+        reason = "no such file" if isinstance(error, FileNotFoundError) else error.strerror
+        raise InarchError(
+            f"expected external data in '{path}', found {reason}", where=where
+        ) from error
+    if length != expected or len(data) != expected:
+        found = length if length != expected else len(data)
+        raise InarchError(
+            f"expected {expected} bytes at {offset} of '{path}', found {found}", where=where
+        )
+    return data
+
+
+def _external_path(location: str, folders: Folders, where: str) -> Path:
+    if folders.model is None:
+        raise InarchError(
+            f"its data is external, in '{location}': expected the model as a path", where=where
+        )
+    try:
+        path = (folders.model / location).resolve()
+    except (OSError, ValueError) as error:  # a null character, a loop of links
+        raise InarchError(
+            f"expected the name of a file of external data, found {location!r}", where=where
+        ) from error
+    homes = [folders.model.resolve(), *([folders.target] if folders.target else [])]
+    if not any(path.is_relative_to(home) for home in homes):
+        raise InarchError(
+            f"expected external data in the model's folder, found '{location}'", where=where
+        )
+    return folders.model / location
+
+
+def _number(text: str, what: str, where: str) -> int:
+    if not (text.isascii() and text.isdigit()) or len(text) > 18:
+        raise InarchError(
+            f"expected the {what} of external data to be a number, found '{text}'", where=where
+        )
+    return int(text)

@@ -1,0 +1,382 @@
+"""The compiled program in one file: a shared library, then a stored zip with weights and manifest.
+
+The file is a valid ELF library and a valid zip at once. Members: `weights.bin`, whose data starts
+at a multiple of 4096 so that it can be mapped; the submodules and sources of whoever wrote it; last
+`manifest.json`, which holds the size and SHA-256 of everything else. The zip's comment, the last
+bytes of the file, is the CRC-32 of all bytes before its digits.
+
+Two checks: opening compares the CRC-32, which finds every accident to a few bytes wherever it is, and
+is no hindrance to anybody who changes a file on purpose; `verify` compares the SHA-256 of library,
+weights and members with the manifest, whose own hash is `identity`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import stat
+import struct
+import weakref
+import zipfile
+import zlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO, Self, cast
+
+from inarch.artifact.manifest import ABI, FORMAT, Manifest, parse
+from inarch.artifact.mapping import MAPPINGS
+from inarch.artifact.mapping import Mapping as FileMapping
+from inarch.core.cache import replacing
+from inarch.core.errors import EnvironmentFault, InarchError
+
+WEIGHTS_ALIGNMENT = 4096
+
+_MANIFEST = "manifest.json"
+_WEIGHTS = "weights.bin"
+_MAX_MANIFEST = 16 << 20
+_MAX_DIRECTORY = 16 << 20
+_COMMENT = re.compile(rb"inarch crc32 ([0-9a-f]{8})")
+_DIGITS = 8
+_CHUNK = 1 << 20
+_LOCAL_HEADER = 30
+_ZIP64_EXTRA = 20
+_PADDING_ID = 0xD935  # the extra field that Android's zipalign pads with
+
+Buffer = bytes | bytearray | memoryview
+
+_DAMAGE = (
+    zipfile.BadZipFile,
+    NotImplementedError,
+    RuntimeError,
+    EOFError,
+    ValueError,
+    OSError,
+    OverflowError,
+    LookupError,
+    MemoryError,
+    struct.error,
+    zlib.error,
+)
+"""What `zipfile` raises on damaged archives."""
+
+
+def write_artifact(
+    path: Path,
+    library: bytes | Path,
+    manifest: Mapping[str, Any],
+    weights: Iterable[tuple[int, Buffer]],
+    weights_bytes: int,
+    members: Mapping[str, bytes] | None = None,
+) -> None:
+    """Writes a program to `path`, which appears complete or not at all.
+
+    `library` is the ELF file or its bytes (empty for a program that another loader interprets).
+    `weights` are pieces (offset, bytes) by ascending offset; gaps are zeros, and there are
+    `weights_bytes` in all. `members` are further entries by name. `format`, `abi`, the sizes and
+    the hashes are added to `manifest`.
+
+    Raises EnvironmentFault when the folder cannot be written, InarchError when the manifest is not
+    valid, ValueError when pieces overlap or lie outside.
+    """
+    code = library if isinstance(library, bytes) else library.read_bytes()
+    with replacing(path) as file:
+        file.write(code)
+        # Mode "w" on an open file appends; mode "a" would search the library for a zip.
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+            offset, digest = _write_weights(archive, file, weights, weights_bytes)
+            listing: dict[str, dict[str, object]] = {}
+            for name, content in (members or {}).items():
+                archive.writestr(_entry(name), content)
+                listing[name] = {"bytes": len(content), "sha256": _sha256(content)}
+            full = {
+                **manifest,
+                "format": FORMAT,
+                "abi": ABI,
+                "library_bytes": len(code),
+                "library_sha256": _sha256(code),
+                "weights_offset": offset,
+                "weights_bytes": weights_bytes,
+                "weights_sha256": digest,
+                "members": listing,
+            }
+            parse(full, str(path))
+            archive.writestr(_entry(_MANIFEST), json.dumps(full, indent=1) + "\n")
+            archive.comment = b"inarch crc32 00000000"
+        _write_crc(file)
+
+
+def _write_crc(file: BinaryIO) -> None:
+    """Fills in the digits at the end of a file, for all that is before them."""
+    end = file.seek(0, os.SEEK_END) - _DIGITS
+    file.seek(0)
+    crc, left = 0, end
+    while left:
+        chunk = file.read(min(left, _CHUNK))
+        crc, left = zlib.crc32(chunk, crc), left - len(chunk)
+    file.seek(end)
+    file.write(b"%08x" % crc)
+
+
+def _write_weights(
+    archive: zipfile.ZipFile,
+    file: BinaryIO,
+    weights: Iterable[tuple[int, Buffer]],
+    nbytes: int,
+) -> tuple[int, str]:
+    """Streams the pieces into an aligned entry; its offset in the file, and its hash."""
+    entry = _entry(_WEIGHTS)
+    entry.file_size = nbytes
+    before = file.tell() + _LOCAL_HEADER + len(_WEIGHTS) + _ZIP64_EXTRA + 4
+    padding = -before % WEIGHTS_ALIGNMENT
+    entry.extra = struct.pack("<HH", _PADDING_ID, padding) + bytes(padding)
+    digest = hashlib.sha256()
+    zeros = bytes(_CHUNK)
+    done = 0
+    with archive.open(entry, "w", force_zip64=True) as stream:
+
+        def write(data: memoryview) -> None:
+            stream.write(data)
+            digest.update(data)
+
+        def fill(end: int) -> None:
+            for start in range(done, end, _CHUNK):
+                write(memoryview(zeros)[: min(_CHUNK, end - start)])
+
+        for offset, piece in weights:
+            view = memoryview(piece).cast("B") if len(piece) else memoryview(b"")
+            if offset < done or offset + len(view) > nbytes:
+                raise ValueError(
+                    f"weights: {len(view)} bytes at {offset} overlap the {done} bytes before, "
+                    f"or lie outside of {nbytes}"
+                )
+            fill(offset)
+            write(view)
+            done = offset + len(view)
+        fill(nbytes)
+    return before + padding, digest.hexdigest()
+
+
+def _entry(name: str) -> zipfile.ZipInfo:
+    """A stored entry without a date: equal programs give equal files."""
+    entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+    entry.external_attr = 0o644 << 16
+    return entry
+
+
+class Artifact:
+    """An open program file, mapped read-only. Made by `Artifact.open`.
+
+    The mapping lives as long as anything made from it, also when the file is replaced; the descriptor
+    until `close`, or the end of a `with` block. A file that is overwritten in place breaks every reader
+    of it, which is why `write_artifact` renames.
+    """
+
+    def __init__(self, where: str, mapping: FileMapping, descriptor: int, *, check: bool) -> None:
+        """For `open`: `mapping` is the whole file, `descriptor` is open for it and owned from here."""
+        self.where = where
+        self.descriptor = descriptor
+        self._close = weakref.finalize(self, os.close, descriptor)
+        self.mapping = mapping
+        self.content = mapping.view
+        """The whole file."""
+        self._archive = _open_archive(self.content, where)
+        text = self._read(_MANIFEST, _MAX_MANIFEST)
+        self.manifest: Manifest = parse(_parse_json(text, where), where)
+        self.identity = _sha256(text)
+        """Names the content: two files with the same identity are the same program, if `verify` agrees."""
+        self._check_places()
+        if check:
+            self._check_crc()
+
+    @classmethod
+    def open(cls, path: Path | str, *, where: str | None = None, check: bool = True) -> Self:
+        """Opens and checks a file; messages call it `where`, by default its path.
+
+        Without `check`, damage to the library or the weights is not found (the rest is checked when it is
+        read). Raises InarchError, located there, for all that is not a complete program of this
+        format, and EnvironmentFault when the file exists but cannot be read.
+        """
+        where = where or str(path)
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        except FileNotFoundError as error:
+            raise _not_an_artifact(where, "no such file") from error
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            raise EnvironmentFault(f"cannot be read: {reason}", where=where) from error
+        try:
+            mapping = _map(descriptor, where)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return cls(where, mapping, descriptor, check=check)
+
+    def close(self) -> None:
+        """Closes the descriptor; all else stays as it is."""
+        self._close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    @property
+    def library(self) -> memoryview:
+        """The bytes of the shared library; empty for a program without one."""
+        return self.content[: self.manifest.library.nbytes]
+
+    @property
+    def weights(self) -> memoryview:
+        """The mapped weights; their address is a multiple of 4096."""
+        start = self.manifest.weights_offset
+        return self.content[start : start + self.manifest.weights.nbytes]
+
+    def member(self, name: str) -> bytes:
+        """The bytes of a further entry, checked against the manifest."""
+        known = self.manifest.members.get(name)
+        if known is None:
+            names = ", ".join(self.manifest.members) or "none"
+            raise self.error(f"expected a member '{name}', found {names}")
+        content = self._read(name, known.nbytes)
+        if _sha256(content) != known.sha256:
+            raise self.error(f"expected the member '{name}' of the manifest, found another content")
+        return content
+
+    def verify(self) -> None:
+        """Hashes library, weights and members. Raises InarchError where one is not the manifest's."""
+        if _sha256(self.library) != self.manifest.library.sha256:
+            raise self.error("expected the library of the manifest, found one of another hash")
+        if _sha256(self.weights) != self.manifest.weights.sha256:
+            raise self.error("expected the weights of the manifest, found others: a damaged file")
+        for name in self.manifest.members:
+            self.member(name)
+
+    def error(self, message: str) -> InarchError:
+        """An error located at this file."""
+        return InarchError(message, where=self.where)
+
+    def _read(self, name: str, limit: int) -> bytes:
+        """A stored entry of at most `limit` bytes, whose CRC holds."""
+        try:
+            entry = self._archive.getinfo(name)
+        except KeyError as error:
+            raise _not_an_artifact(self.where, f"a zip archive without '{name}'") from error
+        if entry.compress_type != zipfile.ZIP_STORED or entry.file_size > limit:
+            raise self.error(f"expected '{name}' to be stored, of at most {limit} bytes")
+        try:
+            return self._archive.read(entry)
+        except _DAMAGE as error:
+            raise self.error(f"'{name}' is damaged: {error}") from error
+
+    def _check_crc(self) -> None:
+        """No byte of the file is another than when it was written."""
+        found = _COMMENT.fullmatch(self._archive.comment)
+        if found is None:
+            raise self.error(
+                "expected a checksum at the end of the file, found none; compile the model again"
+            )
+        count = len(self.content) - _DIGITS
+        if not MAPPINGS.crc_is(self.mapping, count, int(found[1], 16)):
+            raise self.error(
+                "expected the bytes that were written, found others: a damaged file; copy it again, "
+                "or compile the model again"
+            )
+
+    def _check_places(self) -> None:
+        """The zip and the manifest agree on where library and weights are, inside the file."""
+        if self.manifest.library.nbytes > len(self.content):
+            raise self.error("expected the library of the manifest, found a file that is shorter")
+        start, size = self.manifest.weights_offset, self.manifest.weights.nbytes
+        try:
+            entry = self._archive.getinfo(_WEIGHTS)
+            name, extra = struct.unpack_from("<HH", self.content, entry.header_offset + 26)
+        except (KeyError, struct.error) as error:
+            raise self.error(f"expected '{_WEIGHTS}', found a damaged archive") from error
+        found = entry.header_offset + _LOCAL_HEADER + name + extra
+        if (found, entry.file_size) != (start, size) or start % WEIGHTS_ALIGNMENT:
+            raise self.error(
+                f"expected {size} bytes of weights at {start}, found {entry.file_size} at {found}"
+            )
+        if start + size > len(self.content):
+            raise self.error(f"expected weights up to byte {start + size}, found the end of file")
+
+
+def _map(descriptor: int, where: str) -> FileMapping:
+    state = os.fstat(descriptor)
+    if not stat.S_ISREG(state.st_mode):
+        what = "a folder" if stat.S_ISDIR(state.st_mode) else "no regular file"
+        raise _not_an_artifact(where, what)
+    if state.st_size == 0:
+        raise _not_an_artifact(where, "an empty file")
+    try:
+        return MAPPINGS.get(descriptor)
+    except OSError as error:
+        raise EnvironmentFault(f"cannot be mapped: {error.strerror}", where=where) from error
+
+
+class _Reader:
+    """A view as the file that `zipfile` reads."""
+
+    def __init__(self, view: memoryview) -> None:
+        self._view = view
+        self._at = 0
+        self.limit = _MAX_DIRECTORY
+        """Bytes of one read: the list of members is one, and becomes objects ten times as large."""
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: len(self._view)}[whence]
+        if start + offset < 0:
+            raise ValueError("a place before the file")
+        self._at = start + offset
+        return self._at
+
+    def read(self, count: int = -1) -> bytes:
+        piece = self._view[self._at :] if count < 0 else self._view[self._at : self._at + count]
+        if len(piece) > self.limit:
+            raise zipfile.BadZipFile(f"a list of members of {len(piece)} bytes")
+        self._at += len(piece)
+        return bytes(piece)
+
+
+def _open_archive(view: memoryview, where: str) -> zipfile.ZipFile:
+    """The zip at the end of the file."""
+    reader = _Reader(view)
+    try:
+        archive = zipfile.ZipFile(cast("BinaryIO", reader))
+    except _DAMAGE as error:
+        raise _not_an_artifact(where, _kind_of(view)) from error
+    reader.limit = len(view)
+    return archive
+
+
+def _kind_of(view: memoryview) -> str:
+    start = bytes(view[:4])
+    if start == b"\x7fELF":
+        return "an ELF file without the archive at its end: truncated or stripped"
+    if start == b"PK\x03\x04":
+        return "a damaged zip archive"
+    return f"a file that starts with {start!r}"
+
+
+def _not_an_artifact(where: str, found: str) -> InarchError:
+    return InarchError(f"expected an Inarch artifact, found {found}", where=where)
+
+
+def _parse_json(text: bytes, where: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InarchError(f"{_MANIFEST}: expected JSON: {error}", where=where) from error
+
+
+def _sha256(data: Buffer) -> str:
+    return hashlib.sha256(data).hexdigest()

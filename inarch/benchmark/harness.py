@@ -1,0 +1,125 @@
+"""The measuring code in C: timed calls of compiled functions, the arithmetic peak, bandwidths."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from inarch.core.errors import EnvironmentFault, InternalError
+from inarch.core.lazy import Array, np
+from inarch.machine.target import Target
+from inarch.machine.toolchain import compile_library
+
+ALIGNMENT_BYTES = 64
+
+_DECLARATIONS = """
+double bench_call(void *function, void *const *buffers, const void *weights, void *workspace,
+                  int64_t count);
+int32_t bench_sequence(void *const *functions, int64_t count, void *const *buffers,
+                       const void *weights, void *workspace, double *elapsed);
+double bench_peak(int64_t count, float *sink);
+int64_t bench_peak_flops(void);
+double bench_triad(float *a, const float *b, const float *c, float s, int64_t n, int64_t rounds);
+"""
+_ENTRY = "int32_t {name}(void *const *buffers, const void *weights, void *workspace);"
+
+
+class Harness:
+    """The measuring code, compiled for one target."""
+
+    def __init__(self, target: Target) -> None:
+        """Raises EnvironmentFault when this machine cannot run code for `target`."""
+        from cffi import FFI
+
+        if missing := target.missing_on_host():
+            raise EnvironmentFault(
+                f"the target {target} needs {', '.join(missing)}, which this machine has not; "
+                "measure for another one with --target"
+            )
+        self.target = target
+        self.ffi: Any = FFI()
+        self.ffi.cdef(_DECLARATIONS)
+        source = (files("inarch.benchmark") / "harness.c").read_text()
+        sizes = {"BYTES": target.vector_bytes, "REGISTERS": target.vector_registers}
+        head = "".join(f"#define VECTOR_{name} {size}\n" for name, size in sizes.items())
+        self._library = self.compile({"harness.c": head + source})
+        self._sink = np.zeros(2, np.float32)
+
+    def compile(self, units: Mapping[str, str], entries: Sequence[str] = ()) -> Any:
+        """The library of C `units`, loaded. `entries` are unchecked entries that are called by name."""
+        with tempfile.TemporaryDirectory(prefix="inarch-bench-") as folder:
+            path = Path(folder) / "measured.so"
+            compile_library(units, path, target=self.target)
+            return self.load(path, entries)
+
+    def load(self, path: Path, entries: Sequence[str] = ()) -> Any:
+        """The library in a file, which may go afterwards."""
+        self.ffi.cdef("\n".join(_ENTRY.format(name=name) for name in entries), override=True)
+        return self.ffi.dlopen(str(path))
+
+    def call_once(self, entry: Any, buffers: Any, weights: Any, workspace: Any) -> None:
+        """One call, not timed."""
+        if entry(buffers, weights, workspace) != 0:
+            raise InternalError("a measured function failed")
+
+    def call_ns(self, entry: Any, buffers: Any, weights: Any, workspace: Any, count: int) -> float:
+        """Nanoseconds a call, on average over `count` calls after one that is not timed."""
+        function = self.ffi.cast("void *", entry)
+        found = float(self._library.bench_call(function, buffers, weights, workspace, count))
+        if found < 0:
+            raise InternalError("a measured function failed")
+        return found
+
+    def sequence_ns(
+        self, entries: Sequence[Any], buffers: Any, weights: Any, workspace: Any
+    ) -> list[float]:
+        """Nanoseconds of each of `entries`, called once, one after the other."""
+        functions = self.ffi.new("void *[]", [self.ffi.cast("void *", entry) for entry in entries])
+        elapsed = np.zeros(len(entries), np.float64)
+        pointer = self.ffi.cast("double *", elapsed.ctypes.data)
+        arguments = (functions, len(entries), buffers, weights, workspace, pointer)
+        if self._library.bench_sequence(*arguments) != 0:
+            raise InternalError("a measured function failed")
+        return [float(value) for value in elapsed]
+
+    def peak_gflops(self, milliseconds: float = 1.0) -> float:
+        """The most multiply-adds that one thread does now, in GFLOP/s (an addition and a product)."""
+        flops = int(self._library.bench_peak_flops())
+        sink = self.ffi.cast("float *", self._sink.ctypes.data)
+        count = 2000
+        elapsed = self._library.bench_peak(count, sink)
+        count = max(count, round(count * milliseconds * 1e6 / max(elapsed, 1.0)))
+        return flops * count / max(float(self._library.bench_peak(count, sink)), 1.0)
+
+    def triad_gbps(self, nbytes: int, milliseconds: float = 10.0) -> float:
+        """GB/s of `a = b + s * c` on three arrays of `nbytes` in all: two reads and a write count."""
+        lanes = self.target.vector_bytes // 4
+        n = max(1, nbytes // 12 // lanes) * lanes
+        arrays = [aligned(np.zeros(n, np.float32)) for _ in range(3)]
+        pointers = [self.ffi.cast("float *", array.ctypes.data) for array in arrays]
+        rounds = 1
+        self._library.bench_triad(*pointers, 0.5, n, rounds)
+        elapsed = float(self._library.bench_triad(*pointers, 0.5, n, rounds))
+        rounds = max(1, round(milliseconds * 1e6 / max(elapsed, 100.0)))
+        best = min(float(self._library.bench_triad(*pointers, 0.5, n, rounds)) for _ in range(3))
+        return 12 * n * rounds / best
+
+    def pointer(self, array: Array) -> Any:
+        """The address of an array, which must outlive it."""
+        return self.ffi.cast("void *", array.ctypes.data)
+
+    def pointers(self, arrays: Sequence[Array]) -> Any:
+        """A table of addresses."""
+        return self.ffi.new("void *[]", [self.pointer(array) for array in arrays] or 1)
+
+
+def aligned(array: Array) -> Array:
+    """A copy of `array` at a multiple of 64 bytes."""
+    raw = np.zeros(array.nbytes + ALIGNMENT_BYTES, np.uint8)
+    start = -raw.ctypes.data % ALIGNMENT_BYTES
+    view = raw[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    view[...] = array
+    return view

@@ -1,0 +1,1 @@
+"""What is measured of ours: layers and their steps, compiled."""

@@ -1,0 +1,1 @@
+"""What everything stands on: errors, dtypes, files, the cache, finding things. Standard library only."""

@@ -1,0 +1,91 @@
+"""Errors a user of the compiler can meet.
+
+Every error raised on purpose is an `InarchError`: one line that says what was expected, what was
+found, where, and what to do. The command line prints it after `error: ` and leaves with the class's
+`exit_code`; anything else that escapes is a bug of ours and leaves with 70.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import ClassVar
+
+
+class InarchError(Exception):
+    """A bad program: what was compiled, loaded or called is wrong.
+
+    `where` is a location in text (`file:line:col`) or in a model (`model.onnx: node 'conv0'`).
+    """
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str, *, where: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.where = where
+
+    def __str__(self) -> str:
+        return self.message if self.where is None else f"{self.where}: {self.message}"
+
+    def line(self) -> str:
+        """The error as the command line prints it: `where: error: message`, on one line."""
+        text = _cut(" ".join(self.message.split()), 2000)
+        if self.where is None:
+            return f"error: {text}"
+        return f"{_cut(' '.join(self.where.split()), 500)}: error: {text}"
+
+
+def _cut(text: str, most: int) -> str:
+    """`text` without its middle where it is long: names in a model are as long as a stranger likes."""
+    return text if len(text) <= most else f"{text[: most - 200]} ... {text[-195:]}"
+
+
+class ArgumentError(InarchError, ValueError):
+    """An array given to a compiled function does not fit its signature."""
+
+
+class UnsupportedError(InarchError, NotImplementedError):
+    """The program is valid, but asks for what Inarch does not do (yet)."""
+
+
+class UsageError(InarchError):
+    """A command, an option or a name that does not exist or does not fit."""
+
+    exit_code = 2
+
+
+class EnvironmentFault(InarchError):
+    """The machine lacks something: a compiler, a writable folder, a library, a CPU feature."""
+
+    exit_code = 3
+
+
+class PluginError(InarchError):
+    """The code of a plugin raised what it may not raise; the message names it, its file and the line."""
+
+
+class InternalError(InarchError):
+    """An invariant of ours does not hold; the message names the reproducer."""
+
+    exit_code = 70
+
+
+def unknown(kind: str, name: str, known: Iterable[str], *, within: str = "") -> UsageError:
+    """The error for a name that nothing has, with the nearest one and those there are.
+
+    >>> unknown("pass", "fold-rulu", ["fold-relu", "tile"]).message
+    "no pass 'fold-rulu'; did you mean 'fold-relu'? Known: fold-relu, tile"
+    """
+    names = sorted(known)
+    name = _cut(name, 300)
+    near = get_close_matches(name, names, n=1)
+    hint = f"; did you mean '{near[0]}'?" if near else "."
+    place = f" in {within}" if within else ""
+    return UsageError(f"no {kind} '{name}'{place}{hint} Known: {', '.join(names) or 'none'}")
+
+
+def reason(error: BaseException) -> str:
+    """The first line of what an exception says; its class where it says nothing."""
+    text = str(error).strip()
+    return text.splitlines()[0] if text else type(error).__name__

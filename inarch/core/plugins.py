@@ -1,0 +1,384 @@
+"""Finding things by their file.
+
+Whatever one can add to Inarch (a pass, a backend, a microkernel, ...) is one module that defines one
+well-known constant. The module's name is the thing's name, so `passes/graph/fold_constants.py`, which
+defines `PASS`, is the pass `fold-constants`. Other distributions add theirs under the entry-point
+group named like our package; `--load file.py` adds those of one file for one run.
+
+`INARCH_PLUGINS=none` in the environment leaves out those of other distributions: for tests, and to find
+out whether one of them is at fault.
+
+Nothing is imported before it is asked for, and a broken or clashing thing raises only when *its* name
+is used, so one bad plugin never disables the rest.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from pkgutil import iter_modules
+from types import ModuleType
+from typing import Any, Generic, TypeVar, cast
+
+from inarch.core.errors import InarchError, PluginError, UsageError, unknown
+from inarch.core.moved import moved
+
+T_co = TypeVar("T_co", covariant=True)
+
+_OURS = "inarch"
+"""The package whose code is ours."""
+
+API_VERSION = 1
+"""The `api` field that public dataclasses (Backend, Loader, Microkernel, ...) carry."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a thing of one name comes from: a `module`, and the `constant` in it."""
+
+    module: str
+    constant: str
+    source: str
+    """What a person recognises: a module path, `entry point of DIST`, or the path of a loaded file."""
+    path: Path | None = None
+    """The file that it is, where that is not a Python module."""
+
+
+class Extensions(Mapping[str, T_co], Generic[T_co]):
+    """The things of one kind, by name; each is imported when it is first asked for.
+
+    Things are the modules and packages directly in `group`, or with `in_rooms` in the packages of it, whose
+    text defines `constant` at the left margin; the others help them.
+    """
+
+    def __init__(
+        self,
+        group: str,
+        constant: str,
+        *,
+        in_rooms: bool = False,
+        one_name: bool = False,
+        entry_group: str | None = None,
+        readers: Mapping[str, Callable[[Path], object]] | None = None,
+        check: Callable[[object, str], object] | None = None,
+    ) -> None:
+        """`one_name`: a thing's own `name` is what it is found by; without, entry points give aliases.
+
+        `entry_group` is the group of entry points where it is not called like our package. `readers`
+        make a thing from a file that is no Python, by its suffix: such files are found beside the
+        modules. `check(thing, name)` raises for a thing that is not sound.
+        """
+        self.group = group
+        self.constant = constant
+        self.kind = constant.lower()
+        self._in_rooms = in_rooms
+        self._one_name = one_name
+        self._entry_group = entry_group or group
+        self.readers = dict(readers or {})
+        self._check = check
+        self._files: dict[Path, object] = {}
+        self._loaded: dict[str, Origin] = {}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**self._origins, **self._loaded})
+
+    def __len__(self) -> int:
+        return len({**self._origins, **self._loaded})
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._origins or name in self._loaded
+
+    def __getitem__(self, name: str) -> T_co:
+        origin = self.origin(name)
+        try:
+            thing = self._thing(origin)
+        except (InarchError, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # sys.exit among them
+            # A plugin may fail in any way while it is imported; only its own name is unusable then.
+            raise InarchError(
+                f"{self.kind} '{name}' ({origin.source}) cannot be imported: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+        if (api := getattr(thing, "api", API_VERSION)) != API_VERSION:
+            raise InarchError(
+                f"{self.kind} '{name}' ({origin.source}) has api = {api}; "
+                f"this Inarch knows api = {API_VERSION}"
+            )
+        if self._one_name and (own := getattr(thing, "name", name)) != name:
+            raise InarchError(
+                f"{self.kind} '{name}' ({origin.source}) calls itself '{own}'; "
+                "expected the name of its file or entry point"
+            )
+        if self._check is not None:
+            self._check(thing, name)
+        return cast("T_co", thing)
+
+    def origin(self, name: str) -> Origin:
+        """Where `name` comes from. Raises for an unknown name, and when two origins claim it."""
+        if name in self._loaded:
+            return self._loaded[name]
+        if name not in self._origins:
+            if (helper := self._helpers.get(name)) is not None:
+                raise UsageError(f"{self.kind} '{name}': {helper} defines no {self.constant}")
+            raise unknown(self.kind, name, self)
+        first, *others = self._origins[name]
+        if others:
+            raise UsageError(
+                f"{self.kind} '{name}' is defined twice: by {first.source} and by {others[0].source}; "
+                "remove or rename one"
+            )
+        return first
+
+    def add(self, module: ModuleType, name: str, path: Path) -> bool:
+        """Takes `module`'s constant as `name`; False when it does not define one of this kind.
+
+        It stands in for one of ours of that name. Raises UsageError when another file has the name.
+        """
+        if not hasattr(module, self.constant):
+            return False
+        self._check_free(name, path)
+        self._loaded[name] = Origin(module.__name__, self.constant, str(path))
+        return True
+
+    def add_file(self, name: str, path: Path) -> None:
+        """Takes the file at `path`, for which there is a reader, as `name`; it is read when asked for.
+
+        Raises UsageError when another file has the name.
+        """
+        self._check_free(name, path)
+        self._files.pop(path, None)
+        self._loaded[name] = Origin(path.stem, self.constant, str(path), path)
+
+    def _check_free(self, name: str, path: Path) -> None:
+        """Only the same file may be loaded again under its name."""
+        known = self._loaded.get(name)
+        if known is not None and Path(known.source).resolve() != path.resolve():
+            raise UsageError(
+                f"--load: {self.kind} '{name}' is defined twice: by {known.source} and by {path}; "
+                "rename one of the files"
+            )
+
+    def foreign(self) -> Iterator[tuple[str, Origin]]:
+        """The names and origins of what is not ours: of files that were loaded, and of other packages."""
+        yield from self._loaded.items()
+        for name, origins in self._origins.items():
+            for origin in origins:
+                if origin.path is None and origin.module.partition(".")[0] != _OURS:
+                    yield name, origin
+
+    @property
+    def loaded(self) -> tuple[str, ...]:
+        """The names of what was `add`ed for this run, in order."""
+        return tuple(self._loaded)
+
+    @contextmanager
+    def scope(self) -> Generator[None]:
+        """What is `add`ed within the block is forgotten after it."""
+        before = dict(self._loaded)
+        try:
+            yield
+        finally:
+            self._loaded = before
+
+    def _thing(self, origin: Origin) -> object:
+        path = origin.path
+        if path is None:
+            try:
+                return getattr(import_module(origin.module), origin.constant)
+            except ModuleNotFoundError as error:
+                path = self._file_called(origin.module) if error.name == origin.module else None
+                if path is None:
+                    raise
+        if path not in self._files:
+            self._files[path] = self.readers[path.suffix](path)
+        return self._files[path]
+
+    def _file_called(self, module: str) -> Path | None:
+        """The file that stands where the module would, and that a reader takes."""
+        package, _, stem = module.rpartition(".")
+        if not package or not self.readers:
+            return None
+        folders = [Path(folder) for folder in import_module(package).__path__]
+        paths = [folder / f"{stem}{suffix}" for folder in folders for suffix in self.readers]
+        return next((path for path in paths if path.is_file()), None)
+
+    @cached_property
+    def _packages(self) -> list[str]:
+        if not self._in_rooms:
+            return [self.group]
+        rooms = iter_modules(import_module(self.group).__path__)
+        return [f"{self.group}.{room.name}" for room in rooms if room.ispkg]
+
+    @cached_property
+    def _modules(self) -> list[tuple[str, str, bool]]:
+        """`(name, module, whether it is a thing)` of the modules in our packages; none is imported."""
+        defines = re.compile(
+            rf"^(?:(?:class )?{self.constant}\b|from .*\b{self.constant}\b)", re.MULTILINE
+        )
+        found: list[tuple[str, str, bool]] = []
+        for package in self._packages:
+            for module in iter_modules(import_module(package).__path__):
+                finder: Any = module.module_finder
+                text = _source(finder.find_spec(module.name))
+                path, name = f"{package}.{module.name}", module.name.replace("_", "-")
+                found.append((name, path, text is None or defines.search(text) is not None))
+        return found
+
+    @cached_property
+    def _helpers(self) -> dict[str, str]:
+        """The modules that are no things, by the names that they would have."""
+        return {name: module for name, module, is_thing in self._modules if not is_thing}
+
+    @cached_property
+    def _origins(self) -> dict[str, list[Origin]]:
+        """All origins of each name, ours first."""
+        found: dict[str, list[Origin]] = {}
+        for name, module, is_thing in self._modules:
+            if is_thing:
+                found.setdefault(name, []).append(Origin(module, self.constant, module))
+        for package in self._packages:
+            for path in self._readable(import_module(package).__path__):
+                origin = Origin(path.stem, self.constant, f"{package}/{path.name}", path)
+                found.setdefault(path.stem.replace("_", "-"), []).append(origin)
+        for point in _entry_points(self._entry_group):
+            distribution = point.dist.name if point.dist else "an unknown package"
+            origin = Origin(
+                point.module, point.attr or self.constant, f"entry point of {distribution}"
+            )
+            found.setdefault(point.name, []).append(origin)
+        return found
+
+    def _readable(self, folders: Iterable[str]) -> list[Path]:
+        """The files in `folders` that are things, though no modules."""
+        if not self.readers:
+            return []
+        paths = [path for folder in folders for path in sorted(Path(folder).iterdir())]
+        return [path for path in paths if path.suffix in self.readers and path.name[0] != "_"]
+
+
+def _source(spec: ModuleSpec | None) -> str | None:
+    """The text of a module; None where it is not kept as text."""
+    path = None if spec is None or spec.origin is None else Path(spec.origin)
+    if path is None or path.suffix != ".py" or not path.is_file():
+        return None
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
+def _entry_points(group: str) -> Iterable[EntryPoint]:
+    """What other distributions add to `group`; nothing where the environment hides it."""
+    which = os.environ.get("INARCH_PLUGINS", "all")
+    if which not in ("all", "none"):
+        raise UsageError(f"INARCH_PLUGINS: expected 'all' or 'none', found '{which}'")
+    if which == "none":
+        return ()
+    for old in (old for old, new in moved().items() if new == group):
+        for point in entry_points(group=old):
+            distribution = point.dist.name if point.dist else "an unknown package"
+            warnings.warn(
+                f"{distribution}: the entry point '{point.name}' is not used: its group {old} is now {group}",
+                stacklevel=2,
+            )
+    return entry_points(group=group)
+
+
+def _line(error: BaseException, path: Path) -> str:
+    """`:7`, the last line of the file that ran before the error; nothing where none did."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == str(path)]
+    if isinstance(error, SyntaxError) and error.filename == str(path):
+        lines = [error.lineno]
+    return f":{lines[-1]}" if lines and lines[-1] is not None else ""
+
+
+def raised(error: BaseException, origin: Origin) -> str:
+    """What the code of `origin` raised, and where in it: `raises KeyError: 'x' (boom.py:7)`."""
+    text = " ".join(str(error).split())
+    what = f"raises {type(error).__name__}{f': {text}' if text else ''}"
+    place = _place_in(error, origin)
+    return f"{what} ({place})" if place else what
+
+
+def blamed(error: BaseException, tables: Iterable[Extensions[object]]) -> PluginError | None:
+    """The error of somebody else's code that was running when `error` was raised; None: it is ours.
+
+    The last frame that belongs to a thing from outside, found in the traceback, says whose it is.
+    """
+    found: list[tuple[int, str]] = []
+    for table in tables:
+        for name, origin in table.foreign():
+            depth = _depth(error, origin)
+            if depth is not None:
+                text = f"{table.kind} '{name}' [{origin.source}] {raised(error, origin)}"
+                found.append((depth, text))
+    return PluginError(max(found)[1]) if found else None
+
+
+def _frames(error: BaseException, origin: Origin) -> Iterator[tuple[int, str, int]]:
+    """`(depth, file, line)` of the frames in the package, or the file, that `origin` is in."""
+    package = origin.module.partition(".")[0]
+    for depth, (frame, line) in enumerate(traceback.walk_tb(error.__traceback__)):
+        module = str(frame.f_globals.get("__name__", ""))
+        if module == origin.module or (package != _OURS and module.partition(".")[0] == package):
+            yield depth, frame.f_code.co_filename, line
+
+
+def _depth(error: BaseException, origin: Origin) -> int | None:
+    return max((depth for depth, _, _ in _frames(error, origin)), default=None)
+
+
+def _place_in(error: BaseException, origin: Origin) -> str | None:
+    """`boom.py:7`, the innermost place in the code of `origin`."""
+    *_, last = [None, *_frames(error, origin)]
+    return None if last is None else f"{Path(last[1]).name}:{last[2]}"
+
+
+def load_file(path: Path, kinds: Mapping[str, Extensions[object]]) -> list[str]:
+    """Runs the Python file at `path` and adds every thing it defines, named like the file.
+
+    A file that is no Python is read by the tables that have a reader of its suffix. `kinds` are the
+    tables that may take something. Returns what was added, as `kind name`. Raises UsageError when
+    the file is missing, fails to run, or defines nothing.
+    """
+    name = path.stem.replace("_", "-")
+    if readers := [table for table in kinds.values() if path.suffix in table.readers]:
+        if not path.is_file():
+            raise UsageError(f"--load: expected a file, found '{path}'")
+        for table in readers:
+            table.add_file(name, path)
+        return [f"{table.kind} {name}" for table in readers]
+    module_name = f"inarch_loaded_{path.stem}"
+    spec = importlib.util.spec_from_file_location(module_name, path)
+    if spec is None or not path.is_file():
+        raise UsageError(f"--load: expected a Python file, found '{path}'")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module
+    try:
+        # Not through the loader: its bytecode cache goes by second and size, so that an edit of one
+        # character within a second would run the file as it was.
+        code = compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
+        exec(code, module.__dict__)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # sys.exit among them
+        # The file is the user's: whatever it raises is reported as theirs, in one line.
+        raise UsageError(
+            f"--load: {path}{_line(error, path)} fails: {type(error).__name__}: {error}"
+        ) from error
+    added = [f"{table.kind} {name}" for table in kinds.values() if table.add(module, name, path)]
+    if not added:
+        wanted = ", ".join(sorted(table.constant for table in kinds.values()))
+        raise UsageError(f"--load: {path} defines none of {wanted}")
+    return added

@@ -1,0 +1,44 @@
+"""What was computed against what is expected, within its bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from inarch.core.lazy import np
+from inarch.definitions.expected import Expected
+from inarch.definitions.functions import Array
+
+
+def compare(name: str, expected: Sequence[Expected], found: Sequence[Array]) -> None:
+    """Raises AssertionError at the first element that is not as expected."""
+    assert len(expected) == len(found), (
+        f"function @{name}: expected {len(expected)} outputs, found {len(found)}"
+    )
+    for number, (each, array) in enumerate(zip(expected, found, strict=True)):
+        difference = difference_of(each, array)
+        assert difference is None, f"function @{name}, output {number}{difference}"
+
+
+def difference_of(expected: Expected, found: Array) -> str | None:
+    """What is wrong with `found`: `, index (0, 1): expected 1.0, found 2.0, allowed 1e-07 (...)`; or None."""
+    value = expected.value
+    if value.shape != found.shape:
+        return f": expected shape {value.shape}, found {found.shape}"
+    if not _same_storage(value.dtype, found.dtype):
+        return f": expected dtype {value.dtype.name}, found {found.dtype.name}"
+    same = np.ascontiguousarray(found).view(value.dtype).reshape(value.shape)
+    right = expected.accepts(same)
+    if np.all(right):
+        return None
+    differing = np.argwhere(~right)
+    index = tuple(int(i) for i in differing[0])
+    return (
+        f", index {index}: expected {value[index]}, found {same[index]}, allowed "
+        f"{float(expected.bound[index]):.3g} ({len(differing)} of {value.size} elements differ)"
+    )
+
+
+def _same_storage(left: np.dtype[Any], right: np.dtype[Any]) -> bool:
+    """Whether both are one dtype below `graph`, where integers are signless."""
+    return left.itemsize == right.itemsize and (left.kind == "f") == (right.kind == "f")

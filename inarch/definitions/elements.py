@@ -1,0 +1,314 @@
+"""What definitions compute with: NumPy arrays, or arrays with bounds (`bounded.py`), by the same functions.
+
+An element is one array for all points at which an op is evaluated. Floats have the op's dtype and are rounded
+after each op; integers are signless, so functions that need a sign take the unsigned view.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, TypeAlias
+
+from inarch.core.lazy import Array, np
+from inarch.definitions.bounded import Bounded
+
+Element: TypeAlias = Any
+"""A NumPy array, or a `Bounded`."""
+
+ArrayFunction: TypeAlias = Callable[[Array], Array] | Callable[[Array, Array], Array]
+"""A function of the numbers of one or two operands."""
+
+
+def is_float(x: Element) -> bool:
+    """Whether the elements are floats."""
+    return np.dtype(x.dtype).kind == "f"
+
+
+def plain(x: Element) -> Array:
+    """The values, without bounds."""
+    return x.value if isinstance(x, Bounded) else np.asarray(x)
+
+
+# ---------------------------------------------------------------------------------- arithmetic
+
+
+def add(a: Element, b: Element) -> Element:
+    """`a + b`; integers wrap, bools are integers of one bit."""
+    if isinstance(a, Bounded):
+        return a.exactly(np.logical_xor, b) if a.dtype.kind == "b" else a.add(b)
+    return np.logical_xor(a, b) if np.asarray(a).dtype.kind == "b" else np.add(a, b)
+
+
+def subtract(a: Element, b: Element) -> Element:
+    """`a - b`; integers wrap."""
+    if isinstance(a, Bounded):
+        return a.exactly(np.logical_xor, b) if a.dtype.kind == "b" else a.add(b, -1)
+    return np.logical_xor(a, b) if np.asarray(a).dtype.kind == "b" else np.subtract(a, b)
+
+
+def multiply(a: Element, b: Element) -> Element:
+    """`a * b`; integers wrap."""
+    if isinstance(a, Bounded):
+        return a.exactly(np.logical_and, b) if a.dtype.kind == "b" else a.multiply(b)
+    return np.multiply(a, b)
+
+
+def divide(a: Element, b: Element) -> Element:
+    """`a / b` of floats."""
+    return a.divide(b) if isinstance(a, Bounded) else np.divide(a, b)
+
+
+def negative(a: Element) -> Element:
+    """`-a` of floats."""
+    return a.negative() if isinstance(a, Bounded) else np.negative(a)
+
+
+def extreme(function: Any, a: Element, b: Element) -> Element:
+    """`np.maximum`, `np.minimum`, `np.fmax` or `np.fmin`."""
+    return a.extreme(b, function) if isinstance(a, Bounded) else np.asarray(function(a, b))
+
+
+def compare(function: Any, a: Element, b: Element) -> Element:
+    """A comparison as a bool."""
+    return a.compare(b, function) if isinstance(a, Bounded) else np.asarray(function(a, b))
+
+
+def select(condition: Element, a: Element, b: Element) -> Element:
+    """`a` where the bool is set, else `b`."""
+    if isinstance(condition, Bounded):
+        return condition.choose(a, b)
+    return np.where(np.asarray(condition), np.asarray(a), np.asarray(b))
+
+
+def exactly(function: ArrayFunction, *elements: Element) -> Element:
+    """A function of integers, bools or bits."""
+    compute: Callable[..., Array] = function
+    if isinstance(elements[0], Bounded):
+        return elements[0].exactly(compute, *elements[1:])
+    return np.asarray(compute(*map(np.asarray, elements)))
+
+
+# ---------------------------------------------------------------------------------- conversions
+
+
+def to_float(x: Element, dtype: np.dtype[Any]) -> Element:
+    """A number as a float, rounded to the nearest."""
+    return x.round_to(dtype) if isinstance(x, Bounded) else np.asarray(x).astype(dtype)
+
+
+def to_integer(x: Element, dtype: np.dtype[Any]) -> Element:
+    """A float towards zero; saturates, NaN is 0."""
+
+    def convert(values: Array) -> Array:
+        limits = np.iinfo(dtype)
+        whole = np.trunc(np.where(np.isnan(values), 0, values))
+        low, high = whole <= float(limits.min), whole >= float(limits.max)
+        inside = np.where(low | high, 0, whole).astype(dtype)
+        return np.where(low, limits.min, np.where(high, limits.max, inside)).astype(dtype)
+
+    return x.to_whole(convert) if isinstance(x, Bounded) else convert(np.asarray(x))
+
+
+def reinterpret(x: Element, dtype: np.dtype[Any]) -> Element:
+    """An integer of one width as of another, by its low bits; or a bool as 0 and 1."""
+    if isinstance(x, Bounded):
+        value = x.value.astype(dtype)
+        fits = value.astype(x.value.dtype) == x.value
+        error = np.where((x.error > 0) & ~fits, np.inf, x.error)
+        return Bounded.whole(value, error)
+    return np.asarray(x).astype(dtype)
+
+
+def bits(x: Element, dtype: np.dtype[Any]) -> Element:
+    """The same bits as another dtype of that width; of a NaN, sign and payload are not defined.
+
+    Of a signalling NaN nothing is said: `minnumf` of it and a number is either (LLVM's LangRef, llvm.minnum).
+    """
+
+    def view(values: Array) -> Array:
+        return np.ascontiguousarray(values).view(dtype).reshape(values.shape)
+
+    with np.errstate(invalid="ignore"):  # of a signalling NaN that is converted
+        found = exactly(view, x)
+    if not isinstance(x, Bounded):
+        return found
+    assert isinstance(found, Bounded)
+    if x.is_float:
+        error = np.where(np.isnan(x.value), np.inf, found.error)
+        return Bounded(found.dtype, found.value, error, found.magnitude, found.roundings)
+    if found.is_float:
+        quiet = 1 << (np.finfo(dtype).nmant - 1)
+        signalling = np.isnan(found.value) & (x.value.astype(np.int64) & quiet == 0)
+        return Bounded.leaf(dtype, found.value, np.where(signalling, np.inf, found.error))
+    return found
+
+
+def copy_sign(a: Element, b: Element) -> Element:
+    """The size of `a` with the sign of `b`; that of a NaN is not defined."""
+    made = apply_binary(np.copysign, a, b, 0)
+    if not isinstance(b, Bounded):
+        return made
+    assert isinstance(made, Bounded)
+    return Bounded.leaf(made.dtype, made.value, np.where(np.isnan(b.value), np.inf, made.error))
+
+
+# ---------------------------------------------------------------------------------- functions
+
+
+@dataclass(frozen=True)
+class Function:
+    """A real function of floats: in float64, how exact an implementation is, and how it runs."""
+
+    compute: Callable[[Array], Array]
+    ulps: float
+    """That an implementation may be off, in units in the last place of the result."""
+    turns: tuple[float, ...] = ()
+    """Where it stops rising or falling."""
+    slope_below_one: bool = False
+    """Whether its slope is at most 1, where it turns too often to be listed."""
+
+
+OURS_ULPS = 2.0
+"""What `backends/c/write/math.py` promises of exp, log, tanh and erf in f32."""
+
+LIBRARY_ULPS = 4.0
+"""What C libraries keep to: the manual of glibc, "Errors in Math Functions", lists at most 4."""
+
+
+@cache
+def functions() -> Mapping[str, Function]:
+    """Name -> function; those of `math` of MLIR. A function, because numpy is imported when needed."""
+
+    def elementwise(function: Callable[[float], float]) -> Callable[[Array], Array]:
+        return lambda x: np.asarray(np.frompyfunc(function, 1, 1)(x), np.float64)
+
+    def away(x: Array) -> Array:  # halves round away from zero, as in C
+        return np.copysign(np.trunc(np.abs(x) + np.where(np.abs(x) < 0.5, 0.0, 0.5)), x)
+
+    def erf(x: Array) -> Array:
+        return elementwise(math.erf)(np.asarray(x, np.float64))
+
+    c = LIBRARY_ULPS
+    return {
+        "exp": Function(np.exp, OURS_ULPS),
+        "log": Function(np.log, OURS_ULPS),
+        "tanh": Function(np.tanh, OURS_ULPS),
+        "erf": Function(erf, OURS_ULPS),
+        "sqrt": Function(np.sqrt, 0.5),
+        "rsqrt": Function(lambda x: 1.0 / np.sqrt(x), 1.5),
+        "exp2": Function(np.exp2, c),
+        "expm1": Function(np.expm1, c),
+        "log10": Function(np.log10, c),
+        "log1p": Function(np.log1p, c),
+        "log2": Function(np.log2, c),
+        "cbrt": Function(np.cbrt, c),
+        "acos": Function(np.arccos, c),
+        "acosh": Function(np.arccosh, c),
+        "asin": Function(np.arcsin, c),
+        "asinh": Function(np.arcsinh, c),
+        "atan": Function(np.arctan, c),
+        "atanh": Function(np.arctanh, c),
+        "cosh": Function(np.cosh, c, turns=(0.0,)),
+        "sinh": Function(np.sinh, c),
+        "sin": Function(np.sin, c, slope_below_one=True),
+        "cos": Function(np.cos, c, slope_below_one=True),
+        "absf": Function(np.abs, 0, turns=(0.0,)),
+        "ceil": Function(np.ceil, 0),
+        "floor": Function(np.floor, 0),
+        "trunc": Function(np.trunc, 0),
+        "roundeven": Function(np.rint, 0),
+        "round": Function(away, 0),
+    }
+
+
+def apply(name: str, x: Element) -> Element:
+    """One of `functions` of floats."""
+    function = functions()[name]
+    if not isinstance(x, Bounded):
+        return np.asarray(function.compute(np.asarray(x, np.float64))).astype(x.dtype)
+    if name in ("exp", "log", "tanh", "erf") and x.dtype.name == "float64":
+        return x.apply(function.compute, LIBRARY_ULPS, function.turns)
+    if function.slope_below_one:
+        return x.lipschitz(function.compute, function.ulps)
+    return x.apply(function.compute, function.ulps, function.turns)
+
+
+def apply_tan(x: Element) -> Element:
+    """The tangent, which is unknown where a pole is near."""
+    if not isinstance(x, Bounded):
+        return np.tan(np.asarray(x, np.float64)).astype(x.dtype)
+    low, high = x.ends
+    branch = np.floor(low / np.pi + 0.5) != np.floor(high / np.pi + 0.5)
+    made = x.apply(np.tan, LIBRARY_ULPS)
+    return Bounded.leaf(x.dtype, made.value, np.where(branch, np.inf, made.error))
+
+
+def apply_binary(
+    function: Callable[[Array, Array], Array], a: Element, b: Element, ulps: float = LIBRARY_ULPS
+) -> Element:
+    """A function of two floats that is monotone in each where neither interval has 0 in it."""
+    if not isinstance(a, Bounded):
+        wide = function(np.asarray(a, np.float64), np.asarray(b, np.float64))
+        return np.asarray(wide).astype(a.dtype)
+    value = np.asarray(function(a.value, b.value), np.float64)
+    (low, high), (other_low, other_high) = a.ends, b.ends
+    corners = [function(x, y) for x in (low, high) for y in (other_low, other_high)]
+    spread = np.max(np.abs(np.stack(np.broadcast_arrays(*corners)) - value), axis=0)
+    exact = (a.total == 0) & (b.total == 0)
+    across = ((low <= 0) & (high >= 0)) | ((other_low <= 0) & (other_high >= 0))
+    error = np.where(exact, 0.0, np.where(across | np.isnan(spread), np.inf, spread))
+    unit = 2.0**-22 if a.dtype.name == "float32" else 2.0**-51
+    size = np.where(np.isfinite(value), np.abs(value), 0.0)
+    return Bounded.leaf(a.dtype, value, error + ulps * (unit * size + 2.0**-149))
+
+
+# ---------------------------------------------------------------------------------- reductions
+
+FOLDS: Mapping[str, str] = {
+    "arith.addf": "add",
+    "arith.addi": "add",
+    "arith.mulf": "multiply",
+    "arith.muli": "multiply",
+    "arith.maximumf": "maximum",
+    "arith.minimumf": "minimum",
+    "arith.maxsi": "maximum",
+    "arith.minsi": "minimum",
+    "arith.andi": "bitwise_and",
+    "arith.ori": "bitwise_or",
+    "arith.xori": "bitwise_xor",
+}
+"""Ops that may combine the points of a reduction in any order, and NumPy's function for it."""
+
+
+def fold(
+    name: str, x: Element, axes: Sequence[int], combine: Callable[..., Element], start: Element
+) -> Element:
+    """`start` and the elements along the leading `axes` as one, by the op `name`, which is `combine`."""
+    if not isinstance(x, Bounded):
+        return combine(start, _reduced(name, x, axes))
+    if name in ("arith.addf", "arith.addi") and x.dtype.kind != "b":
+        total = x.sum(tuple(axes))
+        # What `start` holds may be added first, and is rounded with each element then: a reduction that is
+        # evaluated in parts is one sum.
+        return combine(start, total.rounded_after(start) if total.is_float else total)
+    count, rest = math.prod(x.shape[: len(axes)]), x.shape[len(axes) :]
+    flat = x.map(lambda part: part.reshape(count, *rest))
+    result = start
+    for index in range(count):
+        result = combine(result, flat.map(lambda part, index=index: part[index]))
+    if name == "arith.mulf" and isinstance(start, Bounded):
+        first = start.map(lambda part: part[None])
+        return result.in_any_order([first, flat])
+    return result
+
+
+def _reduced(name: str, x: Element, axes: Sequence[int]) -> Element:
+    array = np.asarray(x)
+    function = FOLDS[name]
+    if array.dtype.kind == "b" and function == "add":
+        function = "logical_xor"
+    ufunc: np.ufunc = getattr(np, function)
+    return ufunc.reduce(array, axis=tuple(axes), dtype=array.dtype)

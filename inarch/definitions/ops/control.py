@@ -1,0 +1,156 @@
+"""`loop.for`, `scf.if`, calls: what runs when."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from xdsl.dialects import func, memref, scf
+from xdsl.ir import Operation
+from xdsl.traits import IsTerminator
+
+from inarch.core.errors import InarchError, UnsupportedError
+from inarch.core.lazy import np
+from inarch.definitions.buffers import Buffer
+from inarch.definitions.elements import plain
+from inarch.definitions.frame import Definition, Frame
+from inarch.dialects.graph.call import CallOp as GraphCallOp
+from inarch.dialects.graph.composite import YieldOp as GraphYieldOp
+from inarch.dialects.loop.control import CallOp, ForOp
+from inarch.dialects.loop.nest import YieldOp
+from inarch.ir.location import location_text
+
+
+def _for(op: Operation, frame: Frame) -> None:
+    """The body for `lower, lower + step, ...` below `upper`; all at once where nothing can tell."""
+    assert isinstance(op, ForOp)
+    band = _band(op)
+    if band is not None and _independent(band, frame):
+        _run_band(band, frame)
+        return
+    for index in _range(op):
+        frame.run(op.body.block, [frame.domain.exact(np.asarray(index, np.int64))])
+
+
+def _range(op: ForOp) -> range:
+    return range(op.lower.data, op.upper.data, op.step.data)
+
+
+def _band(op: ForOp) -> list[ForOp] | None:
+    """Loops in each other with nothing between them, and loads, stores and numbers in the last."""
+    loops = [op]
+    while True:
+        ops = [each for each in loops[-1].body.block.ops if not each.has_trait(IsTerminator)]
+        if len(ops) == 1 and isinstance(ops[0], ForOp):
+            loops.append(ops[0])
+            continue
+        plain_ops = all(
+            isinstance(each, memref.LoadOp | memref.StoreOp)
+            or (not each.regions and each.name.partition(".")[0] in ("arith", "math"))
+            for each in ops
+        )
+        return loops if plain_ops else None
+
+
+def _independent(band: Sequence[ForOp], frame: Frame) -> bool:
+    """Whether no iteration reads what one writes, and each writes elements of its own.
+
+    Each stores once, to indices among which is every loop's own, or a loop of one iteration.
+    """
+    ops = list(band[-1].body.block.ops)
+    stores = [each for each in ops if isinstance(each, memref.StoreOp)]
+    loads = [each for each in ops if isinstance(each, memref.LoadOp)]
+    for store in stores:
+        target = frame.buffer(store.memref)
+        others = [frame.buffer(each.memref) for each in (*loads, *stores) if each is not store]
+        if any(target.shares_memory(other) for other in others):
+            return False
+        if not all(loop.induction in store.indices or len(_range(loop)) <= 1 for loop in band):
+            return False
+    return True
+
+
+def _run_band(band: Sequence[ForOp], frame: Frame) -> None:
+    if any(not _range(loop) for loop in band):
+        return
+    for axis, loop in enumerate(band):
+        shape = [-1 if axis == each else 1 for each in range(len(band))]
+        indices = np.array(_range(loop), np.int64).reshape(shape)
+        frame.values[loop.induction] = frame.domain.exact(indices)
+    body = band[-1].body.block
+    frame.run(body, [frame.get(argument) for argument in body.args])
+
+
+def _if(op: Operation, frame: Frame) -> None:
+    """One of the two regions, or neither."""
+    assert isinstance(op, scf.IfOp)
+    region = op.true_region if bool(plain(frame.get(op.cond))) else op.false_region
+    frame.set(op, *(frame.run(region.block) if region.blocks else []))
+
+
+def _call(op: Operation, frame: Frame) -> None:
+    """A function of the module on the same buffers; one without a body is asked of `imports`."""
+    assert isinstance(op, CallOp)
+    name = op.callee.root_reference.data
+    function = frame.machine.functions.get(name)
+    arguments: list[Buffer] = [frame.buffer(argument) for argument in op.arguments]
+    if function is None or not function.body.blocks:
+        _import(op, frame, name, arguments)
+        return
+    wanted = list(function.function_type.inputs)
+    if wanted != list(op.arguments.types):
+        raise InarchError(
+            f"'loop.call' of @{name} expects ({', '.join(map(str, wanted))}), found "
+            f"({', '.join(str(kind) for kind in op.arguments.types)})",
+            where=location_text(op),
+        )
+    Frame(frame.machine).run(function.body.block, arguments)
+
+
+def _import(op: CallOp, frame: Frame, name: str, arguments: Sequence[Buffer]) -> None:
+    found = frame.machine.imports.get(name)
+    if found is None or not frame.domain.keeps_offsets:
+        raise UnsupportedError(
+            f"cannot evaluate a call of @{name}: it has no body", where=location_text(op)
+        )
+    found(*(each.views(each.offset, each.shape, each.strides)[0] for each in arguments))
+    for each in arguments:
+        each.mark(each.offset, each.shape, each.strides)
+
+
+def _graph_call(op: Operation, frame: Frame) -> None:
+    """A function on tensors."""
+    assert isinstance(op, GraphCallOp | func.CallOp)
+    name = op.callee.string_value()
+    function = frame.machine.functions.get(name)
+    if function is None or not function.body.blocks:
+        found = frame.machine.imports.get(name)
+        if found is None:
+            raise UnsupportedError(
+                f"cannot evaluate a call of @{name}: it has no body", where=location_text(op)
+            )
+        returned = found(*frame.operands(op))
+        results = cast(
+            "Sequence[Any]", returned if isinstance(returned, tuple | list) else [returned]
+        )
+        frame.set(op, *(np.asarray(result) for result in results))
+        return
+    frame.set(op, *Frame(frame.machine).run(function.body.block, frame.operands(op)))
+
+
+def _end(op: Operation, frame: Frame) -> None:
+    """Ends a block; whoever runs the block takes the operands."""
+    del op, frame
+
+
+DEFINITIONS: Mapping[type[Operation], Definition] = {
+    ForOp: _for,
+    scf.IfOp: _if,
+    CallOp: _call,
+    GraphCallOp: _graph_call,
+    func.CallOp: _graph_call,
+    YieldOp: _end,
+    GraphYieldOp: _end,
+    scf.YieldOp: _end,
+    func.ReturnOp: _end,
+}

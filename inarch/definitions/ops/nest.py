@@ -1,0 +1,323 @@
+"""`loop.nest`: every parallel point at once, the points of the reduction folded or one after the other.
+
+The order of parallel points is free. Each point reads before it writes; a nest in which one point reads, or
+writes, what another one writes has no meaning, and is an error.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.traits import IsTerminator
+
+from inarch.core.lazy import Array, np
+from inarch.definitions.access import (
+    Access,
+    linear_access,
+    read_access,
+    with_garbage,
+    write_access,
+)
+from inarch.definitions.elements import FOLDS, Element, fold
+from inarch.definitions.frame import Definition, Frame, definition_of
+from inarch.definitions.order import check_order
+from inarch.dialects.loop.access import number_of
+from inarch.dialects.loop.nest import NestOp
+from inarch.ir.affine import linear_form
+
+_CHUNK = 1 << 18
+"""Elements that are computed at once, at least where the parallel points are fewer."""
+
+
+@dataclass(frozen=True)
+class _Points:
+    """The iterators, reductions first, as axes: boxes of them are evaluated at once."""
+
+    order: tuple[int, ...]
+    """Axis -> iterator of the op."""
+    reductions: tuple[int, ...]
+    """Sizes."""
+    parallel: tuple[int, ...]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return (*self.reductions, *self.parallel)
+
+    def chunks(self) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+        """`(starts, sizes)` of boxes of reduction points, in order."""
+        room = max(_CHUNK // max(math.prod(self.parallel), 1), 1)
+        steps = [1] * len(self.reductions)
+        for axis in reversed(range(len(steps))):
+            steps[axis] = min(self.reductions[axis], room)
+            room //= max(self.reductions[axis], 1)
+            if room <= 1:
+                break
+        ranges = [range(0, n, step) for n, step in zip(self.reductions, steps, strict=True)]
+        for starts in itertools.product(*ranges):
+            ends = zip(starts, steps, self.reductions, strict=True)
+            yield starts, tuple(min(step, n - start) for start, step, n in ends)
+
+
+def _nest(op: Operation, frame: Frame) -> None:
+    assert isinstance(op, NestOp)
+    flags = [iterator.is_reduction for iterator in op.iterators]
+    reductions = [i for i, flag in enumerate(flags) if flag]
+    parallel = [i for i, flag in enumerate(flags) if not flag]
+    order = (*reductions, *parallel)
+    sizes = op.sizes
+    points = _Points(order, tuple(sizes[i] for i in reductions), tuple(sizes[i] for i in parallel))
+    if 0 in points.parallel:
+        return
+    reads = [_read(op, frame, number, points) for number in range(len(op.ins))]
+    targets = [_Target(op, frame, number, points) for number in range(len(op.outs))]
+    check_order(op, _used_reads(op, frame, points), targets, points.reductions)
+    accumulators = [target.start(frame) for target in targets]
+    if not reductions:
+        elements = [read.at(frame, *_origin(points)) if read else None for read in reads]
+        accumulators = frame.run(op.body.block, [*elements, *accumulators])
+    elif 0 not in points.reductions:
+        accumulators = _reduce(op, frame, points, reads, accumulators)
+    if op.finish is not None:
+        elements = [
+            read.at(frame, *_origin(points)) if read and argument.uses else None
+            for read, argument in zip(reads, op.element_arguments(op.finish), strict=True)
+        ]
+        accumulators = frame.run(op.finish.block, [*elements, *accumulators])
+    shape = points.parallel
+    results = [
+        [
+            np.array(np.broadcast_to(_without(part, len(shape)), shape))
+            for part in frame.domain.parts(each)
+        ]
+        for each in accumulators
+    ]
+    for target, parts in zip(targets, results, strict=True):
+        target.write(parts)
+
+
+def _without(part: Array, rank: int) -> Array:
+    """Without the axes of a single reduction point."""
+    return part.reshape(part.shape[part.ndim - rank :]) if part.ndim > rank else part
+
+
+def _origin(points: _Points) -> tuple[list[int], list[int]]:
+    """The first point of the reductions, all parallel points."""
+    ones = [1] * len(points.reductions)
+    return [0] * len(points.order), [*ones, *points.parallel]
+
+
+def _read(op: NestOp, frame: Frame, number: int, points: _Points) -> Access | None:
+    """None where nothing uses the element."""
+    regions = [op.body, *([op.finish] if op.finish is not None else [])]
+    if not any(op.element_arguments(region)[number].uses for region in regions):
+        return None
+    if 0 in points.reductions and op.reduction_uses(op.read_map(number)):
+        return None
+    pad = number_of(op.reads.data[number].pad)
+    sizes = [max(size, 1) for size in op.sizes]
+    buffer = frame.buffer(op.ins[number])
+    return _ordered(read_access(op, frame, buffer, op.read_map(number), sizes, pad), points)
+
+
+def _used_reads(op: NestOp, frame: Frame, points: _Points) -> list[tuple[Access, Array | None]]:
+    """Where each operand is read that may share memory with an output, and which points do."""
+    found: list[tuple[Access, Array | None]] = []
+    outs = [frame.buffer(out) for out in op.outs]
+    sizes = [max(size, 1) for size in op.sizes]
+    for number, value in enumerate(op.ins):
+        buffer = frame.buffer(value)
+        if not any(buffer.shares_memory(out) for out in outs):
+            continue
+        regions = [op.body, *([op.finish] if op.finish is not None else [])]
+        if not any(op.element_arguments(region)[number].uses for region in regions):
+            continue
+        forms = [linear_form(expr, len(sizes)) for expr in op.read_map(number).results]
+        access = _ordered(linear_access(buffer, forms, len(sizes)), points)
+        inside = _inside(forms, buffer.shape, points)
+        found.append((access, None if inside.all() else inside))
+    return found
+
+
+def _ordered(access: Access, points: _Points) -> Access:
+    strides = tuple(access.strides[iterator] for iterator in points.order)
+    return Access(access.buffer, access.offset, strides)
+
+
+def _inside(
+    forms: Sequence[tuple[Sequence[int], int]], shape: Sequence[int], points: _Points
+) -> Array:
+    """At which points every index is within its dimension."""
+    sizes = [max(size, 1) for size in points.sizes]
+    inside = np.ones((1,) * len(sizes), bool)
+    for (line, constant), size in zip(forms, shape, strict=True):
+        index = np.full((1,) * len(sizes), constant)
+        for axis, iterator in enumerate(points.order):
+            if line[iterator]:
+                steps = np.arange(sizes[axis]) * line[iterator]
+                index = index + steps.reshape([-1 if a == axis else 1 for a in range(len(sizes))])
+        inside = inside & (index >= 0) & (index < size)
+    return np.broadcast_to(inside, tuple(sizes))
+
+
+class _Target:
+    """One output: where its elements are, for all parallel points."""
+
+    def __init__(self, op: NestOp, frame: Frame, number: int, points: _Points) -> None:
+        self.op = op
+        self.buffer = frame.buffer(op.outs[number])
+        self.init = number_of(op.writes.data[number].init)
+        self.shape = points.parallel
+        write = op.writes.data[number]
+        index, count = op.write_map(number), len(op.iterators)
+        sizes = [max(size, 1) for size in op.sizes]
+        skip = len(points.reductions)
+        self.inside: Array | None = None
+        if write.clips:
+            forms = [linear_form(expr, count) for expr in index.results]
+            access = linear_access(self.buffer, forms, count)
+            inside = _inside(forms, self.buffer.shape, points)[(0,) * skip]
+            self.inside = None if inside.all() else inside
+        else:
+            access = write_access(op, self.buffer, index, sizes)
+        strides = tuple(access.strides[i] for i in points.order[skip:])
+        self.access = Access(self.buffer, access.offset, strides)
+
+    def places(self) -> Array:
+        """The flat index of the element of each parallel point."""
+        return self.access.addresses([0] * len(self.shape), self.shape)
+
+    def start(self, frame: Frame) -> Element:
+        """The accumulators at first."""
+        if self.init is not None:
+            number = np.array(self.init).astype(self.buffer.dtype)
+            return frame.domain.exact(number)
+        box = [(0, size - 1) for size in self.buffer.shape]
+        buffer = with_garbage(self.op, frame, self.buffer, box)
+        access = Access(buffer, self.access.offset, self.access.strides)
+        if self.inside is None:
+            found = access.at(frame, [0] * len(self.shape), self.shape)
+            parts = [np.array(part) for part in frame.domain.parts(found)]
+        else:  # outside of the buffer there is nothing to read, and nothing will be written
+            places = np.where(self.inside, self.places(), self.access.buffer.offset)
+            safe = buffer.parts[0].size > 0
+            parts = [
+                part[places] if safe else np.zeros(self.shape, part.dtype) for part in buffer.parts
+            ]
+        return frame.domain.element(parts, self.buffer.dtype)
+
+    def write(self, parts: Sequence[Array]) -> None:
+        """The results of all points."""
+        if self.inside is not None:
+            chosen = self.places()[self.inside]
+            self.buffer.put(chosen, [part[self.inside] for part in parts])
+            return
+        offset, strides = self.access.offset, self.access.strides
+        for view, part in zip(self.buffer.views(offset, self.shape, strides), parts, strict=True):
+            view[...] = part
+        self.buffer.mark(offset, self.shape, strides)
+
+
+# ---------------------------------------------------------------------------------- reductions
+
+
+@dataclass(frozen=True)
+class _Fold:
+    """`acc = combine(acc, term)`, with a term that is the same in any order."""
+
+    op: Operation
+    term: SSAValue
+
+
+def _folds(op: NestOp) -> list[_Fold] | None:
+    """How each accumulator grows, where all fold terms in which none takes part."""
+    block = op.body.block
+    found: list[_Fold] = []
+    for accumulator, result in zip(op.accumulators(op.body), op.yielded(op.body), strict=True):
+        owner = result.owner
+        if not isinstance(owner, Operation) or owner.name not in FOLDS or owner.parent is not block:
+            return None
+        if len(list(accumulator.uses)) != 1 or len(list(result.uses)) != 1:
+            return None
+        left, right = owner.operands
+        if (left is accumulator) == (right is accumulator):
+            return None
+        found.append(_Fold(owner, right if left is accumulator else left))
+    return found
+
+
+def _reduce(
+    op: NestOp,
+    frame: Frame,
+    points: _Points,
+    reads: Sequence[Access | None],
+    accumulators: list[Element],
+) -> list[Element]:
+    folds = _folds(op)
+    if folds is None:
+        return _one_by_one(op, frame, points, reads, accumulators)
+    axes = range(len(points.reductions))
+    parallel = [0] * len(points.parallel)
+    for starts, sizes in points.chunks():
+        shape = (*sizes, *points.parallel)
+        elements = [read.at(frame, [*starts, *parallel], shape) if read else None for read in reads]
+        _run_terms(op.body.block, frame, [*elements, *accumulators], folds)
+        terms = [frame.get(each.term) for each in folds]  # several may fold one term
+        for number, (each, term) in enumerate(zip(folds, terms, strict=True)):
+            full = frame.domain.element(
+                [np.broadcast_to(part, shape) for part in frame.domain.parts(term)], term.dtype
+            )
+
+            def combine(a: Element, b: Element, each: _Fold = each) -> Element:
+                frame.values[each.op.operands[0]], frame.values[each.op.operands[1]] = a, b
+                definition = definition_of(type(each.op))
+                assert definition is not None, "FOLDS are defined"
+                definition(each.op, frame)
+                return frame.get(each.op.results[0])
+
+            accumulators[number] = fold(each.op.name, full, axes, combine, accumulators[number])
+    return accumulators
+
+
+def _run_terms(
+    block: Block, frame: Frame, arguments: Sequence[Element], folds: Sequence[_Fold]
+) -> None:
+    """The body without the ops that fold."""
+    frame.values.update(zip(block.args, arguments, strict=True))
+    folding = {id(each.op) for each in folds}
+    for op in block.ops:
+        if id(op) not in folding and not op.has_trait(IsTerminator):
+            frame.step(op)
+
+
+def _one_by_one(
+    op: NestOp,
+    frame: Frame,
+    points: _Points,
+    reads: Sequence[Access | None],
+    accumulators: list[Element],
+) -> list[Element]:
+    """The body at each reduction point, in the written order, for all parallel points."""
+    parallel = [0] * len(points.parallel)
+    ones = [1] * len(points.reductions)
+    rank = len(points.parallel)
+    for starts in itertools.product(*map(range, points.reductions)):
+        elements = [
+            _flat(read.at(frame, [*starts, *parallel], [*ones, *points.parallel]), frame, rank)
+            if read
+            else None
+            for read in reads
+        ]
+        accumulators = frame.run(op.body.block, [*elements, *accumulators])
+    return accumulators
+
+
+def _flat(element: Element, frame: Frame, rank: int) -> Element:
+    parts = [_without(part, rank) for part in frame.domain.parts(element)]
+    return frame.domain.element(parts, element.dtype)
+
+
+DEFINITIONS: Mapping[type[Operation], Definition] = {NestOp: _nest}

@@ -1,0 +1,1 @@
+"""The whole of a compilation: from a model to an artifact."""

@@ -1,0 +1,33 @@
+"""The tables of everything that can be added to Inarch, by the plural that `inarch list` takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from inarch.core.plugins import Extensions, load_file
+
+
+def kinds() -> dict[str, Extensions[object]]:
+    """Every table; nothing in them is imported yet."""
+    from inarch.backends import BACKENDS
+    from inarch.dialects import DIALECTS
+    from inarch.frontends import FRONTENDS
+    from inarch.microkernel.table import MICROKERNELS
+    from inarch.passes import PASSES
+    from inarch.runtime.loaders import LOADERS
+
+    return {
+        "backends": BACKENDS,
+        "dialects": DIALECTS,
+        "frontends": FRONTENDS,
+        "loaders": LOADERS,
+        "microkernels": MICROKERNELS,
+        "passes": PASSES,
+    }  # pyright: ignore[reportReturnType] - a table of T is read as a table of objects
+
+
+def load_files(paths: Iterable[Path]) -> None:
+    """Adds what each file of `--load` defines to the tables of its kinds."""
+    for path in paths:
+        load_file(path, kinds())

@@ -1,0 +1,100 @@
+"""Which microkernels a compilation tries, and which of those can be used: the driver's step `tensorize`.
+
+All are tried. One of others (`--load`, entry points) that cannot be built, or fails its quick check, is a
+warning with the reason, and the model is compiled without it; where it was demanded it is an error. So is a
+warning, or an error, that a loaded kernel does nothing.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+
+from inarch.machine.target import Target
+from inarch.machine.target import parse as parse_target
+from inarch.microkernel import Instance
+from inarch.microkernel.table import MICROKERNELS
+
+if TYPE_CHECKING:
+    from inarch.passes.tensorize.report import Report
+
+
+def choose_kernels(module: ModuleOp) -> Report:
+    """Tensorizes `module`. Raises InarchError for a demanded kernel that matches nothing or is broken."""
+    from inarch.passes.tensorize.tensorize import tensorize
+
+    name = module.attributes.get("inarch.target")
+    target = parse_target(name.data if isinstance(name, StringAttr) else "generic")
+    trial = Trial(target)
+    report = tensorize(module, None, trial)
+    report = replace(report, unusable={**report.unusable, **trial.reasons})
+    for reason in dict.fromkeys(report.unusable.values()):
+        warnings.warn(f"{reason}; compiled without this kernel", stacklevel=2)
+    for name in MICROKERNELS.loaded:
+        if name not in report.unusable and not report.taken_by(name):
+            warnings.warn(_idle(report, name), stacklevel=2)
+    return report
+
+
+def _idle(report: Report, name: str) -> str:
+    """The warning that a loaded kernel does nothing: the difference to the nest it comes nearest to."""
+    where, reason = report.idle_reason(name)
+    place = f"{where}: " * (where is not None)
+    return f"microkernel '{name}' was loaded and is used nowhere; {place}{reason}"
+
+
+def others() -> list[str]:
+    """The names of kernels that are not ours."""
+    return [
+        name
+        for name in MICROKERNELS
+        if not MICROKERNELS.origin(name).source.startswith(f"{MICROKERNELS.group}.")
+    ]
+
+
+class Trial:
+    """Why an instance cannot be used for `target`; None when it can: it is built, and checked quickly."""
+
+    def __init__(self, target: Target) -> None:
+        from inarch.backends.c import usable_for
+
+        self._target = target
+        self._build = usable_for(target)
+        self._others = frozenset(others())
+        self._found: dict[tuple[str, str], str | None] = {}
+        self.reasons: dict[str, str] = {}
+        """Kernel -> the first reason."""
+
+    def __call__(self, instance: Instance) -> str | None:
+        key = (instance.name, instance.symbol)
+        if key not in self._found:
+            self._found[key] = self._try(instance)
+        reason = self._found[key]
+        if reason is not None:
+            self.reasons.setdefault(instance.name, reason)
+        return reason
+
+    def _try(self, instance: Instance) -> str | None:
+        from inarch.verification import quick_check
+
+        if instance.name not in self._others:
+            return None  # ours are tested
+        reason = self._build(instance)
+        if reason is not None:
+            return _located(instance.name, reason)
+        if instance.kernel.registered is not None or self._target.missing_on_host():
+            return None  # who fills the slot is known at load; code for another CPU cannot run here
+        verdict = quick_check(instance)
+        if verdict.ok or not verdict.is_checked:
+            return None
+        return _located(instance.name, verdict.line())
+
+
+def _located(name: str, reason: str) -> str:
+    """The reason with the kernel's file, which it may name already."""
+    source = MICROKERNELS.origin(name).source
+    return reason if Path(source).name in reason else f"{source}: {reason}"

@@ -1,0 +1,32 @@
+"""Seeds from the checkout, and files for what reads only files."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+
+ROOT = Path(__file__).parents[2]
+"""The checkout, where this is one."""
+
+
+def texts(*patterns: str) -> list[bytes]:
+    """The contents of the checkout's files that match, in order; none of an installed package."""
+    found = (path for pattern in patterns for path in sorted(ROOT.glob(pattern)))
+    return [path.read_bytes() for path in found if path.is_file()]
+
+
+@cache
+def _folder() -> Path:
+    folder = Path(mkdtemp(prefix="inarch-fuzz-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def written(name: str, data: bytes) -> Path:
+    """A file of this process called `name` that holds `data`."""
+    path = _folder() / name
+    path.write_bytes(data)
+    return path

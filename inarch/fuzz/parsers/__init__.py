@@ -1,0 +1,1 @@
+"""What `inarch.fuzz` knows how to feed: one file a parser, each with a `PARSER`."""

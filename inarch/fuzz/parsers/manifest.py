@@ -1,0 +1,96 @@
+"""Artifacts of strangers, as `inarch inspect` shows them: with another manifest, or other bytes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from argparse import Namespace
+from functools import cache
+from io import BytesIO, StringIO
+from zipfile import ZipFile
+
+from inarch.artifact import Artifact, write_artifact
+from inarch.fuzz import Parser
+from inarch.fuzz.files import written
+from inarch.tools.commands.inspect import COMMAND
+
+_MANIFEST = {
+    "inarch": "0.1.0",
+    "name": "lenet",
+    "prefix": "lenet",
+    "target": "x86-64-v2",
+    "features": ["cx16", "sse4.2"],
+    "functions": {
+        "main": {
+            "inputs": [{"name": "input", "dtype": "f32", "shape": [1, 1, 28, 28]}],
+            "outputs": [{"name": "output", "dtype": "f32", "shape": [1, 10]}],
+            "workspace_bytes": 23552,
+        }
+    },
+    "imports": ["f", {"name": "g", "linked": "cblas"}],
+    "loaders": ["shared-library", "examplejson"],
+    "libraries": [
+        {"path": "libx.so", "backend": "cblas", "package": "x", "symbols": ["f"], "kernels": ["k"]}
+    ],
+}
+
+
+@cache
+def _artifact() -> bytes:
+    path = written("seed.inarch", b"")
+    members = {"modules/1": b"subgraph_0"}
+    write_artifact(path, b"library", _MANIFEST, [(0, b"weights")], 7, members)
+    return path.read_bytes()
+
+
+def _seeds() -> list[bytes]:
+    artifact = _artifact()
+    with ZipFile(BytesIO(artifact)) as archive:
+        manifest = archive.read("manifest.json")
+    return [manifest, json.dumps(json.loads(manifest)).encode(), artifact]
+
+
+def check(data: bytes) -> None:
+    """Inspects `data`, or the artifact with `data` as its manifest where that is what it looks like."""
+    path = written("fuzz.inarch", data if not data.lstrip().startswith(b"{") else _with(data))
+    for as_json in (False, True):
+        with contextlib.redirect_stdout(StringIO()):
+            COMMAND.execute(Namespace(artifact=path, json=as_json, verify=True))
+    Artifact.open(path)
+
+
+def _with(manifest: bytes) -> bytes:
+    """The artifact with another manifest."""
+    stream = BytesIO(_artifact())
+    with ZipFile(stream) as archive:
+        place = archive.getinfo("manifest.json").header_offset
+        names = [name for name in archive.namelist() if name != "manifest.json"]
+        others = {name: archive.read(name) for name in names}
+    result = BytesIO(_artifact()[:place])
+    result.seek(0, 2)
+    with ZipFile(result, "w") as archive:
+        offsets = {name: ZipFile(BytesIO(_artifact())).getinfo(name) for name in others}
+        for name, entry in offsets.items():
+            archive.filelist.append(entry)
+            archive.NameToInfo[name] = entry
+        archive.writestr("manifest.json", manifest)
+    return result.getvalue()
+
+
+PARSER = Parser(
+    _seeds,
+    check,
+    ".inarch",
+    words=[
+        b"null",
+        b"true",
+        b"{}",
+        b"[]",
+        b'"f32"',
+        b'"ui64"',
+        b'"sha256"',
+        b"4611686018427387903",
+        b"1e5",
+        b"-1",
+    ],
+)

@@ -1,0 +1,116 @@
+"""ONNX models: damaged bytes, and sound messages with other numbers, names and parts."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from inarch.core.lazy import np
+from inarch.dialects import new_context
+from inarch.frontends.onnx import import_onnx
+from inarch.fuzz import Parser
+from inarch.fuzz.mutate import mutated
+from inarch.fuzz.protobuf import mutated_model
+from inarch.ir.verify import verify_module
+
+LARGEST = 4096
+"""Bytes of a seed: larger ones of ONNX's suite show nothing more."""
+
+_TEXT = """
+<ir_version: 8, opset_import: ["" : 17, "local" : 1]>
+g (float[n,3,8,8] x, float[4] s) => (float[1,6] y) {
+  c = Conv<pads=[1,1,1,1], strides=[2,2]>(x, w)
+  r = Clip(c, , hi)
+  p = MaxPool<kernel_shape=[2,2], strides=[2,2]>(r)
+  b = BatchNormalization(p, s, s, s, s)
+  t = Transpose<perm=[0,2,3,1]>(b)
+  k = Constant<value=int64[1] {-1}>()
+  h = Shape(t)
+  z = Constant<value=int64 {0}>()
+  n0 = Gather(h, z)
+  n1 = Unsqueeze(n0, zero)
+  q = Concat<axis=0>(n1, k)
+  f = Reshape(t, q)
+  m = Gemm<transB=1, alpha=0.5>(f, v)
+  e = local.scale<by=2.0>(m)
+  y = Softmax<axis=-1>(e)
+}
+<domain: "local", opset_import: ["" : 17]>
+scale<by>(a) => (b) { f = Constant<value_float: float = @by>() b = Mul(a, f) }
+"""
+
+
+def network() -> bytes:
+    """A model with a convolution, computed shapes, a function and an open dimension."""
+    import onnx
+    from onnx import numpy_helper
+
+    rng = np.random.default_rng(0)
+    model = onnx.parser.parse_model(_TEXT)
+    weights = {
+        "w": rng.standard_normal((4, 3, 3, 3)).astype("float32"),
+        "v": rng.standard_normal((6, 16)).astype("float32"),
+        "hi": np.array(6, "float32"),
+        "zero": np.array([0], "int64"),
+    }
+    model.graph.initializer.extend(numpy_helper.from_array(w, name) for name, w in weights.items())
+    return model.SerializeToString()
+
+
+def _seeds() -> list[bytes]:
+    """The network, and ONNX's own cases by operator: as they are, and with all inputs but one known."""
+    from onnx.backend.test.loader import load_model_tests
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the generators of cases
+        tests = sorted(load_model_tests(kind="node"), key=lambda test: test.name)
+    found = [network()] * 20
+    for test in tests:
+        model: Any = test.model
+        if model is None or "_expanded" in test.name or model.ByteSize() > LARGEST:
+            continue
+        found.append(model.SerializeToString())
+        if test.data_sets:
+            known = _with_inputs(model, test.data_sets[0][0])
+            found += [known] if known is not None and len(known) <= LARGEST else []
+    return found
+
+
+def _with_inputs(model: Any, values: Sequence[Any]) -> bytes | None:
+    """The model with all inputs but the first as initializers."""
+    from onnx import ModelProto, numpy_helper
+
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    for info, value in list(zip(copy.graph.input, values, strict=False))[1:]:
+        if not isinstance(value, np.ndarray):
+            return None
+        copy.graph.initializer.append(numpy_helper.from_array(value, info.name))  # pyright: ignore[reportUnknownArgumentType]
+    return copy.SerializeToString()
+
+
+def check(data: bytes) -> None:
+    """Imports `data`, and verifies what that gives."""
+    verify_module(import_onnx(data, new_context(), dims=_dims(data)))
+
+
+def _dims(data: bytes) -> dict[str, int]:
+    """A size for the open dimension of the network, where it is still there."""
+    return {"n": 1} if b"\x12\x01n" in data and b"scale" in data else {}
+
+
+def _mutate(data: bytes, seeds: Sequence[bytes], rng: Random) -> bytes:
+    if rng.random() < 0.25:
+        return mutated(data, seeds[:50], (), rng)
+    return mutated_model(data, seeds, rng)
+
+
+def case(path: Path) -> None:
+    """Reads one reproducer, with the whole traceback."""
+    check(path.read_bytes())
+
+
+PARSER = Parser(_seeds, check, ".onnx", located=False, mutate=_mutate)

@@ -1,0 +1,1 @@
+"""What programs are made of, below any dialect: text, verification, types, constants, scalars."""

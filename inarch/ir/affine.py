@@ -1,0 +1,80 @@
+"""Index expressions: as text, and as coefficients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir.affine import (
+    AffineBinaryOpExpr,
+    AffineBinaryOpKind,
+    AffineConstantExpr,
+    AffineDimExpr,
+    AffineExpr,
+)
+from xdsl.parser import Parser
+
+from inarch.core.errors import InarchError
+from inarch.ir.text import LocatedParser, check_affine_depth
+
+
+def parse_affine_expr(parser: Parser, names: Sequence[str]) -> AffineExpr:
+    """Parses one affine expression over the iterators `names`: `oh * 2 + kh - 1`."""
+    from xdsl.parser.affine_parser import AffineParser
+
+    affine = AffineParser(parser._parser_state)  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
+    optional_id = affine._get_parse_optional_bare_id(list(names), [])  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
+    start = parser.pos
+    expr = affine._parse_affine_expr(optional_id)  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
+    where = parser.where(start) if isinstance(parser, LocatedParser) else None
+    check_affine_depth(expr, where)
+    return expr
+
+
+def print_affine_expr(expr: AffineExpr, names: Sequence[str]) -> str:
+    """An affine expression over the iterators `names`, without redundant parentheses.
+
+    Only linear expressions occur in Inarch's dialects; a term is `name`, `name * c` or `c`.
+    """
+    coefficients, constant = linear_form(expr, len(names))
+    text = ""
+    for name, coefficient in zip(names, coefficients, strict=True):
+        if coefficient:
+            term = name if abs(coefficient) == 1 else f"{name} * {abs(coefficient)}"
+            sign = "-" if coefficient < 0 else "+"
+            text += f" {sign} {term}" if text else (f"-{term}" if coefficient < 0 else term)
+    if constant or not text:
+        text += f" {'-' if constant < 0 else '+'} {abs(constant)}" if text else str(constant)
+    return text
+
+
+def linear_form(expr: AffineExpr, count: int) -> tuple[list[int], int]:
+    """`(coefficients, constant)` of a linear expression over `count` dims.
+
+    Raises InarchError when the expression has a div, a mod or a symbol in it.
+    """
+    coefficients = [0] * count
+    constant = _add_terms(expr, 1, coefficients)
+    if constant is None:
+        raise InarchError(f"expected a linear index expression, found {expr}")
+    return coefficients, constant
+
+
+def _add_terms(expr: AffineExpr, factor: int, coefficients: list[int]) -> int | None:
+    """Adds `factor * expr` to `coefficients`; returns its constant, None when it is not linear."""
+    match expr:
+        case AffineConstantExpr():
+            return factor * expr.value
+        case AffineDimExpr() if expr.position < len(coefficients):
+            coefficients[expr.position] += factor
+            return 0
+        case AffineBinaryOpExpr(kind=AffineBinaryOpKind.Add):
+            left = _add_terms(expr.lhs, factor, coefficients)
+            right = _add_terms(expr.rhs, factor, coefficients)
+            return None if left is None or right is None else left + right
+        case AffineBinaryOpExpr(kind=AffineBinaryOpKind.Mul):
+            for side, other in ((expr.lhs, expr.rhs), (expr.rhs, expr.lhs)):
+                if isinstance(side, AffineConstantExpr):
+                    return _add_terms(other, factor * side.value, coefficients)
+            return None
+        case _:
+            return None

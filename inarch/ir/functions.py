@@ -1,0 +1,45 @@
+"""Which functions of a module are entry points, and how errors name a place in them."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation
+
+from inarch.core.errors import InarchError
+from inarch.ir.location import location_text
+
+
+def functions(module: ModuleOp) -> list[FuncOp]:
+    """Every function directly in `module`, in program order."""
+    return [op for op in module.body.ops if isinstance(op, FuncOp)]
+
+
+def is_public(function: FuncOp) -> bool:
+    """Whether callers outside the module can see `function`."""
+    return function.sym_visibility is None or function.sym_visibility.data == "public"
+
+
+def entry_blocks(module: ModuleOp) -> list[tuple[FuncOp, Block]]:
+    """The public functions with their one block each.
+
+    Raises InarchError for a public function without a body or with control flow between blocks.
+    """
+    found: list[tuple[FuncOp, Block]] = []
+    for function in functions(module):
+        if not is_public(function):
+            continue
+        blocks = list(function.body.blocks)
+        if len(blocks) != 1:
+            raise error_at(
+                function,
+                f"expected public function @{function.sym_name.data} to have one block, "
+                f"found {len(blocks)}; make an import private",
+            )
+        found.append((function, blocks[0]))
+    return found
+
+
+def error_at(op: Operation, message: str) -> InarchError:
+    """The error `message` at the location of `op`."""
+    return InarchError(message, where=location_text(op))

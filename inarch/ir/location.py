@@ -1,0 +1,47 @@
+"""Where ops come from, for messages."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    CallSiteLoc,
+    FileLineColLoc,
+    FusedLoc,
+    NameLoc,
+    NoneAttr,
+    StringAttr,
+)
+from xdsl.ir import Attribute, Operation
+
+
+def named_location(name: str) -> NameLoc:
+    """`loc("name")`: where an op came from in a model."""
+    return NameLoc(StringAttr(name), NoneAttr())
+
+
+def location_text(op: Operation) -> str | None:
+    """Where `op` came from, as messages print it: `file:line:col`, a model's node name, or None."""
+    current: Operation | None = op
+    while current is not None:
+        if (text := _location(current.location)) is not None:
+            return text
+        current = current.parent_op()
+    return None
+
+
+def _location(location: Attribute) -> str | None:
+    match location:
+        case FileLineColLoc():
+            return f"{location.filename.data}:{location.line.data}:{location.column.data}"
+        case NameLoc():
+            return location.desc.data
+        case CallSiteLoc():
+            return _location(location.callee)
+        case FusedLoc():
+            each = cast("ArrayAttr[Attribute]", location.locations)
+            parts = [text for part in each if (text := _location(part)) is not None]
+            return " + ".join(parts) or None
+        case _:
+            return None

@@ -1,0 +1,87 @@
+"""Element types in the IR, and the NumPy, C and DLPack types they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import (
+    Float32Type,
+    Float64Type,
+    IndexType,
+    IntegerType,
+    MemRefType,
+    Signedness,
+    TensorType,
+)
+from xdsl.ir import Attribute
+
+from inarch.core.dtypes import DTYPES, DType
+from inarch.core.errors import UnsupportedError
+
+f32 = Float32Type()
+f64 = Float64Type()
+i1 = IntegerType(1)
+i64 = IntegerType(64)
+
+_TO_MLIR: dict[str, Attribute] = {
+    "f32": f32,
+    "f64": f64,
+    "i1": i1,
+    **{f"i{bits}": IntegerType(bits) for bits in (8, 16, 32, 64)},
+    **{f"ui{bits}": IntegerType(bits, Signedness.UNSIGNED) for bits in (8, 16, 32, 64)},
+}
+_TO_DTYPE = {attribute: DTYPES[name] for name, attribute in _TO_MLIR.items()}
+
+
+def mlir_type(dtype: DType | str) -> Attribute:
+    """The element type of `dtype` in the IR: signless for signed integers, `ui8` for unsigned."""
+    return _TO_MLIR[dtype if isinstance(dtype, str) else dtype.name]
+
+
+def dtype_of(element_type: Attribute) -> DType:
+    """The dtype of an element type. Raises UnsupportedError for one that Inarch has not."""
+    if isinstance(element_type, IndexType):
+        return DTYPES["i64"]
+    found = _TO_DTYPE.get(element_type)
+    if found is None:
+        raise UnsupportedError(
+            f"element type {element_type} is not supported; supported: {', '.join(_TO_MLIR)}"
+        )
+    return found
+
+
+def is_supported(element_type: Attribute) -> bool:
+    """Whether tensors of this element type can be compiled."""
+    return element_type in _TO_DTYPE
+
+
+def storage_type(element_type: Attribute) -> Attribute:
+    """The signless type of the same width: below `graph`, signedness is in the ops, as in MLIR."""
+    if isinstance(element_type, IntegerType):
+        return IntegerType(cast("IntegerType[int]", element_type).width.data)
+    return element_type
+
+
+def tensor(element_type: Attribute, shape: Sequence[int]) -> TensorType[Attribute]:
+    """`tensor<shape x element_type>`."""
+    return TensorType(element_type, shape)
+
+
+def memref(element_type: Attribute, shape: Sequence[int]) -> MemRefType[Attribute]:
+    """The row-major buffer of that logical shape: storage element type, no layout."""
+    return MemRefType(storage_type(element_type), shape)
+
+
+def row_major(shape: Sequence[int]) -> tuple[int, ...]:
+    """Strides in elements of a dense row-major array.
+
+    >>> row_major((2, 3, 4))
+    (12, 4, 1)
+    """
+    strides: list[int] = []
+    step = 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= size
+    return tuple(reversed(strides))

@@ -1,0 +1,219 @@
+"""Verification of whole programs in linear time, with one-line errors."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from xdsl.dialects.builtin import (
+    IntegerAttr,
+    ModuleOp,
+    StringAttr,
+    SymbolRefAttr,
+)
+from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.irdl.dominance import DominanceInfo
+from xdsl.traits import IsTerminator, NoTerminator
+from xdsl.utils.exceptions import VerifyException
+
+from inarch.core.errors import InarchError, reason
+from inarch.ir.location import location_text
+from inarch.ir.text import ESCAPES
+
+
+class SymbolUser(ABC):
+    """An op whose meaning depends on the symbols that it names: checked once a module."""
+
+    @abstractmethod
+    def verify_symbols(self, symbols: Mapping[str, Operation]) -> None:
+        """Raises VerifyException when what a symbol stands for does not fit; all of them exist."""
+
+
+class Counts(ABC):
+    """An op whose region runs once for each number of a static range: its first argument."""
+
+    @abstractmethod
+    def counted(self) -> range:
+        """The numbers, in order; none when the region never runs."""
+
+
+_ACCESSES = ("memref.load", "memref.store")
+_MAX_TERMS = 1000
+"""Ops that an index is followed through: beyond, it is taken for one that is not known."""
+
+
+def _check_access(op: Any) -> None:
+    """Raises VerifyException where an access is outside of its buffer, whatever the inputs are.
+
+    Indices that are linear in constants and in arguments of `Counts` are followed. What is under a
+    condition is not: it may never happen.
+    """
+    counted = _counted(op)
+    if counted is None or not all(counted.values()):
+        return
+    shape: Sequence[int] = op.memref.type.get_shape()
+    for axis, (index, size) in enumerate(zip(op.indices, shape, strict=True)):
+        form = _linear_index(index, counted, _MAX_TERMS)
+        if form is None or size < 0:
+            continue
+        ends = [(c * counted[v][0], c * counted[v][-1]) for v, c in form.items() if v is not None]
+        low, high = (form.get(None, 0) + sum(map(choose, ends)) for choose in (min, max))
+        if low < 0 or high >= size:
+            wanted = f"an index from 0 to {size - 1}" if size else "no access to a size of 0"
+            found = f"{low}" if low == high else f"{low} to {high}"
+            raise VerifyException(f"expected {wanted} in dimension {axis}, found {found}")
+
+
+def _counted(op: Operation) -> dict[SSAValue, range] | None:
+    """What the ops around `op` count; None where something else decides whether it runs."""
+    found: dict[SSAValue, range] = {}
+    inside = op
+    while (parent := inside.parent_op()) is not None and parent.name != "func.func":
+        if not isinstance(parent, Counts):
+            return None
+        found[parent.regions[0].blocks[0].args[0]] = parent.counted()
+        inside = parent
+    blocks = parent.regions[0].blocks if parent is not None else ()
+    return found if len(blocks) == 1 else None
+
+
+def _linear_index(
+    value: SSAValue, counted: Mapping[SSAValue, range], terms: int
+) -> dict[SSAValue | None, int] | None:
+    """Coefficients by what is counted, the constant under None; None where it is not linear."""
+    if value in counted:
+        return {value: 1}
+    owner: Any = value.owner
+    if isinstance(owner, Block) or terms < 1:
+        return None
+    if owner.name == "arith.constant":
+        number: Any = owner.value
+        return {None: cast("Any", number).value.data} if isinstance(number, IntegerAttr) else None
+    if owner.name not in ("arith.addi", "arith.subi", "arith.muli"):
+        return None
+    left, right = (_linear_index(x, counted, (terms - 1) // 2) for x in owner.operands)
+    if left is None or right is None:
+        return None
+    if owner.name == "arith.muli":
+        for one, other in ((left, right), (right, left)):
+            if set(one) <= {None}:
+                return {key: one.get(None, 0) * factor for key, factor in other.items()}
+        return None
+    sign = -1 if owner.name == "arith.subi" else 1
+    return {key: left.get(key, 0) + sign * right.get(key, 0) for key in (*left, *right)}
+
+
+def verify_module(module: ModuleOp) -> None:
+    """Checks every op, SSA dominance, symbol uses and static accesses in one linear pass.
+
+    xDSL's own `verify` checks no dominance, looks symbols up by linear scan, and attaches the text of
+    the whole module to its errors. Raises InarchError at the op's location.
+    """
+    order = {op: index for index, op in enumerate(module.walk())}
+    symbols = _symbols(module)
+    dominance: dict[int, DominanceInfo] = {}
+    for op in order:
+        try:
+            _check_terminator(op)
+            op.verify_()
+            if op.name in _ACCESSES:
+                _check_access(op)
+        except VerifyException as error:
+            raise _at(op, f"'{op.name}' {reason(error)}") from error
+        except RecursionError as error:
+            message = f"'{op.name}' expected less nesting of what it is made of"
+            raise _at(op, message) from error
+        except ESCAPES as error:
+            if type(op).__module__.startswith("inarch."):
+                raise  # a fault of ours
+            detail = f"{type(error).__name__}: {reason(error)}"
+            raise _at(op, f"'{op.name}' is not sound; its check failed with {detail}") from error
+        _check_operands(op, order, dominance)
+        for name, reference in _symbol_uses(op):
+            if reference not in symbols:
+                known = ", ".join(f"@{s}" for s in sorted(symbols)) or "none"
+                raise _at(
+                    op, f"'{op.name}' {name} refers to no symbol @{reference}; known: {known}"
+                )
+    # Last: the ops that symbols stand for have been verified by now.
+    for op in order:
+        verify_symbol_user(op, symbols)
+
+
+def verify_symbol_user(op: Operation, symbols: Mapping[str, Operation]) -> None:
+    """`op.verify_symbols`, if it has any, with InarchError at the op's location."""
+    if not isinstance(op, SymbolUser):
+        return
+    try:
+        op.verify_symbols(symbols)
+    except VerifyException as error:
+        raise _at(op, f"'{op.name}' {reason(error)}") from error
+
+
+def _at(op: Operation, message: str) -> InarchError:
+    return InarchError(message, where=location_text(op))
+
+
+def _check_terminator(op: Operation) -> None:
+    for region in op.regions:
+        for block in region.blocks:
+            last = block.last_op
+            if op.has_trait(NoTerminator, value_if_unregistered=True):
+                continue
+            if last is None or not last.has_trait(IsTerminator, value_if_unregistered=True):
+                found = "an empty block" if last is None else f"'{last.name}'"
+                raise VerifyException(f"expected a region that ends in a terminator, found {found}")
+
+
+def _symbols(module: ModuleOp) -> dict[str, Operation]:
+    found: dict[str, Operation] = {}
+    for op in module.body.ops:
+        name = op.properties.get("sym_name", op.attributes.get("sym_name"))
+        if isinstance(name, StringAttr):
+            if name.data in found:
+                raise _at(op, f"'{op.name}' redefines symbol @{name.data}")
+            found[name.data] = op
+    return found
+
+
+def _symbol_uses(op: Operation) -> Iterator[tuple[str, str]]:
+    for table in (op.properties, op.attributes):
+        for name, attribute in table.items():
+            if isinstance(attribute, SymbolRefAttr):
+                yield name, attribute.root_reference.data
+
+
+def _check_operands(
+    op: Operation, order: Mapping[Operation, int], dominance: dict[int, DominanceInfo]
+) -> None:
+    for index, operand in enumerate(op.operands):
+        if not _dominates(operand, op, order, dominance):
+            name = operand.name_hint
+            which = f"%{name}" if name else f"number {index}"
+            raise _at(op, f"'{op.name}' operand {which} is used before it is defined")
+
+
+def _dominates(
+    value: SSAValue,
+    user: Operation,
+    order: Mapping[Operation, int],
+    dominance: dict[int, DominanceInfo],
+) -> bool:
+    home = value.owner if isinstance(value.owner, Block) else value.owner.parent
+    if home is None or home.parent is None:
+        return False
+    region = home.parent
+    inside: Operation | None = user
+    while inside is not None and (inside.parent is None or inside.parent.parent is not region):
+        inside = inside.parent_op()
+    if inside is None or inside.parent is None:
+        return False
+    if inside.parent is home:
+        if not isinstance(value, OpResult):
+            return True
+        # `walk` visits an op before those nested in it, so its order within one block is the block's.
+        return value.op in order and order[value.op] < order[inside]
+    if id(region) not in dominance:
+        dominance[id(region)] = DominanceInfo(region)
+    return dominance[id(region)].strictly_dominates(home, inside.parent)

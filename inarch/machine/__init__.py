@@ -1,0 +1,1 @@
+"""What code is compiled for, and by whom: targets, C compilers, libraries in files."""

@@ -1,0 +1,135 @@
+"""The library that a microkernel's symbol is in: where it is, what machine it is for, what it defines.
+
+Read from the file (ELF, "System V ABI", chapter 4), so that nothing of it is executed.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from difflib import get_close_matches
+from importlib.util import find_spec
+from pathlib import Path
+
+from inarch.core.errors import EnvironmentFault, InarchError
+from inarch.machine.target import Target
+
+_PYTHON = "python:"
+_MACHINES = {3: "i386", 40: "arm", 62: "x86-64", 183: "aarch64", 243: "riscv"}
+"""ELF's e_machine by the architecture's name."""
+_DYNAMIC_SYMBOLS = 11
+_UNDEFINED = 0
+_CALLABLE = (0, 2, 10)
+"""Symbol types: none given, function, indirect function."""
+
+
+def library_path(library: str) -> Path:
+    """The file that `Microkernel.library` names: a path, or `python:package/relative/path*`.
+
+    The latter is in the folder of an installed Python package, which is found and not imported; `*` and
+    `?` stand for any characters. Raises EnvironmentFault where there is no such file.
+    """
+    if not library.startswith(_PYTHON):
+        path = Path(library).expanduser()
+        if not path.is_file():
+            raise EnvironmentFault(
+                f"library '{library}': no such file; build it, or correct `library`"
+            )
+        return path.absolute()
+    package, _, rest = library.removeprefix(_PYTHON).partition("/")
+    try:
+        spec = find_spec(package)
+    except (ImportError, ValueError):
+        spec = None
+    folders = list(spec.submodule_search_locations or []) if spec is not None else []
+    if not folders:
+        raise EnvironmentFault(
+            f"library '{library}': the Python package '{package}' is not installed; "
+            "install it, or correct `library`"
+        )
+    found = sorted(path for folder in folders for path in Path(folder).glob(rest)) if rest else []
+    if not found:
+        raise EnvironmentFault(
+            f"library '{library}': the Python package '{package}' has no file {rest}; "
+            "correct the path, or install a version of the package that has it"
+        )
+    return found[0].absolute()
+
+
+def check_architecture(path: Path, target: Target) -> None:
+    """Raises InarchError where a library is for another machine than `target`, or is none."""
+    with path.open("rb") as file:
+        head = file.read(20)
+    if head.startswith(b"!<arch>\n"):
+        return  # the linker says what is wrong with a static one
+    if head[:4] != b"\x7fELF" or len(head) < 20:
+        raise InarchError(
+            f"library '{path}': expected a shared library (ELF), found another file; "
+            "build it with `cc -shared -fPIC`, or correct `library`"
+        )
+    (machine,) = struct.unpack(">H" if head[5] == 2 else "<H", head[18:20])
+    name = _MACHINES.get(machine, f"machine {machine}")
+    if target.architecture not in ("generic", name):
+        raise InarchError(
+            f"library '{path}' is for {name}, and the target '{target}' is {target.architecture}; "
+            "use a library that was built for it"
+        )
+
+
+def check_symbol(path: Path, symbol: str, *, where: str) -> None:
+    """Raises InarchError, with the nearest name, where the library at `path` does not export `symbol`."""
+    known = defined_symbols(path)
+    if known is None or symbol in known:
+        return
+    near = nearest(symbol, known)
+    hint = (
+        f"; it has '{near}': write symbol=\"{near}\"" if near else "; correct `symbol` or `library`"
+    )
+    raise InarchError(f"no symbol '{symbol}' in library '{path}'{hint}", where=where)
+
+
+def nearest(symbol: str, known: Iterable[str]) -> str | None:
+    """The name that was probably meant: with a prefix or suffix added, else one spelled similarly."""
+    names = sorted(known)
+    longer = [name for name in names if symbol in name]
+    if longer:
+        # The shortest differs least; a suffix such as 64_ would mean other integers.
+        return min(longer, key=lambda name: (len(name), name))
+    close = get_close_matches(symbol, names, n=1)
+    return close[0] if close else None
+
+
+def defined_symbols(path: Path) -> frozenset[str] | None:
+    """The functions that a shared library of 64 bits exports; None for other files."""
+    data = path.read_bytes()
+    if data[:4] != b"\x7fELF" or data[4] != 2:
+        return None
+    order = ">" if data[5] == 2 else "<"
+    try:
+        return _read_symbols(data, order)
+    except (struct.error, IndexError) as error:
+        raise InarchError(
+            f"library '{path}' is cut short or damaged: its tables do not lie within its {len(data)} bytes; "
+            "build it again"
+        ) from error
+
+
+def _read_symbols(data: bytes, order: str) -> frozenset[str] | None:
+    (sections_at,) = struct.unpack_from(f"{order}Q", data, 40)
+    entry_bytes, count = struct.unpack_from(f"{order}HH", data, 58)
+    section = struct.Struct(f"{order}IIQQQQIIQQ")
+    sections = [section.unpack_from(data, sections_at + i * entry_bytes) for i in range(count)]
+    for section_words in sections:
+        _, kind, _, _, offset, size, link, _, _, each = map(int, section_words)
+        if kind != _DYNAMIC_SYMBOLS:
+            continue
+        names_at = int(sections[link][4])
+        symbol = struct.Struct(f"{order}IBBHQQ")
+        found: set[str] = set()
+        for at in range(offset, offset + size, each):
+            name, info, _, index, _, _ = symbol.unpack_from(data, at)
+            if index != _UNDEFINED and info & 15 in _CALLABLE and info >> 4:
+                end = data.index(b"\0", names_at + name)
+                found.add(data[names_at + name : end].decode(errors="replace"))
+        return frozenset(found)
+    return None

@@ -1,0 +1,1 @@
+"""Pipelines: which passes run, in which order, and who watches them."""

@@ -1,9 +1,0 @@
-"""What each op does, one small executable definition an op, one file a family.
-
-A file here states `DEFINITIONS`: op class -> `definition(op, frame)`, which reads the op's operands from the
-frame, and sets its results. It is found by being here. Entry points in the group `inarch.testing.definitions`
-add those of other dialects. Definitions compute with `inarch.testing._elements`, so that each of them
-gives numbers, and bounds of numbers.
-"""
-
-from __future__ import annotations

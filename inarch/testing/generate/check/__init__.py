@@ -1,0 +1,1 @@
+"""Random programs through the compiler, in workers of their own."""

@@ -1,0 +1,109 @@
+"""Many programs in one artifact, parts of which backends have taken; made and loaded as users do it."""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr
+from xdsl.dialects.func import FuncOp
+
+from inarch.core.errors import EnvironmentFault
+from inarch.core.lazy import np
+from inarch.definitions.functions import Array
+from inarch.driver.offload import Offload, find_backend
+from inarch.passes.pattern import op_names
+from inarch.runtime.module import Module, load
+from inarch.testing.generate.check.compiled import merged
+from inarch.testing.generate.check.room import Room
+from inarch.testing.generate.program import Program
+
+
+@dataclass
+class Offloaded:
+    """An artifact of several programs, loaded."""
+
+    module: Module
+    taken: frozenset[int]
+    """Which programs, by number, call a function of a backend."""
+
+    def call(self, name: str, inputs: Sequence[Array]) -> list[Array]:
+        """The outputs of function `name`.
+
+        Raises InarchError when it fails, leaves an output of a backend unwritten, or has written beyond
+        an array, or to an input.
+        """
+        function = self.module[name]
+        given = [Room(np.ascontiguousarray(array).reshape(array.shape)) for array in inputs]
+        made = [
+            Room(np.full(port.shape, 0xA5, np.uint8).astype(port.dtype.numpy))
+            for port in function.signature.outputs
+        ]
+        function(*(room.array for room in given), out=[room.array for room in made])
+        for number, (room, array) in enumerate(zip(given, inputs, strict=True)):
+            room.check(f"input {number} of @{name}", array, unchanged=True)
+        for number, room in enumerate(made):
+            room.check(f"output {number} of @{name}", None, unchanged=False)
+        return [room.array.copy() for room in made]
+
+
+def compile_offloaded(
+    programs: Sequence[Program], target: str, backends: Sequence[str], flags: Sequence[str]
+) -> Offloaded:
+    """Compiles and loads all `programs` for `target`; `backends` have what they take, the first one first.
+
+    Raises InarchError, and what a bug raises.
+    """
+    from inarch.backends.c import emit
+    from inarch.driver.assemble import assemble
+    from inarch.driver.compiler import lower
+
+    context, module = merged(programs)
+    module.attributes["inarch.target"] = StringAttr(target)
+    module.attributes["inarch.name"] = StringAttr("generated")
+    module.attributes["inarch.checked"] = UnitAttr()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that a backend takes nothing
+        emitted = lower(context, module, "kernel", offload=Offload(backends))
+    program = emit(context, module)
+    # One translation unit is one run of the C compiler.
+    single = {"programs.c": program.text}
+    program = replace(program, units=single, unit_kernels={"programs.c": program.kernels})
+    with tempfile.TemporaryDirectory(prefix="inarch-generate-") as folder:
+        path = Path(folder) / "programs.inarch"
+        assemble(context, module, program, emitted, path, None, flags)
+        loaded = load(path)  # which maps the file: its name is not needed any more
+    symbols = {symbol for one in emitted for symbol in one.emission.symbols}
+    return Offloaded(loaded, _taken(module, symbols))
+
+
+def _taken(module: ModuleOp, symbols: set[str]) -> frozenset[int]:
+    """The numbers of the programs that call one of the functions `symbols`."""
+    found: set[int] = set()
+    for function in module.body.ops:
+        if not isinstance(function, FuncOp):
+            continue
+        called = {str(op.properties.get("callee", "")).removeprefix("@") for op in function.walk()}
+        if called & symbols:
+            found.add(int(function.sym_name.data.partition("_")[0].removeprefix("p")))
+    return frozenset(found)
+
+
+def check_backends(names: Sequence[str]) -> None:
+    """Raises UsageError for a name that no backend has, EnvironmentFault for one that is not ready here."""
+    for name in names:
+        if (status := find_backend(name).status()) != "ready":
+            raise EnvironmentFault(f"backend '{name}' is not ready: {status}")
+
+
+def favoured(names: Sequence[str]) -> list[str]:
+    """What to `favour` for programs that the backends have parts of: what they list, alone or in patterns."""
+    found: list[str] = []
+    for name in names:
+        backend = find_backend(name)
+        within = {op for each in backend.patterns for op in op_names(each.pattern)}
+        found += [*3 * sorted(backend.op_names()), *sorted(within)]
+    return found

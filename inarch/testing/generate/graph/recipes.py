@@ -1,0 +1,350 @@
+"""How each op of `graph` is put into a program: one recipe an op, families by their base class."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from inarch.core.dtypes import DTYPES, DType
+from inarch.core.lazy import np
+from inarch.dialects.graph import DIALECT, matmul, reduce, shape
+from inarch.dialects.graph.call import CallOp
+from inarch.dialects.graph.composites import gelu, normalization, softmax
+from inarch.dialects.graph.constant import ConstantOp
+from inarch.dialects.graph.elementwise import (
+    BinaryOp,
+    UnaryOp,
+    arithmetic,
+    bitwise,
+    logic,
+    select,
+    trigonometry,
+    unary,
+)
+from inarch.dialects.graph.elementwise.cast import CastOp
+from inarch.dialects.graph.elementwise.clip import ClipOp
+from inarch.dialects.graph.gather import GatherOp
+from inarch.dialects.graph.layout import LayoutAttr, with_layout
+from inarch.dialects.graph.op import GraphOp, shape_of, tensor_dtype
+from inarch.dialects.graph.relayout import RelayoutOp
+from inarch.dialects.graph.windows import pool
+from inarch.dialects.graph.windows.conv import ConvOp
+from inarch.ir.types import mlir_type
+from inarch.testing.generate.choices import Choices
+from inarch.testing.generate.graph import moves as _moves
+from inarch.testing.generate.graph.builder import GraphBuilder, Recipe
+from inarch.testing.generate.graph.products import batch_norm, epsilon, product
+from inarch.testing.generate.graph.windows import conv, layer, pooling
+
+
+def _floats(dtype: DType) -> bool:
+    return dtype.is_float
+
+
+def _numbers(dtype: DType) -> bool:
+    return dtype.name != "i1"
+
+
+def _some(sizes: tuple[int, ...]) -> bool:
+    return 0 not in sizes
+
+
+# ------------------------------------------------------------------------------- elementwise
+
+_SAFE: Mapping[type[GraphOp], tuple[type[GraphOp], ...]] = {
+    unary.LogOp: (unary.AbsOp,),
+    unary.SqrtOp: (unary.AbsOp,),
+    trigonometry.AsinOp: (unary.TanhOp,),
+    trigonometry.AcosOp: (unary.SinOp,),
+    trigonometry.AtanhOp: (unary.TanhOp,),
+    trigonometry.AcoshOp: (trigonometry.CoshOp,),
+    unary.ExpOp: (unary.TanhOp,),
+    trigonometry.SinhOp: (unary.SinOp,),
+}
+"""What often stands before an op, so that not everything behind it is NaN or infinite."""
+
+
+def _unary(kind: type[UnaryOp]) -> Recipe:
+    def recipe(b: GraphBuilder) -> None:
+        x = b.value(lambda dtype: _takes(kind, dtype))
+        if kind in _SAFE and b.choices.chance(60):
+            x = b.add(_SAFE[kind][0].make(x))
+        b.add(kind.make(x))
+
+    return recipe
+
+
+def _takes(kind: Any, dtype: DType) -> bool:
+    """Whether the op, unary or binary, is defined on the dtype; it has no operands yet to ask."""
+    return kind.takes(kind.__new__(kind), dtype)
+
+
+def _binary(kind: type[BinaryOp]) -> Recipe:
+    def recipe(b: GraphBuilder) -> None:
+        if kind is arithmetic.ModOp:
+            return _mod(b)
+        left = b.value(lambda dtype: _takes(kind, dtype))
+        if kind is arithmetic.PowOp and b.choices.chance(60):
+            left = b.add(unary.AbsOp.make(left))
+        right = _other(b, left)
+        if b.choices.chance(40):
+            left, right = right, left
+        b.add(kind.make(left, right))
+        return None
+
+    return recipe
+
+
+def _mod(b: GraphBuilder) -> None:
+    left = b.value(_numbers)
+    fmod = tensor_dtype(left).is_float or b.choices.chance(50)
+    b.add(arithmetic.ModOp.make(left, _other(b, left), fmod=fmod))
+
+
+def _other(b: GraphBuilder, value: SSAValue) -> SSAValue:
+    """A second operand: of the same shape, or one that broadcasts."""
+    if b.choices.chance(45):
+        return b.like(value)
+    dtype, wanted = tensor_dtype(value), b.broadcastable(shape_of(value))
+    found = [v for v in b.values if tensor_dtype(v) == dtype and shape_of(v) == wanted]
+    if found and b.choices.chance(50):
+        return b.choices.pick(found)
+    return b.fresh(dtype, wanted, constant=65)
+
+
+def _select(b: GraphBuilder) -> None:
+    a = b.value()
+    other = _other(b, a)
+    wanted = b.broadcastable(shape_of(a))
+    conditions = [
+        v for v in b.values if tensor_dtype(v).name == "i1" and shape_of(v) == shape_of(a)
+    ]
+    if conditions and b.choices.chance(70):
+        condition = b.choices.pick(conditions)
+    else:
+        condition = b.fresh(DTYPES["i1"], wanted)
+    b.add(select.SelectOp.make(condition, a, other))
+
+
+def _cast(b: GraphBuilder) -> None:
+    x = b.value()
+    b.add(CastOp.make(x, to=mlir_type(b.choices.pick(list(DTYPES.values())))))
+
+
+def _clip(b: GraphBuilder) -> None:
+    x = b.value(_numbers)
+    dtype = tensor_dtype(x)
+    if dtype.is_float:
+        lows, highs = (0.0, -1.0, 0.5, -1e30), (6.0, 1.0, 0.5, -0.25, 1e30, 0.1)
+    else:
+        whole = np.iinfo(dtype.numpy)
+        exact = 2**53 if dtype.bits == 64 else whole.max
+        lows = (0.0, 1.0, float(whole.min))
+        highs = (6.0, 2.0, float(exact))
+    limits: dict[str, Any] = {}
+    if not b.choices.chance(25):
+        limits["low"] = b.choices.pick(lows)
+    if not b.choices.chance(25):
+        limits["high"] = b.choices.pick(highs)
+    b.add(ClipOp.make(x, **limits))
+
+
+# ------------------------------------------------------------------------------- reductions
+
+
+def _axes(b: GraphBuilder, rank: int) -> list[int]:
+    count = min(rank, b.choices.weighted([(5, 1), (3, 2), (1, 3), (1, 0)]))
+    return sorted(b.choices.shuffled(range(rank))[:count])
+
+
+def _reduce(kind: type[reduce.ReduceOp]) -> Recipe:
+    def recipe(b: GraphBuilder) -> None:
+        def takes(dtype: DType) -> bool:
+            narrow = kind is reduce.ReduceMeanOp and not dtype.is_float and dtype.bits < 32
+            return _numbers(dtype) and not narrow
+
+        x = b.value(takes)
+        axes = _axes(b, len(shape_of(x)))
+        whole = kind is reduce.ReduceMeanOp and not tensor_dtype(x).is_float
+        if whole and 0 in [shape_of(x)[axis] for axis in axes]:
+            axes = []
+        b.add(kind.make(x, axes=axes, keepdims=b.choices.chance(50)))
+
+    return recipe
+
+
+def _along(kind: type[softmax.AxisOp]) -> Recipe:
+    def recipe(b: GraphBuilder) -> None:
+        x = b.value(_floats)
+        rank = len(shape_of(x))
+        axis = b.choices.integer(-max(rank, 1), max(rank, 1) - 1)
+        b.add(kind.make(x, axis=axis))
+
+    return recipe
+
+
+def _layer_norm(b: GraphBuilder) -> None:
+    x = b.value(_floats)
+    rank = len(shape_of(x))
+    axis = -1 if b.choices.chance(60) else b.choices.integer(-max(rank, 1), max(rank, 1) - 1)
+    inner = shape_of(x)[axis if axis >= 0 else max(0, rank + axis) :]
+    inner = inner if rank else ()
+    dtype = tensor_dtype(x)
+    extra = [b.fresh(dtype, inner, 70) for _ in range(1 + b.choices.integer(0, 1))]
+    b.add(normalization.LayerNormOp.make(x, *extra, axis=axis, epsilon=epsilon(b)))
+
+
+def _batch_norm(b: GraphBuilder) -> None:
+    x = b.value(_floats, lambda s: len(s) >= 2, lambda: b.shape(2, 4))
+    batch_norm(b, x)
+
+
+def _gelu(b: GraphBuilder) -> None:
+    b.add(gelu.GeluOp.make(b.value(_floats), approximate=b.choices.pick(gelu.KINDS)))
+
+
+# ------------------------------------------------------------------------------- the rest
+
+
+def _call(b: GraphBuilder) -> None:
+    """A call of a function of its own, which computes one or two results of its arguments.
+
+    One op a result: a private function of the host may have no memory of its own.
+    """
+    x = b.value(_numbers)
+    y = b.like(x)
+    block = Block(arg_types=[x.type, y.type])
+    first = arithmetic.AddOp.make(*block.args)
+    second = arithmetic.MaximumOp.make(*block.args)
+    ops = [second, first] if b.choices.chance(50) else [second]
+    results = [op.out for op in ops]
+    block.add_ops([*ops, ReturnOp(*results)])
+    types = [value.type for value in results]
+    name = f"callee{len(b.callees)}_{id_of(b)}"
+    callee = FuncOp(name, ([x.type, y.type], types), Region(block), visibility="private")
+    b.callees.append(callee)
+    b.add(CallOp(name, [x, y], types))
+
+
+def id_of(b: GraphBuilder) -> int:
+    """A number that tells the functions of one module apart: how many decisions were made."""
+    return b.choices.count
+
+
+def _relayout(b: GraphBuilder) -> None:
+    """Into a blocked layout, through an op or two that keep it, and back."""
+    x = b.value(
+        _floats, lambda s: len(s) == 4 and _some(s) and math.prod(s) <= 4096, lambda: b.shape(4, 4)
+    )
+    sizes = shape_of(x)
+    if len(sizes) != 4 or sizes[1] < 2:  # a dimension of one element has no iterator to split
+        return
+    block = [0, b.choices.pick((4, 8, 16)), 0, 0]
+    halo = b.choices.pick(([], [1, 1, 1, 1], [0, 2, 1, 0]))
+    layout = LayoutAttr.get(block, halo)
+    inside: Operation = RelayoutOp.to(x, layout)
+    b.block.add_op(inside)
+    for _ in range(b.choices.integer(0, 2)):
+        kind = b.choices.pick((unary.ReluOp, unary.NegOp, unary.AbsOp, unary.TanhOp))
+        inside = kind.make(inside.results[0])
+        _in_layout(inside, layout)
+        b.block.add_op(inside)
+    b.add(RelayoutOp.to(inside.results[0], None))
+
+
+def _in_layout(op: Operation, layout: LayoutAttr) -> None:
+    from xdsl.ir import OpResult, SSAValues
+
+    kind: Any = op.results[0].type
+    op.results = SSAValues((OpResult(with_layout(kind, layout), op, 0),))
+
+
+def _constant(b: GraphBuilder) -> None:
+    b.values.append(b.constant(b.any_dtype(), b.shape()))
+
+
+OWN: Mapping[type[Operation], Recipe] = {
+    select.SelectOp: _select,
+    CastOp: _cast,
+    ClipOp: _clip,
+    normalization.LayerNormOp: _layer_norm,
+    normalization.BatchNormOp: _batch_norm,
+    gelu.GeluOp: _gelu,
+    shape.ReshapeOp: _moves.reshape,
+    shape.TransposeOp: _moves.transpose,
+    shape.BroadcastToOp: _moves.broadcast_to,
+    shape.ConcatOp: _moves.concat,
+    shape.SliceOp: _moves.slice_,
+    shape.PadOp: _moves.pad,
+    GatherOp: _moves.gather,
+    matmul.MatmulOp: product,
+    ConvOp: conv,
+    CallOp: _call,
+    RelayoutOp: _relayout,
+    ConstantOp: _constant,
+}
+"""Ops of no family."""
+
+_FAMILIES: tuple[tuple[type[GraphOp], Callable[[Any], Recipe]], ...] = (
+    (UnaryOp, _unary),
+    (BinaryOp, _binary),
+    (reduce.ReduceOp, _reduce),
+    (softmax.AxisOp, _along),
+    (pool.PoolOp, pooling),
+)
+
+BY_BACKENDS = ("graph.composite", "graph.yield")
+"""Ops that only partitioning writes: no model has them, and no host compiles them."""
+
+
+def recipe_of(kind: type[Operation]) -> Recipe | None:
+    """The recipe of an op; None when it has none."""
+    if kind in OWN:
+        return OWN[kind]
+    return next((make(kind) for base, make in _FAMILIES if issubclass(kind, base)), None)
+
+
+def graph_recipes() -> dict[type[Operation], Recipe]:
+    """Every op of the dialect that has a recipe. An op of a known family has one by being there."""
+    found = {kind: recipe_of(kind) for kind in DIALECT.operations}
+    return {kind: recipe for kind, recipe in found.items() if recipe is not None}
+
+
+_HEAVY = (ConvOp, matmul.MatmulOp, pool.MaxPoolOp, pool.AvgPoolOp)
+_THEMES: Mapping[str, tuple[type[Operation] | str, ...]] = {
+    "network": (ConvOp, pool.MaxPoolOp, pool.AvgPoolOp, normalization.BatchNormOp, unary.ReluOp,
+                ClipOp, arithmetic.AddOp, arithmetic.MulOp, shape.ConcatOp, shape.PadOp,
+                reduce.ReduceMeanOp, unary.SigmoidOp, shape.SliceOp),
+    "tokens": (matmul.MatmulOp, softmax.SoftmaxOp, normalization.LayerNormOp, gelu.GeluOp,
+               shape.TransposeOp, shape.ReshapeOp, arithmetic.AddOp, GatherOp, arithmetic.MulOp,
+               unary.TanhOp, unary.SigmoidOp, shape.SliceOp, shape.ConcatOp),
+    "moves": (shape.TransposeOp, shape.ReshapeOp, shape.SliceOp, shape.PadOp, shape.ConcatOp,
+              shape.BroadcastToOp, GatherOp, unary.NegOp, reduce.ReduceSumOp, arithmetic.AddOp),
+    "logic": (logic.LessOp, logic.EqualOp, logic.GreaterEqualOp, logic.LogicalAndOp, CastOp,
+              select.SelectOp, logic.LogicalNotOp, bitwise.BitwiseAndOp, bitwise.ShiftRightOp,
+              arithmetic.AddOp, arithmetic.DivOp, arithmetic.ModOp, unary.SignOp),
+}  # fmt: skip
+
+
+def recipes_of(choices: Choices, favour: Sequence[str] = ()) -> list[tuple[int, Recipe]]:
+    """Weighted recipes of one function: those of a theme most often, all others sometimes.
+
+    `favour` are names of ops that stand in for the theme, more often those that are there more than once.
+    """
+    every = graph_recipes()
+    theme = choices.pick(("any", "network", "tokens", "moves", "logic", "layer", "any"))
+    weights = {kind: 3 if kind in _HEAVY else 2 for kind in every}
+    for kind in _THEMES.get(theme, ()) if not favour else ():
+        if isinstance(kind, type) and kind in weights:
+            weights[kind] += 25
+    for kind in every:
+        weights[kind] += 25 * favour.count(kind.name)
+    found = [(weight, every[kind]) for kind, weight in weights.items()]
+    return [*found, (400 if theme == "layer" else 4, layer)]
+
+
+__all__ = ["graph_recipes", "recipe_of", "recipes_of"]

@@ -1,0 +1,78 @@
+"""A generated program: its text, the bytes of its larger constants, and where it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp
+
+from inarch.definitions.functions import public_functions
+from inarch.dialects import new_context
+from inarch.ir.context import store_of
+from inarch.ir.text import parse_module, print_module
+from inarch.testing.generate.choices import Record
+
+LEVELS = ("graph", "loop", "kernel")
+"""What programs are generated at."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program that verifies, and the decisions that make it again."""
+
+    level: str
+    text: str
+    constants: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    """By handle: the bytes of constants that are not in the text."""
+    record: Record = ()
+    """The decisions of its generator (`remake`)."""
+    seed: int | None = None
+    index: int = 0
+    """Its place among `programs(level, seed, count)`."""
+
+    def __str__(self) -> str:
+        return self.text
+
+    def parse(self, context: Context | None = None) -> tuple[Context, ModuleOp]:
+        """A new module, and the context that holds its constants (`context`, where it is given)."""
+        found = context if context is not None else new_context()
+        store = store_of(found)
+        for key, data in self.constants.items():
+            store.set(key, data)
+        return found, parse_module(found, self.text, self.name)
+
+    @property
+    def name(self) -> str:
+        """`graph-1-17`: the level, the seed, the place in its sequence."""
+        return f"{self.level}-{'x' if self.seed is None else self.seed}-{self.index}"
+
+    def functions(self) -> list[str]:
+        """The public functions."""
+        return list(public_functions(self.parse()[1]))
+
+    def save(self, path: Path) -> None:
+        """Writes `path` (.mlir), and beside it the side file (.npz) that has the larger constants.
+
+        Also where the text does not parse: such a program is what somebody wants to see.
+        """
+        from inarch.driver.files import write_atomically
+        from inarch.frontends.mlir import write_side_file
+
+        write_atomically(path, self.text.encode())
+        write_side_file(path.with_suffix(".npz"), self.constants)
+
+
+def program_of(level: str, context: Context, module: ModuleOp, record: Record = ()) -> Program:
+    """The program of a module that was made in `context`."""
+    store = store_of(context)
+    keys = {
+        value.resource_handle.data
+        for op in module.walk()
+        for value in op.properties.values()
+        if isinstance(value, DenseResourceAttr)
+    }
+    constants = {key: bytes(store.get(key)) for key in sorted(keys)}
+    return Program(level, print_module(module), constants, record)

@@ -1,0 +1,1 @@
+"""What a microkernel is tried on: sizes, strides, values, and what it must give."""

@@ -1,0 +1,1 @@
+"""A microkernel alone in a program of C, run beside this process."""

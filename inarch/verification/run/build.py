@@ -1,0 +1,159 @@
+"""What a check runs: the harness, and the kernel's own code as a shared library for it."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from inarch.core.cache import default_cache, key_of
+from inarch.core.errors import EnvironmentFault
+from inarch.machine.compilers import Compiler, run_compiler
+from inarch.machine.toolchain import compile_library
+from inarch.meaning import free_sizes, ranks
+from inarch.microkernel import Instance, Microkernel, instance_source
+
+ENTRY = "inarch_verified"
+"""The symbol that the harness calls: `void (void *const *pointers, const int64_t *numbers)`."""
+
+CALL = "the call of it"
+"""The file of `entry_source` in the compiler's messages."""
+
+SANITIZER = "-fsanitize=address,undefined"
+_SANITIZER_FLAGS = (
+    "-O1",
+    "-g1",
+    SANITIZER,
+    "-fno-sanitize-recover=all",
+    # Locals begin as bytes 0xFE: about -1.7e38 as f32, so that the use of one shows.
+    "-ftrivial-auto-var-init=pattern",
+)
+_SANITIZER_LINK = (SANITIZER, "-Wl,-z,undefs")
+"""clang puts the run-time into executables only; libraries find it there."""
+_SECONDS = 120.0
+_SOURCES = tuple(Path(__file__).with_name(name) for name in ("harness.c", "leak.h", "together.h"))
+
+
+@dataclass(frozen=True)
+class Tools:
+    """The compiled harness: of run A, and of run B where the compiler can sanitize."""
+
+    guarded: Path
+    sanitized: Path | None
+
+
+def tools(compiler: Compiler, folder: Path) -> Tools:
+    """The harnesses as files in `folder`, compiled once for each compiler."""
+    guarded = _harness(compiler, ("-O1",), folder / "guarded")
+    if guarded is None:
+        command = " ".join(compiler.command)
+        raise EnvironmentFault(
+            f"the compiler '{command}' cannot build the program that calls kernels; "
+            "put another one in $CC"
+        )
+    flags = ("-O1", "-g1", "-fsanitize=address", "-rdynamic")
+    sanitized = _harness(compiler, flags, folder / "sanitized") if compiler.kind != "zig" else None
+    return Tools(guarded, sanitized)
+
+
+def _harness(compiler: Compiler, flags: Sequence[str], path: Path) -> Path | None:
+    """The harness compiled with `flags`, at `path`; None where the compiler cannot."""
+    sources = tuple(source.read_text() for source in _SOURCES)
+    content = _harness_bytes(compiler, tuple(flags), sources)
+    if content is None:
+        return None
+    path.write_bytes(content)
+    path.chmod(0o700)
+    return path
+
+
+@cache
+def _harness_bytes(
+    compiler: Compiler, flags: tuple[str, ...], sources: tuple[str, ...]
+) -> bytes | None:
+    kept = default_cache()
+    own = (*compiler.command, compiler.version, compiler.program)
+    key = key_of("harness", *own, *flags, *sources)
+    content = kept.get(key)
+    if content is not None:
+        return content
+    with tempfile.TemporaryDirectory(prefix="inarch-harness-") as scratch:
+        for source in _SOURCES:
+            shutil.copy(source, Path(scratch, source.name))
+        command = [*compiler.command, *flags, "harness.c", "-o", "harness", "-ldl", "-pthread"]
+        status, _ = run_compiler(command, Path(scratch), _SECONDS)
+        if status != 0:
+            return None
+        content = Path(scratch, "harness").read_bytes()
+    kept.put(key, content)
+    return content
+
+
+def entry_source(instance: Instance) -> str:
+    """C that unpacks the harness's arguments for the instance's function."""
+    dtypes = {**instance.kernel.dtypes, **instance.extras}
+    rank = ranks(instance.meaning)
+    count = sum(rank[name] for name in dtypes) + len(free_sizes(instance.meaning))
+    arguments = [f"pointers[{i}]" for i in range(len(dtypes))]
+    arguments += [f"numbers[{i}]" for i in range(count)]
+    return (
+        "#include <stdint.h>\n"
+        f'__attribute__((visibility("default"))) void {ENTRY}'
+        "(void *const *pointers, const int64_t *numbers) {\n"
+        f"    {instance.symbol}({', '.join(arguments)});\n"
+        "}\n"
+    )
+
+
+def library_source(instance: Instance) -> str:
+    """The kernel's translation unit. Messages of the compiler are about the kernel's file, or its text."""
+    from inarch.backends.c import instance_reads_gaps, line_directive, without_loop_vectors
+
+    own = instance_source(instance)
+    line = line_directive(instance) or f'#line 1 "{instance.name}.c"\n'
+    text = f"{line}{own}\n"
+    if has_own_code(instance.kernel) and instance_reads_gaps(instance):
+        text = without_loop_vectors(text)
+    return f'#include <stdint.h>\n{text}#line 1 "{CALL}"\n{entry_source(instance)}'
+
+
+def guarded_library(
+    instance: Instance, compiler: Compiler, out: Path, libraries: Sequence[str] = ()
+) -> None:
+    """The kernel as models get it: with the flags of the target, optimised."""
+    _compile(instance, compiler, out, (), libraries)
+
+
+def has_own_code(kernel: Microkernel) -> bool:
+    """Whether there is C that can be compiled with sanitizers; a library's code is as it is."""
+    return kernel.c is not None or kernel.asm is not None or kernel.generate is not None
+
+
+def sanitized_library(
+    instance: Instance, compiler: Compiler, out: Path, libraries: Sequence[str] = ()
+) -> None:
+    """The kernel with checks of every access to memory, and of what C leaves undefined."""
+    _compile(instance, compiler, out, _SANITIZER_FLAGS, [*libraries, *_SANITIZER_LINK])
+
+
+def _compile(
+    instance: Instance,
+    compiler: Compiler,
+    out: Path,
+    flags: Sequence[str],
+    libraries: Sequence[str],
+) -> None:
+    kernel = instance.kernel
+    own = [*(f"-I{Path(path).absolute()}" for path in kernel.include_dirs), *kernel.cflags]
+    compile_library(
+        {f"{instance.name}.c": library_source(instance)},
+        out,
+        target=instance.target,
+        compiler=compiler,
+        flags=[*own, *flags],
+        libraries=[*kernel.libraries, *libraries],
+        jobs=1,
+    )

@@ -1,0 +1,1 @@
+"""How tensors lie in memory: who takes blocks, what it saves, which borders."""

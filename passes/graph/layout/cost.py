@@ -1,0 +1,107 @@
+"""Where blocked channels pay: connected ops gain what their convolutions save, less the relayouts.
+
+Cycles of one core, measured on the layers of ResNet-50 and MobileNetV2 (AMD Zen 4, AVX-512), each alone in
+both layouts. What a convolution saves goes with its multiply-adds, more so where its windows do not read
+whole rows; but small ones save the transposing of their outputs on the way from registers to memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping
+
+from xdsl.ir import Operation, SSAValue, Use
+
+from inarch.dialects.graph.constant import ConstantOp
+from inarch.dialects.graph.op import ints, shape_of
+from inarch.dialects.graph.windows.conv import ConvOp
+from inarch.passes.graph.layout.roles import Role, elements
+
+RELAYOUT_CYCLES = 1.3
+"""An element: one side of the copy reads or writes single elements."""
+SAVED_CYCLES = 1.5
+"""An output of a convolution, at the least."""
+SAVED_WINDOW = 0.2
+"""Of the cycles of the multiply-adds, where windows have several taps."""
+SAVED_POINT = 0.08
+"""The same for windows of one tap."""
+SAVED_SHORT_ROW = 10.0
+"""An output of a depthwise convolution whose row-major rows do not fill a vector."""
+
+
+def worthwhile(found: Mapping[Operation, Role], lanes: int) -> dict[Operation, Role]:
+    """The roles of the ops in those connected regions that save more than their relayouts cost.
+
+    `lanes`: the f32 of a vector, for one multiply-add a cycle.
+    """
+    regions: defaultdict[Operation, dict[Operation, Role]] = defaultdict(dict)
+    root = _connect(found)
+    for op, role in found.items():
+        regions[_root(op, root)][op] = role
+    return {
+        op: role
+        for region in regions.values()
+        if _saved(region, lanes) > _spent(region)
+        for op, role in region.items()
+    }
+
+
+def _connect(found: Mapping[Operation, Role]) -> dict[Operation, Operation]:
+    """A forest: ops with one root pass blocked values among each other."""
+    root = {op: op for op in found}
+    for op, role in found.items():
+        for position in role.operands:
+            owner = op.operands[position].owner
+            if isinstance(owner, Operation) and owner in found and found[owner].result:
+                root[_root(op, root)] = _root(owner, root)
+    return root
+
+
+def _root(op: Operation, root: dict[Operation, Operation]) -> Operation:
+    while root[op] is not op:
+        root[op] = root[root[op]]
+        op = root[op]
+    return op
+
+
+def _saved(region: Mapping[Operation, Role], lanes: int) -> float:
+    return sum(_saved_by(op, lanes) for op in region if isinstance(op, ConvOp))
+
+
+def _saved_by(op: ConvOp, lanes: int) -> float:
+    """[outputs, inputs of a group, *window] are the weights: so many terms has an output."""
+    outputs, (_, *terms) = elements(op.out), shape_of(op.w)
+    if terms[0] == 1 and op.groups.value.data > 1:
+        is_short = shape_of(op.out)[-1] < lanes * ints(op.strides)[-1]
+        return outputs * (SAVED_SHORT_ROW if is_short else SAVED_CYCLES)
+    part = SAVED_WINDOW if math.prod(terms[1:]) > 1 else SAVED_POINT
+    return outputs * max(SAVED_CYCLES, part * math.prod(terms) / lanes)
+
+
+def _spent(region: Mapping[Operation, Role]) -> float:
+    """Relayouts into the region and out of it, each value once."""
+    changed: set[SSAValue] = set()
+    for op, role in region.items():
+        for position in role.operands:
+            operand = op.operands[position]
+            if not _made_blocked(operand, region):
+                changed.add(operand)
+        for result in op.results:
+            if role.result and any(not _takes_blocked(use, region) for use in result.uses):
+                changed.add(result)
+    return sum(elements(value) * RELAYOUT_CYCLES for value in changed if _moves(value))
+
+
+def _made_blocked(value: SSAValue, region: Mapping[Operation, Role]) -> bool:
+    owner = value.owner
+    return isinstance(owner, Operation) and owner in region and region[owner].result
+
+
+def _takes_blocked(use: Use, region: Mapping[Operation, Role]) -> bool:
+    return use.operation in region and use.index in region[use.operation].operands
+
+
+def _moves(value: SSAValue) -> bool:
+    """Whether a relayout moves elements: with one pixel, both layouts are the same memory."""
+    return not isinstance(value.owner, ConstantOp) and math.prod(shape_of(value)[2:]) > 1

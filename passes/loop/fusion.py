@@ -1,0 +1,226 @@
+"""The nest that a producer and its consumer become, in either of two ways, or None."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from xdsl.dialects import arith
+from xdsl.ir import Block, Region, SSAValue
+
+from inarch.dialects.loop.access import WriteAttr, number_of
+from inarch.dialects.loop.buffer import root
+from inarch.dialects.loop.memory import buffer_shape, memref_of, strides_of
+from inarch.dialects.loop.nest import NestOp
+from inarch.ir.linear import Linear, affine_map, linear_map
+from inarch.passes.loop.edge import (
+    MAX_BUFFERS,
+    Edge,
+    dimension_of_iterator,
+    fits,
+    is_elementwise,
+    regions,
+    written_dimensions,
+)
+from inarch.passes.loop.inline import end, fused_location, inline
+from inarch.passes.loop.operands import Operands, new_block
+
+
+def inline_producer(edge: Edge) -> NestOp | None:
+    """The consumer with the elementwise producer computed where its buffer is read, or None.
+
+    The producer must not be computed at more points than it has now; but for integers that it only widens:
+    the narrow ones are quicker to read, and microkernels multiply them.
+    """
+    producer, consumer = edge.producer, edge.consumer
+    if not is_elementwise(producer) or not fits(edge):
+        return None
+    if _evaluations(edge) > math.prod(producer.sizes) and not _widens(producer):
+        return None
+    operands = Operands(len(consumer.iterators))
+    for position, value in enumerate(consumer.ins):
+        if value is not edge.buffer:
+            operands.keep(consumer, position)
+    dimension = written_dimensions(producer)
+    assert dimension is not None, "find_edge has seen to it"
+    computed: dict[int, list[int]] = {}
+    for position in edge.reads:
+        read = consumer.reads.data[position]
+        if number_of(read.pad) is not None:
+            return None
+        index = linear_map(read.map.data)
+        zero = Linear((0,) * len(consumer.iterators), 0)
+        point = [zero if axis is None else index[axis] for axis in dimension]
+        computed[position] = operands.add_all(producer, point)
+    if len(operands.values) + len(consumer.outs) > MAX_BUFFERS:
+        return None
+    if _overwrites(consumer, operands):
+        return None
+    return _with_producer(edge, operands, computed)
+
+
+def _overwrites(consumer: NestOp, operands: Operands) -> bool:
+    """Whether the consumer writes to a buffer that the fused nest reads, maybe at other points."""
+    read = {root(value) for value in operands.values}
+    return any(root(out) in read for out in consumer.outs)
+
+
+def _widens(nest: NestOp) -> bool:
+    """Whether an elementwise nest extends integers, and does nothing else."""
+    ops = list(nest.body.block.ops)
+    (value,) = nest.yielded(nest.body)
+    return len(ops) == 2 and isinstance(value.owner, arith.ExtSIOp | arith.ExtUIOp)
+
+
+def _with_producer(edge: Edge, operands: Operands, computed: dict[int, list[int]]) -> NestOp:
+    """`computed[i]` are the positions of the producer's operands for the consumer's operand `i`."""
+    producer, consumer = edge.producer, edge.consumer
+
+    def merged(region: Region) -> Region:
+        block = new_block(operands, consumer.outs, region.block)
+        values: list[SSAValue] = []
+        shared: dict[tuple[int, ...], SSAValue] = {}
+        for position, argument in enumerate(consumer.element_arguments(region)):
+            if position not in computed:
+                read = consumer.reads.data[position]
+                values.append(block.args[operands.find(consumer.ins[position], read)])
+                continue
+            if not argument.uses:
+                values.append(block.args[0])  # stands for a value that nothing uses
+                continue
+            key = tuple(computed[position])
+            if key not in shared:
+                elements = [block.args[i] for i in key]
+                # An elementwise body does not use its accumulator: any value will do.
+                (shared[key],) = inline(producer.body.block, [*elements, block.args[-1]], block)
+            values.append(shared[key])
+        values += block.args[len(operands.values) :]
+        return Region(end(block, inline(region.block, values, block)))
+
+    fused = NestOp(
+        consumer.iterators.data,
+        operands.values,
+        operands.reads,
+        consumer.outs,
+        consumer.writes.data,
+        merged(consumer.body),
+        merged(consumer.finish) if consumer.finish is not None else None,
+    )
+    fused.attributes |= consumer.attributes
+    fused.location = fused_location(producer, consumer)
+    return fused
+
+
+def _evaluations(edge: Edge) -> int:
+    """How often the consumer would compute an element of the producer."""
+    consumer = edge.consumer
+    total = 0
+    for region, points in regions(consumer):
+        arguments = consumer.element_arguments(region)
+        used = {consumer.reads.data[i] for i in edge.reads if arguments[i].uses}
+        total += len(used) * points
+    return total
+
+
+def append_to_finish(edge: Edge) -> NestOp | None:
+    """The producer with the elementwise consumer at the end of its `finish`, or None."""
+    producer, consumer = edge.producer, edge.consumer
+    if not is_elementwise(consumer) or consumer.writes.data[0].clips or not fits(edge):
+        return None
+    if number_of(producer.writes.data[0].init) is None:  # it goes on from what the buffer holds
+        return None
+    out = consumer.outs[0]
+    if memref_of(out).element_type != memref_of(edge.buffer).element_type:
+        return None  # an accumulator has the type of the output
+    point = _consumer_point(edge)
+    if point is None or _turns(edge, point):
+        return None
+    operands = Operands(len(producer.iterators))
+    for position in range(len(producer.ins)):
+        operands.keep(producer, position)
+    kept = [i for i in range(len(consumer.ins)) if i not in edge.reads]
+    positions = {i: operands.add_moved(consumer, i, point) for i in kept}
+    if len(operands.values) + 1 > MAX_BUFFERS or _overwrites(consumer, operands):
+        return None
+    return _with_consumer(edge, operands, positions, point)
+
+
+def _turns(edge: Edge, point: Sequence[Linear]) -> bool:
+    """Whether a reduction would write across the vectors in which it is computed: a copy does that better."""
+    producer, consumer = edge.producer, edge.consumer
+    count = len(producer.iterators)
+    moved = [form.substitute(point, count) for form in linear_map(consumer.write_map(0))]
+    before = _contiguous(producer, edge.buffer, linear_map(producer.write_map(0)))
+    after = _contiguous(producer, consumer.outs[0], moved)
+    return producer.has_reduction and before is not None and before != after
+
+
+def _contiguous(nest: NestOp, buffer: SSAValue, index: Sequence[Linear]) -> int | None:
+    """The iterator of more than one point along which `buffer[index]` moves by one element."""
+    layout = strides_of(memref_of(buffer))
+    assert layout is not None, "the verifier has seen to it"
+    for position, size in enumerate(nest.sizes):
+        pairs = zip(layout[0], index, strict=True)
+        if size > 1 and abs(sum(s * form.coefficients[position] for s, form in pairs)) == 1:
+            return position
+    return None
+
+
+def _with_consumer(
+    edge: Edge, operands: Operands, positions: dict[int, int], point: Sequence[Linear]
+) -> NestOp:
+    """`positions` are where the consumer's other operands are in `operands`."""
+    producer, consumer = edge.producer, edge.consumer
+
+    def moved(region: Region, block: Block) -> list[SSAValue]:
+        elements = [
+            block.args[operands.find(value, read)]
+            for value, read in zip(producer.ins, producer.reads, strict=True)
+        ]
+        return inline(region.block, [*elements, block.args[-1]], block)
+
+    body = new_block(operands, consumer.outs, producer.body.block)
+    end(body, moved(producer.body, body))
+    finish = new_block(operands, consumer.outs, producer.body.block)
+    result = finish.args[-1]
+    if producer.finish is not None:
+        (result,) = moved(producer.finish, finish)
+    values = [
+        finish.args[positions[i]] if i in positions else result for i in range(len(consumer.ins))
+    ]
+    end(finish, inline(consumer.body.block, [*values, finish.args[-1]], finish))
+    count = len(producer.iterators)
+    index = [result.substitute(point, count) for result in linear_map(consumer.write_map(0))]
+    fused = NestOp(
+        producer.iterators.data,
+        operands.values,
+        operands.reads,
+        consumer.outs,
+        [WriteAttr.get(affine_map(index, count), producer.writes.data[0].init)],
+        Region(body),
+        Region(finish),
+    )
+    fused.attributes |= producer.attributes
+    fused.location = fused_location(producer, consumer)
+    return fused
+
+
+def _consumer_point(edge: Edge) -> list[Linear] | None:
+    """Each iterator of the consumer over those of the producer, if its points are the elements.
+
+    All its reads of the buffer must be at one index.
+    """
+    producer, consumer = edge.producer, edge.consumer
+    reads = {consumer.reads.data[i] for i in edge.reads}
+    if len(reads) != 1:
+        return None
+    (read,) = reads
+    if number_of(read.pad) is not None:
+        return None
+    shape = buffer_shape(edge.buffer)
+    dimension = dimension_of_iterator(consumer, linear_map(read.map.data), shape)
+    if dimension is None:
+        return None
+    written = linear_map(producer.write_map(0))
+    zero = Linear((0,) * len(producer.iterators), 0)
+    return [zero if axis is None else written[axis] for axis in dimension]

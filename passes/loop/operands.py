@@ -1,0 +1,75 @@
+"""The operands of a nest that is being made of two."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from xdsl.dialects.builtin import AffineMapAttr
+from xdsl.ir import Attribute, Block, SSAValue
+
+from inarch.dialects.loop.access import ReadAttr
+from inarch.dialects.loop.memory import memref_of
+from inarch.dialects.loop.nest import NestOp
+from inarch.ir.linear import Linear, affine_map, linear_map
+
+_Key: TypeAlias = tuple[SSAValue, tuple[tuple[tuple[int, ...], int], ...], Attribute]
+"""A buffer, coefficients and constant of each index, and the pad."""
+
+
+@dataclass
+class Operands:
+    """The inputs of a nest of `count` iterators; equal reads of a buffer are one input."""
+
+    count: int
+    values: list[SSAValue] = field(default_factory=list[SSAValue])
+    reads: list[ReadAttr] = field(default_factory=list[ReadAttr])
+    hints: list[str | None] = field(default_factory=list[str | None])
+    """What the printed form calls the elements."""
+    _places: dict[_Key, int] = field(default_factory=dict[_Key, int])
+
+    def add(self, value: SSAValue, read: ReadAttr, hint: str | None) -> int:
+        """The position of the element of `value` at `read`."""
+        key = self._key(value, read)
+        if key not in self._places:
+            self._places[key] = len(self.values)
+            self.values.append(value)
+            self.reads.append(read)
+            self.hints.append(hint)
+        return self._places[key]
+
+    def keep(self, nest: NestOp, position: int) -> int:
+        """Operand `position` of `nest`, as it is."""
+        hint = nest.body.block.args[position].name_hint
+        return self.add(nest.ins[position], nest.reads.data[position], hint)
+
+    def find(self, value: SSAValue, read: ReadAttr) -> int:
+        """The position of what was added before."""
+        return self._places[self._key(value, read)]
+
+    def add_moved(self, nest: NestOp, position: int, point: Sequence[Linear]) -> int:
+        """Operand `position` of `nest`, whose iterators are at `point` of this one's."""
+        read = nest.reads.data[position]
+        index = [result.substitute(point, self.count) for result in linear_map(read.map.data)]
+        moved = ReadAttr(AffineMapAttr(affine_map(index, self.count)), read.pad)
+        return self.add(nest.ins[position], moved, nest.body.block.args[position].name_hint)
+
+    def add_all(self, nest: NestOp, point: Sequence[Linear]) -> list[int]:
+        """Every operand of `nest`, in order."""
+        return [self.add_moved(nest, position, point) for position in range(len(nest.ins))]
+
+    def _key(self, value: SSAValue, read: ReadAttr) -> _Key:
+        # Two maps of equal meaning may differ as attributes.
+        index = tuple((r.coefficients, r.constant) for r in linear_map(read.map.data))
+        return value, index, read.pad
+
+
+def new_block(operands: Operands, outs: Sequence[SSAValue], accumulators: Block) -> Block:
+    """An empty region's block; its accumulators are called like the last arguments of a block."""
+    types = [memref_of(value).element_type for value in (*operands.values, *outs)]
+    block = Block(arg_types=types)
+    names = [argument.name_hint for argument in accumulators.args[-len(outs) :]]
+    for argument, hint in zip(block.args, [*operands.hints, *names], strict=True):
+        argument.name_hint = hint
+    return block

@@ -1,0 +1,199 @@
+"""Building `loop` ops at the end of a block: what the lowering rules write with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import cast
+
+from xdsl.dialects.builtin import DenseResourceAttr, LocationAttr
+from xdsl.dialects.memref import SubviewOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from inarch.core.dtypes import DType
+from inarch.core.lazy import Array, np
+from inarch.dialects.graph.layout import LayoutAttr, layout_of
+from inarch.dialects.graph.op import shape_of, tensor_dtype
+from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr, typed
+from inarch.dialects.loop.buffer import AllocOp, ConstantOp, ReshapeOp
+from inarch.dialects.loop.memory import buffer_shape, memref_of
+from inarch.dialects.loop.nest import NestOp, YieldOp
+from inarch.dialects.nest_spec import Body, NestSpec, Read
+from inarch.dialects.scalar import Scalar
+from inarch.ir.constants import (
+    ConstantAttr,
+    constant_array,
+    constant_attribute,
+    constant_type,
+)
+from inarch.ir.context import ConstantStore
+from inarch.ir.types import memref, mlir_type
+from inarch.passes.lower._halo import border_nests
+from inarch.passes.lower.physical import Place, extents, physical_nest
+
+
+@dataclass
+class LoopBuilder:
+    """Appends `loop` ops to `block`; every op gets `location`, that of the graph op being lowered.
+
+    `buffers` maps each graph value to the buffer that holds it. `destinations` maps a graph value to
+    the output argument it should be written to, where it is an output of the function.
+    """
+
+    block: Block
+    store: ConstantStore
+    location: LocationAttr
+    buffers: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    destinations: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    places: dict[SSAValue, Place] = field(default_factory=dict[SSAValue, Place])
+    """How the buffers that are not row-major hold their tensors."""
+    filled: dict[tuple[SSAValue, tuple[int, ...]], SSAValue] = field(
+        default_factory=dict[tuple[SSAValue, tuple[int, ...]], SSAValue]
+    )
+    """Constants that were filled up with zeros, by the constant and its new shape."""
+
+    def add(self, op: Operation) -> Operation:
+        """Appends any op."""
+        op.location = self.location
+        self.block.add_op(op)
+        return op
+
+    def alloc(
+        self, element_type: Attribute, shape: Sequence[int], layout: LayoutAttr | None = None
+    ) -> SSAValue:
+        """A new scratch buffer for a tensor of `shape`; row-major but for `layout`.
+
+        Its halo is filled with 0.
+        """
+        place = Place(tuple(shape), layout)
+        buffer = self.add(AllocOp(memref(element_type, place.physical_shape))).results[0]
+        if layout is not None:
+            self.places[buffer] = place
+        for border in border_nests(buffer, place):
+            self.add(border)
+        return buffer
+
+    def place(self, buffer: SSAValue) -> Place:
+        """How a buffer holds its tensor."""
+        return self.places.get(buffer) or Place(buffer_shape(buffer))
+
+    def constant(self, array: Array, name: str) -> SSAValue:
+        """A buffer of the weights with the contents of `array`."""
+        return self.constant_attr(constant_attribute(array, self.store, name))
+
+    def constant_attr(self, value: ConstantAttr) -> SSAValue:
+        """A buffer of the weights with a constant's contents."""
+        kind = constant_type(value)
+        buffer = memref(kind.element_type, kind.get_shape())
+        return self.add(ConstantOp(value, buffer)).results[0]
+
+    def reshape(self, source: SSAValue, shape: Sequence[int]) -> SSAValue:
+        """The same memory under another shape."""
+        buffer = memref(memref_of(source).element_type, shape)
+        return source if source.type == buffer else self.add(ReshapeOp(source, buffer)).results[0]
+
+    def result(self, value: SSAValue) -> SSAValue:
+        """The buffer that a graph value is to be written to: an output, or a new scratch buffer."""
+        if value not in self.buffers:
+            shape, element = shape_of(value), mlir_type(tensor_dtype(value))
+            known = self.destinations.get(value)
+            if known is None:
+                known = self.alloc(element, shape, layout_of(value))
+            self.buffers[value] = known
+        return self.buffers[value]
+
+    def nest(
+        self,
+        spec: NestSpec,
+        ins: Sequence[SSAValue],
+        in_dtypes: Sequence[DType],
+        out: SSAValue,
+        out_dtype: DType,
+    ) -> NestOp:
+        """`spec`, which is over tensors, over the buffers that hold them (see `place`).
+
+        Dtypes say which integers are unsigned. Raises LayoutError when `spec` cannot run over them.
+        """
+        spec, ins = self._placed(spec, ins, out)
+        dtypes = (*in_dtypes, out_dtype)
+        elements = [memref_of(value).element_type for value in (*ins, out)]
+        reduces = spec.init is not None
+        body = trace(spec.body, elements, dtypes, with_accumulator=reduces)
+        finish = (
+            trace(spec.finish, elements, dtypes, with_accumulator=True) if spec.finish else None
+        )
+        op = NestOp(
+            [
+                IteratorAttr.get(i.name, i.size, "reduction" if i.reduction else "parallel")
+                for i in spec.iterators
+            ],
+            ins,
+            [
+                ReadAttr.get(read.map, typed(read.pad, element))
+                for read, element in zip(spec.reads, elements, strict=False)
+            ],
+            [out],
+            [WriteAttr.get(spec.write, typed(spec.init, elements[-1]), clip=spec.clip)],
+            body,
+            finish,
+        )
+        return cast("NestOp", self.add(op))
+
+    def _placed(
+        self, spec: NestSpec, ins: Sequence[SSAValue], out: SSAValue
+    ) -> tuple[NestSpec, Sequence[SSAValue]]:
+        """The physical nest; constants that it would read outside are filled up with 0."""
+        values = [
+            self._interior(value) if read.pad else value  # a halo holds 0, no other number
+            for value, read in zip(ins, spec.reads, strict=True)
+        ]
+        physical = physical_nest(spec, [self.place(value) for value in values], self.place(out))
+        reads = list(physical.reads)
+        for position, (old, read) in enumerate(zip(spec.reads, physical.reads, strict=True)):
+            if old.pad is None and read.pad is not None and _is_constant(values[position]):
+                values[position] = self._filled(values[position], extents(physical, position))
+                reads[position] = Read(read.map)
+        return replace(physical, reads=tuple(reads)), values
+
+    def _interior(self, buffer: SSAValue) -> SSAValue:
+        """A buffer without its halo: a view of its tensor alone."""
+        place = self.place(buffer)
+        if place.layout is None or not any(map(any, place.margins)):
+            return buffer
+        inside = Place(place.shape, LayoutAttr.get(place.blocks))
+        offsets = [begin for begin, _ in place.margins]
+        offsets += [0] * (len(inside.physical_shape) - len(offsets))
+        view = SubviewOp.from_static_parameters(
+            buffer, memref_of(buffer), offsets, inside.physical_shape, [1] * len(offsets)
+        )
+        result = self.add(view).results[0]
+        self.places[result] = inside
+        return result
+
+    def _filled(self, constant: SSAValue, shape: tuple[int, ...]) -> SSAValue:
+        """A constant buffer of at least `shape` that starts with another one and is 0 behind it."""
+        key = (constant, shape)
+        if key not in self.filled:
+            value = cast("ConstantOp", constant.owner).value
+            array = constant_array(value, self.store)
+            widths = [(0, max(0, new - old)) for new, old in zip(shape, array.shape, strict=True)]
+            name = value.resource_handle.data if isinstance(value, DenseResourceAttr) else "zeros"
+            self.filled[key] = self.constant(np.pad(array, widths), f"{name}_filled")
+        return self.filled[key]
+
+
+def _is_constant(value: SSAValue) -> bool:
+    return isinstance(value.owner, ConstantOp)
+
+
+def trace(
+    body: Body, elements: Sequence[Attribute], dtypes: Sequence[DType], *, with_accumulator: bool
+) -> Region:
+    """The region of `body`: called once with the elements (the last one is the accumulator)."""
+    block = Block(arg_types=elements)
+    scalars = [
+        Scalar(argument, dtype, block) for argument, dtype in zip(block.args, dtypes, strict=True)
+    ]
+    result = body(*scalars) if with_accumulator else body(*scalars[:-1])
+    block.add_op(YieldOp(result.value))
+    return Region(block)

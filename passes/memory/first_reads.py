@@ -1,0 +1,217 @@
+"""Reads of scratch buffers that nothing has written: their contents would be whatever memory held."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, SSAValue
+
+from inarch.dialects.kernel.call import CallOp as KernelCallOp
+from inarch.dialects.kernel.definition import DefOp
+from inarch.dialects.kernel.pack import PackOp
+from inarch.dialects.loop.access import number_of
+from inarch.dialects.loop.buffer import AllocOp, ReshapeOp
+from inarch.dialects.loop.control import CallOp, ForOp
+from inarch.dialects.loop.footprint import Form, Place, Places, are_disjoint, place_of
+from inarch.dialects.loop.nest import NestOp
+from inarch.dialects.loop.overlap import Access, reads_of, writes_of
+from inarch.ir.functions import entry_blocks, error_at
+from inarch.ir.location import location_text
+
+
+def check_first_reads(module: ModuleOp) -> None:
+    """Raises InarchError at the first op of a public function that reads what nothing has written.
+
+    Ops are looked at in program order, through calls and views. Found are reads of an element that no
+    write before, taken as a whole, can have reached: of a buffer that nothing writes, or only later;
+    of a part that nothing writes; of an output without `init` to begin with. Not found is a hole in the
+    middle of what is read. A branch, and a loop of no iteration, may write and reads nothing; padded
+    reads, loads and imports count as reads of some element only.
+    """
+    symbols: dict[str, Operation] = {}
+    for op in module.body.ops:
+        if isinstance(op, FuncOp | DefOp):
+            symbols[op.sym_name.data] = op
+    for _, block in entry_blocks(module):
+        _Walk(symbols).run(block, {}, certain=True)
+
+
+@dataclass(frozen=True)
+class _Use:
+    """What an op reads, or writes, of one buffer."""
+
+    what: str
+    """For messages: `operand 0`."""
+    place: Place
+    forms: Sequence[Form]
+    is_exact: bool
+    """Whether every one of these elements is touched."""
+    hint: str = "write it first"
+
+
+@dataclass
+class _Walk:
+    symbols: Mapping[str, Operation]
+    written: dict[SSAValue, list[Form]] = field(default_factory=dict[SSAValue, list[Form]])
+    """What may have been written so far, by buffer."""
+
+    def run(
+        self, block: Block, places: Places, *, certain: bool, active: tuple[str, ...] = ()
+    ) -> None:
+        """`certain`: the block runs at least once; `active`: the functions that are being walked."""
+        for op in block.ops:
+            if isinstance(op, ForOp):
+                self.run(op.body.block, places, certain=certain and _runs(op), active=active)
+                continue
+            callee = self._callee(op)
+            if callee is not None and callee.sym_name.data not in active:
+                found = [place_of(value, places) for value in op.operands]
+                inner: dict[SSAValue, Place] = dict(
+                    zip(callee.body.block.args, found, strict=False)
+                )
+                name = callee.sym_name.data
+                self.run(callee.body.block, inner, certain=certain, active=(*active, name))
+                continue
+            for region in op.regions if not isinstance(op, NestOp) else ():
+                for each in region.blocks:
+                    self.run(each, places, certain=False, active=active)
+            reads, writes = self._uses(op, places)
+            for use in reads if certain else ():
+                self._check(op, use)
+            for use in writes:
+                self.written.setdefault(use.place.buffer, []).extend(use.forms)
+
+    def _callee(self, op: Operation) -> FuncOp | None:
+        """The function that a call runs, where it has a body."""
+        if not isinstance(op, CallOp):
+            return None
+        function = self.symbols.get(op.callee.root_reference.data)
+        if not isinstance(function, FuncOp) or function.is_declaration:
+            return None
+        return function
+
+    def _uses(self, op: Operation, places: Places) -> tuple[Iterable[_Use], Iterable[_Use]]:
+        """What an op reads, and what it then writes."""
+        match op:
+            case NestOp():
+                return _nest_reads(op, places), _nest_writes(op, places)
+            case KernelCallOp():
+                return self._kernel(op, places)
+            case PackOp():
+                return [_some("what it copies", op.src, places)], [_some("", op.dst, places)]
+            case memref.LoadOp():
+                return [_some("an element", op.memref, places)], []
+            case memref.StoreOp():
+                return [], [_some("", op.memref, places)]
+            case CallOp():
+                results = _results(self.symbols.get(op.callee.root_reference.data), op)
+                uses = [
+                    _some(f"argument {n}", value, places) for n, value in enumerate(op.arguments)
+                ]
+                return [u for n, u in enumerate(uses) if n not in results], uses
+            case AllocOp() | ReshapeOp() | memref.SubviewOp():
+                return [], []
+            case _:  # whatever it does, it may write
+                buffers = [v for v in op.operands if isinstance(v.type, MemRefType)]
+                return [], [_some("", value, places) for value in buffers]
+
+    def _kernel(self, op: KernelCallOp, places: Places) -> tuple[list[_Use], list[_Use]]:
+        definition = self.symbols[op.callee.root_reference.data]
+        assert isinstance(definition, DefOp), "the verifier has seen to it"
+        reads: list[_Use] = []
+        writes: list[_Use] = []
+        touched = op.elements(definition)
+        for operand, value, own in zip(definition.arguments, op.arguments, touched, strict=True):
+            place = place_of(value, places)
+            forms = [form.moved(place.offset) for form in own]
+            use = _Use(f"operand {operand.label.data}", place, forms, place.is_known)
+            if operand.access.data != "write":
+                reads.append(use)
+            if operand.access.data != "read":
+                writes.append(use)
+        return reads, writes
+
+    def _check(self, op: Operation, use: _Use) -> None:
+        alloc = use.place.buffer.owner
+        forms = [form for form in use.forms if not form.is_empty]
+        if not isinstance(alloc, AllocOp) or not forms:
+            return
+        before = self.written.get(use.place.buffer, [])
+        which = _unwritten(forms, before, is_exact=use.is_exact)
+        if which is None:
+            return
+        raise error_at(
+            op,
+            f"expected {use.what} of '{op.name}' to be written before it is read, found {which} of "
+            f"{_named(alloc)}, which nothing has written; {use.hint}",
+        )
+
+
+def _unwritten(forms: Sequence[Form], before: Sequence[Form], *, is_exact: bool) -> str | None:
+    """What of `forms` nothing in `before` can have written, in words, or None."""
+    for form in forms:
+        for end in form.span if is_exact else ():
+            if all(are_disjoint(Form((), (), end), each) for each in reversed(before)):
+                return f"element {end}"
+    if all(are_disjoint(form, each) for each in reversed(before) for form in forms):
+        return "elements"
+    return None
+
+
+def _named(alloc: AllocOp) -> str:
+    name, where = alloc.buffer.name_hint, location_text(alloc)
+    return f"loop.alloc{f' %{name}' if name else ''}{f' ({where})' if where else ''}"
+
+
+def _runs(loop: ForOp) -> bool:
+    return loop.lower.data < loop.upper.data
+
+
+def _some(what: str, value: SSAValue, places: Places) -> _Use:
+    """Elements of a buffer, which ones is not known."""
+    place = place_of(value, places)
+    return _Use(what, place, [place.elements], is_exact=False)
+
+
+def _results(function: Operation | None, call: CallOp) -> set[int]:
+    """The arguments that an import writes: those that are marked, or else the last."""
+    last = {len(call.arguments) - 1}
+    if not isinstance(function, FuncOp) or function.arg_attrs is None:
+        return last
+    return {i for i, each in enumerate(function.arg_attrs) if "inarch.result" in each.data} or last
+
+
+# ---------------------------------------------------------------------------------- nests
+
+
+def _nest_reads(nest: NestOp, places: Places) -> Iterator[_Use]:
+    """The operands whose elements are used, and the outputs that the accumulators start from."""
+    if any(not it.is_reduction and it.size.data == 0 for it in nest.iterators):
+        return
+    regions = [region for region in (nest.body, nest.finish) if region is not None]
+    if any(it.is_reduction and it.size.data == 0 for it in nest.iterators):
+        regions = regions[1:]
+    for position, access in enumerate(reads_of(nest, places)):
+        if any(nest.element_arguments(region)[position].first_use for region in regions):
+            yield _use(f"operand {position}", access)
+    for position, access in enumerate(writes_of(nest, places)):
+        starts = number_of(nest.writes.data[position].init) is None
+        runs = regions[:1] == [nest.body]
+        if starts and (not runs or nest.accumulators(nest.body)[position].first_use):
+            hint = "give it an init, or write it first"
+            yield _use(f"output {position}, which has no init,", access, hint)
+
+
+def _nest_writes(nest: NestOp, places: Places) -> Iterator[_Use]:
+    if not any(not it.is_reduction and it.size.data == 0 for it in nest.iterators):
+        for access in writes_of(nest, places):
+            yield _use("", access)
+
+
+def _use(what: str, access: Access, hint: str = "write it first") -> _Use:
+    is_exact = access.place.is_known and not access.guarded
+    return _Use(what, access.place, [access.elements_outside], is_exact, hint)

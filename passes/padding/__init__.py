@@ -1,0 +1,1 @@
+"""Zeros around images: written, left out, or read where they are."""

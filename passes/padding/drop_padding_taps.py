@@ -1,0 +1,260 @@
+"""Leaves out the terms of a contraction that multiply padding: each tap of a window runs where its image is.
+
+    for p in 7, r in 3: y[p] += x[p + r] * w[r]         x[0] and x[8] are 0
+    -->
+    for p in 7: y[p] = 0
+    for p in 6: y[p + 1] += x[p + 1] * w[0]
+    for p in 6: y[p] += x[p + 2] * w[2]
+    for p in 7: y[p] += x[p + 1] * w[1]                 and what follows the sum
+
+Neighbouring taps that meet padding at the same points stay together. Of the terms of a 3x3 window at stride 1
+on 7x7 pixels 18 % are on padding, on 14x14 9 %. Each part loads and stores its output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+from xdsl.context import Context
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, NoneAttr
+from xdsl.ir import Block, Region
+from xdsl.ir.affine import AffineExpr
+from xdsl.passes import ModulePass
+
+from inarch.core.lazy import np
+from inarch.dialects.loop.access import IteratorAttr, WriteAttr, number_of
+from inarch.dialects.loop.buffer import ConstantOp, root
+from inarch.dialects.loop.memory import buffer_shape, memref_of
+from inarch.dialects.loop.nest import NestOp, YieldOp
+from inarch.ir.constants import constant_array
+from inarch.ir.context import ConstantStore, store_of
+from inarch.ir.functions import entry_blocks
+from inarch.ir.linear import Linear, linear_map
+from inarch.passes.loop.transform import rebuild, strides_along
+from inarch.passes.padding.known_zeros import zero_margins
+from inarch.passes.schedule.contraction import match_contraction
+
+PASS_COST = 6
+"""Terms that take as long as one more part does for an element: load, store, the call around it. (On Zen 4
+parts pay from about there on.)"""
+
+
+@dataclass(frozen=True)
+class DropPaddingTapsPass(ModulePass):
+    """Splits contractions by constant, finite weights whose windows reach into known zeros, where it pays.
+
+    An element of the output must have at least `least` terms on padding, on average, for each part that is
+    added. Row-major images are left alone: vectors run over their pixels. The sum is formed in another order.
+    """
+
+    name = "drop-padding-taps"
+    least: int = PASS_COST
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        store = store_of(ctx)
+        for _, block in entry_blocks(op):
+            for nest in [each for each in block.ops if isinstance(each, NestOp)]:
+                _drop(nest, store, self.least)
+
+
+PASS = DropPaddingTapsPass
+
+_Range = tuple[int, int]
+"""The first one, and the one behind the last."""
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Taps of a window, and the points at which they meet no padding."""
+
+    taps: _Range
+    points: _Range
+
+    @property
+    def size(self) -> int:
+        return (self.taps[1] - self.taps[0]) * (self.points[1] - self.points[0])
+
+
+@dataclass(frozen=True)
+class _Window:
+    """A dimension that is read at `a * point + b * tap + c`; it may have no point. With its groups."""
+
+    point: int | None
+    tap: int
+    points: int
+    taps: int
+    groups: tuple[_Group, ...]
+
+
+_Part = tuple[_Group, ...]
+"""One group of each window."""
+
+
+def _drop(nest: NestOp, store: ConstantStore, least: int) -> None:
+    contraction = match_contraction(nest)
+    if contraction is None or 0 in nest.sizes:
+        return
+    if str(number_of(nest.writes.data[0].init)) == "-0.0":
+        return  # adding a term of +0 changes it
+    if root(nest.outs[0]) in [root(operand) for operand in nest.ins]:
+        return  # it reads what the first part would overwrite
+    if not _is_in_order(nest):
+        return  # a kernel writes it by way of a copy, which each part would make
+    for image, weights in ((contraction.a, contraction.b), (contraction.b, contraction.a)):
+        windows = _windows(nest, image)
+        if any(_is_row(nest, image, window) for window in windows):
+            return  # vectors run over its pixels, and shorter rows fill them worse
+        parts: list[_Part] = list(product(*(window.groups for window in windows)))
+        full = [part for part in parts if _is_full(windows, part)]
+        if not windows or not full:
+            continue
+        pays = _dropped(nest, windows, parts) >= least * (len(parts) - 1)
+        if pays and _is_finite(nest, weights, store):
+            _split(nest, windows, [*(part for part in parts if part is not full[0]), full[0]])
+            return
+
+
+def _dropped(nest: NestOp, windows: Sequence[_Window], parts: Sequence[_Part]) -> float:
+    """Terms on padding, for each element of the output on average."""
+    pairs = zip(nest.sizes, nest.iterators, strict=True)
+    terms = prod(size for size, iterator in pairs if iterator.is_reduction)
+    whole = prod(window.points * window.taps for window in windows)
+    kept = sum(prod(group.size for group in part) for part in parts)
+    return terms * (1 - kept / whole)
+
+
+def _is_full(windows: Sequence[_Window], part: _Part) -> bool:
+    """Whether a part has all points."""
+    pairs = zip(windows, part, strict=True)
+    return all(group.points == (0, window.points) for window, group in pairs)
+
+
+def _is_row(nest: NestOp, position: int, window: _Window) -> bool:
+    """Whether the points of a window are neighbours in the operand."""
+    if window.point is None:
+        return False
+    return abs(strides_along(nest, nest.ins[position], nest.read_map(position))[window.point]) == 1
+
+
+def _is_finite(nest: NestOp, position: int, store: ConstantStore) -> bool:
+    """Whether an operand's elements are known and finite: only then is 0 times each of them 0."""
+    owner = nest.ins[position].owner
+    is_inside = isinstance(nest.reads.data[position].pad, NoneAttr)
+    if not isinstance(owner, ConstantOp) or not is_inside:
+        return False
+    return bool(np.isfinite(constant_array(owner.value, store)).all())
+
+
+def _windows(nest: NestOp, position: int) -> list[_Window]:
+    """The dimensions of an operand whose known zeros some taps meet at some points."""
+    if not isinstance(nest.reads.data[position].pad, NoneAttr):
+        return []
+    buffer = nest.ins[position]
+    forms = linear_map(nest.read_map(position))
+    found: list[_Window] = []
+    for form, (before, behind), size in zip(
+        forms, zero_margins(buffer), buffer_shape(buffer), strict=True
+    ):
+        used = [i for i, by in enumerate(form.coefficients) if by]
+        taps = [i for i in used if nest.iterators.data[i].is_reduction]
+        points = [i for i in used if i not in taps]
+        alone = sum(any(other.coefficients[i] for i in used) for other in forms) == 1
+        if len(taps) == 1 and len(points) <= 1 and alone and before + behind:
+            window = _window(nest, form, points, taps[0], (before, size - behind))
+            if sum(group.size for group in window.groups) < window.points * window.taps:
+                found.append(window)
+    return found
+
+
+def _window(nest: NestOp, form: Linear, points: Sequence[int], tap: int, inside: _Range) -> _Window:
+    """Taps in groups by the points at which they read `inside`; those that never do are in none."""
+    point = points[0] if points else None
+    count = nest.sizes[point] if point is not None else 1
+    step = form.coefficients[point] if point is not None else 0
+    groups: list[_Group] = []
+    for number in range(nest.sizes[tap]):
+        start = form.constant + form.coefficients[tap] * number
+        met = [p for p in range(count) if inside[0] <= start + step * p < inside[1]]
+        if not met:
+            continue
+        group = _Group((number, number + 1), (met[0], met[-1] + 1))
+        if groups and groups[-1].points == group.points and groups[-1].taps[1] == number:
+            group = _Group((groups.pop().taps[0], number + 1), group.points)
+        groups.append(group)
+    return _Window(point, tap, count, nest.sizes[tap], tuple(groups))
+
+
+def _split(nest: NestOp, windows: Sequence[_Window], parts: Sequence[_Part]) -> None:
+    """Begins the sum, adds the parts, and finishes it with the last one, which is full."""
+    parent = nest.parent
+    assert parent is not None
+    if len(parts) > 1:
+        parent.insert_op_before(_begin(nest), nest)
+    for part in parts:
+        added = _restricted(nest, windows, part)
+        if len(parts) > 1:
+            (write,) = added.writes
+            added.writes = ArrayAttr([WriteAttr.get(write.map.data, clip=write.clips)])
+        parent.insert_op_before(added if part is parts[-1] else _without_finish(added), nest)
+    nest.detach()
+    nest.erase()
+
+
+def _is_in_order(nest: NestOp) -> bool:
+    """Whether the output's elements lie as the innermost loop makes them."""
+    strides = strides_along(nest, nest.outs[0], nest.write_map(0))
+    pairs = zip(nest.sizes, nest.iterators, strict=True)
+    parallel = [at for at, (size, it) in enumerate(pairs) if size > 1 and not it.is_reduction]
+    return not parallel or strides[parallel[-1]] == 1
+
+
+def _begin(nest: NestOp) -> NestOp:
+    """The output gets the number at which the sum begins."""
+    parallel = [i for i, each in enumerate(nest.iterators) if not each.is_reduction]
+    places = {old: AffineExpr.dimension(new) for new, old in enumerate(parallel)}
+    substitution = [places.get(i, AffineExpr.constant(0)) for i in range(len(nest.iterators))]
+    (write,) = nest.writes
+    index = write.map.data.replace_dims_and_symbols(substitution, [], len(parallel), 0)
+    block = Block(arg_types=[memref_of(nest.outs[0]).element_type])
+    number = arith.ConstantOp(write.init)  # pyright: ignore[reportArgumentType] - a typed number
+    block.add_ops([number, YieldOp(number.result)])
+    iterators = [nest.iterators.data[i] for i in parallel]
+    writes = [WriteAttr.get(index, clip=write.clips)]
+    begin = NestOp(iterators, [], [], list(nest.outs), writes, Region(block))
+    begin.location = nest.location
+    return begin
+
+
+def _restricted(nest: NestOp, windows: Sequence[_Window], part: _Part) -> NestOp:
+    """The nest over the taps and points of a part."""
+    ranges = {i: (0, size) for i, size in enumerate(nest.sizes)}
+    for window, group in zip(windows, part, strict=True):
+        ranges[window.tap] = group.taps
+        if window.point is not None:
+            ranges[window.point] = group.points
+    iterators = [
+        IteratorAttr.get(
+            each.label.data, ranges[i][1] - ranges[i][0], each.kind.data, each.mode.data
+        )
+        for i, each in enumerate(nest.iterators)
+    ]
+    shifts = [AffineExpr.dimension(i) + ranges[i][0] for i in range(len(iterators))]
+    return rebuild(nest, iterators, shifts)
+
+
+def _without_finish(nest: NestOp) -> NestOp:
+    """The nest, which is in no block, without `finish` and the operands that only it reads."""
+    body = nest.body.clone()
+    arguments = body.block.args[: len(nest.ins)]
+    kept = [at for at, argument in enumerate(arguments) if argument.first_use is not None]
+    for argument in [each for at, each in enumerate(arguments) if at not in kept]:
+        body.block.erase_arg(argument)
+    ins, reads = [nest.ins[at] for at in kept], [nest.reads.data[at] for at in kept]
+    copy = NestOp(list(nest.iterators), ins, reads, list(nest.outs), list(nest.writes), body)
+    copy.location = nest.location
+    nest.erase()
+    return copy

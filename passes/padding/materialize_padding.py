@@ -1,0 +1,139 @@
+"""Padded reads of nests become reads of a padded copy, so that inner loops check no bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from xdsl.builder import Builder
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp
+from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint
+
+from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr, number_of
+from inarch.dialects.loop.buffer import AllocOp, root
+from inarch.dialects.loop.memory import buffer_shape, memref_of
+from inarch.dialects.loop.nest import NestOp, YieldOp
+from inarch.ir.functions import entry_blocks
+from inarch.ir.linear import Linear, affine_map, linear_map
+from inarch.ir.types import memref
+from inarch.passes.loop.writes import written_roots
+
+
+@dataclass(frozen=True)
+class MaterializePaddingPass(ModulePass):
+    """Reads with `pad` in nests that reduce become reads of a padded copy, made by its own nest.
+
+    The copy has exactly the extents that the nest touches: a strided convolution may leave out part
+    of the padding or of the buffer. Nests that touch the same extents of the same buffer with the
+    same `pad` share one copy. A read whose padding is never touched only loses its `pad`. With
+    `all`, also in nests that do not reduce, except copies, which are what this pass makes.
+    """
+
+    name = "materialize-padding"
+    all: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for _, block in entry_blocks(op):
+            copies = _Copies()
+            for each in list(block.ops):
+                if isinstance(each, NestOp) and self._takes(each):
+                    _materialize(each, copies)
+                copies.forget(written_roots(each))
+
+    def _takes(self, nest: NestOp) -> bool:
+        if 0 in nest.sizes:
+            return False
+        return nest.has_reduction or (self.all and not _is_copy(nest))
+
+
+def _is_copy(nest: NestOp) -> bool:
+    """Whether a nest only moves elements, as the copies made here do."""
+    moves = all(isinstance(value, BlockArgument) for value in nest.yielded(nest.body))
+    return moves and not nest.has_reduction and nest.finish is None
+
+
+def _materialize(nest: NestOp, copies: _Copies) -> None:
+    """Replaces the padded reads of `nest`, in place."""
+    reads: list[ReadAttr] = []
+    operands = list(nest.operands)
+    for position, read in enumerate(nest.reads):
+        if number_of(read.pad) is None:
+            reads.append(read)
+            continue
+        source = nest.ins[position]
+        index = linear_map(read.map.data)
+        window = tuple(result.bounds(nest.sizes) for result in index)
+        if _is_inside(window, buffer_shape(source)):
+            reads.append(ReadAttr.get(read.map.data))
+            continue
+        operands[position] = copies.of(source, window, read.pad, nest)
+        shifted = [
+            Linear(result.coefficients, result.constant - low)
+            for result, (low, _) in zip(index, window, strict=True)
+        ]
+        reads.append(ReadAttr.get(affine_map(shifted, len(nest.iterators))))
+    nest.operands = operands
+    nest.reads = ArrayAttr(reads)
+
+
+_Window = tuple[tuple[int, int], ...]
+"""The least and the largest index touched, a dimension."""
+
+
+def _is_inside(window: _Window, shape: tuple[int, ...]) -> bool:
+    return all(low >= 0 and high < n for (low, high), n in zip(window, shape, strict=True))
+
+
+@dataclass
+class _Copies:
+    """The padded copies made so far in one function, of buffers that did not change since."""
+
+    made: dict[tuple[SSAValue, _Window, Attribute], SSAValue] = field(
+        default_factory=dict[tuple[SSAValue, _Window, Attribute], SSAValue]
+    )
+
+    def of(self, source: SSAValue, window: _Window, pad: Attribute, user: NestOp) -> SSAValue:
+        """The elements of `source` in `window`, `pad` outside it; if need be made before `user`."""
+        key = (source, window, pad)  # equal when their bits are: 0.0 is not -0.0, and NaN is NaN
+        if key not in self.made:
+            shape = [high - low + 1 for low, high in window]
+            alloc = AllocOp(memref(memref_of(source).element_type, shape))
+            copy = _copy_nest(source, window, pad, alloc.buffer)
+            for op in (alloc, copy):
+                op.location = user.location
+                Builder(InsertPoint.before(user)).insert(op)
+            if source.name_hint:
+                alloc.buffer.name_hint = f"{source.name_hint}_padded"
+            self.made[key] = alloc.buffer
+        return self.made[key]
+
+    def forget(self, changed: Collection[SSAValue]) -> None:
+        """Drops the copies of buffers, as their `root`s, that are written to."""
+        for key in [key for key in self.made if root(key[0]) in changed]:
+            del self.made[key]
+
+
+def _copy_nest(source: SSAValue, window: _Window, pad: Attribute, target: SSAValue) -> NestOp:
+    """`target[i] = source[i + low]`, `pad` outside `source`."""
+    rank = len(window)
+    element = memref_of(source).element_type
+    points = [Linear.iterator(axis, rank) for axis in range(rank)]
+    moved = [
+        Linear(point.coefficients, low) for point, (low, _) in zip(points, window, strict=True)
+    ]
+    block = Block(arg_types=[element, element])
+    block.add_op(YieldOp(block.args[0]))
+    return NestOp(
+        [IteratorAttr.get(f"i{axis}", high - low + 1) for axis, (low, high) in enumerate(window)],
+        [source],
+        [ReadAttr.get(affine_map(moved, rank), pad)],
+        [target],
+        [WriteAttr.get(affine_map(points, rank))],
+        Region(block),
+    )
+
+
+PASS = MaterializePaddingPass

@@ -1,0 +1,1 @@
+"""Regions of one backend, and the functions that they become."""

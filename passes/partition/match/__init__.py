@@ -1,0 +1,1 @@
+"""What a backend may take: patterns against ops, with reasons."""

@@ -1,0 +1,188 @@
+"""Who gets which op: backends in order of priority, patterns in order, then single ops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from inarch.passes.backend import Backend
+from inarch.passes.partition.by_hand import ByHand
+from inarch.passes.partition.common import (
+    BACKEND,
+    PATTERN,
+    error_at,
+    is_claimable,
+    tensor_blocks,
+    text_of,
+)
+from inarch.passes.partition.match.matcher import Matcher, unmatched_text
+from inarch.passes.partition.match.names import Names, Words, op_text
+from inarch.passes.partition.report import Recorder
+from inarch.passes.pattern import Match, NamedPattern, Op, op_names, roots_of
+
+
+@dataclass(frozen=True)
+class Claim:
+    """An op's owner; `match` is None for a single op."""
+
+    backend: str
+    pattern: str | None = None
+    match: Match | None = None
+
+
+@dataclass
+class Claims:
+    """The owners of ops, of those that are annotated already to begin with."""
+
+    module: ModuleOp
+    by_hand: ByHand
+    names: Names
+    owners: dict[Operation, Claim] = field(default_factory=dict[Operation, Claim])
+    ops: list[Operation] = field(default_factory=list[Operation])
+    by_name: dict[str, list[Operation]] = field(default_factory=dict[str, list[Operation]])
+    """Claimable ops, the last of the program first: the order in which roots are tried."""
+    position: dict[Operation, int] = field(default_factory=dict[Operation, int])
+
+    def __post_init__(self) -> None:
+        for _, block in tensor_blocks(self.module):
+            for op in block.ops:
+                if (owner := text_of(op, BACKEND)) is not None:
+                    self.owners[op] = Claim(owner, text_of(op, PATTERN))
+                if is_claimable(op):
+                    self.ops.append(op)
+        for index, op in enumerate(self.ops):
+            self.position[op] = index
+        for op in reversed(self.ops):
+            self.by_name.setdefault(op.name, []).append(op)
+
+    def refusal(self, op: Operation, backend: str) -> str | None:
+        """Why `op` is not to be had by a match of `backend`, or None."""
+        owner = self.owners.get(op)
+        if owner is not None:
+            if owner.backend != backend:
+                return f"already taken by backend {owner.backend}"
+            return f"already taken by pattern {owner.pattern}" if owner.pattern else "already taken"
+        if not any(result.first_use for result in op.results):
+            return "nothing uses its results"
+        return self.by_hand.refusal(op, backend)
+
+
+@dataclass
+class Turn:
+    """One backend is asked."""
+
+    claims: Claims
+    backend: Backend
+    refused: dict[Operation, str] = field(default_factory=dict[Operation, str])
+    """Ops that were not to be had to begin with."""
+
+    def __post_init__(self) -> None:
+        name = self.backend.name
+        self.matcher = Matcher(name, self.backend.accepts, self._words)
+        for op in self.claims.ops:
+            if (reason := self.claims.refusal(op, name)) is not None:
+                self.refused[op] = reason
+
+    def _words(self, op: Operation) -> Words | None:
+        if op not in self.claims.owners and op not in self.refused:
+            return None
+        reason = self.claims.refusal(op, self.backend.name)
+        return lambda _: f"{op_text(op)} is {reason}"
+
+    def run(self, wanted: set[Operation] | None = None) -> None:
+        """Claims what fits; with `wanted`, only matches that have one of these ops."""
+        for named in self.backend.patterns:
+            endings: dict[str, list[Op]] = {}
+            for pattern in roots_of(named.pattern) or ():
+                endings.setdefault(pattern.name, []).append(pattern)
+            for root in self._roots(endings):
+                match = self._first_match(named, endings[root.name], root)
+                if match is not None and (wanted is None or not wanted.isdisjoint(match.ops)):
+                    claim = Claim(self.backend.name, named.name, match)
+                    self.claims.owners.update(dict.fromkeys(match.ops, claim))
+        singles = set(self.backend.op_names())
+        for op in self.claims.ops:
+            is_asked = op.name in singles and (wanted is None or op in wanted)
+            if is_asked and op not in self.claims.owners and self.matcher.accept_single(op):
+                self.claims.owners[op] = Claim(self.backend.name)
+
+    def _roots(self, names: Iterable[str]) -> Iterator[Operation]:
+        """Ops with one of the names that are not taken, later ones first."""
+        lists = [self.claims.by_name.get(name, []) for name in names]
+        ops = (
+            lists[0]
+            if len(lists) == 1
+            else sorted(
+                (op for ops in lists for op in ops), key=lambda op: -self.claims.position[op]
+            )
+        )
+        return (op for op in ops if op not in self.claims.owners and op not in self.refused)
+
+    def _first_match(
+        self, named: NamedPattern, endings: Sequence[Op], root: Operation
+    ) -> Match | None:
+        for pattern in endings:
+            if (match := self.matcher.match(named, pattern, root)) is not None:
+                return match
+        return None
+
+    def reason(self, op: Operation) -> str:
+        """Why the backend did not get `op`."""
+        if op in self.refused:
+            return self.refused[op]
+        nearest = self.matcher.nearest.get(op)
+        if nearest is not None:
+            return nearest.text(self.claims.names)
+        return unmatched_text(op, self._patterns_by_op)
+
+    @cached_property
+    def _patterns_by_op(self) -> dict[str, list[NamedPattern]]:
+        found: dict[str, list[NamedPattern]] = {}
+        for named in self.backend.patterns:
+            for name in op_names(named.pattern):
+                found.setdefault(name, []).append(named)
+        return found
+
+
+def claim_ops(
+    module: ModuleOp,
+    asked: Sequence[Backend],
+    by_hand: ByHand,
+    given_to: Sequence[Backend],
+    names: Names,
+    recorder: Recorder | None,
+) -> Claims:
+    """Asks each backend for the ops it is given by hand, then those of `asked` for the rest.
+
+    Raises at the first op that was given to a backend that cannot take it.
+    """
+    claims = Claims(module, by_hand, names)
+    for backend in given_to:
+        wanted = {op for op, name in by_hand.given.items() if name == backend.name}
+        wanted -= set(claims.owners)
+        turn = Turn(claims, backend)
+        turn.run(wanted)
+        for op in claims.ops:
+            if op in wanted and op not in claims.owners:
+                raise error_at(
+                    op,
+                    f"'{op.name}' is given to backend '{backend.name}', "
+                    f"which cannot take it: {turn.reason(op)}",
+                )
+    for backend in asked:
+        turn = Turn(claims, backend)
+        turn.run()
+        if recorder is not None:
+            _record(recorder, turn)
+    return claims
+
+
+def _record(recorder: Recorder, turn: Turn) -> None:
+    for op in turn.claims.ops:
+        owner = turn.claims.owners.get(op)
+        if owner is None or owner.backend != turn.backend.name:
+            recorder.refuse(op, turn.backend.name, turn.reason(op))

@@ -1,0 +1,58 @@
+"""Checks what a backend states, before it is asked: names of ops, roots of patterns."""
+
+from __future__ import annotations
+
+from xdsl.context import Context
+
+from inarch.core.errors import UsageError, unknown
+from inarch.passes.backend import Backend
+from inarch.passes.pattern import Alternative, NamedPattern, Op, Pattern, op_names, roots_of
+
+
+def check_patterns(ctx: Context, backend: Backend) -> None:
+    """Raises UsageError, naming the backend and the pattern, for one that can never match."""
+    for name in backend.op_names():
+        _check_op(ctx, name, f"the ops of backend '{backend.name}'")
+    seen: set[str] = set()
+    for named in backend.patterns:
+        what = f"pattern '{named.name}' of backend '{backend.name}'"
+        if named.name in seen:
+            raise UsageError(f"{what} is there twice; give each a name of its own")
+        seen.add(named.name)
+        _check_pattern(ctx, named, what)
+
+
+def _check_pattern(ctx: Context, named: NamedPattern, what: str) -> None:
+    if not roots_of(named.pattern):
+        raise UsageError(
+            f"{what} may end in something that is no op: {named.pattern}; expected an op at its root"
+        )
+    for name in sorted(op_names(named.pattern)):
+        _check_op(ctx, name, what)
+    for part in _parts(named.pattern):
+        if isinstance(part, Op) and part.commutative and len(part.operands) != 2:
+            raise UsageError(
+                f"{what}: expected 2 operands of a commutative op, found {len(part.operands)} "
+                f"in {part}"
+            )
+
+
+def _check_op(ctx: Context, name: str, what: str) -> None:
+    if ctx.get_optional_op(name) is None:
+        known = {op.name for op in ctx.loaded_ops if op.name.startswith("graph.")}
+        raise unknown("op", name, known, within=what)
+
+
+def _parts(pattern: Pattern) -> set[Pattern]:
+    found: set[Pattern] = set()
+    todo = [pattern]
+    while todo:
+        part = todo.pop()
+        if part in found:
+            continue
+        found.add(part)
+        if isinstance(part, Op):
+            todo += part.operands
+        elif isinstance(part, Alternative):
+            todo += part.choices
+    return found

@@ -1,0 +1,138 @@
+"""Who got which op, and why the others did not: data for `inarch explain`, warnings and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
+from inarch.dialects.graph.composite import CompositeRegionOp
+from inarch.ir.location import location_text
+from inarch.passes.partition.common import (
+    BACKEND,
+    COMPILER,
+    PATTERN,
+    is_claimable,
+    tensor_blocks,
+    text_of,
+)
+from inarch.passes.partition.match.names import Names
+
+HOST = "c"
+"""The owner of what no backend took."""
+
+
+@dataclass(frozen=True)
+class OpReport:
+    """One op of the program, as it was when backends were asked."""
+
+    op: str
+    """`graph.conv`."""
+    value: str
+    """Its (first) result, `%3`."""
+    location: str | None
+    """Where it came from: the node's name in a model, `file:line:column` in text."""
+    function: str
+    """The symbol of the function it was in."""
+    owner: str
+    """The backend that has it; `c` is the host."""
+    pattern: str | None
+    """The backend's pattern that took it, if one did."""
+    region: str | None
+    """The symbol of the function that it is in now, if a backend has it."""
+    reasons: Mapping[str, str]
+    """For each backend that was asked and does not have it: why not."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What partitioning did: every op that a backend could own, in program order."""
+
+    backends: tuple[str, ...]
+    """Those that were asked, the first preferred."""
+    ops: tuple[OpReport, ...]
+
+    def owned_by(self, backend: str) -> tuple[OpReport, ...]:
+        """The ops that `backend` has."""
+        return tuple(op for op in self.ops if op.owner == backend)
+
+    def regions(self, backend: str) -> tuple[str, ...]:
+        """The symbols of the functions of `backend`, in program order."""
+        found = dict.fromkeys(op.region for op in self.owned_by(backend))
+        return tuple(region for region in found if region is not None)
+
+    def idle(self) -> tuple[str, ...]:
+        """The backends that were asked and have nothing."""
+        return tuple(name for name in self.backends if not self.owned_by(name))
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as `json.dumps` takes it."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        """One line an op and one a reason."""
+        lines: list[str] = []
+        for op in self.ops:
+            pattern = f" ({op.pattern})" if op.pattern else ""
+            region = f" @{op.region}" if op.region else ""
+            place = f" at {op.location}" if op.location else ""
+            lines.append(f"{op.value} = {op.op}{place}: {op.owner}{pattern}{region}")
+            lines += [f"    not {backend}: {reason}" for backend, reason in op.reasons.items()]
+        return "\n".join(lines)
+
+
+@dataclass
+class _Entry:
+    op: Operation
+    value: str
+    location: str | None
+    function: str
+    reasons: dict[str, str] = field(default_factory=dict[str, str])
+
+
+class Recorder:
+    """Collects reasons while the passes run; the passes move ops, so that they stay the same objects."""
+
+    def __init__(self) -> None:
+        self._entries: dict[Operation, _Entry] = {}
+        self._backends: tuple[str, ...] = ()
+
+    def start(self, module: ModuleOp, backends: Sequence[str], names: Names) -> None:
+        """Enters every op that a backend could own."""
+        self._backends = tuple(backends)
+        for function, block in tensor_blocks(module):
+            for op in block.ops:
+                if is_claimable(op):
+                    value = names.short(op.results[0])
+                    symbol = function.sym_name.data
+                    self._entries[op] = _Entry(op, value, location_text(op), symbol)
+
+    def refuse(self, op: Operation, backend: str, reason: str) -> None:
+        """Enters why `backend` does not have `op`, in place of an earlier reason."""
+        if op in self._entries:
+            self._entries[op].reasons[backend] = reason
+
+    def finish(self) -> Report:
+        """The report; owners are those that the program has now."""
+        return Report(self._backends, tuple(self._report(e) for e in self._entries.values()))
+
+    def _report(self, entry: _Entry) -> OpReport:
+        op = entry.op
+        around = op.parent_op()
+        composite = around if isinstance(around, CompositeRegionOp) else None
+        function = composite.parent_op() if composite is not None else around
+        symbol = compiler = None
+        if isinstance(function, FuncOp):
+            compiler = text_of(function, COMPILER)
+            symbol = function.sym_name.data if compiler is not None else None
+        owner = compiler or text_of(composite or op, BACKEND) or HOST
+        pattern = composite.pattern if composite is not None else text_of(op, PATTERN)
+        order = [name for name in self._backends if name in entry.reasons]
+        reasons = {name: entry.reasons[name] for name in order if name != owner}
+        return OpReport(
+            op.name, entry.value, entry.location, entry.function, owner, pattern, symbol, reasons
+        )

@@ -1,0 +1,1 @@
+"""Loop orders, tiles and lanes of nests that no microkernel has taken."""

@@ -1,0 +1,1 @@
+"""Whether a nest is what a microkernel means, and by which strides."""

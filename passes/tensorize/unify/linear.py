@@ -1,0 +1,155 @@
+"""A nest as numbers: axes with sizes and kinds, and for each access an offset and a stride an axis.
+
+An axis is an iterator of more than one point, or several collapsed: `i` and `j` are one axis of
+`size(i) * size(j)` points where every access moves by `size(j)` times as much along `i` as along `j`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from xdsl.ir import Operation, SSAValue
+
+from inarch.dialects.loop.access import number_of
+from inarch.dialects.loop.buffer import root
+from inarch.dialects.loop.memory import memref_of, strides_of
+from inarch.dialects.loop.nest import NestOp
+from inarch.ir.linear import Linear, linear_map
+from inarch.ir.types import dtype_of
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One or more iterators of one kind that run as one; `iterators` are positions, outermost first."""
+
+    name: str
+    size: int
+    is_reduction: bool
+    iterators: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Access:
+    """Element `offset + sum of strides[axis] * axis` of a buffer, counted from its element 0."""
+
+    buffer: SSAValue
+    offset: int
+    strides: tuple[int, ...]
+    indices: tuple[Linear, ...]
+    """By dimension of the buffer, over the nest's iterators (not over its axes)."""
+    is_inside: bool
+    """Whether every point lies inside the buffer (a read with `pad`, a write with `clip` may not)."""
+
+
+@dataclass(frozen=True)
+class LinearNest:
+    """A nest with one output: its axes, its reads (in the order of `ins`) and its write."""
+
+    nest: NestOp
+    axes: tuple[Axis, ...]
+    reads: tuple[Access, ...]
+    write: Access
+
+    @property
+    def accesses(self) -> tuple[Access, ...]:
+        """The reads, then the write."""
+        return (*self.reads, self.write)
+
+
+def linear_nest(nest: NestOp) -> LinearNest:
+    """`nest`, which has one output and at least one point, as numbers; collapsed as far as it goes."""
+    kept = [position for position, size in enumerate(nest.sizes) if size > 1]
+    axes = [
+        Axis(
+            nest.names[position],
+            nest.sizes[position],
+            nest.iterators.data[position].is_reduction,
+            (position,),
+        )
+        for position in kept
+    ]
+    reads = [
+        _access(nest, value, linear_map(read.map.data), is_free=number_of(read.pad) is not None)
+        for value, read in zip(nest.ins, nest.reads, strict=True)
+    ]
+    write = _access(
+        nest, nest.outs[0], linear_map(nest.write_map(0)), is_free=nest.writes.data[0].clips
+    )
+    columns = [[access.strides[position] for access in (*reads, write)] for position in kept]
+    axes, columns = _collapsed(axes, columns)
+    rows = list(zip(*columns, strict=True)) or [() for _ in (*reads, write)]
+    *ins, out = (
+        replace(access, strides=strides)
+        for access, strides in zip((*reads, write), rows, strict=True)
+    )
+    return LinearNest(nest, tuple(axes), tuple(ins), out)
+
+
+def _access(
+    nest: NestOp, buffer: SSAValue, indices: tuple[Linear, ...], *, is_free: bool
+) -> Access:
+    """With a stride for each iterator of the nest; the caller picks those of the axes."""
+    layout = strides_of(memref_of(buffer))
+    assert layout is not None, "the verifier has seen to it"
+    strides, _ = layout
+    count = len(nest.iterators)
+    moves = tuple(
+        sum(stride * form.coefficients[i] for stride, form in zip(strides, indices, strict=True))
+        for i in range(count)
+    )
+    offset = sum(stride * form.constant for stride, form in zip(strides, indices, strict=True))
+    is_inside = not is_free or _lies_inside(nest, buffer, indices)
+    return Access(buffer, offset, moves, indices, is_inside)
+
+
+def _lies_inside(nest: NestOp, buffer: SSAValue, indices: Sequence[Linear]) -> bool:
+    spans = [form.bounds(nest.sizes) for form in indices]
+    shape = memref_of(buffer).get_shape()
+    return all(low >= 0 and high < size for (low, high), size in zip(spans, shape, strict=True))
+
+
+def _collapsed(axes: list[Axis], columns: list[list[int]]) -> tuple[list[Axis], list[list[int]]]:
+    """Axes that run as one are joined, until none are left; `columns` are strides by access."""
+    joined = True
+    while joined:
+        joined = False
+        for outer in range(len(axes)):
+            for inner in range(len(axes)):
+                if outer != inner and _runs_as_one(axes, columns, outer, inner):
+                    axes[inner] = _join(axes[outer], axes[inner])
+                    del axes[outer], columns[outer]
+                    joined = True
+                    break
+            if joined:
+                break
+    return axes, columns
+
+
+def _runs_as_one(
+    axes: Sequence[Axis], columns: Sequence[Sequence[int]], outer: int, inner: int
+) -> bool:
+    size = axes[inner].size
+    return axes[outer].is_reduction == axes[inner].is_reduction and all(
+        a == b * size for a, b in zip(columns[outer], columns[inner], strict=True)
+    )
+
+
+def _join(outer: Axis, inner: Axis) -> Axis:
+    return Axis(
+        f"{outer.name}*{inner.name}",
+        outer.size * inner.size,
+        outer.is_reduction,
+        (*outer.iterators, *inner.iterators),
+    )
+
+
+def is_constant(value: SSAValue) -> bool:
+    """Whether `value` is a constant of the weights, so that packing it costs nothing at run time."""
+    owner = root(value).owner
+    return isinstance(owner, Operation) and owner.name == "loop.constant"
+
+
+def nbytes_of(access: Access) -> int:
+    """Of one element."""
+    return dtype_of(memref_of(access.buffer).element_type).nbytes

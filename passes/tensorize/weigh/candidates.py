@@ -1,0 +1,303 @@
+"""From a nest and a kernel to candidates: every way to call the kernel for the nest, the cheapest first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from inarch.dialects.loop.access import number_of
+from inarch.meaning import Number
+from inarch.microkernel import Init
+from inarch.passes.tensorize.unify.linear import Access, LinearNest, is_constant, nbytes_of
+from inarch.passes.tensorize.unify.views import view_of
+from inarch.passes.tensorize.weigh.cost import call_cycles, copy_cycles
+from inarch.passes.tensorize.weigh.family import Family
+from inarch.passes.tensorize.weigh.operands import CallPlan, Matched, OperandPlan, plan_call
+from inarch.passes.tensorize.weigh.tiles import Params, Piece
+from inarch.passes.tensorize.weigh.traffic import Loop, Stream
+from inarch.passes.tensorize.write.finish import Finish, absorbed_finish
+
+
+@dataclass(frozen=True)
+class Call:
+    """One `kernel.call`: what it works on, its loops, outermost first, and whether it does `finish`."""
+
+    plan: CallPlan
+    loops: tuple[Loop, ...]
+    absorbs: bool
+
+    @property
+    def piece(self) -> Piece:
+        """The part of the nest."""
+        return self.plan.piece
+
+
+Group = tuple[Call, ...]
+"""The calls that add to the same elements: begun once before the first, finished once after the last."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A way to do a nest by calls of one kernel."""
+
+    matched: Matched
+    family: Family
+    params: Params
+    groups: tuple[Group, ...]
+    init: Init
+    fills: bool
+    """Whether the output is filled with the nest's init before the calls."""
+    finish: Finish | None
+    """In the kernel, for the calls that absorb it."""
+    is_finished: bool
+    """Whether nothing of the nest's `finish` is left to a nest after the calls that do not absorb it."""
+    cost: float
+    """Cycles; without the kernel's own where it does not state them."""
+    order: tuple[int, ...]
+    """The axes of loops, outermost first."""
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """All of them, in the order in which they run."""
+        return tuple(call for group in self.groups for call in group)
+
+    def output_of(self, group: Group) -> OperandPlan:
+        """What the calls of a group write: one plan for all of them, as `plan_nest` has seen to."""
+        return group[0].plan.operands[self.matched.pattern.output]
+
+    @property
+    def scattered(self) -> int:
+        """How many operands do not lie in order along their last dimension: decides between equals."""
+        operands = self.calls[0].plan.operands.values()
+        return sum(operand.strides[-1:] != (1,) for operand in operands)
+
+    @property
+    def idle(self) -> int:
+        """How many of the kernel's iterators have one point, or share an axis: with fewer, it fits better."""
+        sizes = self.calls[0].piece.sizes
+        shared = sum(len(names) for names in self.matched.assignment.taken if len(names) > 1)
+        return shared + sum(sizes.get(each.name, 1) == 1 for each in self.family.pattern.iterators)
+
+
+@dataclass(frozen=True)
+class Start:
+    """How the accumulation begins, which decides the variant."""
+
+    init: Init
+    fills: bool
+    is_split: bool
+    """Whether several calls add to one element; then none of them begins or finishes it."""
+
+
+def kernel_cycles(family: Family, piece: Piece, init: Init) -> float:
+    """The cycles of a piece's calls, by the kernel's own cost; 0 without one."""
+    cycles = family.cycles(piece.params, init, _sizes(family, piece)) or 0.0
+    return call_cycles(piece.calls, cycles)
+
+
+def _sizes(family: Family, piece: Piece) -> dict[str, int]:
+    """The sizes that the call gives, by name."""
+    sizes = piece.sizes
+    return {
+        each.size: sizes.get(each.name, 1)
+        for each in family.pattern.iterators
+        if isinstance(each.size, str) and family.pattern.is_free(each.size)
+    }
+
+
+def start_of(matched: Matched, pieces: Sequence[Piece]) -> Start | str:
+    """The init variant for a nest that is cut into `pieces`; a reason where the kernel has none."""
+    nest, pattern = matched.nest, matched.pattern
+    split = any(
+        axis.is_reduction and sum(cut.count for cut in {id(c): c for c in cuts}.values()) > 1
+        for axis, cuts in zip(
+            nest.axes, zip(*(piece.cuts for piece in pieces), strict=True), strict=True
+        )
+    )
+    init, inits = number_of(nest.nest.writes.data[0].init), pattern.kernel.inits
+    own = pattern.normal.init
+    if pattern.normal.operator is None:
+        return Start(inits[0], fills=False, is_split=False)
+    if split and pattern.normal.finish is not None:
+        return "the kernel finishes what several calls would add up"
+    if own is not None:
+        if split:
+            return "the kernel begins anew at each call, where several calls would add up"
+        same = isinstance(own, Number) and init is not None and str(float(init)) == str(own.value)
+        return (
+            Start("accumulate", fills=False, is_split=False)
+            if same
+            else (
+                f"the nest begins with {'what the output holds' if init is None else init}, "
+                "the kernel does not"
+            )
+        )
+    zero = init is not None and str(float(init)) == "0.0"
+    if zero and "zero" in inits and not split:
+        return Start("zero", fills=False, is_split=False)
+    if "accumulate" in inits:
+        return Start("accumulate", fills=init is not None, is_split=split)
+    return 'the kernel has no variant that adds to what the output holds; it would need init "accumulate"'
+
+
+def loops_of(nest: LinearNest, piece: Piece) -> list[Loop]:
+    """The loops around the calls of a piece, in the order of the axes."""
+    return [
+        Loop(number, cut.count, axis.is_reduction)
+        for number, (axis, cut) in enumerate(zip(nest.axes, piece.cuts, strict=True))
+        if cut.count > 1
+    ]
+
+
+def streams_of(matched: Matched) -> list[Stream]:
+    """The operands, those of an epilogue among them, as memory sees them."""
+    nest, pattern = matched.nest, matched.pattern
+    bound = set(matched.binding.values())
+    found = [
+        _stream(nest, access, operand != pattern.output and operand in pattern.kernel.layout)
+        for operand, elements in pattern.elements.items()
+        for access in [matched.access_of(elements[0])]
+    ]
+    found = [
+        replace(stream, is_written=operand == pattern.output)
+        for operand, stream in zip(pattern.elements, found, strict=True)
+    ]
+    late = [access for at, access in enumerate(nest.reads) if at not in bound]
+    return [*found, *(replace(_stream(nest, access, False), is_late=True) for access in late)]
+
+
+def _stream(nest: LinearNest, access: Access, is_demanded: bool) -> Stream:
+    view = view_of(nest, access)
+    rows = [form.coefficients for form in view.forms] if view is not None else []
+    if view is None or view.is_flat:  # axis by axis: no two of them run over the same elements
+        rows = [
+            tuple(stride if at == axis else 0 for at in range(len(nest.axes)))
+            for axis, stride in enumerate(access.strides)
+        ]
+    dimensions = tuple(
+        tuple((axis, by) for axis, by in enumerate(row) if by) for row in rows if any(row)
+    )
+    known = is_constant(access.buffer)
+    return Stream(
+        access.strides,
+        dimensions,
+        nbytes_of(access),
+        is_packed=is_demanded and known,
+        is_late=False,
+        is_constant=known,
+    )
+
+
+def plan_nest(
+    matched: Matched,
+    family: Family,
+    params: Params,
+    pieces: Sequence[Piece],
+    start: Start,
+    order: Sequence[int],
+    cycles: float,
+) -> Candidate | str:
+    """The candidate with its operands; a reason where one does not fit.
+
+    `order` are the axes of loops, outermost first; `cycles` is the cost without copies.
+    """
+    nest, pattern = matched.nest, matched.pattern
+    finish = absorbed_finish(matched, params, family.demands(params))
+    absorbed = finish if isinstance(finish, Finish) and not start.is_split else None
+    is_finished = nest.nest.finish is None or pattern.normal.finish is not None
+    calls: list[Call] = []
+    for piece in pieces:
+        plan = plan_call(matched, piece, family.demands(piece.params))
+        if isinstance(plan, str):
+            return plan
+        is_direct = plan.operands[pattern.output].copy is None
+        absorbs = absorbed is not None and not piece.overruns and is_direct
+        if not is_direct or not (absorbs or is_finished):
+            needed = [nest.write, *(() if is_finished else nest.reads)]
+            if any(view_of(nest, access) is None for access in needed):
+                return "a strided buffer with collapsed iterators has no place for a nest after it"
+        loops = sorted(loops_of(nest, piece), key=lambda loop: order.index(loop.axis))
+        calls.append(Call(plan, tuple(loops), absorbs))
+    groups = _groups(nest, calls)
+    for group in groups:
+        outputs = [_place(call.plan.operands[pattern.output]) for call in group]
+        if any(output != outputs[0] for output in outputs):
+            return "parts of a reduction would need the output in two layouts at once"
+    candidate = Candidate(
+        matched,
+        family,
+        params,
+        groups,
+        start.init,
+        start.fills,
+        absorbed,
+        is_finished,
+        0.0,
+        tuple(order),
+    )
+    return replace(candidate, cost=cycles + copy_cycles(_moved_bytes(candidate)))
+
+
+def _groups(nest: LinearNest, calls: Sequence[Call]) -> tuple[Group, ...]:
+    """The calls by the parallel points that they do: those of one group are parts of one reduction."""
+    found: dict[tuple[int, ...], list[Call]] = {}
+    for call in calls:
+        pairs = zip(nest.axes, call.piece.cuts, strict=True)
+        starts = tuple(cut.start for axis, cut in pairs if not axis.is_reduction)
+        found.setdefault(starts, []).append(call)
+    return tuple(map(tuple, found.values()))
+
+
+def _place(output: OperandPlan) -> object:
+    """Equal where two calls write the same elements of the same memory."""
+    copied = copy_key(output) if output.copy is not None else None
+    return copied, output.strides, output.offset, output.moves
+
+
+def again(candidate: Candidate, nest: LinearNest) -> Candidate | None:
+    """The same for a nest that differs from the candidate's in its buffers, and where in them it is.
+
+    None where that makes it impossible.
+    """
+    matched = replace(candidate.matched, nest=nest)
+    pieces = [call.piece for call in candidate.calls]
+    start = start_of(matched, pieces)
+    assert isinstance(start, Start), "buffers have no part in it"
+    planned = plan_nest(
+        matched, candidate.family, candidate.params, pieces, start, candidate.order, 0.0
+    )
+    return replace(planned, cost=candidate.cost) if isinstance(planned, Candidate) else None
+
+
+def _moved_bytes(candidate: Candidate) -> float:
+    """Bytes read and written by copies, fills and nests after the calls; of constants none."""
+    nest, output = candidate.matched.nest, candidate.matched.pattern.output
+    total = 0.0
+    copied: set[object] = set()
+    for call in candidate.calls:
+        for name, operand in call.plan.operands.items():
+            if name == output or operand.copy is None or is_constant(operand.access.buffer):
+                continue
+            key = copy_key(operand)
+            if key not in copied:
+                copied.add(key)
+                total += 2 * nbytes_of(operand.access) * math.prod(operand.copy.shape)
+    for group in candidate.groups:
+        written, first = candidate.output_of(group), group[0]
+        if written.copy is not None:
+            moves = 2 + candidate.fills
+            total += moves * nbytes_of(written.access) * math.prod(written.copy.shape)
+            continue
+        cuts = zip(first.piece.cuts, nest.write.strides, strict=True)
+        points = math.prod(cut.count * cut.block for cut, stride in cuts if stride)
+        finishes = not (first.absorbs or candidate.is_finished)
+        total += points * nbytes_of(nest.write) * (candidate.fills + 2 * finishes)
+    return total
+
+
+def copy_key(operand: OperandPlan) -> object:
+    """Equal for two copies that hold the same elements."""
+    copy = operand.copy
+    assert copy is not None
+    return operand.access.buffer, copy.view.is_flat, copy.forms, copy.shape

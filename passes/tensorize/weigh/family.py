@@ -1,0 +1,211 @@
+"""A kernel of the table as the pass uses it: its pattern, its members for a target, their instances."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TypeVar
+
+from inarch.core.errors import InarchError
+from inarch.machine.target import Target
+from inarch.meaning import Expression
+from inarch.microkernel import Init, Instance, Microkernel, demands, instantiate, members
+from inarch.passes.tensorize.unify.pattern import Pattern, pattern_of
+from inarch.passes.tensorize.weigh.operands import Demands
+from inarch.passes.tensorize.weigh.tiles import Params
+
+NOMINAL_SIZE = 16
+"""Of the sizes that a call gives, when members are compared without a nest."""
+
+LARGE_SIZE = 64
+"""Of those sizes, when the cost of beginning and ending a call should not count."""
+
+_T = TypeVar("_T")
+_Key = tuple[tuple[int, ...], Init, Expression | None, tuple[tuple[str, str], ...]]
+
+
+@dataclass
+class Family:
+    """The kernel `pattern.name` on `target`; instances and demands are made once."""
+
+    pattern: Pattern
+    target: Target
+    members: list[dict[str, int]]
+    is_optional: bool = False
+    """A cost that fails is then no error: calls cost infinitely much, and `failure` says why."""
+    failure: str | None = None
+    _keys: frozenset[tuple[int, ...]] = frozenset()
+    _instances: dict[_Key, Instance] = field(default_factory=dict[_Key, Instance])
+    _demands: dict[tuple[int, ...], Demands] = field(default_factory=dict[tuple[int, ...], Demands])
+    _cycles: dict[object, float | None] = field(default_factory=dict[object, float | None])
+    _allowed: dict[str, dict[tuple[int, ...], tuple[int, ...]]] = field(
+        default_factory=dict[str, dict[tuple[int, ...], tuple[int, ...]]]
+    )
+
+    def __post_init__(self) -> None:
+        self._keys = frozenset(self._key(member) for member in self.members)
+
+    @classmethod
+    def of(
+        cls, name: str, kernel: Microkernel, target: Target, *, is_optional: bool = False
+    ) -> Family:
+        """The family. Raises InarchError for a kernel that is unsound or of no known form."""
+        return cls(pattern_of(name, kernel), target, members(kernel, target), is_optional)
+
+    def is_member(self, params: Params) -> bool:
+        """Whether the family has these parameters on the target."""
+        return self._key(params) in self._keys
+
+    def instance(
+        self,
+        params: Params,
+        init: Init | None = None,
+        finish: Expression | None = None,
+        extras: Mapping[str, str] | None = None,
+    ) -> Instance:
+        """The member with `params` and variants; without an init, the first one that there is."""
+        init = init or self.pattern.kernel.inits[0]
+        own = {name: params[name] for name in self.pattern.kernel.params}
+        key = (self._key(params), init, finish, tuple((extras or {}).items()))
+        if key not in self._instances:
+            self._instances[key] = instantiate(
+                self.pattern.kernel,
+                self.pattern.name,
+                own,
+                target=self.target,
+                init=init,
+                finish=finish,
+                extras=extras,
+            )
+        return self._instances[key]
+
+    def demands(self, params: Params) -> Demands:
+        """The strides that the member relies on."""
+        key = self._key(params)
+        if key not in self._demands:
+            self._demands[key] = demands(self.instance(params))
+        return self._demands[key]
+
+    def cycles(self, params: Params, init: Init, sizes: Mapping[str, int]) -> float | None:
+        """Of one call of the member with these sizes; None where the kernel does not say.
+
+        Raises InarchError where the kernel's own function fails, unless the kernel is optional.
+        """
+        cost = self.pattern.kernel.cost
+        if cost is None or isinstance(cost, int | float):
+            return cost
+        if self.failure is not None:
+            return math.inf
+        key = (self._key(params), init, tuple(sizes.items()))
+        if key not in self._cycles:
+            try:
+                self._cycles[key] = _called(cost, self._draft(params, init, sizes))
+            except InarchError as error:
+                if not self.is_optional:
+                    raise
+                self.failure = str(error)
+                return math.inf
+        return self._cycles[key]
+
+    def _draft(self, params: Params, init: Init, sizes: Mapping[str, int]) -> Instance:
+        """The member as `cost` sees it: `instantiate` does too much to be called for every member."""
+        own = {name: params[name] for name in self.pattern.kernel.params}
+        return replace(self._template, params=own, sizes=dict(sizes), init=init)
+
+    @cached_property
+    def _template(self) -> Instance:
+        return self.instance(self.members[0])
+
+    def allowed(self, parameter: str, params: Params) -> Sequence[int]:
+        """The values that `parameter` can have beside the other `params`, the largest first."""
+        if parameter not in self._allowed:
+            found: dict[tuple[int, ...], list[int]] = {}
+            for member in self.members:
+                found.setdefault(self._others(parameter, member), []).append(member[parameter])
+            self._allowed[parameter] = {
+                key: tuple(sorted(values, reverse=True)) for key, values in found.items()
+            }
+        return self._allowed[parameter].get(self._others(parameter, params), ())
+
+    def _others(self, parameter: str, params: Params) -> tuple[int, ...]:
+        return tuple(params[name] for name in self.pattern.kernel.params if name != parameter)
+
+    @cached_property
+    def by_efficiency(self) -> list[dict[str, int]]:
+        """The members, those first that take the fewest cycles a point of a nest of middling size."""
+        sizes = dict.fromkeys(self.pattern.free, NOMINAL_SIZE)
+        return self._derived(
+            "by efficiency",
+            lambda: sorted(self.members, key=lambda one: self._cycles_a_point(one, sizes)),
+        )
+
+    def smallest(self, size: int | str) -> int:
+        """The least value of a size; 1 of one that the call gives."""
+        return size if isinstance(size, int) else self._smallest.get(size, 1)
+
+    @cached_property
+    def _smallest(self) -> dict[str, int]:
+        names = self.pattern.kernel.params
+        return {name: min(member[name] for member in self.members) for name in names}
+
+    def fitting(self, possible: Mapping[str, frozenset[int]]) -> Iterator[dict[str, int]]:
+        """Those of `by_efficiency` whose parameters have possible values."""
+        wanted = list(possible.items())
+        for one in self.by_efficiency:
+            for name, values in wanted:
+                if one[name] not in values:
+                    break
+            else:
+                yield one
+
+    @cached_property
+    def best_cycles_a_point(self) -> float:
+        """Of the most efficient member, in a nest with long reductions: no nest is done faster."""
+        if self.pattern.kernel.cost is None:
+            return 0.0
+        sizes = dict.fromkeys(self.pattern.free, LARGE_SIZE)
+        return self._derived(
+            "best cycles", lambda: min(self._cycles_a_point(one, sizes) for one in self.members)
+        )
+
+    def _derived(self, name: str, make: Callable[[], _T]) -> _T:
+        """What `make` finds, once for all programs; again where the kernel's cost has failed."""
+        known = self.pattern.kernel.derived
+        key = (name, self.target)
+        if key in known:
+            return known[key]
+        found = make()
+        if self.failure is None:
+            known[key] = found
+        return found
+
+    def _cycles_a_point(self, params: Params, sizes: Mapping[str, int]) -> float:
+        points = 1
+        for iterator in self.pattern.iterators:
+            size = iterator.size
+            points *= _size(size, {**sizes, **params})
+        cycles = self.cycles(params, "accumulate", sizes)
+        return (1.0 if cycles is None else cycles) / points
+
+    def _key(self, params: Params) -> tuple[int, ...]:
+        return tuple(params[name] for name in self.pattern.kernel.params)
+
+
+def _size(size: int | str, known: Mapping[str, int]) -> int:
+    return size if isinstance(size, int) else known[size]
+
+
+def _called(cost: Callable[[Instance], float], member: Instance) -> float:
+    """What a kernel's `cost` says. Raises InarchError where it fails, or is no number of cycles."""
+    where = f"microkernel '{member.name}'"
+    try:
+        found = float(cost(member))
+    except (InarchError, KeyboardInterrupt):
+        raise
+    except (Exception, SystemExit) as error:  # a kernel's author writes anything
+        raise InarchError(f"cost fails: {type(error).__name__}: {error}", where=where) from error
+    if not 0 <= found < math.inf:
+        raise InarchError(f"expected a cost of 0 or more cycles, found {found}", where=where)
+    return found

@@ -1,0 +1,75 @@
+"""Nests that look the same are weighed once: a network repeats its layers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from xdsl.ir import Operation
+
+from inarch.dialects.loop.buffer import WORKSPACE_ALIGNMENT_BYTES, root
+from inarch.passes.tensorize.report import Choice
+from inarch.passes.tensorize.unify.body import expression_of
+from inarch.passes.tensorize.unify.linear import LinearNest, is_constant, nbytes_of
+from inarch.passes.tensorize.unify.match import Miss, names_of
+from inarch.passes.tensorize.weigh.candidates import Candidate, again
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What was found for a nest, and so for all that are like it."""
+
+    taken: Candidate | None
+    choices: tuple[Choice, ...]
+    misses: Mapping[str, Miss]
+
+    def of(self, nest: LinearNest) -> Candidate | None:
+        """The candidate taken, for a nest like the one that it was made for; None: it cannot be had there."""
+        return again(self.taken, nest) if self.taken is not None else None
+
+
+@dataclass
+class Memo:
+    """Decisions by all of a nest that they depend on."""
+
+    _found: dict[object, Decision] = field(default_factory=dict[object, Decision])
+
+    def get(self, nest: LinearNest) -> Decision | None:
+        """The decision for a nest like this one."""
+        return self._found.get(_key(nest))
+
+    def put(self, nest: LinearNest, decision: Decision) -> None:
+        """Keeps a decision."""
+        self._found[_key(nest)] = decision
+
+
+def _key(nest: LinearNest) -> object:
+    op = nest.nest
+    buffers = [root(access.buffer) for access in nest.accesses]
+    starts = [nest.accesses[buffers.index(buffer)].offset for buffer in buffers]
+    accesses = tuple(
+        (
+            access.buffer.type,
+            access.offset - start,  # between accesses of one buffer
+            access.offset * nbytes_of(access) % WORKSPACE_ALIGNMENT_BYTES,
+            access.strides,
+            tuple(form.coefficients for form in access.indices),
+            access.is_inside,
+            is_constant(access.buffer),
+            buffer.owner.name if isinstance(buffer.owner, Operation) else None,
+            buffers.index(buffer),  # which accesses are of the same memory
+        )
+        for access, buffer, start in zip(nest.accesses, buffers, starts, strict=True)
+    )
+    finish = expression_of(op, op.finish) if op.finish is not None else None
+    body = expression_of(op, op.body)
+    return (
+        nest.axes,
+        accesses,
+        str(body),
+        op.finish is not None,
+        str(finish),
+        op.writes.data[0].init,  # equal when its bits are
+        op.sizes,
+        names_of(op),
+    )

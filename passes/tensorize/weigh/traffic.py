@@ -1,0 +1,233 @@
+"""How the caches like the loops around a call: their best order, and the cycles that memory adds.
+
+An operand is a `Stream`: what a call touches of it lies in runs of consecutive bytes. Everything is brought
+once; a loop that does not move an operand comes back to what it has loaded, and what has passed
+through the caches in between decides where it is found again. Only the first piece of a nest is looked at,
+the others are parts like it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import permutations
+
+from inarch.passes.tensorize.weigh.cost import (
+    L1,
+    L1_BYTES,
+    L2,
+    L2_BYTES,
+    LINE_BYTES,
+    MEMORY,
+    PREFETCHED,
+    WRITTEN,
+    Level,
+    crowds,
+)
+
+MAX_PERMUTED = 4
+"""Loops of which every order is tried: 24."""
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop around a call: its axis, its trip count, and whether it reduces."""
+
+    axis: int
+    count: int
+    is_reduction: bool
+
+
+@dataclass(frozen=True)
+class Stream:
+    """An operand: how it moves along the axes of a nest, in elements of `nbytes`."""
+
+    strides: tuple[int, ...]
+    dimensions: tuple[tuple[tuple[int, int], ...], ...]
+    """Its index by dimension, as (axis, coefficient); a window's axes share one."""
+    nbytes: int
+    is_packed: bool
+    """A constant: it will lie in the order in which it is read."""
+    is_late: bool
+    """Read when the reduction is done, by an epilogue."""
+    is_written: bool = False
+    is_constant: bool = False
+    """Packed, or copied with gaps between its rows where they would be too many for a set."""
+
+    def touched(self, points: Sequence[int]) -> int:
+        """Bytes of so many points of each axis, each counted once."""
+        total = self.nbytes
+        for dimension in self.dimensions:
+            count = extent = 1
+            for axis, by in dimension:
+                count *= points[axis]
+                extent += abs(by) * (points[axis] - 1)
+            total *= min(count, extent)
+        return total
+
+    def run(self, points: Sequence[int]) -> int:
+        """Bytes from the first of a run of consecutive lines to behind the last."""
+        nbytes = self.nbytes
+        for stride, count in sorted(
+            (abs(s) * nbytes, n) for s, n in zip(self.strides, points, strict=True) if s and n > 1
+        ):
+            if stride > self._reach(nbytes):
+                break
+            nbytes += stride * (count - 1)
+        return nbytes
+
+    def goes_on(self, axis: int, block: int, run: int) -> bool:
+        """Whether the next call of a loop along the axis begins where the run ends."""
+        return 0 < self.step(axis, block) <= self._reach(run)
+
+    def step(self, axis: int, block: int) -> int:
+        """Bytes from one call to the next of a loop along the axis."""
+        return abs(self.strides[axis]) * block * self.nbytes
+
+    def _reach(self, nbytes: int) -> int:
+        return nbytes + 2 * LINE_BYTES  # over the border of a padded row, or to every second line
+
+    def is_crowded(self, points: Sequence[int]) -> bool:
+        """Whether the rows of a tile do not fit into the first-level cache together; of constants they do."""
+        return not self.is_constant and any(
+            crowds(count, abs(stride) * self.nbytes)
+            for stride, count in zip(self.strides, points, strict=True)
+            if stride
+        )
+
+
+@dataclass(frozen=True)
+class _Panel:
+    """What one call touches of a stream, and where the stream comes from."""
+
+    nbytes: int
+    lines: float
+    runs: float
+    axes: frozenset[int]
+    whole: int
+    origin: Level
+    stream: Stream
+    run: int
+
+
+def traffic(
+    streams: Sequence[Stream], sizes: Sequence[int], blocks: Sequence[int], loops: Sequence[Loop]
+) -> tuple[tuple[Loop, ...], float]:
+    """The loops, outermost first, in the order that costs least, and the cycles that memory adds.
+
+    `sizes` are the points of the axes, `blocks` those of one call. Among equals the order is taken that
+    keeps most bytes in place from call to call, then the one given.
+    """
+    panels = [_panel(stream, sizes, blocks) for stream in streams]
+    search = _Search(panels, tuple(loops), blocks)
+    places = range(len(loops))
+    orders = permutations(places) if 1 < len(loops) <= MAX_PERMUTED else [tuple(places)]
+    order = min(orders, key=lambda one: (search.cycles(one), search.moved(one)))
+    return tuple(loops[place] for place in order), search.cycles(order)
+
+
+def _panel(stream: Stream, sizes: Sequence[int], blocks: Sequence[int]) -> _Panel:
+    nbytes, whole = stream.touched(blocks), stream.touched(sizes)
+    run = nbytes if stream.is_packed else stream.run(blocks)
+    runs = nbytes / run
+    lines = runs * math.ceil(run / LINE_BYTES)
+    moving = frozenset(
+        axis
+        for axis, (stride, size, block) in enumerate(
+            zip(stream.strides, sizes, blocks, strict=True)
+        )
+        if stride and block < size
+    )
+    origin = MEMORY if stream.is_packed or whole > L2_BYTES // 2 else L2
+    if not stream.is_packed and whole <= L1_BYTES // 2:
+        origin = L1
+    return _Panel(nbytes, lines, runs, moving, whole, origin, stream, run)
+
+
+class _Search:
+    """What orders of the same loops cost; loops are numbered, and sets of them are bits."""
+
+    def __init__(
+        self, panels: Sequence[_Panel], loops: Sequence[Loop], blocks: Sequence[int]
+    ) -> None:
+        self._panels = panels
+        self._loops = loops
+        self._blocks = blocks
+        self._call = _level(sum(panel.nbytes for panel in panels))
+        self._again: dict[tuple[int, int], float] = {}
+        self._broken: dict[int, float] = {}
+        self._cycles: dict[tuple[int, ...], float] = {}
+
+    def moved(self, order: Sequence[int]) -> int:
+        """Bytes that the innermost loop moves on from at each step."""
+        axis = self._loops[order[-1]].axis if order else -1
+        return sum(panel.nbytes for panel in self._panels if axis in panel.axes)
+
+    def cycles(self, order: tuple[int, ...]) -> float:
+        """Of bringing everything, and of coming back, for loops in this order, outermost first."""
+        if order not in self._cycles:
+            total = sum(self._first(order, at) for at in range(len(self._panels)))
+            inside, outer = (1 << len(order)) - 1, 1
+            for place in order:
+                count = self._loops[place].count
+                inside &= ~(1 << place)
+                total += outer * (count - 1) * self._of_coming_back(place, inside)
+                outer *= count
+            self._cycles[order] = total
+        return self._cycles[order]
+
+    def _of_coming_back(self, place: int, inside: int) -> float:
+        """A step of a loop, with those loops inside, for what it does not move."""
+        key = place, inside
+        if key in self._again:
+            return self._again[key]
+        inner = [loop for at, loop in enumerate(self._loops) if inside >> at & 1]
+        moving = [
+            math.prod([loop.count for loop in inner if loop.axis in panel.axes])
+            for panel in self._panels
+        ]
+        passed = sum(
+            min(panel.whole, panel.nbytes * count)
+            for panel, count in zip(self._panels, moving, strict=True)
+        )
+        between, axis, total = _level(passed), self._loops[place].axis, 0.0
+        for panel, count in zip(self._panels, moving, strict=True):
+            if axis not in panel.axes:
+                where = self._call if count == 1 else between
+                hidden = PREFETCHED if panel.stream.is_packed else 1.0
+                total += count * (panel.lines * where.line + panel.runs * where.run) * hidden
+        self._again[key] = total
+        return total
+
+    def _first(self, order: Sequence[int], at: int) -> float:
+        """Of bringing all of a stream once."""
+        panel = self._panels[at]
+        origin = panel.origin
+        if panel.stream.is_packed:
+            return panel.whole / LINE_BYTES * origin.line
+        joined, run = 1, panel.run  # calls that go on where the one before ended
+        for place in reversed(order):
+            loop = self._loops[place]
+            block = self._blocks[loop.axis]
+            if not panel.stream.goes_on(loop.axis, block, run):
+                break
+            joined *= loop.count
+            run += panel.stream.step(loop.axis, block) * (loop.count - 1)
+        if joined == 1 and at in self._broken:
+            return self._broken[at]
+        calls = panel.whole / panel.nbytes
+        lines = panel.whole / LINE_BYTES if joined > 1 else calls * panel.lines
+        cold = WRITTEN if panel.stream.is_written else 1.0
+        cycles = lines * origin.line + calls * panel.runs * origin.run
+        cycles += lines / joined * origin.begin * cold
+        if panel.stream.is_late:
+            cycles += calls / joined * origin.wait
+        if joined == 1:
+            self._broken[at] = cycles
+        return cycles
+
+
+def _level(nbytes: float) -> Level:
+    """Where it is found again after so many bytes have passed."""
+    return L1 if nbytes <= L1_BYTES else L2 if nbytes <= L2_BYTES else MEMORY

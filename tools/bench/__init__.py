@@ -1,0 +1,1 @@
+"""What `inarch bench` measures: models, and single layers."""

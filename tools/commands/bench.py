@@ -1,0 +1,112 @@
+"""`inarch bench`: layers of named sets, or a model, against installed peers; layers also against the peak."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from inarch.core.errors import UsageError
+from inarch.tools.commands import Command
+from inarch.tools.options import count
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "what", metavar="layers|MODEL", help="the word layers, or a model: .onnx, .mlir"
+    )
+    parser.add_argument(
+        "sets",
+        nargs="*",
+        metavar="SET",
+        help="sets of layers, before any option (default: resnet50); see --list",
+    )
+    parser.add_argument(
+        "--layer",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="only this layer of the sets, or of all where none is given (repeatable)",
+    )
+    parser.add_argument(
+        "--shape",
+        action="append",
+        default=[],
+        metavar="SHAPE",
+        help="a layer of your own: 64x56x56->256k1s1 is a convolution (channels x height x width -> "
+        "channels, window, stride; g64: 64 groups), 128x768x3072 a product M x N x K; of a model's "
+        "input: INPUT=1x3x224x224 (repeatable)",
+    )
+    parser.add_argument(
+        "--dim",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="bind a symbolic dimension of a model (repeatable)",
+    )
+    parser.add_argument("--list", action="store_true", help="list the sets and their layers")
+    parser.add_argument(
+        "--peers",
+        default=None,
+        metavar="NAME[,NAME...]",
+        help="whom to measure as well: onnxruntime, openvino, torch, or none (default: all that are "
+        "installed; pip install 'inarch[bench]')",
+    )
+    parser.add_argument(
+        "--rounds", type=count, default=10, metavar="N", help="how often all is measured (10)"
+    )
+    parser.add_argument(
+        "--profile",
+        action="store_true",
+        help="of a model: the time of each kernel in one run of it, instead of comparing",
+    )
+    parser.add_argument(
+        "--target",
+        default="native",
+        help="CPU to compile for: native (default), or another that this machine can run",
+    )
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="write everything as JSON (-: to the terminal)"
+    )
+    parser.add_argument(
+        "--picture",
+        type=Path,
+        metavar="FILE",
+        help="draw the roofline of layers: .svg (of several sets FILE-SET.svg), or .html with the table",
+    )
+    parser.add_argument(
+        "--markdown",
+        type=Path,
+        metavar="FILE.md",
+        help="write the tables of layers (and the picture's link) into a document, between its markers",
+    )
+    parser.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
+
+
+def _execute(arguments: argparse.Namespace) -> int:
+    if arguments.rounds < 1:
+        raise UsageError("--rounds: expected a whole number >= 1, found '0'")
+    peers: list[str] | None = None
+    if arguments.peers is not None:
+        peers = [name for name in arguments.peers.split(",") if name and name != "none"]
+    if arguments.what == "layers":
+        from inarch.tools.bench.layers import bench_layers
+
+        return bench_layers(arguments, peers)
+    from inarch.tools.bench.model import bench_model
+
+    return bench_model(arguments, peers)
+
+
+COMMAND = Command(
+    description="Measure layers, or a model: ours and installed peers in turn, on one thread.",
+    epilog="""example:
+  inarch bench layers resnet50 --rounds 20 --picture roofline.svg
+  inarch bench layers --layer l3.c2 --peers onnxruntime,torch
+  inarch bench layers --shape '64x56x56->64k3s1' --shape 128x768x3072 --json -
+  inarch bench layers --list
+  inarch bench model.onnx --dim batch=1 --peers onnxruntime
+  inarch bench model.onnx --profile
+""",
+    add_arguments=_add_arguments,
+    execute=_execute,
+)

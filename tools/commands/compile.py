@@ -1,0 +1,206 @@
+"""`inarch compile`: a model to an artifact, or to the text of any level."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from inarch.backends import BACKENDS
+from inarch.core.errors import UsageError, unknown
+from inarch.tools.commands import Command
+from inarch.tools.options import (
+    add_model_options,
+    add_offload_options,
+    check_output,
+    model_keywords,
+    offload_keywords,
+)
+from inarch.tools.progress import progress
+from inarch.tools.semantics import SEMANTICS, SEMANTICS_HELP, seed
+
+if TYPE_CHECKING:
+    from xdsl.context import Context
+    from xdsl.dialects.builtin import ModuleOp
+
+    from inarch.driver.offload import Offload
+
+LEVELS = ("graph", "loop", "kernel")
+EMITS = (*LEVELS, "c")
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", type=Path, help="the model: .onnx, or .mlir text")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        help="where to write (default: the model's name + .inarch; -: text to the terminal)",
+    )
+    parser.add_argument(
+        "--emit",
+        metavar="LEVEL",
+        help=f"write the program's text at this level instead: {', '.join(EMITS)}, or a backend's name "
+        "for what it emits (default output: the terminal)",
+    )
+    add_model_options(parser)
+    add_offload_options(parser)
+    parser.add_argument(SEMANTICS, type=seed, metavar="SEED", help=SEMANTICS_HELP)
+    parser.add_argument("--json", action="store_true", help="print what was made as JSON")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
+
+
+def _execute(arguments: argparse.Namespace) -> int:
+    if arguments.emit is not None:
+        return _emit(arguments)
+    from inarch.driver.compiler import build
+
+    output = arguments.output or Path(arguments.model.with_suffix(".inarch").name)
+    check_output(output, arguments.model)
+    start = time.perf_counter()
+    with progress(quiet=arguments.quiet) as report:
+        keywords = {**model_keywords(arguments), **offload_keywords(arguments)}
+        built = build(
+            arguments.model,
+            output,
+            progress=report,
+            verify_semantics=arguments.verify_semantics,
+            note=None if arguments.quiet else _note,
+            **keywords,
+        )
+    seconds = time.perf_counter() - start
+    if arguments.json:
+        facts = {
+            "path": str(built.path),
+            "name": built.name,
+            "target": built.target,
+            "kernels": built.kernels,
+            "weights_bytes": built.weights_bytes,
+            "workspace_bytes": built.workspace_bytes,
+            "seconds": round(seconds, 3),
+            "offloaded": built.offloaded,
+            "microkernels": built.microkernels,
+        }
+        print(json.dumps(facts))
+    elif not arguments.quiet:
+        offloaded = "".join(f"{len(own)} of {name}, " for name, own in built.offloaded.items())
+        used = ", ".join(f"{name} {count}" for name, count in built.microkernels.items())
+        microkernels = f" (microkernels: {used})" if used else ""
+        print(
+            f"{output}: {built.name} for {built.target}, {built.kernels} kernels{microkernels}, {offloaded}"
+            f"{_size(built.weights_bytes)} of weights, {_size(built.workspace_bytes)} of workspace, "
+            f"in {seconds:.1f} s"
+        )
+    return 0
+
+
+def _note(line: str) -> None:
+    print(f"note: {line}", file=sys.stderr, flush=True)
+
+
+def _emit(arguments: argparse.Namespace) -> int:
+    from xdsl.dialects.builtin import UnitAttr
+
+    from inarch.core.cache import replacing
+    from inarch.dialects import new_context
+    from inarch.driver.compiler import import_model
+    from inarch.frontends.mlir import resource_keys, write_resources
+
+    if arguments.json:
+        raise UsageError("--json describes an artifact; it does not go with --emit")
+    if arguments.verify_semantics is not None:
+        raise UsageError(
+            "--verify-semantics runs what is compiled; it does not go with --emit (inarch-opt has it, too)"
+        )
+    output = arguments.output if arguments.output != Path("-") else None
+    if output is not None:
+        check_output(output, arguments.model)
+    context = new_context()
+    model = model_keywords(arguments)
+    offload = _offload(arguments)
+    module = import_model(arguments.model, context, **model)
+    if arguments.checked:
+        module.attributes["inarch.checked"] = UnitAttr()
+    text = _text(context, module, arguments.emit, offload)
+    has_handles = arguments.emit in LEVELS and bool(resource_keys(module))
+    if output is None:
+        sys.stdout.write(text)
+        if has_handles and not arguments.quiet:
+            print(
+                "note: weights are not in the text; use -o FILE.mlir to write FILE.npz beside it",
+                file=sys.stderr,
+            )
+        return 0
+    side = output.with_suffix(".npz")
+    if has_handles:
+        if side == output:
+            raise UsageError(
+                f"-o: expected another name than that of the constants, found '{side}'"
+            )
+        write_resources(side, module, context)
+    with replacing(output) as file:
+        file.write(text.encode())
+    if not arguments.quiet and output.is_file():
+        print(f"wrote {output}" + (f" and {side}" if has_handles else ""), file=sys.stderr)
+    return 0
+
+
+def _offload(arguments: argparse.Namespace) -> Offload:
+    """What `--backend` and the like ask for; `--emit=<backend>` asks for that backend as well."""
+    from inarch.driver.offload import Offload, check_offload, find_backend
+
+    keywords = offload_keywords(arguments)
+    asked = keywords["backends"]
+    if arguments.emit not in EMITS:
+        if arguments.emit not in BACKENDS:
+            raise unknown("level or backend", arguments.emit, {*EMITS, *BACKENDS}, within="--emit")
+        find_backend(arguments.emit)
+        asked += [arguments.emit] if arguments.emit not in asked else []
+    offload = Offload(
+        asked,
+        keywords["backend_options"],
+        keywords["require_offload"],
+        keywords["give"],
+        keywords["keep"],
+    )
+    check_offload(offload)
+    return offload
+
+
+def _text(context: Context, module: ModuleOp, level: str, offload: Offload) -> str:
+    """The program at a level, or what a backend emits of it."""
+    from inarch.driver.compiler import lower
+    from inarch.driver.offload import emit_text
+    from inarch.ir.text import print_module
+
+    if level in LEVELS:
+        lower(context, module, level, offload=offload)
+        return print_module(module)
+    if level == "c":
+        from inarch.backends.c import emit
+
+        lower(context, module, "kernel", offload=offload)
+        return emit(context, module).text
+    lower(context, module, "graph", offload=offload)
+    return emit_text(context, module, level, offload.options, whole=False)
+
+
+def _size(count: int) -> str:
+    if count < 1 << 20:
+        return f"{count / 1024:.1f} KiB"
+    return f"{count / (1 << 20):.1f} MiB"
+
+
+COMMAND = Command(
+    description="Compile a model into one file that `inarch run` and `inarch.load` take.",
+    epilog="""example:
+  inarch compile model.onnx -o model.inarch --dim batch=1
+  inarch compile model.onnx --emit=loop | less
+  inarch compile model.onnx --backend ccompiler --emit=graph
+""",
+    add_arguments=_add_arguments,
+    execute=_execute,
+)

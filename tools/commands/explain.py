@@ -1,0 +1,250 @@
+"""`inarch explain`: who owns each op of a model, which microkernel does each nest, and why not others."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from inarch.core.errors import UsageError
+from inarch.tools.commands import Command
+from inarch.tools.options import add_model_options, model_keywords
+
+if TYPE_CHECKING:
+    from inarch.passes.partitioning import OpReport, Report
+    from inarch.passes.tensorize.report import Report as KernelReport
+    from inarch.tools.explain.html import Box
+
+SCHEMA = 1
+"""The version of the JSON; a field that is added does not change it."""
+
+LONGEST_LOCATION = 40
+SHOWN_CAUSES = 3
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", type=Path, help="the model: .onnx, or .mlir text")
+    parser.add_argument(
+        "--backend",
+        action="append",
+        default=[],
+        metavar="NAME[,NAME]",
+        help="the backends to ask, the preferred one first (repeatable)",
+    )
+    parser.add_argument(
+        "--give",
+        action="append",
+        default=[],
+        metavar="OP-OR-GLOB=BACKEND",
+        help="give ops to a backend by hand (repeatable)",
+    )
+    parser.add_argument(
+        "--keep",
+        action="append",
+        default=[],
+        metavar="OP-OR-GLOB=BACKEND",
+        help="keep ops from a backend by hand (repeatable)",
+    )
+    parser.add_argument(
+        "--kernels",
+        action="store_true",
+        help="also which microkernel does which loop nest of the host (default without --backend)",
+    )
+    parser.add_argument(
+        "--why",
+        action="append",
+        default=[],
+        metavar="LOCATION",
+        help="everything about the microkernels of the nests from this place (repeatable)",
+    )
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="the reasons of every backend and microkernel, not of the first only",
+    )
+    parser.add_argument("--json", action="store_true", help="print the whole report as JSON")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="also write the graph as a page")
+    add_model_options(parser)
+
+
+def _execute(arguments: argparse.Namespace) -> int:
+    from inarch.core.cache import check_writable, replacing
+    from inarch.dialects import new_context
+    from inarch.driver.compiler import PREPARE, import_model
+    from inarch.passes import PASSES
+    from inarch.passes.partitioning import HOST, explain, parse_selection
+    from inarch.tools.explain.graph import boxes_of, run_required
+    from inarch.tools.explain.html import page
+    from inarch.tools.explain.kernels import at, everything, kernels_of
+    from inarch.tools.explain.kernels import facts as kernel_facts
+    from inarch.tools.explain.kernels import summary as kernel_summary
+    from inarch.tools.explain.kernels import table as kernel_table
+
+    if arguments.html is not None:
+        check_writable(arguments.html)
+        if arguments.html.resolve() == arguments.model.resolve():
+            raise UsageError(
+                f"--html: expected another file than the model, found '{arguments.html}'"
+            )
+    keywords = model_keywords(arguments)
+    backends = _backends(arguments)
+    with_kernels = bool(not backends or arguments.kernels or arguments.why or arguments.microkernel)
+    context = new_context()
+    module = import_model(arguments.model, context, **keywords)
+    for name in PREPARE:
+        PASSES[name]().apply(context, module)
+    run_required(context, module, backends)
+    by_hand = {
+        "give": [parse_selection(text) for text in arguments.give],
+        "keep": [parse_selection(text) for text in arguments.keep],
+    }
+    report = explain(context, module, backends, **by_hand)
+    boxes = boxes_of(module, report) if arguments.html is not None else []
+    kernels = kernels_of(context, module, backends, **by_hand) if with_kernels else None
+    if kernels is not None:
+        chosen = [nest for location in arguments.why for nest in at(kernels, location)]
+        boxes = [_with_kernels(box, kernels) for box in boxes]
+    else:
+        chosen = []
+    if arguments.html is not None:
+        title = arguments.model.name
+        owners = [*backends, HOST]
+        lines = [*_summary(report), *_causes(report), *(kernel_summary(kernels) if kernels else [])]
+        with replacing(arguments.html) as file:
+            file.write(page(title, boxes, owners, lines).encode())
+    if arguments.json:
+        found = _facts(arguments.model.name, report)
+        if kernels is not None:
+            found["kernels"] = kernel_facts(kernels)
+        print(json.dumps(found, indent=1))
+        return 0
+    parts = [_table(report, every=arguments.all)] if backends and not chosen else []
+    if chosen and kernels is not None:
+        once = {id(nest): nest for nest in chosen}
+        parts += [everything(nest, kernels) for nest in once.values()]
+    elif kernels is not None:
+        parts.append(kernel_table(kernels, every=arguments.all))
+    sys.stdout.write("\n".join(parts))
+    return 0
+
+
+def _backends(arguments: argparse.Namespace) -> tuple[str, ...]:
+    """The names of `--backend`, each once, all of them known."""
+    from inarch.driver.offload import find_backend
+
+    names = [name.strip() for text in arguments.backend for name in text.split(",")]
+    if not names and (arguments.give or arguments.keep):
+        raise UsageError(
+            "--give, --keep: expected a backend to choose for, such as --backend examplejson"
+        )
+    for name in names:
+        find_backend(name)
+    return tuple(dict.fromkeys(names))
+
+
+def _with_kernels(box: Box, kernels: KernelReport) -> Box:
+    """The box of an op of the host says what its nests have; others stay as they are."""
+    from inarch.passes.partitioning import HOST
+    from inarch.tools.explain.kernels import box_facts
+
+    if box.owner != HOST:
+        return box
+    kernel, lines = box_facts(kernels, box.location)
+    return replace(box, kernel=kernel, kernels=lines)
+
+
+def _summary(report: Report) -> list[str]:
+    """`conv: 12 of 20 ops, 3 regions`, one line a backend, then the host."""
+    lines: list[str] = []
+    total = _count(len(report.ops), "op")
+    for name in report.backends:
+        owned, regions = len(report.owned_by(name)), len(report.regions(name))
+        lines.append(f"{name}: {owned} of {total}, {_count(regions, 'region')}")
+    taken = sum(op.owner in report.backends for op in report.ops)
+    lines.append(f"host: {len(report.ops) - taken} of {total}")
+    return lines
+
+
+def _causes(report: Report) -> list[str]:
+    """For each backend the reasons that left the most ops to the host."""
+    lines: list[str] = []
+    left = [op for op in report.ops if op.owner not in report.backends]
+    for name in report.backends:
+        # without the places of the ops, so that equal reasons are counted together
+        reasons = Counter(
+            re.sub(r"(graph\.\w+) \([^()]*\)", r"\1", op.reasons[name])
+            for op in left
+            if name in op.reasons
+        )
+        lines += [
+            f"{_count(count, 'op')} on the host, not {name}: {reason}"
+            for reason, count in reasons.most_common(SHOWN_CAUSES)
+        ]
+    return lines
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _table(report: Report, *, every: bool) -> str:
+    """One line an op: what it is, where from, its owner, and why not the first other backend."""
+    rows = [("op", "location", "owner")]
+    rows += [(op.op.removeprefix("graph."), _place(op), _owner(op)) for op in report.ops]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    reasons = [
+        ["why not the others"],
+        *([*map(": ".join, op.reasons.items())] for op in report.ops),
+    ]
+    lines: list[str] = []
+    for row, why in zip(rows, reasons, strict=True):
+        cells = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        shown = why or [""]
+        lines += [f"{cells}  {shown[0]}".rstrip()]
+        if every:
+            lines += [f"{' ' * len(cells)}  {reason}" for reason in shown[1:]]
+    return "\n".join([*lines, "", *_summary(report), ""])
+
+
+def _place(op: OpReport) -> str:
+    """The end of a long location, where names of nodes differ."""
+    place = op.location or op.value
+    return place if len(place) <= LONGEST_LOCATION else f"...{place[3 - LONGEST_LOCATION :]}"
+
+
+def _owner(op: OpReport) -> str:
+    return f"{op.owner} ({op.pattern})" if op.pattern else op.owner
+
+
+def _facts(model: str, report: Report) -> dict[str, Any]:
+    """The JSON: `schema`, `model`, `backends` asked, `ops` in program order, `owners` with counts.
+
+    An op has `op`, `value`, `location` (or null), `function`, `owner`, `pattern` and `region` (or
+    null), and `reasons`, by backend. Of an owner there are `ops`, a count, and `regions`, symbols.
+    Where microkernels were asked for there is `kernels` (`_explain_kernels.facts`).
+    """
+    owners = dict.fromkeys([*report.backends, *(op.owner for op in report.ops)])
+    counts = {
+        name: {"ops": len(report.owned_by(name)), "regions": list(report.regions(name))}
+        for name in owners
+    }
+    return {"schema": SCHEMA, "model": model, **report.to_json(), "owners": counts}
+
+
+COMMAND = Command(
+    description="Show who owns each op of a model and which microkernel does it, and why no other does.",
+    epilog="""examples:
+  inarch explain model.onnx --backend examplejson
+  inarch explain model.onnx --backend my-npu,cblas --load my_npu.py --all
+  inarch explain model.onnx --backend my-npu --load my_npu.py --html model.html
+  inarch explain model.onnx --load my_gemm.c
+  inarch explain model.onnx --why conv1
+""",
+    add_arguments=_add_arguments,
+    execute=_execute,
+)

@@ -1,0 +1,101 @@
+"""`inarch list`: everything that can be named, and where it comes from."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import json
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from inarch.backends import Backend
+from inarch.core.errors import InarchError, unknown
+from inarch.core.plugins import Extensions
+from inarch.driver.extensions import kinds, load_files
+from inarch.microkernel import Microkernel
+from inarch.tools.commands import Command
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "kind",
+        nargs="?",
+        help="one of backends, dialects, frontends, loaders, microkernels, passes (default: all)",
+    )
+    parser.add_argument(
+        "--load", action="append", default=[], type=Path, metavar="FILE", help="also load a file"
+    )
+    parser.add_argument("--json", action="store_true", help="as JSON")
+
+
+def _execute(arguments: argparse.Namespace) -> int:
+    load_files(arguments.load)
+    tables = kinds()
+    if arguments.kind is not None and arguments.kind not in tables:
+        raise unknown("kind", arguments.kind, tables)
+    wanted = [arguments.kind] if arguments.kind else list(tables)
+    rows = {kind: [_row(tables[kind], name) for name in sorted(tables[kind])] for kind in wanted}
+    if arguments.json:
+        print(json.dumps(rows, indent=1))
+        return 0
+    for kind in wanted:
+        print(f"{kind}:")
+        width = max((len(row["name"]) for row in rows[kind]), default=0)
+        for row in rows[kind]:
+            print(f"  {row['name']:{width}}  {row['summary']}  [{row['origin']}]")
+            for line in _details(row):
+                print(f"  {'':{width}}    {line}")
+    return 0
+
+
+def _row(table: Extensions[object], name: str) -> dict[str, Any]:
+    """Name, first docstring line and origin; a broken thing says what is wrong with it."""
+    try:
+        origin = table.origin(name).source
+        thing = table[name]
+        if isinstance(thing, Backend):
+            return {"name": name, "summary": thing.description, "origin": origin, **_facts(thing)}
+        is_kernel = isinstance(thing, Microkernel)
+        summary = " ".join(thing.computes.split()) if is_kernel else _summary(table, name)
+    except InarchError as error:
+        return {"name": name, "summary": f"BROKEN: {error}", "origin": "?"}
+    return {"name": name, "summary": summary, "origin": origin}
+
+
+def _facts(backend: Backend) -> dict[str, Any]:
+    """What a backend takes, its options with their defaults, and whether it works on this machine."""
+    try:
+        status = backend.status()
+    except Exception as error:  # noqa: BLE001 - a plugin's; the others are listed all the same
+        status = f"BROKEN: {type(error).__name__}: {error}"
+    return {
+        "ops": list(backend.ops),
+        "patterns": [pattern.name for pattern in backend.patterns],
+        "options": dict(backend.options),
+        "status": status,
+    }
+
+
+def _details(row: dict[str, Any]) -> list[str]:
+    """The lines below a backend's own."""
+    options = [f"{name}={value}" for name, value in row.get("options", {}).items()]
+    lines = [("patterns", row.get("patterns")), ("ops", row.get("ops")), ("options", options)]
+    text = [f"{label}: {', '.join(values)}" for label, values in lines if values]
+    return [*text, f"status: {row['status']}"] if "status" in row else []
+
+
+def _summary(table: Extensions[object], name: str) -> str:
+    """The first line of a class's docstring; for other things, of the module that defines them."""
+    thing = table[name]
+    documented = thing if isinstance(thing, type) else import_module(table.origin(name).module)
+    text = inspect.getdoc(documented) or ""
+    return text.strip().splitlines()[0] if text.strip() else ""
+
+
+COMMAND = Command(
+    description="List passes, backends, microkernels, loaders, frontends and dialects, with their origin.",
+    epilog="example:\n  inarch list passes\n",
+    add_arguments=_add_arguments,
+    execute=_execute,
+)

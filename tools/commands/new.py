@@ -1,0 +1,173 @@
+"""`inarch new`: a folder with a working backend, pass or microkernel and its tests, to be changed."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from inarch.core.errors import EnvironmentFault, UsageError
+from inarch.driver.extensions import kinds
+from inarch.tools.commands import Command
+from inarch.tools.templates import template
+
+FILES = {
+    "backend": {
+        "{stem}.py": "backend_{format}.py.tmpl",
+        "{stem}.mlir": "backend.mlir.tmpl",
+        "test_{stem}.py": "backend_test.py.tmpl",
+        "lit.cfg.py": "lit.cfg.py.tmpl",
+        "pyproject.toml": "backend_pyproject.toml.tmpl",
+        "README.md": "backend_readme.md.tmpl",
+    },
+    "microkernel": {
+        "{stem}_kernels/{stem}.{format}": "microkernel.{format}.tmpl",
+        "{stem}_kernels/__init__.py": "microkernel_init.py.tmpl",
+        "{stem}.mlir": "microkernel.mlir.tmpl",
+        "test_{stem}.py": "microkernel_test.py.tmpl",
+        "pyproject.toml": "microkernel_pyproject.toml.tmpl",
+        "README.md": "microkernel_readme.md.tmpl",
+    },
+    "pass": {
+        "{stem}.py": "pass.py.tmpl",
+        "{name}.mlir": "pass.mlir.tmpl",
+        "lit.cfg.py": "lit.cfg.py.tmpl",
+    },
+}
+"""What is written for each kind, and the template that it is made of."""
+
+FORMATS = {"backend": ("text", "c"), "microkernel": ("c", "py"), "pass": ("py",)}
+"""What `--format` may be; the first is what it is without."""
+
+TABLES = {
+    "backend": ("backends", "loaders"),
+    "microkernel": ("microkernels",),
+    "pass": ("passes",),
+}
+"""Where a name must be free."""
+
+NEXT = {
+    "backend": (
+        "inarch run {stem}.mlir --load {stem}.py --backend {name} --check {stem}.mlir",
+        "inarch explain {stem}.mlir --load {stem}.py --backend {name}",
+        "python -m pytest . && lit .",
+    ),
+    "microkernel": (
+        "inarch verify-kernel --load {stem}_kernels/{stem}.{format} --quick",
+        (
+            "inarch run {stem}.mlir --load {stem}_kernels/{stem}.{format} --microkernel {name} "
+            "--check {stem}.mlir"
+        ),
+        "python -m pytest .",
+    ),
+    "pass": ("inarch-opt {name}.mlir --load {stem}.py -p {name}", "lit ."),
+}
+
+LOADER_POINT = """
+[project.entry-points."inarch.runtime.loaders"]
+{name} = "{stem}"
+"""
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("kind", choices=sorted(FILES), help="what to begin")
+    parser.add_argument("name", help="its name, such as my-npu")
+    parser.add_argument(
+        "--directory", type=Path, metavar="DIR", help="where to write (default: ./NAME)"
+    )
+    parser.add_argument(
+        "--format",
+        choices=("text", "c", "py"),
+        help="what a backend emits: text of its own with a loader that runs it (default), or c; "
+        "what a microkernel is: one file of c (default), or py that writes C",
+    )
+
+
+def _execute(arguments: argparse.Namespace) -> int:
+    kind, name = str(arguments.kind), str(arguments.name)
+    stem = name.replace("-", "_")
+    _check_name(kind, name, stem)
+    folder = arguments.directory or Path(stem)
+    words = {"name": name, "stem": stem, "format": _format(kind, arguments.format)}
+    texts = {
+        folder / file.format(**words): _fill(template(source.format(**words)), words)
+        for file, source in FILES[kind].items()
+    }
+    _write(folder, texts)
+    for path in texts:
+        print(path)
+    print("\nIt works as it is:")
+    if folder != Path():
+        print(f"  cd {folder}")
+    for command in NEXT[kind]:
+        print(f"  {command.format(**words)}")
+    return 0
+
+
+def _format(kind: str, wanted: str | None) -> str:
+    formats = FORMATS[kind]
+    if wanted is not None and wanted not in formats:
+        known = " or ".join(formats)
+        raise UsageError(f"--format: expected {known} for a {kind}, found {wanted}")
+    return wanted or formats[0]
+
+
+def _check_name(kind: str, name: str, stem: str) -> None:
+    """Raises UsageError for a name that is malformed, taken, or that of a module of Python."""
+    if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
+        suggestion = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-0123456789") or f"my-{kind}"
+        raise UsageError(
+            f"expected a name of small letters, digits and dashes, found '{name}'; "
+            f"'{suggestion}' would do"
+        )
+    for table in TABLES[kind]:
+        things = kinds()[table]
+        if name in things:
+            origin = things.origin(name).source
+            raise UsageError(
+                f"{things.kind} '{name}' exists ({origin}); choose another name, such as 'my-{name}'"
+            )
+    if stem in sys.builtin_module_names or find_spec(stem) is not None:
+        raise UsageError(
+            f"'{stem}' is a Python module, which {stem}.py would hide; "
+            f"choose another name, such as 'my-{name}'"
+        )
+
+
+def _fill(text: str, words: dict[str, str]) -> str:
+    loader = LOADER_POINT.format(**words) if words["format"] == "text" else ""
+    holes = {"NAME": words["name"], "STEM": words["stem"], "LOADER_POINT": loader}
+    holes["SUFFIX"] = words["format"]
+    return re.sub(r"@(NAME|STEM|SUFFIX|LOADER_POINT)@", lambda hole: holes[hole[1]], text)
+
+
+def _write(folder: Path, texts: dict[Path, str]) -> None:
+    """Writes all files or, when one of them exists, none."""
+    from inarch.core.cache import replacing
+
+    for path in texts:
+        if path.exists() or path.is_symlink():
+            raise UsageError(f"'{path}' exists; nothing was written. Give another --directory")
+    try:
+        for path in texts:
+            path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise EnvironmentFault(f"'{folder}' cannot be made: {error.strerror}") from error
+    for path, text in texts.items():
+        with replacing(path) as file:
+            file.write(text.encode())
+
+
+COMMAND = Command(
+    description="Begin a backend, a pass or a microkernel of your own: a folder that works, with its tests.",
+    epilog="""examples:
+  inarch new backend my-npu
+  inarch new backend my-kernels --format c
+  inarch new microkernel my-gemm
+  inarch new pass fold-twice
+""",
+    add_arguments=_add_arguments,
+    execute=_execute,
+)

@@ -1,0 +1,1 @@
+"""What `inarch explain` prints: graph, kernels, layouts, a page."""

@@ -1,0 +1,190 @@
+"""`inarch-opt`: reads MLIR text, runs passes on it, prints it, and checks what is asked for.
+
+Its `run` is the command within a process (lit tests use it); `main` is the console script.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from io import StringIO
+from pathlib import Path
+from typing import NamedTuple, TextIO, cast
+
+from inarch import __version__
+from inarch.core.errors import EnvironmentFault, InarchError, InternalError, PluginError
+from inarch.core.plugins import Extensions, blamed, load_file
+from inarch.dialects import DIALECTS
+from inarch.driver.files import decode, read_text, write_atomically
+from inarch.passes import PASSES
+from inarch.pipeline.text import parse_pipeline, pass_cards, pass_help
+from inarch.tools.opt.arguments import Options, help_text, parse_arguments
+from inarch.tools.opt.diagnostics import expectations, mismatches
+from inarch.tools.opt.driver import (
+    SEPARATOR,
+    Program,
+    Session,
+    check_target,
+    process,
+    split,
+)
+from inarch.tools.opt.instrument import Timer, check_dumps
+from inarch.tools.opt.lists import cards_text, dialect_cards
+from inarch.tools.warnings import plain_warnings
+
+
+class Outcome(NamedTuple):
+    """What a command did: its exit code and what it wrote."""
+
+    code: int
+    out: str
+    err: str
+
+
+def run(argv: Sequence[str], stdin: str | None = None) -> Outcome:
+    """Runs `inarch-opt` with the arguments `argv` (without the program's name) in this process.
+
+    Never raises for what the command line or the program gets wrong; files given with `--load` are
+    forgotten afterwards.
+    """
+    out, err = StringIO(), StringIO()
+    code = _run(argv, lambda: stdin or "", out, err)
+    return Outcome(code, out.getvalue(), err.getvalue())
+
+
+def main() -> int:
+    """What the console script does: the exit code."""
+    import gc
+
+    # A run is short and allocates a graph of small objects, which collections walk again and again.
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 100)
+    out = StringIO()
+    code = _run(sys.argv[1:], lambda: decode(sys.stdin.buffer.read(), "<stdin>"), out, sys.stderr)
+    try:
+        sys.stdout.write(out.getvalue())
+        sys.stdout.flush()
+    except BrokenPipeError:  # `inarch-opt ... | head`
+        sys.stderr.close()
+    except OSError as error:  # a full disk under the standard output: the machine, not a bug
+        sys.stderr.write(f"error: cannot write the output: {error.strerror}\n")
+        # Python would write once more when it leaves, and complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EnvironmentFault.exit_code
+    return code
+
+
+def _run(argv: Sequence[str], stdin: Callable[[], str], out: TextIO, err: TextIO) -> int:
+    """The exit code; writes to `out` and `err`. Nothing but these and files is changed."""
+    try:
+        options = parse_arguments(argv)
+        with ExitStack() as stack:
+            stack.enter_context(plain_warnings(err))
+            _load(options, stack)
+            if (text := _information(options)) is not None:
+                out.write(text)
+                return 0
+            return _process(options, stdin, out, err)
+    except InarchError as error:
+        err.write(f"{error.line()}\n")
+        return error.exit_code
+    except Exception as error:  # noqa: BLE001 - a bug of ours is one line, too
+        found = blamed(error, _tables()) or _internal(error, argv, err)
+        err.write(f"{found.line()}\n")
+        return found.exit_code
+
+
+def _internal(error: Exception, argv: Sequence[str], err: TextIO) -> InternalError:
+    what = f"internal error: {type(error).__name__}: {error}"
+    if "--debug" not in argv:
+        return InternalError(f"{what}; --debug prints where")
+    err.write("".join(traceback.format_exception(error)))
+    return InternalError(what)
+
+
+def _load(options: Options, stack: ExitStack) -> None:
+    """Adds what `--load`ed files define to the tables, until `stack` unwinds."""
+    if not options.load:
+        return
+    tables = {table.kind: table for table in _tables()}
+    for table in tables.values():
+        stack.enter_context(table.scope())
+    for path in options.load:
+        load_file(path, tables)
+
+
+def _tables() -> Sequence[Extensions[object]]:
+    from inarch.backends import BACKENDS
+    from inarch.microkernel.table import MICROKERNELS
+    from inarch.passes.lower.graph_to_loop import RULES
+
+    return cast("Sequence[Extensions[object]]", (PASSES, DIALECTS, RULES, BACKENDS, MICROKERNELS))
+
+
+def _information(options: Options) -> str | None:
+    """What was asked instead of a run, if anything was."""
+    if options.help:
+        return help_text()
+    if options.version:
+        return f"inarch-opt {__version__}\n"
+    if options.list_passes:
+        return cards_text(pass_cards())
+    if options.list_dialects:
+        return cards_text(dialect_cards())
+    return pass_help(options.pass_help) if options.pass_help is not None else None
+
+
+def _process(options: Options, stdin: Callable[[], str], out: TextIO, err: TextIO) -> int:
+    passes = parse_pipeline(options.pipeline)
+    check_dumps(options, passes)
+    check_target(options.target)
+    session = Session(options, passes, Timer(), err)
+    if options.input == "-":
+        name, text = "<stdin>", stdin()
+    else:
+        name, text = options.input, read_text(Path(options.input))
+    programs = list(split(name, text)) if options.split_input_file else [Program(name, text)]
+    code = 0
+    results: list[str] = []
+    for program in programs:
+        result, program_code = _one(session, program)
+        code = max(code, program_code)
+        results += [result] if result is not None else []
+    if options.timing:
+        err.write(session.timer.table())
+    joined = f"{SEPARATOR}\n".join(results)
+    if options.output is None:
+        out.write(joined)
+    elif code == 0:
+        write_atomically(options.output, joined.encode())
+    return code
+
+
+def _one(session: Session, program: Program) -> tuple[str | None, int]:
+    """Its text (None: it has an error) and its exit code; errors are printed, or matched."""
+    result: str | None = None
+    errors: list[InarchError] = []
+    try:
+        result = process(session, program)
+    except InarchError as error:
+        errors = [error]
+    if not session.options.verify_diagnostics or _is_ours(errors):
+        for error in errors:
+            session.err.write(f"{error.line()}\n")
+        return result, max((error.exit_code for error in errors), default=0)
+    expected = expectations(program.text, program.name, program.line_offset)
+    messages = mismatches(program.name, expected, errors)
+    for message in messages:
+        session.err.write(f"{message}\n")
+    return result, int(bool(messages))
+
+
+def _is_ours(errors: Sequence[InarchError]) -> bool:
+    """Whether an error is a crash or a missing file, which no program can expect."""
+    return any(
+        isinstance(error, PluginError) or error.exit_code != InarchError.exit_code
+        for error in errors
+    )

@@ -1,0 +1,182 @@
+"""The command line of `inarch-opt`: its options, read into one frozen dataclass."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from inarch.core.errors import UsageError, unknown
+from inarch.tools.semantics import SEMANTICS, SEMANTICS_HELP, seed, with_default_seed
+
+VERIFY_MODES = ("none", "end", "each")
+
+_DESCRIPTION = "Reads MLIR text, runs passes on it, prints it."
+_EXAMPLE = """\
+example:
+  inarch-opt model.mlir -p 'fold-constants,canonicalize' --print-ir-after-all -o out.mlir
+
+exit codes: 0 success, 1 wrong program, 2 wrong usage, 3 wrong environment, 70 internal error
+"""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What one run of `inarch-opt` was asked to do; each field is documented by `--help`."""
+
+    input: str
+    output: Path | None
+    pipeline: str
+    target: str
+    split_input_file: bool
+    verify_diagnostics: bool
+    verify_each: str
+    verify_semantics: int | None
+    print_ir_before: tuple[str, ...]
+    print_ir_after: tuple[str, ...]
+    print_ir_before_all: bool
+    print_ir_after_all: bool
+    timing: bool
+    print_op_generic: bool
+    print_debuginfo: bool
+    allow_unregistered_dialect: bool
+    resources: Path | None
+    write_resources: Path | None
+    load: tuple[Path, ...]
+    reproducer: Path
+    list_passes: bool
+    list_dialects: bool
+    pass_help: str | None
+    debug: bool
+    version: bool
+    help: bool
+
+
+def parse_arguments(argv: Sequence[str]) -> Options:
+    """The options in `argv` (without the program's name). Raises UsageError."""
+    parser = _Parser()
+    found, rest = parser.parse_known_args(with_default_seed(argv))
+    for word in rest:
+        if word.startswith("-"):
+            raise unknown("option", word.partition("=")[0], parser.names)
+        raise UsageError(f"expected one input file, found '{found.input}' and '{word}'")
+    values: dict[str, Any] = vars(found)
+    for repeated in ("load", "print_ir_before", "print_ir_after"):
+        values[repeated] = tuple(values[repeated])
+    options = Options(**values)
+    if options.write_resources and (options.split_input_file or options.target != "mlir"):
+        raise UsageError(
+            "--write-resources writes the constants of one printed program: "
+            "it goes with neither --split-input-file nor --target"
+        )
+    return options
+
+
+def help_text() -> str:
+    """What `--help` prints."""
+    return _Parser().format_help()
+
+
+class _Parser(argparse.ArgumentParser):
+    """Raises where argparse's own would print and leave the process."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            prog="inarch-opt",
+            description=_DESCRIPTION,
+            epilog=_EXAMPLE,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+            add_help=False,
+        )
+        self.names: list[str] = []
+        _add_input_and_output(self)
+        _add_passes(self)
+        _add_instruments(self)
+        _add_information(self)
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}; see inarch-opt --help")
+
+    def option(self, *names: str, **settings: Any) -> None:
+        """An option, remembered by name for suggestions."""
+        self.names += names
+        self.add_argument(*names, **settings)
+
+    def flag(self, *names: str, text: str) -> None:
+        """An option without a value."""
+        self.option(*names, action="store_true", help=text)
+
+
+def _add_input_and_output(parser: _Parser) -> None:
+    parser.add_argument("input", nargs="?", default="-", help="MLIR text; - or none: stdin")
+    parser.option("-o", "--output", type=Path, metavar="FILE", help="write here, not to stdout")
+    parser.option(
+        "-t", "--target", default="mlir", help="what to print: mlir (default), or a backend: c"
+    )
+    parser.flag("--split-input-file", text="each piece between `// -----` lines is a program")
+    parser.flag("--allow-unregistered-dialect", text="take ops that no dialect defines")
+    parser.flag("--print-op-generic", text="print ops in the generic form")
+    parser.flag("--print-debuginfo", text="print locations")
+    parser.option(
+        "--resources", type=Path, metavar="FILE.npz", help="arrays of the `dense_resource` handles"
+    )
+    parser.option(
+        "--write-resources", type=Path, metavar="FILE.npz", help="write those of the result"
+    )
+
+
+def _add_passes(parser: _Parser) -> None:
+    parser.option(
+        "-p", "--passes", dest="pipeline", default="", help="passes: 'a{opt=1 list=1,2},b'"
+    )
+    parser.option(
+        "--load",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE.py",
+        help="take the pass or dialect that a Python file defines (repeatable)",
+    )
+    parser.option(
+        "--verify-each",
+        choices=VERIFY_MODES,
+        default="each",
+        help="check the program: never, at the end, or at the start and after each pass (default)",
+    )
+    parser.option(SEMANTICS, type=seed, metavar="SEED", help=SEMANTICS_HELP)
+
+
+def _add_instruments(parser: _Parser) -> None:
+    parser.flag(
+        "--verify-diagnostics",
+        text="errors must be those of the comments `// expected-error @below {{substring}}`",
+    )
+    for when in ("before", "after"):
+        parser.option(
+            f"--print-ir-{when}",
+            action="append",
+            default=[],
+            metavar="PASS",
+            help=f"print the program to stderr {when} this pass (repeatable)",
+        )
+        parser.flag(f"--print-ir-{when}-all", text=f"... {when} every pass")
+    parser.flag("--timing", text="print the seconds that everything took to stderr")
+    parser.option(
+        "--reproducer",
+        type=Path,
+        default=Path("inarch-reproducer.mlir"),
+        metavar="FILE",
+        help="where the input of a crashing pass goes (default: inarch-reproducer.mlir)",
+    )
+    parser.flag("--debug", text="print the traceback of an internal error")
+
+
+def _add_information(parser: _Parser) -> None:
+    parser.flag("--list-passes", text="list the passes, then leave")
+    parser.flag("--list-dialects", text="list the dialects, then leave")
+    parser.option("--pass-help", metavar="PASS", help="describe a pass and its options, then leave")
+    parser.flag("--version", text="print the version, then leave")
+    parser.flag("-h", "--help", text="print this, then leave")

@@ -1,0 +1,169 @@
+"""One program through `inarch-opt`: parse, verify, passes, verify, print."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TextIO
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from inarch.core.errors import InarchError, InternalError, UsageError, unknown
+from inarch.dialects import new_context
+from inarch.driver.files import read_resources, resources_of, write_atomically
+from inarch.ir.context import store_of
+from inarch.ir.text import parse_module, print_module
+from inarch.ir.verify import verify_module
+from inarch.pipeline.text import apply_pass, verify_after
+from inarch.tools.opt.arguments import Options
+from inarch.tools.opt.instrument import Dumps, Timer, semantics_watch
+from inarch.tools.opt.reproducer import Source, crash
+
+SEPARATOR = "// -----"
+
+
+@dataclass(frozen=True)
+class Program:
+    """A piece of the input file `name`; its first line is number `line_offset + 1`."""
+
+    name: str
+    text: str
+    line_offset: int = 0
+
+
+@dataclass(frozen=True)
+class Session:
+    """What all programs of one run share."""
+
+    options: Options
+    passes: tuple[ModulePass, ...]
+    timer: Timer
+    err: TextIO
+
+
+def split(name: str, text: str) -> Iterator[Program]:
+    """The programs between the lines `// -----`."""
+    lines: list[str] = []
+    offset = 0
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip() != SEPARATOR:
+            lines.append(line)
+            continue
+        yield Program(name, "\n".join(lines), offset)
+        lines, offset = [], number
+    yield Program(name, "\n".join(lines), offset)
+
+
+def process(session: Session, program: Program) -> str:
+    """The text of the program after the passes. Raises InarchError at the first thing wrong."""
+    options, timer = session.options, session.timer
+    with timer.measure("parse"):
+        context, module = _parse(options, program)
+    if options.verify_each == "each":
+        with timer.measure("verify"):
+            verify_module(module)
+    dumps = Dumps(options, session.err)
+    watch = semantics_watch(options.verify_semantics, context, session.err)
+    if watch is not None:
+        with timer.measure("verify semantics"):
+            watch.begin(module)
+    for index, one in enumerate(session.passes):
+        dumps.before(one, module)
+        with timer.measure(f"pass {one.name}"):
+            _apply(session, program, index, context, module)
+        dumps.after(one, module)
+        if options.verify_each == "each":
+            with timer.measure("verify"):
+                verify_after(module, one)
+        if watch is not None:
+            with timer.measure("verify semantics"):
+                watch.after(one.name, module)
+    if options.verify_each == "end":
+        with timer.measure("verify"):
+            verify_module(module)
+    with timer.measure("print"):
+        return _print(options, context, module)
+
+
+def _parse(options: Options, program: Program) -> tuple[Context, ModuleOp]:
+    context = new_context()
+    context.allow_unregistered = options.allow_unregistered_dialect
+    if options.resources is not None:
+        read_resources(options.resources, store_of(context))
+    text, name = program.text, program.name
+    return context, parse_module(context, text, name, line_offset=program.line_offset)
+
+
+def _apply(
+    session: Session, program: Program, index: int, context: Context, module: ModuleOp
+) -> None:
+    try:
+        apply_pass(context, module, session.passes[index])
+    except InarchError as error:
+        if isinstance(error, InternalError):
+            raise _crash(session, program, index, error) from error
+        if error.where is None:
+            error.where = program.name
+        raise
+    except Exception as error:
+        raise _crash(session, program, index, error) from error
+
+
+def _crash(session: Session, program: Program, index: int, error: Exception) -> InarchError:
+    options = session.options
+    if options.debug:
+        session.err.write("".join(traceback.format_exception(error)))
+    source = Source(program.text, lambda: _parse(options, program))
+    return crash(options, session.passes, index, error, source)
+
+
+def _print(options: Options, context: Context, module: ModuleOp) -> str:
+    if options.target != "mlir":
+        return _emit(options.target, context, module)
+    if options.write_resources is not None:
+        write_atomically(options.write_resources, resources_of(module, store_of(context)) or _EMPTY)
+    return print_module(module, generic=options.print_op_generic, locations=options.print_debuginfo)
+
+
+_EMPTY = b"PK\x05\x06" + bytes(18)
+"""A zip file without members."""
+
+
+def check_target(target: str) -> None:
+    """Raises UsageError unless `target` is `mlir` or a backend that emits text."""
+    name, options = _target_spec(target)
+    known = ["mlir", *_backends()]
+    if name not in known:
+        raise unknown("target", name, known)
+    if options and name == "mlir":
+        raise UsageError(f"-t: mlir has no options, found '{target}'")
+
+
+def _backends() -> list[str]:
+    from inarch.backends import BACKENDS
+
+    return list(BACKENDS)
+
+
+def _emit(target: str, context: Context, module: ModuleOp) -> str:
+    """The program in a backend's language: its functions, or the whole of one that is not partitioned."""
+    from inarch.backends import BACKENDS
+    from inarch.driver.offload import emit_text
+
+    name, options = _target_spec(target)
+    emit = getattr(BACKENDS[name], "emit_text", None)
+    if emit is not None and not options:
+        return emit(context, module)
+    return emit_text(context, module, name, {name: options})
+
+
+def _target_spec(text: str) -> tuple[str, dict[str, str]]:
+    """`name`, or `name{option=value option=value}`. Raises UsageError."""
+    name, brace, rest = text.partition("{")
+    settings = [setting.partition("=") for setting in rest.removesuffix("}").split()]
+    if brace and not (rest.endswith("}") and all(k and equals for k, equals, _ in settings)):
+        raise UsageError(f"-t: expected BACKEND{{OPTION=VALUE ...}}, found '{text}'")
+    return name, {option: value for option, _, value in settings}

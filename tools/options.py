@@ -1,0 +1,204 @@
+"""Options that several commands share, and how their values are read."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from inarch.core.errors import UsageError, unknown
+
+T = TypeVar("T")
+
+
+def add_model_options(parser: argparse.ArgumentParser) -> None:
+    """`--dim`, `--shape`, `--target`, `--microkernel`, `--name`, `--load`: how a model is compiled."""
+    parser.add_argument(
+        "--dim",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="bind a symbolic dimension (repeatable)",
+    )
+    parser.add_argument(
+        "--shape",
+        action="append",
+        default=[],
+        metavar="INPUT=1x3x224x224",
+        help="give an input its shape (repeatable)",
+    )
+    parser.add_argument(
+        "--target",
+        default="native",
+        help="CPU to compile for: native (default), or a name such as x86-64-v3, "
+        "x86-64-v4+avx512vnni, aarch64, generic",
+    )
+    parser.add_argument(
+        "--microkernel",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="use this microkernel wherever it fits, or fail (repeatable); see `inarch list microkernels`",
+    )
+    parser.add_argument("--name", help="prefix of every symbol (default: the model's name)")
+    parser.add_argument(
+        "--load",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="add the microkernel (.c, .S, .py), pass, frontend or other thing that a file defines "
+        "(repeatable)",
+    )
+
+
+def add_offload_options(parser: argparse.ArgumentParser) -> None:
+    """`--backend`, `--backend-option`, `--give`, `--keep`, `--require-offload`: who gets which part.
+
+    `--checked`: what they got is watched at run time.
+    """
+    parser.add_argument(
+        "--backend",
+        action="append",
+        default=[],
+        metavar="NAME[,NAME...]",
+        help="give these backends what they take, the first one first; see `inarch list backends`",
+    )
+    parser.add_argument(
+        "--backend-option",
+        action="append",
+        default=[],
+        metavar="BACKEND:OPTION=VALUE",
+        help="set an option of a backend (repeatable)",
+    )
+    for option, text in (
+        ("--give", "ops that the backend must take"),
+        ("--keep", "ops that the backend must not get (*: no backend)"),
+    ):
+        parser.add_argument(
+            option,
+            action="append",
+            default=[],
+            metavar="OP-OR-GLOB=BACKEND",
+            help=f"{text}, by the op's name or where it comes from (repeatable)",
+        )
+    parser.add_argument(
+        "--require-offload",
+        action="store_true",
+        help="fail when a backend gets nothing, instead of a warning",
+    )
+    parser.add_argument(
+        "--checked",
+        action="store_true",
+        help="fail when the code of a backend leaves one of its outputs unwritten (slower)",
+    )
+
+
+def offload_keywords(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The keywords of `inarch.driver.compiler.build` that `add_offload_options` stands for."""
+    options: dict[str, dict[str, str]] = {}
+    for text in arguments.backend_option:
+        backend, option, value = _backend_option(text)
+        options.setdefault(backend, {})[option] = value
+    return {
+        "backends": [name for text in arguments.backend for name in text.split(",") if name],
+        "backend_options": options,
+        "require_offload": arguments.require_offload,
+        "give": arguments.give,
+        "keep": arguments.keep,
+        "checked": arguments.checked,
+    }
+
+
+def model_keywords(arguments: argparse.Namespace, *, load: bool = True) -> dict[str, Any]:
+    """The keywords of `inarch.driver.compiler.build` that the shared options stand for.
+
+    Loads the files of `--load`, unless the command has done so: a file runs once.
+    """
+    if load:
+        from inarch.driver.extensions import load_files
+
+        load_files(arguments.load)
+    return {
+        "dims": dims_of(arguments.dim),
+        "shapes": shapes_of(arguments.shape),
+        "target": arguments.target,
+        "name": arguments.name,
+        "microkernels": microkernel_names(arguments.microkernel),
+    }
+
+
+def microkernel_names(names: Iterable[str]) -> list[str]:
+    """The names of `--microkernel`, each once, all of them known. Raises UsageError."""
+    from inarch.microkernel.table import MICROKERNELS
+
+    for name in names:
+        if name not in MICROKERNELS:
+            raise unknown("microkernel", name, MICROKERNELS, within="--microkernel")
+    return list(dict.fromkeys(names))
+
+
+def dims_of(texts: Iterable[str]) -> dict[str, int]:
+    """The values of `--dim NAME=VALUE` by name. Raises UsageError."""
+    return _once("--dim", map(_dim, texts))
+
+
+def shapes_of(texts: Iterable[str]) -> dict[str, tuple[int, ...]]:
+    """The shapes of `--shape INPUT=1x3x224x224` by name. Raises UsageError."""
+    return _once("--shape", map(_shape, texts))
+
+
+def _once(option: str, pairs: Iterable[tuple[str, T]]) -> dict[str, T]:
+    """The values by name. Raises UsageError when a name has two."""
+    found: dict[str, T] = {}
+    for name, value in pairs:
+        if found.setdefault(name, value) != value:
+            raise UsageError(f"{option}: '{name}' is given twice: {found[name]} and {value}")
+    return found
+
+
+def count(text: str) -> int:
+    """For argparse: a whole number that is not negative."""
+    if not _is_whole(text):
+        raise argparse.ArgumentTypeError(f"expected a whole number >= 0, found '{text}'")
+    return int(text)
+
+
+def check_output(output: Path, model: Path) -> None:
+    """Refuses an output that cannot be written, or is the model itself, before the work."""
+    from inarch.core.cache import check_writable
+
+    if str(output) == "-":
+        raise UsageError("-o: expected a file, found '-'; only text goes to the terminal")
+    check_writable(output)
+    if output.exists() and model.exists() and output.samefile(model):
+        raise UsageError(f"-o: expected another file than the model, found '{output}'")
+
+
+def _is_whole(text: str) -> bool:
+    """Whether `text` is a whole number that a size can be; other scripts have digits too."""
+    return text.isascii() and text.isdecimal() and len(text) <= 18
+
+
+def _dim(text: str) -> tuple[str, int]:
+    name, equals, value = text.rpartition("=")
+    if not equals or not _is_whole(value) or not name:
+        raise UsageError(f"--dim: expected NAME=VALUE with a whole number, found '{text}'")
+    return name, int(value)
+
+
+def _backend_option(text: str) -> tuple[str, str, str]:
+    backend, colon, setting = text.partition(":")
+    option, equals, value = setting.partition("=")
+    if not (backend and colon and option and equals):
+        raise UsageError(f"--backend-option: expected BACKEND:OPTION=VALUE, found '{text}'")
+    return backend, option, value
+
+
+def _shape(text: str) -> tuple[str, tuple[int, ...]]:
+    name, equals, value = text.rpartition("=")
+    sizes = value.split("x") if value not in ("", "scalar") else []
+    if not equals or not name or not all(map(_is_whole, sizes)):
+        raise UsageError(f"--shape: expected INPUT=1x3x224x224, found '{text}'")
+    return name, tuple(int(size) for size in sizes)

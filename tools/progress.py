@@ -1,0 +1,49 @@
+"""Progress of long work: one line that follows what is being done, on a terminal only."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from inarch.driver.compiler import Progress
+
+
+DELAY_SECONDS = 1.0
+"""Work shorter than this shows nothing."""
+
+
+@contextmanager
+def progress(*, quiet: bool = False) -> Generator[Progress | None]:
+    """A callback for `inarch.driver.compiler`, or None where nobody is looking (no terminal, no rich)."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    try:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+        from rich.progress import Progress as Bar
+    except ImportError:
+        yield None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    bar = Bar(*columns, console=Console(stderr=True), transient=True)
+    task = bar.add_task("")
+    start = time.monotonic()
+    started = False
+
+    def report(what: str, done: int, total: int) -> None:
+        nonlocal started
+        if not started and time.monotonic() - start > DELAY_SECONDS:
+            bar.start()
+            started = True
+        bar.update(task, description=what, completed=done, total=total)
+
+    try:
+        yield report
+    finally:
+        if started:
+            bar.stop()
