@@ -11,4 +11,6 @@ from xdsl.passes import ModulePass
 
 from inarch.core.plugins import Extensions
 
-PASSES: Extensions[type[ModulePass]] = Extensions("inarch.passes", "PASS", in_rooms=True)
+PASSES: Extensions[type[ModulePass]] = Extensions(
+    "inarch.passes", "PASS", in_rooms=True, more=("inarch.driver.passes",)
+)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from inarch.core.errors import UsageError, unknown
+
+if TYPE_CHECKING:
+    from inarch.driver.options import Options
 
 T = TypeVar("T")
 
@@ -53,6 +57,18 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_place_option(parser: argparse.ArgumentParser) -> None:
+    """`--place`: where a pass runs in the pipeline of every compilation."""
+    parser.add_argument(
+        "--place",
+        action="append",
+        default=[],
+        metavar="PASS=WHERE",
+        help="run a pass 'before PLACE', 'after PLACE' or in its stead, 'replace PLACE': a phase, a pass, or "
+        "phase/pass (repeatable); --dump-pass-pipeline shows them",
+    )
+
+
 def add_offload_options(parser: argparse.ArgumentParser) -> None:
     """`--backend`, `--backend-option`, `--give`, `--keep`, `--require-offload`: who gets which part.
 
@@ -95,38 +111,51 @@ def add_offload_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def offload_keywords(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The keywords of `inarch.driver.compiler.build` that `add_offload_options` stands for."""
-    options: dict[str, dict[str, str]] = {}
-    for text in arguments.backend_option:
-        backend, option, value = _backend_option(text)
-        options.setdefault(backend, {})[option] = value
-    return {
-        "backends": [name for text in arguments.backend for name in text.split(",") if name],
-        "backend_options": options,
-        "require_offload": arguments.require_offload,
-        "give": arguments.give,
-        "keep": arguments.keep,
-        "checked": arguments.checked,
-    }
-
-
-def model_keywords(arguments: argparse.Namespace, *, load: bool = True) -> dict[str, Any]:
-    """The keywords of `inarch.driver.compiler.build` that the shared options stand for.
+def compile_options(arguments: argparse.Namespace, *, load: bool = True) -> Options:
+    """What the shared options, those that the command has, ask of a compilation.
 
     Loads the files of `--load`, unless the command has done so: a file runs once.
     """
+    from inarch.driver.options import Options
+
     if load:
         from inarch.driver.extensions import load_files
 
         load_files(arguments.load)
-    return {
-        "dims": dims_of(arguments.dim),
-        "shapes": shapes_of(arguments.shape),
-        "target": arguments.target,
-        "name": arguments.name,
-        "microkernels": microkernel_names(arguments.microkernel),
-    }
+    options = Options(
+        dims=dims_of(arguments.dim),
+        shapes=shapes_of(arguments.shape),
+        target=arguments.target,
+        name=arguments.name,
+        microkernels=microkernel_names(arguments.microkernel),
+    )
+    if "pipeline" in arguments:
+        options = replace(
+            options,
+            pipeline=",".join(arguments.pipeline) or None,
+            places=_once("--place", map(_place, arguments.place)),
+        )
+    if "require_offload" not in arguments:
+        return options
+    return replace(
+        options,
+        backends=[name for text in arguments.backend for name in text.split(",") if name],
+        backend_options=_backend_options(arguments.backend_option),
+        require_offload=arguments.require_offload,
+        give=arguments.give,
+        keep=arguments.keep,
+        checked=arguments.checked,
+    )
+
+
+def _backend_options(texts: Iterable[str]) -> dict[str, dict[str, str]]:
+    from inarch.driver.offload import parse_option
+
+    found: dict[str, dict[str, str]] = {}
+    for text in texts:
+        backend, option, value = parse_option(text, "--backend-option")
+        found.setdefault(backend, {})[option] = value
+    return found
 
 
 def microkernel_names(names: Iterable[str]) -> list[str]:
@@ -188,12 +217,11 @@ def _dim(text: str) -> tuple[str, int]:
     return name, int(value)
 
 
-def _backend_option(text: str) -> tuple[str, str, str]:
-    backend, colon, setting = text.partition(":")
-    option, equals, value = setting.partition("=")
-    if not (backend and colon and option and equals):
-        raise UsageError(f"--backend-option: expected BACKEND:OPTION=VALUE, found '{text}'")
-    return backend, option, value
+def _place(text: str) -> tuple[str, str]:
+    name, equals, where = text.partition("=")
+    if not equals or not name or not where:
+        raise UsageError(f"--place: expected PASS='after PLACE', found '{text}'")
+    return name, where
 
 
 def _shape(text: str) -> tuple[str, tuple[int, ...]]:

@@ -69,12 +69,15 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
         constant: str,
         *,
         in_rooms: bool = False,
+        more: tuple[str, ...] = (),
         one_name: bool = False,
         entry_group: str | None = None,
         readers: Mapping[str, Callable[[Path], object]] | None = None,
         check: Callable[[object, str], object] | None = None,
     ) -> None:
-        """`one_name`: a thing's own `name` is what it is found by; without, entry points give aliases.
+        """`more` are further packages of things: those of a higher layer, found by name as a plugin's are.
+
+        `one_name`: a thing's own `name` is what it is found by; without, entry points give aliases.
 
         `entry_group` is the group of entry points where it is not called like our package. `readers`
         make a thing from a file that is no Python, by its suffix: such files are found beside the
@@ -84,6 +87,7 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
         self.constant = constant
         self.kind = constant.lower()
         self._in_rooms = in_rooms
+        self._more = more
         self._one_name = one_name
         self._entry_group = entry_group or group
         self.readers = dict(readers or {})
@@ -218,9 +222,9 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
     @cached_property
     def _packages(self) -> list[str]:
         if not self._in_rooms:
-            return [self.group]
+            return [self.group, *self._more]
         rooms = iter_modules(import_module(self.group).__path__)
-        return [f"{self.group}.{room.name}" for room in rooms if room.ispkg]
+        return [*(f"{self.group}.{room.name}" for room in rooms if room.ispkg), *self._more]
 
     @cached_property
     def _modules(self) -> list[tuple[str, str, bool]]:

@@ -26,7 +26,8 @@ from inarch.dialects.graph.op import element_of, shape_of
 from inarch.dialects.graph.relayout import RelayoutOp
 from inarch.ir.context import store_of
 from inarch.ir.types import tensor
-from inarch.pipeline.text import apply_pipeline, parse_pipeline
+from inarch.pipeline.manager import apply_pipeline
+from inarch.pipeline.text import parse_pipeline
 
 _LOWERING = "decompose-composites,graph-to-loop"
 

@@ -21,9 +21,10 @@ from inarch.diagnosis.slices import Slice
 from inarch.dialects import new_context
 from inarch.dialects.kernel.call import CallOp
 from inarch.driver.compiler import compile as compile_model
-from inarch.driver.compiler import observe_passes
 from inarch.ir.context import store_of
 from inarch.ir.text import print_module
+from inarch.pipeline.default import default_pipeline
+from inarch.pipeline.manager import Instrument, Step, run_pipeline
 from inarch.testing import check_compiled, execute
 
 COMPILE_SECONDS = 120.0
@@ -146,7 +147,9 @@ def place_of(
     own = own_context(part, context)
     module = part.module.clone()
     try:
-        observe_passes(own, module, _Comparison(own, inputs, expected, progress))
+        run_pipeline(
+            own, module, default_pipeline(), [_Comparison(own, inputs, expected, progress)]
+        )
     except _Guilty as guilty:
         return Place("pass", inside, pass_name=str(guilty))
     found = _wrong_function(own, module, progress, seconds)
@@ -156,7 +159,7 @@ def place_of(
 
 
 @dataclass
-class _Comparison:
+class _Comparison(Instrument):
     """Runs the program after each pass that has changed it."""
 
     context: Context
@@ -165,9 +168,9 @@ class _Comparison:
     progress: Callable[[str, int, int], None]
     known: str = ""
 
-    def after(self, name: str, module: ModuleOp) -> None:
+    def after(self, step: Step, module: ModuleOp) -> None:
         """Raises _Guilty where the program means something else."""
-        self.progress(f"check after {name}", 0, 1)
+        self.progress(f"check after {step.name}", 0, 1)
         text = print_module(module)
         if text == self.known:
             return  # other constants have other keys, which are in the text
@@ -175,7 +178,7 @@ class _Comparison:
         try:
             compare("main", self.expected, execute(module, self.inputs, self.context))
         except (AssertionError, InarchError) as error:
-            raise _Guilty(name) from error
+            raise _Guilty(step.name) from error
 
 
 class _Guilty(Exception):  # noqa: N818 - it is caught here, and says a pass's name

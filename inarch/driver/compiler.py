@@ -1,6 +1,6 @@
-"""From a model to a running module: the pipeline as one readable list.
+"""From a model to a running module.
 
-module = compile("model.onnx")              # import, lower, emit C, compile it, load
+module = compile("model.onnx")              # import, run the pipeline, emit C, compile it, load
 build("model.onnx", "model.inarch")         # the same into a file
 lower(context, module, "loop")              # the IR at any level
 """
@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Unpack
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, UnitAttr
@@ -22,55 +22,31 @@ from xdsl.dialects.func import FuncOp
 from inarch.core.cache import check_writable
 from inarch.core.errors import InarchError, UsageError, unknown
 from inarch.dialects import new_context
+from inarch.driver.offload import Emissions, Offload, is_wanted, offloading
+from inarch.driver.options import Options, Settings
+from inarch.ir.facts import facts_of
 from inarch.ir.location import location_text
 from inarch.ir.verify import verify_module
 from inarch.machine.target import Target, native
 from inarch.machine.target import parse as parse_target
 from inarch.passes import PASSES
+from inarch.pipeline.default import default_pipeline
+from inarch.pipeline.manager import Instrument, Step, Verifier, run_pipeline
+from inarch.pipeline.pipeline import Pipeline
+from inarch.pipeline.places import placed
+from inarch.pipeline.text import parse_pipeline
 
 if TYPE_CHECKING:
-    from inarch.driver.offload import Offload
     from inarch.driver.offload_check import Emitted
     from inarch.driver.watch import Watch
     from inarch.passes.tensorize.report import Report
     from inarch.runtime.module import Module
 
-PREPARE = ("inline-calls", "fold-constants", "simplify-graph", "fold-batch-norm")
-"""What runs before backends take their parts: patterns see composites."""
-GRAPH = (*PREPARE, "decompose-composites", "fold-constants", "simplify-graph", "choose-layout")
-LOOP = ("graph-to-loop", "drop-unit-iterators", "fold-scalars", "fuse-nests")
-KERNEL = (
-    "materialize-padding",
-    "split-padding",
-    "drop-padding-taps",
-    "split-dilation",
-    "tensorize",
-    "schedule-nests",
-    "drop-unit-iterators",
-    "fold-packs",
-    "outline-nests",
-    "plan-memory",
-)
-PIPELINE = (*GRAPH, *LOOP, *KERNEL)
-
-LEVELS: Mapping[str, tuple[str, ...]] = {
-    "graph": ("simplify-graph",),
-    "loop": (*GRAPH, *LOOP),
-    "kernel": PIPELINE,
-}
-"""What `--emit` shows: the passes that have run. `graph` still has the composites in it."""
+LEVELS = ("graph", "loop", "kernel")
+"""What `--emit` shows; `graph` still has the composites in it."""
 
 Progress = Callable[[str, int, int], None]
 """Called with (what is being done, steps done, steps in all)."""
-
-
-class Observer(Protocol):
-    """What looks at a program on its way through the passes; it may raise."""
-
-    def after(self, name: str, module: ModuleOp) -> None:
-        """Called after each pass, with its name."""
-        ...
-
 
 Source = Any
 """A path (.onnx, .mlir), the bytes of an ONNX file, an `onnx.ModelProto`, or an xDSL ModuleOp."""
@@ -90,49 +66,22 @@ class Built:
     """Backend -> the functions that it emitted."""
     microkernels: Mapping[str, int]
     """Microkernel -> the loop nests that it does."""
-
-
-@dataclass(frozen=True)
-class _Lowered:
-    """What the passes have left beside the program."""
-
-    emitted: tuple[Emitted, ...]
-    kernels: Report | None
-
-    def microkernels(self) -> dict[str, int]:
-        """The nests that each microkernel does; the busiest first."""
-        nests = self.kernels.nests if self.kernels is not None else ()
-        return dict(Counter(n.taken.kernel for n in nests if n.taken is not None).most_common())
+    passes: Mapping[str, str]
+    """The passes of others that ran, and their files or packages."""
 
 
 def compile(  # noqa: A001 - the verb of a compiler; users write inarch.compile
     source: Source,
+    options: Options | None = None,
     *,
-    shapes: Mapping[str, Sequence[int]] | None = None,
-    dims: Mapping[str, int] | None = None,
-    target: str = "native",
-    name: str | None = None,
     context: Context | None = None,
     progress: Progress | None = None,
-    backends: Sequence[str] = (),
-    backend_options: Mapping[str, Mapping[str, str]] | None = None,
-    require_offload: bool = False,
-    give: Sequence[str] = (),
-    keep: Sequence[str] = (),
-    microkernels: Sequence[str] = (),
-    checked: bool = False,
+    **settings: Unpack[Settings],
 ) -> Module:
     """Compiles a model and loads it.
 
-    `shapes` gives shapes to inputs by name, `dims` values to symbolic dimensions. `target` is
-    `native` or a name such as `x86-64-v3`. `context` is that of a ModuleOp `source`; the module is
-    consumed.
-
-    `backends` take what they can, the first one first; the host compiles the rest. `backend_options`
-    are by backend. One that gets nothing is a warning, with `require_offload` an error. `give` and
-    `keep` (`SELECTOR=backend`) say by hand which ops a backend must take, or must not get.
-    `microkernels` are those that must be used, the first one preferred: one that cannot is an error. With
-    `checked` a call fails when an offloaded or imported function leaves an output unwritten.
+    `settings` are fields of `Options`, which says what each is for: `compile(model, target="x86-64-v3")`.
+    `context` is that of a ModuleOp `source`; the module is consumed.
 
     Raises InarchError for a bad model or backend, EnvironmentFault when there is no C compiler.
     """
@@ -140,89 +89,56 @@ def compile(  # noqa: A001 - the verb of a compiler; users write inarch.compile
 
     with tempfile.TemporaryDirectory(prefix="inarch-") as folder:
         path = Path(folder) / "model.inarch"
-        build(
-            source,
-            path,
-            shapes=shapes,
-            dims=dims,
-            target=target,
-            name=name,
-            context=context,
-            progress=progress,
-            backends=backends,
-            backend_options=backend_options,
-            require_offload=require_offload,
-            give=give,
-            keep=keep,
-            microkernels=microkernels,
-            checked=checked,
-        )
+        build(source, path, options, context=context, progress=progress, **settings)
         return load(path)  # which maps the file: its name is not needed any more
 
 
 def build(
     source: Source,
     output: str | Path,
+    options: Options | None = None,
     *,
-    shapes: Mapping[str, Sequence[int]] | None = None,
-    dims: Mapping[str, int] | None = None,
-    target: str = "native",
-    name: str | None = None,
     context: Context | None = None,
     progress: Progress | None = None,
-    backends: Sequence[str] = (),
-    backend_options: Mapping[str, Mapping[str, str]] | None = None,
-    require_offload: bool = False,
-    give: Sequence[str] = (),
-    keep: Sequence[str] = (),
-    microkernels: Sequence[str] = (),
-    checked: bool = False,
-    verify_semantics: int | None = None,
+    instruments: Sequence[Instrument] = (),
     note: Callable[[str], None] | None = None,
+    **settings: Unpack[Settings],
 ) -> Built:
     """Compiles a model into the artifact `output`, which appears whole or not at all.
 
-    With a seed in `verify_semantics`, the program runs after each pass, and at last compiled, on random
-    inputs; where it computes something else than at first, InternalError says after which pass, and there
-    is no artifact. `note` gets a line about each such run that takes long.
+    With `verify_semantics`, where the program computes something else than at first, InternalError says
+    after which pass, and there is no artifact; `note` gets a line about each such run that takes long.
+    `instruments` see the program around each pass.
     """
     from inarch.backends.c import emit, registry_notes
     from inarch.driver.assemble import assemble, target_text
-    from inarch.driver.offload import Offload, check_offload
 
     check_writable(Path(output))
-    offload = Offload(backends, backend_options or {}, require_offload, give, keep)
-    check_offload(offload)
+    chosen = Options.of(options, settings)
+    pipeline = chosen.passes()
     ctx = context if context is not None else new_context()
-    module = import_model(
-        source,
-        ctx,
-        shapes=shapes,
-        dims=dims,
-        target=target,
-        name=name,
-        microkernels=microkernels,
-    )
+    module = import_model(source, ctx, chosen)
     del source
     _check_functions(module)
-    if checked:
-        module.attributes["inarch.checked"] = UnitAttr()
     watch: Watch | None = None
-    if verify_semantics is not None:
+    watching = list(instruments)
+    if chosen.verify_semantics is not None:
         from inarch.driver.watch import watch_program
 
-        watch = watch_program(ctx, module, verify_semantics, note)
-    lowered = _run(ctx, module, PIPELINE, progress, offload, watch)
-    verify_module(module)
+        watch = watch_program(ctx, module, chosen.verify_semantics, note)
+        watching.append(watch)
+    _run(ctx, module, pipeline, chosen, [*watching, *_progress(progress)])
+    _warn_of_idle_passes(pipeline)
     program = emit(ctx, module)
     for line in registry_notes(program):
         warnings.warn(line, stacklevel=2)
+    emitted = _emitted(ctx)
     if watch is None:
-        assemble(ctx, module, program, lowered.emitted, Path(output), progress)
+        assemble(ctx, module, program, emitted, Path(output), progress)
     else:
         with tempfile.TemporaryDirectory(prefix="inarch-", dir=Path(output).parent) as folder:
             trial = Path(folder) / "trial.inarch"
-            assemble(ctx, module, program, lowered.emitted, trial, progress)
+            assemble(ctx, module, program, emitted, trial, progress)
             watch.check_artifact(trial)
             trial.replace(output)
     return Built(
@@ -232,44 +148,74 @@ def build(
         kernels=len(program.unit_kernels) - 1,  # one of the units is model.c
         weights_bytes=program.weights_bytes,
         workspace_bytes=max((f.workspace_bytes for f in program.functions), default=0),
-        offloaded={one.backend: one.emission.symbols for one in lowered.emitted},
-        microkernels=lowered.microkernels(),
+        offloaded={one.backend: one.emission.symbols for one in emitted},
+        microkernels=_microkernels(ctx),
+        passes=_foreign(pipeline),
     )
+
+
+def _emitted(context: Context) -> tuple[Emitted, ...]:
+    emissions = facts_of(context).take(Emissions)
+    return emissions.parts if emissions is not None else ()
+
+
+def _microkernels(context: Context) -> dict[str, int]:
+    """The nests that each microkernel does; the busiest first."""
+    from inarch.passes.tensorize.report import Report
+
+    report = facts_of(context).get(Report)
+    nests = report.nests if report is not None else ()
+    return dict(Counter(n.taken.kernel for n in nests if n.taken is not None).most_common())
+
+
+def _foreign(pipeline: Pipeline) -> dict[str, str]:
+    """The passes of others in `pipeline`, and where they come from."""
+    origins = {name: origin.source for name, origin in PASSES.foreign()}
+    return {one.name: origins[one.name] for one in pipeline if one.name in origins}
+
+
+def _warn_of_idle_passes(pipeline: Pipeline) -> None:
+    """A pass that was loaded for this run, and is in no place of it, is not left out in silence."""
+    ran = {one.name for one in pipeline}
+    for name in PASSES.loaded:
+        if name not in ran:
+            warnings.warn(
+                f"pass '{name}' ({PASSES.origin(name).source}) was loaded and never ran; say where: "
+                f"runs = 'after prepare' in its class, --place {name}='after prepare', or a pipeline (-p)",
+                stacklevel=3,
+            )
 
 
 def import_model(
     source: Source,
     context: Context,
-    *,
-    shapes: Mapping[str, Sequence[int]] | None = None,
-    dims: Mapping[str, int] | None = None,
-    target: str = "native",
-    name: str | None = None,
-    microkernels: Sequence[str] = (),
+    options: Options | None = None,
+    **settings: Unpack[Settings],
 ) -> ModuleOp:
-    """Reads a model into `graph`, verified, with its target and name as module attributes.
-
-    `microkernels` are demanded by name.
+    """Reads a model into `graph`, verified, with what `options` say of it as module attributes.
 
     Raises UsageError for a kind of file that no frontend reads, and for an argument of another type.
     """
     from inarch.core.arguments import checked_dims, checked_shapes, checked_text
     from inarch.frontends import read_model
 
-    dims, shapes = checked_dims(dims), checked_shapes(shapes)
-    resolved = _resolve(checked_text("target", target, "x86-64-v3"))
+    chosen = Options.of(options, settings)
+    dims, shapes = checked_dims(chosen.dims), checked_shapes(chosen.shapes)
+    resolved = _resolve(checked_text("target", chosen.target, "x86-64-v3"))
     if isinstance(source, ModuleOp):
         module = source
     else:
         module = read_model(source, context, dims=dims, shapes=shapes)
-    if name is not None:
-        _check_name(name)
-        module.attributes["inarch.name"] = StringAttr(name)
+    if chosen.name is not None:
+        _check_name(chosen.name)
+        module.attributes["inarch.name"] = StringAttr(chosen.name)
     module.attributes.setdefault("inarch.name", StringAttr("model"))
-    if microkernels:
-        names = ArrayAttr(StringAttr(kernel) for kernel in microkernels)
+    if chosen.microkernels:
+        names = ArrayAttr(StringAttr(kernel) for kernel in chosen.microkernels)
         module.attributes["inarch.microkernels"] = names
-    if target != "native" or "inarch.target" not in module.attributes:
+    if chosen.checked:
+        module.attributes["inarch.checked"] = UnitAttr()
+    if chosen.target != "native" or "inarch.target" not in module.attributes:
         module.attributes["inarch.target"] = StringAttr(str(resolved))
     verify_module(module)
     return module
@@ -323,23 +269,25 @@ def lower(
     *,
     progress: Progress | None = None,
     offload: Offload | None = None,
+    pipeline: Pipeline | None = None,
 ) -> tuple[Emitted, ...]:
     """Runs the passes that take an imported module to `level` (`graph`, `loop` or `kernel`).
 
     Backends take their parts by `offload`. At `graph` the program is partitioned, and has their
-    functions in it; below, they have been emitted, and that is returned.
+    functions in it; below, they have been emitted, and that is returned. Of a `pipeline` without the
+    phase that ends at the level, all runs.
     """
-    from inarch.driver.offload import Offload, is_wanted, partition
-
     if level not in LEVELS:
         raise unknown("level", level, LEVELS)
     wish = offload or Offload()
-    passes = PREPARE if level == "graph" and is_wanted(module, wish) else LEVELS[level]
-    lowered = _run(context, module, passes, progress, wish)
-    if passes is PREPARE:
-        partition(context, module, wish)
-    verify_module(module)
-    return lowered.emitted
+    whole = offloading(pipeline or placed(default_pipeline()), wish)
+    last = {"graph": "partition", "loop": "loop", "kernel": "memory"}[level]
+    if level == "graph" and not is_wanted(module, wish) and pipeline is None:
+        whole = parse_pipeline("simplify-graph")
+    elif last in whole:
+        whole = whole.until(last)
+    _run(context, module, whole, Options(verify_each=False), _progress(progress))
+    return _emitted(context)
 
 
 def kernel_report(context: Context, module: ModuleOp) -> Report:
@@ -347,50 +295,35 @@ def kernel_report(context: Context, module: ModuleOp) -> Report:
 
     Its functions of backends are declared already. Raises InarchError as `compile`.
     """
-    from inarch.driver.offload import Offload
+    from inarch.passes.tensorize.report import Report
 
-    passes = PIPELINE[: PIPELINE.index("tensorize") + 1]
-    report = _run(context, module, passes, None, Offload()).kernels
+    _run(context, module, placed(default_pipeline()).until("tensorize"), Options(), [])
+    report = facts_of(context).get(Report)
     assert report is not None, "tensorize is one of the passes"
     return report
 
 
-def observe_passes(context: Context, module: ModuleOp, observer: Observer) -> None:
-    """Runs all passes on an imported module, which is planned then; `observer` sees it after each."""
-    from inarch.driver.offload import Offload
+class _Progress(Instrument):
+    """Tells what is being done."""
 
-    _run(context, module, PIPELINE, None, Offload(), observer)
+    def __init__(self, report: Progress) -> None:
+        self._report = report
+
+    def before(self, step: Step, module: ModuleOp) -> None:
+        self._report(step.name, step.index, step.count)
+
+
+def _progress(report: Progress | None) -> list[Instrument]:
+    return [_Progress(report)] if report is not None else []
 
 
 def _run(
     context: Context,
     module: ModuleOp,
-    passes: Sequence[str],
-    progress: Progress | None,
-    wish: Offload,
-    watch: Observer | None = None,
-) -> _Lowered:
-    """Runs `passes`, which begin as `PIPELINE` does; backends get and emit their parts after `PREPARE`.
-
-    `watch` sees the program after each.
-    """
-    from inarch.driver.kernel_choice import choose_kernels
-    from inarch.driver.offload import emit_offloaded, partition
-
-    emitted: tuple[Emitted, ...] = ()
-    kernels: Report | None = None
-    for index, name in enumerate(passes):
-        if progress is not None:
-            progress(name, index, len(passes))
-        if index == len(PREPARE):
-            partition(context, module, wish)
-            if watch is not None:
-                watch.after("partition", module)
-            emitted = emit_offloaded(context, module, wish.options)
-        if name == "tensorize":
-            kernels = choose_kernels(module)
-        else:
-            PASSES[name]().apply(context, module)
-        if watch is not None:
-            watch.after(name, module)
-    return _Lowered(emitted, kernels)
+    pipeline: Pipeline,
+    options: Options,
+    instruments: Sequence[Instrument],
+) -> None:
+    verifier = [Verifier()] if options.verify_each else []
+    run_pipeline(context, module, pipeline, [*instruments, *verifier])
+    verify_module(module)

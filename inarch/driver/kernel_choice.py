@@ -1,4 +1,4 @@
-"""Which microkernels a compilation tries, and which of those can be used: the driver's step `tensorize`.
+"""Which microkernels of a compilation can be used: the pass `try-kernels` lets `tensorize` ask.
 
 All are tried. One of others (`--load`, entry points) that cannot be built, or fails its quick check, is a
 warning with the reason, and the model is compiled without it; where it was demanded it is an error. So is a
@@ -7,8 +7,6 @@ warning, or an error, that a loaded kernel does nothing.
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,31 +18,16 @@ from inarch.microkernel import Instance
 from inarch.microkernel.table import MICROKERNELS
 
 if TYPE_CHECKING:
-    from inarch.passes.tensorize.report import Report
+    from inarch.passes.tensorize.tensorize import KernelTrial
 
 
-def choose_kernels(module: ModuleOp) -> Report:
-    """Tensorizes `module`. Raises InarchError for a demanded kernel that matches nothing or is broken."""
-    from inarch.passes.tensorize.tensorize import tensorize
+def trial_for(module: ModuleOp) -> KernelTrial:
+    """How `tensorize` finds out which kernels can be used for the module's target."""
+    from inarch.passes.tensorize.tensorize import KernelTrial
 
     name = module.attributes.get("inarch.target")
-    target = parse_target(name.data if isinstance(name, StringAttr) else "generic")
-    trial = Trial(target)
-    report = tensorize(module, None, trial)
-    report = replace(report, unusable={**report.unusable, **trial.reasons})
-    for reason in dict.fromkeys(report.unusable.values()):
-        warnings.warn(f"{reason}; compiled without this kernel", stacklevel=2)
-    for name in MICROKERNELS.loaded:
-        if name not in report.unusable and not report.taken_by(name):
-            warnings.warn(_idle(report, name), stacklevel=2)
-    return report
-
-
-def _idle(report: Report, name: str) -> str:
-    """The warning that a loaded kernel does nothing: the difference to the nest it comes nearest to."""
-    where, reason = report.idle_reason(name)
-    place = f"{where}: " * (where is not None)
-    return f"microkernel '{name}' was loaded and is used nowhere; {place}{reason}"
+    trial = Trial(parse_target(name.data if isinstance(name, StringAttr) else "generic"))
+    return KernelTrial(trial, trial.reasons)
 
 
 def others() -> list[str]:

@@ -1,6 +1,6 @@
 """Offloading: what backends were asked for gets its functions, and is checked before it is used.
 
-`partition` gives the backends their parts of a module. `emit_offloaded` calls each backend once with
+`offloading` puts who is asked into a pipeline. `emit_offloaded` calls each backend once with
 all its functions, checks what it promised, and leaves private declarations: the import slots of the
 host's library. Whatever a backend does wrong becomes one error that names it, its functions and the
 nodes of the model in them; the compiler itself goes on.
@@ -9,11 +9,8 @@ nodes of the model in them; the compiler itself goes on.
 from __future__ import annotations
 
 import traceback
-import warnings
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
@@ -34,12 +31,10 @@ from inarch.driver.offload_check import (
 from inarch.ir.location import location_text
 from inarch.machine.target import LEVELS
 from inarch.passes.backend import BACKENDS, Backend, EmitRequest
-
-if TYPE_CHECKING:
-    from inarch.passes.partition.report import Report
+from inarch.pipeline.pipeline import Pipeline
+from inarch.pipeline.registry import find_pass
 
 _GIVE = "partition.give"
-_SHOWN_REASONS = 3
 
 
 @dataclass(frozen=True)
@@ -116,6 +111,15 @@ def backend_options(name: str, given: Mapping[str, Mapping[str, str]]) -> dict[s
     return {**known, **own}
 
 
+def parse_option(text: str, where: str) -> tuple[str, str, str]:
+    """`(backend, option, value)` of `npu:array=16`. Raises UsageError, which begins with `where`."""
+    backend, colon, setting = text.partition(":")
+    option, equals, value = setting.partition("=")
+    if not (backend and colon and option and equals):
+        raise UsageError(f"{where}: expected BACKEND:OPTION=VALUE, found '{text}'")
+    return backend, option, value
+
+
 # ---------------------------------------------------------------------------------- partitioning
 
 
@@ -125,46 +129,46 @@ def is_wanted(module: ModuleOp, offload: Offload) -> bool:
     return bool(asked) or any(_GIVE in op.attributes for op in module.walk())
 
 
-def partition(context: Context, module: ModuleOp, offload: Offload) -> None:
-    """Gives the backends their parts of a graph module, as `partition_for`.
+def offloading(pipeline: Pipeline, offload: Offload) -> Pipeline:
+    """`pipeline`, whose phase `offload` gives backends what `offload` asks for.
 
-    A backend that gets nothing is one warning, or an InarchError where `require` says so.
+    Raises UsageError for a backend or an option that does not exist, and where the pipeline asks nobody.
     """
     check_offload(offload)
-    if not is_wanted(module, offload):
-        return
-    from inarch.passes.partitioning import parse_selection, partition_for
-
-    report = partition_for(
-        context,
-        module,
-        *offload.backends,
-        give=[parse_selection(text) for text in offload.give],
-        keep=[parse_selection(text) for text in offload.keep],
-    )
-    for name in report.idle():
-        message = f"backend '{name}' was asked for and got nothing: {_reasons(report, name)}"
-        if offload.require:
-            raise InarchError(f"{message}; give it something that it takes, or do not require it")
-        warnings.warn(message, stacklevel=5)
-
-
-def _reasons(report: Report, name: str) -> str:
-    """Why `name` got no op: the most frequent reasons, with the ops that have them."""
-    refused = Counter(
-        (op.op.removeprefix("graph."), op.reasons[name]) for op in report.ops if name in op.reasons
-    )
-    shown = [
-        f"{op}{f' ({count} times)' if count > 1 else ''}: {reason}"
-        for (op, reason), count in refused.most_common(_SHOWN_REASONS)
-    ]
-    more = len(refused) - len(shown)
-    return (
-        "; ".join([*shown, *([f"and {more} more"] if more > 0 else [])]) or "the model has no ops"
-    )
+    asked = {
+        "annotate": {
+            "backends": tuple(offload.backends),
+            "give": tuple(offload.give),
+            "keep": tuple(offload.keep),
+        },
+        "partition": {"require": offload.require},
+        "emit-offloaded": {
+            "options": tuple(
+                f"{backend}:{option}={value}"
+                for backend, options in offload.options.items()
+                for option, value in options.items()
+            )
+        },
+    }
+    for name, options in asked.items():
+        if not any(options.values()):
+            continue
+        if name not in pipeline:
+            raise UsageError(
+                f"expected the pass '{name}' in the pipeline, where backends are asked for, found {pipeline}"
+            )
+        pipeline = pipeline.replace(name, find_pass(name)(**options))
+    return pipeline
 
 
 # ---------------------------------------------------------------------------------- emission
+
+
+@dataclass(frozen=True)
+class Emissions:
+    """A fact: what backends have emitted."""
+
+    parts: tuple[Emitted, ...]
 
 
 def emit_offloaded(

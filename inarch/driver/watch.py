@@ -33,6 +33,7 @@ from inarch.dialects.loop.nest import NestOp
 from inarch.ir.context import store_of
 from inarch.ir.location import location_text
 from inarch.passes import PASSES
+from inarch.pipeline.manager import Instrument, Step
 
 LONG_SECONDS = 5.0
 """A check that takes longer is told of."""
@@ -49,7 +50,7 @@ class _Function:
 
 
 @dataclass
-class Watch:
+class Watch(Instrument):
     """One program on its way through passes; `begin`, then `after` each pass."""
 
     context: Context
@@ -57,7 +58,7 @@ class Watch:
     note: Note | None = None
     functions: list[_Function] = field(default_factory=list[_Function])
     imports: dict[str, Import] = field(default_factory=dict[str, Import])
-    before: ModuleOp | None = None
+    earlier: ModuleOp | None = None
     """A copy of the program before the pass that runs next."""
     constants: dict[str, Any] = field(default_factory=dict[str, Any])
 
@@ -71,14 +72,14 @@ class Watch:
             ]
         self._remember(module)
 
-    def after(self, name: str, module: ModuleOp) -> None:
-        """Runs the program that pass `name` left.
+    def after(self, step: Step, module: ModuleOp) -> None:
+        """Runs the program that a pass left.
 
         Raises InternalError where it computes something else; InarchError where the pass is of a loaded file.
         """
-        with self._told(f"pass '{name}'"):
+        with self._told(f"pass '{step.name}'"):
             for function in self.functions:
-                self._check(name, module, function)
+                self._check(step.name, module, function)
         self._remember(module)
 
     def check_compiled(self, call: Callable[[str, Sequence[Array]], Sequence[Array]]) -> None:
@@ -112,12 +113,16 @@ class Watch:
     def _remember(self, module: ModuleOp) -> None:
         """Keeps a copy; functions that backends take over later still do what they did."""
         store = store_of(self.context)
-        self.before = module.clone()
+        self.earlier = module.clone()
         self.constants = {key: store.get(key) for key in store.keys()}  # noqa: SIM118 - no mapping
-        for name, function in functions_of(self.before).items():
-            is_on_tensors = not signature(function, self.before).is_loop_level
-            if function.body.blocks and name not in public_functions(self.before) and is_on_tensors:
-                self.imports[name] = self._import(self.before, name)
+        for name, function in functions_of(self.earlier).items():
+            is_on_tensors = not signature(function, self.earlier).is_loop_level
+            if (
+                function.body.blocks
+                and name not in public_functions(self.earlier)
+                and is_on_tensors
+            ):
+                self.imports[name] = self._import(self.earlier, name)
 
     def _import(self, module: ModuleOp, name: str) -> Import:
         constants = self.constants
@@ -169,14 +174,14 @@ class Watch:
 
     def _first_differing(self, module: ModuleOp, function: _Function) -> Operation | None:
         """The first op of `module` that gives another value than what stood at its place before."""
-        assert self.before is not None, "begin has been called"
+        assert self.earlier is not None, "begin has been called"
         with kept_constants(self.context):
             _restore(self.context, self.constants)
-            earlier = self._values(self.before, function)
+            known = self._values(self.earlier, function)
         for place, (op, array) in self._values(module, function).items():
-            if place not in earlier:
+            if place not in known:
                 continue
-            _, wanted = earlier[place]
+            _, wanted = known[place]
             if (
                 wanted.shape == array.shape
                 and wanted.dtype == array.dtype

@@ -1,161 +1,131 @@
-"""Pipelines in text, `canonicalize,tile{sizes=4,16 mode=fast},dce`, and what passes there are.
+"""Pipelines in text: `prepare(inline-calls,dce),tile{sizes=4,16 mode=fast}`.
 
-Names are those of `inarch.passes.PASSES` (ours and plugins'), then xDSL's own (`canonicalize`,
-`cse`, `dce`, ...). Options are the fields of the pass, a frozen dataclass; `-` stands for `_`.
+Names are those of `inarch.passes.PASSES` (ours and plugins'), then xDSL's own (`canonicalize`, `cse`, `dce`,
+...). Options are the fields of the pass, a frozen dataclass; `-` stands for `_`. A phase has its passes in
+parentheses; the name of a phase of every compilation alone stands for what it has there, and `compile` for
+all of them. `builtin.module(...)` and `func.func(...)` may stand around passes, as for `mlir-opt`: every pass
+sees the whole module.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import inspect
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from difflib import get_close_matches
+from collections.abc import Iterator, Sequence
 from typing import Any, get_args, get_type_hints
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass, get_pass_option_infos
-from xdsl.transforms import get_all_passes
+from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import ArgSpec, ParameterListType
 from xdsl.utils.arg_spec import parse_pipeline as _parse_specs
-from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseError
+from xdsl.utils.exceptions import ArgSpecParseError
 from xdsl.utils.hints import isa, type_repr
 
-from inarch.core.errors import InarchError, UsageError, reason, unknown
-from inarch.ir.verify import verify_module
+from inarch.core.errors import UsageError, reason, unknown
 from inarch.passes import PASSES
+from inarch.pipeline.default import PHASES, default_pipeline
+from inarch.pipeline.pipeline import Phase, Pipeline
+from inarch.pipeline.places import placed
+from inarch.pipeline.registry import find_pass
+
+ANCHORS = ("builtin.module", "func.func", "any")
+"""What `mlir-opt` nests passes in; all of ours are of the module."""
+
+WHOLE = "compile"
+"""Stands for the pipeline of every compilation."""
 
 
-@dataclass(frozen=True)
-class Card:
-    """What a list shows of one thing: its name, its docstring's first line, where it comes from."""
-
-    name: str
-    summary: str
-    origin: str
-    broken: bool = False
+def parse_pipeline(text: str) -> Pipeline:
+    """The pipeline that `text` says. Raises UsageError for whatever is wrong in it, wherever it stands."""
+    return Pipeline(tuple(_joined(_phases(text, 0, text, within=""))))
 
 
-def find_pass(name: str) -> type[ModulePass]:
-    """The pass called `name`. Raises UsageError if there is none, InarchError if it is broken."""
-    theirs = get_all_passes()
-    if name not in PASSES:
-        if name not in theirs:
-            near = get_close_matches(name, theirs, n=1)  # all 130 of xDSL's would hide the message
-            raise unknown("pass", name, {*PASSES, *near})
-        return theirs[name]()
-    origin = PASSES.origin(name).source
-    if name in theirs:
-        raise UsageError(f"pass '{name}' ({origin}) has the name of a pass of xDSL; rename it")
-    found = PASSES[name]
-    if not _is_pass(found) or getattr(found, "name", None) != name:
-        raise InarchError(
-            f"pass '{name}' ({origin}): expected PASS to be a ModulePass class whose name is "
-            f"'{name}', found {_describe(found)}"
-        )
-    return found
+def _phases(text: str, offset: int, whole: str, *, within: str) -> Iterator[Phase]:
+    """The phases of a piece of `whole`, in the phase `within`."""
+    for begins, spaced in _elements(text, offset, whole):
+        element = spaced.strip()
+        start = begins + len(spaced) - len(spaced.lstrip())
+        name, parenthesis, rest = element.partition("(")
+        if parenthesis and "{" not in name and '"' not in name:
+            if not rest.endswith(")"):
+                raise _wrong(whole, start + len(element), "expected ',' or the end after ')'")
+            inner, begin = rest[:-1], start + len(name) + 1
+            name = name.strip()
+            if name in ANCHORS or not name:
+                yield from _phases(inner, begin, whole, within=within)
+            elif within:
+                raise _wrong(
+                    whole, start, f"expected passes in phase '{within}', found phase '{name}'"
+                )
+            else:
+                _check_phase(name, whole, start)
+                passes = [
+                    one
+                    for phase in _phases(inner, begin, whole, within=name)
+                    for one in phase.passes
+                ]
+                yield Phase(name, tuple(passes))
+        elif element in (WHOLE, *PHASES) and element not in PASSES:
+            yield from _named(element, within, whole, start)
+        elif element:
+            yield Phase(within, tuple(map(_make_pass, _specs(element, start, whole))))
 
 
-def _is_pass(thing: object) -> bool:
-    return isinstance(thing, type) and issubclass(thing, ModulePass)
+def _named(name: str, within: str, whole: str, start: int) -> Iterator[Phase]:
+    """The passes of a phase, or of all phases, of every compilation; those of others are in it."""
+    if within:
+        raise _wrong(whole, start, f"expected passes in phase '{within}', found phase '{name}'")
+    yield from (p for p in placed(default_pipeline()).phases if name in (WHOLE, p.name))
 
 
-def _describe(thing: object) -> str:
-    if isinstance(thing, type):
-        return f"class {thing.__name__} with the name {getattr(thing, 'name', None)!r}"
-    return f"an object of type {type(thing).__name__}"
+def _check_phase(name: str, whole: str, start: int) -> None:
+    if not name.replace("-", "_").isidentifier():
+        raise _wrong(whole, start, f"expected the name of a phase before '(', found '{name}'")
+    if name in PASSES:
+        raise _wrong(whole, start, f"expected a phase before '(', found the pass '{name}'")
 
 
-def parse_pipeline(text: str) -> tuple[ModulePass, ...]:
-    """The passes that `text` names, with their options. Raises UsageError for whatever is wrong."""
+def _elements(text: str, offset: int, whole: str) -> Iterator[tuple[int, str]]:
+    """`(position in the whole text, element)` of what commas separate outside of brackets and strings."""
+    depth, start, quoted = 0, 0, False
+    for index, char in enumerate(text):
+        if char == '"' and (index == 0 or text[index - 1] != "\\"):
+            quoted = not quoted
+        elif quoted:
+            continue
+        elif char in "({[":
+            depth += 1
+        elif char in ")}]":
+            depth -= 1
+            if depth < 0:
+                raise _wrong(whole, offset + index, f"expected no '{char}' here")
+        elif char == "," and depth == 0:
+            yield offset + start, text[start:index]
+            start = index + 1
+    if depth:
+        raise _wrong(whole, offset + len(text), "expected a closing bracket, found the end")
+    yield offset + start, text[start:]
+
+
+def _joined(phases: Iterator[Phase]) -> Iterator[Phase]:
+    """Passes that stand side by side without a phase are one."""
+    last: Phase | None = None
+    for phase in phases:
+        if last is not None and not last.name and not phase.name:
+            last = Phase("", (*last.passes, *phase.passes))
+            continue
+        if last is not None:
+            yield last
+        last = phase
+    if last is not None:
+        yield last
+
+
+def _specs(text: str, offset: int, whole: str) -> Sequence[ArgSpec]:
     try:
-        specs = list(_parse_specs(text))
+        return list(_parse_specs(text))
     except ArgSpecParseError as error:  # derives from BaseException
-        raise _syntax_error(text, error) from None
+        raise _syntax_error(whole, offset, error) from None
     except ValueError as error:  # thousands of digits
-        raise UsageError(f"pipeline '{text[:40]}...': expected shorter numbers") from error
-    return tuple(_make_pass(spec) for spec in specs)
-
-
-def pipeline_text(passes: Sequence[ModulePass]) -> str:
-    """What `parse_pipeline` makes `passes` of."""
-    return ",".join(str(one.spec()) for one in passes)
-
-
-def apply_pipeline(context: Context, module: ModuleOp, passes: Sequence[ModulePass]) -> None:
-    """Runs `passes` on `module` in place, and verifies it after each.
-
-    Raises InarchError for what a pass reports and for a program that it left invalid; other
-    exceptions of a pass are bugs of the pass and come through as they are.
-    """
-    for one in passes:
-        apply_pass(context, module, one)
-        verify_after(module, one)
-
-
-def apply_pass(context: Context, module: ModuleOp, one: ModulePass) -> None:
-    """Runs one pass; xDSL's diagnostics become InarchErrors that name the pass."""
-    try:
-        one.apply(context, module)
-    except ParseError as error:  # of a file that the pass reads
-        place = error.span.get_location()
-        where = f"{error.span.input.name}:{place.line}:{place.col}"
-        raise InarchError(f"pass '{one.name}': {error.msg.strip()}", where=where) from error
-    except DiagnosticException as error:
-        raise InarchError(f"pass '{one.name}': {reason(error)}") from error
-
-
-def verify_after(module: ModuleOp, one: ModulePass) -> None:
-    """Verifies what a pass left; the error names the pass."""
-    try:
-        verify_module(module)
-    except InarchError as error:
-        message = f"{error.message} (after pass '{one.name}')"
-        raise InarchError(message, where=error.where) from error
-
-
-def pass_cards() -> list[Card]:
-    """A card for every pass: ours and plugins', then xDSL's. A broken one has its reason."""
-    ours = [_card(name, lambda name=name: _origin(name)) for name in PASSES]
-    theirs = [
-        _card(name, lambda factory=factory: factory().__module__)
-        for name, factory in sorted(get_all_passes().items())
-        if name not in PASSES
-    ]
-    return [*ours, *theirs]
-
-
-def _origin(name: str) -> str:
-    return PASSES.origin(name).source
-
-
-def _card(name: str, origin: Callable[[], str]) -> Card:
-    try:
-        return Card(name, first_line(find_pass(name)), origin())
-    except Exception as error:  # noqa: BLE001 - one broken plugin must not hide the rest
-        return Card(name, f"broken: {reason(error)}", "", broken=True)
-
-
-def first_line(thing: object) -> str:
-    """The first line of a docstring that is the thing's own; a dataclass's generated one is not."""
-    document = inspect.cleandoc(getattr(thing, "__doc__", None) or "")
-    name = getattr(thing, "__name__", "")
-    return "" if document.startswith(f"{name}(") else document.split("\n")[0]
-
-
-def pass_help(name: str) -> str:
-    """The docstring of the pass `name`, and its options with their types and defaults."""
-    found = find_pass(name)
-    document = inspect.cleandoc(found.__doc__ or "") if first_line(found) else "(no description)"
-    lines = [f"{name} ({found.__module__})", "", document, "", "Options:"]
-    for option in get_pass_option_infos(found):
-        default = "required" if option.default_value is None else f"default {option.default_value}"
-        kind = option.expected_type.replace("typing.", "")
-        lines.append(f"  {option.name.replace('_', '-')}: {kind}  ({default})")
-    if len(lines) == 5:
-        lines.append("  none")
-    return "\n".join(lines) + "\n"
+        raise UsageError(f"pipeline '{whole[:40]}...': expected shorter numbers") from error
 
 
 def _make_pass(spec: ArgSpec) -> ModulePass:
@@ -192,9 +162,12 @@ def _value_text(value: ParameterListType) -> str:
     return ",".join(str(v).lower() if isinstance(v, bool) else str(v) for v in value) or "no value"
 
 
-def _syntax_error(text: str, error: ArgSpecParseError) -> UsageError:
+def _wrong(whole: str, position: int, message: str) -> UsageError:
+    return UsageError(f"pipeline '{whole}', character {position + 1}: {message}")
+
+
+def _syntax_error(whole: str, offset: int, error: ArgSpecParseError) -> UsageError:
     """The message is a caret drawing: `..., file:line:column, text, caret, message`."""
     _, place, *_, message = [line.strip() for line in str(error).splitlines() if line.strip()]
-    column = place.rpartition(":")[2]
-    message = message[:1].lower() + message[1:]
-    return UsageError(f"pipeline '{text}', character {column}: {message}")
+    column = int(place.rpartition(":")[2])
+    return _wrong(whole, offset + column - 1, message[:1].lower() + message[1:])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import cast
@@ -23,10 +23,11 @@ from inarch.ir.text import parse_module, print_module
 from inarch.ir.verify import verify_module
 from inarch.microkernel.table import MICROKERNELS
 from inarch.passes import PASSES
-from inarch.pipeline.text import apply_pipeline, parse_pipeline
+from inarch.pipeline.manager import apply_pipeline
+from inarch.pipeline.text import parse_pipeline
 from inarch.testing.compiled import execute_compiled
 
-Passes = str | ModulePass | Sequence[ModulePass]
+Passes = str | ModulePass | Iterable[ModulePass]
 """A pipeline: in text, or the passes themselves."""
 
 
@@ -44,7 +45,7 @@ def run_pass(text: str, pipeline: Passes, *, load: Sequence[Path] = ()) -> str:
         return print_module(module)
 
 
-def _passes(pipeline: Passes) -> tuple[ModulePass, ...]:
+def _passes(pipeline: Passes) -> Iterable[ModulePass]:
     if isinstance(pipeline, str):
         return parse_pipeline(pipeline)
     return (pipeline,) if isinstance(pipeline, ModulePass) else tuple(pipeline)

@@ -8,6 +8,7 @@ channels at each pixel. `layout/roles.py` says which ops can work so, `layout/co
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -40,6 +41,7 @@ class ChooseLayoutPass(ModulePass):
     """
 
     name = "choose-layout"
+    is_optional: ClassVar = True
     always: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

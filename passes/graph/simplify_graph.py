@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -144,6 +145,7 @@ class SimplifyGraphPass(ModulePass):
     """Drops identities, merges reshapes and transposes, and erases what nobody uses."""
 
     name = "simplify-graph"
+    is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         store = store_of(ctx)

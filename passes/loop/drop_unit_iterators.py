@@ -9,6 +9,7 @@ A nest that reduces keeps one reduction iterator, so that it still reads as a re
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -24,6 +25,7 @@ class DropUnitIteratorsPass(ModulePass):
     """Removes iterators of size 1 from every nest."""
 
     name = "drop-unit-iterators"
+    is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for nest in nest_ops(op):

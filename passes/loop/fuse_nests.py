@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.builder import Builder
 from xdsl.context import Context
@@ -32,6 +33,7 @@ class FuseNestsPass(ModulePass):
     """
 
     name = "fuse-nests"
+    is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for _, block in entry_blocks(op):

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from math import gcd
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -33,6 +34,7 @@ class SplitDilationPass(ModulePass):
     """Splits the points of depthwise convolutions by their remainder modulo the dilation (by the stride)."""
 
     name = "split-dilation"
+    is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for nest in nest_ops(op):

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects import arith
@@ -52,6 +53,7 @@ class DropPaddingTapsPass(ModulePass):
     """
 
     name = "drop-padding-taps"
+    is_optional: ClassVar = True
     least: int = PASS_COST
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects import arith
@@ -32,6 +33,7 @@ class SplitPaddingPass(ModulePass):
     """Splits parallel nests with one operand, read with `pad` at one iterator a dimension."""
 
     name = "split-padding"
+    is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for nest in nest_ops(op):

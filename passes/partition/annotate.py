@@ -11,6 +11,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from inarch.dialects.graph.composite import CompositeRegionOp
+from inarch.ir.facts import facts_of
 from inarch.passes.backend import Backend
 from inarch.passes.partition.by_hand import (
     Selection,
@@ -20,6 +21,7 @@ from inarch.passes.partition.by_hand import (
 )
 from inarch.passes.partition.common import (
     BACKEND,
+    GIVE,
     MATCH,
     PATTERN,
     backend_named,
@@ -57,7 +59,13 @@ class AnnotatePass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         give = [parse_selection(text) for text in self.give]
         keep = [parse_selection(text) for text in self.keep]
-        annotate(ctx, op, self.backends, give, keep)
+        if not (
+            self.backends or give or keep or any(GIVE in each.attributes for each in op.walk())
+        ):
+            return  # nobody was asked
+        recorder = Recorder()
+        annotate(ctx, op, self.backends, give, keep, recorder)
+        facts_of(ctx).put(recorder)
 
 
 PASS = AnnotatePass

@@ -12,6 +12,7 @@ from xdsl.passes import ModulePass
 
 from inarch.dialects.graph.composite import CompositeRegionOp
 from inarch.dialects.graph.constant import ConstantOp
+from inarch.ir.facts import facts_of
 from inarch.passes.partition.common import (
     GIVE,
     REGION,
@@ -38,7 +39,7 @@ class MergeRegionsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         check_annotations(op)
-        merge_regions(op)
+        merge_regions(op, facts_of(ctx).get(Recorder))
 
 
 PASS = MergeRegionsPass

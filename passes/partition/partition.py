@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import re
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,8 +14,9 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, OpResult, Region
 from xdsl.passes import ModulePass
 
-from inarch.core.errors import UsageError
+from inarch.core.errors import InarchError, UsageError
 from inarch.dialects.graph.call import CallOp
+from inarch.ir.facts import facts_of
 from inarch.passes.backend import Backend
 from inarch.passes.partition.common import (
     BACKEND,
@@ -32,6 +34,7 @@ from inarch.passes.partition.cut.rewrite import (
     replace_outside,
     strip,
 )
+from inarch.passes.partition.report import Recorder
 from inarch.passes.partition.verify import check_annotations, check_partition
 
 
@@ -42,15 +45,29 @@ class PartitionPass(ModulePass):
     Arguments are in the order of first use, results in program order; constants are copied into the
     function, unless the backend wants them passed. A `graph.call` stands where the last op stood; ops
     move as far as that needs. `symbol_prefix` replaces the backends' names in the symbols: with `gcc`
-    they are `gcc_0`, `gcc_1` ... TVM's name: PartitionGraph.
+    they are `gcc_0`, `gcc_1` ... A backend that `annotate` asked and that has nothing is a warning, with
+    `require` an error. Who has what, and why not, is the fact `Report`. TVM's name: PartitionGraph.
     """
 
     name = "partition"
     symbol_prefix: str = ""
+    require: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         check_annotations(op)
         partition(op, self.symbol_prefix)
+        recorder = facts_of(ctx).take(Recorder)
+        if recorder is None:
+            return
+        report = recorder.finish()
+        facts_of(ctx).put(report)
+        for name in report.idle():
+            message = f"backend '{name}' was asked for and got nothing: {report.why_idle(name)}"
+            if self.require:
+                raise InarchError(
+                    f"{message}; give it something that it takes, or do not require it"
+                )
+            warnings.warn(message, stacklevel=2)
 
 
 PASS = PartitionPass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -21,6 +22,8 @@ from inarch.passes.partition.common import (
     text_of,
 )
 from inarch.passes.partition.match.names import Names
+
+_SHOWN_REASONS = 3
 
 HOST = "c"
 """The owner of what no backend took."""
@@ -68,6 +71,20 @@ class Report:
     def idle(self) -> tuple[str, ...]:
         """The backends that were asked and have nothing."""
         return tuple(name for name in self.backends if not self.owned_by(name))
+
+    def why_idle(self, backend: str) -> str:
+        """Why `backend` got no op: the most frequent reasons, with the ops that have them."""
+        refused = Counter(
+            (op.op.removeprefix("graph."), op.reasons[backend])
+            for op in self.ops
+            if backend in op.reasons
+        )
+        shown = [
+            f"{op}{f' ({count} times)' if count > 1 else ''}: {reason}"
+            for (op, reason), count in refused.most_common(_SHOWN_REASONS)
+        ]
+        more = [f"and {len(refused) - len(shown)} more"] if len(refused) > len(shown) else []
+        return "; ".join([*shown, *more]) or "the model has no ops"
 
     def to_json(self) -> dict[str, Any]:
         """The report as `json.dumps` takes it."""

@@ -19,6 +19,7 @@ where the C compiler vectorises it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -41,6 +42,7 @@ class ScheduleNestsPass(ModulePass):
     """Tiles, packs and reorders every nest for the module's `inarch.target`."""
 
     name = "schedule-nests"
+    is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = _target(op)

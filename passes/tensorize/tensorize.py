@@ -9,9 +9,11 @@ is written (`write/build.py`): `kernel.def`s, `kernel.pack`s, `kernel.call`s. No
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
@@ -20,6 +22,7 @@ from xdsl.passes import ModulePass
 
 from inarch.core.errors import InarchError, unknown
 from inarch.dialects.loop.nest import NestOp
+from inarch.ir.facts import facts_of
 from inarch.ir.functions import entry_blocks, error_at
 from inarch.ir.location import location_text
 from inarch.machine.target import Target
@@ -58,13 +61,40 @@ class TensorizePass(ModulePass):
     """
 
     name = "tensorize"
+    is_optional: ClassVar = True
     kernels: tuple[str, ...] = ()
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        tensorize(op, self.kernels or None)
+        trial = facts_of(ctx).take(KernelTrial)
+        report = tensorize(op, self.kernels or None, trial.why_not if trial is not None else None)
+        if trial is not None:
+            report = replace(report, unusable={**report.unusable, **trial.reasons})
+            _warn(report)
+        facts_of(ctx).put(report)
 
 
 PASS = TensorizePass
+
+
+@dataclass(frozen=True)
+class KernelTrial:
+    """A fact: how it is found out whether an instance can be used, and what was found."""
+
+    why_not: Usable
+    reasons: Mapping[str, str]
+    """Kernel -> the first reason."""
+
+
+def _warn(report: Report) -> None:
+    """Of kernels that cannot be used, and of those that were loaded and do nothing."""
+    for reason in dict.fromkeys(report.unusable.values()):
+        warnings.warn(f"{reason}; compiled without this kernel", stacklevel=2)
+    for name in MICROKERNELS.loaded:
+        if name not in report.unusable and not report.taken_by(name):
+            where, reason = report.idle_reason(name)
+            place = f"{where}: " * (where is not None)
+            text = f"microkernel '{name}' was loaded and is used nowhere; {place}{reason}"
+            warnings.warn(text, stacklevel=2)
 
 
 def tensorize(

@@ -22,7 +22,8 @@ from inarch.ir.text import parse_module
 from inarch.ir.verify import verify_module
 from inarch.machine.target import parse
 from inarch.machine.toolchain import compile_library
-from inarch.pipeline.text import apply_pipeline, parse_pipeline
+from inarch.pipeline.manager import apply_pipeline
+from inarch.pipeline.text import parse_pipeline
 
 Array = np.ndarray[Any, Any]
 

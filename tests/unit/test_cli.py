@@ -21,6 +21,7 @@ from onnx import TensorProto, helper, numpy_helper
 import inarch
 from inarch.artifact import Artifact
 from inarch.core.npz import write_npz
+from inarch.pipeline.default import default_pipeline
 from inarch.tools.cli import Outcome, run
 
 Array = np.ndarray[Any, Any]
@@ -134,6 +135,8 @@ def test_compile_json(folder: Path) -> None:
     weights = facts.pop("weights_bytes")
     assert weights % 64 == 0
     assert weights >= 12 * 20 * 4 + 20 * 4
+    assert facts.pop("pipeline") == str(default_pipeline())
+    assert facts.pop("passes") == {}
     assert facts == {"path": "out.inarch", "name": "net", "target": "generic", "offloaded": {}}
     assert (folder / "out.inarch").exists()
 
@@ -211,6 +214,7 @@ def test_load_adds_a_pass_for_one_run(folder: Path) -> None:
         "class Mine(ModulePass):\n"
         '    """Does nothing."""\n'
         '    name = "my-pass"\n'
+        '    runs = "after prepare"\n'
         "    def apply(self, ctx, op):\n"
         "        pass\n"
         "PASS = Mine\n"

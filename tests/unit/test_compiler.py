@@ -24,8 +24,9 @@ from onnx import helper, numpy_helper
 import inarch
 from inarch.core.errors import InarchError, UsageError
 from inarch.dialects import new_context
-from inarch.driver.compiler import LEVELS, PIPELINE, build, import_model, lower
+from inarch.driver.compiler import LEVELS, build, import_model, lower
 from inarch.ir.text import parse_module
+from inarch.pipeline.default import default_pipeline
 from inarch.runtime.module import Module, load
 
 Array = np.ndarray[Any, Any]
@@ -150,7 +151,7 @@ def test_what_was_built(tmp_path: Path) -> None:
         progress=lambda what, done, total: steps.append((what, done, total)),
     )
     assert (built.path, built.name, built.target, built.kernels) == (path, "triple", "generic", 1)
-    assert steps[0] == (PIPELINE[0], 0, len(PIPELINE))
+    assert steps[0] == ("inline-calls", 0, len(default_pipeline()))
     assert steps[-1] == ("write m.inarch", 0, 1)
     assert all(0 <= done <= total for _, done, total in steps)
     assert load(path, verify=True).name == "triple"

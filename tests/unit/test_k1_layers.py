@@ -24,9 +24,8 @@ from inarch.benchmark.subject.arrays import Arrays
 from inarch.benchmark.subject.program import program_of
 from inarch.core.plugins import load_file
 from inarch.dialects import new_context
-from inarch.driver import kernel_choice as _kernel_choice
 from inarch.driver.compiler import build
-from inarch.driver.kernel_choice import choose_kernels
+from inarch.ir.facts import facts_of
 from inarch.microkernel.table import MICROKERNELS
 from inarch.passes.tensorize.report import Report
 
@@ -125,22 +124,15 @@ def check(
     cases: Sequence[Case],
     kernel: str,
     folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
     target: str = "native",
 ) -> None:
     """Every sum of products is the kernel's, and every layer equals NumPy."""
-    reports: list[Report] = []
-
-    def reported(module: ModuleOp) -> Report:
-        reports.append(choose_kernels(module))
-        return reports[-1]
-
-    monkeypatch.setattr(_kernel_choice, "choose_kernels", reported)
     context = new_context()
     path = folder / "layers.inarch"
     module = program(cases, context)
     build(module, path, context=context, target=target, microkernels=[kernel])
-    (report,) = reports
+    report = facts_of(context).get(Report)
+    assert report is not None
     sums = [nest for nest in report.nests if nest.reduces]
     assert [str(nest) for nest in sums if nest.taken is None or nest.taken.kernel != kernel] == []
     assert {nest.function for nest in sums} == {one.name for one in cases}
@@ -158,15 +150,13 @@ def check(
 @pytest.mark.sampled(4, reason="each layer once, on each kernel and for each target")
 @pytest.mark.parametrize("target", ["native", "generic"])
 @pytest.mark.parametrize("quarter", range(4))
-def test_layers_scaled_down(
-    kernel: str, quarter: int, target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_layers_scaled_down(kernel: str, quarter: int, target: str, tmp_path: Path) -> None:
     """K1: each of the 23 convolutions and 5 products, with fewer channels and pixels."""
     cases = [case(index, smaller(layer)) for index, layer in enumerate(LAYERS)]
-    check(cases[quarter::4], kernel, tmp_path, monkeypatch, target)
+    check(cases[quarter::4], kernel, tmp_path, target)
 
 
 @pytest.mark.slow
-def test_layers_of_full_size(kernel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_layers_of_full_size(kernel: str, tmp_path: Path) -> None:
     """K1: each of the 23 convolutions of ResNet-50 and the 5 products of BERT."""
-    check([case(index, layer) for index, layer in enumerate(LAYERS)], kernel, tmp_path, monkeypatch)
+    check([case(index, layer) for index, layer in enumerate(LAYERS)], kernel, tmp_path)

@@ -9,10 +9,11 @@ import pytest
 
 from inarch.core.plugins import load_file
 from inarch.dialects import new_context
-from inarch.driver.compiler import PIPELINE, import_model
+from inarch.driver.compiler import import_model
 from inarch.microkernel.table import MICROKERNELS
-from inarch.passes import PASSES
 from inarch.passes.tensorize.tensorize import tensorize
+from inarch.pipeline.default import default_pipeline
+from inarch.pipeline.manager import run_pipeline
 
 FILE = """/* inarch
 computes = "for m in {m}, n in {n}, k in K: C[m, n] += A[m, k] * B[k, n]"
@@ -54,8 +55,7 @@ func.func @main(%x: tensor<{m}x64xf32>, %w: tensor<64x{n}xf32>) -> tensor<{m}x{n
 """)
     context = new_context()
     module = import_model(path, context, target=target)
-    for name in PIPELINE[: PIPELINE.index("tensorize")]:
-        PASSES[name]().apply(context, module)
+    run_pipeline(context, module, default_pipeline().until("padding"))
     (taken,) = [nest.taken for nest in tensorize(module, variants).nests if nest.reduces]
     return taken.kernel if taken is not None else "none"
 

@@ -32,14 +32,14 @@ from inarch.dialects.graph.shape import ConcatOp, PadOp, SliceOp, TransposeOp
 from inarch.dialects.graph.windows.conv import ConvOp
 from inarch.dialects.graph.windows.pool import AvgPoolOp, MaxPoolOp
 from inarch.dialects.loop.nest import NestOp
-from inarch.driver.compiler import GRAPH, LOOP, import_model
+from inarch.driver.compiler import import_model
 from inarch.ir.constants import constant_attribute
 from inarch.ir.context import store_of
 from inarch.ir.types import f32, tensor
 from inarch.machine.target import parse
-from inarch.passes import PASSES
 from inarch.passes.graph.choose_layout import ChooseLayoutPass
 from inarch.passes.graph.layout import cost as _layout_cost
+from inarch.pipeline.default import default_pipeline
 from inarch.testing import check_semantics, execute
 
 PIPELINE = (
@@ -282,11 +282,12 @@ def test_image_models_have_no_relayout(name: str, target: str, tmp_path: Path) -
     script = Path(__file__).parents[2] / "benchmarks" / "models" / f"{name}.py"
     subprocess.run([sys.executable, str(script), str(path)], check=True)
     counts: list[int] = []
-    for passes in ((*GRAPH, *LOOP), tuple(p for p in (*GRAPH, *LOOP) if p != "choose-layout")):
+    blocked = default_pipeline().until("loop")
+    for passes in (blocked, blocked.without("choose-layout")):
         context = new_context()
         module = import_model(str(path), context, target=target)
         for step in passes:
-            PASSES[step]().apply(context, module)
+            step.apply(context, module)
             assert not any(isinstance(op, RelayoutOp) for op in module.walk())
         counts.append(sum(1 for op in module.walk() if isinstance(op, NestOp) and op.ins))
     assert counts[0] <= counts[1]

@@ -21,10 +21,10 @@ from inarch.core.npz import comment_of, read_arrays, write_npz
 from inarch.dialects import new_context
 from inarch.dialects.graph.op import as_attribute
 from inarch.dialects.graph.windows import Window
-from inarch.driver.files import read_resources
 from inarch.frontends.onnx import import_onnx
 from inarch.frontends.onnx.tensors import Folders, tensor_array
 from inarch.ir.context import ConstantStore
+from inarch.ir.files import read_resources
 from inarch.ir.text import parse_module
 from inarch.ir.verify import verify_module
 from inarch.pipeline.text import parse_pipeline

@@ -79,11 +79,11 @@ def test_prints_the_program() -> None:
         (["-t", "mlri"], "error: no target 'mlri'; did you mean 'mlir'? Known: "),
         (
             ["-p", "cse{"],
-            "error: pipeline 'cse{', character 5: expected argument name here",
+            "error: pipeline 'cse{', character 5: expected a closing bracket, found the end",
         ),
         (
             ["-p", "cse,dce}"],
-            "error: pipeline 'cse,dce}', character 8: expected a comma or pass arguments here",
+            "error: pipeline 'cse,dce}', character 8: expected no '}' here",
         ),
         (
             ["-p", "mlir-opt{exectable=x}"],

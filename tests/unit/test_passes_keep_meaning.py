@@ -28,13 +28,14 @@ from inarch.definitions.compare import compare
 from inarch.definitions.expected import kept_constants
 from inarch.definitions.functions import Array, functions_of, public_functions
 from inarch.dialects import DIALECTS, new_context
-from inarch.driver.compiler import PIPELINE
 from inarch.driver.watch import Watch
 from inarch.ir.text import parse_module, print_module
 from inarch.ir.verify import verify_module
 from inarch.microkernel.table import MICROKERNELS
 from inarch.passes import PASSES
 from inarch.passes.lower.graph_to_loop import RULES
+from inarch.pipeline.default import default_pipeline
+from inarch.pipeline.manager import Verifier, run_pipeline
 from inarch.pipeline.text import parse_pipeline
 from inarch.testing import Expected, execute, expected_of, generate, random_inputs
 
@@ -100,7 +101,7 @@ def meant(program: Program) -> Meant | None:
 
 def options_of(name: str) -> list[ModulePass]:
     """The pass as it is used in RUN lines of its lit tests, and with its defaults, if it has them."""
-    made = {} if PASSES[name].required_fields() else {name: parse_pipeline(name)[0]}
+    made = {} if PASSES[name].required_fields() else {name: next(iter(parse_pipeline(name)))}
     for program in programs():
         for line in re.findall(r"^// RUN: (.*)$", program.text, flags=re.MULTILINE):
             words = shlex.split(line)
@@ -221,15 +222,12 @@ def check_pipeline(program: Program, target: str) -> None:
     with kept_constants(given.context):
         watch = Watch(given.context)
         watch.begin(module)
-        for name in PIPELINE:
-            try:
-                PASSES[name]().apply(given.context, module)
-            except InternalError:
-                raise
-            except InarchError:
-                return
-            verify_module(module)
-            watch.after(name, module)
+        try:
+            run_pipeline(given.context, module, default_pipeline(), [watch, Verifier()])
+        except InternalError:
+            raise
+        except InarchError:
+            return
 
 
 @pytest.mark.parametrize("target", ["generic", "x86-64-v3"])
@@ -278,7 +276,7 @@ def test_passes_alone_keep_what_random_programs_mean(level: str) -> None:
     for index in range(2):
         for name in PASSES:
             if not PASSES[name].required_fields():
-                check_generated(parse_pipeline(name)[0], level, 0, index)
+                check_generated(next(iter(parse_pipeline(name))), level, 0, index)
 
 
 @pytest.mark.fuzz
@@ -288,4 +286,4 @@ def test_passes_alone_keep_what_many_random_programs_mean(level: str, commit: in
     for index in range(8):
         for name in PASSES:
             if not PASSES[name].required_fields():
-                check_generated(parse_pipeline(name)[0], level, commit, index)
+                check_generated(next(iter(parse_pipeline(name))), level, commit, index)

@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,10 +16,11 @@ from inarch.tools.commands import Command
 from inarch.tools.options import (
     add_model_options,
     add_offload_options,
+    add_place_option,
     check_output,
-    model_keywords,
-    offload_keywords,
+    compile_options,
 )
+from inarch.tools.passes import Watchers, add_instruments, add_pipeline_options
 from inarch.tools.progress import progress
 from inarch.tools.semantics import SEMANTICS, SEMANTICS_HELP, seed
 
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from inarch.driver.offload import Offload
+    from inarch.driver.options import Options
+    from inarch.pipeline.pipeline import Pipeline
 
 LEVELS = ("graph", "loop", "kernel")
 EMITS = (*LEVELS, "c")
@@ -48,6 +52,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_model_options(parser)
     add_offload_options(parser)
+    add_pipeline_options(parser.add_argument)
+    add_place_option(parser)
+    add_instruments(parser.add_argument)
     parser.add_argument(SEMANTICS, type=seed, metavar="SEED", help=SEMANTICS_HELP)
     parser.add_argument("--json", action="store_true", help="print what was made as JSON")
     parser.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
@@ -56,21 +63,29 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _execute(arguments: argparse.Namespace) -> int:
     if arguments.emit is not None:
         return _emit(arguments)
+    from inarch.dialects import new_context
     from inarch.driver.compiler import build
 
     output = arguments.output or Path(arguments.model.with_suffix(".inarch").name)
     check_output(output, arguments.model)
     start = time.perf_counter()
+    options = replace(compile_options(arguments), verify_semantics=arguments.verify_semantics)
+    watchers = Watchers(arguments)
+    pipeline = options.passes()
+    watchers.check(pipeline)
+    watchers.dump(pipeline)
+    context = new_context()
     with progress(quiet=arguments.quiet) as report:
-        keywords = {**model_keywords(arguments), **offload_keywords(arguments)}
         built = build(
             arguments.model,
             output,
+            options,
+            context=context,
             progress=report,
-            verify_semantics=arguments.verify_semantics,
+            instruments=watchers.instruments(context, pipeline),
             note=None if arguments.quiet else _note,
-            **keywords,
         )
+    watchers.report()
     seconds = time.perf_counter() - start
     if arguments.json:
         facts = {
@@ -83,16 +98,21 @@ def _execute(arguments: argparse.Namespace) -> int:
             "seconds": round(seconds, 3),
             "offloaded": built.offloaded,
             "microkernels": built.microkernels,
+            "passes": built.passes,
+            "pipeline": str(pipeline),
         }
         print(json.dumps(facts))
     elif not arguments.quiet:
         offloaded = "".join(f"{len(own)} of {name}, " for name, own in built.offloaded.items())
         used = ", ".join(f"{name} {count}" for name, count in built.microkernels.items())
         microkernels = f" (microkernels: {used})" if used else ""
+        theirs = "".join(f"pass {name}, " for name in built.passes)
+        sizes = (
+            f"{_size(built.weights_bytes)} of weights, {_size(built.workspace_bytes)} of workspace"
+        )
         print(
-            f"{output}: {built.name} for {built.target}, {built.kernels} kernels{microkernels}, {offloaded}"
-            f"{_size(built.weights_bytes)} of weights, {_size(built.workspace_bytes)} of workspace, "
-            f"in {seconds:.1f} s"
+            f"{output}: {built.name} for {built.target}, {built.kernels} kernels{microkernels}, "
+            f"{theirs}{offloaded}{sizes}, in {seconds:.1f} s"
         )
     return 0
 
@@ -102,8 +122,6 @@ def _note(line: str) -> None:
 
 
 def _emit(arguments: argparse.Namespace) -> int:
-    from xdsl.dialects.builtin import UnitAttr
-
     from inarch.core.cache import replacing
     from inarch.dialects import new_context
     from inarch.driver.compiler import import_model
@@ -119,12 +137,13 @@ def _emit(arguments: argparse.Namespace) -> int:
     if output is not None:
         check_output(output, arguments.model)
     context = new_context()
-    model = model_keywords(arguments)
-    offload = _offload(arguments)
-    module = import_model(arguments.model, context, **model)
-    if arguments.checked:
-        module.attributes["inarch.checked"] = UnitAttr()
-    text = _text(context, module, arguments.emit, offload)
+    options = compile_options(arguments)
+    offload = _offload(arguments, options)
+    pipeline = None
+    if options.pipeline is not None or options.places:
+        pipeline = replace(options, backends=()).passes()
+    module = import_model(arguments.model, context, options)
+    text = _text(context, module, arguments.emit, offload, pipeline)
     has_handles = arguments.emit in LEVELS and bool(resource_keys(module))
     if output is None:
         sys.stdout.write(text)
@@ -148,43 +167,38 @@ def _emit(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _offload(arguments: argparse.Namespace) -> Offload:
+def _offload(arguments: argparse.Namespace, options: Options) -> Offload:
     """What `--backend` and the like ask for; `--emit=<backend>` asks for that backend as well."""
-    from inarch.driver.offload import Offload, check_offload, find_backend
+    from inarch.driver.offload import check_offload, find_backend
 
-    keywords = offload_keywords(arguments)
-    asked = keywords["backends"]
+    asked = list(options.backends)
     if arguments.emit not in EMITS:
         if arguments.emit not in BACKENDS:
             raise unknown("level or backend", arguments.emit, {*EMITS, *BACKENDS}, within="--emit")
         find_backend(arguments.emit)
         asked += [arguments.emit] if arguments.emit not in asked else []
-    offload = Offload(
-        asked,
-        keywords["backend_options"],
-        keywords["require_offload"],
-        keywords["give"],
-        keywords["keep"],
-    )
+    offload = replace(options.offload(), backends=tuple(asked))
     check_offload(offload)
     return offload
 
 
-def _text(context: Context, module: ModuleOp, level: str, offload: Offload) -> str:
+def _text(
+    context: Context, module: ModuleOp, level: str, offload: Offload, pipeline: Pipeline | None
+) -> str:
     """The program at a level, or what a backend emits of it."""
     from inarch.driver.compiler import lower
     from inarch.driver.offload import emit_text
     from inarch.ir.text import print_module
 
     if level in LEVELS:
-        lower(context, module, level, offload=offload)
+        lower(context, module, level, offload=offload, pipeline=pipeline)
         return print_module(module)
     if level == "c":
         from inarch.backends.c import emit
 
-        lower(context, module, "kernel", offload=offload)
+        lower(context, module, "kernel", offload=offload, pipeline=pipeline)
         return emit(context, module).text
-    lower(context, module, "graph", offload=offload)
+    lower(context, module, "graph", offload=offload, pipeline=pipeline)
     return emit_text(context, module, level, offload.options, whole=False)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from inarch.core.errors import UsageError
 from inarch.tools.commands import Command
-from inarch.tools.options import add_model_options, model_keywords
+from inarch.tools.options import add_model_options, compile_options
 
 if TYPE_CHECKING:
     from inarch.passes.partitioning import OpReport, Report
@@ -75,9 +75,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _execute(arguments: argparse.Namespace) -> int:
     from inarch.core.cache import check_writable, replacing
     from inarch.dialects import new_context
-    from inarch.driver.compiler import PREPARE, import_model
-    from inarch.passes import PASSES
+    from inarch.driver.compiler import import_model
     from inarch.passes.partitioning import HOST, explain, parse_selection
+    from inarch.pipeline.default import default_pipeline
+    from inarch.pipeline.manager import run_pipeline
+    from inarch.pipeline.places import placed
     from inarch.tools.explain.graph import boxes_of, run_required
     from inarch.tools.explain.html import page
     from inarch.tools.explain.kernels import at, everything, kernels_of
@@ -91,13 +93,12 @@ def _execute(arguments: argparse.Namespace) -> int:
             raise UsageError(
                 f"--html: expected another file than the model, found '{arguments.html}'"
             )
-    keywords = model_keywords(arguments)
+    options = compile_options(arguments)
     backends = _backends(arguments)
     with_kernels = bool(not backends or arguments.kernels or arguments.why or arguments.microkernel)
     context = new_context()
-    module = import_model(arguments.model, context, **keywords)
-    for name in PREPARE:
-        PASSES[name]().apply(context, module)
+    module = import_model(arguments.model, context, options)
+    run_pipeline(context, module, placed(default_pipeline()).until("prepare"))
     run_required(context, module, backends)
     by_hand = {
         "give": [parse_selection(text) for text in arguments.give],
@@ -112,11 +113,10 @@ def _execute(arguments: argparse.Namespace) -> int:
     else:
         chosen = []
     if arguments.html is not None:
-        title = arguments.model.name
         owners = [*backends, HOST]
         lines = [*_summary(report), *_causes(report), *(kernel_summary(kernels) if kernels else [])]
         with replacing(arguments.html) as file:
-            file.write(page(title, boxes, owners, lines).encode())
+            file.write(page(arguments.model.name, boxes, owners, lines).encode())
     if arguments.json:
         found = _facts(arguments.model.name, report)
         if kernels is not None:

@@ -14,6 +14,7 @@ from inarch.core.errors import InarchError, unknown
 from inarch.core.plugins import Extensions
 from inarch.driver.extensions import kinds, load_files
 from inarch.microkernel import Microkernel
+from inarch.pipeline.default import PHASES
 from inarch.tools.commands import Command
 
 
@@ -60,7 +61,15 @@ def _row(table: Extensions[object], name: str) -> dict[str, Any]:
         summary = " ".join(thing.computes.split()) if is_kernel else _summary(table, name)
     except InarchError as error:
         return {"name": name, "summary": f"BROKEN: {error}", "origin": "?"}
-    return {"name": name, "summary": summary, "origin": origin}
+    found = {"name": name, "summary": summary, "origin": origin}
+    runs = _runs(name, thing) if table.kind == "pass" else ""
+    return {**found, "runs": runs} if runs else found
+
+
+def _runs(name: str, thing: object) -> str:
+    """Where a pass runs in every compilation; empty where it does not."""
+    phases = [phase for phase, names in PHASES.items() if name in names]
+    return f"in {', '.join(phases)}" if phases else str(getattr(thing, "runs", ""))
 
 
 def _facts(backend: Backend) -> dict[str, Any]:
@@ -82,6 +91,8 @@ def _details(row: dict[str, Any]) -> list[str]:
     options = [f"{name}={value}" for name, value in row.get("options", {}).items()]
     lines = [("patterns", row.get("patterns")), ("ops", row.get("ops")), ("options", options)]
     text = [f"{label}: {', '.join(values)}" for label, values in lines if values]
+    if "runs" in row:
+        return [f"runs {row['runs']}"]
     return [*text, f"status: {row['status']}"] if "status" in row else []
 
 

@@ -7,6 +7,7 @@ import json
 import math
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,9 +19,8 @@ from inarch.tools.options import (
     add_model_options,
     add_offload_options,
     check_output,
+    compile_options,
     count,
-    model_keywords,
-    offload_keywords,
 )
 from inarch.tools.progress import progress
 
@@ -108,8 +108,7 @@ def _module(arguments: argparse.Namespace) -> Module:
     from inarch.driver.compiler import compile as compile_model
 
     with progress(quiet=arguments.quiet) as report:
-        keywords = {**model_keywords(arguments), **offload_keywords(arguments)}
-        return compile_model(arguments.model, progress=report, **keywords)
+        return compile_model(arguments.model, compile_options(arguments), progress=report)
 
 
 def _function(module: Module, name: str | None) -> Function:
@@ -290,12 +289,12 @@ def _by_numpy(model: Path, arguments: argparse.Namespace, inputs: Arrays) -> Arr
     from inarch.driver.compiler import import_model
     from inarch.testing import execute
 
-    keywords = model_keywords(arguments, load=False)
+    options = compile_options(arguments, load=False)
     if model.suffix != ".mlir":  # whose shapes are static
         given = {name: array.shape for name, array in inputs.items()}
-        keywords["shapes"] = given | keywords["shapes"]
+        options = replace(options, shapes={**given, **(options.shapes or {})})
     context = new_context()
-    module = import_model(model, context, **keywords)
+    module = import_model(model, context, options)
     results = execute(module, list(inputs.values()), ctx=context)
     return dict(zip(_output_names(module), results, strict=True))
 

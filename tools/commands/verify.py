@@ -13,9 +13,8 @@ from inarch.tools.commands import Command
 from inarch.tools.options import (
     add_model_options,
     add_offload_options,
+    compile_options,
     count,
-    model_keywords,
-    offload_keywords,
 )
 from inarch.tools.progress import progress
 
@@ -64,9 +63,8 @@ def _execute(arguments: argparse.Namespace) -> int:
     for path in arguments.input:
         inputs |= _read(path)
     with progress(quiet=arguments.quiet) as report:
-        keywords = {**model_keywords(arguments), **offload_keywords(arguments)}
         options = Options(
-            keywords=keywords,
+            keywords=compile_options(arguments).given(),
             inputs=inputs,
             seed=arguments.seed,
             against=arguments.against,

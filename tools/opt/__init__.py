@@ -18,9 +18,10 @@ from inarch import __version__
 from inarch.core.errors import EnvironmentFault, InarchError, InternalError, PluginError
 from inarch.core.plugins import Extensions, blamed, load_file
 from inarch.dialects import DIALECTS
-from inarch.driver.files import decode, read_text, write_atomically
+from inarch.ir.files import decode, read_text, write_atomically
 from inarch.passes import PASSES
-from inarch.pipeline.text import parse_pipeline, pass_cards, pass_help
+from inarch.pipeline.registry import pass_cards, pass_help
+from inarch.pipeline.text import parse_pipeline
 from inarch.tools.opt.arguments import Options, help_text, parse_arguments
 from inarch.tools.opt.diagnostics import expectations, mismatches
 from inarch.tools.opt.driver import (
@@ -31,8 +32,8 @@ from inarch.tools.opt.driver import (
     process,
     split,
 )
-from inarch.tools.opt.instrument import Timer, check_dumps
 from inarch.tools.opt.lists import cards_text, dialect_cards
+from inarch.tools.passes import Watchers
 from inarch.tools.warnings import plain_warnings
 
 
@@ -138,10 +139,12 @@ def _information(options: Options) -> str | None:
 
 
 def _process(options: Options, stdin: Callable[[], str], out: TextIO, err: TextIO) -> int:
-    passes = parse_pipeline(options.pipeline)
-    check_dumps(options, passes)
+    pipeline = parse_pipeline(",".join(options.pipeline))
+    watchers = Watchers(options, err)
+    watchers.check(pipeline)
+    watchers.dump(pipeline)
     check_target(options.target)
-    session = Session(options, passes, Timer(), err)
+    session = Session(options, pipeline, watchers, err)
     if options.input == "-":
         name, text = "<stdin>", stdin()
     else:
@@ -153,8 +156,7 @@ def _process(options: Options, stdin: Callable[[], str], out: TextIO, err: TextI
         result, program_code = _one(session, program)
         code = max(code, program_code)
         results += [result] if result is not None else []
-    if options.timing:
-        err.write(session.timer.table())
+    watchers.report()
     joined = f"{SEPARATOR}\n".join(results)
     if options.output is None:
         out.write(joined)

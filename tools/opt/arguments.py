@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from inarch.core.errors import UsageError, unknown
+from inarch.tools.passes import add_instruments, add_pipeline_options
 from inarch.tools.semantics import SEMANTICS, SEMANTICS_HELP, seed, with_default_seed
 
 VERIFY_MODES = ("none", "end", "each")
@@ -28,7 +29,8 @@ class Options:
 
     input: str
     output: Path | None
-    pipeline: str
+    pipeline: tuple[str, ...]
+    dump_pass_pipeline: bool
     target: str
     split_input_file: bool
     verify_diagnostics: bool
@@ -38,7 +40,12 @@ class Options:
     print_ir_after: tuple[str, ...]
     print_ir_before_all: bool
     print_ir_after_all: bool
+    print_ir_after_change: bool
+    print_ir_after_failure: bool
+    print_ir_tree_dir: Path | None
     timing: bool
+    pass_statistics: bool
+    opt_bisect_limit: int | None
     print_op_generic: bool
     print_debuginfo: bool
     allow_unregistered_dialect: bool
@@ -63,7 +70,7 @@ def parse_arguments(argv: Sequence[str]) -> Options:
             raise unknown("option", word.partition("=")[0], parser.names)
         raise UsageError(f"expected one input file, found '{found.input}' and '{word}'")
     values: dict[str, Any] = vars(found)
-    for repeated in ("load", "print_ir_before", "print_ir_after"):
+    for repeated in ("load", "pipeline", "print_ir_before", "print_ir_after"):
         values[repeated] = tuple(values[repeated])
     options = Options(**values)
     if options.write_resources and (options.split_input_file or options.target != "mlir"):
@@ -119,7 +126,12 @@ def _add_input_and_output(parser: _Parser) -> None:
     parser.flag("--split-input-file", text="each piece between `// -----` lines is a program")
     parser.flag("--allow-unregistered-dialect", text="take ops that no dialect defines")
     parser.flag("--print-op-generic", text="print ops in the generic form")
-    parser.flag("--print-debuginfo", text="print locations")
+    parser.option(
+        "--print-debuginfo",
+        "--mlir-print-debuginfo",
+        action="store_true",
+        help="print locations",
+    )
     parser.option(
         "--resources", type=Path, metavar="FILE.npz", help="arrays of the `dense_resource` handles"
     )
@@ -129,9 +141,7 @@ def _add_input_and_output(parser: _Parser) -> None:
 
 
 def _add_passes(parser: _Parser) -> None:
-    parser.option(
-        "-p", "--passes", dest="pipeline", default="", help="passes: 'a{opt=1 list=1,2},b'"
-    )
+    add_pipeline_options(parser.option)
     parser.option(
         "--load",
         type=Path,
@@ -154,16 +164,7 @@ def _add_instruments(parser: _Parser) -> None:
         "--verify-diagnostics",
         text="errors must be those of the comments `// expected-error @below {{substring}}`",
     )
-    for when in ("before", "after"):
-        parser.option(
-            f"--print-ir-{when}",
-            action="append",
-            default=[],
-            metavar="PASS",
-            help=f"print the program to stderr {when} this pass (repeatable)",
-        )
-        parser.flag(f"--print-ir-{when}-all", text=f"... {when} every pass")
-    parser.flag("--timing", text="print the seconds that everything took to stderr")
+    add_instruments(parser.option)
     parser.option(
         "--reproducer",
         type=Path,

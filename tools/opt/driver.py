@@ -5,22 +5,27 @@ from __future__ import annotations
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TextIO
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 
 from inarch.core.errors import InarchError, InternalError, UsageError, unknown
 from inarch.dialects import new_context
-from inarch.driver.files import read_resources, resources_of, write_atomically
 from inarch.ir.context import store_of
+from inarch.ir.files import read_resources, resources_of, write_atomically
 from inarch.ir.text import parse_module, print_module
 from inarch.ir.verify import verify_module
-from inarch.pipeline.text import apply_pass, verify_after
+from inarch.pipeline.instruments import Timed
+from inarch.pipeline.manager import Instrument, Step, Verifier, run_pipeline
+from inarch.pipeline.pipeline import Pipeline
 from inarch.tools.opt.arguments import Options
-from inarch.tools.opt.instrument import Dumps, Timer, semantics_watch
 from inarch.tools.opt.reproducer import Source, crash
+from inarch.tools.passes import Watchers
+
+if TYPE_CHECKING:
+    from inarch.driver.watch import Watch
 
 SEPARATOR = "// -----"
 
@@ -39,8 +44,8 @@ class Session:
     """What all programs of one run share."""
 
     options: Options
-    passes: tuple[ModulePass, ...]
-    timer: Timer
+    pipeline: Pipeline
+    watchers: Watchers
     err: TextIO
 
 
@@ -59,28 +64,23 @@ def split(name: str, text: str) -> Iterator[Program]:
 
 def process(session: Session, program: Program) -> str:
     """The text of the program after the passes. Raises InarchError at the first thing wrong."""
-    options, timer = session.options, session.timer
+    options, timer = session.options, session.watchers.timer
     with timer.measure("parse"):
         context, module = _parse(options, program)
     if options.verify_each == "each":
         with timer.measure("verify"):
             verify_module(module)
-    dumps = Dumps(options, session.err)
-    watch = semantics_watch(options.verify_semantics, context, session.err)
-    if watch is not None:
+    passes = tuple(session.pipeline)
+    instruments: list[Instrument] = [_Crashes(session, program)]
+    if options.verify_semantics is not None:
+        watch = _watch(options.verify_semantics, context, session.err)
         with timer.measure("verify semantics"):
             watch.begin(module)
-    for index, one in enumerate(session.passes):
-        dumps.before(one, module)
-        with timer.measure(f"pass {one.name}"):
-            _apply(session, program, index, context, module)
-        dumps.after(one, module)
-        if options.verify_each == "each":
-            with timer.measure("verify"):
-                verify_after(module, one)
-        if watch is not None:
-            with timer.measure("verify semantics"):
-                watch.after(one.name, module)
+        instruments.append(Timed(watch, "verify semantics", timer))
+    if options.verify_each == "each":
+        instruments.append(Timed(Verifier(), "verify", timer))
+    instruments += session.watchers.instruments(context, passes)
+    run_pipeline(context, module, passes, instruments)
     if options.verify_each == "end":
         with timer.measure("verify"):
             verify_module(module)
@@ -88,28 +88,35 @@ def process(session: Session, program: Program) -> str:
         return _print(options, context, module)
 
 
+class _Crashes(Instrument):
+    """A crash of a pass becomes an error that says where its input is."""
+
+    def __init__(self, session: Session, program: Program) -> None:
+        self._session, self._program = session, program
+
+    def failed(self, step: Step, module: ModuleOp, error: Exception) -> None:
+        if isinstance(error, InarchError) and not isinstance(error, InternalError):
+            error.where = error.where or self._program.name
+            return
+        raise _crash(self._session, self._program, step.index, error) from error
+
+
+def _watch(seed: int, context: Context, stream: TextIO) -> Watch:
+    """What checks that passes keep the meaning."""
+    from inarch.driver.watch import Watch
+
+    return Watch(context, seed, lambda line: print(f"note: {line}", file=stream, flush=True))
+
+
 def _parse(options: Options, program: Program) -> tuple[Context, ModuleOp]:
     context = new_context()
     context.allow_unregistered = options.allow_unregistered_dialect
     if options.resources is not None:
         read_resources(options.resources, store_of(context))
+    elif options.input != "-" and (side := Path(options.input).with_suffix(".npz")).is_file():
+        read_resources(side, store_of(context))  # as `inarch compile` reads it
     text, name = program.text, program.name
     return context, parse_module(context, text, name, line_offset=program.line_offset)
-
-
-def _apply(
-    session: Session, program: Program, index: int, context: Context, module: ModuleOp
-) -> None:
-    try:
-        apply_pass(context, module, session.passes[index])
-    except InarchError as error:
-        if isinstance(error, InternalError):
-            raise _crash(session, program, index, error) from error
-        if error.where is None:
-            error.where = program.name
-        raise
-    except Exception as error:
-        raise _crash(session, program, index, error) from error
 
 
 def _crash(session: Session, program: Program, index: int, error: Exception) -> InarchError:
@@ -117,7 +124,7 @@ def _crash(session: Session, program: Program, index: int, error: Exception) -> 
     if options.debug:
         session.err.write("".join(traceback.format_exception(error)))
     source = Source(program.text, lambda: _parse(options, program))
-    return crash(options, session.passes, index, error, source)
+    return crash(options, tuple(session.pipeline), index, error, source)
 
 
 def _print(options: Options, context: Context, module: ModuleOp) -> str:

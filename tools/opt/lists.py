@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from inarch.dialects import DIALECTS, new_context
-from inarch.pipeline.text import Card, first_line
+from inarch.pipeline.registry import Card, first_line
 
 
 def cards_text(cards: Sequence[Card]) -> str:

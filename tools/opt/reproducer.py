@@ -16,11 +16,11 @@ from inarch.backends import BACKENDS
 from inarch.core.errors import EnvironmentFault, InarchError, InternalError, PluginError
 from inarch.core.plugins import Extensions, blamed
 from inarch.dialects import DIALECTS
-from inarch.driver.files import resources_of, write_atomically
 from inarch.ir.context import store_of
+from inarch.ir.files import resources_of, write_atomically
 from inarch.ir.text import print_module
 from inarch.passes import PASSES
-from inarch.pipeline.text import pipeline_text
+from inarch.pipeline.pipeline import Phase, Pipeline
 from inarch.tools.opt.arguments import Options
 
 
@@ -93,7 +93,7 @@ def _write(options: Options, passes: Sequence[ModulePass], index: int, source: S
 def _command(
     options: Options, path: Path, passes: Sequence[ModulePass], resources: Path | None
 ) -> str:
-    words = ["inarch-opt", str(path), "-p", pipeline_text(passes)]
+    words = ["inarch-opt", str(path), "-p", str(Pipeline((Phase("", tuple(passes)),)))]
     words += [f"--load={file}" for file in options.load]
     words += ["--allow-unregistered-dialect"] if options.allow_unregistered_dialect else []
     words += [f"--resources={resources}"] if resources is not None else []

@@ -19,38 +19,35 @@ from xdsl.rewriter import InsertPoint
 from inarch.dialects.graph.relayout import RelayoutOp
 from inarch.dialects.loop.buffer import AllocOp
 from inarch.dialects.loop.nest import NestOp
-from inarch.driver.compiler import PIPELINE
-from inarch.driver.kernel_choice import choose_kernels
 from inarch.ir.location import location_text, named_location
 from inarch.ir.verify import verify_module
-from inarch.passes import PASSES
 from inarch.passes.graph.choose_layout import ChooseLayoutPass
 from inarch.passes.lower.graph_to_loop import GraphToLoopPass
 from inarch.passes.padding.known_zeros import promised_zeros, zero_margins
+from inarch.pipeline.default import default_pipeline
 
 BEFORE, AFTER = "before", "after"
 _MARK = "relayout of the layer"
 
 
 def lower_blocked(
-    context: Context, module: ModuleOp, choose: Callable[[ModuleOp], object] = choose_kernels
+    context: Context, module: ModuleOp, choose: Callable[[ModuleOp], object] | None = None
 ) -> None:
     """Lowers `module` to `kernel`; its `@main` works on blocked channels where they can be.
 
     Where relayouts were needed there is `@before(x, blocked x)`, `@after(blocked y, y)`, or both.
-    `choose` stands in the place of `tensorize`: as the driver does, so that users get what is measured.
+    `choose` stands in the place of `tensorize`.
     """
-    for name in PIPELINE:
-        if name == "tensorize":
+    for one in default_pipeline().replace("choose-layout", ChooseLayoutPass(always=True)):
+        if one.name == "tensorize" and choose is not None:
             choose(module)
-        elif name == ChooseLayoutPass.name:
-            ChooseLayoutPass(always=True).apply(context, module)
+        else:
+            one.apply(context, module)
+        if one.name == "choose-layout":
             for op in module.walk():
                 if isinstance(op, RelayoutOp):
                     op.location = named_location(_MARK)
-        else:
-            PASSES[name]().apply(context, module)
-        if name == GraphToLoopPass.name:
+        if one.name == GraphToLoopPass.name:
             _cut(module)
     verify_module(module)
 

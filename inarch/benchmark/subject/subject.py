@@ -27,7 +27,6 @@ from inarch.core.errors import InarchError
 from inarch.core.lazy import Array, np
 from inarch.dialects import new_context
 from inarch.driver.compiler import build, import_model
-from inarch.driver.kernel_choice import choose_kernels
 
 TOLERANCE = 1e-4
 """Of the largest magnitude of the output: far above rounding, far below a wrong element."""
@@ -180,7 +179,7 @@ def _kernels(
     arrays: Arrays,
     inputs: Sequence[Array],
     harness: Harness,
-    choose: Callable[[ModuleOp], object] = choose_kernels,
+    choose: Callable[[ModuleOp], object] | None = None,
 ) -> _Kernels:
     """The layer as it is in a network, with an entry for each of its steps."""
     from inarch.backends.c import emit, weights_image

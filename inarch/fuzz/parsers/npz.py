@@ -8,10 +8,10 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 from inarch.core.lazy import np
 from inarch.core.npz import comment_of, read_arrays
-from inarch.driver.files import read_resources
 from inarch.fuzz import Parser
 from inarch.fuzz.files import written
 from inarch.ir.context import ConstantStore
+from inarch.ir.files import read_resources
 
 
 def _seeds() -> list[bytes]:

@@ -15,13 +15,13 @@
 // ALL: builtin.module
 // STDOUT-NOT: IR Dump
 // STDOUT: builtin.module
-// TIMING: seconds share step
-// TIMING-NEXT: {{ +[0-9]+\.[0-9]{4} +[0-9.]+% +parse}}
+// TIMING: seconds share CPU step
+// TIMING-NEXT: {{ +[0-9]+\.[0-9]{4} +[0-9.]+% +[0-9]+\.[0-9]{4} +parse}}
 // TIMING: verify
 // TIMING: pass cse
 // TIMING: pass dce
 // TIMING: print
-// TIMING: 100.0% total
+// TIMING: {{100.0% +[0-9.]+ +total}}
 func.func @f(%a: tensor<2xf32>) -> tensor<2xf32> {
   %b = graph.add %a, %a : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
   func.return %b : tensor<2xf32>

@@ -1,0 +1,109 @@
+"""What a compilation is asked for: one value, through the library and the commands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, TypedDict, cast
+
+from inarch.core.errors import UsageError, unknown
+from inarch.driver.offload import Offload, offloading
+from inarch.pipeline.default import default_pipeline
+from inarch.pipeline.pipeline import Pipeline
+from inarch.pipeline.places import placed
+from inarch.pipeline.text import parse_pipeline
+
+
+class Settings(TypedDict, total=False):
+    """The fields of `Options`, as `compile(source, target="generic")` takes them."""
+
+    shapes: Mapping[str, Sequence[int]] | None
+    dims: Mapping[str, int] | None
+    target: str
+    name: str | None
+    backends: Sequence[str]
+    backend_options: Mapping[str, Mapping[str, str]] | None
+    require_offload: bool
+    give: Sequence[str]
+    keep: Sequence[str]
+    microkernels: Sequence[str]
+    checked: bool
+    pipeline: Pipeline | str | None
+    places: Mapping[str, str]
+    verify_each: bool
+    verify_semantics: int | None
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a model is compiled; every field has the value that most want."""
+
+    shapes: Mapping[str, Sequence[int]] | None = None
+    """Shapes of inputs, by name."""
+    dims: Mapping[str, int] | None = None
+    """Values of symbolic dimensions, by name."""
+    target: str = "native"
+    """`native`, or a name such as `x86-64-v3`."""
+    name: str | None = None
+    """The prefix of every symbol; None: the model's."""
+    backends: Sequence[str] = ()
+    """Who takes what it can, the first one first; the host compiles the rest."""
+    backend_options: Mapping[str, Mapping[str, str]] | None = None
+    """Backend -> option -> value."""
+    require_offload: bool = False
+    """A backend that gets nothing is an error instead of a warning."""
+    give: Sequence[str] = ()
+    """`SELECTOR=backend`: ops that it must take."""
+    keep: Sequence[str] = ()
+    """`SELECTOR=backend`: ops that it must not get."""
+    microkernels: Sequence[str] = ()
+    """Those that must be used, the first one preferred: one that cannot is an error."""
+    checked: bool = False
+    """A call fails when an offloaded or imported function leaves an output unwritten."""
+    pipeline: Pipeline | str | None = None
+    """What runs, as an object or text; None: the pipeline of every compilation, with the passes of others."""
+    places: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Pass -> where it runs, `after prepare`; not with a `pipeline` of one's own."""
+    verify_each: bool = True
+    """Verify what each pass has changed, not only what all of them have made."""
+    verify_semantics: int | None = None
+    """With a seed, run the program after each pass, and at last compiled, on random inputs."""
+
+    @staticmethod
+    def of(options: Options | None, settings: Settings) -> Options:
+        """`options` with `settings`. Raises UsageError for a setting that does not exist."""
+        known = [each.name for each in fields(Options)]
+        for name in settings:
+            if name not in known:
+                raise unknown("option", name, known)
+        changes: dict[str, Any] = {**settings}
+        return replace(options or Options(), **changes)
+
+    def given(self) -> Settings:
+        """The settings that are not what most want."""
+        usual = Options()
+        found = {
+            each.name: value
+            for each in fields(self)
+            if (value := getattr(self, each.name)) not in (getattr(usual, each.name), [], {})
+        }
+        return cast("Settings", found)
+
+    def offload(self) -> Offload:
+        """What backends are asked for."""
+        return Offload(
+            self.backends, self.backend_options or {}, self.require_offload, self.give, self.keep
+        )
+
+    def passes(self) -> Pipeline:
+        """The pipeline that runs. Raises UsageError for a wrong one, before any work."""
+        if self.pipeline is None:
+            chosen = placed(default_pipeline(), self.places)
+        elif self.places:
+            raise UsageError(
+                "places: expected no pipeline beside it; put the pass into the pipeline"
+            )
+        else:
+            given = self.pipeline
+            chosen = parse_pipeline(given) if isinstance(given, str) else given
+        return offloading(chosen, self.offload())

@@ -1,0 +1,30 @@
+"""The pipeline of every compilation, as data: from a model to a planned module, from which C is emitted."""
+
+from __future__ import annotations
+
+from inarch.pipeline.pipeline import Phase, Pipeline
+from inarch.pipeline.registry import find_pass
+
+PHASES = {
+    # What backends see: composites are whole.
+    "prepare": ("inline-calls", "fold-constants", "simplify-graph", "fold-batch-norm"),
+    # Backends take their parts, and emit them.
+    "offload": ("annotate", "merge-composites", "merge-regions", "partition", "emit-offloaded"),
+    "graph": ("decompose-composites", "fold-constants", "simplify-graph", "choose-layout"),
+    "loop": ("graph-to-loop", "drop-unit-iterators", "fold-scalars", "fuse-nests"),
+    "padding": ("materialize-padding", "split-padding", "drop-padding-taps", "split-dilation"),
+    "kernel": ("try-kernels", "tensorize"),
+    "schedule": ("schedule-nests", "drop-unit-iterators", "fold-packs"),
+    "memory": ("outline-nests", "plan-memory"),
+}
+"""Phase -> the names of its passes, in order."""
+
+
+def default_pipeline() -> Pipeline:
+    """Every phase with our passes, without options; those of others are not in it (`placed`)."""
+    return Pipeline(
+        tuple(
+            Phase(phase, tuple(find_pass(name)() for name in names))
+            for phase, names in PHASES.items()
+        )
+    )
