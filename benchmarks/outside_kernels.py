@@ -105,7 +105,7 @@ def kernels_of(folder: Path) -> list[Kernel]:
         code = 'registered="gemm-tensors"'
         if name != "slot":
             code = _SYMBOL.format(library=library)
-        (folder / f"{name}write/build.py").write_text(_LIBRARY_KERNEL.format(code=code))
+        (folder / f"{name}_build.py").write_text(_LIBRARY_KERNEL.format(code=code))
     slot = NativeFunction.open(libraries["slot"], "gemm_tensors")
     return [
         *found,
