@@ -1,7 +1,7 @@
 """What an artifact says of itself: functions and their signatures, imports, sizes and hashes.
 
 `parse` makes a `Manifest` of a JSON object and refuses, with the field's path, whatever does not
-have its type or its range; nothing after it needs to check. docs/architecture.md has an example.
+have its type or its range; nothing after it needs to check. docs/artifact.md has an example.
 """
 
 from __future__ import annotations

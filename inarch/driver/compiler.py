@@ -118,6 +118,7 @@ def build(
     pipeline = chosen.passes()
     ctx = context if context is not None else new_context()
     module = import_model(source, ctx, chosen)
+    kept = _Source(None if isinstance(source, ModuleOp) else source)
     del source
     _check_functions(module)
     watch: Watch | None = None
@@ -127,7 +128,12 @@ def build(
 
         watch = watch_program(ctx, module, chosen.verify_semantics, note)
         watching.append(watch)
-    _run(ctx, module, pipeline, chosen, [*watching, *_progress(progress)])
+    try:
+        _run(ctx, module, pipeline, chosen, [*watching, *_progress(progress)])
+    except Exception as error:
+        if not kept.is_there or chosen.verify_each:
+            raise
+        raise kept.blamed(error, chosen, pipeline) from error
     _warn_of_idle_passes(pipeline)
     program = emit(ctx, module)
     for line in registry_notes(program):
@@ -152,6 +158,32 @@ def build(
         microkernels=_microkernels(ctx),
         passes=_foreign(pipeline),
     )
+
+
+@dataclass(frozen=True)
+class _Source:
+    """What can be imported again, to find out who made a program wrong."""
+
+    source: Source | None
+
+    @property
+    def is_there(self) -> bool:
+        """Not for a module, which its compilation has changed."""
+        return self.source is not None
+
+    def blamed(self, error: Exception, options: Options, pipeline: Pipeline) -> Exception:
+        """The error of the pass that left a wrong program, where that was it; else `error`."""
+        context = new_context()
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                module = import_model(self.source, context, options)
+                run_pipeline(context, module, pipeline, [Verifier()])
+        except InarchError as found:
+            return found if "(after pass '" in found.message else error
+        except Exception:  # noqa: BLE001 - the same again
+            return error
+        return error
 
 
 def _emitted(context: Context) -> tuple[Emitted, ...]:
@@ -324,6 +356,6 @@ def _run(
     options: Options,
     instruments: Sequence[Instrument],
 ) -> None:
-    verifier = [Verifier()] if options.verify_each else []
-    run_pipeline(context, module, pipeline, [*instruments, *verifier])
+    verifier = Verifier(None if options.verify_each else frozenset(_foreign(pipeline)))
+    run_pipeline(context, module, pipeline, [*instruments, verifier])
     verify_module(module)

@@ -64,8 +64,8 @@ class Options:
     """What runs, as an object or text; None: the pipeline of every compilation, with the passes of others."""
     places: Mapping[str, str] = field(default_factory=dict[str, str])
     """Pass -> where it runs, `after prepare`; not with a `pipeline` of one's own."""
-    verify_each: bool = True
-    """Verify what each pass has changed, not only what all of them have made."""
+    verify_each: bool = False
+    """Verify what each pass of ours has changed, too; those of others, and what all have made, always are."""
     verify_semantics: int | None = None
     """With a seed, run the program after each pass, and at last compiled, on random inputs."""
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from operator import is_ as _is
 from typing import Any, cast
 
 from xdsl.dialects.builtin import (
     IntegerAttr,
+    MemRefType,
     ModuleOp,
     StringAttr,
     SymbolRefAttr,
@@ -104,21 +106,71 @@ def _linear_index(
     return {key: left.get(key, 0) + sign * right.get(key, 0) for key in (*left, *right)}
 
 
-def verify_module(module: ModuleOp) -> None:
+class Verified:
+    """What was verified before: of a program that a pass has changed, the rest is not verified again.
+
+    An op in a function's body counts with all that is nested in it. It is the same where it has the same
+    ops in the same order, with the same operands of the same types, results and attributes.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Operation, tuple[object, ...]] = {}
+        self._found: dict[Operation, tuple[object, ...]] = {}
+
+    def is_known(self, op: Operation) -> bool:
+        """Whether `op` is as it was when all was verified last."""
+        made = _made_of(op)
+        self._found[op] = made
+        known = self._known.get(op)
+        return known is not None and len(known) == len(made) and all(map(_is, known, made))
+
+    def keep(self) -> None:
+        """All of the program has been verified."""
+        self._known, self._found = self._found, {}
+
+
+def _made_of(op: Operation) -> tuple[object, ...]:
+    parts: list[object] = []
+    for inner in op.walk():
+        parts.append(inner)
+        for operand in inner.operands:
+            parts += (operand, operand.type)
+            if isinstance(operand.type, MemRefType):
+                parts += _views(operand)
+        parts += (result.type for result in inner.results)
+        parts += inner.properties.values()
+        parts += inner.attributes.values()
+        parts += (argument.type for r in inner.regions for b in r.blocks for argument in b.args)
+    return tuple(parts)
+
+
+def _views(buffer: SSAValue) -> Iterator[object]:
+    """What a buffer is a view of: what is checked of an op may go through views."""
+    while isinstance(buffer, OpResult) and buffer.op.operands:
+        yield buffer.op
+        yield from buffer.op.properties.values()
+        buffer = buffer.op.operands[0]
+        yield buffer
+
+
+def verify_module(module: ModuleOp, verified: Verified | None = None) -> None:
     """Checks every op, SSA dominance, symbol uses and static accesses in one linear pass.
 
     xDSL's own `verify` checks no dominance, looks symbols up by linear scan, and attaches the text of
-    the whole module to its errors. Raises InarchError at the op's location.
+    the whole module to its errors. With `verified`, ops that it knows are not looked into again: only what
+    depends on other ops is. Raises InarchError at the op's location.
     """
     order = {op: index for index, op in enumerate(module.walk())}
     symbols = _symbols(module)
     dominance: dict[int, DominanceInfo] = {}
+    known = _known_ops(module, verified) if verified is not None else set[Operation]()
     for op in order:
         try:
-            _check_terminator(op)
-            op.verify_()
-            if op.name in _ACCESSES:
-                _check_access(op)
+            if op not in known:
+                _check_terminator(op)
+                op.verify_()
+                if op.name in _ACCESSES:
+                    _check_access(op)
         except VerifyException as error:
             raise _at(op, f"'{op.name}' {reason(error)}") from error
         except RecursionError as error:
@@ -139,6 +191,20 @@ def verify_module(module: ModuleOp) -> None:
     # Last: the ops that symbols stand for have been verified by now.
     for op in order:
         verify_symbol_user(op, symbols)
+    if verified is not None:
+        verified.keep()
+
+
+def _known_ops(module: ModuleOp, verified: Verified) -> set[Operation]:
+    """The ops that need no look: those in the bodies of functions that are as they were."""
+    found: set[Operation] = set()
+    for function in module.body.ops:
+        for region in function.regions:
+            for block in region.blocks:
+                for op in block.ops:
+                    if verified.is_known(op):
+                        found.update(op.walk())
+    return found
 
 
 def verify_symbol_user(op: Operation, symbols: Mapping[str, Operation]) -> None:

@@ -5,7 +5,7 @@ An instrument sees the program before and after each pass, and where one fails; 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -14,7 +14,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
 from inarch.core.errors import InarchError, reason
-from inarch.ir.verify import verify_module
+from inarch.ir.verify import Verified, verify_module
 
 
 @dataclass(frozen=True)
@@ -97,11 +97,17 @@ def apply_pass(context: Context, module: ModuleOp, one: ModulePass) -> None:
 
 
 class Verifier(Instrument):
-    """Verifies what each pass left; the error names the pass."""
+    """Verifies what each pass has changed, or only those of `names`; the error names the pass."""
+
+    def __init__(self, names: Collection[str] | None = None) -> None:
+        self._names = names
+        self._verified = Verified()
 
     def after(self, step: Step, module: ModuleOp) -> None:
+        if self._names is not None and step.name not in self._names:
+            return
         try:
-            verify_module(module)
+            verify_module(module, self._verified)
         except InarchError as error:
             message = f"{error.message} (after pass '{step.name}')"
             raise InarchError(message, where=error.where) from error

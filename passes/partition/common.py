@@ -24,7 +24,7 @@ REGION = "partition.region"
 GIVE = "partition.give"
 KEEP = "partition.keep"
 COMPILER = "compiler"
-"""Attributes of ops, and of an outlined function; docs/architecture.md says which pass leaves which."""
+"""Attributes of ops, and of an outlined function; docs/partitioning.md says which pass leaves which."""
 
 HOW_TO_REGISTER = "add one as backends/<name>.py or with --load FILE.py"
 

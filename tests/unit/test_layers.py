@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
+import runpy
 import subprocess
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,23 +16,12 @@ pytestmark = pytest.mark.every_case(reason="a rule of the house holds for each f
 
 ROOT = Path(__file__).parents[2]
 
-FOLDERS = ("dialects", "frontends", "passes", "backends", "runtime", "tools")
-
-
-def _table() -> dict[str, frozenset[str]]:
-    """Layer -> the layers that it may import, as the table of docs/architecture.md says."""
-    text = (ROOT / "docs" / "architecture.md").read_text()
-    rows = re.findall(r"^\| `([\w/*.]+?)/?` \|[^|]*\|([^|]*)\|$", text, re.MULTILINE)
-    found: dict[str, frozenset[str]] = {}
-    for folder, allowed in rows:
-        layer = folder.removeprefix("inarch/")
-        below = set(found) if allowed.strip() == "all above" else set(allowed.split())
-        assert below <= set(found), f"{folder} may import what stands below it in the table"
-        found[layer] = frozenset({*below, layer})
-    return found
-
-
-MAY_IMPORT = _table()
+HOUSE = runpy.run_path(str(ROOT / "tests" / "house.py"))
+FOLDERS: Sequence[str] = HOUSE["FOLDERS"]
+MAY_IMPORT: Mapping[str, frozenset[str]] = HOUSE["allowed"]()
+SOURCES: Sequence[Path] = HOUSE["sources"]()
+layer_of: Callable[[Path], str] = HOUSE["layer_of"]
+imported: Callable[[ast.AST], list[tuple[int, str]]] = HOUSE["imported"]
 
 WITHOUT_XDSL = ("core", "meaning", "artifact", "machine", "microkernel", "runtime")
 """Loading and running a compiled model must not need the compiler's framework."""
@@ -45,39 +36,12 @@ OUTSIDE = sorted(
 )
 """What uses Inarch as others do."""
 
-SOURCES = sorted(
-    path.relative_to(ROOT)
-    for folder in ("inarch", *FOLDERS)
-    for path in (ROOT / folder).rglob("*.py")
-    if not any((ROOT / parent).is_symlink() for parent in path.relative_to(ROOT).parents)
-)
-
-
-def _layer(path: Path) -> str:
-    """The layer of a source file, given relative to the root: the folder in which it lies."""
-    top, *rest = path.parts
-    if top != "inarch":
-        return top
-    return rest[0] if len(rest) > 1 else "*.py"
-
-
-def _imports(tree: ast.AST) -> list[tuple[int, str]]:
-    """`(line, dotted name)` of each import, also inside functions; `from a import b` is `a.b`."""
-    found: list[tuple[int, str]] = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            found += [(node.lineno, alias.name) for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            start = "." * node.level + (node.module or "")
-            found += [(node.lineno, f"{start}.{alias.name}") for alias in node.names]
-    return found
-
 
 def problems(path: Path, text: str) -> list[str]:
     """What a source file at `path` (relative to the root) imports that its layer may not."""
-    layer = _layer(path)
+    layer = layer_of(path)
     found: list[str] = []
-    for line, name in _imports(ast.parse(text)):
+    for line, name in imported(ast.parse(text)):
         first, *rest = name.split(".")
         where = f"{path}:{line}: {layer} imports {name}"
         if first == "":
@@ -114,9 +78,18 @@ def test_imports_go_down_the_layers() -> None:
     assert [one for path in SOURCES for one in problems(path, (ROOT / path).read_text())] == []
 
 
+def test_the_picture_is_the_one_of_the_code() -> None:
+    """`python tests/house.py` draws it anew."""
+    assert (ROOT / "docs" / "architecture.md").read_text() == HOUSE["written"]()
+
+
+def test_the_architecture_is_told_in_120_lines() -> None:
+    assert len((ROOT / "docs" / "architecture.md").read_text().splitlines()) <= 120
+
+
 def test_every_folder_is_a_layer() -> None:
     """Nothing stands outside of the table, and no row is of a folder that is gone."""
-    assert {_layer(path) for path in SOURCES} == set(MAY_IMPORT)
+    assert {layer_of(path) for path in SOURCES} == set(MAY_IMPORT)
 
 
 def test_what_is_private_stays_in_its_folder() -> None:
@@ -124,7 +97,7 @@ def test_what_is_private_stays_in_its_folder() -> None:
     found = [
         f"{path}:{line}: {name}"
         for path in (*SOURCES, *OUTSIDE)
-        for line, name in _imports(ast.parse((ROOT / path).read_text()))
+        for line, name in imported(ast.parse((ROOT / path).read_text()))
         if name.startswith("inarch.") and not _is_at_home(path, name)
     ]
     assert found == []
@@ -142,7 +115,7 @@ def test_private_xdsl_is_used_in_one_folder_only() -> None:
     silenced = [
         f"{path}:{number}: {line.strip()}"
         for path in SOURCES
-        if _layer(path) != "ir"
+        if layer_of(path) != "ir"
         for number, line in enumerate((ROOT / path).read_text().splitlines(), 1)
         if re.search(r"#.*pyright: ignore\[[^]]*reportPrivateUsage", line)
     ]

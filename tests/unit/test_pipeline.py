@@ -10,16 +10,20 @@ from pathlib import Path
 
 import pytest
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntAttr, ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 import inarch
 from inarch.core.errors import InarchError, UsageError
 from inarch.core.plugins import load_file
 from inarch.dialects import new_context
+from inarch.dialects.graph.elementwise.unary import ReluOp
 from inarch.driver.compiler import build
 from inarch.driver.options import Options, Settings
 from inarch.ir.text import parse_module, print_module
+from inarch.ir.verify import Verified, verify_module
 from inarch.passes import PASSES
 from inarch.pipeline.default import PHASES, default_pipeline
 from inarch.pipeline.instruments import Bisect
@@ -458,3 +462,82 @@ def test_places_go_with_the_pipeline_of_every_compilation() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         build("m.mlir", "m.inarch", places={"cse": "after prepare"})
+
+
+# ------------------------------------------------------------------------------------ verification
+
+
+def test_a_pass_of_ours_that_leaves_a_wrong_program_is_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though the program is verified at the end only: what failed runs again, verified after each pass."""
+
+    def broken(*given: object) -> None:
+        module = given[-1]
+        assert isinstance(module, ModuleOp)
+        for one in list(module.walk()):
+            if one.name == "graph.relu":
+                one.properties["extra"] = one.properties.get("extra", IntAttr(1))
+
+    monkeypatch.setattr(PASSES["fold-batch-norm"], "apply", broken)
+    monkeypatch.setattr(PASSES["decompose-composites"], "apply", _crash)
+    with pytest.raises(InarchError) as caught:
+        build("m.mlir", folder / "m.inarch")
+    assert "(after pass 'fold-batch-norm')" in str(caught.value)
+
+
+def _crash(*_: object) -> None:
+    raise AssertionError("met what it did not expect")
+
+
+def test_a_verified_program_is_verified_again_where_it_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    context = new_context()
+    module = parse_module(context, TEXT + TEXT.replace("@main", "@other"))
+    seen: list[str] = []
+    whole = ReluOp.verify_
+
+    def verify(self: ReluOp) -> None:
+        function = self.parent_op()
+        assert isinstance(function, FuncOp)
+        seen.append(function.sym_name.data)
+        whole(self)
+
+    monkeypatch.setattr(ReluOp, "verify_", verify)
+    verified = Verified()
+    verify_module(module, verified)
+    verify_module(module, verified)
+    assert seen == ["main", "other"]
+    relu = next(op for op in module.walk() if isinstance(op, ReluOp))
+    relu.attributes["mark"] = IntAttr(1)
+    verify_module(module, verified)
+    assert seen == ["main", "other", "main"]
+    relu.results[0].name_hint = "y"  # says nothing
+    verify_module(module, verified)
+    assert len(seen) == 3
+
+
+def test_an_op_whose_view_changed_is_verified_again() -> None:
+    """A nest that writes through a view what it reads: the nest itself is as it was."""
+    text = """func.func @main(%a: memref<8xf32> {inarch.result}) {
+  %v = memref.subview %a[OFFSET] [4] [1] : memref<8xf32> to memref<4xf32, strided<[1], offset: OFFSET>>
+  loop.nest (i = 4) ins(%a[i] : memref<8xf32>) outs(%v[i] : memref<4xf32, strided<[1], offset: OFFSET>>) {
+  ^bb0(%x: f32, %o: f32):
+    loop.yield %x : f32
+  }
+  func.return
+}
+"""
+    context = new_context()
+    module = parse_module(context, text.replace("OFFSET", "4"))
+    wrong = parse_module(context, text.replace("OFFSET", "1"))
+    with pytest.raises(InarchError):
+        verify_module(wrong)
+    verified = Verified()
+    verify_module(module, verified)
+    view, other = (next(o for o in m.walk() if o.name == "memref.subview") for m in (module, wrong))
+    view.properties.update(other.properties)
+    Rewriter.replace_value_with_new_type(view.results[0], other.results[0].type)
+    with pytest.raises(InarchError):
+        verify_module(module, verified)

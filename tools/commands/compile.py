@@ -55,6 +55,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_pipeline_options(parser.add_argument)
     add_place_option(parser)
     add_instruments(parser.add_argument)
+    parser.add_argument(
+        "--verify-each",
+        action="store_true",
+        help="verify the program after every pass, not only after those of others and at the end",
+    )
     parser.add_argument(SEMANTICS, type=seed, metavar="SEED", help=SEMANTICS_HELP)
     parser.add_argument("--json", action="store_true", help="print what was made as JSON")
     parser.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
@@ -69,7 +74,11 @@ def _execute(arguments: argparse.Namespace) -> int:
     output = arguments.output or Path(arguments.model.with_suffix(".inarch").name)
     check_output(output, arguments.model)
     start = time.perf_counter()
-    options = replace(compile_options(arguments), verify_semantics=arguments.verify_semantics)
+    options = replace(
+        compile_options(arguments),
+        verify_each=arguments.verify_each,
+        verify_semantics=arguments.verify_semantics,
+    )
     watchers = Watchers(arguments)
     pipeline = options.passes()
     watchers.check(pipeline)
