@@ -22,6 +22,7 @@ from xdsl.dialects.func import FuncOp
 from inarch.core.cache import check_writable
 from inarch.core.errors import InarchError, UsageError, unknown
 from inarch.dialects import new_context
+from inarch.dialects.loop.keep import check_marks
 from inarch.driver.offload import Emissions, Offload, is_wanted, offloading
 from inarch.driver.options import Options, Settings
 from inarch.ir.facts import facts_of
@@ -250,6 +251,7 @@ def import_model(
     if chosen.target != "native" or "inarch.target" not in module.attributes:
         module.attributes["inarch.target"] = StringAttr(str(resolved))
     verify_module(module)
+    check_marks(module)
     return module
 
 

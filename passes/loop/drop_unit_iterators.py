@@ -16,7 +16,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
-from inarch.dialects.loop.nest import NestOp, nest_ops
+from inarch.dialects.loop.keep import free_nests
+from inarch.dialects.loop.nest import NestOp
 from inarch.passes.loop.transform import rebuild
 
 
@@ -28,7 +29,7 @@ class DropUnitIteratorsPass(ModulePass):
     is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for nest in nest_ops(op):
+        for nest in free_nests(op):
             kept = _kept(nest)
             if len(kept) < len(nest.iterators):
                 _drop(nest, kept)

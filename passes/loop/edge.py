@@ -10,6 +10,7 @@ from itertools import chain, islice
 from xdsl.ir import Region, SSAValue
 
 from inarch.dialects.loop.buffer import AllocOp
+from inarch.dialects.loop.keep import is_kept
 from inarch.dialects.loop.memory import buffer_shape
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.linear import Linear, linear_map
@@ -35,7 +36,7 @@ class Edge:
 
 
 def find_edge(buffer: SSAValue, consumer: NestOp) -> Edge | None:
-    """The edge through `buffer` to `consumer`, or None: another user, a view, an argument, ..."""
+    """The edge through `buffer` to `consumer`, or None: another user, a view, an argument, a mark ..."""
     if not isinstance(buffer.owner, AllocOp):
         return None
     producer: NestOp | None = None
@@ -46,7 +47,7 @@ def find_edge(buffer: SSAValue, consumer: NestOp) -> Edge | None:
         if producer is not None or not isinstance(user, NestOp) or use.index < len(user.ins):
             return None
         producer = user
-    if producer is None or producer is consumer:
+    if producer is None or producer is consumer or is_kept(producer) or is_kept(consumer):
         return None
     return Edge(producer, buffer, consumer) if written_dimensions(producer) is not None else None
 

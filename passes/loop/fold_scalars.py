@@ -20,8 +20,9 @@ from xdsl.passes import ModulePass
 
 from inarch.dialects.loop.access import typed
 from inarch.dialects.loop.buffer import ConstantOp, root
+from inarch.dialects.loop.keep import free_nests
 from inarch.dialects.loop.memory import buffer_shape, memref_of
-from inarch.dialects.loop.nest import NestOp, nest_ops
+from inarch.dialects.loop.nest import NestOp
 from inarch.dialects.scalar import Number
 from inarch.ir.constants import constant_array
 from inarch.ir.context import ConstantStore, store_of
@@ -39,7 +40,7 @@ class FoldScalarsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         store = store_of(ctx)
-        for nest in nest_ops(op):
+        for nest in free_nests(op):
             _fold(nest, store)
         for constant in [each for each in op.walk() if isinstance(each, ConstantOp)]:
             if not constant.buffer.uses:

@@ -23,7 +23,8 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
 from inarch.dialects.loop.access import IteratorAttr
-from inarch.dialects.loop.nest import NestOp, nest_ops
+from inarch.dialects.loop.keep import free_nests
+from inarch.dialects.loop.nest import NestOp
 from inarch.ir.linear import linear_map
 from inarch.passes.loop.transform import rebuild, strides_along
 from inarch.passes.schedule.contraction import match_contraction
@@ -37,7 +38,7 @@ class SplitDilationPass(ModulePass):
     is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for nest in nest_ops(op):
+        for nest in free_nests(op):
             steps = _steps(nest)
             if any(step > 1 for step in steps):
                 _split(nest, steps)

@@ -29,6 +29,7 @@ from xdsl.passes import ModulePass
 from inarch.core.lazy import np
 from inarch.dialects.loop.access import IteratorAttr, WriteAttr, number_of
 from inarch.dialects.loop.buffer import ConstantOp, root
+from inarch.dialects.loop.keep import is_kept
 from inarch.dialects.loop.memory import buffer_shape, memref_of
 from inarch.dialects.loop.nest import NestOp, YieldOp
 from inarch.ir.constants import constant_array
@@ -59,7 +60,8 @@ class DropPaddingTapsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         store = store_of(ctx)
         for _, block in entry_blocks(op):
-            for nest in [each for each in block.ops if isinstance(each, NestOp)]:
+            nests = [each for each in block.ops if isinstance(each, NestOp)]
+            for nest in [each for each in nests if not is_kept(each)]:
                 _drop(nest, store, self.least)
 
 

@@ -14,6 +14,7 @@ from xdsl.rewriter import InsertPoint
 
 from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr, number_of
 from inarch.dialects.loop.buffer import AllocOp, root
+from inarch.dialects.loop.keep import is_kept
 from inarch.dialects.loop.memory import buffer_shape, memref_of
 from inarch.dialects.loop.nest import NestOp, YieldOp
 from inarch.ir.functions import entry_blocks
@@ -44,7 +45,7 @@ class MaterializePaddingPass(ModulePass):
                 copies.forget(written_roots(each))
 
     def _takes(self, nest: NestOp) -> bool:
-        if 0 in nest.sizes:
+        if 0 in nest.sizes or is_kept(nest):
             return False
         return nest.has_reduction or (self.all and not _is_copy(nest))
 

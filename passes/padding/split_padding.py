@@ -22,8 +22,9 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
 from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr
+from inarch.dialects.loop.keep import free_nests
 from inarch.dialects.loop.memory import buffer_shape
-from inarch.dialects.loop.nest import NestOp, nest_ops
+from inarch.dialects.loop.nest import NestOp
 from inarch.ir.affine import linear_form
 from inarch.passes.loop.transform import rebuild
 
@@ -36,7 +37,7 @@ class SplitPaddingPass(ModulePass):
     is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for nest in nest_ops(op):
+        for nest in free_nests(op):
             inside = _inside(nest)
             if inside is not None:
                 _split(nest, inside)

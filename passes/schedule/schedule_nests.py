@@ -25,7 +25,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
-from inarch.dialects.loop.nest import NestOp, nest_ops
+from inarch.dialects.loop.keep import free_nests
+from inarch.dialects.loop.nest import NestOp
 from inarch.machine.target import Target
 from inarch.machine.target import parse as parse_target
 from inarch.passes.loop.transform import reorder, strides_along
@@ -46,7 +47,7 @@ class ScheduleNestsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = _target(op)
-        for nest in nest_ops(op):
+        for nest in free_nests(op):
             contraction = match_contraction(nest)
             if contraction is not None and tile_contraction(nest, contraction, target):
                 continue

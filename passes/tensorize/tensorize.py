@@ -21,6 +21,7 @@ from xdsl.ir import Block
 from xdsl.passes import ModulePass
 
 from inarch.core.errors import InarchError, unknown
+from inarch.dialects.loop.keep import KEEP, is_kept
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.facts import facts_of
 from inarch.ir.functions import entry_blocks, error_at
@@ -134,6 +135,8 @@ def tensorize(
 
 def _unsuitable(op: NestOp, block: Block) -> str | None:
     """Why no kernel at all can do the nest; `block` is the function's."""
+    if is_kept(op):
+        return f"the nest's schedule is its author's ({KEEP})"
     if op.parent_block() is not block:
         return "the nest is inside a loop or a branch, kernels are called outside of them"
     if len(op.outs) != 1:
