@@ -7,7 +7,7 @@ found, where, and what to do. The command line prints it after `error: ` and lea
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import ClassVar
 
@@ -24,6 +24,8 @@ class InarchError(Exception):
         super().__init__(message)
         self.message = message
         self.where = where
+        self.more: Sequence[InarchError] = ()
+        """What else is wrong with the same program, where all of it was looked at."""
 
     def __str__(self) -> str:
         return self.message if self.where is None else f"{self.where}: {self.message}"

@@ -23,6 +23,9 @@ from inarch.core.errors import InarchError, reason
 from inarch.ir.location import location_text
 from inarch.ir.text import ESCAPES
 
+MOST_ERRORS = 20
+"""Of one program: what is behind them is seen when these are mended."""
+
 
 class SymbolUser(ABC):
     """An op whose meaning depends on the symbols that it names: checked once a module."""
@@ -158,41 +161,56 @@ def verify_module(module: ModuleOp, verified: Verified | None = None) -> None:
 
     xDSL's own `verify` checks no dominance, looks symbols up by linear scan, and attaches the text of
     the whole module to its errors. With `verified`, ops that it knows are not looked into again: only what
-    depends on other ops is. Raises InarchError at the op's location.
+    depends on other ops is. Raises InarchError at the op's location; `more` of it are those of other ops.
     """
     order = {op: index for index, op in enumerate(module.walk())}
     symbols = _symbols(module)
     dominance: dict[int, DominanceInfo] = {}
     known = _known_ops(module, verified) if verified is not None else set[Operation]()
+    errors: list[InarchError] = []
     for op in order:
         try:
             if op not in known:
-                _check_terminator(op)
-                op.verify_()
-                if op.name in _ACCESSES:
-                    _check_access(op)
-        except VerifyException as error:
-            raise _at(op, f"'{op.name}' {reason(error)}") from error
-        except RecursionError as error:
-            message = f"'{op.name}' expected less nesting of what it is made of"
-            raise _at(op, message) from error
-        except ESCAPES as error:
-            if type(op).__module__.startswith("inarch."):
-                raise  # a fault of ours
-            detail = f"{type(error).__name__}: {reason(error)}"
-            raise _at(op, f"'{op.name}' is not sound; its check failed with {detail}") from error
-        _check_operands(op, order, dominance)
-        for name, reference in _symbol_uses(op):
-            if reference not in symbols:
-                known = ", ".join(f"@{s}" for s in sorted(symbols)) or "none"
-                raise _at(
-                    op, f"'{op.name}' {name} refers to no symbol @{reference}; known: {known}"
-                )
+                _check_op(op)
+            _check_operands(op, order, dominance)
+            _check_symbols(op, symbols)
+        except InarchError as error:
+            errors.append(error)
+            if len(errors) == MOST_ERRORS:
+                break
+    if errors:
+        errors[0].more = errors[1:]
+        raise errors[0]
     # Last: the ops that symbols stand for have been verified by now.
     for op in order:
         verify_symbol_user(op, symbols)
     if verified is not None:
         verified.keep()
+
+
+def _check_op(op: Operation) -> None:
+    try:
+        _check_terminator(op)
+        op.verify_()
+        if op.name in _ACCESSES:
+            _check_access(op)
+    except VerifyException as error:
+        raise _at(op, f"'{op.name}' {reason(error)}") from error
+    except RecursionError as error:
+        message = f"'{op.name}' expected less nesting of what it is made of"
+        raise _at(op, message) from error
+    except ESCAPES as error:
+        if type(op).__module__.startswith("inarch."):
+            raise  # a fault of ours
+        detail = f"{type(error).__name__}: {reason(error)}"
+        raise _at(op, f"'{op.name}' is not sound; its check failed with {detail}") from error
+
+
+def _check_symbols(op: Operation, symbols: Mapping[str, Operation]) -> None:
+    for name, reference in _symbol_uses(op):
+        if reference not in symbols:
+            known = ", ".join(f"@{s}" for s in sorted(symbols)) or "none"
+            raise _at(op, f"'{op.name}' {name} refers to no symbol @{reference}; known: {known}")
 
 
 def _known_ops(module: ModuleOp, verified: Verified) -> set[Operation]:

@@ -109,5 +109,9 @@ class Verifier(Instrument):
         try:
             verify_module(module, self._verified)
         except InarchError as error:
-            message = f"{error.message} (after pass '{step.name}')"
-            raise InarchError(message, where=error.where) from error
+            told = [
+                InarchError(f"{each.message} (after pass '{step.name}')", where=each.where)
+                for each in (error, *error.more)
+            ]
+            told[0].more = told[1:]
+            raise told[0] from error

@@ -24,6 +24,11 @@ class Card:
     broken: bool = False
 
 
+def is_pass(name: str) -> bool:
+    """Whether a pass is called so, of whomever."""
+    return name in PASSES or name in get_all_passes()
+
+
 def find_pass(name: str) -> type[ModulePass]:
     """The pass called `name`. Raises UsageError if there is none, InarchError if it is broken."""
     theirs = get_all_passes()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,7 +24,7 @@ from inarch.dialects.graph.elementwise.unary import ReluOp
 from inarch.driver.compiler import build
 from inarch.driver.options import Options, Settings
 from inarch.ir.text import parse_module, print_module
-from inarch.ir.verify import Verified, verify_module
+from inarch.ir.verify import MOST_ERRORS, Verified, verify_module
 from inarch.passes import PASSES
 from inarch.pipeline.default import PHASES, default_pipeline
 from inarch.pipeline.instruments import Bisect
@@ -38,6 +40,7 @@ TEXT = """func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   func.return %0 : tensor<4xf32>
 }
 """
+T = ("tensor<2xf32>", "tensor<3xf32>")
 PASS = '''"""A pass of someone else."""
 from dataclasses import dataclass
 from xdsl.dialects.builtin import UnitAttr
@@ -228,6 +231,39 @@ def test_pipelines_that_are_given_twice_run_one_after_the_other() -> None:
     )
     assert (done.code, done.err) == (0, "cse,dce\n")
     assert run(["m.mlir", "-p", "nosuch", "-p", "dce"]).code == 2
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_name_of_a_pass_is_an_option() -> None:
+    """As of mlir-opt, in the order in which they stand; with the options of the pass."""
+    words = ["--cse", "-p", "dce", "--tensorize=kernels=gemm-f32", "--canonicalize"]
+    done = run(["m.mlir", *words, "--dump-pass-pipeline"])
+    assert (done.code, done.err) == (0, 'cse,dce,tensorize{kernels="gemm-f32"},canonicalize\n')
+    done = run(["m.mlir", "--canonicalise"])
+    assert (done.code, done.err.startswith("error: no option '--canonicalise'")) == (2, True)
+
+
+def test_every_wrong_op_of_a_program_is_told(folder: Path) -> None:
+    lines = [f"  %{i} = graph.add %x, %y : {T[0]}, {T[1]} -> {T[1]}" for i in range(30)]
+    text = "func.func @main(%x: tensor<2xf32>, %y: tensor<3xf32>) {\n" + "\n".join(lines)
+    (folder / "wrong.mlir").write_text(f"{text}\n  func.return\n}}\n")
+    done = run(["wrong.mlir"])
+    told = done.err.splitlines()
+    assert done.code == 1
+    assert len(told) == MOST_ERRORS
+    assert [line.split(": ")[0] for line in told] == [
+        f"wrong.mlir:{n + 2}:3" for n in range(MOST_ERRORS)
+    ]
+    expected = [line + " // expected-error {{do not broadcast}}" for line in lines[:MOST_ERRORS]]
+    text = "func.func @main(%x: tensor<2xf32>, %y: tensor<3xf32>) {\n" + "\n".join(expected)
+    assert run(["--verify-diagnostics"], f"{text}\n  func.return\n}}\n").code == 0
+
+
+def test_python_runs_the_package_as_the_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "inarch", "--version"], check=True, capture_output=True, text=True
+    )
+    assert done.stdout == f"inarch {inarch.__version__}\n"
 
 
 def test_compile_runs_a_pipeline_of_ones_own(folder: Path) -> None:

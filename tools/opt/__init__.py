@@ -172,7 +172,7 @@ def _one(session: Session, program: Program) -> tuple[str | None, int]:
     try:
         result = process(session, program)
     except InarchError as error:
-        errors = [error]
+        errors = [error, *error.more]
     if not session.options.verify_diagnostics or _is_ours(errors):
         for error in errors:
             session.err.write(f"{error.line()}\n")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from inarch.core.errors import UsageError, unknown
+from inarch.pipeline.registry import is_pass
 from inarch.tools.passes import add_instruments, add_pipeline_options
 from inarch.tools.semantics import SEMANTICS, SEMANTICS_HELP, seed, with_default_seed
 
@@ -18,6 +19,8 @@ _DESCRIPTION = "Reads MLIR text, runs passes on it, prints it."
 _EXAMPLE = """\
 example:
   inarch-opt model.mlir -p 'fold-constants,canonicalize' --print-ir-after-all -o out.mlir
+  inarch-opt model.mlir --fold-constants --canonicalize    (a pass's name is an option, too)
+  inarch-opt model.mlir -p compile --dump-pass-pipeline    (what `inarch compile` runs)
 
 exit codes: 0 success, 1 wrong program, 2 wrong usage, 3 wrong environment, 70 internal error
 """
@@ -64,7 +67,8 @@ class Options:
 def parse_arguments(argv: Sequence[str]) -> Options:
     """The options in `argv` (without the program's name). Raises UsageError."""
     parser = _Parser()
-    found, rest = parser.parse_known_args(with_default_seed(argv))
+    words = [_as_passes(word, parser.names) for word in with_default_seed(argv)]
+    found, rest = parser.parse_known_args(words)
     for word in rest:
         if word.startswith("-"):
             raise unknown("option", word.partition("=")[0], parser.names)
@@ -79,6 +83,14 @@ def parse_arguments(argv: Sequence[str]) -> Options:
             "it goes with neither --split-input-file nor --target"
         )
     return options
+
+
+def _as_passes(word: str, options: Sequence[str]) -> str:
+    """A pass's name is an option: `--cse` is `--passes=cse`, `--tile=size=4` is `--passes=tile{size=4}`."""
+    name, equals, value = word.partition("=")
+    if not name.startswith("--") or name in options or not is_pass(name[2:]):
+        return word
+    return f"--passes={name[2:]}" + (f"{{{value}}}" if equals else "")
 
 
 def help_text() -> str:

@@ -185,6 +185,7 @@ func.func @terminator(%a: memref<8xf32>, %b: memref<8xf32>) {
   // expected-error @below {{'loop.nest' C5: expected a region that ends in loop.yield}}
   loop.nest (i = 8) ins(%a[i] : memref<8xf32>) outs(%b[i] : memref<8xf32>) {
   ^bb0(%x: f32, %acc: f32):
+    // expected-error @below {{'func.return' expects parent op 'func.func'}}
     func.return
   }
   func.return
