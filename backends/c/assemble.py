@@ -57,6 +57,8 @@ _LEVEL_MACROS = {
 """What compilers define for a level of `inarch.target`."""
 _PUBLIC = '#define INARCH_PUBLIC __attribute__((visibility("default")))\n'
 _HIDDEN = '__attribute__((visibility("hidden"))) '
+_UNUSED = "static __attribute__((unused)) "
+"""Of a kernel that nothing calls, of which C would warn."""
 _INCLUDES = "".join(
     f"#include <{name}.h>\n" for name in ("stdarg", "stddef", "stdint", "stdio", "stdlib")
 )
@@ -191,11 +193,11 @@ def _checks_unit(parts: _Parts) -> str:
 
 
 def _amalgamation(parts: _Parts, weights: bytes | None) -> str:
-    """All in one file. Kernels that nothing calls are hidden instead of static: C warns of unused ones."""
+    """All in one file. All kernels are static: another model's may be called the same in one program."""
     prefix, count = parts.program.prefix, parts.program.weights_bytes
     reachable = parts.reachable()
     every = list(parts.kernels.values())
-    linkages = {k.symbol: "static " if k in reachable else _HIDDEN for k in every}
+    linkages = {k.symbol: "static " if k in reachable else _UNUSED for k in every}
     prototypes = "".join(f"{linkages[k.symbol]}{k.head};\n" for k in every)
     bodies = "".join(f"\n{k.notes}{linkages[k.symbol]}{k.head}\n{k.body}" for k in every)
     units = [function.unit for function in (*every, *parts.entries)]

@@ -70,10 +70,13 @@ def ints(array: DenseArrayBase[Any]) -> tuple[int, ...]:
     return tuple(int(value) for value in array.get_values())
 
 
-def require(condition: bool, label: str, message: str) -> None:
-    """Raises `label: message` unless `condition`; `label` is the constraint's number, `C1`."""
+def require(condition: bool, label: str, message: str, *found: object) -> None:
+    """Raises `label: message` unless `condition`; `label` is the constraint's number, `C1`.
+
+    `found` takes the places of `{}` in the message: the text of a type costs more than most checks.
+    """
     if not condition:
-        raise VerifyException(f"{label}: {message}")
+        raise VerifyException(f"{label}: {message.format(*found) if found else message}")
 
 
 def tensor_of(value: SSAValue) -> Tensor:
@@ -179,19 +182,18 @@ class GraphOp(IRDLOperation, ABC):
                 found.get_shape() == expected.get_shape()
                 and found.element_type == expected.element_type
             )
-            require(same, "C0", f"expected result {index} of type {expected}, found {found}")
+            require(same, "C0", "expected result {} of type {}, found {}", index, expected, found)
 
     def _check_layouts(self) -> None:
         for value in (*self.operands, *self.results):
             layout = layout_of(value)
             if layout is None:
                 continue
-            require(
-                self.takes_layouts(), "C0", f"expected row-major tensors only, found {value.type}"
-            )
+            may_have = self.takes_layouts()
+            require(may_have, "C0", "expected row-major tensors only, found {}", value.type)
             rank = len(shape_of(value))
             fits = len(layout.blocks) == rank
-            require(fits, "C0", f"expected a layout with {rank} blocks, found {value.type}")
+            require(fits, "C0", "expected a layout with {} blocks, found {}", rank, value.type)
 
     def emit_error(self, message: str, underlying_error: Exception) -> Any:
         """Without the text of the whole module, which xDSL would attach."""

@@ -140,7 +140,8 @@ class CallOp(BufferOp, SymbolUser, Overlapping):
             index = attribute.data
             shaped = index.num_dims == len(names) and not index.num_symbols
             one = shaped and len(index.results) == 1
-            require(one, "C3", f"expected an offset over {len(names)} iterators, found {index}")
+            wanted = "expected an offset over {} iterators, found {}"
+            require(one, "C3", wanted, len(names), index)
             check_linear(index.results[0], len(names), "C3")
 
     def verify_symbols(self, symbols: Mapping[str, Operation]) -> None:
@@ -166,7 +167,8 @@ class CallOp(BufferOp, SymbolUser, Overlapping):
         for position, operand in enumerate(definition.arguments):
             label, kind = operand.label.data, memref_of(self.arguments[position])
             same = kind.element_type == operand.dtype
-            require(same, "C4", f"expected operand {label} of type {operand.dtype}, found {kind}")
+            wanted = "expected operand {} of type {}, found {}"
+            require(same, "C4", wanted, label, operand.dtype, kind)
             rank, strides = operand.rank.data, list(self.strides_of(position))
             fits = len(strides) == rank
             require(fits, "C4", f"expected {rank} strides of operand {label}, found {strides}")
@@ -227,11 +229,9 @@ class CallOp(BufferOp, SymbolUser, Overlapping):
             kind = memref_of(self.arguments[position])
             last = _last_element(kind)
             label = definition.arguments.data[position].label.data
-            message = (
-                f"operand {label} touches elements {low} to {high}, outside of {kind}, "
-                f"which has 0 to {last}"
-            )
-            require(low >= 0 and high <= last, "C6", message)
+            is_inside = low >= 0 and high <= last
+            message = "operand {} touches elements {} to {}, outside of {}, which has 0 to {}"
+            require(is_inside, "C6", message, label, low, high, kind, last)
 
     def _check_overlaps(self, definition: DefOp, places: Places | None = None) -> None:
         """C7, where the buffers are where `places` say."""

@@ -46,11 +46,12 @@ class PackOp(BufferOp, Overlapping):
     def verify_(self) -> None:
         self.check_buffers()
         src, dst = memref_of(self.src).element_type, memref_of(self.dst).element_type
-        require(src == dst, "C1", f"expected one element type, found {src} and {dst}")
+        require(src == dst, "C1", "expected one element type, found {} and {}", src, dst)
         index, dims = self.map.data, len(buffer_shape(self.dst))
         results = len(buffer_shape(self.src))
         fits = index.num_dims == dims and index.num_symbols == 0 and len(index.results) == results
-        require(fits, "C2", f"expected a map from {dims} to {results} dimensions, found {index}")
+        wanted = "expected a map from {} to {} dimensions, found {}"
+        require(fits, "C2", wanted, dims, results, index)
         for expr in index.results:
             check_linear(expr, dims, "C2")
         self.verify_overlaps({}, {})

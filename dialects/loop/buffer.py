@@ -85,7 +85,7 @@ class ConstantOp(BufferOp):
         element = memref_of(self.buffer).element_type
         found = cast("TensorType[Attribute]", self.value.type).element_type
         same = storage_type(found) == element
-        require(same, "C3", f"expected a value of {element} elements, found {found}")
+        require(same, "C3", "expected a value of {} elements, found {}", element, found)
 
 
 @irdl_op_definition

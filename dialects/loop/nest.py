@@ -21,6 +21,7 @@ from xdsl.irdl import (
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import IsTerminator, MemoryReadEffect, MemoryWriteEffect, Pure
+from xdsl.utils.exceptions import VerifyException
 
 from inarch.dialects.loop.access import (
     IteratorAttr,
@@ -173,7 +174,7 @@ class NestOp(BufferOp, Overlapping):
             self._check_write(write.map.data)
             kind = memref_of(value)
             distinct = place_of(value).is_injective
-            require(distinct, "C4", f"two elements of an output are one in memory: {kind}")
+            require(distinct, "C4", "two elements of an output are one in memory: {}", kind)
         self._check_region(self.body)
         if self.finish is not None:
             self._check_region(self.finish)
@@ -189,7 +190,10 @@ class NestOp(BufferOp, Overlapping):
         require(
             index.num_dims == count and index.num_symbols == 0 and len(index.results) == len(shape),
             "C2",
-            f"expected a map from {count} iterators to {len(shape)} dimensions, found {index}",
+            "expected a map from {} iterators to {} dimensions, found {}",
+            count,
+            len(shape),
+            index,
         )
         for axis, (expr, size) in enumerate(zip(index.results, shape, strict=True)):
             coefficients, constant = check_linear(expr, count, "C2")
@@ -198,12 +202,11 @@ class NestOp(BufferOp, Overlapping):
             spans = [c * (n - 1) for c, n in zip(coefficients, self.sizes, strict=True)]
             low = constant + sum(min(span, 0) for span in spans)
             high = constant + sum(max(span, 0) for span in spans)
-            require(
-                low >= 0 and high < size,
-                "C3",
-                f"index {print_affine_expr(expr, self.names)} of dimension {axis} runs from {low} "
-                f"to {high}, outside a size of {size}",
-            )
+            if low < 0 or high >= size:
+                raise VerifyException(
+                    f"C3: index {print_affine_expr(expr, self.names)} of dimension {axis} runs from "
+                    f"{low} to {high}, outside a size of {size}"
+                )
 
     def _check_number(self, value: SSAValue, number: Attribute, what: str) -> None:
         wanted = memref_of(value).element_type
@@ -211,7 +214,10 @@ class NestOp(BufferOp, Overlapping):
         require(
             number_of(number) is None or found == wanted,
             "C7",
-            f"expected {what} of type {wanted}, found {number}",
+            "expected {} of type {}, found {}",
+            what,
+            wanted,
+            number,
         )
 
     def _check_write(self, index: AffineMap) -> None:
@@ -244,18 +250,18 @@ class NestOp(BufferOp, Overlapping):
     def _check_region(self, region: Region) -> None:
         elements = [memref_of(value).element_type for value in (*self.ins, *self.outs)]
         found = [argument.type for argument in region.block.args]
-        require(
-            found == elements,
-            "C5",
-            f"expected arguments ({_types(elements)}), found ({_types(found)})",
-        )
+        if found != elements:
+            raise VerifyException(
+                f"C5: expected arguments ({_types(elements)}), found ({_types(found)})"
+            )
         last = region.block.last_op
         require(isinstance(last, YieldOp), "C5", "expected a region that ends in loop.yield")
         yielded = [value.type for value in self.yielded(region)]
         outs = elements[len(self.ins) :]
-        require(
-            yielded == outs, "C5", f"expected to yield ({_types(outs)}), found ({_types(yielded)})"
-        )
+        if yielded != outs:
+            raise VerifyException(
+                f"C5: expected to yield ({_types(outs)}), found ({_types(yielded)})"
+            )
 
     def _check_finish(self, finish: Region) -> None:
         for argument, read in zip(self.element_arguments(finish), self.reads, strict=True):

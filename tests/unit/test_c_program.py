@@ -164,10 +164,40 @@ def test_a_module_without_public_functions_compiles_alone(tmp_path: Path) -> Non
     command = ["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-c", "f.c"]
     subprocess.run(command, check=True, cwd=tmp_path)
     assert program.functions == ()
-    assert (
-        '__attribute__((visibility("hidden"))) void model_f(const float *__restrict a)'
-        in program.text
-    )
+    head = "void inarch_kernel_f(const float *__restrict a)"
+    assert f"static __attribute__((unused)) {head}" in program.text
+    assert f'__attribute__((visibility("hidden"))) {head}' in program.units["inarch_kernel_f.c"]
+
+
+def test_two_models_are_one_program(tmp_path: Path) -> None:
+    """Both have kernels of one name, called and not: each file keeps its own to itself."""
+    for name in ("net", "other"):
+        text = _emit(TWO_KERNELS.replace("NAME", name)).text
+        assert "inarch_kernel_once(" in text
+        assert "inarch_kernel_never(" in text
+        (tmp_path / f"{name}.c").write_text(text)
+    main = "int net_main_run(), other_main_run(); int main(void) { return !net_main_run | !other_main_run; }"
+    (tmp_path / "main.c").write_text(main)
+    command = ["gcc", "-std=c11", "net.c", "other.c", "main.c", "-o", "main", "-lm"]
+    subprocess.run(command, check=True, cwd=tmp_path)
+
+
+TWO_KERNELS = """
+module attributes {inarch.name = "NAME"} {
+func.func @main(%x: memref<2xf32>, %y: memref<2xf32>) {
+  loop.call @once(%x, %y) : memref<2xf32>, memref<2xf32>
+  func.return
+}
+func.func private @once(%x: memref<2xf32>, %y: memref<2xf32>) {
+  loop.nest (i = 2) ins(%x[i] : memref<2xf32>) outs(%y[i] : memref<2xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    loop.yield %a : f32
+  }
+  func.return
+}
+func.func private @never(%x: memref<2xf32>) { func.return }
+}
+"""
 
 
 MAIN = r"""

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
+import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from inarch.core.cache import Cache
+from inarch.driver.compiler import build
 from inarch.machine import toolchain
 from inarch.machine.target import Target, parse
 from inarch.machine.toolchain import Compiler, compile_library
 from inarch.microkernel import Instance, Microkernel, instantiate
+from inarch.runtime.module import load
 from inarch.verification import Verdict, quick_check
 from inarch.verification import record as _record
 from inarch.verification.run import build as _build
@@ -249,3 +254,73 @@ def test_what_may_be_otherwise_another_day_is_not_kept(
     for _ in range(2):
         assert quick_check(instance, compiler=CC, cache=kept).fault == fault
     assert len(checked) == (1 if fault == "wrong-value" else 2)
+
+
+PROGRAM = """
+module attributes {{inarch.name = "{name}"}} {{
+func.func @main({x}: tensor<{batch}x8xf32>, %t: tensor<16x8xf32>)
+    -> (tensor<{batch}x8xf32>, tensor<16x8xf32>) {{
+  %0 = graph.exp {x} : tensor<{batch}x8xf32> -> tensor<{batch}x8xf32> loc("of {name}")
+  %1 = graph.exp %t : tensor<16x8xf32> -> tensor<16x8xf32> loc("table of {name}")
+  func.return %0, %1 : tensor<{batch}x8xf32>, tensor<16x8xf32>
+}}
+}}
+"""
+"""One kernel is of the batch, one is not."""
+
+
+def _compiled(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, *, name: str, batch: int, x: str = "%x"
+) -> list[str]:
+    """The units that the C compiler is run for; kernels by kind and size."""
+    ran: list[str] = []
+    run = toolchain.run_compiler
+
+    def noting(command: Sequence[str], *rest: Any) -> tuple[int, str]:
+        if "-c" in command:
+            ran.append(Path(command[-1]).stem)
+        return run(command, *rest)
+
+    path = folder / f"{name}.mlir"
+    path.write_text(PROGRAM.format(name=name, batch=batch, x=x))
+    with monkeypatch.context() as patched:
+        patched.setenv("INARCH_CACHE_DIR", str(folder / "cache"))
+        patched.setattr(toolchain, "run_compiler", noting)
+        build(path, folder / f"{name}.inarch", target="x86-64")
+    return sorted(re.sub("^inarch_kernel_|_[0-9a-f]{8}$", "", unit) for unit in ran)
+
+
+def test_another_model_compiles_no_kernel_that_is_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither its name, nor what it calls its values and ops, nor the batch of others is in a kernel."""
+    first = _compiled(tmp_path, monkeypatch, name="net", batch=2)
+    assert first == ["checks", "map_16x8", "map_2x8", "model"]
+    assert _compiled(tmp_path, monkeypatch, name="net", batch=2) == []
+    assert _compiled(tmp_path, monkeypatch, name="other", batch=2, x="%image") == ["model"]
+    assert _compiled(tmp_path, monkeypatch, name="net", batch=4) == ["map_4x8", "model"]
+
+
+def test_models_that_share_kernels_run_in_one_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each library has its kernels for itself, and shows only what its model's name is before."""
+    for name, batch in (("net", 2), ("other", 4)):
+        _compiled(tmp_path, monkeypatch, name=name, batch=batch)
+    modules = [load(tmp_path / f"{name}.inarch") for name in ("net", "other")]
+    table = np.ones((16, 8), np.float32)
+    for module, batch in zip(modules, (2, 4), strict=True):
+        x = np.zeros((batch, 8), np.float32)
+        outputs = module(x, table)
+        np.testing.assert_allclose(outputs[0], np.ones((batch, 8)), rtol=1e-6)
+        np.testing.assert_allclose(outputs[1], np.full((16, 8), np.e), rtol=1e-6)
+    for name in ("net", "other"):
+        listed = subprocess.run(
+            ["nm", "-D", "--defined-only", str(tmp_path / f"{name}.inarch")],
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        symbols = [line.split()[-1] for line in listed.stdout.splitlines()]
+        assert symbols
+        assert all(symbol.startswith(f"{name}_") for symbol in symbols)

@@ -150,8 +150,11 @@ def _c_names(prefix: str, public: Sequence[FuncOp], private: Sequence[FuncOp]) -
                 where=location_text(function),
             )
         result[symbol] = f"{stem}_run"
+    # Nothing of the model, so that equal kernels are equal text. `identifier` begins no name so.
+    kernels = Names()
     for function in private:
-        result[function.sym_name.data] = names.fresh(f"{prefix}_{function.sym_name.data}")
+        symbol = function.sym_name.data
+        result[symbol] = f"inarch_{kernels.fresh(f'kernel_{symbol}')}"
     return result
 
 

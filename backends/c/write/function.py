@@ -18,7 +18,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from inarch.backends.c.plan.linear import element_strides
 from inarch.backends.c.plan.program import Program, offset_of
-from inarch.backends.c.text import atom
+from inarch.backends.c.text import atom, comment
 from inarch.backends.c.types import element
 from inarch.backends.c.write.call import emit_kernel_call
 from inarch.backends.c.write.expressions import is_scalar_op
@@ -71,7 +71,7 @@ class FunctionEmitter:
     def _dispatch(self, op: Operation, scope: Scope, *, alone: bool) -> None:  # noqa: C901, PLR0912
         match op:
             case NestOp():
-                emit_nest(op, [self.pointer(v) for v in (*op.ins, *op.outs)], scope, alone=alone)
+                self._nest(op, [*op.ins, *op.outs], scope, alone=alone)
             case ForOp():
                 self._for(op, scope)
             case AllocOp() | ConstantOp():
@@ -228,13 +228,25 @@ class FunctionEmitter:
                 f"'loop.call' expects a private function, found public @{symbol}",
                 where=location_text(op),
             )
-        scope.writer.line(f"{self.program.c_names[symbol]}({', '.join(arguments)});")
+        call = f"{self.program.c_names[symbol]}({', '.join(arguments)});"
+        scope.writer.line(" ".join([call, *self._place(op)]))
+
+    # -- nests
+
+    def _nest(self, op: NestOp, buffers: Sequence[SSAValue], scope: Scope, *, alone: bool) -> None:
+        for place in self._place(op):
+            scope.writer.line(place)
+        emit_nest(op, [self.pointer(buffer) for buffer in buffers], scope, alone=alone)
 
     def _pack(self, op: PackOp, scope: Scope, *, alone: bool) -> None:
         nest = pack_nest(op)
-        pointers = [self.pointer(op.src), self.pointer(op.dst)]
-        emit_nest(nest, pointers, scope, alone=alone)
+        self._nest(nest, [op.src, op.dst], scope, alone=alone)
         nest.drop_all_references()
+
+    def _place(self, op: Operation) -> list[str]:
+        """A comment on where in the model `op` is from; none in kernels, which models share."""
+        place = location_text(op) if self.is_public else None
+        return [] if place is None else [comment(f"from {place}")]
 
 
 def _constant_hint(op: AllocOp | ConstantOp) -> str:

@@ -22,6 +22,7 @@ from inarch.core.errors import InarchError
 from inarch.dialects.loop.control import CallOp
 from inarch.dialects.loop.memory import buffer_shape, memref_of
 from inarch.ir.location import location_text
+from inarch.passes.loop.outline_nests import KERNEL
 
 
 @dataclass(frozen=True)
@@ -46,9 +47,11 @@ def _emitter(
     names = Names(used)
     results = results_of(program, function)
     parameters: dict[BlockArgument, str] = {}
+    shared = KERNEL in function.attributes  # by models that call their values otherwise
     for argument in function.body.block.args:
         default = "out" if argument.index in results else "in"
-        parameters[argument] = names.fresh(argument.name_hint or default)
+        hint = None if shared else argument.name_hint
+        parameters[argument] = names.fresh(hint or default)
     scope = Scope(Writer(), names, unit, {})
     scope.writer.depth = 1
     slots = {slot.name: n for n, slot in enumerate(program.import_table)}
@@ -75,7 +78,10 @@ def _emitter(
 def kernel_text(
     program: Program, function: FuncOp, vector_bytes: int, aliased: frozenset[str]
 ) -> FunctionText:
-    """A private function; its parameters are `__restrict` unless it is in `aliased`."""
+    """A private function; its parameters are `__restrict` unless it is in `aliased`.
+
+    Nothing in it is of the model: no name of it, and no place in it.
+    """
     symbol = function.sym_name.data
     unit = Unit(vector_bytes)
     emitter, parameters = _emitter(program, function, unit, ())
@@ -95,7 +101,7 @@ def kernel_text(
         f"void {c_name}({', '.join(texts) or 'void'})",
         "{\n" + "".join(f"{line}\n" for line in body) + "}\n",
         unit,
-        _notes(function, unit),
+        _notes(function, None, unit),
         _callees(function),
     )
 
@@ -126,7 +132,7 @@ def entry_text(program: Program, function: FuncOp, vector_bytes: int) -> Functio
         f"int32_t {c_name}(void *const *buffers, const void *weights, void *workspace)",
         "{\n" + "".join(f"{line}\n" for line in body) + "}\n",
         unit,
-        _notes(function, unit),
+        _notes(function, location_text(function), unit),
         _callees(function),
     )
 
@@ -186,8 +192,7 @@ def _callees(function: FuncOp) -> frozenset[str]:
     )
 
 
-def _notes(function: FuncOp, unit: Unit) -> str:
-    place = location_text(function)
+def _notes(function: FuncOp, place: str | None, unit: Unit) -> str:
     text = comment(f"@{function.sym_name.data}" + (f", from {place}" if place else ""))
     return f"{text}\n{ATTRIBUTE}\n" if unit.reads_gaps else f"{text}\n"
 

@@ -42,8 +42,6 @@ def emit_nest(op: NestOp, pointers: Sequence[str], scope: Scope, *, alone: bool 
     """
     scope = scope.child()
     scope.writer.line(comment(nest_text(op, pointers)))
-    if (place := location_text(op)) is not None:
-        scope.writer.line(comment(f"from {place}"))
     nest = linear_nest(op, pointers, scope.names)
     if nest.empty:
         scope.writer.line(comment("no points"))

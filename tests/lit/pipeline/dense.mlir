@@ -22,9 +22,9 @@
 // KERNEL-SAME: attributes {inarch.kernel}
 // KERNEL-NEXT: kernel.call @[[TILE]](%x[0] strides [{{.*}}], %w[0] strides [{{.*}}], %out[0] strides
 
-// C:      static void dense_[[NAME:(gemm|conv)_f32_[0-9A-Za-z_]+]](const float *__restrict x
+// C:      static void inarch_kernel_[[NAME:(gemm|conv)_f32_[0-9A-Za-z_]+]](const float *__restrict in
 // C:      int32_t dense_main_run(void *const *buffers, const void *weights, void *workspace)
-// C:      dense_[[NAME]](x, w, b, out);
+// C:      inarch_kernel_[[NAME]](x, w, b, out);
 func.func @main(%x: tensor<4x8xf32> {inarch.name = "x"}, %w: tensor<8x16xf32> {inarch.name = "w"}, %b: tensor<16xf32> {inarch.name = "b"}) -> (tensor<4x16xf32> {inarch.name = "y"}) {
   %0 = graph.matmul %x, %w : tensor<4x8xf32>, tensor<8x16xf32> -> tensor<4x16xf32>
   %1 = graph.add %0, %b : tensor<4x16xf32>, tensor<16xf32> -> tensor<4x16xf32>

@@ -7,7 +7,7 @@ module attributes {inarch.name = "n"} {
 // CHECK-NEXT: #define INARCH_NO_LOOP_VECTORS __attribute__((noinline, optimize("no-tree-loop-vectorize")))
 
 // A step of 2 around a short loop: gcc unrolls that one.
-// CHECK: /* @steps,
+// CHECK: /* @steps */
 // CHECK-NEXT: INARCH_NO_LOOP_VECTORS
 func.func private @steps(%x: memref<9xf32>, %y: memref<5x8xf32>) {
   loop.nest (q = 5, o = 8) ins(%x[q * 2] : memref<9xf32>) outs(%y[q, o] : memref<5x8xf32>) {
@@ -18,11 +18,11 @@ func.func private @steps(%x: memref<9xf32>, %y: memref<5x8xf32>) {
 }
 
 // The innermost loop has the step, as in pools.
-// CHECK: /* @innermost,
+// CHECK: /* @innermost */
 // CHECK-NOT: INARCH_NO_LOOP_VECTORS
-// CHECK: /* @long_inside,
+// CHECK: /* @long_inside */
 // CHECK-NOT: INARCH_NO_LOOP_VECTORS
-// CHECK: /* @longer_than_registers,
+// CHECK: /* @longer_than_registers */
 // CHECK-NOT: INARCH_NO_LOOP_VECTORS
 func.func private @innermost(%x: memref<9xf32>, %y: memref<8x5xf32>) {
   loop.nest (o = 8, q = 5) ins(%x[q * 2] : memref<9xf32>) outs(%y[o, q] : memref<8x5xf32>) {

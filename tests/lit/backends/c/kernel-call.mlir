@@ -15,7 +15,7 @@ kernel.def @axpy computes "for i in n: Y[i] += 2 * X[i]" arguments [
 
 // Loops run in the written order; those of one point are gone. Offsets count from element 0, which
 // is where the layout says.
-// CHECK-LABEL: void net_loops(const float *__restrict x, float *__restrict y){{$}}
+// CHECK-LABEL: void inarch_kernel_loops(const float *__restrict x, float *__restrict y){{$}}
 // CHECK-NEXT: {
 // CHECK-NEXT:     for (int64_t k = 0; k < 3; k++) {
 // CHECK-NEXT:         for (int64_t i = 0; i < 2; i++) {
@@ -28,7 +28,7 @@ func.func private @loops(%x: memref<25xf32>, %y: memref<8xf32, strided<[1], offs
   func.return
 }
 
-// CHECK-LABEL: void net_once(const float *__restrict x, float *__restrict y){{$}}
+// CHECK-LABEL: void inarch_kernel_once(const float *__restrict x, float *__restrict y){{$}}
 // CHECK-NEXT: {
 // CHECK-NEXT:     axpy(x, y, 1, 1, 4);
 // CHECK-NEXT: }

@@ -3,7 +3,7 @@
 module attributes {inarch.name = "n"} {
 
 // No parallel loop inside the reduction: a scalar; loops that run on in memory are one.
-// CHECK-LABEL: void n_sums_rows(const float *__restrict x, float *__restrict y){{$}}
+// CHECK-LABEL: void inarch_kernel_sums_rows(const float *__restrict x, float *__restrict y){{$}}
 // CHECK-NEXT: {
 // CHECK-NEXT:     /* (i = 3, k = 4 reduction, l = 5 reduction) ins(x[i, k, l]) outs(y[i]) */
 // CHECK:          for (int64_t i = 0; i < 3; i++) {
@@ -24,7 +24,7 @@ func.func private @sums_rows(%x: memref<3x4x5xf32>, %y: memref<3xf32>) {
 }
 
 // A padded read is a condition on the dimension that can be left; a unit loop is none.
-// CHECK-LABEL: void n_shifts(const float *__restrict x, float *__restrict y){{$}}
+// CHECK-LABEL: void inarch_kernel_shifts(const float *__restrict x, float *__restrict y){{$}}
 // CHECK:          for (int64_t i = 0; i < 8; i++) {
 // CHECK-NEXT:         y[i] = i - 1 >= 0 ? x[i - 1] : (-1.5f);
 // CHECK-NEXT:     }
@@ -37,7 +37,7 @@ func.func private @shifts(%x: memref<1x8xf32>, %y: memref<1x8xf32>) {
 }
 
 // A clipped write bounds its loop; all serial inside the reduction: an array of accumulators.
-// CHECK-LABEL: void n_clips(const float *__restrict x, float *__restrict y){{$}}
+// CHECK-LABEL: void inarch_kernel_clips(const float *__restrict x, float *__restrict y){{$}}
 // CHECK:          for (int64_t o = 0; o < 3; o++) {
 // CHECK-NEXT:         float acc[4];
 // CHECK-NEXT:         for (int64_t v = 0; v < 4; v++) {
@@ -63,7 +63,7 @@ func.func private @clips(%x: memref<2x12xf32>, %y: memref<10xf32>) {
 }
 
 // The body and finish of one point; exp is our own, and comes with the unit that calls it.
-// CHECK-LABEL: void n_finishes(const float *__restrict x, const float *__restrict bias, float *__restrict y){{$}}
+// CHECK-LABEL: void inarch_kernel_finishes(const float *__restrict x, const float *__restrict bias, float *__restrict y){{$}}
 // CHECK:              y[i] = inarch_exp_f32(acc + bias[i]);
 func.func private @finishes(%x: memref<3x4xf32>, %bias: memref<3xf32>, %y: memref<3xf32>) {
   loop.nest (i = 3, k = 4 reduction) ins(%x[i, k] : memref<3x4xf32>, %bias[i] : memref<3xf32>) outs(%y[i] init -inf : memref<3xf32>) {

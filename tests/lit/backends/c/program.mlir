@@ -3,7 +3,7 @@
 module attributes {inarch.name = "net"} {
 
 // The kernel that is called in place does without __restrict.
-// CHECK: static void net_double(const float *x, float *y);
+// CHECK: static void inarch_kernel_double(const float *x, float *y);
 // CHECK: static const uint64_t inarch_embedded[8] __attribute__((aligned(64))) = {
 // CHECK-NEXT: 0x3f80000040000000u,
 
@@ -13,8 +13,8 @@ module attributes {inarch.name = "net"} {
 // CHECK-NEXT:     float *y = (float *)buffers[1];
 // CHECK-NEXT:     const float *w = (const float *)weights;
 // CHECK-NEXT:     float *t = (float *)workspace;
-// CHECK-NEXT:     net_double(w, t);
-// CHECK-NEXT:     net_double(t, t);
+// CHECK-NEXT:     inarch_kernel_double(w, t);
+// CHECK-NEXT:     inarch_kernel_double(t, t);
 // CHECK-NEXT:     for (int64_t i = 0; i < 2; i++) {
 // CHECK-NEXT:         const float a = x[i];
 // CHECK-NEXT:         const float b = t[i];

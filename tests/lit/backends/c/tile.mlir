@@ -6,7 +6,7 @@ module attributes {inarch.name = "n", inarch.target = "x86-64-v3"} {
 // CHECK: typedef float v8f32 __attribute__((vector_size(32)));
 // CHECK-NEXT: typedef float v8f32_mem __attribute__((vector_size(32), aligned(4), may_alias));
 
-// CHECK-LABEL: void n_gemm(const float *__restrict a, const float *__restrict b, float *__restrict c){{$}}
+// CHECK-LABEL: void inarch_kernel_gemm(const float *__restrict a, const float *__restrict b, float *__restrict c){{$}}
 // CHECK:          for (int64_t mo = 0; mo < 3; mo++) {
 // CHECK-NEXT:         const v8f32 start = {0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
 // CHECK-NEXT:         v8f32 acc_0_0 = start;
@@ -40,7 +40,7 @@ func.func private @gemm(%a: memref<6x8xf32>, %b: memref<8x16xf32>, %c: memref<6x
 
 // Lanes that do not lie together in the output, or are clipped, go through an array, whose innermost loop
 // runs along the output.
-// CHECK-LABEL: void n_transposed(const float *__restrict a, float *__restrict c){{$}}
+// CHECK-LABEL: void inarch_kernel_transposed(const float *__restrict a, float *__restrict c){{$}}
 // CHECK:              float tile[16];
 // CHECK:              *(v8f32_mem *)tile = acc_0_0;
 // CHECK-NEXT:         *(v8f32_mem *)(tile + 8) = acc_1_0;
