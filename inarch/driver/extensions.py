@@ -13,6 +13,7 @@ def kinds() -> dict[str, Extensions[object]]:
     from inarch.backends import BACKENDS
     from inarch.dialects import DIALECTS
     from inarch.frontends import FRONTENDS
+    from inarch.machine.architecture import TARGETS
     from inarch.microkernel.table import MICROKERNELS
     from inarch.passes import PASSES
     from inarch.runtime.loaders import LOADERS
@@ -24,6 +25,7 @@ def kinds() -> dict[str, Extensions[object]]:
         "loaders": LOADERS,
         "microkernels": MICROKERNELS,
         "passes": PASSES,
+        "targets": TARGETS,
     }  # pyright: ignore[reportReturnType] - a table of T is read as a table of objects
 
 

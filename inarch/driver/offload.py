@@ -29,7 +29,7 @@ from inarch.driver.offload_check import (
     site_of,
 )
 from inarch.ir.location import location_text
-from inarch.machine.target import LEVELS
+from inarch.machine.architecture import architectures
 from inarch.passes.backend import BACKENDS, Backend, EmitRequest
 from inarch.pipeline.pipeline import Pipeline
 from inarch.pipeline.registry import find_pass
@@ -69,7 +69,7 @@ def find_backend(name: str) -> Backend:
     Raises UsageError for the host backend, for a host target, and for a name that nothing has.
     """
     if name not in BACKENDS:
-        if name.partition("+")[0] in (*LEVELS, "native"):
+        if name.partition("+")[0] in (*architectures(), "native"):
             raise UsageError(
                 f"'{name}' is a host target, not a backend; write --target {name} "
                 f"(in Python: target='{name}')"

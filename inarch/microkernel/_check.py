@@ -10,7 +10,7 @@ from typing import cast
 from inarch.core.dtypes import DTYPES
 from inarch.core.errors import InarchError, unknown
 from inarch.core.limits import number_text
-from inarch.machine.target import FEATURES
+from inarch.machine.architecture import all_features
 from inarch.meaning import (
     FUNCTIONS,
     Apply,
@@ -215,8 +215,8 @@ def _check_demands(kernel: Microkernel, meaning: Meaning) -> None:
         if align < 1 or align & (align - 1):
             raise InarchError(f"expected an alignment of a power of two, found {align}")
     for feature in kernel.needs:
-        if feature not in FEATURES:
-            raise InarchError(f"needs: {unknown('feature', feature, FEATURES).message}")
+        if feature not in (known := all_features()):
+            raise InarchError(f"needs: {unknown('feature', feature, known).message}")
 
 
 def _check_stride(operand: str, stride: int | str, known: Sequence[str]) -> None:

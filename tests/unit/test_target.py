@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Iterator
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
 from inarch.core.errors import UsageError
+from inarch.core.plugins import load_file
 from inarch.machine import target
-from inarch.machine.target import LEVELS, Host, check_features, native, parse
+from inarch.machine.architecture import TARGETS, architectures
+from inarch.machine.target import Host, check_features, native, parse
 from inarch.machine.toolchain import find_compiler
+from inarch.tools import cli
 
 
 @pytest.mark.parametrize(
@@ -39,7 +44,10 @@ def test_what_follows_from_a_name(
 
 
 def test_levels_grow() -> None:
-    levels = [LEVELS[name] for name in ("x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4")]
+    levels = [
+        architectures()[name].levels[name]
+        for name in ("x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4")
+    ]
     for lower, higher in pairwise(levels):
         assert lower < higher
 
@@ -106,7 +114,7 @@ def test_a_cpu_between_two_levels(monkeypatch: pytest.MonkeyPatch) -> None:
     assert native().level == "x86-64-v2"
 
 
-@pytest.mark.parametrize("name", [name for name in LEVELS if name.startswith("x86-64")])
+@pytest.mark.parametrize("name", [name for name in architectures() if name.startswith("x86-64")])
 def test_the_compiler_agrees_on_levels(name: str) -> None:
     """What a level's flags switch on is what the table says, by the compiler's own macros."""
     compiler = find_compiler()
@@ -117,3 +125,88 @@ def test_the_compiler_agrees_on_levels(name: str) -> None:
     for feature in ("avx", "avx2", "fma", "f16c", "bmi2", "sse4.2", "avx512f", "avx512vl"):
         macro = f"#define __{feature.upper().replace('.', '_')}__ 1"
         assert (macro in macros) == (feature in parse(name).features), feature
+
+
+OWN_CPU = """
+from dataclasses import replace
+from inarch.machine.targets.x86_64 import TARGET as X86_64
+
+TARGET = replace(
+    X86_64,
+    levels={"my-cpu": X86_64.levels["x86-64-v3"] | {"avxvnni"}},
+    machines=(),
+    march={"my-cpu": "x86-64-v3"},
+    flags=lambda march, extras, _: [f"-march={march}", "-mavxvnni", *(f"-m{x}" for x in extras)],
+)
+"""
+RISCV = """
+from inarch.machine.architecture import Architecture
+
+TARGET = Architecture(
+    family="riscv64",
+    levels={"rv64gc": frozenset(), "rv64gcv": frozenset({"v"})},
+    vector_bytes=lambda _: 16,
+    vector_registers=lambda _: 32,
+    flags=lambda march, extras, _: ["-march=" + "_".join((march, *extras))],
+    machines=("riscv64",),
+    features=frozenset({"zvfh"}),
+)
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Path]:
+    """Two files that somebody else has written, loaded for the test."""
+    with TARGETS.scope():
+        for name, text in (("my_cpu", OWN_CPU), ("riscv", RISCV)):
+            path = tmp_path / f"{name}.py"
+            path.write_text(text)
+            load_file(path, {"targets": TARGETS})  # pyright: ignore[reportArgumentType]
+        yield tmp_path
+
+
+@pytest.mark.usefixtures("own")
+def test_a_cpu_of_ones_own_is_a_file() -> None:
+    """N11: a level of a family that is known."""
+    found = parse("my-cpu+avx512vnni")
+    assert (found.architecture, found.vector_bytes) == ("x86-64", 64)
+    assert found.cflags() == ["-march=x86-64-v3", "-mavxvnni", "-mavx512vnni"]
+    assert {"avxvnni", "fma"} <= parse("my-cpu").features
+    assert native().level != "my-cpu", "it is nobody's machine"
+
+
+@pytest.mark.usefixtures("own")
+def test_a_family_of_cpus_is_a_file() -> None:
+    """N11: RISC-V, with its levels, features and flags."""
+    found = parse("rv64gcv+zvfh")
+    assert (found.architecture, found.features) == ("riscv64", {"v", "zvfh"})
+    assert found.cflags() == ["-march=rv64gcv_zvfh"]
+    assert parse("rv64gc").missing_on_host() == ["riscv64"]
+    with pytest.raises(UsageError, match="no feature 'avx2' in target 'rv64gc'"):
+        parse("rv64gc+avx2")
+
+
+def test_a_level_that_two_files_have(own: Path) -> None:
+    path = own / "again.py"
+    path.write_text(RISCV)
+    load_file(path, {"targets": TARGETS})  # pyright: ignore[reportArgumentType]
+    with pytest.raises(UsageError) as caught:
+        parse("rv64gc")
+    assert str(caught.value) == (
+        f"target 'rv64gc' is defined twice: by {own / 'riscv.py'} and by {path}; remove or rename one"
+    )
+
+
+def test_a_program_is_compiled_for_a_cpu_of_ones_own(own: Path) -> None:
+    (own / "m.mlir").write_text(
+        "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
+        "  %0 = graph.relu %x : tensor<4xf32> -> tensor<4xf32>\n"
+        "  func.return %0 : tensor<4xf32>\n}\n"
+    )
+    path, file = str(own / "m.mlir"), str(own / "my_cpu.py")
+    shown = cli.run(["compile", path, f"--load={file}", "--target=my-cpu", "--emit=kernel", "-q"])
+    assert (shown.code, 'inarch.target = "my-cpu"' in shown.out) == (0, True)
+    wrong = cli.run(["compile", path, "--target=my-cpus", f"--load={file}", "-q"])
+    assert (wrong.code, "no target 'my-cpus'; did you mean 'my-cpu'?" in wrong.err) == (2, True)
+    listed = cli.run(["list", "targets", f"--load={file}"])
+    assert "my-cpu" in listed.out
