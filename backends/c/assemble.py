@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 
 from inarch.artifact.manifest import Import
 from inarch.backends.c.cprogram import CFunction, CProgram
@@ -32,7 +32,8 @@ from inarch.backends.c.write.math import helpers_text
 from inarch.backends.c.write.scope import Unit, VectorType
 from inarch.core.dtypes import DTYPES
 from inarch.dialects.kernel.call import CallOp as KernelCallOp
-from inarch.machine.target import Target, parse
+from inarch.ir.target import target_of
+from inarch.machine.target import Target
 from inarch.machine.toolchain import NUMERIC_FLAGS
 
 EMBEDDED_BYTES = 1 << 20
@@ -102,8 +103,7 @@ class _Parts:
 def emit_program(module: ModuleOp, weights: Weights, embedded: bytes | None = None) -> CProgram:
     """A planned module in C. `embedded` are the weights for the amalgamation; None: they are too large."""
     program = read_program(module)
-    name = module.attributes.get("inarch.target")
-    target = parse(name.data if isinstance(name, StringAttr) else "generic")
+    target = target_of(module)
     vector_bytes = target.vector_bytes
     aliased = functions_with_aliases(program)
     parts = _Parts(

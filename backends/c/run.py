@@ -22,6 +22,7 @@ from inarch.core.lazy import np
 from inarch.dialects.loop.buffer import AllocOp, ConstantOp
 from inarch.dialects.loop.control import CallOp
 from inarch.dialects.loop.memory import memref_of, nbytes
+from inarch.ir.target import target_name
 from inarch.ir.types import dtype_of
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def run(ctx: Context, module: ModuleOp, name: str, arrays: Sequence[Array]) -> N
         slots = ", ".join(slot.name for slot in program.imports)
         raise UnsupportedError(f"@{name} cannot run alone: it calls the imports {slots}")
     described = next(f for f in program.functions if f.name == name)
-    _call(program, described, [arrays[i] for i in described.positions], image, _target(copy))
+    _call(program, described, [arrays[i] for i in described.positions], image, target_name(copy))
 
 
 def _only(module: ModuleOp, name: str) -> FuncOp:
@@ -103,11 +104,6 @@ def _check_arrays(function: FuncOp, arrays: Sequence[Array]) -> None:
                 f"@{function.sym_name.data}: array {argument.index}: expected "
                 f"{dtype.name}{list(shape)}, row-major; found {array.dtype}{list(array.shape)}"
             )
-
-
-def _target(module: ModuleOp) -> str | None:
-    target = module.attributes.get("inarch.target")
-    return target.data if isinstance(target, StringAttr) else None
 
 
 def _call(

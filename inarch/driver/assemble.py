@@ -5,14 +5,14 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 
 from inarch import __version__
+from inarch.ir.target import target_of
 from inarch.machine.target import Target
-from inarch.machine.target import parse as parse_target
 
 if TYPE_CHECKING:
     from inarch.backends.c import CProgram
@@ -39,7 +39,7 @@ def assemble(
     from inarch.driver.offload_c import explained, linked_units
     from inarch.machine.toolchain import CompilerError, compile_library
 
-    target = parse_target(target_text(module))
+    target = target_of(module)
 
     def report(done: int, total: int, unit: str) -> None:
         if progress is not None:
@@ -108,8 +108,3 @@ def _members(emitted: Sequence[Emitted]) -> dict[str, bytes]:
     modules = [one.emission.content for one in emitted if not one.is_linked]
     sources = {f"source.{one.backend}": one.emission.content for one in emitted if one.is_linked}
     return {**{f"modules/{n}": content for n, content in enumerate(modules, 1)}, **sources}
-
-
-def target_text(module: ModuleOp) -> str:
-    """The name of the target that an imported module is compiled for."""
-    return cast("StringAttr", module.attributes["inarch.target"]).data

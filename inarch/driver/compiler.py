@@ -27,6 +27,7 @@ from inarch.driver.offload import Emissions, Offload, is_wanted, offloading
 from inarch.driver.options import Options, Settings
 from inarch.ir.facts import facts_of
 from inarch.ir.location import location_text
+from inarch.ir.target import set_target, target_name, target_of
 from inarch.ir.verify import verify_module
 from inarch.machine.target import Target, native
 from inarch.machine.target import parse as parse_target
@@ -112,7 +113,7 @@ def build(
     `instruments` see the program around each pass.
     """
     from inarch.backends.c import emit, registry_notes
-    from inarch.driver.assemble import assemble, target_text
+    from inarch.driver.assemble import assemble
 
     check_writable(Path(output))
     chosen = Options.of(options, settings)
@@ -151,7 +152,7 @@ def build(
     return Built(
         path=Path(output),
         name=program.prefix,
-        target=target_text(module),
+        target=str(target_of(module)),
         kernels=len(program.unit_kernels) - 1,  # one of the units is model.c
         weights_bytes=program.weights_bytes,
         workspace_bytes=max((f.workspace_bytes for f in program.functions), default=0),
@@ -248,8 +249,8 @@ def import_model(
         module.attributes["inarch.microkernels"] = names
     if chosen.checked:
         module.attributes["inarch.checked"] = UnitAttr()
-    if chosen.target != "native" or "inarch.target" not in module.attributes:
-        module.attributes["inarch.target"] = StringAttr(str(resolved))
+    if chosen.target != "native" or target_name(module) is None:
+        set_target(module, resolved)
     verify_module(module)
     check_marks(module)
     return module

@@ -10,10 +10,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 
+from inarch.ir.target import target_of
 from inarch.machine.target import Target
-from inarch.machine.target import parse as parse_target
 from inarch.microkernel import Instance
 from inarch.microkernel.table import MICROKERNELS
 
@@ -25,8 +25,7 @@ def trial_for(module: ModuleOp) -> KernelTrial:
     """How `tensorize` finds out which kernels can be used for the module's target."""
     from inarch.passes.tensorize.tensorize import KernelTrial
 
-    name = module.attributes.get("inarch.target")
-    trial = Trial(parse_target(name.data if isinstance(name, StringAttr) else "generic"))
+    trial = Trial(target_of(module))
     return KernelTrial(trial, trial.reasons)
 
 

@@ -29,6 +29,7 @@ from inarch.driver.offload_check import (
     site_of,
 )
 from inarch.ir.location import location_text
+from inarch.ir.target import GENERIC, target_name
 from inarch.machine.architecture import architectures
 from inarch.passes.backend import BACKENDS, Backend, EmitRequest
 from inarch.pipeline.pipeline import Pipeline
@@ -257,11 +258,10 @@ def _emit(
     if own.get("prefix"):
         _rename(module, functions, own["prefix"])
     sites = tuple(site_of(function) for function in functions)
-    target = module.attributes.get("inarch.target")
     request = EmitRequest(
         tuple(functions),
         context,
-        target.data if isinstance(target, StringAttr) else "generic",
+        target_name(module) or GENERIC,
         own,
     )
     origin = BACKENDS.origin(name)

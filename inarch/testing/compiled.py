@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 
 from inarch.core.errors import UnsupportedError
 from inarch.definitions.execute import as_module, checked_inputs
 from inarch.definitions.functions import Array, signature, the_function
 from inarch.definitions.run import arguments_of
+from inarch.ir.target import set_target
 
 
 def execute_compiled(
@@ -41,7 +42,7 @@ def execute_compiled(
     arrays = checked_inputs(takes, inputs)
     copy = module.clone()
     if target is not None:
-        copy.attributes["inarch.target"] = StringAttr(target)
+        set_target(copy, target)
     ordered = arguments_of(takes, arrays)
     run_function(context, copy, takes.name, ordered)
     return [ordered[position] for position in takes.outputs]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -20,7 +20,7 @@ from xdsl.rewriter import Rewriter
 from inarch.dialects.graph.layout import LayoutAttr, layout_of, with_layout
 from inarch.dialects.graph.op import shape_of, tensor_of
 from inarch.dialects.graph.relayout import RelayoutOp
-from inarch.machine.target import parse as parse_target
+from inarch.ir.target import target_of
 from inarch.passes.graph.layout.cost import worthwhile
 from inarch.passes.graph.layout.halo import halo_for
 from inarch.passes.graph.layout.roles import Role, roles
@@ -45,8 +45,7 @@ class ChooseLayoutPass(ModulePass):
     always: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        name = op.attributes.get("inarch.target")
-        target = parse_target(name.data if isinstance(name, StringAttr) else "generic")
+        target = target_of(op)
         if target.architecture == "generic":
             return
         lanes = target.vector_bytes // F32_BYTES

@@ -22,13 +22,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from inarch.dialects.loop.keep import free_nests
 from inarch.dialects.loop.nest import NestOp
-from inarch.machine.target import Target
-from inarch.machine.target import parse as parse_target
+from inarch.ir.target import target_of
 from inarch.passes.loop.transform import reorder, strides_along
 from inarch.passes.schedule.contraction import match_contraction
 from inarch.passes.schedule.lanes import tile_lanes
@@ -46,7 +45,7 @@ class ScheduleNestsPass(ModulePass):
     is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target = _target(op)
+        target = target_of(op)
         for nest in free_nests(op):
             contraction = match_contraction(nest)
             if contraction is not None and tile_contraction(nest, contraction, target):
@@ -56,11 +55,6 @@ class ScheduleNestsPass(ModulePass):
 
 
 PASS = ScheduleNestsPass
-
-
-def _target(module: ModuleOp) -> Target:
-    name = module.attributes.get("inarch.target")
-    return parse_target(name.data if isinstance(name, StringAttr) else "generic")
 
 
 def _put_contiguous_innermost(nest: NestOp) -> None:

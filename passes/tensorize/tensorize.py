@@ -26,8 +26,8 @@ from inarch.dialects.loop.nest import NestOp
 from inarch.ir.facts import facts_of
 from inarch.ir.functions import entry_blocks, error_at
 from inarch.ir.location import location_text
+from inarch.ir.target import target_of
 from inarch.machine.target import Target
-from inarch.machine.target import parse as parse_target
 from inarch.microkernel import Instance
 from inarch.microkernel.table import MICROKERNELS
 from inarch.passes.tensorize.report import Choice, NestReport, Report
@@ -112,7 +112,7 @@ def tensorize(
     """
     demanded = _demanded(module)
     names = list(dict.fromkeys([*demanded, *(MICROKERNELS if kernels is None else kernels)]))
-    target = _target(module)
+    target = target_of(module)
     families, unusable = _families(names, demanded, target)
     definitions, memo = Definitions(module), Memo()
     reports: list[NestReport] = []
@@ -336,11 +336,6 @@ def _demanded(module: ModuleOp) -> list[str]:
     if not isinstance(names, ArrayAttr) or len(texts) < len(found):  # pyright: ignore[reportUnknownArgumentType]
         raise error_at(module, f"expected {DEMANDED} to be an array of strings, found {names}")
     return texts
-
-
-def _target(module: ModuleOp) -> Target:
-    name = module.attributes.get("inarch.target")
-    return parse_target(name.data if isinstance(name, StringAttr) else "generic")
 
 
 def _unused(module: ModuleOp, name: str, report: Report) -> InarchError:

@@ -19,6 +19,7 @@ from inarch.definitions.functions import Array, functions_of, signature
 from inarch.definitions.run import arguments_of
 from inarch.dialects import new_context
 from inarch.ir.context import store_of
+from inarch.ir.target import set_target
 from inarch.ir.text import parse_module
 from inarch.ir.verify import verify_module
 from inarch.testing.generate.check.room import Room
@@ -112,7 +113,7 @@ def compile_programs(
 
     context, module = merged(programs)
     machine = parse(target)
-    module.attributes["inarch.target"] = StringAttr(str(machine))
+    set_target(module, machine)
     module.attributes["inarch.name"] = StringAttr("generated")
     lower(context, module, "kernel")
     image = weights_image(context, module)

@@ -30,6 +30,7 @@ from inarch.core.errors import EnvironmentFault
 from inarch.dialects.graph import DIALECT as GRAPH
 from inarch.dialects.kernel import DIALECT as KERNEL
 from inarch.dialects.loop import DIALECT as LOOP
+from inarch.ir.target import set_target
 from inarch.testing.generate.program import LEVELS, Program
 from inarch.testing.generate.public import programs
 
@@ -207,7 +208,7 @@ def emit_program_text(program: Program, target: str, backends: Sequence[str] = (
     from inarch.driver.offload import Offload
 
     context, module = program.parse()
-    module.attributes["inarch.target"] = StringAttr(target)
+    set_target(module, target)
     module.attributes["inarch.name"] = StringAttr("generated")
     if backends:
         module.attributes["inarch.checked"] = UnitAttr()

@@ -15,6 +15,7 @@ from inarch.core.errors import EnvironmentFault
 from inarch.core.lazy import np
 from inarch.definitions.functions import Array
 from inarch.driver.offload import Offload, find_backend
+from inarch.ir.target import set_target
 from inarch.passes.pattern import op_names
 from inarch.runtime.module import Module, load
 from inarch.testing.generate.check.compiled import merged
@@ -62,7 +63,7 @@ def compile_offloaded(
     from inarch.driver.compiler import lower
 
     context, module = merged(programs)
-    module.attributes["inarch.target"] = StringAttr(target)
+    set_target(module, target)
     module.attributes["inarch.name"] = StringAttr("generated")
     module.attributes["inarch.checked"] = UnitAttr()
     with warnings.catch_warnings():
