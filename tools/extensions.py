@@ -24,10 +24,10 @@ def kinds() -> dict[str, Extensions[object]]:
     return dict(sorted(found.items()))
 
 
-def load_files(paths: Iterable[Path]) -> None:
+def load_files(paths: Iterable[Path | str]) -> None:
     """Adds what each file of `--load` defines to the tables of its kinds."""
     for path in paths:
-        load_file(path, kinds())
+        load_file(Path(path), kinds())
 
 
 def blamed(error: BaseException) -> PluginError | None:

@@ -36,7 +36,7 @@ def kinds() -> dict[str, Extensions[object]]:
     }  # pyright: ignore[reportReturnType] - a table of T is read as a table of objects
 
 
-def load_files(paths: Iterable[Path]) -> None:
+def load_files(paths: Iterable[Path | str]) -> None:
     """Adds what each file of `--load` defines to the tables of its kinds."""
     for path in paths:
-        load_file(path, kinds())
+        load_file(Path(path), kinds())
