@@ -10,11 +10,13 @@ import sys
 import traceback
 from collections.abc import Sequence
 from io import StringIO
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from inarch import __version__
 from inarch.core.errors import EnvironmentFault, InarchError, UsageError, unknown
 from inarch.tools.commands import COMMANDS
+from inarch.tools.extensions import blamed, kinds, load_files
 from inarch.tools.semantics import with_default_seed
 from inarch.tools.warnings import plain_warnings
 
@@ -44,6 +46,12 @@ def parser(command: str | None = None) -> argparse.ArgumentParser:
         description="Compile models, run them, and see what is in them.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument(
+        "--load",
+        dest="load_first",
+        metavar="FILE",
+        help="before the command: add what a file defines, a command of your own too (repeatable)",
     )
     top.add_argument("--version", action="version", version=f"inarch {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
@@ -82,6 +90,18 @@ def _command_of(arguments: Sequence[str]) -> str | None:
     return arguments[0]
 
 
+def _load_first(arguments: Sequence[str]) -> list[str]:
+    """Loads the files of each `--load FILE` before the command; the arguments without them."""
+    rest, files = list(arguments), list[Path]()
+    while rest and rest[0].partition("=")[0] == "--load":
+        option, equals, value = rest.pop(0).partition("=")
+        if not equals and not rest:
+            raise UsageError(f"{option}: expected a file behind it; see 'inarch --help'")
+        files.append(Path(value if equals else rest.pop(0)))
+    load_files(files)
+    return rest
+
+
 class Outcome(NamedTuple):
     """What a command did: its exit code and what it wrote."""
 
@@ -102,8 +122,6 @@ def run(argv: Sequence[str], stdin: str | None = None) -> Outcome:  # noqa: ARG0
         if "--load" in " ".join(argv) or argv[:1] == [
             "verify-kernel"
         ]:  # which takes files alone, too
-            from inarch.driver.extensions import kinds
-
             for table in kinds().values():
                 stack.enter_context(table.scope())
         try:
@@ -133,8 +151,9 @@ def main() -> int:
 def _run(arguments: Sequence[str]) -> int:
     debug = "--debug" in arguments
     try:
-        parsed = parser(_command_of(arguments)).parse_args(with_default_seed(arguments))
         with plain_warnings(sys.stderr):
+            rest = _load_first(arguments)
+            parsed = parser(_command_of(rest)).parse_args(with_default_seed(rest))
             return int(parsed.execute(parsed))
     except BrokenPipeError:
         raise
@@ -152,7 +171,7 @@ def _run(arguments: Sequence[str]) -> int:
     except Exception as error:  # noqa: BLE001 - whatever else escapes is our bug, said in one line
         if debug:
             traceback.print_exc()
-        if (theirs := _blamed(error)) is not None:
+        if (theirs := blamed(error)) is not None:
             print(theirs.line(), file=sys.stderr)
             return theirs.exit_code
         command = " ".join(arguments)
@@ -162,14 +181,6 @@ def _run(arguments: Sequence[str]) -> int:
             file=sys.stderr,
         )
         return 70
-
-
-def _blamed(error: Exception) -> InarchError | None:
-    """The error as that of the plugin whose code raised it, if it was a plugin's."""
-    from inarch.core.plugins import blamed
-    from inarch.driver.extensions import kinds
-
-    return blamed(error, kinds().values())
 
 
 if __name__ == "__main__":

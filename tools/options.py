@@ -119,7 +119,7 @@ def compile_options(arguments: argparse.Namespace, *, load: bool = True) -> Opti
     from inarch.driver.options import Options
 
     if load:
-        from inarch.driver.extensions import load_files
+        from inarch.tools.extensions import load_files
 
         load_files(arguments.load)
     options = Options(

@@ -27,17 +27,18 @@ from functools import cached_property
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from importlib.metadata import EntryPoint, entry_points
+from itertools import count
 from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any, Generic, TypeVar, cast
 
-from inarch.core.errors import InarchError, PluginError, UsageError, unknown
+from inarch.core.errors import InarchError, UsageError, unknown
 from inarch.core.moved import moved
 
 T_co = TypeVar("T_co", covariant=True)
 
-_OURS = "inarch"
+OURS = "inarch"
 """The package whose code is ours."""
 
 API_VERSION = 1
@@ -85,7 +86,7 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
         """
         self.group = group
         self.constant = constant
-        self.kind = constant.lower()
+        self.kind = constant.lower().replace("_", " ")
         self._in_rooms = in_rooms
         self._more = more
         self._one_name = one_name
@@ -94,6 +95,8 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
         self._check = check
         self._files: dict[Path, object] = {}
         self._loaded: dict[str, Origin] = {}
+        self._revisions = count(1)
+        self._revision = 0
 
     def __iter__(self) -> Iterator[str]:
         return iter({**self._origins, **self._loaded})
@@ -155,6 +158,7 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
             return False
         self._check_free(name, path)
         self._loaded[name] = Origin(module.__name__, self.constant, str(path))
+        self._revision = next(self._revisions)
         return True
 
     def add_file(self, name: str, path: Path) -> None:
@@ -165,6 +169,7 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
         self._check_free(name, path)
         self._files.pop(path, None)
         self._loaded[name] = Origin(path.stem, self.constant, str(path), path)
+        self._revision = next(self._revisions)
 
     def _check_free(self, name: str, path: Path) -> None:
         """Only the same file may be loaded again under its name."""
@@ -180,8 +185,23 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
         yield from self._loaded.items()
         for name, origins in self._origins.items():
             for origin in origins:
-                if origin.path is None and origin.module.partition(".")[0] != _OURS:
+                if origin.path is None and origin.module.partition(".")[0] != OURS:
                     yield name, origin
+
+    @property
+    def revision(self) -> int:
+        """Another number whenever other things are there: what is worked out of them may be kept by it."""
+        return self._revision
+
+    def working(self, loss: str) -> Iterator[tuple[str, T_co]]:
+        """The names and things that can be imported; another one is a warning that ends with `loss`."""
+        for name in self:
+            try:
+                thing = self[name]
+            except InarchError as error:
+                warnings.warn(f"{error.message}; {loss}", stacklevel=2)
+                continue
+            yield name, thing
 
     @property
     def loaded(self) -> tuple[str, ...]:
@@ -191,11 +211,11 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
     @contextmanager
     def scope(self) -> Generator[None]:
         """What is `add`ed within the block is forgotten after it."""
-        before = dict(self._loaded)
+        before = dict(self._loaded), self._revision
         try:
             yield
         finally:
-            self._loaded = before
+            self._loaded, self._revision = before
 
     def _thing(self, origin: Origin) -> object:
         path = origin.path
@@ -305,48 +325,6 @@ def _line(error: BaseException, path: Path) -> str:
     if isinstance(error, SyntaxError) and error.filename == str(path):
         lines = [error.lineno]
     return f":{lines[-1]}" if lines and lines[-1] is not None else ""
-
-
-def raised(error: BaseException, origin: Origin) -> str:
-    """What the code of `origin` raised, and where in it: `raises KeyError: 'x' (boom.py:7)`."""
-    text = " ".join(str(error).split())
-    what = f"raises {type(error).__name__}{f': {text}' if text else ''}"
-    place = _place_in(error, origin)
-    return f"{what} ({place})" if place else what
-
-
-def blamed(error: BaseException, tables: Iterable[Extensions[object]]) -> PluginError | None:
-    """The error of somebody else's code that was running when `error` was raised; None: it is ours.
-
-    The last frame that belongs to a thing from outside, found in the traceback, says whose it is.
-    """
-    found: list[tuple[int, str]] = []
-    for table in tables:
-        for name, origin in table.foreign():
-            depth = _depth(error, origin)
-            if depth is not None:
-                text = f"{table.kind} '{name}' [{origin.source}] {raised(error, origin)}"
-                found.append((depth, text))
-    return PluginError(max(found)[1]) if found else None
-
-
-def _frames(error: BaseException, origin: Origin) -> Iterator[tuple[int, str, int]]:
-    """`(depth, file, line)` of the frames in the package, or the file, that `origin` is in."""
-    package = origin.module.partition(".")[0]
-    for depth, (frame, line) in enumerate(traceback.walk_tb(error.__traceback__)):
-        module = str(frame.f_globals.get("__name__", ""))
-        if module == origin.module or (package != _OURS and module.partition(".")[0] == package):
-            yield depth, frame.f_code.co_filename, line
-
-
-def _depth(error: BaseException, origin: Origin) -> int | None:
-    return max((depth for depth, _, _ in _frames(error, origin)), default=None)
-
-
-def _place_in(error: BaseException, origin: Origin) -> str | None:
-    """`boom.py:7`, the innermost place in the code of `origin`."""
-    *_, last = [None, *_frames(error, origin)]
-    return None if last is None else f"{Path(last[1]).name}:{last[2]}"
 
 
 def load_file(path: Path, kinds: Mapping[str, Extensions[object]]) -> list[str]:

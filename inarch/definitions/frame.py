@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from xdsl.dialects.builtin import IndexType
@@ -43,12 +43,14 @@ Import: TypeAlias = Callable[..., Any]
 
 def definitions() -> Mapping[type[Operation], Definition]:
     """Op class -> its definition, from every family."""
-    return _definitions(tuple(FAMILIES))
+    return _definitions(FAMILIES.revision)
 
 
-@cache
-def _definitions(names: tuple[str, ...]) -> Mapping[type[Operation], Definition]:
-    return {kind: definition for name in names for kind, definition in FAMILIES[name].items()}
+@lru_cache(maxsize=1)
+def _definitions(revision: int) -> Mapping[type[Operation], Definition]:
+    del revision  # by which it is kept
+    families = FAMILIES.working("its ops have no definition")
+    return {kind: definition for _, family in families for kind, definition in family.items()}
 
 
 def definition_of(kind: type[Operation]) -> Definition | None:
@@ -158,7 +160,7 @@ class Frame:
         if definition is None:
             raise UnsupportedError(
                 f"expected an op with a definition, found '{op.name}'; add one to "
-                "inarch/definitions/ops",
+                "inarch/definitions/ops, or --load a file with DEFINITIONS",
                 where=location_text(op),
             )
         try:

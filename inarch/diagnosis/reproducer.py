@@ -36,7 +36,7 @@ import numpy as np
 
 import inarch
 from inarch.diagnosis.contained import CrashError, run_contained
-from inarch.driver.extensions import load_files
+from inarch.tools.extensions import load_files
 
 HERE = Path(__file__).parent
 LOAD = {load!r}  # files of --load

@@ -9,27 +9,36 @@ from inarch.core.plugins import Extensions, load_file
 
 
 def kinds() -> dict[str, Extensions[object]]:
-    """Every table; nothing in them is imported yet."""
+    """Every table of this layer and those below; nothing in them is imported yet.
+
+    `inarch.tools.extensions` adds those of the layers above.
+    """
     from inarch.backends import BACKENDS
+    from inarch.definitions.frame import FAMILIES as DEFINITIONS
     from inarch.dialects import DIALECTS
     from inarch.frontends import FRONTENDS
+    from inarch.frontends.onnx.ops import FAMILIES as OPERATORS
     from inarch.machine.architecture import TARGETS
     from inarch.microkernel.table import MICROKERNELS
     from inarch.passes import PASSES
+    from inarch.passes.lower.graph_to_loop import RULES
     from inarch.runtime.loaders import LOADERS
 
     return {
         "backends": BACKENDS,
+        "definitions": DEFINITIONS,
         "dialects": DIALECTS,
         "frontends": FRONTENDS,
         "loaders": LOADERS,
+        "lowerings": RULES,
         "microkernels": MICROKERNELS,
+        "onnx-operators": OPERATORS,
         "passes": PASSES,
         "targets": TARGETS,
     }  # pyright: ignore[reportReturnType] - a table of T is read as a table of objects
 
 
-def load_files(paths: Iterable[Path]) -> None:
+def load_files(paths: Iterable[Path | str]) -> None:
     """Adds what each file of `--load` defines to the tables of its kinds."""
     for path in paths:
-        load_file(path, kinds())
+        load_file(Path(path), kinds())

@@ -17,9 +17,9 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Region
 
+from inarch.core.blame import raised
 from inarch.core.cache import keep_log
 from inarch.core.errors import InarchError, UsageError, unknown
-from inarch.core.plugins import raised
 from inarch.dialects.graph.call import CallOp
 from inarch.driver.offload_check import (
     Emitted,

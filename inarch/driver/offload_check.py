@@ -11,8 +11,8 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute
 
+from inarch.core.blame import raised
 from inarch.core.errors import InarchError, unknown
-from inarch.core.plugins import raised
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.ir.location import location_text
 from inarch.ir.types import dtype_of

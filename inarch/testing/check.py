@@ -5,24 +5,22 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from inarch.core.lazy import np
-from inarch.core.plugins import Extensions, load_file
+from inarch.core.plugins import load_file
 from inarch.definitions.compare import compare
 from inarch.definitions.execute import as_module, execute, random_inputs
 from inarch.definitions.expected import Expected, expected_of, kept_constants
 from inarch.definitions.functions import Array, public_functions
-from inarch.dialects import DIALECTS, new_context
+from inarch.dialects import new_context
+from inarch.driver.extensions import kinds
 from inarch.ir.context import ConstantStore, store_of
 from inarch.ir.text import parse_module, print_module
 from inarch.ir.verify import verify_module
-from inarch.microkernel.table import MICROKERNELS
-from inarch.passes import PASSES
 from inarch.pipeline.manager import apply_pipeline
 from inarch.pipeline.text import parse_pipeline
 from inarch.testing.compiled import execute_compiled
@@ -34,7 +32,7 @@ Passes = str | ModulePass | Iterable[ModulePass]
 def run_pass(text: str, pipeline: Passes, *, load: Sequence[Path] = ()) -> str:
     """The text of the program after the passes, as `inarch-opt -p pipeline` prints it.
 
-    `load` are Python files that define passes, dialects or microkernels, as `--load` takes them.
+    `load` are Python files that define passes, dialects, lowerings ..., as `--load` takes them.
     Raises InarchError when the text, the pipeline or the result is invalid.
     """
     with _loaded(load):
@@ -54,8 +52,7 @@ def _passes(pipeline: Passes) -> Iterable[ModulePass]:
 @contextmanager
 def _loaded(paths: Sequence[Path]) -> Generator[None]:
     """What the files at `paths` define is found within the block."""
-    kinds = (PASSES, DIALECTS, MICROKERNELS)
-    tables = cast("dict[str, Extensions[object]]", {table.kind: table for table in kinds})
+    tables = kinds()
     with ExitStack() as stack:
         for table in tables.values():
             stack.enter_context(table.scope())

@@ -21,8 +21,9 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
+from inarch.core.blame import raised
 from inarch.core.errors import InarchError, UnsupportedError
-from inarch.core.plugins import Extensions, Origin, raised
+from inarch.core.plugins import Extensions, Origin
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.facts.zeros import keeps_zeros
 from inarch.dialects.graph.layout import LayoutAttr
@@ -47,7 +48,10 @@ Rule = Callable[[Operation, LoopBuilder], None]
 """Appends the loops of an op to the builder and enters its results into `builder.buffers`."""
 
 RULES: Extensions[dict[type[Operation], Rule]] = Extensions("inarch.passes.lower.rules", "LOWERING")
-"""How ops that are not structured lower: one file a family, `LOWERING = {FooOp: rule}`."""
+"""How ops that are not structured lower: one file a family, `LOWERING = {FooOp: rule}`.
+
+Of two rules for one op the later one is taken: that of a loaded file, then of another package.
+"""
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,8 @@ class GraphToLoopPass(ModulePass):
     name = "graph-to-loop"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        rules = {kind: rule for name in RULES for kind, rule in RULES[name].items()}
+        families = RULES.working("its rules are unknown")
+        rules = {kind: rule for _, family in families for kind, rule in family.items()}
         for function in list(op.body.ops):
             if isinstance(function, FuncOp) and _is_on_tensors(function):
                 lowered = _lower_function(ctx, function, rules)

@@ -226,6 +226,29 @@ def test_load_adds_a_pass_for_one_run(folder: Path) -> None:
     )
 
 
+COMMAND = """from inarch.tools.commands import Command
+def add_arguments(parser):
+    parser.add_argument("who")
+def execute(arguments):
+    print("hello", arguments.who)
+    return 0
+COMMAND = Command("Says hello.", "example: inarch hello you", add_arguments, execute)
+"""
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_command_is_loaded_before_it_is_named() -> None:
+    Path("hello.py").write_text(COMMAND)
+    assert inarch_("--load hello.py hello you") == inarch_("--load=hello.py hello you")
+    assert inarch_("--load hello.py hello you") == "hello you\n"
+    assert "Says hello." in inarch_("--load hello.py --help")
+    assert failure("hello you", 2).startswith("error: no command 'hello'. Known: bench, ")
+    assert failure("--load nope.py hello you", 2) == (
+        "error: --load: expected a Python file, found 'nope.py'"
+    )
+    assert failure("--load", 2) == "error: --load: expected a file behind it; see 'inarch --help'"
+
+
 # run
 
 

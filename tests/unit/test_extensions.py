@@ -309,3 +309,27 @@ def test_a_loaded_file_is_run_as_it_is_now(tmp_path: Path, monkeypatch: pytest.M
         with table.scope():
             load_file(path, {"things": table})
             assert table["quick"] == int(value)
+
+
+def test_another_revision_says_that_other_things_are_there(tmp_path: Path) -> None:
+    path = tmp_path / "quick.py"
+    path.write_text("THING = 1\n")
+    table: Extensions[object] = Extensions("inarch.passes.graph", "THING")
+    seen = [table.revision]
+    with table.scope():
+        load_file(path, {"things": table})
+        seen.append(table.revision)
+    assert table.revision == seen[0]
+    with table.scope():  # the file may have changed
+        load_file(path, {"things": table})
+        seen.append(table.revision)
+    assert len(set(seen)) == 3
+
+
+def test_what_works_is_given_and_what_does_not_is_a_warning(table: Table) -> None:
+    with pytest.warns(UserWarning, match="; its passes are gone$") as caught:
+        names = [name for name, _ in table.working("its passes are gone")]
+    assert {"fold-relu", "stretch", "named"} <= set(names)
+    assert sorted(re.findall(r"'([a-z-]+)'", str(one.message))[0] for one in caught) == sorted(
+        set(table) - set(names)
+    )

@@ -36,6 +36,9 @@ OUTSIDE = sorted(
 )
 """What uses Inarch as others do."""
 
+FOR_OTHERS = ("tools/templates", "examples", "tests/plugin", "tests/lit")
+"""What others read and copy, besides the documents."""
+
 
 def problems(path: Path, text: str) -> list[str]:
     """What a source file at `path` (relative to the root) imports that its layer may not."""
@@ -108,6 +111,41 @@ def _is_at_home(path: Path, name: str) -> bool:
     private = [i for i, part in enumerate(parts) if re.match(r"_(?!_)", part)]
     own = path.parent.parts if path.parts[0] == "inarch" else ("inarch", *path.parent.parts)
     return not private or own[: private[0]] == tuple(parts[: private[0]])
+
+
+def private_names(text: str) -> list[str]:
+    """The names of `inarch` with a leading underscore that a text of any language imports or spells out."""
+    spelt = re.findall(r"\binarch(?:\.\w+)*\._(?!_)\w+", text)
+    lists = re.findall(r"\bfrom +inarch[\w.]* +import +(\([^)]*\)|[^\n]*)", text)
+    return [*spelt, *(name for names in lists for name in re.findall(r"\b_(?!_)\w+", names))]
+
+
+def test_whoever_reads_us_needs_nothing_private() -> None:
+    """No document, template, example, plugin or lit test uses a private name."""
+    files = [
+        *ROOT.glob("*.md"),
+        *(path for path in (ROOT / "docs").rglob("*.md")),
+        *(path for path in (ROOT / "tests").rglob("*.md")),
+        *(path for top in FOR_OTHERS for path in (ROOT / top).rglob("*")),
+    ]
+    texts = {path: path.read_text() for path in files if path.is_file() and path.suffix != ".pyc"}
+    assert len(texts) > 40
+    assert {path: names for path, text in texts.items() if (names := private_names(text))} == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("import inarch.microkernel._data", ["inarch.microkernel._data"]),
+        ("x = inarch.meaning._tree.Size", ["inarch.meaning._tree"]),
+        ("from inarch.meaning import parse, _tree", ["_tree"]),
+        ("from inarch.meaning import (\n    parse,\n    _tree as tree,\n)", ["_tree"]),
+        ("from inarch.meaning import parse_it\nfrom x import _y", []),
+        ("from inarch import __version__; inarch.__doc__", []),
+    ],
+)
+def test_private_names_are_found_in_any_text(text: str, names: list[str]) -> None:
+    assert private_names(text) == names
 
 
 def test_private_xdsl_is_used_in_one_folder_only() -> None:

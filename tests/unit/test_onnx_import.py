@@ -15,7 +15,9 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
 from inarch.core.errors import UsageError
+from inarch.core.plugins import load_file
 from inarch.dialects import new_context
+from inarch.driver.extensions import kinds
 from inarch.frontends import FRONTENDS, read_model
 from inarch.frontends.onnx import import_onnx
 from inarch.frontends.onnx.ops import FAMILIES, converters
@@ -280,18 +282,26 @@ def test_this_frontend_is_found_by_its_folder() -> None:
     assert FRONTENDS["onnx"].suffixes == (".onnx",)
 
 
-def test_two_converters_of_one_operator(monkeypatch: pytest.MonkeyPatch) -> None:
-    converters.cache_clear()
-    origins = dict(FAMILIES._origins)
-    origins["zzz"] = origins["matmul"]
-    monkeypatch.setitem(FAMILIES.__dict__, "_origins", origins)
-    try:
+def test_two_converters_of_one_operator(tmp_path: Path) -> None:
+    path = tmp_path / "zzz.py"
+    path.write_text("CONVERTERS = {'Gemm': None}\n")
+    with FAMILIES.scope():
+        load_file(path, kinds())
         with pytest.raises(
             UsageError, match="operator 'Gemm' is converted twice: by 'matmul' and by 'zzz'"
         ):
             converters()
-    finally:
-        converters.cache_clear()
+    assert "Gemm" in converters()
+
+
+def test_converters_of_a_loaded_file_are_there_as_long_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text("CONVERTERS = {'com.example.Mine': None}\n")
+    before = converters()
+    with FAMILIES.scope():
+        load_file(path, kinds())
+        assert set(converters()) - set(before) == {"com.example.Mine"}
+    assert set(converters()) == set(before)
 
 
 def test_onnx_is_not_imported_at_start_up() -> None:

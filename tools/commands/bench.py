@@ -7,6 +7,7 @@ from pathlib import Path
 
 from inarch.core.errors import UsageError
 from inarch.tools.commands import Command
+from inarch.tools.extensions import load_files
 from inarch.tools.options import count
 
 
@@ -42,6 +43,14 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="NAME=VALUE",
         help="bind a symbolic dimension of a model (repeatable)",
+    )
+    parser.add_argument(
+        "--load",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="add the set of layers, microkernel or other thing that a file defines (repeatable)",
     )
     parser.add_argument("--list", action="store_true", help="list the sets and their layers")
     parser.add_argument(
@@ -85,6 +94,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _execute(arguments: argparse.Namespace) -> int:
     if arguments.rounds < 1:
         raise UsageError("--rounds: expected a whole number >= 1, found '0'")
+    load_files(arguments.load)
     peers: list[str] | None = None
     if arguments.peers is not None:
         peers = [name for name in arguments.peers.split(",") if name and name != "none"]

@@ -145,8 +145,8 @@ def _emit(arguments: argparse.Namespace) -> int:
     output = arguments.output if arguments.output != Path("-") else None
     if output is not None:
         check_output(output, arguments.model)
-    context = new_context()
     options = compile_options(arguments)
+    context = new_context()  # with the dialects of the files that were loaded
     offload = _offload(arguments, options)
     pipeline = None
     if options.pipeline is not None or options.places:

@@ -5,24 +5,26 @@ from __future__ import annotations
 import argparse
 import inspect
 import json
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from inarch.backends import Backend
 from inarch.core.errors import InarchError, unknown
 from inarch.core.plugins import Extensions
-from inarch.driver.extensions import kinds, load_files
 from inarch.microkernel import Microkernel
 from inarch.pipeline.default import PHASES
 from inarch.tools.commands import Command
+from inarch.tools.extensions import kinds, load_files
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "kind",
         nargs="?",
-        help="one of backends, dialects, frontends, loaders, microkernels, passes (default: all)",
+        help="one of backends, commands, definitions, dialects, frontends, layer-sets, loaders, lowerings, "
+        "microkernels, onnx-operators, passes (default: all)",
     )
     parser.add_argument(
         "--load", action="append", default=[], type=Path, metavar="FILE", help="also load a file"
@@ -61,9 +63,16 @@ def _row(table: Extensions[object], name: str) -> dict[str, Any]:
         summary = " ".join(thing.computes.split()) if is_kernel else _summary(table, name)
     except InarchError as error:
         return {"name": name, "summary": f"BROKEN: {error}", "origin": "?"}
-    found = {"name": name, "summary": summary, "origin": origin}
+    found: dict[str, Any] = {"name": name, "summary": summary, "origin": origin}
+    if isinstance(thing, Mapping):
+        return {**found, "of": _keys(cast("Mapping[Any, Any]", thing))}
     runs = _runs(name, thing) if table.kind == "pass" else ""
     return {**found, "runs": runs} if runs else found
+
+
+def _keys(family: Mapping[Any, Any]) -> list[str]:
+    """What a family is of: ops, by their names or classes, or operators."""
+    return [str(getattr(key, "name", None) or getattr(key, "__name__", key)) for key in family]
 
 
 def _runs(name: str, thing: object) -> str:
@@ -93,6 +102,8 @@ def _details(row: dict[str, Any]) -> list[str]:
     text = [f"{label}: {', '.join(values)}" for label, values in lines if values]
     if "runs" in row:
         return [f"runs {row['runs']}"]
+    if "of" in row:
+        return [f"of: {', '.join(row['of'])}"]
     return [*text, f"status: {row['status']}"] if "status" in row else []
 
 
@@ -105,7 +116,7 @@ def _summary(table: Extensions[object], name: str) -> str:
 
 
 COMMAND = Command(
-    description="List passes, backends, microkernels, loaders, frontends and dialects, with their origin.",
+    description="List everything that can be added, of us and of others, with its origin.",
     epilog="example:\n  inarch list passes\n",
     add_arguments=_add_arguments,
     execute=_execute,

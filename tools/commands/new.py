@@ -9,8 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from inarch.core.errors import EnvironmentFault, UsageError
-from inarch.driver.extensions import kinds
 from inarch.tools.commands import Command
+from inarch.tools.extensions import kinds
 from inarch.tools.templates import template
 
 FILES = {

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from inarch.core.errors import EnvironmentFault, InarchError, UsageError
 from inarch.core.npz import write_npz
-from inarch.driver.extensions import load_files
 from inarch.tools.commands import Command
+from inarch.tools.extensions import load_files
 from inarch.tools.options import (
     add_model_options,
     add_offload_options,

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inarch.core.errors import EnvironmentFault, UsageError
-from inarch.driver.extensions import load_files
 from inarch.tools.commands import Command
+from inarch.tools.extensions import load_files
 from inarch.tools.progress import progress
 
 if TYPE_CHECKING:

@@ -12,16 +12,15 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from io import StringIO
 from pathlib import Path
-from typing import NamedTuple, TextIO, cast
+from typing import NamedTuple, TextIO
 
 from inarch import __version__
 from inarch.core.errors import EnvironmentFault, InarchError, InternalError, PluginError
-from inarch.core.plugins import Extensions, blamed, load_file
-from inarch.dialects import DIALECTS
+from inarch.core.plugins import load_file
 from inarch.ir.files import decode, read_text, write_atomically
-from inarch.passes import PASSES
 from inarch.pipeline.registry import pass_cards, pass_help
 from inarch.pipeline.text import parse_pipeline
+from inarch.tools.extensions import blamed, kinds
 from inarch.tools.opt.arguments import Options, help_text, parse_arguments
 from inarch.tools.opt.diagnostics import expectations, mismatches
 from inarch.tools.opt.driver import (
@@ -93,7 +92,7 @@ def _run(argv: Sequence[str], stdin: Callable[[], str], out: TextIO, err: TextIO
         err.write(f"{error.line()}\n")
         return error.exit_code
     except Exception as error:  # noqa: BLE001 - a bug of ours is one line, too
-        found = blamed(error, _tables()) or _internal(error, argv, err)
+        found = blamed(error) or _internal(error, argv, err)
         err.write(f"{found.line()}\n")
         return found.exit_code
 
@@ -110,19 +109,11 @@ def _load(options: Options, stack: ExitStack) -> None:
     """Adds what `--load`ed files define to the tables, until `stack` unwinds."""
     if not options.load:
         return
-    tables = {table.kind: table for table in _tables()}
+    tables = kinds()
     for table in tables.values():
         stack.enter_context(table.scope())
     for path in options.load:
         load_file(path, tables)
-
-
-def _tables() -> Sequence[Extensions[object]]:
-    from inarch.backends import BACKENDS
-    from inarch.microkernel.table import MICROKERNELS
-    from inarch.passes.lower.graph_to_loop import RULES
-
-    return cast("Sequence[Extensions[object]]", (PASSES, DIALECTS, RULES, BACKENDS, MICROKERNELS))
 
 
 def _information(options: Options) -> str | None:

@@ -6,21 +6,17 @@ import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from inarch.backends import BACKENDS
 from inarch.core.errors import EnvironmentFault, InarchError, InternalError, PluginError
-from inarch.core.plugins import Extensions, blamed
-from inarch.dialects import DIALECTS
 from inarch.ir.context import store_of
 from inarch.ir.files import resources_of, write_atomically
 from inarch.ir.text import print_module
-from inarch.passes import PASSES
 from inarch.pipeline.pipeline import Phase, Pipeline
+from inarch.tools.extensions import blamed
 from inarch.tools.opt.arguments import Options
 
 
@@ -49,19 +45,13 @@ def crash(
     what = str(error) if isinstance(error, InternalError) else _describe(error)
     kind: type[InarchError] = InternalError
     message = f"internal error in pass '{passes[index].name}': {what}"
-    if not isinstance(error, InternalError) and (theirs := _blamed(error)) is not None:
+    if not isinstance(error, InternalError) and (theirs := blamed(error)) is not None:
         kind, message = PluginError, theirs.message
     try:
         command = _write(options, passes, index, source)
     except EnvironmentFault as fault:
         return kind(f"{message}; its input could not be kept: {fault.message}")
     return kind(f"{message}; the input is in {options.reproducer}, run: {command}")
-
-
-def _blamed(error: Exception) -> InarchError | None:
-    """The error as that of the pass, or the dialect, from outside whose code raised it."""
-    tables = cast("Sequence[Extensions[object]]", (PASSES, DIALECTS, BACKENDS))
-    return blamed(error, tables)
 
 
 def _describe(error: Exception) -> str:

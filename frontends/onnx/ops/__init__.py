@@ -8,11 +8,10 @@ defines by a function of others is replaced by that.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
-from functools import cache
+from functools import lru_cache
 
-from inarch.core.errors import InarchError, UsageError
+from inarch.core.errors import UsageError
 from inarch.core.plugins import Extensions
 from inarch.frontends.onnx.node import Converter
 
@@ -21,20 +20,20 @@ FAMILIES: Extensions[Mapping[str, Converter]] = Extensions(
 )
 
 
-@cache
 def converters() -> Mapping[str, Converter]:
     """All converters by operator. Raises UsageError when two files define one operator.
 
     A family that cannot be imported is a warning: the operators of the others stay usable.
     """
+    return _converters(FAMILIES.revision)
+
+
+@lru_cache(maxsize=1)
+def _converters(revision: int) -> Mapping[str, Converter]:
+    del revision  # by which it is kept
     found: dict[str, Converter] = {}
     homes: dict[str, str] = {}
-    for family in FAMILIES:
-        try:
-            of_family = FAMILIES[family]
-        except InarchError as error:
-            warnings.warn(f"{error.message}; its operators are unknown", stacklevel=2)
-            continue
+    for family, of_family in FAMILIES.working("its operators are unknown"):
         for op, converter in of_family.items():
             if op in found:
                 raise UsageError(

@@ -20,8 +20,8 @@ from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, Region, SSAValue
 
+from inarch.core.blame import raised
 from inarch.core.errors import InarchError, UsageError, unknown
-from inarch.core.plugins import raised
 from inarch.dialects.graph.call import CallOp
 from inarch.ir.context import store_of
 from inarch.ir.location import location_text

@@ -9,13 +9,21 @@
 // RUN: inarch list --help | filecheck %s --check-prefix=EXAMPLE
 
 // CHECK: backends:
+// CHECK: commands:
+// CHECK: definitions:
 // CHECK: dialects:
 // CHECK: graph
 // CHECK: frontends:
 // CHECK-NEXT: mlir
 // CHECK-NEXT: onnx
+// CHECK: layer-sets:
 // CHECK: loaders:
 // CHECK: shared-library
+// CHECK: lowerings:
+// CHECK: gather {{.*}} [inarch.passes.lower.rules.gather]
+// CHECK-NEXT: of: graph.gather
+// CHECK: microkernels:
+// CHECK: onnx-operators:
 // CHECK: passes:
 // CHECK-NOT: BROKEN
 // PASSES-NOT: frontends:

@@ -1,0 +1,35 @@
+"""The tables of everything that can be added, with those of the layers above the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from inarch.core.blame import blamed as blamed_in
+from inarch.core.errors import PluginError
+from inarch.core.plugins import Extensions, load_file
+
+
+def kinds() -> dict[str, Extensions[object]]:
+    """Every table, by the plural that `inarch list` takes; nothing in them is imported yet."""
+    from inarch.benchmark.layers import LAYER_SETS
+    from inarch.driver import extensions
+    from inarch.tools.commands import COMMANDS
+
+    found: dict[str, Extensions[object]] = {
+        **extensions.kinds(),
+        "commands": COMMANDS,
+        "layer-sets": LAYER_SETS,
+    }  # pyright: ignore[reportAssignmentType] - a table of T is read as a table of objects
+    return dict(sorted(found.items()))
+
+
+def load_files(paths: Iterable[Path | str]) -> None:
+    """Adds what each file of `--load` defines to the tables of its kinds."""
+    for path in paths:
+        load_file(Path(path), kinds())
+
+
+def blamed(error: BaseException) -> PluginError | None:
+    """The error as that of the plugin whose code raised it, if it was a plugin's."""
+    return blamed_in(error, kinds().values())
