@@ -40,6 +40,14 @@ class Outside:
 
 EVERY = (
     Outside(
+        "targets",
+        "my-cpu",
+        "inarch.machine.targets",
+        "my_cpu.py",
+        "cli('compile abs.mlir --emit=kernel --target=my-cpu+avx512vnni')",
+        'inarch.target = "my-cpu+avx512vnni"',
+    ),
+    Outside(
         "dialects",
         "square",
         "inarch.dialects",
