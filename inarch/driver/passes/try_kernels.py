@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -20,6 +21,7 @@ class TryKernelsPass(ModulePass):
     """
 
     name = "try-kernels"
+    is_analysis: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         facts_of(ctx).put(trial_for(op))
