@@ -35,7 +35,20 @@ WHOLE = "compile"
 
 def parse_pipeline(text: str) -> Pipeline:
     """The pipeline that `text` says. Raises UsageError for whatever is wrong in it, wherever it stands."""
+    _check_depth(text)
     return Pipeline(tuple(_joined(_phases(text, 0, text, within=""))))
+
+
+_MOST_BRACKETS = 10
+"""Around a pass: a phase in `builtin.module(...)` needs two."""
+
+
+def _check_depth(text: str) -> None:
+    depth = 0
+    for index, char in enumerate(text):
+        depth += (char == "(") - (char == ")")
+        if depth > _MOST_BRACKETS:
+            raise _wrong(text, index, f"expected at most {_MOST_BRACKETS} brackets around a pass")
 
 
 def _phases(text: str, offset: int, whole: str, *, within: str) -> Iterator[Phase]:
@@ -163,7 +176,8 @@ def _value_text(value: ParameterListType) -> str:
 
 
 def _wrong(whole: str, position: int, message: str) -> UsageError:
-    return UsageError(f"pipeline '{whole}', character {position + 1}: {message}")
+    shown = whole if len(whole) <= 300 else f"{whole[:297]}..."
+    return UsageError(f"pipeline '{shown}', character {position + 1}: {message}")
 
 
 def _syntax_error(whole: str, offset: int, error: ArgSpecParseError) -> UsageError:

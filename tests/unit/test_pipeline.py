@@ -196,6 +196,8 @@ def test_what_a_pipeline_may_be_written_as(text: str, same: str) -> None:
             "pipeline 'tensorize(cse)', character 1: expected a phase before '(', "
             "found the pass 'tensorize'",
         ),
+        ("(" * 11 + "cse", f"pipeline '{'(' * 11}cse', character 11: expected at most 10 brackets"),
+        ("(" * 5000, f"pipeline '{'(' * 297}...', character 11: expected at most 10 brackets"),
         ("prepare,fold-constnats", "no pass 'fold-constnats'; did you mean 'fold-constants'?"),
         ("graph(cse,cs)", "no pass 'cs'; did you mean 'cse'?"),
         ("cse,graph(dce{,})", "pipeline 'cse,graph(dce{,})', character 15: expected"),
