@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.dialects.func import FuncOp
 
 from inarch.core.cache import check_writable
-from inarch.core.errors import InarchError, UsageError, unknown
+from inarch.core.errors import InarchError, InternalError, UsageError, unknown
 from inarch.dialects import new_context
 from inarch.dialects.loop.keep import check_marks
 from inarch.driver.offload import Emissions, Offload, is_wanted, offloading
@@ -120,7 +120,7 @@ def build(
     pipeline = chosen.passes()
     ctx = context if context is not None else new_context()
     module = import_model(source, ctx, chosen)
-    kept = _Source(None if isinstance(source, ModuleOp) else source)
+    path = source if isinstance(source, str | Path) else None
     del source
     _check_functions(module)
     watch: Watch | None = None
@@ -132,10 +132,15 @@ def build(
         watching.append(watch)
     try:
         _run(ctx, module, pipeline, chosen, [*watching, *_progress(progress)])
+        verify_module(module)
     except Exception as error:
-        if not kept.is_there or chosen.verify_each:
+        told = isinstance(error, InarchError) and not isinstance(error, InternalError)
+        is_sound = told and not _is_wrong(
+            module
+        )  # what a pass says of a program, or of what was asked
+        if path is None or is_sound or chosen.verify_each or chosen.verify_semantics is not None:
             raise
-        raise kept.blamed(error, chosen, pipeline) from error
+        raise _blamed(error, path, chosen, pipeline) from error
     _warn_of_idle_passes(pipeline)
     program = emit(ctx, module)
     for line in registry_notes(program):
@@ -162,30 +167,31 @@ def build(
     )
 
 
-@dataclass(frozen=True)
-class _Source:
-    """What can be imported again, to find out who made a program wrong."""
+def _is_wrong(module: ModuleOp) -> bool:
+    try:
+        verify_module(module)
+    except InarchError:
+        return True
+    return False
 
-    source: Source | None
 
-    @property
-    def is_there(self) -> bool:
-        """Not for a module, which its compilation has changed."""
-        return self.source is not None
+def _blamed(error: Exception, path: str | Path, options: Options, pipeline: Pipeline) -> Exception:
+    """The error of the pass that left a wrong program, where that was it; else `error`.
 
-    def blamed(self, error: Exception, options: Options, pipeline: Pipeline) -> Exception:
-        """The error of the pass that left a wrong program, where that was it; else `error`."""
-        context = new_context()
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                module = import_model(self.source, context, options)
-                run_pipeline(context, module, pipeline, [Verifier()])
-        except InarchError as found:
-            return found if "(after pass '" in found.message else error
-        except Exception:  # noqa: BLE001 - the same again
-            return error
+    The model is read once more, and verified after each pass; no backend emits again.
+    """
+    context = new_context()
+    passes = [one for one in pipeline if one.name != "emit-offloaded"]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            module = import_model(path, context, options)
+            run_pipeline(context, module, passes, [Verifier()])
+    except InarchError as found:
+        return found if "(after pass '" in found.message else error
+    except Exception:  # noqa: BLE001 - the crash again, which `error` tells of
         return error
+    return error
 
 
 def _emitted(context: Context) -> tuple[Emitted, ...]:
@@ -305,23 +311,27 @@ def lower(
     progress: Progress | None = None,
     offload: Offload | None = None,
     pipeline: Pipeline | None = None,
+    watch: Callable[[Pipeline], Sequence[Instrument]] | None = None,
 ) -> tuple[Emitted, ...]:
     """Runs the passes that take an imported module to `level` (`graph`, `loop` or `kernel`).
 
     Backends take their parts by `offload`. At `graph` the program is partitioned, and has their
     functions in it; below, they have been emitted, and that is returned. Of a `pipeline` without the
-    phase that ends at the level, all runs.
+    phase that ends at the level, all runs. `watch` makes the instruments for what will run.
     """
     if level not in LEVELS:
         raise unknown("level", level, LEVELS)
     wish = offload or Offload()
     whole = offloading(pipeline or placed(default_pipeline()), wish)
+    _warn_of_idle_passes(whole)
     last = {"graph": "partition", "loop": "loop", "kernel": "memory"}[level]
     if level == "graph" and not is_wanted(module, wish) and pipeline is None:
         whole = parse_pipeline("simplify-graph")
     elif last in whole:
         whole = whole.until(last)
-    _run(context, module, whole, Options(verify_each=False), _progress(progress))
+    watching: Sequence[Instrument] = watch(whole) if watch is not None else ()
+    _run(context, module, whole, Options(), [*watching, *_progress(progress)])
+    verify_module(module)
     return _emitted(context)
 
 
@@ -361,4 +371,3 @@ def _run(
 ) -> None:
     verifier = Verifier(None if options.verify_each else frozenset(_foreign(pipeline)))
     run_pipeline(context, module, pipeline, [*instruments, verifier])
-    verify_module(module)

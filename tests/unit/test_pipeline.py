@@ -590,3 +590,31 @@ def test_an_op_whose_view_changed_is_verified_again() -> None:
         verify_module(module)
     with pytest.raises(InarchError):
         verify_module(module, verified)
+
+
+def test_what_a_pass_says_of_a_sound_program_is_said_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The model is not compiled again to find out who made it wrong: nobody did."""
+    count: list[object] = []
+
+    def refuse(*given: object) -> None:
+        count.append(given)
+        raise InarchError("not this model")
+
+    monkeypatch.setattr(PASSES["fold-batch-norm"], "apply", refuse)
+    with pytest.raises(InarchError, match="not this model"):
+        build("m.mlir", folder / "m.inarch")
+    assert len(count) == 1
+
+
+@pytest.mark.usefixtures("folder")
+def test_text_of_a_level_obeys_the_same_options() -> None:
+    words = ["compile", "m.mlir", "--emit=loop", "-q", "--print-ir-after=cse", "--timing"]
+    done = cli.run([*words, "--place", "cse=after prepare", "--dump-pass-pipeline"])
+    assert (done.code, "fold-batch-norm,cse)" in done.err) == (0, True)
+    assert "IR Dump After cse" in done.err
+    assert "pass graph-to-loop" in done.err
+    assert "pass tensorize" not in done.err
+    wrong = cli.run(["compile", "m.mlir", "--emit=loop", "--print-ir-after=tensorise"])
+    assert (wrong.code, "did you mean" in wrong.err or "no pass" in wrong.err) == (2, True)

@@ -7,6 +7,7 @@ import json
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,11 +26,14 @@ from inarch.tools.progress import progress
 from inarch.tools.semantics import SEMANTICS, SEMANTICS_HELP, seed
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from xdsl.context import Context
     from xdsl.dialects.builtin import ModuleOp
 
     from inarch.driver.offload import Offload
     from inarch.driver.options import Options
+    from inarch.pipeline.manager import Instrument
     from inarch.pipeline.pipeline import Pipeline
 
 LEVELS = ("graph", "loop", "kernel")
@@ -133,8 +137,9 @@ def _note(line: str) -> None:
 def _emit(arguments: argparse.Namespace) -> int:
     from inarch.core.cache import replacing
     from inarch.dialects import new_context
-    from inarch.driver.compiler import import_model
+    from inarch.driver.compiler import import_model, lower
     from inarch.frontends.mlir import resource_keys, write_resources
+    from inarch.pipeline.manager import Verifier
 
     if arguments.json:
         raise UsageError("--json describes an artifact; it does not go with --emit")
@@ -152,7 +157,17 @@ def _emit(arguments: argparse.Namespace) -> int:
     if options.pipeline is not None or options.places:
         pipeline = replace(options, backends=()).passes()
     module = import_model(arguments.model, context, options)
-    text = _text(context, module, arguments.emit, offload, pipeline)
+    watchers = Watchers(arguments)
+
+    def watch(chosen: Pipeline) -> list[Instrument]:
+        watchers.check(chosen)
+        watchers.dump(chosen)
+        verifier = [Verifier()] if arguments.verify_each else []
+        return [*verifier, *watchers.instruments(context, chosen)]
+
+    lowered = partial(lower, offload=offload, pipeline=pipeline, watch=watch)
+    text = _text(context, module, arguments.emit, offload, lowered)
+    watchers.report()
     has_handles = arguments.emit in LEVELS and bool(resource_keys(module))
     if output is None:
         sys.stdout.write(text)
@@ -192,22 +207,25 @@ def _offload(arguments: argparse.Namespace, options: Options) -> Offload:
 
 
 def _text(
-    context: Context, module: ModuleOp, level: str, offload: Offload, pipeline: Pipeline | None
+    context: Context,
+    module: ModuleOp,
+    level: str,
+    offload: Offload,
+    lower: Callable[[Context, ModuleOp, str], object],
 ) -> str:
     """The program at a level, or what a backend emits of it."""
-    from inarch.driver.compiler import lower
     from inarch.driver.offload import emit_text
     from inarch.ir.text import print_module
 
     if level in LEVELS:
-        lower(context, module, level, offload=offload, pipeline=pipeline)
+        lower(context, module, level)
         return print_module(module)
     if level == "c":
         from inarch.backends.c import emit
 
-        lower(context, module, "kernel", offload=offload, pipeline=pipeline)
+        lower(context, module, "kernel")
         return emit(context, module).text
-    lower(context, module, "graph", offload=offload, pipeline=pipeline)
+    lower(context, module, "graph")
     return emit_text(context, module, level, offload.options, whole=False)
 
 
