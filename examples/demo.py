@@ -25,7 +25,7 @@ import inarch
 
 ROOT = Path(__file__).parents[1]
 FILES = (
-    "passes/schedule/schedule_nests.py",
+    "passes/loop/schedule_nests.py",
     "runtime/include/inarch.h",
     "Makefile",
     "README.md",

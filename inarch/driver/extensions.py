@@ -19,7 +19,7 @@ def kinds() -> dict[str, Extensions[object]]:
     from inarch.frontends import FRONTENDS
     from inarch.frontends.onnx.ops import FAMILIES as OPERATORS
     from inarch.machine.architecture import TARGETS
-    from inarch.microkernel.table import MICROKERNELS
+    from inarch.microkernel.table import MICROKERNELS, TEMPLATES
     from inarch.passes import PASSES
     from inarch.passes.lower.graph_to_loop import RULES
     from inarch.runtime.loaders import LOADERS
@@ -35,6 +35,7 @@ def kinds() -> dict[str, Extensions[object]]:
         "onnx-operators": OPERATORS,
         "passes": PASSES,
         "targets": TARGETS,
+        "templates": TEMPLATES,
     }  # pyright: ignore[reportReturnType] - a table of T is read as a table of objects
 
 

@@ -240,8 +240,13 @@ def _divide(a: Array, b: Array) -> Array:
         return a / b
     if a.dtype.kind == "u":
         return np.where(b == 0, 0, a // np.where(b == 0, 1, b)).astype(a.dtype)
-    quotient = np.abs(a) // np.where(b == 0, 1, np.abs(b))
-    return np.where(b == 0, 0, np.where((a < 0) != (b < 0), -quotient, quotient)).astype(a.dtype)
+    by = np.where(b == 0, 1, b)
+    with np.errstate(over="ignore"):  # the lowest by -1 wraps
+        floor = a // by
+        rest = a - floor * by
+    differ = (a < 0) != (by < 0)
+    truncated = floor + ((rest != 0) & differ)  # not by abs, which the lowest has not
+    return np.where(b == 0, 0, truncated).astype(a.dtype)
 
 
 def _erf(a: Array) -> Array:

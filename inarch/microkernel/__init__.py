@@ -30,7 +30,7 @@ from inarch.meaning import (
     ranks,
     substitute,
 )
-from inarch.microkernel._check import LEAST, check, check_finish, functions_of
+from inarch.microkernel._check import LEAST, check, check_finish, dtype_of, functions_of
 from inarch.microkernel._data import (
     AtLeast,
     Demand,
@@ -61,6 +61,7 @@ __all__ = [
     "call_holes",
     "check",
     "demands",
+    "dtype_of",
     "filled_call",
     "function_name",
     "functions_of",

@@ -13,6 +13,7 @@ from inarch.core.errors import InarchError
 from inarch.core.plugins import Extensions
 from inarch.microkernel import Microkernel, check
 from inarch.microkernel.file import SUFFIXES, read_kernel_file
+from inarch.microkernel.template import Template
 
 
 def _sound(thing: object, name: str) -> None:
@@ -30,3 +31,8 @@ MICROKERNELS: Extensions[Microkernel] = Extensions(
     check=_sound,
 )
 """Sound kernels by name. One that is not is an InarchError when its name is asked for."""
+
+TEMPLATES: Extensions[Template] = Extensions(
+    "inarch.backends.c.templates", "TEMPLATE", entry_group="inarch.templates"
+)
+"""What makes kernels for nests that no kernel of the table does, by name."""

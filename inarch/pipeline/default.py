@@ -11,11 +11,11 @@ PHASES = {
     # Backends take their parts, and emit them.
     "offload": ("annotate", "merge-composites", "merge-regions", "partition", "emit-offloaded"),
     "graph": ("decompose-composites", "fold-constants", "simplify-graph", "choose-layout"),
-    "loop": ("graph-to-loop", "drop-unit-iterators", "fold-scalars", "fuse-nests"),
+    "loop": ("graph-to-loop", "drop-unit-iterators", "fold-scalars", "rematerialize", "fuse-nests"),
     "padding": ("materialize-padding", "split-padding", "drop-padding-taps", "split-dilation"),
     "kernel": ("try-kernels", "tensorize"),
     "schedule": ("schedule-nests", "drop-unit-iterators", "fold-packs"),
-    "memory": ("outline-nests", "plan-memory"),
+    "memory": ("update-in-place", "outline-nests", "plan-memory"),
 }
 """Phase -> the names of its passes, in order."""
 

@@ -52,6 +52,22 @@ def find_edge(buffer: SSAValue, consumer: NestOp) -> Edge | None:
     return Edge(producer, buffer, consumer) if written_dimensions(producer) is not None else None
 
 
+def edges_from(producer: NestOp) -> list[Edge]:
+    """The edges to all readers of what a nest writes; none where `find_edge` would refuse one."""
+    buffer = producer.outs[0]
+    readers: dict[NestOp, None] = {}
+    for use in buffer.uses:
+        user = use.operation
+        if user is producer and use.index >= len(producer.ins):
+            continue
+        if not isinstance(user, NestOp) or user is producer or use.index >= len(user.ins):
+            return []
+        readers[user] = None
+    if any(map(is_kept, (producer, *readers))) or written_dimensions(producer) is None:
+        return []
+    return [Edge(producer, buffer, reader) for reader in readers]
+
+
 def written_dimensions(producer: NestOp) -> list[int | None] | None:
     """For each iterator of a nest with one output, the dimension of the output that it is.
 

@@ -12,12 +12,12 @@ from xdsl.ir import Block
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
-from inarch.dialects.loop.buffer import AllocOp, root
+from inarch.dialects.loop.buffer import AllocOp
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.functions import entry_blocks
 from inarch.passes.loop.edge import Edge, find_edge
 from inarch.passes.loop.fusion import append_to_finish, inline_producer
-from inarch.passes.loop.writes import Writes, writes_by_root
+from inarch.passes.loop.writes import Writes, may_move, writes_by_root
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def _fuse_once(consumer: NestOp, position: dict[NestOp, int], writes: Writes) ->
         for buffer in dict.fromkeys(consumer.ins)
         if (edge := find_edge(buffer, consumer)) is not None
         and edge.producer in position
-        and _may_move(edge.producer, position[edge.producer], position[consumer], writes)
+        and may_move(edge.producer, position[edge.producer], position[consumer], writes)
     ]
     # The latest producer of a residual block is the one that nothing else waits for.
     edges.sort(key=lambda edge: -position[edge.producer])
@@ -75,13 +75,6 @@ def _fuse_once(consumer: NestOp, position: dict[NestOp, int], writes: Writes) ->
                 _replace(edge, fused)
                 return fused
     return None
-
-
-def _may_move(producer: NestOp, first: int, last: int, writes: Writes) -> bool:
-    """Whether a nest may move down from place `first` to `last`: what it reads is not written between."""
-    between = range(first + 1, last)
-    read = {root(value) for value in producer.ins}
-    return first < last and not any(w in between for b in read for w in writes.get(b, ()))
 
 
 def _replace(edge: Edge, fused: NestOp) -> None:

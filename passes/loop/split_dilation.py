@@ -26,8 +26,8 @@ from inarch.dialects.loop.access import IteratorAttr
 from inarch.dialects.loop.keep import free_nests
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.linear import linear_map
+from inarch.passes.loop.contraction import match_contraction
 from inarch.passes.loop.transform import rebuild, strides_along
-from inarch.passes.schedule.contraction import match_contraction
 
 
 @dataclass(frozen=True)

@@ -37,3 +37,10 @@ def writes_by_root(ops: Iterable[tuple[Operation, int]]) -> Writes:
         for buffer in written_roots(op):
             found[buffer].append(place)
     return found
+
+
+def may_move(nest: NestOp, first: int, last: int, writes: Writes) -> bool:
+    """Whether a nest may move down from place `first` to `last`: what it reads is not written between."""
+    between = range(first + 1, last)
+    read = {root(value) for value in nest.ins}
+    return first < last and not any(w in between for b in read for w in writes.get(b, ()))

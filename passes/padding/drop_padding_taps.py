@@ -36,9 +36,9 @@ from inarch.ir.constants import constant_array
 from inarch.ir.context import ConstantStore, store_of
 from inarch.ir.functions import entry_blocks
 from inarch.ir.linear import Linear, linear_map
+from inarch.passes.loop.contraction import match_contraction
 from inarch.passes.loop.transform import rebuild, strides_along
 from inarch.passes.padding.known_zeros import zero_margins
-from inarch.passes.schedule.contraction import match_contraction
 
 PASS_COST = 6
 """Terms that take as long as one more part does for an element: load, store, the call around it. (On Zen 4

@@ -29,7 +29,7 @@ from inarch.ir.location import location_text
 from inarch.ir.target import target_of
 from inarch.machine.target import Target
 from inarch.microkernel import Instance
-from inarch.microkernel.table import MICROKERNELS
+from inarch.microkernel.table import MICROKERNELS, TEMPLATES
 from inarch.passes.tensorize.report import Choice, NestReport, Report
 from inarch.passes.tensorize.unify.body import expression_of, tree_text
 from inarch.passes.tensorize.unify.linear import LinearNest, is_constant, linear_nest
@@ -37,6 +37,7 @@ from inarch.passes.tensorize.unify.match import Miss, axes_text, names_of
 from inarch.passes.tensorize.weigh.candidates import Candidate, kernel_cycles
 from inarch.passes.tensorize.weigh.cost import plain_cycles
 from inarch.passes.tensorize.weigh.family import Family
+from inarch.passes.tensorize.weigh.made import Maker
 from inarch.passes.tensorize.weigh.memo import Decision, Memo
 from inarch.passes.tensorize.weigh.search import candidates
 from inarch.passes.tensorize.write.build import build
@@ -111,8 +112,11 @@ def tensorize(
     the one chosen, for measuring; the report does not know.
     """
     demanded = _demanded(module)
-    names = list(dict.fromkeys([*demanded, *(MICROKERNELS if kernels is None else kernels)]))
+    asked = [*MICROKERNELS, *TEMPLATES] if kernels is None else kernels
+    names = [name for name in dict.fromkeys([*demanded, *asked]) if name not in TEMPLATES]
+    templates = dict(TEMPLATES.working("compiled without it"))
     target = target_of(module)
+    maker = Maker({name: one for name, one in templates.items() if name in asked}, target)
     families, unusable = _families(names, demanded, target)
     definitions, memo = Definitions(module), Memo()
     reports: list[NestReport] = []
@@ -120,12 +124,13 @@ def tensorize(
         symbol = function.sym_name.data
         nests = [op for op in block.walk() if isinstance(op, NestOp)]
         reports += [
-            _tensorize_nest(op, symbol, families, demanded, definitions, memo, usable, pick)
+            _tensorize_nest(op, symbol, families, maker, demanded, definitions, memo, usable, pick)
             if (reason := _unsuitable(op, block)) is None
             else _left_alone(op, symbol, families, reason)
             for op in nests
         ]
     unusable |= {f.pattern.name: f.failure for f in families if f.failure is not None}
+    unusable |= maker.failures
     report = Report(tuple(names), tuple(reports), unusable, tuple(demanded))
     for name in demanded:
         if not report.taken_by(name):
@@ -170,6 +175,7 @@ def _tensorize_nest(
     op: NestOp,
     function: str,
     families: Sequence[Family],
+    maker: Maker,
     demanded: Sequence[str],
     definitions: Definitions,
     memo: Memo,
@@ -180,7 +186,7 @@ def _tensorize_nest(
     decision = memo.get(nest)
     taken = decision.of(nest) if decision is not None else None
     if decision is None or (taken is None and decision.taken is not None):
-        decision = _decide(nest, families, demanded, usable)
+        decision = _decide(nest, families, maker, demanded, usable)
         memo.put(nest, decision)
         taken = decision.taken
     location, axes = location_text(op), axes_text(nest)
@@ -207,9 +213,13 @@ def _computes(op: NestOp) -> str:
 
 
 def _decide(
-    nest: LinearNest, families: Sequence[Family], demanded: Sequence[str], usable: Usable | None
+    nest: LinearNest,
+    families: Sequence[Family],
+    maker: Maker,
+    demanded: Sequence[str],
+    usable: Usable | None,
 ) -> Decision:
-    """The candidates of every family, weighed."""
+    """The candidates of every family, weighed; where there are none, those of kernels made for the nest."""
     found: list[Candidate] = []
     misses: dict[str, Miss] = {}
     for family in families:
@@ -219,6 +229,8 @@ def _decide(
         else:
             found += result
     found = [one for one in found if not _is_dear(one, demanded, misses)]
+    if not found:
+        found = [one for one in maker.candidates(nest) if not _is_dear(one, demanded, misses)]
     found.sort(key=lambda one: _preference(one, demanded))
     while found and usable is not None:
         name = found[0].family.pattern.name

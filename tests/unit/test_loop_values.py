@@ -554,8 +554,8 @@ CONTRACTIONS = {
 
 @pytest.mark.parametrize("target", ["generic", "x86-64-v3", "x86-64-v4"])
 @pytest.mark.parametrize("name", CONTRACTIONS)
-def test_a_scheduled_contraction_keeps_the_values_of(name: str, target: str) -> None:
-    """The schedule of a target can be checked on any machine: its vectors are loops, too."""
+def test_a_contraction_by_a_kernel_made_for_it_keeps_the_values_of(name: str, target: str) -> None:
+    """The kernels of a target can be checked on any machine, by what they mean."""
     text = CONTRACTIONS[name]
     operands = dict(re.findall(r"%(x|w|b|c|a)\[[^]]*\][^:]*: memref<([0-9x]+)xf32>", text))
     out = operands.pop("a")
@@ -570,7 +570,7 @@ func.func @main({", ".join(arguments)}, %s: memref<{out}xf32>, %a: memref<{out}x
 {begin}{text}  func.return
 }}
 }}"""
-    check_semantics(program, pipeline="schedule-nests")
+    check_semantics(program, pipeline="tensorize{kernels=columns,rows},schedule-nests")
 
 
 @pytest.mark.parametrize(

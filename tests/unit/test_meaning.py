@@ -376,6 +376,16 @@ def test_integers_wrap_truncate_and_saturate(expression: str, value: list[int]) 
     assert (found.dtype, found.tolist()) == (np.int8, value)
 
 
+def test_integers_divide_towards_zero_the_lowest_too() -> None:
+    """Every pair of bytes: by 0 it is 0, the lowest by -1 wraps."""
+    a, b = (part.ravel().astype(np.int8) for part in np.mgrid[-128:128, -128:128])
+    found = evaluate(
+        parse(f"for i in {a.size}: C[i] = A[i] / B[i]"), {"A": a, "B": b, "C": np.zeros_like(a)}
+    )
+    wanted = [math.trunc(x / y) if y else 0 for x, y in zip(a.tolist(), b.tolist(), strict=True)]
+    np.testing.assert_array_equal(found, np.array(wanted, np.int16).astype(np.int8))
+
+
 def test_max_and_relu_propagate_nan() -> None:
     arrays = {"A": np.array([np.nan, -1, 2], np.float32), "C": np.zeros(3, np.float32)}
     found = evaluate(parse("for m in 3: C[m] = max(relu(A[m]), -5)"), arrays)

@@ -122,6 +122,15 @@ EVERY = (
         "microkernels.md",
     ),
     Outside(
+        "templates",
+        "my-sums",
+        "inarch.templates",
+        "my_sums.py",
+        "cli('compile sums.mlir --emit=kernel -q')",
+        "kernel.def @my_sums_",
+        "microkernels.md",
+    ),
+    Outside(
         "commands",
         "op-names",
         "inarch.tools.commands",
@@ -203,6 +212,7 @@ def used(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
         install(site, one)
     for name in ("square.mlir", "collapse.mlir"):
         (folder / name).write_text(example("extending.md", name))
+    (folder / "sums.mlir").write_text(example("microkernels.md", "sums.mlir"))
     (folder / "abs.mlir").write_text(ABS)
     (folder / "matmul.mlir").write_text(MATMUL)
     (folder / "model.chain").write_text("6 exp relu\n")

@@ -134,7 +134,7 @@ def test_a_pass_or_all_of_a_phase_is_replaced_or_left_out() -> None:
         "fold-constants",
         "simplify-graph",
     ]
-    assert names(whole.since("memory")) == ["outline-nests", "plan-memory"]
+    assert names(whole.since("memory")) == ["update-in-place", "outline-nests", "plan-memory"]
     assert names(whole.since("plan-memory")) == ["plan-memory"]
 
 

@@ -27,6 +27,7 @@ GROUPS = (
     "inarch.frontends",
     "inarch.frontends.onnx.ops",
     "inarch.microkernels",
+    "inarch.templates",
     "inarch.passes.lower.rules",
     "inarch.definitions.ops",
     "inarch.tools.commands",
@@ -211,6 +212,7 @@ def test_a_broken_package_harms_nothing_else(broken: Path, tmp_path: Path) -> No
     # Every microkernel that is installed is tried, so that one says what is wrong with it.
     warned = {
         f"warning: microkernel {BAD_DAY}; compiled without this kernel",
+        f"warning: template {BAD_DAY}; compiled without it",
         f"warning: lowering {BAD_DAY}; its rules are unknown",
         f"warning: definitions {BAD_DAY}; its ops have no definition",
         PASS_WARNING,

@@ -1,4 +1,4 @@
-"""Tiled, packed and reordered nests compute what they did before, on any target and shape."""
+"""Nests by kernels made to measure, and reordered ones, compute what they did, on any target and shape."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from inarch.passes.schedule.tile import choose_tile
-from inarch.testing import check_semantics, run_pass
+from inarch.testing import check_semantics
 
-PIPELINE = "graph-to-loop,drop-unit-iterators,fuse-nests,materialize-padding,schedule-nests"
+PIPELINE = (
+    "graph-to-loop,drop-unit-iterators,fuse-nests,materialize-padding,"
+    "tensorize{kernels=columns,rows},schedule-nests"
+)
 TARGETS = ("x86-64", "x86-64-v3", "x86-64-v4", "generic")
 
 
@@ -88,32 +90,6 @@ def test_grouped_and_depthwise(target: str) -> None:
         check_semantics(text, pipeline=PIPELINE, compiled=True)
 
 
-@settings(max_examples=200, deadline=None)
-@given(
-    outer=st.integers(1, 300),
-    inner=st.integers(1, 300),
-    columns=st.integers(1, 5000),
-    machine=st.sampled_from([(16, 32), (8, 16), (4, 16), (2, 16)]),
-)
-def test_a_tile_fits_the_registers(
-    outer: int, inner: int, columns: int, machine: tuple[int, int]
-) -> None:
-    lanes, registers = machine
-    tile = choose_tile(outer, inner, columns, lanes=lanes, registers=registers)
-    rows = tile.outer * tile.inner
-    assert rows * tile.vectors + tile.vectors + 2 <= registers
-    assert 1 <= tile.inner <= inner
-    assert 1 <= tile.outer <= outer
-    assert tile.outer == 1 or tile.inner == inner
-
-
-def test_resnet_tiles_fill_the_registers() -> None:
-    """28 accumulators of 32 registers: what the best hand-written kernels use on AVX-512."""
-    for outer, inner, columns in ((56, 56, 64), (28, 28, 128), (14, 14, 256), (7, 7, 512)):
-        tile = choose_tile(outer, inner, columns, lanes=16, registers=32)
-        assert tile.outer * tile.inner * tile.vectors == 28
-
-
 @settings(max_examples=15, deadline=None)
 @given(
     size=st.tuples(st.integers(1, 5), st.integers(1, 6)),
@@ -130,44 +106,3 @@ def test_padding_is_split_without_a_change(
   func.return %0 : {y}
 }}"""
     check_semantics(text, pipeline="graph-to-loop,split-padding", compiled=True)
-
-
-@pytest.mark.parametrize("rows", [17, *(pytest.param(n, marks=pytest.mark.slow) for n in (14, 30))])
-def test_rows_that_collide_in_the_cache_are_packed(rows: int) -> None:
-    """Rows 4 KiB apart: a copy in the order in which tiles read it, and one for what is left over."""
-    a, b, c = f"tensor<{rows}x1024xf32>", "tensor<1024x300xf32>", f"tensor<{rows}x300xf32>"
-    text = f"""builtin.module attributes {{inarch.target = "x86-64-v4"}} {{
-  func.func @main(%a: {a}, %b: {b}) -> {c} {{
-    %0 = graph.matmul %a, %b : {a}, {b} -> {c}
-    func.return %0 : {c}
-  }}
-}}"""
-    tiled = run_pass(text, PIPELINE)
-    assert tiled.count("kernel.pack %a[") == tiled.count("loop.nest (") > 0
-    for target in TARGETS:
-        if _host_runs(target):
-            program = text.replace("x86-64-v4", target)
-            check_semantics(program, pipeline=PIPELINE, compiled=True)
-
-
-def test_lanes_do_not_run_into_the_padding_behind_an_image() -> None:
-    """A convolution that writes the inside of a padded buffer leaves the padding as it is."""
-    text = """
-    builtin.module attributes {inarch.target = "x86-64-v2"} {
-      func.func @main(%x: memref<3x5xf32>, %w: memref<4x3xf32>, %y: memref<4x6xf32> {inarch.result}) {
-        loop.nest (c = 4) outs(%y[c, 5] : memref<4x6xf32>) {
-        ^bb0(%0: f32):
-          %1 = arith.constant 7.0 : f32
-          loop.yield %1 : f32
-        }
-        loop.nest (c = 4, p = 5, k = 3 reduction) ins(%x[k, p] : memref<3x5xf32>,
-            %w[c, k] : memref<4x3xf32>) outs(%y[c, p] init 0.0 : memref<4x6xf32>) {
-        ^bb0(%0: f32, %1: f32, %2: f32):
-          %3 = arith.mulf %0, %1 : f32
-          %4 = arith.addf %2, %3 : f32
-          loop.yield %4 : f32
-        }
-        func.return
-      }
-    }"""
-    check_semantics(text, pipeline="schedule-nests", compiled=True)

@@ -24,7 +24,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "kind",
         nargs="?",
         help="one of backends, commands, definitions, dialects, frontends, layer-sets, loaders, lowerings, "
-        "microkernels, onnx-operators, passes (default: all)",
+        "microkernels, onnx-operators, passes, targets, templates (default: all)",
     )
     parser.add_argument(
         "--load", action="append", default=[], type=Path, metavar="FILE", help="also load a file"

@@ -12,8 +12,8 @@ from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 from inarch.core.lazy import np
 from inarch.dialects.graph.composites import normal_axis
 from inarch.dialects.graph.elementwise import evaluate
-from inarch.dialects.graph.elementwise.arithmetic import DivOp, SubOp
-from inarch.dialects.graph.elementwise.unary import ExpOp, LogOp
+from inarch.dialects.graph.elementwise.arithmetic import MulOp, SubOp
+from inarch.dialects.graph.elementwise.unary import ExpOp, LogOp, ReciprocalOp
 from inarch.dialects.graph.op import (
     Array,
     CompositeOp,
@@ -76,7 +76,8 @@ class SoftmaxOp(AxisOp):
         shifted = SubOp.make(self.x, largest)
         powers = ExpOp.make(shifted)
         total = ReduceSumOp.make(powers, axes=axes, keepdims=True)
-        return [largest, shifted, powers, total, DivOp.make(powers, total)]
+        factor = ReciprocalOp.make(total)  # one division a row, not one an element
+        return [largest, shifted, powers, total, factor, MulOp.make(powers, factor)]
 
     def reference(self, x: Array) -> Array:
         return evaluate(_softmax, x, self.axes(), dtype=x.dtype)

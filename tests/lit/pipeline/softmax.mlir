@@ -12,11 +12,12 @@
 // LOOP: math.exp
 // LOOP: arith.addf
 // LOOP: arith.divf
+// LOOP: arith.mulf
 
-// KERNEL: loop.call @reduce_2x10_[[MAX:[0-9a-f]+]](%x, %[[M:[0-9]+]])
-// KERNEL: loop.call @map_2x10_[[EXP:[0-9a-f]+]](%x, %[[M]], %[[E:[0-9]+]])
-// KERNEL: loop.call @reduce_2x10_[[SUM:[0-9a-f]+]](%[[E]], %[[S:[0-9]+]])
-// KERNEL: loop.call @map_2x10_[[DIV:[0-9a-f]+]](%[[E]], %[[S]], %out)
+// KERNEL: loop.call @rows_[[MAX:[0-9a-f]+]]_MR2_once_{{[0-9a-f]+}}(%x, %[[M:[0-9]+]])
+// KERNEL: loop.call @map_2x10_[[EXP:[0-9a-f]+]](%x, %[[M]], %out)
+// KERNEL: loop.call @rows_[[SUM:[0-9a-f]+]]_MR2_once_{{[0-9a-f]+}}(%out, %[[S:[0-9]+]])
+// KERNEL: loop.call @map_2x10_[[MUL:[0-9a-f]+]](%[[S]], %out)
 
 // C:     int32_t softmax_main_run(
 // C-NOT: {{[^_]}}expf(

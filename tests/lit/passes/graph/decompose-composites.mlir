@@ -9,6 +9,7 @@ func.func @softmax(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
 // CHECK-NEXT: graph.sub
 // CHECK-NEXT: graph.exp
 // CHECK-NEXT: graph.reduce_sum
-// CHECK-NEXT: %[[OUT:.*]] = graph.div
+// CHECK-NEXT: graph.reciprocal
+// CHECK-NEXT: %[[OUT:.*]] = graph.mul
 // CHECK-NEXT: func.return %[[OUT]]
 // CHECK-NOT:  graph.softmax

@@ -1,19 +1,9 @@
-"""The default schedule of the host backend: contractions in vector registers, reductions by rows.
+"""The order of the loops of what no microkernel does: reductions run along the rows of their output.
 
-A contraction is tiled so that a block of its output lives in registers for the whole reduction: some
-rows (copies of the code) by some vectors of columns (output channels), with the factor that varies
-along the columns packed so that it is read in order (`kernel.pack`, which `fold-packs` does at compile
-time for weights). Rows that the tile does not divide get a nest of their own; lanes over the last
-column are zero in the packed factor and clipped in the output.
+    for c, oh, ow: for kh, kw: y[c, oh, ow] = max(...)     -->     for c, oh: for kh, kw: for ow: ...
 
-    for columns by vectors * lanes, for rows by the tile:          before: for m, for n, for k
-        acc[rows][vectors] = init
-        for k:   acc[i][v] += a[i, k] * packed[k, v]
-        out = finish(acc)
-
-Other reductions whose contiguous output iterator is exactly a vector (of blocked channels) keep each
-lane's accumulator in a register (`lanes.py`). The rest gets its contiguous output iterator innermost,
-where the C compiler vectorises it.
+The C compiler vectorises the innermost loop: the contiguous iterator of the output goes there, where an
+operand follows along.
 """
 
 from __future__ import annotations
@@ -27,11 +17,7 @@ from xdsl.passes import ModulePass
 
 from inarch.dialects.loop.keep import free_nests
 from inarch.dialects.loop.nest import NestOp
-from inarch.ir.target import target_of
 from inarch.passes.loop.transform import reorder, strides_along
-from inarch.passes.schedule.contraction import match_contraction
-from inarch.passes.schedule.lanes import tile_lanes
-from inarch.passes.schedule.tiling import tile_contraction
 
 MAX_ROW_ACCUMULATORS = 4096
 """Elements of a local accumulator array: 16 KiB of f32 stay in the first-level cache."""
@@ -39,19 +25,14 @@ MAX_ROW_ACCUMULATORS = 4096
 
 @dataclass(frozen=True)
 class ScheduleNestsPass(ModulePass):
-    """Tiles, packs and reorders every nest for the module's `inarch.target`."""
+    """Puts the contiguous output iterator of a reduction innermost."""
 
     name = "schedule-nests"
     is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target = target_of(op)
         for nest in free_nests(op):
-            contraction = match_contraction(nest)
-            if contraction is not None and tile_contraction(nest, contraction, target):
-                continue
-            if not tile_lanes(nest, target):
-                _put_contiguous_innermost(nest)
+            _put_contiguous_innermost(nest)
 
 
 PASS = ScheduleNestsPass

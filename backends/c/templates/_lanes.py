@@ -1,0 +1,255 @@
+"""Expressions of a meaning in C, of any dtype: on scalars, and on all lanes of vector registers at once.
+
+Both do the same arithmetic in the same order, so that a lane of a vector and what remains beside it agree.
+What has no vector form (exp, a division of integers) is done by a loop over the lanes of an array, which
+compilers vectorise where they can.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from inarch.backends.c.types import literal
+from inarch.backends.c.write.math import helpers_text
+from inarch.core.dtypes import DTYPES, DType
+from inarch.meaning import Apply, Element, Expression, Number
+from inarch.microkernel import Instance, dtype_of, prototype
+
+_SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
+_ORDERS = {"max": ">", "min": "<"}
+_OURS = frozenset({"exp", "log", "tanh", "erf"})
+"""Functions that are our own in f32; in f64 they are the C library's."""
+
+At = Callable[[Element], "Text"]
+"""What holds an element: a scalar, or a vector."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """C that is a value: the same in all lanes, or a vector."""
+
+    text: str
+    is_vector: bool = False
+
+
+@dataclass
+class Writer:
+    """Lines of C, and the helpers and types that they need. `lanes` is 1 for scalars."""
+
+    dtypes: Mapping[str, str]
+    """Operand -> dtype."""
+    lanes: int
+    lines: list[str] = field(default_factory=list[str])
+    pad: str = "    "
+    _helpers: dict[str, None] = field(default_factory=dict[str, None])
+    _types: dict[str, str] = field(default_factory=dict[str, str])
+    _count: int = 0
+
+    # -- lines
+
+    def line(self, text: str) -> None:
+        """One line, indented."""
+        self.lines.append(self.pad + text)
+
+    def open(self, text: str) -> None:
+        """A line, and what follows is inside of it."""
+        self.line(text)
+        self.pad += "    "
+
+    def close(self) -> None:
+        """The end of what `open` began."""
+        self.pad = self.pad[:-4]
+        self.line("}")
+
+    def named(self, kind: str, value: str) -> str:
+        """A new constant."""
+        name = f"t{self._count}"
+        self._count += 1
+        self.line(f"const {kind} {name} = {value};")
+        return name
+
+    def array(self, dtype: DType, vector: str) -> str:
+        """A new array that holds what is in a vector."""
+        name = f"a{self._count}"
+        self._count += 1
+        align = self.lanes * dtype.nbytes
+        self.line(f"{dtype.c} {name}[{self.lanes}] __attribute__((aligned({align})));")
+        self.line(f"*({self.vector(dtype)} *){name} = {vector};")
+        return name
+
+    # -- types
+
+    def vector(self, dtype: DType) -> str:
+        """The vector type of `lanes` elements."""
+        return self._type(f"v_{dtype.name}", dtype, "may_alias")
+
+    def memory(self, dtype: DType) -> str:
+        """The same at any element's address."""
+        return self._type(f"m_{dtype.name}", dtype, f"aligned({dtype.nbytes}), may_alias")
+
+    def _type(self, name: str, dtype: DType, more: str) -> str:
+        size = f"vector_size({self.lanes * dtype.nbytes})"
+        self._types[name] = f"typedef {dtype.c} {name} __attribute__(({size}, {more}));"
+        return name
+
+    # -- whole functions
+
+    def function(self, instance: Instance) -> str:
+        """The C function of the instance, with the lines as its body.
+
+        Always inlined, so that strides and sizes are the constants of the call.
+        """
+        head = prototype(instance).replace(" *", " *__restrict ")
+        body = "\n".join(self.lines)
+        named = set(re.findall(r"\w+", body))
+        unused = [name for name in re.findall(r"(\w+)(?=[,)])", head) if name not in named]
+        text = "\n".join(
+            [
+                f"static inline __attribute__((always_inline)) {head}",
+                "{",
+                *(f"    {line}" for line in self._types.values()),
+                *(f"    (void){name};" for name in unused),
+                body,
+                "}",
+                "",
+            ]
+        )
+        # Each instance has helpers of its own: a unit may have several.
+        return (helpers_text(self._helpers) + text).replace("inarch_", f"{instance.symbol}_")
+
+    # -- values
+
+    def value(self, expression: Expression, dtype: DType, at: At) -> Text:
+        """The expression, of `dtype`."""
+        match expression:
+            case Number(number):
+                return Text(literal(number if dtype.is_float else int(number), dtype))
+            case Element():
+                return at(expression)
+            case Apply(function, arguments):
+                own = dtype
+                if function in DTYPES:
+                    inner = dtype_of(arguments[0], self.dtypes)
+                    own = dtype if inner is None else DTYPES[inner]
+                parts = [self.value(argument, own, at) for argument in arguments]
+                return self._apply(function, parts, own, dtype)
+
+    def combined(self, operator: str, left: Text, right: Text, dtype: DType) -> Text:
+        """`left operator right`."""
+        return self._apply(operator, [left, right], dtype, dtype)
+
+    def splat(self, value: Text, dtype: DType) -> str:
+        """A vector with the value in every lane."""
+        if value.is_vector:
+            return value.text
+        return f"({self.vector(dtype)}){{{', '.join([value.text] * self.lanes)}}}"
+
+    def _apply(self, function: str, parts: Sequence[Text], source: DType, dtype: DType) -> Text:
+        if function == "relu":
+            function, parts = "max", [*parts, Text(literal(0, dtype))]
+        if not any(part.is_vector for part in parts):
+            return Text(self.scalar(function, [part.text for part in parts], source, dtype))
+        text = self._native(function, parts, source, dtype)
+        return Text(
+            text if text is not None else self._by_lane(function, parts, source, dtype), True
+        )
+
+    def _native(
+        self, function: str, parts: Sequence[Text], source: DType, dtype: DType
+    ) -> str | None:
+        texts = [part.text for part in parts]
+        if function in _SIGNS and dtype.is_float:
+            return f"({texts[0]} {_SIGNS[function]} {texts[1]})"
+        if function in _SIGNS and function != "div":  # unsigned, so that it wraps
+            wide = DTYPES[f"u{dtype.name}"]
+            a, b = (f"({self.vector(wide)}){self.splat(part, dtype)}" for part in parts)
+            return f"({self.vector(dtype)})({a} {_SIGNS[function]} {b})"
+        if function == "neg" and dtype.is_float:
+            return f"(-{texts[0]})"
+        if function in _ORDERS:
+            return self._ordered(_ORDERS[function], parts, dtype)
+        if function == "abs" and dtype.is_float:
+            bits = DTYPES[f"i{dtype.bits}"]
+            mask = literal((1 << (dtype.bits - 1)) - 1, bits)
+            return f"({self.vector(dtype)})(({self.vector(bits)}){texts[0]} & {mask})"
+        if function in DTYPES and (source.is_float <= dtype.is_float):
+            return f"__builtin_convertvector({texts[0]}, {self.vector(dtype)})"
+        return None
+
+    def _ordered(self, sign: str, parts: Sequence[Text], dtype: DType) -> str:
+        """The larger or smaller, NaN when either is; C has no `?:` on vectors, so by a mask of all ones."""
+        kind, bits = self.vector(dtype), self.vector(DTYPES[f"i{dtype.bits}"])
+        a, b = (self.named(kind, self.splat(part, dtype)) for part in parts)
+        test = f"({a} {sign} {b}) | ({a} != {a})" if dtype.is_float else f"{a} {sign} {b}"
+        mask = self.named(bits, f"({bits})({test})")
+        return f"({kind})(({mask} & ({bits}){a}) | (~{mask} & ({bits}){b}))"
+
+    def _by_lane(self, function: str, parts: Sequence[Text], source: DType, dtype: DType) -> str:
+        """Through arrays, lane by lane."""
+        texts = [
+            f"{self.array(source, part.text)}[lane]" if part.is_vector else part.text
+            for part in parts
+        ]
+        result = self.array(dtype, f"({self.vector(dtype)}){{0}}")
+        self.open(f"for (int lane = 0; lane < {self.lanes}; lane++) {{")
+        self.line(f"{result}[lane] = {self.scalar(function, texts, source, dtype)};")
+        self.close()
+        return f"(*({self.vector(dtype)} *){result})"
+
+    def scalar(self, function: str, texts: Sequence[str], source: DType, dtype: DType) -> str:
+        """A function of scalars."""
+        if dtype.is_float and function in _SIGNS:
+            return f"({texts[0]} {_SIGNS[function]} {texts[1]})"
+        if function in DTYPES:
+            if source.is_float and not dtype.is_float:
+                return f"{self._need(f'inarch_{source.name}_to_{dtype.name}')}({texts[0]})"
+            return f"(({dtype.c}){texts[0]})"
+        if dtype.is_float:
+            return self._of_floats(function, texts, dtype)
+        return self._of_integers(function, texts, dtype)
+
+    def _of_floats(self, function: str, texts: Sequence[str], dtype: DType) -> str:
+        suffix = "f" if dtype.bits == 32 else ""
+        if function == "neg":
+            return f"(-{texts[0]})"
+        if function in _ORDERS or (function in _OURS and dtype.bits == 32):
+            return f"{self._need(f'inarch_{function}_{dtype.name}')}({', '.join(texts)})"
+        name = "fabs" if function == "abs" else function
+        return f"__builtin_{name}{suffix}({', '.join(texts)})"
+
+    def _of_integers(self, function: str, texts: Sequence[str], dtype: DType) -> str:
+        if function == "div":
+            return f"{self._need(f'inarch_div_{dtype.name}')}({', '.join(texts)})"
+        if function in _ORDERS:
+            return f"({texts[0]} {_ORDERS[function]} {texts[1]} ? {texts[0]} : {texts[1]})"
+        # Narrower operands are promoted to int, where 16 x 16 bits fit when they are unsigned factors.
+        wide = DTYPES[f"u{dtype.name}"].c if dtype.bits >= 32 else "uint32_t"
+        if function == "neg":
+            return f"(({dtype.c})(0 - ({wide}){texts[0]}))"
+        if function == "abs":
+            return f"({texts[0]} < 0 ? ({dtype.c})(0 - ({wide}){texts[0]}) : {texts[0]})"
+        return f"(({dtype.c})(({wide}){texts[0]} {_SIGNS[function]} ({wide}){texts[1]}))"
+
+    def _need(self, helper: str) -> str:
+        self._helpers[helper] = None
+        return helper
+
+
+def identity(operator: str, dtype: DType) -> str:
+    """The literal e for which `e operator x` is x."""
+    if operator == "add":
+        return literal(-0.0 if dtype.is_float else 0, dtype)
+    if operator == "mul":
+        return literal(1, dtype)
+    if dtype.is_float:
+        return literal(-math.inf if operator == "max" else math.inf, dtype)
+    least = -(1 << (dtype.bits - 1))
+    return literal(least if operator == "max" else -1 - least, dtype)
+
+
+def widest(dtypes: Mapping[str, str]) -> int:
+    """Bytes of the widest element: what lanes are counted in."""
+    return max(DTYPES[dtype].nbytes for dtype in dtypes.values())

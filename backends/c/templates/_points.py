@@ -1,0 +1,99 @@
+"""Where elements are at a point of a tile, and what one step of its reduction costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import prod
+
+from inarch.backends.c.templates._lanes import Text, Writer
+from inarch.core.dtypes import DTYPES
+from inarch.meaning import Element, Expression, Normal, elements
+from inarch.microkernel import Instance, functions_of
+
+NOMINAL = 64
+"""A size that is not known."""
+CALL = 30.0
+"""Cycles around a call."""
+
+
+def address(element: Element, values: Mapping[str, str | int], unit: str | None = None) -> str:
+    """`A0 + 2 * A0_0 + k * A0_1`; iterators that are not in `values` stand for themselves.
+
+    Along `unit` elements follow each other, whatever the stride is called.
+    """
+    parts = [element.operand]
+    for dimension, index in enumerate(element.indices):
+        name = str(index[0].iterator)
+        value = values.get(name, name)
+        stride = f"{element.operand}_{dimension}"
+        if value != 0:
+            parts.append(str(value) if name == unit else f"{value} * {stride}")
+    return " + ".join(parts)
+
+
+def moves(element: Element, iterator: str) -> bool:
+    """Whether an element is another one at another value of the iterator."""
+    return any(index[0].iterator == iterator for index in element.indices)
+
+
+def loader(
+    writer: Writer,
+    values: Mapping[str, str | int],
+    unit: str,
+    lanes: int,
+    loaded: dict[str, Text],
+) -> Callable[[Element], Text]:
+    """Elements at a point, as constants: what is at one address is read once (`loaded`).
+
+    Those that move along `unit` are vectors, where there are `lanes`.
+    """
+
+    def at(element: Element) -> Text:
+        dtype = DTYPES[writer.dtypes[element.operand]]
+        is_vector = lanes > 1 and moves(element, unit)
+        memory = writer.memory(dtype) if is_vector else dtype.c
+        text = f"*(const {memory} *)({address(element, values, unit)})"
+        if text not in loaded:
+            kind = writer.vector(dtype) if is_vector else dtype.c
+            loaded[text] = Text(writer.named(kind, text), is_vector)
+        return loaded[text]
+
+    return at
+
+
+def scalars(
+    values: Mapping[str, str | int], target: Element, held: str
+) -> Callable[[Element], Text]:
+    """Elements at a point, where they are; the element that is written is `held`."""
+
+    def at(element: Element) -> Text:
+        return Text(held if element == target else f"*({address(element, values)})")
+
+    return at
+
+
+# ------------------------------------------------------------------------------------ costs
+
+
+def sizes_of(instance: Instance, shape: Normal) -> dict[str, int]:
+    """Iterator -> its size, as far as it is known."""
+    known = {**instance.sizes, **instance.params}
+    loops = (*shape.parallel, *shape.reductions)
+    return {
+        loop.name: loop.size if isinstance(loop.size, int) else known.get(loop.size, NOMINAL)
+        for loop in loops
+    }
+
+
+def step_cycles(update: Expression, counts: Mapping[str, int], latency: float) -> float:
+    """Of one step of a tile of `counts` (iterator -> copies): its loads or its operations, two a cycle.
+
+    An operand is loaded once for each copy along which it moves. No step is shorter than `latency`.
+    """
+    distinct = dict.fromkeys(elements(update))
+    loads = sum(
+        prod(count for name, count in counts.items() if moves(element, name))
+        for element in distinct
+    )
+    operations = (1 + len(functions_of(update))) * prod(counts.values())
+    return max(loads / 2, operations / 2, latency)

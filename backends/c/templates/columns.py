@@ -1,0 +1,226 @@
+"""Reductions whose output is contiguous: neighbouring elements of the output are the lanes of a vector.
+
+    C[m, n] = init; for k: C[m, n] op= update(A[m, k], B[k, n], ...); C[m, n] = finish(C[m, n], ...)
+
+MR rows by as many vectors as the registers hold stay in registers for the whole reduction: products of any
+dtype, pooling, sums over an outer axis. Rows share what does not move along them. What the last whole vector
+leaves over is done one by one. The terms of an element are added in the order of the nest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import product
+from math import prod
+
+from inarch.backends.c.templates._lanes import Text, Writer, widest
+from inarch.backends.c.templates._points import (
+    CALL,
+    address,
+    loader,
+    scalars,
+    sizes_of,
+    step_cycles,
+)
+from inarch.core.dtypes import DTYPES, DType
+from inarch.machine.target import Target
+from inarch.meaning import Normal, normal
+from inarch.microkernel import Instance, Microkernel
+from inarch.microkernel.template import Template, Workload
+
+MOST_ROWS = 14
+MOST_VECTORS = 4
+MOST_REDUCTIONS = 4
+"""Loops of one function."""
+SHARED = 4
+"""Rows from which on packing what they share costs less than it gains."""
+_LATENCY = 4.0
+"""Cycles until an accumulator can be used again."""
+
+
+def make(workload: Workload, target: Target) -> Microkernel | None:
+    """The family for a workload whose output and operands have a contiguous axis in common."""
+    column = _column(workload)
+    reductions = [at for at, axis in enumerate(workload.axes) if axis.is_reduction]
+    if column is None or not 0 < len(reductions) <= MOST_REDUCTIONS:
+        return None
+    reads = workload.read_by(workload.update)
+    size = workload.axes[column].size
+    lanes = target.vector_bytes // widest(workload.dtypes((*reads, workload.output)))
+    while lanes > size:
+        lanes //= 2
+    if lanes < 2:
+        return None
+    row = _row(workload, column)
+    iterators = {} if row is None else {"m": row}
+    iterators |= {"n": column} | {f"k{number}": axis for number, axis in enumerate(reductions)}
+    rows = range(1, min(MOST_ROWS, workload.axes[row].size) + 1) if row is not None else ()
+    most = min(MOST_VECTORS, size // lanes)
+    draft = Microkernel(
+        computes="",
+        dtypes={},
+        params={"MR": rows} if rows else {},
+        where=("MR + 2 <= VECTOR_REGISTERS",) if rows else (),
+        layout=workload.layout(iterators, column, (*reads, workload.output)),
+        generate=partial(_generate, lanes=lanes, most=most),
+        cost=partial(_cost, lanes=lanes, most=most),
+        doc=f"Neighbouring outputs in {lanes} lanes of up to {most} vectors.",
+    )
+    return workload.kernel(iterators, {"m": "MR"}, draft)
+
+
+TEMPLATE = Template(make, doc=__doc__ or "")
+
+
+def _column(workload: Workload) -> int | None:
+    """The axis along which the output is contiguous; None where operands are not, and no copy would pay."""
+    axes, output = workload.axes, workload.operands[workload.output]
+    parallel = [at for at, axis in enumerate(axes) if not axis.is_reduction]
+    column = next((at for at in parallel if output.strides[at] == 1), None)
+    reads = [workload.operands[name] for name in workload.read_by(workload.update)]
+    if column is None or not any(operand.strides[column] for operand in reads):
+        return None
+    for operand in reads:
+        shared = any(
+            not operand.strides[at] and axes[at].size >= SHARED for at in parallel if at != column
+        )
+        if operand.strides[column] not in (0, 1) and not (operand.is_constant or shared):
+            return None
+    return column
+
+
+def _row(workload: Workload, column: int) -> int | None:
+    """The axis along which most operands stay where they are, the innermost of equals."""
+    reads = [workload.operands[name] for name in workload.read_by(workload.update)]
+    output = workload.operands[workload.output]
+    others = [at for at, axis in enumerate(workload.axes) if not axis.is_reduction and at != column]
+    stays = {at: sum(not operand.strides[at] for operand in reads) for at in others}
+    return max(others, key=lambda at: (stays[at], -output.strides[at]), default=None)
+
+
+# ------------------------------------------------------------------------------------ the code
+
+
+def _generate(instance: Instance, *, lanes: int, most: int) -> str:
+    rows = instance.params.get("MR", 1)
+    count = _vectors(instance, rows, most)
+    writer = Writer(instance.kernel.dtypes, lanes)
+    writer.line("int64_t n = 0;")
+    if count > 1:
+        writer.open(f"for (; n + {count * lanes} <= N; n += {count * lanes}) {{")
+        _Tile(instance, writer, rows, count, lanes).write()
+        writer.close()
+    writer.open(f"for (; n + {lanes} <= N; n += {lanes}) {{")
+    _Tile(instance, writer, rows, 1, lanes).write()
+    writer.close()
+    writer.open("for (; n < N; n++) {")
+    _Tile(instance, writer, rows, 1, 1).write()
+    writer.close()
+    return writer.function(instance)
+
+
+def _vectors(instance: Instance, rows: int, most: int) -> int:
+    """As many as the registers hold beside a vector of an operand each, and a broadcast."""
+    return max(1, min(most, (instance.target.vector_registers - 1) // (rows + 1)))
+
+
+@dataclass
+class _Tile:
+    """The code of `rows` by `vectors` accumulators of `lanes` lanes, from column `n` on."""
+
+    instance: Instance
+    writer: Writer
+    rows: int
+    vectors: int
+    lanes: int
+    shape: Normal = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.shape = normal(self.instance.meaning)
+
+    def write(self) -> None:
+        shape, writer = self.shape, self.writer
+        points = list(product(range(self.rows), range(self.vectors)))
+        for point in points:
+            self._begin(point)
+        for loop in shape.reductions:
+            name = loop.name
+            writer.open(f"for (int64_t {name} = 0; {name} < {loop.size}; {name}++) {{")
+        loaded: dict[str, Text] = {}
+        for point in points:
+            at = loader(writer, self._place(point), "n", self.lanes, loaded)
+            update = writer.value(shape.update, self._dtype, at)
+            old = Text(self._name(point), is_vector=self.lanes > 1)
+            found = writer.combined(str(shape.operator), old, update, self._dtype)
+            writer.line(f"{self._name(point)} = {found.text};")
+        for _ in shape.reductions:
+            writer.close()
+        for point in points:
+            self._end(point)
+
+    @property
+    def _dtype(self) -> DType:
+        return DTYPES[self.writer.dtypes[self.shape.target.operand]]
+
+    def _name(self, point: tuple[int, int]) -> str:
+        return f"c_{point[0]}_{point[1]}"
+
+    def _place(self, point: tuple[int, int]) -> dict[str, str | int]:
+        m, v = point
+        return {"m": m, "n": f"(n + {v * self.lanes})" if v else "n"}
+
+    @property
+    def _kinds(self) -> tuple[str, str]:
+        """The type of an accumulator, and the same at any element's address."""
+        dtype, writer = self._dtype, self.writer
+        if self.lanes == 1:
+            return dtype.c, dtype.c
+        return writer.vector(dtype), writer.memory(dtype)
+
+    def _begin(self, point: tuple[int, int]) -> None:
+        shape, writer = self.shape, self.writer
+        kind, memory = self._kinds
+        if shape.init is None:
+            start = f"*(const {memory} *)({address(shape.target, self._place(point), 'n')})"
+        else:
+            first = writer.value(shape.init, self._dtype, scalars({}, shape.target, ""))
+            start = writer.splat(first, self._dtype) if self.lanes > 1 else first.text
+        writer.line(f"{kind} {self._name(point)} = {start};")
+
+    def _end(self, point: tuple[int, int]) -> None:
+        """Finishes and stores an accumulator."""
+        shape, writer, dtype, name = self.shape, self.writer, self._dtype, self._name(point)
+        place = self._place(point)
+        kind, memory = self._kinds
+        if shape.finish is not None and self.lanes == 1:
+            name = writer.value(shape.finish, dtype, scalars(place, shape.target, name)).text
+        elif shape.finish is not None:
+            # A loop over an array: other operands have any strides, and compilers vectorise it.
+            array = writer.array(dtype, name)
+            writer.open(f"for (int64_t l = 0; l < {self.lanes}; l++) {{")
+            at = scalars({**place, "n": f"({place['n']} + l)"}, shape.target, f"{array}[l]")
+            writer.line(f"{array}[l] = {writer.value(shape.finish, dtype, at).text};")
+            writer.close()
+            name = f"*(const {kind} *){array}"
+        writer.line(f"*({memory} *)({address(shape.target, place, 'n')}) = {name};")
+
+
+# ------------------------------------------------------------------------------------ the cost
+
+
+def _cost(instance: Instance, *, lanes: int, most: int) -> float:
+    """Cycles of a call: the steps of its tiles, and two for each accumulator's begin and end."""
+    shape = normal(instance.meaning)
+    rows = instance.params.get("MR", 1)
+    vectors = _vectors(instance, rows, most)
+    sizes: Mapping[str, int] = sizes_of(instance, shape)
+    steps = prod(sizes[loop.name] for loop in shape.reductions)
+    wide, rest = divmod(sizes["n"], lanes * vectors)
+    tiles: Sequence[tuple[int, int]] = ((vectors, wide), (1, sum(divmod(rest, lanes))))
+    cycles = CALL
+    for count, number in tiles:
+        step = step_cycles(shape.update, {"m": rows, "n": count}, _LATENCY)
+        cycles += number * (steps * step + 2 * rows * count)
+    return cycles

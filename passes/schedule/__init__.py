@@ -1,1 +1,0 @@
-"""Loop orders, tiles and lanes of nests that no microkernel has taken."""

@@ -1,0 +1,28 @@
+// RUN: inarch-opt %s --split-input-file -p schedule-nests | filecheck %s
+
+// Pooling runs along the row: its contiguous output iterator goes inside the window.
+// CHECK-LABEL: @pooling_runs_along_the_row
+func.func @pooling_runs_along_the_row(%x: memref<2x9x9xf32>, %y: memref<2x7x7xf32>) {
+  loop.nest (c = 2, oh = 7, ow = 7, kh = 3 reduction, kw = 3 reduction) ins(%x[c, oh + kh, ow + kw] : memref<2x9x9xf32>) outs(%y[c, oh, ow] init -inf : memref<2x7x7xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %m = arith.maximumf %a, %acc : f32
+    loop.yield %m : f32
+  }
+  func.return
+}
+// CHECK: loop.nest (c = 2, oh = 7, kh = 3 reduction, kw = 3 reduction, ow = 7)
+
+// -----
+
+// A sum over the last axis has nothing contiguous to run along.
+// CHECK-LABEL: @keeps_a_sum_over_the_last_axis
+func.func @keeps_a_sum_over_the_last_axis(%x: memref<7x9xf32>, %y: memref<7xf32>) {
+  loop.nest (i = 7, r = 9 reduction) ins(%x[i, r] : memref<7x9xf32>) outs(%y[i] init 0.0 : memref<7xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %s = arith.addf %a, %acc : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+// CHECK: loop.nest (i = 7, r = 9 reduction)
+

@@ -1,0 +1,56 @@
+// RUN: inarch-opt %s --split-input-file -p update-in-place | filecheck %s
+
+// exp into the result, which is then scaled where it is: no buffer of its own.
+// CHECK-LABEL: @in_the_result
+func.func @in_the_result(%x: memref<4x8xf32>, %s: memref<4x1xf32>, %y: memref<4x8xf32> {inarch.result}) {
+  %d = loop.alloc : memref<4x8xf32>
+  loop.nest (i = 4, j = 8) ins(%x[i, j] : memref<4x8xf32>) outs(%d[i, j] : memref<4x8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = math.exp %a : f32
+    loop.yield %0 : f32
+  }
+  loop.nest (i = 4, j = 8) ins(%d[i, j] : memref<4x8xf32>, %s[i, 0] : memref<4x1xf32>) outs(%y[i, j] : memref<4x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %0 = arith.mulf %a, %b : f32
+    loop.yield %0 : f32
+  }
+  func.return
+}
+// CHECK-NEXT: loop.nest (i = 4, j = 8) ins(%x[i, j] : memref<4x8xf32>) outs(%y[i, j] : memref<4x8xf32>)
+// CHECK:      loop.nest (i = 4, j = 8) ins(%s[i, 0] : memref<4x1xf32>) outs(%y[i, j] : memref<4x8xf32>) {
+// CHECK-NEXT: ^{{.*}}(%[[B:.*]]: f32, %[[A:.*]]: f32):
+// CHECK-NEXT:   arith.mulf %[[A]], %[[B]] : f32
+
+// -----
+
+// It is read again afterwards; at another index; and the caller's input is not ours.
+// CHECK-LABEL: @elsewhere
+func.func @elsewhere(%x: memref<8x8xf32>, %y: memref<8x8xf32> {inarch.result}, %z: memref<8x8xf32> {inarch.result}, %w: memref<8x8xf32> {inarch.result}) {
+  // CHECK-NEXT: %[[D:.*]] = loop.alloc
+  %d = loop.alloc : memref<8x8xf32>
+  // CHECK-NEXT: ins(%x[i, j] : memref<8x8xf32>) outs(%[[D]][i, j]
+  loop.nest (i = 8, j = 8) ins(%x[i, j] : memref<8x8xf32>) outs(%d[i, j] : memref<8x8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = math.exp %a : f32
+    loop.yield %0 : f32
+  }
+  // CHECK: ins(%[[D]][i, j] : memref<8x8xf32>) outs(%y[i, j]
+  loop.nest (i = 8, j = 8) ins(%d[i, j] : memref<8x8xf32>) outs(%y[i, j] : memref<8x8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = arith.negf %a : f32
+    loop.yield %0 : f32
+  }
+  // CHECK: ins(%[[D]][j, i] : memref<8x8xf32>) outs(%z[i, j]
+  loop.nest (i = 8, j = 8) ins(%d[j, i] : memref<8x8xf32>) outs(%z[i, j] : memref<8x8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = arith.negf %a : f32
+    loop.yield %0 : f32
+  }
+  // CHECK: ins(%x[i, j] : memref<8x8xf32>) outs(%w[i, j]
+  loop.nest (i = 8, j = 8) ins(%x[i, j] : memref<8x8xf32>) outs(%w[i, j] : memref<8x8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = arith.negf %a : f32
+    loop.yield %0 : f32
+  }
+  func.return
+}

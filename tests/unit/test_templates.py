@@ -1,0 +1,212 @@
+"""Kernels made to measure: what they compute, for any dtype and body, and where they are taken."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import inarch
+from inarch.backends.c.templates import columns, rows
+from inarch.driver.extensions import load_files
+from inarch.machine.target import Target, native, parse
+from inarch.meaning import Apply, Element, Expression, Number
+from inarch.microkernel import (
+    Microkernel,
+    check,
+    instance_source,
+    instantiate,
+    members,
+    prototype,
+)
+from inarch.microkernel.table import TEMPLATES
+from inarch.microkernel.template import Axis, Operand, Template, Workload
+from inarch.testing import check_semantics, run_pass
+from inarch.verification import verify
+
+
+def _e(name: str) -> Element:
+    return Element(name, ())
+
+
+def _a(function: str, *arguments: Expression) -> Expression:
+    return Apply(function, arguments)
+
+
+_CENTRED = _a("sub", _e("A0"), _e("A1"))
+BODIES: list[tuple[str, Expression, Expression | None]] = [
+    ("add", _a("mul", _e("A0"), _e("A1")), None),
+    ("add", _e("A0"), _a("div", _e("C"), Number(7.0))),
+    ("add", _a("mul", _CENTRED, _CENTRED), _a("add", _e("C"), _e("A2"))),
+    ("add", _a("div", _e("A0"), _e("A1")), None),
+    ("max", _e("A0"), _a("relu", _e("C"))),
+    ("max", _a("abs", _e("A0")), _a("neg", _e("C"))),
+    ("min", _a("add", _e("A0"), _e("A1")), _a("min", _e("C"), _e("A2"))),
+]
+FLOATS: list[tuple[str, Expression, Expression | None]] = [
+    ("mul", _e("A0"), None),
+    ("add", _a("exp", _e("A0")), None),
+    ("add", _a("abs", _e("A0")), _a("sqrt", _e("C"))),
+]
+DTYPES = ("f32", "f64", "i8", "i16", "i32", "i64")
+
+
+def _workload(seed: int) -> Workload:
+    """A random one: rows, columns, and two reductions, the last of them contiguous or not."""
+    choose = random.Random(seed)
+    dtype = DTYPES[seed % len(DTYPES)]
+    operator, update, finish = choose.choice(BODIES + FLOATS if dtype[0] == "f" else BODIES)
+    sizes = (choose.choice([5, 9, 16]), choose.choice([3, 16, 37]), 3, choose.choice([7, 20, 70]))
+    _, n, k, c = sizes
+    strides = {
+        "mk": (k * c, 0, c, 1),
+        "kn": (0, 1, c * n, n),
+        "mkn": (k * c * n, 1, c * n, n),
+        "nk": (0, k * c, c, 1),
+        "mn": (n, 1, 0, 0),
+        "m": (1, 0, 0, 0),
+        "n": (0, 1, 0, 0),
+    }
+    first, second = choose.choice(
+        [("mk", "kn"), ("mk", "nk"), ("mkn", "n"), ("mkn", "kn"), ("mk", "m")]
+    )
+    operands = {
+        "A0": Operand(dtype, strides[first], is_constant=False),
+        "A1": Operand(dtype, strides[second], is_constant=False),
+        "A2": Operand(dtype, strides[choose.choice(["mn", "n"])], is_constant=False),
+        "C": Operand(dtype, strides["mn"], is_constant=False),
+    }
+    axes = tuple(Axis(size, at > 1) for at, size in enumerate(sizes))
+    init = choose.choice([None, 0.0, 1.0, -3.0])
+    return Workload(axes, operands, "C", operator, update, init, finish)
+
+
+def _made(seed: int, target: Target) -> list[Microkernel]:
+    kernels = [template.make(_workload(seed), target) for template in TEMPLATES.values()]
+    return [kernel for kernel in kernels if kernel is not None]
+
+
+@pytest.mark.sampled(6, reason="each is compiled and run in processes of its own")
+@pytest.mark.parametrize("seed", range(120))
+def test_what_templates_make_computes_what_it_says(seed: int) -> None:
+    target = native()
+    for kernel in _made(seed, target):
+        choice = random.Random(seed).choice(members(kernel, target))
+        verdict = verify(instantiate(kernel, "made", choice, target=target))
+        assert verdict.ok, f"{kernel.computes}: {verdict.line()}"
+
+
+@pytest.mark.parametrize("target", ["generic", "x86-64-v2", "x86-64-v3", "x86-64-v4"])
+def test_templates_make_sound_kernels_for_every_target(target: str) -> None:
+    count = 0
+    for seed in range(60):
+        for kernel in _made(seed, parse(target)):
+            check(kernel, "made")
+            for member in members(kernel, parse(target))[:3]:
+                instance = instantiate(kernel, "made", member, target=parse(target))
+                assert prototype(instance).removeprefix("void ").split("(")[0] in instance_source(
+                    instance
+                )
+            count += 1
+    assert count > 60
+
+
+def _program(dtype: str, shape: str, op: str, result: str) -> str:
+    x, y = f"tensor<{shape}x{dtype}>", f"tensor<{result}x{dtype}>"
+    return f"""func.func @main(%x: {x}) -> {y} {{
+  %0 = {op} : {x} -> {y}
+  func.return %0 : {y}
+}}"""
+
+
+@pytest.mark.parametrize("op", ["sum", "max", "min", "prod", "mean"])
+@pytest.mark.parametrize("dtype", ["f32", "f64", "i32", "i64", "i8"])
+@pytest.mark.parametrize(("axis", "shape"), [(1, "7x37"), (0, "37x21"), (1, "3x5x9")])
+def test_a_reduction_is_done_by_a_kernel_made_for_it(
+    op: str, dtype: str, axis: int, shape: str
+) -> None:
+    if op == "mean" and dtype[0] == "i":
+        pytest.skip("a mean is of floats")
+    kept = "x".join(n for at, n in enumerate(shape.split("x")) if at != axis)
+    text = _program(dtype, shape, f"graph.reduce_{op} %x axes = [{axis}] keepdims = false", kept)
+    pipeline = "graph-to-loop,drop-unit-iterators,fuse-nests,tensorize"
+    assert "kernel.call @" in run_pass(text, pipeline)
+    check_semantics(text, pipeline=pipeline, compiled=True)
+
+
+def test_equal_rows_have_equal_sums_whatever_is_left_over() -> None:
+    """Seven rows: four at once, then what remains; each in the same order."""
+    text = _program("f32", "7x1003", "graph.reduce_sum %x axes = [1] keepdims = false", "7")
+    from inarch.dialects import new_context
+    from inarch.ir.text import parse_module
+
+    context = new_context()
+    run = inarch.compile(parse_module(context, text), context=context)
+    row = np.random.default_rng(0).standard_normal(1003).astype(np.float32) * 1e3
+    found = np.asarray(run(np.tile(row, (7, 1))))
+    np.testing.assert_array_equal(found, np.repeat(found[:1], 7))
+
+
+def test_the_kernels_of_the_table_come_first() -> None:
+    """A product of f32 is `gemm-f32`'s, one of f64 gets a kernel of its own."""
+    for dtype, name in (("f32", "gemm_f32"), ("f64", "columns_")):
+        a, b, c = (f"tensor<{shape}x{dtype}>" for shape in ("64x48", "48x32", "64x32"))
+        text = f"""builtin.module attributes {{inarch.target = "x86-64-v3"}} {{
+func.func @main(%a: {a}, %b: {b}) -> {c} {{
+  %0 = graph.matmul %a, %b : {a}, {b} -> {c}
+  func.return %0 : {c}
+}}
+}}"""
+        assert f"kernel.call @{name}" in run_pass(text, "graph-to-loop,tensorize")
+
+
+@pytest.mark.parametrize("template", [columns.TEMPLATE, rows.TEMPLATE])
+def test_what_no_vector_helps_is_left_alone(template: Template) -> None:
+    """One column, one term; and an operand that would be copied in another order for nothing."""
+    one = (Axis(8, False), Axis(1, True))
+    lonely = {"A0": Operand("f32", (2, 0), False), "C": Operand("f32", (2, 0), False)}
+    assert (
+        template.make(Workload(one, lonely, "C", "add", _e("A0"), 0.0, None), parse("x86-64-v3"))
+        is None
+    )
+    strided = {"A0": Operand("f32", (2, 3), False), "C": Operand("f32", (1, 0), False)}
+    two = (Axis(8, False), Axis(8, True))
+    assert (
+        template.make(Workload(two, strided, "C", "add", _e("A0"), 0.0, None), parse("x86-64-v3"))
+        is None
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (
+            "return kernel and replace(kernel, dtypes={'X': 'f32'})",
+            "expected dtypes of operands C, A0",
+        ),
+        ("return kernel.absent", "AttributeError: 'Microkernel' object has no attribute 'absent'"),
+    ],
+)
+def test_a_template_that_fails_is_said_and_left_out(line: str, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "wrong.py"
+    file.write_text(
+        "from dataclasses import replace\n"
+        "from inarch.backends.c.templates import rows\n"
+        "from inarch.microkernel.template import Template\n"
+        "def make(workload, target):\n"
+        "    kernel = rows.make(workload, target)\n"
+        f"    {line}\n"
+        "TEMPLATE = Template(make)\n"
+    )
+    model = tmp_path / "m.mlir"
+    model.write_text(
+        _program("f32", "7x100", "graph.reduce_sum %x axes = [1] keepdims = false", "7")
+    )
+    with TEMPLATES.scope():
+        load_files([file])
+        with pytest.warns(match=f"template 'wrong' fails: .*{said}.*; compiled without") as warned:
+            run = inarch.compile(model)
+    assert len(warned) == 1
+    np.testing.assert_array_equal(run(np.ones((7, 100), np.float32)), np.full(7, 100))
