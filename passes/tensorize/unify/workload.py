@@ -58,10 +58,8 @@ def workload_of(nest: LinearNest) -> Workload | None:
 
 def _held(number: float | None) -> float | None:
     """An init that a meaning can say; another one is a fill before the calls."""
-    if (
-        number is None or math.isnan(number) or float(number) != number
-    ):  # a double holds not every i64
-        return None
+    if number is None or math.isnan(number) or float(number) != number:
+        return None  # a double holds not every i64
     return float(number)
 
 
