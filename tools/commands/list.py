@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
-from inarch.backends import Backend
+from inarch.backends import Backend, Host
 from inarch.core.errors import InarchError, unknown
 from inarch.core.plugins import Extensions
 from inarch.microkernel import Microkernel
@@ -23,8 +23,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "kind",
         nargs="?",
-        help="one of backends, commands, definitions, dialects, frontends, layer-sets, loaders, lowerings, "
-        "microkernels, onnx-operators, passes (default: all)",
+        help="one of backends, commands, definitions, dialects, frontends, hosts, layer-sets, loaders, "
+        "lowerings, microkernels, onnx-operators, passes, targets (default: all)",
     )
     parser.add_argument(
         "--load", action="append", default=[], type=Path, metavar="FILE", help="also load a file"
@@ -57,6 +57,8 @@ def _row(table: Extensions[object], name: str) -> dict[str, Any]:
     try:
         origin = table.origin(name).source
         thing = table[name]
+        if isinstance(thing, Host):
+            return {"name": name, "summary": thing.description, "origin": origin}
         if isinstance(thing, Backend):
             return {"name": name, "summary": thing.description, "origin": origin, **_facts(thing)}
         is_kernel = isinstance(thing, Microkernel)
