@@ -1,4 +1,4 @@
-"""The default schedule of the host backend: contractions in vector registers, reductions by rows.
+"""The default schedule of the host `c`: contractions in vector registers, reductions by rows.
 
 A contraction is tiled so that a block of its output lives in registers for the whole reduction: some
 rows (copies of the code) by some vectors of columns (output channels), with the factor that varies
