@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inarch.backends import BACKENDS, HOSTS
 from inarch.core.errors import UsageError, unknown
 from inarch.tools.commands import Command
 from inarch.tools.options import (
@@ -194,6 +193,8 @@ def _emit(arguments: argparse.Namespace) -> int:
 
 def _of_host(arguments: argparse.Namespace, options: Options) -> Options:
     """`--emit=<host>` compiles by that host."""
+    from inarch.backends import HOSTS
+
     if arguments.emit not in HOSTS:
         return options
     if arguments.host not in (None, arguments.emit):
@@ -206,6 +207,7 @@ def _of_host(arguments: argparse.Namespace, options: Options) -> Options:
 
 def _offload(arguments: argparse.Namespace, options: Options) -> Offload:
     """What `--backend` and the like ask for; `--emit=<backend>` asks for that backend as well."""
+    from inarch.backends import BACKENDS, HOSTS
     from inarch.driver.offload import check_offload, find_backend
 
     asked = list(options.backends)

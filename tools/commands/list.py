@@ -8,15 +8,17 @@ import json
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from inarch.backends import Backend, Host
 from inarch.core.errors import InarchError, unknown
 from inarch.core.plugins import Extensions
 from inarch.microkernel import Microkernel
 from inarch.pipeline.default import PHASES
 from inarch.tools.commands import Command
 from inarch.tools.extensions import kinds, load_files
+
+if TYPE_CHECKING:
+    from inarch.backends import Backend
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,6 +56,8 @@ def _execute(arguments: argparse.Namespace) -> int:
 
 def _row(table: Extensions[object], name: str) -> dict[str, Any]:
     """Name, first docstring line and origin; a broken thing says what is wrong with it."""
+    from inarch.backends import Backend, Host
+
     try:
         origin = table.origin(name).source
         thing = table[name]
