@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from inarch.backends.host import Native, NativeRequest
 from inarch.core.errors import EnvironmentFault, InternalError
 from inarch.core.lazy import Array, np
-from inarch.driver.host import DEFAULT_HOST, find_host, machine_code, native
+from inarch.driver.host import DEFAULT_HOST, find_host, machine_code
 from inarch.machine.target import Target
 from inarch.machine.toolchain import compile_library
 
@@ -50,7 +50,7 @@ class Harness:
         self.target = target
         self.host = find_host(host)
         """Whose code is measured."""
-        machine_code(self.host)
+        self._compile = machine_code(self.host)
         self.ffi: Any = FFI()
         self.ffi.cdef(_DECLARATIONS)
         source = (files("inarch.benchmark") / "harness.c").read_text()
@@ -73,7 +73,7 @@ class Harness:
         """
         with tempfile.TemporaryDirectory(prefix="inarch-bench-") as folder:
             path = Path(folder) / "measured.so"
-            made = native(self.host, NativeRequest(context, module, path, self.target))
+            made = self._compile(NativeRequest(context, module, path, self.target))
             return made, self.load(path, list(made.symbols.values()))
 
     def load(self, path: Path, entries: Sequence[str] = ()) -> Any:

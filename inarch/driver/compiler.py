@@ -242,7 +242,7 @@ def import_model(
 
     chosen = Options.of(options, settings)
     dims, shapes = checked_dims(chosen.dims), checked_shapes(chosen.shapes)
-    host = find_host(checked_text("host", chosen.host, DEFAULT_HOST))
+    host = find_host(chosen.host)
     resolved = _resolve(host, checked_text("target", chosen.target, "x86-64-v3"))
     if isinstance(source, ModuleOp):
         module = source

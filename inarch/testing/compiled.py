@@ -11,7 +11,7 @@ from inarch.core.errors import UnsupportedError
 from inarch.definitions.execute import as_module, checked_inputs
 from inarch.definitions.functions import Array, signature, the_function
 from inarch.definitions.run import arguments_of
-from inarch.driver.host import DEFAULT_HOST, find_host, run
+from inarch.driver.host import DEFAULT_HOST, find_host
 from inarch.ir.target import set_target
 
 
@@ -44,5 +44,5 @@ def execute_compiled(
     if target is not None:
         set_target(copy, target)
     ordered = arguments_of(takes, arrays)
-    run(find_host(host), context, copy, takes.name, ordered)
+    find_host(host).run(context, copy, takes.name, ordered)
     return [ordered[position] for position in takes.outputs]

@@ -24,7 +24,7 @@ from inarch.core.errors import EnvironmentFault
 from inarch.core.lazy import np
 from inarch.definitions.functions import Array
 from inarch.driver.compiler import import_model, lower
-from inarch.driver.host import DEFAULT_HOST, find_host, native
+from inarch.driver.host import DEFAULT_HOST, find_host, machine_code
 from inarch.driver.options import Options
 from inarch.machine.compilers import Compiler, find_compiler, run_compiler
 
@@ -91,7 +91,7 @@ def sanitized(
     module = import_model(module, context, chosen)
     lower(context, module, "kernel", pipeline=chosen.passes())
     request = NativeRequest(context, module, out, flags=FLAGS, libraries=LINK)
-    made = native(find_host(host), request)
+    made = machine_code(find_host(host))(request)
     return Sanitized(made, out, bytes(made.weights))
 
 

@@ -19,7 +19,7 @@ from inarch.core.lazy import np
 from inarch.definitions.functions import Array, functions_of, signature
 from inarch.definitions.run import arguments_of
 from inarch.dialects import new_context
-from inarch.driver.host import DEFAULT_HOST, find_host, native
+from inarch.driver.host import DEFAULT_HOST, find_host, machine_code
 from inarch.ir.context import store_of
 from inarch.ir.target import set_target
 from inarch.ir.text import parse_module
@@ -119,7 +119,7 @@ def compile_programs(
     with tempfile.TemporaryDirectory(prefix="inarch-generate-") as folder:
         path = Path(folder) / "programs.so"
         request = NativeRequest(context, module, path, flags=tuple(flags), is_single=True)
-        made = native(find_host(host), request)
+        made = machine_code(find_host(host))(request)
         library = ctypes.CDLL(str(path))
     weights = Room(np.frombuffer(bytes(made.weights), np.uint8), aligned=True)
     return Compiled(library, weights, module, made)
