@@ -143,7 +143,7 @@ def count(executable: Path, subject: Subject, target: str, seed: int, folder: Pa
     return Count(
         name,
         target,
-        len(compiled.program.units) - 1,
+        compiled.native.program.kernel_count,
         len(found),
         tuple(one for one in found if one),
         round(time.perf_counter() - begin, 2),

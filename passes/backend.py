@@ -106,8 +106,7 @@ class Backend:
     name: str
     description: str
     """One line, for `inarch list backends`."""
-    emit: Emit | None = None
-    """None for the host backend, which compiles what nobody claims."""
+    emit: Emit
     ops: tuple[str, ...] = ()
     """Single graph ops that it takes, with or without the prefix `graph.`."""
     patterns: tuple[NamedPattern, ...] = ()
@@ -130,11 +129,6 @@ class Backend:
     emit_text: Callable[[Context, ModuleOp], str] | None = None
     """What `inarch-opt -t <name>` prints, where that is not the emissions' texts."""
     api: int = API_VERSION
-
-    @property
-    def is_host(self) -> bool:
-        """Whether it compiles whole programs rather than what it claims."""
-        return self.emit is None
 
     def op_names(self) -> Sequence[str]:
         """`ops` with their prefix."""

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def add_model_options(parser: argparse.ArgumentParser) -> None:
-    """`--dim`, `--shape`, `--target`, `--microkernel`, `--name`, `--load`: how a model is compiled."""
+    """How a model is compiled: `--dim`, `--shape`, `--host`, `--target`, `--microkernel`, `--name` ..."""
     parser.add_argument(
         "--dim",
         action="append",
@@ -32,6 +32,7 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
         metavar="INPUT=1x3x224x224",
         help="give an input its shape (repeatable)",
     )
+    add_host_option(parser)
     parser.add_argument(
         "--target",
         default="native",
@@ -54,6 +55,15 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="add the microkernel (.c, .S, .py), pass, frontend or other thing that a file defines "
         "(repeatable)",
+    )
+
+
+def add_host_option(parser: argparse.ArgumentParser) -> None:
+    """`--host`: who compiles what no backend takes."""
+    parser.add_argument(
+        "--host",
+        metavar="NAME",
+        help="who compiles the program, but for what backends take (default: c); see `inarch list hosts`",
     )
 
 
@@ -116,6 +126,7 @@ def compile_options(arguments: argparse.Namespace, *, load: bool = True) -> Opti
 
     Loads the files of `--load`, unless the command has done so: a file runs once.
     """
+    from inarch.driver.host import DEFAULT_HOST
     from inarch.driver.options import Options
 
     if load:
@@ -125,6 +136,7 @@ def compile_options(arguments: argparse.Namespace, *, load: bool = True) -> Opti
     options = Options(
         dims=dims_of(arguments.dim),
         shapes=shapes_of(arguments.shape),
+        host=arguments.host or DEFAULT_HOST,
         target=arguments.target,
         name=arguments.name,
         microkernels=microkernel_names(arguments.microkernel),

@@ -10,9 +10,9 @@ from math import prod
 from xdsl.dialects.builtin import ModuleOp
 
 from inarch.artifact.manifest import Import
-from inarch.backends.c.cprogram import CFunction, CProgram
+from inarch.backends.c.cprogram import CProgram, registry_notes
 from inarch.backends.c.plan.alias import functions_with_aliases
-from inarch.backends.c.plan.gaps import DEFINITION, without_loop_vectors
+from inarch.backends.c.plan.gaps import DEFINITION
 from inarch.backends.c.plan.program import Program, c_function, read_program
 from inarch.backends.c.plan.weights import Weights
 from inarch.backends.c.text import LIBRARY_FUNCTIONS, comment
@@ -30,11 +30,13 @@ from inarch.backends.c.write.functions import (
 )
 from inarch.backends.c.write.math import helpers_text
 from inarch.backends.c.write.scope import Unit, VectorType
+from inarch.backends.entries import Entry
 from inarch.core.dtypes import DTYPES
 from inarch.dialects.kernel.call import CallOp as KernelCallOp
 from inarch.ir.target import target_of
 from inarch.machine.target import Target
 from inarch.machine.toolchain import NUMERIC_FLAGS
+from inarch.microkernel.gaps import without_loop_vectors
 
 EMBEDDED_BYTES = 1 << 20
 """Weights of at most this size are in the amalgamation."""
@@ -72,7 +74,7 @@ class _Parts:
     program: Program
     weights: Weights
     target: Target
-    functions: tuple[CFunction, ...]
+    functions: tuple[Entry, ...]
     imports: tuple[Import, ...]
     kernels: Mapping[str, FunctionText]
     entries: tuple[FunctionText, ...]
@@ -127,15 +129,17 @@ def emit_program(module: ModuleOp, weights: Weights, embedded: bytes | None = No
     }
     unit_kernels["model.c"] = program.kernels_of(program.public)
     return CProgram(
-        program.prefix,
-        units,
-        _amalgamation(parts, embedded),
-        parts.functions,
-        parts.imports,
-        program.weights_bytes,
-        program.kernels_of([*program.public, *program.private]),
-        unit_kernels,
-        _registry_calls(program),
+        name=program.prefix,
+        text=_amalgamation(parts, embedded),
+        kernel_count=len(program.private),
+        weights_bytes=program.weights_bytes,
+        workspace_bytes=max((one.workspace_bytes for one in parts.functions), default=0),
+        notes=registry_notes(_registry_calls(program)),
+        units=units,
+        functions=parts.functions,
+        imports=parts.imports,
+        kernels=program.kernels_of([*program.public, *program.private]),
+        unit_kernels=unit_kernels,
     )
 
 

@@ -2,52 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
-from inarch.artifact.manifest import Import, Port, Signature
-from inarch.backends.c.foreign.code import KernelCode
-
-
-@dataclass(frozen=True)
-class CFunction:
-    """A public function: what its C functions take and give, in their order, inputs before outputs."""
-
-    name: str
-    inputs: tuple[Port, ...]
-    outputs: tuple[Port, ...]
-    workspace_bytes: int
-    positions: tuple[int, ...]
-    """For each argument of the C functions, which argument of the function of the IR it is."""
-
-    @property
-    def ports(self) -> tuple[Port, ...]:
-        """Inputs, then outputs."""
-        return (*self.inputs, *self.outputs)
+from inarch.artifact.manifest import Import
+from inarch.backends.entries import Entry
+from inarch.backends.host import Program
+from inarch.microkernel.code import KernelCode
 
 
-@dataclass(frozen=True)
-class CProgram:
-    """A module in C: one translation unit per kernel and `model.c`, or all of it in one `text`."""
+@dataclass(frozen=True, kw_only=True)
+class CProgram(Program):
+    """A module in C: one translation unit per kernel and `model.c`, or all of it in one `text`.
 
-    prefix: str
+    `text` is the amalgamation: it compiles alone; weights of at most 1 MiB are in it.
+    """
+
     units: Mapping[str, str]
     """File name -> complete C source."""
-    text: str
-    """The amalgamation: compiles alone; weights of at most 1 MiB are in it."""
-    functions: tuple[CFunction, ...]
+    functions: tuple[Entry, ...]
+    """The public ones."""
     imports: tuple[Import, ...]
     """In the order of the table: the slots that `<prefix>_bind` fills, then those that are linked."""
-    weights_bytes: int
     kernels: tuple[KernelCode, ...] = ()
     """What the microkernels that are called need of outside."""
     unit_kernels: Mapping[str, tuple[KernelCode, ...]] = field(
         default_factory=dict[str, tuple[KernelCode, ...]]
     )
     """File name -> the microkernels whose C is in that unit."""
-    registry_calls: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Microkernel -> how often one run of all public functions calls it through its slot, if ever."""
+
+    @property
+    def prefix(self) -> str:
+        """What every symbol starts with: the program's name."""
+        return self.name
 
     @property
     def unit_flags(self) -> dict[str, tuple[str, ...]]:
@@ -63,25 +50,10 @@ class CProgram:
         """CPU features that the code of microkernels uses."""
         return tuple(sorted({need for kernel in self.kernels for need in kernel.needs}))
 
-    def manifest(self, target: str, features: Sequence[str]) -> dict[str, Any]:
-        """The artifact's manifest as JSON, without what `write_artifact` adds."""
-        return {
-            "name": self.prefix,
-            "prefix": self.prefix,
-            "target": target,
-            "features": sorted({*features, *self.needs}),
-            "functions": {function.name: _listing(function) for function in self.functions},
-            "imports": [
-                {
-                    "name": slot.name,
-                    **({"linked": slot.linked} if slot.linked else {}),
-                    **({"reads": slot.reads} if slot.reads else {}),
-                    **(_listing(slot.signature) if slot.signature else {}),
-                }
-                for slot in self.imports
-            ],
-            "loaders": ["shared-library"],
-        }
+    def single(self) -> CProgram:
+        """The same in one translation unit."""
+        unit = "programs.c"
+        return replace(self, units={unit: self.text}, unit_kernels={unit: self.kernels})
 
 
 _PYTHON_CALL_NS = 10_000
@@ -89,23 +61,15 @@ _C_CALL_NS = 5
 """One call through a slot, two operands: `python benchmarks/kernel_calls.py` on Zen 4."""
 
 
-def registry_notes(program: CProgram) -> list[str]:
-    """For each microkernel that is called through the registry in a loop, what that costs."""
-    return [
-        f"microkernel '{name}' is called {calls} times a run through the registry, each call about "
-        f"{_PYTHON_CALL_NS / 1000:g} us to a function of Python ({calls * _PYTHON_CALL_NS / 1e6:.3g} ms "
+def registry_notes(calls: Mapping[str, int]) -> tuple[str, ...]:
+    """For each microkernel that is called through the registry in a loop, what that costs.
+
+    `calls`: how often one run of all public functions calls each.
+    """
+    return tuple(
+        f"microkernel '{name}' is called {count} times a run through the registry, each call about "
+        f"{_PYTHON_CALL_NS / 1000:g} us to a function of Python ({count * _PYTHON_CALL_NS / 1e6:.3g} ms "
         f"a run) and {_C_CALL_NS} ns to one of C; link it by symbol, or give it larger tiles"
-        for name, calls in program.registry_calls.items()
-        if calls > 1
-    ]
-
-
-def _listing(signature: CFunction | Signature) -> dict[str, Any]:
-    def ports(every: Sequence[Port]) -> list[dict[str, Any]]:
-        return [{"name": p.name, "dtype": p.dtype.name, "shape": list(p.shape)} for p in every]
-
-    return {
-        "inputs": ports(signature.inputs),
-        "outputs": ports(signature.outputs),
-        "workspace_bytes": signature.workspace_bytes,
-    }
+        for name, count in calls.items()
+        if count > 1
+    )

@@ -1,4 +1,4 @@
-"""Compiles a module and calls one of its functions in this process: the execution oracle of tests."""
+"""Compiles a module and calls one of its functions in this process: what is compared with definitions."""
 
 from __future__ import annotations
 
@@ -11,37 +11,35 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
-from inarch.backends.c.assemble import emit_program
-from inarch.backends.c.cprogram import CFunction, CProgram
-from inarch.backends.c.foreign.code import link_libraries
+from inarch.backends.c.native import native
 from inarch.backends.c.plan.program import aligned, is_private
-from inarch.backends.c.plan.weights import Weights, weights_image
-from inarch.backends.c.text import identifier
-from inarch.core.errors import ArgumentError, InarchError, UnsupportedError, unknown
+from inarch.backends.host import NativeRequest
+from inarch.core.errors import ArgumentError, InarchError, unknown
 from inarch.core.lazy import np
 from inarch.dialects.loop.buffer import AllocOp, ConstantOp
 from inarch.dialects.loop.control import CallOp
 from inarch.dialects.loop.memory import memref_of, nbytes
 from inarch.ir.target import target_name
 from inarch.ir.types import dtype_of
+from inarch.machine.target import Target, parse
+from inarch.machine.target import native as native_target
 
 if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 
-def run(ctx: Context, module: ModuleOp, name: str, arrays: Sequence[Array]) -> None:
-    """See `inarch.backends.c.run_function`."""
+def run_function(ctx: Context, module: ModuleOp, name: str, arrays: Sequence[Array]) -> None:
+    """Runs function `name` of `module` on `arrays`, one a memref argument in the function's order.
+
+    A copy of the module gets offsets where it has none, is compiled and called in this process, through the
+    unchecked entry. Outputs are written in place. `module` is not changed. Raises InarchError when an array
+    does not fit, or the program calls an import.
+    """
     copy = module.clone()
     function = _only(copy, name)
     _check_arrays(function, arrays)
     _plan(copy)
-    image = weights_image(ctx, copy)
-    program = emit_program(copy, Weights(len(image), ""))
-    if program.imports:
-        slots = ", ".join(slot.name for slot in program.imports)
-        raise UnsupportedError(f"@{name} cannot run alone: it calls the imports {slots}")
-    described = next(f for f in program.functions if f.name == name)
-    _call(program, described, [arrays[i] for i in described.positions], image, target_name(copy))
+    _call(ctx, copy, name, arrays)
 
 
 def _only(module: ModuleOp, name: str) -> FuncOp:
@@ -106,49 +104,37 @@ def _check_arrays(function: FuncOp, arrays: Sequence[Array]) -> None:
             )
 
 
-def _call(
-    program: CProgram,
-    function: CFunction,
-    arrays: Sequence[Array],
-    image: bytearray,
-    target: str | None,
-) -> None:
+def _call(ctx: Context, module: ModuleOp, name: str, arrays: Sequence[Array]) -> None:
     from cffi import FFI
 
-    from inarch.machine.target import native, parse
-    from inarch.machine.toolchain import compile_library
-
-    machine = native()
-    if target is not None and not parse(target).missing_on_host():
-        machine = parse(target)
-    ffi: Any = FFI()
-    symbol = identifier(f"{program.prefix}_{function.name}_run")
-    ffi.cdef(f"int32_t {symbol}(void *const *buffers, const void *weights, void *workspace);")
     with tempfile.TemporaryDirectory(prefix="inarch-run-") as folder:
         path = Path(folder) / "program.so"
-        linked = link_libraries(program.kernels, machine)
-        compile_library(
-            program.units,
-            path,
-            target=machine,
-            flags=("-O1",),
-            unit_flags=program.unit_flags,
-            libraries=linked.libraries,
-        )
+        made = native(NativeRequest(ctx, module, path, _machine(module), ("-O1",)))
+        ffi: Any = FFI()
+        symbol = made.symbols[name]
+        ffi.cdef(f"int32_t {symbol}(void *const *buffers, const void *weights, void *workspace);")
         library = ffi.dlopen(str(path))
-    weights = _aligned_buffer(image)
+    entry = made.entries[name]
+    weights = _aligned_buffer(made.weights)
     # All ones, NaN as floats: what reads a buffer before it was written shows in the results.
-    workspace = _aligned_buffer(b"\xff" * aligned(function.workspace_bytes))
-    buffers = ffi.new("void *[]", [ffi.cast("void *", array.ctypes.data) for array in arrays])
+    workspace = _aligned_buffer(b"\xff" * aligned(entry.workspace_bytes))
+    ordered = [arrays[position].ctypes.data for position in entry.positions]
     status = getattr(library, symbol)(
-        buffers,
+        ffi.new("void *[]", [ffi.cast("void *", address) for address in ordered]),
         ffi.cast("void *", weights.ctypes.data),
         ffi.cast("void *", workspace.ctypes.data),
     )
     # Nothing of it is held any more, and tests run thousands of programs in one process.
     ffi.dlclose(library)
     if status != 0:
-        raise InarchError(f"@{function.name} failed with code {status}")
+        raise InarchError(f"@{name} failed with code {status}")
+
+
+def _machine(module: ModuleOp) -> Target:
+    """The module's target where this machine runs it, else this machine."""
+    text = target_name(module)
+    wanted = None if text is None else parse(text)
+    return native_target() if wanted is None or wanted.missing_on_host() else wanted
 
 
 def _aligned_buffer(content: bytes | bytearray) -> Array:

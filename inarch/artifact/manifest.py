@@ -66,6 +66,19 @@ class Signature:
     workspace_bytes: int = 0
 
 
+def listing(signature: Signature) -> dict[str, Any]:
+    """The signature as the manifest's JSON has it."""
+
+    def ports(every: tuple[Port, ...]) -> list[dict[str, Any]]:
+        return [{"name": p.name, "dtype": p.dtype.name, "shape": list(p.shape)} for p in every]
+
+    return {
+        "inputs": ports(signature.inputs),
+        "outputs": ports(signature.outputs),
+        "workspace_bytes": signature.workspace_bytes,
+    }
+
+
 @dataclass(frozen=True)
 class Import:
     """A slot of the library's import table. `signature` is None where the manifest gives none."""
@@ -118,6 +131,8 @@ class Manifest:
     name: str
     prefix: str
     """What every symbol of the library starts with, without the `_` after it."""
+    host: str
+    """Who compiled it. Where a manifest does not say, it is of the time when `c` was the only one."""
     target: str
     features: tuple[str, ...]
     """CPU features that the library needs."""
@@ -151,6 +166,7 @@ def parse(data: object, where: str) -> Manifest:
     return Manifest(
         name=top["name"].text(),
         prefix=top["prefix"].identifier(),
+        host=top["host"].text() if "host" in top.fields() else "c",
         target=top["target"].text(),
         features=tuple(item.text() for item in top["features"].items()),
         functions=functions,

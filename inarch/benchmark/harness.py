@@ -8,8 +8,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from inarch.backends.host import Native, NativeRequest
 from inarch.core.errors import EnvironmentFault, InternalError
 from inarch.core.lazy import Array, np
+from inarch.driver.host import DEFAULT_HOST, find_host, machine_code
 from inarch.machine.target import Target
 from inarch.machine.toolchain import compile_library
 
@@ -30,8 +35,11 @@ _ENTRY = "int32_t {name}(void *const *buffers, const void *weights, void *worksp
 class Harness:
     """The measuring code, compiled for one target."""
 
-    def __init__(self, target: Target) -> None:
-        """Raises EnvironmentFault when this machine cannot run code for `target`."""
+    def __init__(self, target: Target, host: str = DEFAULT_HOST) -> None:
+        """Raises EnvironmentFault when this machine cannot run code for `target`.
+
+        Raises UnsupportedError when `host` makes no machine code.
+        """
         from cffi import FFI
 
         if missing := target.missing_on_host():
@@ -40,6 +48,9 @@ class Harness:
                 "measure for another one with --target"
             )
         self.target = target
+        self.host = find_host(host)
+        """Whose code is measured."""
+        self._compile = machine_code(self.host)
         self.ffi: Any = FFI()
         self.ffi.cdef(_DECLARATIONS)
         source = (files("inarch.benchmark") / "harness.c").read_text()
@@ -48,15 +59,25 @@ class Harness:
         self._library = self.compile({"harness.c": head + source})
         self._sink = np.zeros(2, np.float32)
 
-    def compile(self, units: Mapping[str, str], entries: Sequence[str] = ()) -> Any:
-        """The library of C `units`, loaded. `entries` are unchecked entries that are called by name."""
+    def compile(self, units: Mapping[str, str]) -> Any:
+        """The library of C `units`, loaded."""
         with tempfile.TemporaryDirectory(prefix="inarch-bench-") as folder:
             path = Path(folder) / "measured.so"
             compile_library(units, path, target=self.target)
-            return self.load(path, entries)
+            return self.load(path)
+
+    def native(self, context: Context, module: ModuleOp) -> tuple[Native, Any]:
+        """A lowered program as the host compiles it, and its library, loaded.
+
+        Raises UnsupportedError where the host makes no machine code, and for a program that calls imports.
+        """
+        with tempfile.TemporaryDirectory(prefix="inarch-bench-") as folder:
+            path = Path(folder) / "measured.so"
+            made = self._compile(NativeRequest(context, module, path, self.target))
+            return made, self.load(path, list(made.symbols.values()))
 
     def load(self, path: Path, entries: Sequence[str] = ()) -> Any:
-        """The library in a file, which may go afterwards."""
+        """The library in a file, which may go afterwards; `entries` are called by name, unchecked."""
         self.ffi.cdef("\n".join(_ENTRY.format(name=name) for name in entries), override=True)
         return self.ffi.dlopen(str(path))
 

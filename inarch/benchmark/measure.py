@@ -19,6 +19,7 @@ from inarch.benchmark.peers.process import PeerProcess
 from inarch.benchmark.results import LayerResult, PeerInfo, PeerResult, Results, Series
 from inarch.benchmark.subject.subject import TOLERANCE, Subject, compile_layer
 from inarch.core.errors import EnvironmentFault, unknown
+from inarch.driver.host import DEFAULT_HOST
 from inarch.machine.target import Target
 
 Progress = Callable[[str, int, int], None]
@@ -51,6 +52,7 @@ def measure(
     layers: Sequence[tuple[str, Layer]],
     target: Target,
     *,
+    host: str = DEFAULT_HOST,
     peers: Sequence[str] = (),
     rounds: int = 10,
     progress: Progress | None = None,
@@ -61,7 +63,7 @@ def measure(
     target, and InarchError when a compiled layer is wrong.
     """
     check_peers(peers)
-    harness = Harness(target)
+    harness = Harness(target, host)
     steps, total = 0, len(layers) * (rounds + 1)
 
     def report(what: str) -> None:

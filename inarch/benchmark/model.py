@@ -18,6 +18,8 @@ from inarch.benchmark.subject.arrays import sample
 from inarch.core.errors import EnvironmentFault
 from inarch.core.lazy import Array, np
 from inarch.driver.compiler import build
+from inarch.driver.host import DEFAULT_HOST
+from inarch.driver.options import Options
 from inarch.machine.target import Target
 
 SCHEMA = "inarch.bench.model/1"
@@ -30,6 +32,7 @@ class ModelResult:
     """One model: our call from Python, and those of the peers."""
 
     model: str
+    host: str
     target: str
     machine: dict[str, str]
     rounds: int
@@ -47,6 +50,7 @@ class ModelResult:
         return {
             "schema": SCHEMA,
             "model": self.model,
+            "host": self.host,
             "target": self.target,
             "machine": self.machine,
             "threads": 1,
@@ -68,7 +72,7 @@ class ModelResult:
         """A table: least and median milliseconds of CPU time a call."""
         lines = [
             f"{self.model}: {self.machine['cpu']}, {self.machine['compiler']}",
-            f"target {self.target}, 1 thread, {self.rounds} rounds, interleaved",
+            f"host {self.host}, target {self.target}, 1 thread, {self.rounds} rounds, interleaved",
             "",
             f"{'':<24}{'least ms':>10}{'median ms':>11}{'x':>7}",
             _row("inarch", self.call, None),
@@ -96,6 +100,7 @@ def measure_model(
     dims: Mapping[str, int] | None = None,
     shapes: Mapping[str, Sequence[int]] | None = None,
     peers: Sequence[str] = (),
+    host: str = DEFAULT_HOST,
     rounds: int = 10,
     progress: Progress | None = None,
 ) -> ModelResult:
@@ -109,7 +114,8 @@ def measure_model(
     check_peers(peers)
     with tempfile.TemporaryDirectory(prefix="inarch-bench-") as folder, ExitStack() as stack:
         artifact = Path(folder) / "model.inarch"
-        build(path, artifact, dims=dims, shapes=shapes, target=str(target), progress=progress)
+        wish = Options(host=host, dims=dims, shapes=shapes, target=str(target))
+        build(path, artifact, wish, progress=progress)
         main = load(artifact)["main"]
         inputs = {
             port.name: random_array(port.shape, port.dtype.numpy) for port in main.signature.inputs
@@ -138,7 +144,7 @@ def measure_model(
             ours.values.append((time.thread_time_ns() - start) / count)
             for process in processes:
                 _measure(process, indices[process.name], found[process.name])
-    return ModelResult(path.name, str(target), describe(target), rounds, ours, found, infos)
+    return ModelResult(path.name, host, str(target), describe(target), rounds, ours, found, infos)
 
 
 def random_array(shape: Sequence[int], dtype: str) -> Array:

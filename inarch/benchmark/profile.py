@@ -17,10 +17,11 @@ from inarch.benchmark.measure import Progress
 from inarch.benchmark.model import random_array
 from inarch.benchmark.results import Series
 from inarch.benchmark.subject.steps import Step, split_steps
-from inarch.core.errors import UnsupportedError
 from inarch.core.lazy import np
 from inarch.dialects import new_context
 from inarch.driver.compiler import import_model, lower
+from inarch.driver.host import DEFAULT_HOST
+from inarch.driver.options import Options
 from inarch.machine.target import Target
 
 SCHEMA = "inarch.bench.profile/1"
@@ -94,6 +95,7 @@ def profile(
     *,
     dims: Mapping[str, int] | None = None,
     shapes: Mapping[str, Sequence[int]] | None = None,
+    host: str = DEFAULT_HOST,
     rounds: int = 10,
     progress: Progress | None = None,
 ) -> Profile:
@@ -101,26 +103,17 @@ def profile(
 
     Raises what `inarch.driver.compiler` raises, and UnsupportedError for a model that calls imports.
     """
-    from inarch.backends.c import emit, weights_image
-
-    harness = Harness(target)
+    harness = Harness(target, host)
+    chosen = Options(host=host, dims=dims, shapes=shapes, target=str(target))
     context = new_context()
-    module = import_model(path, context, shapes=shapes, dims=dims, target=str(target))
-    lower(context, module, "kernel", progress=progress)
+    module = import_model(path, context, chosen)
+    lower(context, module, "kernel", pipeline=chosen.passes(), progress=progress)
     steps = tuple(split_steps(module))
-    program = emit(context, module)
-    if program.imports:
-        slots = ", ".join(slot.name for slot in program.imports)
-        raise UnsupportedError(f"{path}: expected a model that calls no imports, found {slots}")
-    names = [f"{program.prefix}_{step.function}_run" for step in steps]
-    library = harness.compile(program.units, names)
-    entries = [getattr(library, name) for name in names]
-    main = next(function for function in program.functions if function.name == "main")
-    buffers = [
-        aligned(random_array(port.shape, port.dtype.numpy))
-        for port in (*main.inputs, *main.outputs)
-    ]
-    weights = aligned(np.frombuffer(weights_image(context, module), np.uint8))
+    made, library = harness.native(context, module)
+    entries = [getattr(library, made.symbols[step.function]) for step in steps]
+    main = made.entries["main"]
+    buffers = [aligned(random_array(port.shape, port.dtype.numpy)) for port in main.ports]
+    weights = aligned(np.frombuffer(made.weights, np.uint8))
     workspace = aligned(np.zeros(main.workspace_bytes, np.uint8))
     memory = (harness.pointers(buffers), harness.pointer(weights), harness.pointer(workspace))
     times = tuple(Series() for _ in steps)

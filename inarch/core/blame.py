@@ -30,7 +30,7 @@ def blamed(error: BaseException, tables: Iterable[Extensions[object]]) -> Plugin
             if depth is not None:
                 text = f"{table.kind} '{name}' [{origin.source}] {raised(error, origin)}"
                 found.append((depth, text))
-    return PluginError(max(found)[1]) if found else None
+    return PluginError(max(found, key=lambda one: one[0])[1]) if found else None
 
 
 def _frames(error: BaseException, origin: Origin) -> Iterator[tuple[int, str, int]]:

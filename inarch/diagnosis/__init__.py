@@ -1,10 +1,10 @@
-"""Why a compiled model is wrong: which op, which pass, which kernel, which C function.
+"""Why a compiled model is wrong: which op, which pass, which kernel, which compiled function.
 
 `verify_model` compares every intermediate value of a model with the definitions of its ops
 (`inarch.testing`), and its outputs as it is really compiled. Where something differs, `locate` cuts the
 program down to the fewest ops that still differ, and looks for the first pass whose output means
-something else, or else for the C function. What is found is written as a folder that fails by itself
-(`reproducer`).
+something else, or else for the function of which the host made something else. What is found is written
+as a folder that fails by itself (`reproducer`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where a fault is: the fewest steps that show it, then the pass, or the C function and its kernel."""
+"""Where a fault is: the fewest steps that show it, then the pass, or the compiled function and its kernel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ from inarch.diagnosis.slices import Slice
 from inarch.dialects import new_context
 from inarch.dialects.kernel.call import CallOp
 from inarch.driver.compiler import compile as compile_model
+from inarch.driver.host import DEFAULT_HOST, find_host
 from inarch.ir.context import store_of
+from inarch.ir.functions import is_public
 from inarch.ir.text import print_module
 from inarch.pipeline.default import default_pipeline
 from inarch.pipeline.manager import Instrument, Step, run_pipeline
@@ -36,7 +38,7 @@ class Place:
     """What is at fault, as far as it is known: `steps` are one op of the model, or a few together."""
 
     stage: str
-    """`import`, `pass`, `code` (the emitted C), or `together` (no part of it is wrong alone)."""
+    """`import`, `pass`, `code` (what the host made), or `together` (no part of it is wrong alone)."""
     steps: tuple[str, ...]
     pass_name: str | None = None
     function: str | None = None
@@ -49,8 +51,8 @@ class Place:
         culprit = {
             "import": "its import",
             "pass": f"pass '{self.pass_name}'",
-            "code": f"C function '{self.function}'",
-            "together": "no pass and no C function alone",
+            "code": f"compiled function '{self.function}'",
+            "together": "no pass and no compiled function alone",
         }[self.stage]
         kernel = f", microkernel '{self.kernel}'" if self.kernel else ""
         return f"{where}: {culprit}{kernel}"
@@ -140,19 +142,19 @@ def place_of(
     inside: tuple[str, ...],
     progress: Callable[[str, int, int], None],
     seconds: float,
+    host: str = DEFAULT_HOST,
 ) -> Place:
-    """Who makes `part` wrong: a pass of the host, or the C of one function of it."""
+    """Who makes `part` wrong: a pass on its way to `host`, or what that makes of one function of it."""
     inputs = [values[name] for name in part.takes]
     expected = expected_of(context, part.module, inputs)
     own = own_context(part, context)
     module = part.module.clone()
     try:
-        run_pipeline(
-            own, module, default_pipeline(), [_Comparison(own, inputs, expected, progress)]
-        )
+        pipeline = find_host(host).lower(default_pipeline())
+        run_pipeline(own, module, pipeline, [_Comparison(own, inputs, expected, progress)])
     except _Guilty as guilty:
         return Place("pass", inside, pass_name=str(guilty))
-    found = _wrong_function(own, module, progress, seconds)
+    found = _wrong_function(own, module, progress, seconds, host)
     if found is None:
         return Place("together", inside)
     return Place("code", inside, function=found[0], kernel=found[1])
@@ -190,18 +192,22 @@ def _wrong_function(
     planned: ModuleOp,
     progress: Callable[[str, int, int], None],
     seconds: float,
+    host: str,
 ) -> tuple[str, str | None] | None:
-    """The first function of a planned program whose C differs from its definition, and its microkernel."""
-    functions = [
-        op for op in planned.body.ops if isinstance(op, FuncOp) and "inarch.kernel" in op.attributes
-    ]
+    """The first function of a lowered program that `host` makes something else of, and its microkernel.
+
+    The functions into which it was cut, or where it was not, those that are public.
+    """
+    every = [op for op in planned.body.ops if isinstance(op, FuncOp) and op.body.blocks]
+    cut = [op for op in every if "inarch.kernel" in op.attributes]
+    functions = cut or [op for op in every if is_public(op)]
     for number, function in enumerate(functions):
         progress(f"check {function.sym_name.data}", number, len(functions))
         program = planned.clone()
         name = function.sym_name.data
         _leave_only(program, name)
         try:
-            check = partial(check_compiled, program, ctx=context)
+            check = partial(check_compiled, program, host=host, ctx=context)
             contained(check, seconds + COMPILE_SECONDS)
         except (AssertionError, CrashError):
             calls = (op for op in function.walk() if isinstance(op, CallOp))

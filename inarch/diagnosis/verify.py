@@ -21,6 +21,7 @@ from inarch.diagnosis.reproducer import write_reproducer
 from inarch.diagnosis.slices import Slice, cut, main_block, steps, value_names
 from inarch.dialects import new_context
 from inarch.driver.compiler import import_model
+from inarch.driver.host import DEFAULT_HOST
 from inarch.ir.location import location_text
 from inarch.testing import execute, random_inputs
 
@@ -100,6 +101,8 @@ class _Check:
         keywords = dict(self.options.keywords)
         named = ("dims", "shapes", "target", "name", "microkernels")
         imported = {key: keywords.pop(key) for key in named if key in keywords}
+        self.host = keywords.get("host", DEFAULT_HOST)
+        imported["host"] = self.host
         self.progress("import", 0, 1)
         self.module = import_model(self.source, self.context, **imported)
         self.names = value_names(self.module)
@@ -216,7 +219,7 @@ class _Check:
 
     def _locate(self, part: Slice, values: Mapping[str, Array]) -> Place:
         inside = tuple(self._place_of(step) for step in steps(part.module))
-        return place_of(part, self.context, values, inside, self.progress, self.seconds)
+        return place_of(part, self.context, values, inside, self.progress, self.seconds, self.host)
 
     def _names_of(self, step: Operation) -> list[str]:
         return [self.names[result] for result in step.results]

@@ -1,6 +1,6 @@
 """From a model to a running module.
 
-module = compile("model.onnx")              # import, run the pipeline, emit C, compile it, load
+module = compile("model.onnx")              # import, run the pipeline, emit, build, load
 build("model.onnx", "model.inarch")         # the same into a file
 lower(context, module, "loop")              # the IR at any level
 """
@@ -11,7 +11,7 @@ import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -19,18 +19,20 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.dialects.func import FuncOp
 
+from inarch.backends.host import BuildRequest, Host, Progress
 from inarch.core.cache import check_writable
 from inarch.core.errors import InarchError, InternalError, UsageError, unknown
 from inarch.dialects import new_context
 from inarch.dialects.loop.keep import check_marks
+from inarch.driver.host import DEFAULT_HOST, check_parts, emit, find_host
+from inarch.driver.host import build as build_program
 from inarch.driver.offload import Emissions, Offload, is_wanted, offloading
 from inarch.driver.options import Options, Settings
 from inarch.ir.facts import facts_of
 from inarch.ir.location import location_text
 from inarch.ir.target import set_target, target_name, target_of
 from inarch.ir.verify import verify_module
-from inarch.machine.target import Target, native
-from inarch.machine.target import parse as parse_target
+from inarch.machine.target import Target
 from inarch.passes import PASSES
 from inarch.pipeline.default import default_pipeline
 from inarch.pipeline.manager import Instrument, Step, Verifier, run_pipeline
@@ -39,16 +41,13 @@ from inarch.pipeline.places import placed
 from inarch.pipeline.text import parse_pipeline
 
 if TYPE_CHECKING:
-    from inarch.driver.offload_check import Emitted
+    from inarch.backends.emitted import Emitted
     from inarch.driver.watch import Watch
     from inarch.passes.tensorize.report import Report
     from inarch.runtime.module import Module
 
 LEVELS = ("graph", "loop", "kernel")
 """What `--emit` shows; `graph` still has the composites in it."""
-
-Progress = Callable[[str, int, int], None]
-"""Called with (what is being done, steps done, steps in all)."""
 
 Source = Any
 """A path (.onnx, .mlir), the bytes of an ONNX file, an `onnx.ModelProto`, or an xDSL ModuleOp."""
@@ -60,6 +59,7 @@ class Built:
 
     path: Path
     name: str
+    host: str
     target: str
     kernels: int
     weights_bytes: int
@@ -112,11 +112,9 @@ def build(
     after which pass, and there is no artifact; `note` gets a line about each such run that takes long.
     `instruments` see the program around each pass.
     """
-    from inarch.backends.c import emit, registry_notes
-    from inarch.driver.assemble import assemble
-
     check_writable(Path(output))
     chosen = Options.of(options, settings)
+    host = find_host(chosen.host)
     pipeline = chosen.passes()
     ctx = context if context is not None else new_context()
     module = import_model(source, ctx, chosen)
@@ -142,25 +140,28 @@ def build(
             raise
         raise _blamed(error, path, chosen, pipeline) from error
     _warn_of_idle_passes(pipeline)
-    program = emit(ctx, module)
-    for line in registry_notes(program):
-        warnings.warn(line, stacklevel=2)
     emitted = _emitted(ctx)
+    check_parts(host, emitted)
+    program = emit(host, ctx, module)
+    for line in program.notes:
+        warnings.warn(line, stacklevel=2)
+    request = BuildRequest(host.name, ctx, module, emitted, Path(output), progress)
     if watch is None:
-        assemble(ctx, module, program, emitted, Path(output), progress)
+        build_program(host, program, request)
     else:
         with tempfile.TemporaryDirectory(prefix="inarch-", dir=Path(output).parent) as folder:
             trial = Path(folder) / "trial.inarch"
-            assemble(ctx, module, program, emitted, trial, progress)
+            build_program(host, program, replace(request, output=trial))
             watch.check_artifact(trial)
             trial.replace(output)
     return Built(
         path=Path(output),
-        name=program.prefix,
+        name=program.name,
+        host=host.name,
         target=str(target_of(module)),
-        kernels=len(program.unit_kernels) - 1,  # one of the units is model.c
+        kernels=program.kernel_count,
         weights_bytes=program.weights_bytes,
-        workspace_bytes=max((f.workspace_bytes for f in program.functions), default=0),
+        workspace_bytes=program.workspace_bytes,
         offloaded={one.backend: one.emission.symbols for one in emitted},
         microkernels=_microkernels(ctx),
         passes=_foreign(pipeline),
@@ -241,7 +242,8 @@ def import_model(
 
     chosen = Options.of(options, settings)
     dims, shapes = checked_dims(chosen.dims), checked_shapes(chosen.shapes)
-    resolved = _resolve(checked_text("target", chosen.target, "x86-64-v3"))
+    host = find_host(chosen.host)
+    resolved = _resolve(host, checked_text("target", chosen.target, "x86-64-v3"))
     if isinstance(source, ModuleOp):
         module = source
     else:
@@ -255,19 +257,20 @@ def import_model(
         module.attributes["inarch.microkernels"] = names
     if chosen.checked:
         module.attributes["inarch.checked"] = UnitAttr()
-    if chosen.target != "native" or target_name(module) is None:
+    own = target_name(module)
+    if chosen.target != "native" or own is None:
         set_target(module, resolved)
+    else:
+        host.machine(own)  # raises where it has no such machine
     verify_module(module)
     check_marks(module)
     return module
 
 
-def _resolve(target: str) -> Target:
+def _resolve(host: Host[Any], target: str) -> Target:
     """The machine to compile for. Raises UsageError; a backend's name is what it is in the message."""
-    if target == "native":
-        return native()
     try:
-        return parse_target(target)
+        return host.machine(target)
     except UsageError as error:
         from inarch.backends import BACKENDS
 
@@ -335,14 +338,20 @@ def lower(
     return _emitted(context)
 
 
-def kernel_report(context: Context, module: ModuleOp) -> Report:
+def kernel_report(context: Context, module: ModuleOp, host: str = DEFAULT_HOST) -> Report:
     """Which microkernel does which nest of an imported module, which is lowered as far as that.
 
     Its functions of backends are declared already. Raises InarchError as `compile`.
     """
     from inarch.passes.tensorize.report import Report
 
-    _run(context, module, placed(default_pipeline()).until("tensorize"), Options(), [])
+    pipeline = find_host(host).lower(placed(default_pipeline()))
+    if "tensorize" not in pipeline:
+        raise UsageError(
+            f"host '{host}' takes no microkernels: expected the pass 'tensorize' in its pipeline, "
+            f"found {pipeline}"
+        )
+    _run(context, module, pipeline.until("tensorize"), Options(), [])
     report = facts_of(context).get(Report)
     assert report is not None, "tensorize is one of the passes"
     return report

@@ -13,7 +13,7 @@ def kinds() -> dict[str, Extensions[object]]:
 
     `inarch.tools.extensions` adds those of the layers above.
     """
-    from inarch.backends import BACKENDS
+    from inarch.backends import BACKENDS, HOSTS
     from inarch.definitions.frame import FAMILIES as DEFINITIONS
     from inarch.dialects import DIALECTS
     from inarch.frontends import FRONTENDS
@@ -29,6 +29,7 @@ def kinds() -> dict[str, Extensions[object]]:
         "definitions": DEFINITIONS,
         "dialects": DIALECTS,
         "frontends": FRONTENDS,
+        "hosts": HOSTS,
         "loaders": LOADERS,
         "lowerings": RULES,
         "microkernels": MICROKERNELS,

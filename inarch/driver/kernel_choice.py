@@ -16,6 +16,7 @@ from inarch.ir.target import target_of
 from inarch.machine.target import Target
 from inarch.microkernel import Instance
 from inarch.microkernel.table import MICROKERNELS
+from inarch.microkernel.usable import usable_for
 
 if TYPE_CHECKING:
     from inarch.passes.tensorize.tensorize import KernelTrial
@@ -42,8 +43,6 @@ class Trial:
     """Why an instance cannot be used for `target`; None when it can: it is built, and checked quickly."""
 
     def __init__(self, target: Target) -> None:
-        from inarch.backends.c import usable_for
-
         self._target = target
         self._build = usable_for(target)
         self._others = frozenset(others())

@@ -17,17 +17,13 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Region
 
+from inarch.backends.emitted import Emitted, backend_error
+from inarch.backends.host import HOSTS
 from inarch.core.blame import raised
 from inarch.core.cache import keep_log
 from inarch.core.errors import InarchError, UsageError, unknown
 from inarch.dialects.graph.call import CallOp
-from inarch.driver.offload_check import (
-    Emitted,
-    backend_error,
-    check_emission,
-    check_submodule,
-    site_of,
-)
+from inarch.driver.offload_check import check_emission, check_submodule, site_of
 from inarch.ir.location import location_text
 from inarch.ir.target import GENERIC, target_name
 from inarch.machine.architecture import architectures
@@ -65,11 +61,16 @@ class Offload:
 
 
 def find_backend(name: str) -> Backend:
-    """The backend `name`, which emits for others than the host.
+    """The backend `name`.
 
-    Raises UsageError for the host backend, for a host target, and for a name that nothing has.
+    Raises UsageError for a host, for a host target, and for a name that nothing has.
     """
     if name not in BACKENDS:
+        if name in HOSTS:
+            raise UsageError(
+                f"'{name}' is a host, not a backend: it compiles whatever no backend takes; leave it out, "
+                f"or write --host {name} (in Python: host='{name}')"
+            )
         if name.partition("+")[0] in (*architectures(), "native"):
             raise UsageError(
                 f"'{name}' is a host target, not a backend; write --target {name} "
@@ -85,11 +86,6 @@ def find_backend(name: str) -> Backend:
         raise InarchError(
             f"backend '{name}' [{BACKENDS.origin(name).source}]: expected BACKEND to be a Backend, "
             f"found {type(found).__name__}"
-        )
-    if found.is_host:
-        raise UsageError(
-            f"'{name}' is the host backend: it compiles whatever no other backend takes; leave it out, "
-            "and write --target to choose its CPU"
         )
     return found
 
@@ -265,7 +261,6 @@ def _emit(
         own,
     )
     origin = BACKENDS.origin(name)
-    assert backend.emit is not None, "find_backend refuses the host"
     try:
         emission = backend.emit(request)
     except InarchError as error:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypedDict, cast
 
 from inarch.core.errors import UsageError, unknown
+from inarch.driver.host import DEFAULT_HOST, find_host
 from inarch.driver.offload import Offload, offloading
 from inarch.pipeline.default import default_pipeline
 from inarch.pipeline.pipeline import Pipeline
@@ -19,6 +20,7 @@ class Settings(TypedDict, total=False):
 
     shapes: Mapping[str, Sequence[int]] | None
     dims: Mapping[str, int] | None
+    host: str
     target: str
     name: str | None
     backends: Sequence[str]
@@ -42,6 +44,8 @@ class Options:
     """Shapes of inputs, by name."""
     dims: Mapping[str, int] | None = None
     """Values of symbolic dimensions, by name."""
+    host: str = DEFAULT_HOST
+    """Who compiles what no backend takes."""
     target: str = "native"
     """`native`, or a name such as `x86-64-v3`."""
     name: str | None = None
@@ -97,8 +101,9 @@ class Options:
 
     def passes(self) -> Pipeline:
         """The pipeline that runs. Raises UsageError for a wrong one, before any work."""
+        host = find_host(self.host)
         if self.pipeline is None:
-            chosen = placed(default_pipeline(), self.places)
+            chosen = host.lower(placed(default_pipeline(), self.places))
         elif self.places:
             raise UsageError(
                 "places: expected no pipeline beside it; put the pass into the pipeline"
@@ -106,4 +111,9 @@ class Options:
         else:
             given = self.pipeline
             chosen = parse_pipeline(given) if isinstance(given, str) else given
+        if self.microkernels and "tensorize" not in chosen:
+            raise UsageError(
+                "expected the pass 'tensorize' in the pipeline, where microkernels are asked for, "
+                f"found {chosen}"
+            )
         return offloading(chosen, self.offload())

@@ -12,8 +12,8 @@
 [array([2., 4.], dtype=float32)]
 
 Programs of any level run by the definitions of their ops (`inarch.definitions.ops`), in NumPy;
-the C backend is what is tested, with `execute_compiled` and `check_compiled`. docs/testing.md says
-more.
+what a host makes of them is what is tested, with `execute_compiled` and `check_compiled`. docs/testing.md
+says more.
 
 `inarch.testing.lit_format` is the test format of lit suites.
 """

@@ -18,6 +18,7 @@ from inarch.definitions.expected import Expected, expected_of, kept_constants
 from inarch.definitions.functions import Array, public_functions
 from inarch.dialects import new_context
 from inarch.driver.extensions import kinds
+from inarch.driver.host import DEFAULT_HOST
 from inarch.ir.context import ConstantStore, store_of
 from inarch.ir.text import parse_module, print_module
 from inarch.ir.verify import verify_module
@@ -72,6 +73,7 @@ def check_semantics(
     rtol: float | None = None,
     atol: float | None = None,
     compiled: bool = False,
+    host: str = DEFAULT_HOST,
     ctx: Context | None = None,
 ) -> None:
     """Checks that two programs, or one before and after `pipeline`, compute the same.
@@ -81,7 +83,7 @@ def check_semantics(
     loop level outputs are arguments. An element may differ by as much as the arithmetic of `before`
     allows: any order and contraction of its sums and products, and the stated accuracy of
     functions. `rtol` or `atol` say `atol + rtol * |expected|` instead. With `compiled`, the second
-    program, on buffers, also runs as compiled C. `pipeline` is text or passes, `load` as in
+    program, on buffers, also runs as `host` compiles it. `pipeline` is text or passes, `load` as in
     `run_pass`. `ctx` is the context of both modules and holds their constants.
 
     Raises AssertionError that names the first differing element, InarchError for a bad program.
@@ -104,7 +106,7 @@ def check_semantics(
             expected = [_tolerant(value, rtol or 0.0, atol or 0.0) for value in values]
         compare(name, expected, execute(second, arrays, context, function=name))
         if compiled:
-            found = execute_compiled(second, arrays, context, function=name)
+            found = execute_compiled(second, arrays, context, function=name, host=host)
             compare(f"{name}, compiled", expected, found)
 
 
@@ -115,9 +117,10 @@ def check_compiled(
     inputs: Sequence[Array] | None = None,
     seed: int = 0,
     target: str | None = None,
+    host: str = DEFAULT_HOST,
     ctx: Context | None = None,
 ) -> None:
-    """Checks that the C of a program, after `pipeline`, computes what the program means.
+    """Checks that what `host` makes of a program, after `pipeline`, computes what the program means.
 
     As `check_semantics`, but what is compared is compiled: see `execute_compiled` for `target`.
     """
@@ -127,7 +130,7 @@ def check_compiled(
     for name in public_functions(first):
         arrays = inputs if inputs is not None else random_inputs(first, seed, function=name)
         expected = expected_of(context, first, arrays, name)
-        found = execute_compiled(second, arrays, context, function=name, target=target)
+        found = execute_compiled(second, arrays, context, function=name, target=target, host=host)
         compare(f"{name}, compiled", expected, found)
 
 

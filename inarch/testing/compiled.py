@@ -1,4 +1,4 @@
-"""Running functions on buffers as compiled C."""
+"""Running functions on buffers as a host compiles them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from inarch.core.errors import UnsupportedError
 from inarch.definitions.execute import as_module, checked_inputs
 from inarch.definitions.functions import Array, signature, the_function
 from inarch.definitions.run import arguments_of
+from inarch.driver.host import DEFAULT_HOST, find_host
 from inarch.ir.target import set_target
 
 
@@ -21,8 +22,9 @@ def execute_compiled(
     *,
     function: str | None = None,
     target: str | None = None,
+    host: str = DEFAULT_HOST,
 ) -> list[Array]:
-    """The outputs of a function on buffers, compiled from emitted C: the thing to be tested.
+    """The outputs of a function on buffers as `host` compiles it: the thing to be tested.
 
     Takes what `execute` takes.
 
@@ -30,8 +32,6 @@ def execute_compiled(
     this machine runs it, else this machine. Raises InarchError, EnvironmentFault without a C
     compiler.
     """
-    from inarch.backends.c import run_function
-
     context, module = as_module(program, ctx)
     chosen = the_function(module, function)
     takes = signature(chosen, module)
@@ -44,5 +44,5 @@ def execute_compiled(
     if target is not None:
         set_target(copy, target)
     ordered = arguments_of(takes, arrays)
-    run_function(context, copy, takes.name, ordered)
+    find_host(host).run(context, copy, takes.name, ordered)
     return [ordered[position] for position in takes.outputs]

@@ -1,6 +1,6 @@
 """Compiled programs under AddressSanitizer and UndefinedBehaviorSanitizer, on buffers of exactly their sizes.
 
-A program's C becomes a library with checks of every access, which an executable of its own
+A program's machine code becomes a library with checks of every access, which an executable of its own
 (`sanitize.c`) calls: nothing of Python's allocator is near. What is seen: every access outside of an
 input, an output, the weights, the workspace or a local, and what C leaves undefined. What is not: an
 access that lands in another tensor of the same workspace or the same weights.
@@ -19,19 +19,17 @@ from pathlib import Path
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from inarch.backends.c import CProgram, emit, weights_image
-from inarch.backends.c.text import identifier
+from inarch.backends.host import Native, NativeRequest
 from inarch.core.errors import EnvironmentFault
 from inarch.core.lazy import np
 from inarch.definitions.functions import Array
 from inarch.driver.compiler import import_model, lower
+from inarch.driver.host import DEFAULT_HOST, find_host, machine_code
+from inarch.driver.options import Options
 from inarch.machine.compilers import Compiler, find_compiler, run_compiler
-from inarch.machine.target import Target
-from inarch.machine.target import parse as parse_target
-from inarch.machine.toolchain import compile_library
 
 _CHECKS = "-fsanitize=address,undefined"
-_FLAGS = (
+FLAGS = (
     "-O1",
     "-g1",
     _CHECKS,
@@ -39,7 +37,7 @@ _FLAGS = (
     # A local that is used before it is written is a large number, and not by chance the right one.
     "-ftrivial-auto-var-init=pattern",
 )
-_LINK = (_CHECKS, "-Wl,-z,undefs")
+LINK = (_CHECKS, "-Wl,-z,undefs")
 """clang puts the run-time into executables only; libraries find it there."""
 _OPTIONS = {
     "ASAN_OPTIONS": "detect_leaks=0:exitcode=99:color=never",
@@ -54,9 +52,9 @@ _SOURCE = Path(__file__).with_suffix(".c")
 
 @dataclass(frozen=True)
 class Sanitized:
-    """A program as a library with checks, and what it takes. `weights` may be shortened to try the checks."""
+    """A program as a library with checks. `weights` may be shortened to try the checks."""
 
-    program: CProgram
+    native: Native
     library: Path
     weights: bytes
 
@@ -82,28 +80,19 @@ def caller(folder: Path) -> Path:
     )
 
 
-def sanitized(context: Context, module: ModuleOp, out: Path, target: str) -> Sanitized:
+def sanitized(
+    context: Context, module: ModuleOp, out: Path, target: str, host: str = DEFAULT_HOST
+) -> Sanitized:
     """Compiles a `graph` module, which is consumed, for `target` into the library `out`.
 
     Raises InarchError as `inarch.driver.compiler.compile` does.
     """
-    module = import_model(module, context, target=target)
-    lower(context, module, "kernel")
-    program = emit(context, module)
-    sanitized_library(program, out, parse_target(target))
-    return Sanitized(program, out, bytes(weights_image(context, module)))
-
-
-def sanitized_library(program: CProgram, out: Path, target: Target) -> None:
-    """The program's C, unit by unit, as a library with checks."""
-    compile_library(
-        program.units,
-        out,
-        target=target,
-        flags=_FLAGS,
-        unit_flags=program.unit_flags,
-        libraries=_LINK,
-    )
+    chosen = Options(host=host, target=target)
+    module = import_model(module, context, chosen)
+    lower(context, module, "kernel", pipeline=chosen.passes())
+    request = NativeRequest(context, module, out, flags=FLAGS, libraries=LINK)
+    made = machine_code(find_host(host))(request)
+    return Sanitized(made, out, bytes(made.weights))
 
 
 def report(
@@ -114,14 +103,14 @@ def report(
     `inputs` are those of `function`, in its order. With `shift`, buffers begin that many of their own
     elements behind an aligned address. Raises EnvironmentFault where the call could not be made.
     """
-    (found,) = (one for one in subject.program.functions if one.name == function)
+    found = subject.native.entries[function]
     with tempfile.TemporaryDirectory(prefix="inarch-sanitize-") as name:
         folder = Path(name)
         (folder / "weights").write_bytes(subject.weights)
         words = [
             str(executable),
             str(subject.library),
-            identifier(f"{subject.program.prefix}_{function}_run"),
+            subject.native.symbols[function],
             str(found.workspace_bytes),
             str(folder / "weights"),
             str(len(subject.weights)),

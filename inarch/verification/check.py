@@ -19,6 +19,7 @@ from inarch.machine.target import check_features
 from inarch.machine.toolchain import CompilerError
 from inarch.meaning import expression_text
 from inarch.microkernel import Instance, function_name, is_foreign, prototype
+from inarch.microkernel.code import instance_code, link_libraries
 from inarch.verification.cases.cases import Case, cases
 from inarch.verification.judge import Finding, judge
 from inarch.verification.registered import registered_function, run_registered
@@ -113,8 +114,6 @@ def _library(instance: Instance, plain: Verdict) -> list[str] | Verdict:
     kernel = instance.kernel
     if kernel.library is None:
         return []
-    from inarch.backends.c import instance_code, link_libraries
-
     where = f"microkernel '{instance.name}'"
     fault: Fault = "missing-library"
     try:

@@ -26,7 +26,6 @@ from inarch.passes.partition.common import (
     PATTERN,
     backend_named,
     check_registered,
-    codegen_named,
     number_of,
     tensor_blocks,
     text_of,
@@ -80,11 +79,11 @@ def annotate(
     recorder: Recorder | None = None,
 ) -> None:
     """The pass, with selections as pairs; `recorder` gets the reasons."""
-    asked = [codegen_named(name) for name in dict.fromkeys(backends)]
+    asked = [backend_named(name) for name in dict.fromkeys(backends)]
     check_registered(module)
     mark_by_hand(module, give, keep)
     given = dict.fromkeys(read_by_hand(module).given.values())
-    given_to = [backend for name in given if not (backend := backend_named(name)).is_host]
+    given_to = [backend_named(name) for name in given]
     for backend in dict.fromkeys(backend.name for backend in (*asked, *given_to)):
         check_patterns(ctx, backend_named(backend))
     for backend in {each.name: each for each in (*asked, *given_to)}.values():

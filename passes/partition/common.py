@@ -83,18 +83,6 @@ def backend_named(name: str, op: Operation | None = None) -> Backend:
     raise UsageError(message) if op is None else error_at(op, message)
 
 
-def codegen_named(name: str, op: Operation | None = None) -> Backend:
-    """A backend that takes parts of a program. Raises for the host, which compiles the rest."""
-    backend = backend_named(name, op)
-    if not backend.is_host:
-        return backend
-    message = (
-        f"backend '{name}' is the host: it compiles what no other backend takes, "
-        "so leave it out here"
-    )
-    raise UsageError(message) if op is None else error_at(op, message)
-
-
 def check_registered(module: ModuleOp) -> None:
     """Raises for an op or a function that is given to a backend that does not exist.
 

@@ -15,7 +15,7 @@ from inarch.passes.partition.common import (
     GIVE,
     MATCH,
     PATTERN,
-    codegen_named,
+    backend_named,
     number_of,
     tensor_blocks,
     text_of,
@@ -63,7 +63,7 @@ def merge_composites(module: ModuleOp) -> None:
 
 def _merge(ops: list[Operation]) -> None:
     root = ops[-1]
-    backend = codegen_named(text_of(root, BACKEND) or "", root)
+    backend = backend_named(text_of(root, BACKEND) or "", root)
     interface = interface_of(ops, bind_constants=backend.bind_constants)
     before, parent = root.next_op, root.parent
     assert parent is not None  # it is in a block

@@ -16,7 +16,7 @@ from inarch.ir.facts import facts_of
 from inarch.passes.partition.common import (
     GIVE,
     REGION,
-    codegen_named,
+    backend_named,
     tensor_blocks,
 )
 from inarch.passes.partition.cut.regions import RegionOfOps, merged_regions
@@ -65,7 +65,7 @@ def _returned(regions: Sequence[RegionOfOps]) -> dict[RegionOfOps, str]:
     found: dict[RegionOfOps, str] = {}
     for name in dict.fromkeys(region.backend for region in regions):
         mine = [region for region in regions if region.backend == name]
-        backend = codegen_named(name, mine[0].ops[0])
+        backend = backend_named(name, mine[0].ops[0])
         for region in mine:
             size = _size(region)
             if size < backend.min_ops and not _is_given(region):

@@ -22,7 +22,7 @@ from inarch.passes.partition.common import (
     BACKEND,
     COMPILER,
     REGION,
-    codegen_named,
+    backend_named,
     number_of,
     tensor_blocks,
     text_of,
@@ -83,7 +83,7 @@ def partition(module: ModuleOp, symbol_prefix: str = "") -> None:
     for function, block in tensor_blocks(module):
         _sort(block)
         for ops in _regions(block):
-            backend = codegen_named(text_of(ops[0], BACKEND) or "", ops[0])
+            backend = backend_named(text_of(ops[0], BACKEND) or "", ops[0])
             outlined = _outline(ops, backend, symbols.next(backend.name))
             symbols.place(outlined, function)
     check_partition(module)

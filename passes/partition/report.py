@@ -25,7 +25,7 @@ from inarch.passes.partition.match.names import Names
 
 _SHOWN_REASONS = 3
 
-HOST = "c"
+HOST = "host"
 """The owner of what no backend took."""
 
 
@@ -42,7 +42,7 @@ class OpReport:
     function: str
     """The symbol of the function it was in."""
     owner: str
-    """The backend that has it; `c` is the host."""
+    """The backend that has it; `host`: none has."""
     pattern: str | None
     """The backend's pattern that took it, if one did."""
     region: str | None

@@ -23,11 +23,7 @@ from inarch.testing.generate.check.driver import check
 from inarch.testing.generate.check.offloaded import favoured
 from inarch.testing.generate.check.worker import Job
 
-SHIPPED = [
-    name
-    for name in BACKENDS
-    if BACKENDS.origin(name).source.startswith("inarch.backends.") and not BACKENDS[name].is_host
-]
+SHIPPED = [name for name in BACKENDS if BACKENDS.origin(name).source.startswith("inarch.backends.")]
 
 TARGET = [
     name for name in ("generic", "x86-64-v3", "x86-64-v4") if not parse(name).missing_on_host()

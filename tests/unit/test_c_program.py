@@ -14,7 +14,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 import inarch
-from inarch.backends import BACKENDS
+from inarch.backends import HOSTS, BuildRequest
 from inarch.backends.c import CProgram, emit, run_function, weights_image
 from inarch.core.errors import ArgumentError, InarchError, UnsupportedError, UsageError
 from inarch.dialects import new_context
@@ -476,7 +476,10 @@ def test_checked_mode_touches_an_output_only(tmp_path: Path) -> None:
 
 
 def test_the_manifest_lists_functions_and_imports() -> None:
-    manifest = _emit(PROGRAM).manifest("x86-64-v3", ["avx2"])
+    context, module = _parse(PROGRAM)
+    program = emit(context, module)
+    request = BuildRequest("c", context, module, (), Path("unused"))
+    manifest = request.manifest("shared-library", program.name, program.functions, program.imports)
     assert manifest["functions"]["main"] == {
         "inputs": [
             {"name": 'in"put?', "dtype": "f32", "shape": [2, 4]},
@@ -583,7 +586,5 @@ def test_run_function_runs_private_functions_and_keeps_the_module() -> None:
     assert str(module) == before
 
 
-def test_the_backend_is_found_by_its_name() -> None:
-    emit_text = BACKENDS["c"].emit_text
-    assert emit_text is not None
-    assert emit_text(*_parse(ADD)) == _emit(ADD).text
+def test_the_host_is_found_by_its_name() -> None:
+    assert HOSTS["c"].emit(*_parse(ADD)).text == _emit(ADD).text

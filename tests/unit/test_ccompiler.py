@@ -15,11 +15,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 import inarch
+from inarch.backends.c.offloaded import INCLUDE
 from inarch.backends.ccompiler import emit_function, emit_module
 from inarch.core.errors import InarchError
 from inarch.dialects import new_context
 from inarch.dialects.graph.constant import ConstantOp
-from inarch.driver.offload_c import INCLUDE
 from inarch.ir.constants import constant_attribute
 from inarch.ir.context import store_of
 from inarch.ir.text import parse_module

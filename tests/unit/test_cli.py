@@ -137,7 +137,8 @@ def test_compile_json(folder: Path) -> None:
     assert weights >= 12 * 20 * 4 + 20 * 4
     assert facts.pop("pipeline") == str(default_pipeline())
     assert facts.pop("passes") == {}
-    assert facts == {"path": "out.inarch", "name": "net", "target": "generic", "offloaded": {}}
+    assert (facts.pop("host"), facts.pop("target")) == ("c", "generic")
+    assert facts == {"path": "out.inarch", "name": "net", "offloaded": {}}
     assert (folder / "out.inarch").exists()
 
 
@@ -405,7 +406,7 @@ def test_inspect(folder: Path) -> None:
     inarch_("compile m.onnx -q --target generic --name net")
     lines = inarch_("inspect m.inarch").splitlines()
     assert lines[0] == "name       net"
-    assert lines[1] == "target     generic"
+    assert lines[1:3] == ["host       c", "target     generic"]
     assert "main(x: f32[1, 12]) -> (y/out: f32[1, 20], file: f32[])" in lines
     assert "verified" not in "".join(lines)
     assert inarch_("inspect m.inarch --verify").splitlines()[-1] == (

@@ -138,7 +138,7 @@ def test_a_microkernel_that_crashes_is_named(tmp_path: Path) -> None:
     assert done.returncode == 1, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0] == "wrong: the compiled code was ended by SIGSEGV"
-    assert lines[1].startswith("  by graph.matmul at m.mlir:3:3: C function 'crashing_")
+    assert lines[1].startswith("  by graph.matmul at m.mlir:3:3: compiled function 'crashing_")
     assert "microkernel 'crashing_MR8_NR4'" in lines[1]
     command = [sys.executable, "m-reproducer/reproduce.py"]
     again = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)

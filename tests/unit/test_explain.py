@@ -72,7 +72,7 @@ def test_every_backend_that_did_not_get_an_op_says_why_with_values(model: Path) 
     assert "rows are 4; takes 5" in add["reasons"]["picky"]
     assert "five" in add["reasons"]["picky"]
     assert set(gelu["reasons"]) == {"picky", "ccompiler"}
-    assert [op["owner"] for op in (add, gelu, mul)] == ["ccompiler", "c", "ccompiler"]
+    assert [op["owner"] for op in (add, gelu, mul)] == ["ccompiler", "host", "ccompiler"]
     for op in report["ops"]:
         assert set(op["reasons"]) == {"picky", "ccompiler"} - {op["owner"]}
         assert all(op["reasons"].values())
@@ -155,7 +155,7 @@ def _large(count: int) -> list[Box]:
     edges: dict[int, set[int]] = {}
     for source, target in _random_graph(count, 7):
         edges.setdefault(target, set()).add(source)
-    owners = ["one", "two", "c"]
+    owners = ["one", "two", "host"]
     return [
         Box(
             "conv",
@@ -171,7 +171,7 @@ def _large(count: int) -> list[Box]:
 
 
 def test_a_thousand_ops_make_a_page_of_a_size_that_opens() -> None:
-    text = page("large", _large(1000), ["one", "two", "c"], ["summary"])
+    text = page("large", _large(1000), ["one", "two", "host"], ["summary"])
     assert text.count("<g class=") == 1000
     assert len(text) < 2_000_000
 
@@ -179,7 +179,7 @@ def test_a_thousand_ops_make_a_page_of_a_size_that_opens() -> None:
 def test_the_page_needs_nothing_else_and_no_name_breaks_it() -> None:
     nasty = '</script><script>alert("1")</script><!-- @DATA@ & é'
     boxes = [Box(nasty, nasty, "f32[]", "one", "", (("two", nasty),), ())]
-    text = page(nasty, boxes, ["one", "two", "c"], [nasty])
+    text = page(nasty, boxes, ["one", "two", "host"], [nasty])
     assert 'alert("1")</script>' not in text
     assert text.count("<script") == 2
     data = re.search(r'id="data">(.*?)</script>', text, re.DOTALL)

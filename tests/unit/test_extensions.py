@@ -219,7 +219,9 @@ def test_a_broken_thing_raises_only_when_it_is_asked_for(
 def test_a_backend_is_called_like_its_file(tmp_path: Path) -> None:
     """A file that was copied and not edited: two names for one thing would confuse every message."""
     path = tmp_path / "my_copy.py"
-    path.write_text("from inarch.passes.backend import Backend\nBACKEND = Backend('my-own', '')\n")
+    path.write_text(
+        "from inarch.passes.backend import Backend\nBACKEND = Backend('my-own', '', print)\n"
+    )
     with BACKENDS.scope():
         load_file(path, {"backends": BACKENDS})
         with pytest.raises(InarchError) as caught:

@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import StringAttr
 
 import inarch
 from inarch.artifact import Artifact
-from inarch.backends.c import emit, run_function, usable_for
+from inarch.backends.c import emit, run_function
 from inarch.core.errors import EnvironmentFault, InarchError
 from inarch.core.plugins import load_file
 from inarch.dialects import new_context
@@ -32,6 +32,7 @@ from inarch.machine.target import Target, native
 from inarch.machine.toolchain import compile_library
 from inarch.microkernel import Instance, Microkernel, instantiate, members
 from inarch.microkernel.table import MICROKERNELS
+from inarch.microkernel.usable import usable_for
 
 Array = np.ndarray[Any, Any]
 

@@ -36,6 +36,9 @@ OUTSIDE = sorted(
 )
 """What uses Inarch as others do."""
 
+ROOMS = {path.parent.name for path in (ROOT / "backends").glob("*/__init__.py")}
+"""The backends and hosts that are folders."""
+
 FOR_OTHERS = ("tools/templates", "examples", "tests/plugin", "tests/lit")
 """What others read and copy, besides the documents."""
 
@@ -93,6 +96,36 @@ def test_the_architecture_is_told_in_120_lines() -> None:
 def test_every_folder_is_a_layer() -> None:
     """Nothing stands outside of the table, and no row is of a folder that is gone."""
     assert {layer_of(path) for path in SOURCES} == set(MAY_IMPORT)
+
+
+def rooms_named(path: Path, text: str) -> list[str]:
+    """What a file imports of a backend or a host that it is no part of: of a folder in `backends/`."""
+    home = path.parts[1] if path.parts[0] == "backends" and len(path.parts) > 2 else None
+    return [
+        f"{path}:{line}: {name}: found by its name, in HOSTS or BACKENDS"
+        for line, name in imported(ast.parse(text))
+        if name.startswith("inarch.backends.") and name.split(".")[2] in ROOMS - {home}
+    ]
+
+
+def test_nobody_imports_a_host_or_a_backend() -> None:
+    assert {"c", "cblas"} <= ROOMS
+    found = [one for path in SOURCES for one in rooms_named(path, (ROOT / path).read_text())]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "count"),
+    [
+        ("inarch/driver/compiler.py", "def f():\n    from inarch.backends.c import emit", 1),
+        ("backends/cblas/library.py", "import inarch.backends.c.text", 1),
+        ("backends/host.py", "from inarch.backends import c", 1),
+        ("backends/c/run.py", "from inarch.backends.c.native import native", 0),
+        ("tools/a.py", "from inarch.backends.host import HOSTS", 0),
+    ],
+)
+def test_an_import_of_a_host_is_found(path: str, line: str, count: int) -> None:
+    assert len(rooms_named(Path(path), line)) == count
 
 
 def test_what_is_private_stays_in_its_folder() -> None:
@@ -216,7 +249,7 @@ def test_a_wrong_import_is_found(path: str, line: str, reason: str) -> None:
         ("tools/a.py", "import inarch"),
         ("runtime/a.py", "from inarch import __version__"),
         ("runtime/a.py", "import cffi"),
-        ("inarch/driver/compiler.py", "from inarch.backends.c import emit"),
+        ("inarch/driver/compiler.py", "from inarch.backends.host import HOSTS"),
     ],
 )
 def test_a_right_import_passes(path: str, line: str) -> None:

@@ -386,8 +386,8 @@ def test_a_host_target_is_no_backend_and_the_reverse(model: Path) -> None:
         "error: 'x86-64-v4+avx512vnni' is a host target, not a backend"
     )
     assert _refused(model, "c") == (
-        "error: 'c' is the host backend: it compiles whatever no other backend takes; leave it out, "
-        "and write --target to choose its CPU"
+        "error: 'c' is a host, not a backend: it compiles whatever no backend takes; leave it out, "
+        "or write --host c (in Python: host='c')"
     )
     assert _refused(model, target="ccompiler") == (
         "error: 'ccompiler' is a backend, not a host target; write --backend ccompiler "
@@ -411,7 +411,9 @@ def test_an_unknown_backend_says_how_to_register_one(model: Path) -> None:
         "with an entry point of the group inarch.backends"
     )
     message = _refused(model.with_name("missing.mlir"), "ccompilr")
-    assert message.startswith("error: no backend 'ccompilr'; did you mean 'ccompiler'? Known: c, ")
+    assert message.startswith(
+        "error: no backend 'ccompilr'; did you mean 'ccompiler'? Known: cblas, "
+    )
     assert message.endswith(register)
     text = 'func.func private @f(%x: tensor<2xf32>) -> tensor<2xf32> attributes {compiler = "nope"} {\n'
     text += "  func.return %x : tensor<2xf32>\n}\n"
@@ -419,7 +421,7 @@ def test_an_unknown_backend_says_how_to_register_one(model: Path) -> None:
     with pytest.raises(UsageError) as caught:
         emit_offloaded(context, parse_module(context, text, "a.mlir"))
     line = caught.value.line()
-    assert line.startswith("a.mlir:1:1: error: no backend 'nope'. Known: c, ")
+    assert line.startswith("a.mlir:1:1: error: no backend 'nope'. Known: cblas, ")
     assert line.endswith(register)
 
 

@@ -1,8 +1,8 @@
 """One file and one entry point are enough: a package from outside adds a thing of each kind, and it is used.
 
 The files are the examples of the guides (docs/extending.md, backends.md, microkernels.md), each in a
-distribution of its own with one entry point, as `pip install` leaves it. All are used in one process,
-by their names.
+distribution of its own with one entry point, as `pip install` leaves it; a host has a second one, for the
+loader in its file. All are used in one process, by their names.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ class Outside:
     wanted: str
     """What is in the text of its value."""
     guide: str = "extending.md"
+    also: str = ""
+    """The group of a second entry point: of a file that is of two kinds."""
 
 
 EVERY = (
@@ -103,6 +105,15 @@ EVERY = (
         "cli('run abs.mlir --backend clamp --require-offload --check abs.mlir')",
         "check out0: agrees",
         "backends.md",
+    ),
+    Outside(
+        "hosts",
+        "interpreter",
+        "inarch.hosts",
+        "interpreter.py",
+        "cli('run abs.mlir --host interpreter --check abs.mlir')",
+        "check out0: agrees",
+        also="inarch.runtime.loaders",
     ),
     Outside(
         "loaders",
@@ -201,7 +212,9 @@ def install(site: Path, one: Outside) -> None:
     info.mkdir()
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
     module = f"{package}.{Path(one.file).stem}"
-    (info / "entry_points.txt").write_text(f"[{one.group}]\n{one.name} = {module}\n")
+    groups = [one.group, *([one.also] if one.also else [])]
+    points = "".join(f"[{group}]\n{one.name} = {module}\n" for group in groups)
+    (info / "entry_points.txt").write_text(points)
 
 
 @pytest.fixture(scope="module")

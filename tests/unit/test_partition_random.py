@@ -391,7 +391,7 @@ def test_every_op_has_an_owner_and_a_reason_for_each_other_backend(
     for entry in report.ops:
         assert set(entry.reasons) == {"one", "two"} - {entry.owner}
         assert all(entry.reasons.values())
-        assert (entry.region is None) == (entry.owner == "c")
+        assert (entry.region is None) == (entry.owner == "host")
     for backend in (one, two):
         functions = [
             f

@@ -66,7 +66,7 @@ def run(text: str, *backends: str, **options: Any) -> Report:
 def owners(report: Report) -> str:
     """`relu:chain add:- ...`: each op with the pattern that has it, `+` for a single op."""
     return " ".join(
-        f"{o.op.removeprefix('graph.')}:{o.pattern or ('-' if o.owner == 'c' else '+')}"
+        f"{o.op.removeprefix('graph.')}:{o.pattern or ('-' if o.owner == 'host' else '+')}"
         for o in report.ops
     )
 

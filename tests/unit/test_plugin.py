@@ -23,6 +23,7 @@ GROUPS = (
     "inarch.dialects",
     "inarch.passes",
     "inarch.backends",
+    "inarch.hosts",
     "inarch.runtime.loaders",
     "inarch.frontends",
     "inarch.frontends.onnx.ops",

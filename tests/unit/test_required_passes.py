@@ -148,7 +148,7 @@ func.func @main(%x: {KIND}) -> {KIND} {{
 }}
 """
     module, report, context = split(text, "idle")
-    assert owners(report) == [("relu", "c")]
+    assert owners(report) == [("relu", "host")]
     assert report.idle() == ("idle",)
     x = np.array([[-1, 2], [3, -4]], np.float32)
     np.testing.assert_array_equal(execute(module, [x], context)[0], np.maximum(x, 0))
@@ -169,7 +169,7 @@ def test_of_two_ops_the_one_that_it_takes_is_rewritten(taken: str, between: str)
     module, report, context = split(text, "a")
     mine = ("matmul", "a")
     assert [each for each in owners(report) if each[0] == "matmul"] == (
-        [mine, ("matmul", "c")] if taken == "first" else [("matmul", "c"), mine]
+        [mine, ("matmul", "host")] if taken == "first" else [("matmul", "host"), mine]
     )
     x, w = np.random.default_rng(1).standard_normal((2, 2, 2)).astype(np.float32) * 4
 
@@ -189,7 +189,7 @@ def test_ops_without_a_place_stay_with_their_neighbours() -> None:
     assert [owner for name, owner in owners(report) if name == "matmul"] == ["a", "a"]
     backend("b", ops=("tanh",), requires=("rounding",))
     module, report, _ = split(LINEAR, "b")
-    assert owners(report) == [("matmul", "c"), ("matmul", "c")]
+    assert owners(report) == [("matmul", "host"), ("matmul", "host")]
     assert print_module(module) == print_module(parse_module(new_context(), LINEAR))
 
 
@@ -198,7 +198,7 @@ def test_what_is_made_for_a_part_stays_with_the_host() -> None:
     required("rounding", rounding("matmul"))
     backend("a", ops=("matmul",), requires=("rounding",))
     _, report, _ = split(LINEAR, "a")
-    assert owners(report).count(("round", "c")) == 4
+    assert owners(report).count(("round", "host")) == 4
     assert owners(report).count(("matmul", "a")) == 2
 
 
@@ -210,7 +210,7 @@ def test_a_region_that_goes_back_to_the_host_goes_back_as_it_was() -> None:
     )
     backend("a", ops=("matmul",), accepts=at("second"), requires=("rounding",), min_ops=2)
     module, report, _ = split(text, "a")
-    assert {owner for _, owner in owners(report)} == {"c"}
+    assert {owner for _, owner in owners(report)} == {"host"}
     assert print_module(module) == print_module(parse_module(new_context(), text))
 
 
@@ -243,7 +243,7 @@ func.func @main(%x: {KIND}) -> ({KIND}, {KIND}) {{{chain("relu", "p", "x")}{chai
 }}
 """
     _, report, _ = split(text, "a")
-    host = [("abs", "c"), ("neg", "c"), ("neg", "c"), ("tanh", "c")]
+    host = [("abs", "host"), ("neg", "host"), ("neg", "host"), ("tanh", "host")]
     assert owners(report) == [("abs", "a"), ("relu", "a"), *host]
 
 
@@ -253,7 +253,12 @@ def test_each_backend_has_its_own_passes() -> None:
     backend("a", ops=("matmul",), accepts=at("first"))
     backend("b", ops=("matmul",), requires=("rounding",))
     _, report, _ = split(LINEAR, "a", "b")
-    assert owners(report) == [("matmul", "a"), ("round", "c"), ("round", "c"), ("matmul", "b")]
+    assert owners(report) == [
+        ("matmul", "a"),
+        ("round", "host"),
+        ("round", "host"),
+        ("matmul", "b"),
+    ]
 
 
 def test_constants_of_the_program_stay_and_those_of_trials_go() -> None:

@@ -21,8 +21,9 @@ from inarch.core.errors import EnvironmentFault
 from inarch.dialects import new_context
 from inarch.ir.text import parse_module
 from inarch.machine.target import parse
+from inarch.machine.toolchain import compile_library
 from inarch.testing.generate import inputs, programs
-from inarch.testing.sanitize import Sanitized, caller, report, sanitized, sanitized_library
+from inarch.testing.sanitize import FLAGS, LINK, Sanitized, caller, report, sanitized
 
 TARGETS = [
     name
@@ -99,14 +100,13 @@ def test_each_kind_of_fault_in_c_is_reported(
 ) -> None:
     """A library of ours with a statement that is wrong, built as programs are."""
     statement, expected = FAULTS[fault]
-    entry = f"int32_t {dense.program.prefix}_main_run(void *const *b, const void *w, void *s)"
+    entry = f"int32_t {dense.native.symbols['main']}(void *const *b, const void *w, void *s)"
     text = (
         f'#include <stdint.h>\n__attribute__((visibility("default"))) {entry};\n'
         f"{entry}\n{{\n  volatile int n = 4;\n  (void)b, (void)w, (void)s;\n  {statement}\n  return 0;\n}}\n"
     )
-    program = replace(dense.program, units={"model.c": text}, unit_kernels={})
-    sanitized_library(program, tmp_path / "fault.so", parse("native"))
-    broken = Sanitized(program, tmp_path / "fault.so", dense.weights)
+    broken = replace(dense, library=tmp_path / "fault.so")
+    _library(text, broken.library)
     assert expected in report(executable, broken, "main", X, shift=1)
 
 
@@ -114,15 +114,19 @@ def test_a_status_that_is_not_0_is_reported(
     executable: Path, dense: Sanitized, tmp_path: Path
 ) -> None:
     """A call that computes nothing proves nothing."""
-    entry = f"int32_t {dense.program.prefix}_main_run(void *const *b, const void *w, void *s)"
+    entry = f"int32_t {dense.native.symbols['main']}(void *const *b, const void *w, void *s)"
     text = (
         f'#include <stdint.h>\n__attribute__((visibility("default"))) {entry};\n'
         f"{entry} {{ (void)b, (void)w, (void)s; return 3; }}\n"
     )
-    program = replace(dense.program, units={"model.c": text}, unit_kernels={})
-    sanitized_library(program, tmp_path / "status.so", parse("native"))
-    found = report(executable, Sanitized(program, tmp_path / "status.so", b""), "main", X)
-    assert found == "ended with status 3"
+    failing = replace(dense, library=tmp_path / "status.so", weights=b"")
+    _library(text, failing.library)
+    assert report(executable, failing, "main", X) == "ended with status 3"
+
+
+def _library(text: str, out: Path) -> None:
+    """C that is not a program's, with the checks that programs get."""
+    compile_library({"model.c": text}, out, target=parse("native"), flags=FLAGS, libraries=LINK)
 
 
 def test_a_compiler_without_sanitizers_is_named(

@@ -5,9 +5,10 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,9 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.printer import Printer
 
+from inarch.backends import HOSTS
 from inarch.core.errors import InarchError
+from inarch.core.lazy import Array
 from inarch.definitions.functions import functions_of, signature
 from inarch.dialects import new_context
 from inarch.dialects.graph.elementwise.arithmetic import AddOp
@@ -248,32 +251,28 @@ def test_the_declared_dtype_counts() -> None:
     assert [a.dtype.name for a in random_inputs(program)] == ["uint8", "int8"]
 
 
-class _Backend(ModuleType):
-    """Stands for the C backend: `main` doubles its first argument into its second one."""
+def test_loop_functions_are_run_by_the_host_that_is_named() -> None:
+    """`main` doubles its first argument into its second one."""
+    before: list[list[float]] = []
 
-    def __init__(self) -> None:
-        super().__init__("inarch.backends.c")
-        self.before: list[list[float]] = []
-
-    def run_function(
-        self, ctx: Context, program: ModuleOp, name: str, arrays: list[np.ndarray[Any, Any]]
-    ) -> None:
+    def run(ctx: Context, program: ModuleOp, name: str, arrays: Sequence[Array]) -> None:
         assert isinstance(ctx, Context)
         assert name == "main"
-        self.before.append(arrays[1].tolist())
+        before.append(arrays[1].tolist())
         arrays[1][...] = 2 * arrays[0]
         program.body.block.first_op.detach()  # pyright: ignore[reportOptionalMemberAccess]
 
-
-def test_loop_functions_are_run_by_the_backend(monkeypatch: pytest.MonkeyPatch) -> None:
-    backend = _Backend()
-    monkeypatch.setitem(sys.modules, "inarch.backends.c", backend)
+    double = ModuleType("double")
+    double.HOST = replace(HOSTS["c"], name="double", run=run)  # pyright: ignore[reportAttributeAccessIssue]
     program = module(NEST.format(visibility="", name="main", attribute=""))
     data = np.arange(4, dtype=np.float32)
-    for _ in range(2):  # the backend gets a copy of the program, and of the inputs
-        (found,) = execute_compiled(program, [data])
-        assert found.tolist() == [0, 2, 4, 6]
-    assert backend.before[0] == backend.before[1] != [0, 0, 0, 0]
+    with HOSTS.scope(), pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "double", double)
+        HOSTS.add(double, "double", Path("double.py"))
+        for _ in range(2):  # the host gets a copy of the program, and of the inputs
+            (found,) = execute_compiled(program, [data], host="double")
+            assert found.tolist() == [0, 2, 4, 6]
+    assert before[0] == before[1] != [0, 0, 0, 0]
 
 
 def test_check_semantics_across_levels() -> None:

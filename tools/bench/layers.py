@@ -30,12 +30,14 @@ def bench_layers(arguments: argparse.Namespace, peers: list[str] | None) -> int:
     layers = select(arguments.sets, arguments.layer, arguments.shape)
     document = _check_files(arguments)
     from inarch.benchmark.measure import measure
-    from inarch.machine.target import parse
+    from inarch.driver.host import DEFAULT_HOST, find_host
 
+    host = arguments.host or DEFAULT_HOST
     with progress(quiet=arguments.quiet) as report:
         results = measure(
             layers,
-            parse(arguments.target),
+            find_host(host).machine(arguments.target),
+            host=host,
             peers=list(PEERS) if peers is None else peers,
             rounds=arguments.rounds,
             progress=report,

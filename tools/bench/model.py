@@ -29,7 +29,7 @@ def bench_model(arguments: argparse.Namespace, peers: list[str] | None) -> int:
     from inarch.benchmark.peers import PEERS
     from inarch.benchmark.profile import profile
     from inarch.core.cache import check_writable, replacing
-    from inarch.machine.target import parse
+    from inarch.driver.host import DEFAULT_HOST, find_host
 
     if peers is None:
         readers = [name for name in PEERS if PEERS[name].prepare_model is not None]
@@ -37,15 +37,22 @@ def bench_model(arguments: argparse.Namespace, peers: list[str] | None) -> int:
     output: Path | None = arguments.json
     if output is not None and str(output) != "-":
         check_writable(output)
+    host = arguments.host or DEFAULT_HOST
     target, dims, shapes = (
-        parse(arguments.target),
+        find_host(host).machine(arguments.target),
         dims_of(arguments.dim),
         shapes_of(arguments.shape),
     )
     with progress(quiet=arguments.quiet) as report:
         if arguments.profile:
             result = profile(
-                path, target, dims=dims, shapes=shapes, rounds=arguments.rounds, progress=report
+                path,
+                target,
+                dims=dims,
+                shapes=shapes,
+                host=host,
+                rounds=arguments.rounds,
+                progress=report,
             )
         else:
             result = measure_model(
@@ -53,6 +60,7 @@ def bench_model(arguments: argparse.Namespace, peers: list[str] | None) -> int:
                 target,
                 dims=dims,
                 shapes=shapes,
+                host=host,
                 peers=peers,
                 rounds=arguments.rounds,
                 progress=report,

@@ -8,7 +8,7 @@ from pathlib import Path
 from inarch.core.errors import UsageError
 from inarch.tools.commands import Command
 from inarch.tools.extensions import load_files
-from inarch.tools.options import count
+from inarch.tools.options import add_host_option, count
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -68,6 +68,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="of a model: the time of each kernel in one run of it, instead of comparing",
     )
+    add_host_option(parser)
     parser.add_argument(
         "--target",
         default="native",

@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inarch.backends import BACKENDS
 from inarch.core.errors import UsageError, unknown
 from inarch.tools.commands import Command
 from inarch.tools.options import (
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from inarch.pipeline.pipeline import Pipeline
 
 LEVELS = ("graph", "loop", "kernel")
-EMITS = (*LEVELS, "c")
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,8 +49,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--emit",
         metavar="LEVEL",
-        help=f"write the program's text at this level instead: {', '.join(EMITS)}, or a backend's name "
-        "for what it emits (default output: the terminal)",
+        help=f"write the program's text at this level instead: {', '.join(LEVELS)}, or the name of a host "
+        "(c) or backend for what it emits (default output: the terminal)",
     )
     add_model_options(parser)
     add_offload_options(parser)
@@ -104,6 +102,7 @@ def _execute(arguments: argparse.Namespace) -> int:
         facts = {
             "path": str(built.path),
             "name": built.name,
+            "host": built.host,
             "target": built.target,
             "kernels": built.kernels,
             "weights_bytes": built.weights_bytes,
@@ -138,6 +137,7 @@ def _emit(arguments: argparse.Namespace) -> int:
     from inarch.core.cache import replacing
     from inarch.dialects import new_context
     from inarch.driver.compiler import import_model, lower
+    from inarch.driver.host import DEFAULT_HOST
     from inarch.frontends.mlir import resource_keys, write_resources
     from inarch.pipeline.manager import Verifier
 
@@ -150,11 +150,11 @@ def _emit(arguments: argparse.Namespace) -> int:
     output = arguments.output if arguments.output != Path("-") else None
     if output is not None:
         check_output(output, arguments.model)
-    options = compile_options(arguments)
+    options = _of_host(arguments, compile_options(arguments))
     context = new_context()  # with the dialects of the files that were loaded
     offload = _offload(arguments, options)
     pipeline = None
-    if options.pipeline is not None or options.places:
+    if options.pipeline is not None or options.places or options.host != DEFAULT_HOST:
         pipeline = replace(options, backends=()).passes()
     module = import_model(arguments.model, context, options)
     watchers = Watchers(arguments)
@@ -166,7 +166,7 @@ def _emit(arguments: argparse.Namespace) -> int:
         return [*verifier, *watchers.instruments(context, chosen)]
 
     lowered = partial(lower, offload=offload, pipeline=pipeline, watch=watch)
-    text = _text(context, module, arguments.emit, offload, lowered)
+    text = _text(context, module, arguments.emit, offload, options.host, lowered)
     watchers.report()
     has_handles = arguments.emit in LEVELS and bool(resource_keys(module))
     if output is None:
@@ -191,14 +191,30 @@ def _emit(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _of_host(arguments: argparse.Namespace, options: Options) -> Options:
+    """`--emit=<host>` compiles by that host."""
+    from inarch.backends import HOSTS
+
+    if arguments.emit not in HOSTS:
+        return options
+    if arguments.host not in (None, arguments.emit):
+        raise UsageError(
+            f"--emit: expected '{arguments.host}', the host that --host names, found the host "
+            f"'{arguments.emit}'"
+        )
+    return replace(options, host=arguments.emit)
+
+
 def _offload(arguments: argparse.Namespace, options: Options) -> Offload:
     """What `--backend` and the like ask for; `--emit=<backend>` asks for that backend as well."""
+    from inarch.backends import BACKENDS, HOSTS
     from inarch.driver.offload import check_offload, find_backend
 
     asked = list(options.backends)
-    if arguments.emit not in EMITS:
+    if arguments.emit not in (*LEVELS, *HOSTS):
         if arguments.emit not in BACKENDS:
-            raise unknown("level or backend", arguments.emit, {*EMITS, *BACKENDS}, within="--emit")
+            known = {*LEVELS, *HOSTS, *BACKENDS}
+            raise unknown("level, host or backend", arguments.emit, known, within="--emit")
         find_backend(arguments.emit)
         asked += [arguments.emit] if arguments.emit not in asked else []
     offload = replace(options.offload(), backends=tuple(asked))
@@ -211,20 +227,20 @@ def _text(
     module: ModuleOp,
     level: str,
     offload: Offload,
+    host: str,
     lower: Callable[[Context, ModuleOp, str], object],
 ) -> str:
-    """The program at a level, or what a backend emits of it."""
+    """The program at a level, or what a host or a backend emits of it."""
+    from inarch.driver.host import emit, find_host
     from inarch.driver.offload import emit_text
     from inarch.ir.text import print_module
 
     if level in LEVELS:
         lower(context, module, level)
         return print_module(module)
-    if level == "c":
-        from inarch.backends.c import emit
-
+    if level == host:
         lower(context, module, "kernel")
-        return emit(context, module).text
+        return emit(find_host(host), context, module).text
     lower(context, module, "graph")
     return emit_text(context, module, level, offload.options, whole=False)
 

@@ -106,7 +106,9 @@ def _execute(arguments: argparse.Namespace) -> int:
     }
     report = explain(context, module, backends, **by_hand)
     boxes = boxes_of(module, report) if arguments.html is not None else []
-    kernels = kernels_of(context, module, backends, **by_hand) if with_kernels else None
+    kernels = (
+        kernels_of(context, module, options.host, backends, **by_hand) if with_kernels else None
+    )
     if kernels is not None:
         chosen = [nest for location in arguments.why for nest in at(kernels, location)]
         boxes = [_with_kernels(box, kernels) for box in boxes]

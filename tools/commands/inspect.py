@@ -36,6 +36,7 @@ def _show(artifact: Artifact, arguments: argparse.Namespace) -> int:
         print(json.dumps(manifest.data, indent=1))
         return 0
     print(f"name       {manifest.name}")
+    print(f"host       {manifest.host}")
     print(f"target     {manifest.target}")
     print(f"weights    {manifest.weights.nbytes} bytes")
     imports = [f"{i.name} ({i.linked})" if i.linked else i.name for i in manifest.imports]

@@ -8,9 +8,8 @@ import json
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from inarch.backends import Backend
 from inarch.core.errors import InarchError, unknown
 from inarch.core.plugins import Extensions
 from inarch.microkernel import Microkernel
@@ -18,13 +17,16 @@ from inarch.pipeline.default import PHASES
 from inarch.tools.commands import Command
 from inarch.tools.extensions import kinds, load_files
 
+if TYPE_CHECKING:
+    from inarch.backends import Backend
+
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "kind",
         nargs="?",
-        help="one of backends, commands, definitions, dialects, frontends, layer-sets, loaders, lowerings, "
-        "microkernels, onnx-operators, passes, targets, templates (default: all)",
+        help="one of backends, commands, definitions, dialects, frontends, hosts, layer-sets, loaders, "
+        "lowerings, microkernels, onnx-operators, passes, targets, templates (default: all)",
     )
     parser.add_argument(
         "--load", action="append", default=[], type=Path, metavar="FILE", help="also load a file"
@@ -54,9 +56,13 @@ def _execute(arguments: argparse.Namespace) -> int:
 
 def _row(table: Extensions[object], name: str) -> dict[str, Any]:
     """Name, first docstring line and origin; a broken thing says what is wrong with it."""
+    from inarch.backends import Backend, Host
+
     try:
         origin = table.origin(name).source
         thing = table[name]
+        if isinstance(thing, Host):
+            return {"name": name, "summary": thing.description, "origin": origin}
         if isinstance(thing, Backend):
             return {"name": name, "summary": thing.description, "origin": origin, **_facts(thing)}
         is_kernel = isinstance(thing, Microkernel)

@@ -132,7 +132,11 @@ def _is_artifact(path: Path) -> bool:
 
 def _refuse_model_options(arguments: argparse.Namespace) -> None:
     """Options that would do nothing: an artifact has its target, its name and its shapes."""
-    given = {"--target": arguments.target != "native", "--name": arguments.name is not None}
+    given = {
+        "--host": arguments.host is not None,
+        "--target": arguments.target != "native",
+        "--name": arguments.name is not None,
+    }
     for option in ("backend", "backend_option", "give", "keep", "require_offload", "checked"):
         given[f"--{option.replace('_', '-')}"] = bool(getattr(arguments, option))
     if not arguments.check or arguments.check.endswith(".npz"):

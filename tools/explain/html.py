@@ -106,13 +106,9 @@ def _legend(boxes: Sequence[Box], owners: Sequence[str]) -> str:
     counts = {name: sum(box.owner == name for box in boxes) for name in owners}
     return "\n".join(
         f'<button class="key owner{index}" data-owner="owner{index}" aria-pressed="true">'
-        f"<i></i>{escape(_label(name, owners))} <small>{counts[name]}</small></button>"
+        f"<i></i>{escape(name)} <small>{counts[name]}</small></button>"
         for index, name in enumerate(owners)
     )
-
-
-def _label(name: str, owners: Sequence[str]) -> str:
-    return f"{name} (host)" if name == owners[-1] else name
 
 
 def _drawing(boxes: Sequence[Box], owners: Sequence[str], layout: Layout) -> str:

@@ -25,6 +25,7 @@ AROUND = 0.01
 def kernels_of(
     context: Context,
     module: ModuleOp,
+    host: str,
     backends: Sequence[str],
     give: Sequence[Selection],
     keep: Sequence[Selection],
@@ -40,7 +41,7 @@ def kernels_of(
     if backends:
         partition_for(context, module, *backends, give=give, keep=keep)
         declare_offloaded(module)
-    return kernel_report(context, module)
+    return kernel_report(context, module, host)
 
 
 # ------------------------------------------------------------------------------------ words

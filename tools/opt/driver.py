@@ -140,31 +140,32 @@ _EMPTY = b"PK\x05\x06" + bytes(18)
 
 
 def check_target(target: str) -> None:
-    """Raises UsageError unless `target` is `mlir` or a backend that emits text."""
+    """Raises UsageError unless `target` is `mlir`, a host, or a backend that emits text."""
+    from inarch.backends import BACKENDS, HOSTS
+
     name, options = _target_spec(target)
-    known = ["mlir", *_backends()]
+    known = ["mlir", *HOSTS, *BACKENDS]
     if name not in known:
         raise unknown("target", name, known)
-    if options and name == "mlir":
-        raise UsageError(f"-t: mlir has no options, found '{target}'")
-
-
-def _backends() -> list[str]:
-    from inarch.backends import BACKENDS
-
-    return list(BACKENDS)
+    if options and name not in BACKENDS:
+        raise UsageError(f"-t: {name} has no options, found '{target}'")
 
 
 def _emit(target: str, context: Context, module: ModuleOp) -> str:
-    """The program in a backend's language: its functions, or the whole of one that is not partitioned."""
-    from inarch.backends import BACKENDS
+    """The program in a host's language, or a backend's functions; all, where nothing is partitioned."""
+    from inarch.backends import BACKENDS, HOSTS
+    from inarch.driver.host import emit, find_host
     from inarch.driver.offload import emit_text
 
     name, options = _target_spec(target)
-    emit = getattr(BACKENDS[name], "emit_text", None)
-    if emit is not None and not options:
-        return emit(context, module)
-    return emit_text(context, module, name, {name: options})
+    if name in HOSTS:
+        return emit(find_host(name), context, module).text
+    own = BACKENDS[name].emit_text
+    return (
+        own(context, module)
+        if own and not options
+        else emit_text(context, module, name, {name: options})
+    )
 
 
 def _target_spec(text: str) -> tuple[str, dict[str, str]]:

@@ -15,25 +15,20 @@ insufficient"), seen with gcc 12.2 for all levels of x86-64; no version is taken
 Safe are loops whose step is one element, which have no gaps, and those that still have loops inside them when
 gcc vectorises: it refuses gaps there. A loop with a step is harmless as the innermost, as in pools: there is
 one store in it, so that registers are filled from several steps; those keep their vectors, which make them
-twice as fast. The C of microkernels is not ours to judge: it is kept from vectorising its loops wherever its
-meaning, with the strides of the call, reads with such steps; what has explicit vectors does not notice.
+twice as fast. What microkernels read is judged by their meaning (`inarch/microkernel/gaps.py`).
 `optimize` is an attribute and no flag, so that the amalgamation has it whoever compiles it.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from inarch.backends.c.plan.linear import Access, LinearNest, Loop
-from inarch.core.dtypes import DTYPES
-from inarch.meaning import Element, Meaning, elements
-from inarch.microkernel import Instance, demands
+from inarch.microkernel.gaps import is_gap
 
 ATTRIBUTE = "INARCH_NO_LOOP_VECTORS"
 """What stands before the definition of a function with such a nest."""
 
-_REGISTER_BYTES = 64
 _UNROLLED = 32
 """A loop of more iterations stays a loop; gcc's limit is 17 (`--param max-completely-peel-times`)."""
 
@@ -46,61 +41,6 @@ DEFINITION = f"""
 #define {ATTRIBUTE}
 #endif
 """
-
-
-_PRAGMAS = """#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC push_options
-#pragma GCC optimize("no-tree-loop-vectorize")
-#endif
-%s#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC pop_options
-#endif
-"""
-
-
-def without_loop_vectors(source: str) -> str:
-    """C of functions of others, compiled as those with the attribute are."""
-    return _PRAGMAS % source
-
-
-def instance_reads_gaps(instance: Instance) -> bool:
-    """Whether a microkernel reads with steps whatever the strides that it is given."""
-    dtypes = {**instance.kernel.dtypes, **instance.extras}
-    strides = {
-        operand: [demand if isinstance(demand, int) else 1 for demand in demanded]
-        for operand, demanded in demands(instance).items()
-    }
-    sizes = {operand: DTYPES[dtype].nbytes for operand, dtype in dtypes.items()}
-    return call_reads_gaps(instance.meaning, strides, sizes)
-
-
-def call_reads_gaps(
-    meaning: Meaning, strides: Mapping[str, Sequence[int]], nbytes: Mapping[str, int]
-) -> bool:
-    """Whether a microkernel reads with steps where its operands have these strides, in elements."""
-    return any(
-        is_gap(step, nbytes[element.operand])
-        for statement in meaning.statements
-        for element in elements(statement.value)
-        for step in _steps(element, strides[element.operand])
-    )
-
-
-def _steps(element: Element, strides: Sequence[int]) -> Iterable[int]:
-    """How far apart in memory neighbours along each iterator are; factors without a value count 1."""
-    found: dict[str, int] = {}
-    for index, stride in zip(element.indices, strides, strict=True):
-        for term in index:
-            if term.iterator is not None:
-                numbers = (factor for factor in term.factors if isinstance(factor, int))
-                step = stride * math.prod(numbers)
-                found[term.iterator] = found.get(term.iterator, 0) + step
-    return found.values()
-
-
-def is_gap(step: int, nbytes: int) -> bool:
-    """Whether a read every `step` elements may be one that gcc gets wrong."""
-    return abs(step) >= 2 and abs(step) * nbytes < _REGISTER_BYTES
 
 
 def reads_gaps(nest: LinearNest) -> bool:

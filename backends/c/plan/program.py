@@ -4,30 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import cast
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, StringAttr
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    IntegerAttr,
+    MemRefType,
+    ModuleOp,
+    StringAttr,
+    UnknownLoc,
+)
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from inarch.artifact.manifest import Import, Port, Signature
-from inarch.backends.c.cprogram import CFunction
-from inarch.backends.c.foreign.code import KernelCode, kernel_code
+from inarch.artifact.manifest import Import
 from inarch.backends.c.plan.alignment import Alignments
 from inarch.backends.c.text import Names, identifier
-from inarch.core.dtypes import DTYPES
+from inarch.backends.entries import Entry, argument_attributes, entry_of
 from inarch.core.errors import InarchError, UnsupportedError
 from inarch.dialects.kernel.call import CallOp as KernelCallOp
 from inarch.dialects.kernel.definition import DefOp
 from inarch.dialects.kernel.pack import PackOp
 from inarch.dialects.loop.buffer import WORKSPACE_ALIGNMENT_BYTES, AllocOp, ConstantOp, ReshapeOp
 from inarch.dialects.loop.control import CallOp
-from inarch.dialects.loop.memory import MemRef, memref_of, nbytes
+from inarch.dialects.loop.memory import memref_of, nbytes
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.location import location_text
-from inarch.ir.types import dtype_of
 from inarch.ir.verify import verify_symbol_user
+from inarch.microkernel.code import KernelCode
 
 _OWN = ("bind", "abi_version", "last_error", "weights_sha256")
 """What a public function cannot be called: the library has functions of these names."""
@@ -63,7 +67,7 @@ class Program:
                 if isinstance(op, KernelCallOp):
                     symbol = op.callee.root_reference.data
                     found.setdefault(symbol, self.definitions[symbol])
-        return tuple(kernel_code(definition) for definition in found.values())
+        return tuple(_kernel_code(definition) for definition in found.values())
 
     @property
     def import_table(self) -> tuple[Import, ...]:
@@ -161,26 +165,6 @@ def _c_names(prefix: str, public: Sequence[FuncOp], private: Sequence[FuncOp]) -
 # ---------------------------------------------------------------------------------- arguments
 
 
-def argument_attributes(function: FuncOp, position: int) -> Mapping[str, Attribute]:
-    """The attributes of one argument of a function."""
-    every = function.arg_attrs
-    return {} if every is None else every.data[position].data
-
-
-def port_of(function: FuncOp, position: int, default: str) -> Port:
-    """One argument as the manifest has it; `default` is its name where the program gives none."""
-    attributes = argument_attributes(function, position)
-    name = attributes.get("inarch.name")
-    kind = cast("MemRef", function.function_type.inputs.data[position])
-    declared = attributes.get("inarch.dtype")
-    if isinstance(declared, StringAttr):
-        dtype = DTYPES[declared.data]
-    else:
-        dtype = dtype_of(declared if declared is not None else kind.element_type)
-    text = name.data if isinstance(name, StringAttr) else default
-    return Port(text, dtype, tuple(kind.get_shape()))
-
-
 def results_of(program: Program, function: FuncOp) -> frozenset[int]:
     """Positions of a function's outputs: marked `inarch.result`, or else those written to."""
     count = len(function.function_type.inputs)
@@ -190,7 +174,7 @@ def results_of(program: Program, function: FuncOp) -> frozenset[int]:
     return marked or program.written[function.sym_name.data]
 
 
-def c_function(program: Program, function: FuncOp) -> CFunction:
+def c_function(program: Program, function: FuncOp) -> Entry:
     """A public function's signature. Raises InarchError when it writes to an input."""
     results = results_of(program, function)
     extra = program.written[function.sym_name.data] - results
@@ -200,14 +184,13 @@ def c_function(program: Program, function: FuncOp) -> CFunction:
             "mark it as one",
             where=location_text(function),
         )
-    inputs, outputs, positions = _ports(function, results)
-    return CFunction(function.sym_name.data, inputs, outputs, _workspace_bytes(function), positions)
+    return entry_of(function, results, _workspace_bytes(function))
 
 
 def import_slot(program: Program, function: FuncOp) -> Import:
     """An import as the manifest has it."""
-    inputs, outputs, _ = _ports(function, results_of(program, function))
-    return Import(function.sym_name.data, Signature(inputs, outputs), linked_to(function))
+    entry = entry_of(function, results_of(program, function))
+    return Import(entry.name, entry.signature, linked_to(function))
 
 
 def linked_to(function: FuncOp) -> str | None:
@@ -216,16 +199,26 @@ def linked_to(function: FuncOp) -> str | None:
     return backend.data if isinstance(backend, StringAttr) else None
 
 
-def _ports(
-    function: FuncOp, results: frozenset[int]
-) -> tuple[tuple[Port, ...], tuple[Port, ...], tuple[int, ...]]:
-    ins = [i for i in range(len(function.function_type.inputs)) if i not in results]
-    outs = sorted(results)
-    return (
-        tuple(port_of(function, i, f"in{n}") for n, i in enumerate(ins)),
-        tuple(port_of(function, i, f"out{n}") for n, i in enumerate(outs)),
-        (*ins, *outs),
+def _kernel_code(definition: DefOp) -> KernelCode:
+    """The needs of a `kernel.def`, by what stands in it: the machine is not looked at."""
+    is_library = definition.source is None and definition.registered is None
+    # The module's location would be the model's.
+    own = None if isinstance(definition.location, UnknownLoc) else location_text(definition)
+    return KernelCode(
+        definition.sym_name.data,
+        own,
+        definition.function if is_library else None,
+        None if definition.library is None else definition.library.data,
+        "reference" if definition.link is None else definition.link.data,
+        _texts(definition.libraries),
+        _texts(definition.include_dirs),
+        _texts(definition.cflags),
+        tuple(need.data for need in definition.needs),
     )
+
+
+def _texts(texts: ArrayAttr[StringAttr] | None) -> tuple[str, ...]:
+    return () if texts is None else tuple(text.data for text in texts)
 
 
 def _registered(module: ModuleOp, definitions: Mapping[str, DefOp]) -> dict[str, int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from inarch.backends.c.plan.gaps import call_reads_gaps, is_gap
 from inarch.backends.c.plan.linear import Linear, element_strides
 from inarch.backends.c.plan.program import Program
 from inarch.backends.c.text import INDENT, comment
@@ -18,6 +17,7 @@ from inarch.ir.location import location_text
 from inarch.ir.types import dtype_of
 from inarch.meaning import free_sizes, parse
 from inarch.microkernel import wrapper_source
+from inarch.microkernel.gaps import call_reads_gaps, is_gap
 
 
 def emit_kernel_call(

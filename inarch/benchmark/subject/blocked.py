@@ -25,20 +25,25 @@ from inarch.passes.graph.choose_layout import ChooseLayoutPass
 from inarch.passes.lower.graph_to_loop import GraphToLoopPass
 from inarch.passes.padding.known_zeros import promised_zeros, zero_margins
 from inarch.pipeline.default import default_pipeline
+from inarch.pipeline.pipeline import Pipeline
 
 BEFORE, AFTER = "before", "after"
 _MARK = "relayout of the layer"
 
 
 def lower_blocked(
-    context: Context, module: ModuleOp, choose: Callable[[ModuleOp], object] | None = None
+    context: Context,
+    module: ModuleOp,
+    choose: Callable[[ModuleOp], object] | None = None,
+    lower: Callable[[Pipeline], Pipeline] = lambda pipeline: pipeline,
 ) -> None:
     """Lowers `module` to `kernel`; its `@main` works on blocked channels where they can be.
 
     Where relayouts were needed there is `@before(x, blocked x)`, `@after(blocked y, y)`, or both.
-    `choose` stands in the place of `tensorize`.
+    `choose` stands in the place of `tensorize`; `lower` is that of the host.
     """
-    for one in default_pipeline().replace("choose-layout", ChooseLayoutPass(always=True)):
+    pipeline = default_pipeline().replace("choose-layout", ChooseLayoutPass(always=True))
+    for one in lower(pipeline):
         if one.name == "tensorize" and choose is not None:
             choose(module)
         else:

@@ -27,6 +27,7 @@ from inarch.core.errors import InarchError
 from inarch.core.lazy import Array, np
 from inarch.dialects import new_context
 from inarch.driver.compiler import build, import_model
+from inarch.driver.options import Options
 
 TOLERANCE = 1e-4
 """Of the largest magnitude of the output: far above rounding, far below a wrong element."""
@@ -147,7 +148,8 @@ def _whole(
     target = str(harness.target)
     with tempfile.TemporaryDirectory(prefix="inarch-bench-") as folder:
         path = Path(folder) / "layer.inarch"
-        build(program_of(layer, arrays, context), path, context=context, target=target)
+        wish = Options(host=harness.host.name, target=target)
+        build(program_of(layer, arrays, context), path, wish, context=context)
         main = load(path)["main"]
         artifact = Artifact.open(path)
         library = Path(folder) / "layer.so"
@@ -182,21 +184,16 @@ def _kernels(
     choose: Callable[[ModuleOp], object] | None = None,
 ) -> _Kernels:
     """The layer as it is in a network, with an entry for each of its steps."""
-    from inarch.backends.c import emit, weights_image
-
     context = new_context()
     program = program_of(layer, arrays, context)
-    module = import_model(program, context, target=str(harness.target))
-    lower_blocked(context, module, choose)
+    module = import_model(program, context, host=harness.host.name, target=str(harness.target))
+    lower_blocked(context, module, choose, harness.host.lower)
     steps = tuple(split_steps(module))
-    emitted = emit(context, module)
-    functions = {function.name: function for function in emitted.functions}
-    names = {name: f"{emitted.prefix}_{name}_run" for name in functions}
-    library = harness.compile(emitted.units, list(names.values()))
-    entries = {name: getattr(library, symbol) for name, symbol in names.items()}
-    weights = aligned(np.frombuffer(weights_image(context, module), np.uint8))
-    workspace = _workspace(max(function.workspace_bytes for function in emitted.functions))
-    buffers = [aligned(np.zeros(p.shape, np.float32)) for p in functions["main"].ports]
+    made, library = harness.native(context, module)
+    entries = {name: getattr(library, symbol) for name, symbol in made.symbols.items()}
+    weights = aligned(np.frombuffer(made.weights, np.uint8))
+    workspace = _workspace(made.program.workspace_bytes)
+    buffers = [aligned(np.zeros(p.shape, np.float32)) for p in made.entries["main"].ports]
     for buffer, array in zip(buffers, inputs, strict=False):
         if buffer.shape == array.shape:
             buffer[...] = array

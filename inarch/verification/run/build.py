@@ -15,6 +15,8 @@ from inarch.machine.compilers import Compiler, run_compiler
 from inarch.machine.toolchain import compile_library
 from inarch.meaning import free_sizes, ranks
 from inarch.microkernel import Instance, Microkernel, instance_source
+from inarch.microkernel.gaps import instance_reads_gaps, without_loop_vectors
+from inarch.microkernel.usable import line_directive
 
 ENTRY = "inarch_verified"
 """The symbol that the harness calls: `void (void *const *pointers, const int64_t *numbers)`."""
@@ -110,8 +112,6 @@ def entry_source(instance: Instance) -> str:
 
 def library_source(instance: Instance) -> str:
     """The kernel's translation unit. Messages of the compiler are about the kernel's file, or its text."""
-    from inarch.backends.c import instance_reads_gaps, line_directive, without_loop_vectors
-
     own = instance_source(instance)
     line = line_directive(instance) or f'#line 1 "{instance.name}.c"\n'
     text = f"{line}{own}\n"

@@ -11,17 +11,17 @@
 
 // TABLE:      op {{ *}}location {{ *}}owner {{ *}}why not the others
 // TABLE-NEXT: mul {{ *}}{{.*}}inarch-explain.mlir:{{[0-9]+}}:3 {{ *}}examplejson{{$}}
-// TABLE-NEXT: gelu {{.*}} c {{ *}}examplejson: no pattern or op list has graph.gelu
+// TABLE-NEXT: gelu {{.*}} host {{ *}}examplejson: no pattern or op list has graph.gelu
 // TABLE-EMPTY:
 // TABLE:      examplejson: 1 of 2 ops, 1 region
 // TABLE-NEXT: host: 1 of 2 ops
 
-// ALL: gelu {{.*}} c {{ *}}examplejson: no pattern or op list has graph.gelu
+// ALL: gelu {{.*}} host {{ *}}examplejson: no pattern or op list has graph.gelu
 // ALL-NEXT: {{^ +}}ccompiler: no pattern or op list has graph.gelu
 
 // JSON: "schema": 1
 // JSON: "model": "inarch-explain.mlir"
-// JSON: "owner": "c"
+// JSON: "owner": "host"
 // JSON: "examplejson": "kept from backend examplejson by hand
 
 // KERNELS:      location {{ *}}kernel {{ *}}parameters {{ *}}copies {{ *}}cycles {{ *}}share {{ *}}why
@@ -36,7 +36,7 @@
 
 // NONE: error: --give, --keep: expected a backend to choose for, such as --backend examplejson
 // UNKNOWN: error: no backend 'exampeljson'; did you mean 'examplejson'?
-// HOST: error: 'c' is the host backend
+// HOST: error: 'c' is a host, not a backend
 // SAME: error: --html: expected another file than the model
 func.func @main(%x: tensor<2x3xf32> {inarch.name = "x"}) -> (tensor<2x3xf32> {inarch.name = "y"}) {
   %0 = graph.mul %x, %x : tensor<2x3xf32>, tensor<2x3xf32> -> tensor<2x3xf32>

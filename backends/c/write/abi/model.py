@@ -14,7 +14,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from string import Template
 
 from inarch.artifact.manifest import ABI, Import, Port
-from inarch.backends.c.cprogram import CFunction
 from inarch.backends.c.plan.program import aligned
 from inarch.backends.c.plan.weights import Weights
 from inarch.backends.c.text import INDENT, string
@@ -44,13 +43,14 @@ from inarch.backends.c.write.abi.model_text import (
     WEIGHTS,
     WORKSPACES,
 )
+from inarch.backends.entries import Entry
 
 
 def _fill(template: str, values: Mapping[str, object]) -> str:
     return Template(template).substitute({key: str(value) for key, value in values.items()})
 
 
-def declarations_text(prefix: str, functions: Sequence[CFunction], stems: Sequence[str]) -> str:
+def declarations_text(prefix: str, functions: Sequence[Entry], stems: Sequence[str]) -> str:
     """The types of the ABI and the prototypes of the public functions."""
     return (
         TYPES
@@ -105,7 +105,7 @@ def state_text(
 
 def entries_text(
     prefix: str,
-    functions: Sequence[CFunction],
+    functions: Sequence[Entry],
     stems: Sequence[str],
     imports: Sequence[Import],
     weights: Weights,
@@ -142,7 +142,7 @@ def _bind(prefix: str, imports: Sequence[Import], weights: Weights, *, checks_cp
     return _fill(BIND, values)
 
 
-def _arguments(function: CFunction, stem: str) -> str:
+def _arguments(function: Entry, stem: str) -> str:
     """The table of a function's arguments, and their shapes."""
     if not function.ports:
         return ""
@@ -164,7 +164,7 @@ def _row(port: Port) -> str:
     return f"{string(port.name)}, {string(port.type)}, {numbers}"
 
 
-def _entry(prefix: str, function: CFunction, stem: str, weights_bytes: int) -> str:
+def _entry(prefix: str, function: Entry, stem: str, weights_bytes: int) -> str:
     count = len(function.ports)
     values = {
         "prefix": prefix,

@@ -13,11 +13,13 @@ from typing import Any
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
+from inarch.backends.host import Native, NativeRequest
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
 from inarch.definitions.functions import Array, functions_of, signature
 from inarch.definitions.run import arguments_of
 from inarch.dialects import new_context
+from inarch.driver.host import DEFAULT_HOST, find_host, machine_code
 from inarch.ir.context import store_of
 from inarch.ir.target import set_target
 from inarch.ir.text import parse_module
@@ -53,12 +55,10 @@ class Compiled:
     """A library of several programs, loaded."""
 
     library: Any
-    prefix: str
     weights: Any
     module: ModuleOp
     """Lowered: its functions are on buffers."""
-    workspaces: dict[str, int]
-    positions: dict[str, tuple[int, ...]]
+    native: Native
 
     def call(self, name: str, inputs: Sequence[Array]) -> list[Array]:
         """The outputs of function `name`.
@@ -68,10 +68,11 @@ class Compiled:
         takes = signature(functions_of(self.module)[name], self.module)
         arrays = arguments_of(takes, [_signless(array, takes, n) for n, array in enumerate(inputs)])
         rooms = [Room(array) for array in arrays]
-        workspace = Room(np.full(self.workspaces[name], 0xFF, np.uint8), aligned=True)
-        ordered = [rooms[position] for position in self.positions[name]]
+        entry = self.native.entries[name]
+        workspace = Room(np.full(entry.workspace_bytes, 0xFF, np.uint8), aligned=True)
+        ordered = [rooms[position] for position in entry.positions]
         buffers = (ctypes.c_void_p * max(len(ordered), 1))(*(room.address for room in ordered))
-        function = self.library[f"{self.prefix}_{name}_run"]
+        function = self.library[self.native.symbols[name]]
         function.argtypes = [ctypes.c_void_p] * 3
         status = function(buffers, self.weights.address, workspace.address)
         if status != 0:
@@ -100,41 +101,25 @@ def _signless(array: Array, takes: Any, number: int) -> Array:
 
 
 def compile_programs(
-    programs: Sequence[Program], target: str, flags: Sequence[str] = ("-O1",)
+    programs: Sequence[Program],
+    target: str,
+    flags: Sequence[str] = ("-O1",),
+    host: str = DEFAULT_HOST,
 ) -> Compiled:
     """Lowers, compiles and loads all `programs` for `target`. Raises InarchError, and what a bug raises."""
-    from inarch.backends.c import weights_image
-    from inarch.backends.c.assemble import emit_program
-    from inarch.backends.c.foreign.code import link_libraries
-    from inarch.backends.c.plan.weights import Weights
     from inarch.driver.compiler import lower
-    from inarch.machine.target import parse
-    from inarch.machine.toolchain import compile_library
+    from inarch.driver.options import Options
 
     context, module = merged(programs)
-    machine = parse(target)
+    chosen = Options(host=host)
+    machine = find_host(host).machine(target)
     set_target(module, machine)
     module.attributes["inarch.name"] = StringAttr("generated")
-    lower(context, module, "kernel")
-    image = weights_image(context, module)
-    program = emit_program(module, Weights(len(image), ""))
-    linked = link_libraries(program.kernels, machine)
+    lower(context, module, "kernel", pipeline=chosen.passes())
     with tempfile.TemporaryDirectory(prefix="inarch-generate-") as folder:
         path = Path(folder) / "programs.so"
-        compile_library(
-            {"programs.c": program.text},
-            path,
-            target=machine,
-            flags=flags,
-            libraries=linked.libraries,
-        )
+        request = NativeRequest(context, module, path, flags=tuple(flags), is_single=True)
+        made = machine_code(find_host(host))(request)
         library = ctypes.CDLL(str(path))
-    weights = Room(np.frombuffer(bytes(image), np.uint8), aligned=True)
-    return Compiled(
-        library,
-        program.prefix,
-        weights,
-        module,
-        {one.name: one.workspace_bytes for one in program.functions},
-        {one.name: one.positions for one in program.functions},
-    )
+    weights = Room(np.frombuffer(bytes(made.weights), np.uint8), aligned=True)
+    return Compiled(library, weights, module, made)

@@ -203,8 +203,8 @@ def emit_program_text(program: Program, target: str, backends: Sequence[str] = (
 
     `backends` have what they take.
     """
-    from inarch.backends.c import emit
     from inarch.driver.compiler import lower
+    from inarch.driver.host import DEFAULT_HOST, emit, find_host
     from inarch.driver.offload import Offload
 
     context, module = program.parse()
@@ -213,15 +213,14 @@ def emit_program_text(program: Program, target: str, backends: Sequence[str] = (
     if backends:
         module.attributes["inarch.checked"] = UnitAttr()
     lower(context, module, "kernel", offload=Offload(backends))
-    return emit(context, module).text
+    return emit(find_host(DEFAULT_HOST), context, module).text
 
 
 def _ready_backends() -> list[str]:
-    """Those that are found and work here, but for the host."""
+    """Those that are found and work here."""
     from inarch.backends import BACKENDS
 
-    known = [name for name in BACKENDS if not BACKENDS[name].is_host]
-    return [name for name in known if BACKENDS[name].status() == "ready"]
+    return [name for name in BACKENDS if BACKENDS[name].status() == "ready"]
 
 
 def measure(count: int, seed: int, progress: Progress = lambda _what, _n, _all: None) -> Reached:

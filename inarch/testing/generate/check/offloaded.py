@@ -5,15 +5,17 @@ from __future__ import annotations
 import tempfile
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr
 from xdsl.dialects.func import FuncOp
 
+from inarch.backends.host import BuildRequest
 from inarch.core.errors import EnvironmentFault
 from inarch.core.lazy import np
 from inarch.definitions.functions import Array
+from inarch.driver.host import DEFAULT_HOST, build, emit, find_host
 from inarch.driver.offload import Offload, find_backend
 from inarch.ir.target import set_target
 from inarch.passes.pattern import op_names
@@ -58,8 +60,6 @@ def compile_offloaded(
 
     Raises InarchError, and what a bug raises.
     """
-    from inarch.backends.c import emit
-    from inarch.driver.assemble import assemble
     from inarch.driver.compiler import lower
 
     context, module = merged(programs)
@@ -69,13 +69,13 @@ def compile_offloaded(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that a backend takes nothing
         emitted = lower(context, module, "kernel", offload=Offload(backends))
-    program = emit(context, module)
-    # One translation unit is one run of the C compiler.
-    single = {"programs.c": program.text}
-    program = replace(program, units=single, unit_kernels={"programs.c": program.kernels})
+    host = find_host(DEFAULT_HOST)
     with tempfile.TemporaryDirectory(prefix="inarch-generate-") as folder:
         path = Path(folder) / "programs.inarch"
-        assemble(context, module, program, emitted, path, None, flags)
+        request = BuildRequest(
+            host.name, context, module, emitted, path, flags=tuple(flags), is_single=True
+        )
+        build(host, emit(host, context, module), request)
         loaded = load(path)  # which maps the file: its name is not needed any more
     symbols = {symbol for one in emitted for symbol in one.emission.symbols}
     return Offloaded(loaded, _taken(module, symbols))

@@ -1,4 +1,4 @@
-"""`power.square`, with its meaning: the host backend compiles it like any op of `graph`."""
+"""`power.square`, with its meaning: the host compiles it like any op of `graph`."""
 
 from __future__ import annotations
 

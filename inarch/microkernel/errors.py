@@ -7,10 +7,10 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from inarch.backends.c.foreign.code import KernelCode
 from inarch.core.errors import InarchError
 from inarch.machine.libraries import defined_symbols, library_path, nearest
 from inarch.machine.toolchain import CompilerError
+from inarch.microkernel.code import KernelCode
 
 _UNDEFINED = re.compile(r"undefined (?:reference to|symbol:) [`'\"]?([\w.$]+)")
 

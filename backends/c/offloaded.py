@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from inarch.backends.emitted import Emitted, Site
 from inarch.core.errors import InarchError
-from inarch.driver.offload_check import Emitted, Site
 from inarch.machine.toolchain import CompilerError
 
-INCLUDE = Path(__file__).parents[1] / "runtime" / "include"
+INCLUDE = Path(__file__).parents[2] / "runtime" / "include"
 """The folder of `inarch.h`."""
 
 _UNDEFINED = re.compile(r"undefined (?:reference to|symbol:) [`'\"]?([\w.$]+)")

@@ -6,12 +6,12 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from inarch.backends.c.foreign.code import KernelCode, instance_code, link_libraries
-from inarch.backends.c.foreign.errors import kernel_error
 from inarch.core.errors import InarchError
 from inarch.machine.target import Target
 from inarch.machine.toolchain import CompilerError, compile_library
 from inarch.microkernel import Instance, instance_source
+from inarch.microkernel.code import KernelCode, instance_code, link_libraries
+from inarch.microkernel.errors import kernel_error
 from inarch.microkernel.table import MICROKERNELS
 
 _UNIT = "kernel.c"

@@ -1,6 +1,6 @@
 """What microkernels need of outside: flags of their units, libraries, CPU features.
 
-`kernel_code` says it as data, without a look at the machine; `link_libraries` finds the libraries and
+`instance_code` says it as data, without a look at the machine; `link_libraries` finds the libraries and
 checks that they are for the target and define what is called. Nothing of a library is executed.
 """
 
@@ -14,11 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from xdsl.dialects.builtin import ArrayAttr, StringAttr, UnknownLoc
-
 from inarch.core.errors import InarchError
-from inarch.dialects.kernel.definition import DefOp
-from inarch.ir.location import location_text
 from inarch.machine.libraries import check_architecture, check_symbol, library_path
 from inarch.machine.target import Target
 from inarch.microkernel import Instance, function_name, is_foreign
@@ -54,24 +50,6 @@ class KernelCode:
     def label(self) -> str:
         """What messages call it."""
         return f"microkernel '{self.name}'" + (f" ({self.where})" if self.where else "")
-
-
-def kernel_code(definition: DefOp) -> KernelCode:
-    """The needs of a `kernel.def`."""
-    is_library = definition.source is None and definition.registered is None
-    # The module's location would be the model's.
-    own = None if isinstance(definition.location, UnknownLoc) else location_text(definition)
-    return KernelCode(
-        definition.sym_name.data,
-        own,
-        definition.function if is_library else None,
-        None if definition.library is None else definition.library.data,
-        "reference" if definition.link is None else definition.link.data,
-        _texts(definition.libraries),
-        _texts(definition.include_dirs),
-        _texts(definition.cflags),
-        tuple(need.data for need in definition.needs),
-    )
 
 
 def instance_code(instance: Instance, where: str | None) -> KernelCode:
@@ -196,7 +174,3 @@ def _package(library: str) -> str:
     if not library.startswith(_PYTHON):
         return ""
     return library.removeprefix(_PYTHON).partition("/")[0]
-
-
-def _texts(texts: ArrayAttr[StringAttr] | None) -> tuple[str, ...]:
-    return () if texts is None else tuple(text.data for text in texts)

@@ -1,1 +1,0 @@
-"""C of others: microkernels with their helpers and libraries, and what compilers say of them."""

@@ -1,0 +1,71 @@
+"""The public functions of a lowered program: what they take and give, as manifests and callers have it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
+
+from inarch.artifact.manifest import Port, Signature
+from inarch.core.dtypes import DTYPES
+from inarch.dialects.loop.memory import MemRef
+from inarch.ir.types import dtype_of
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A function on buffers as it is called: inputs before outputs."""
+
+    name: str
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    workspace_bytes: int
+    positions: tuple[int, ...]
+    """For each argument of a call, which argument of the function of the IR it is."""
+
+    @property
+    def ports(self) -> tuple[Port, ...]:
+        """Inputs, then outputs."""
+        return (*self.inputs, *self.outputs)
+
+    @property
+    def signature(self) -> Signature:
+        """As the manifest has it."""
+        return Signature(self.inputs, self.outputs, self.workspace_bytes)
+
+
+def entry_of(function: FuncOp, outputs: Collection[int], workspace_bytes: int = 0) -> Entry:
+    """How a function on buffers is called, whose arguments at the positions `outputs` are its outputs."""
+    ins = [i for i in range(len(function.function_type.inputs)) if i not in outputs]
+    outs = sorted(outputs)
+    return Entry(
+        function.sym_name.data,
+        tuple(_port(function, i, f"in{n}") for n, i in enumerate(ins)),
+        tuple(_port(function, i, f"out{n}") for n, i in enumerate(outs)),
+        workspace_bytes,
+        (*ins, *outs),
+    )
+
+
+def argument_attributes(function: FuncOp, position: int) -> Mapping[str, Attribute]:
+    """The attributes of one argument of a function."""
+    every = function.arg_attrs
+    return {} if every is None else every.data[position].data
+
+
+def _port(function: FuncOp, position: int, default: str) -> Port:
+    """One argument as the manifest has it; `default` is its name where the program gives none."""
+    attributes = argument_attributes(function, position)
+    name = attributes.get("inarch.name")
+    kind = cast("MemRef", function.function_type.inputs.data[position])
+    declared = attributes.get("inarch.dtype")
+    if isinstance(declared, StringAttr):
+        dtype = DTYPES[declared.data]
+    else:
+        dtype = dtype_of(declared if declared is not None else kind.element_type)
+    text = name.data if isinstance(name, StringAttr) else default
+    return Port(text, dtype, tuple(kind.get_shape()))
