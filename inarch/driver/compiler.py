@@ -10,8 +10,7 @@ from __future__ import annotations
 import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -23,6 +22,7 @@ from inarch.core.cache import check_writable
 from inarch.core.errors import InarchError, InternalError, UsageError, unknown
 from inarch.dialects import new_context
 from inarch.dialects.loop.keep import check_marks
+from inarch.driver.built import Built
 from inarch.driver.offload import Emissions, Offload, is_wanted, offloading
 from inarch.driver.options import Options, Settings
 from inarch.ir.facts import facts_of
@@ -52,24 +52,6 @@ Progress = Callable[[str, int, int], None]
 
 Source = Any
 """A path (.onnx, .mlir), the bytes of an ONNX file, an `onnx.ModelProto`, or an xDSL ModuleOp."""
-
-
-@dataclass(frozen=True)
-class Built:
-    """What `build` made."""
-
-    path: Path
-    name: str
-    target: str
-    kernels: int
-    weights_bytes: int
-    workspace_bytes: int
-    offloaded: Mapping[str, tuple[str, ...]]
-    """Backend -> the functions that it emitted."""
-    microkernels: Mapping[str, int]
-    """Microkernel -> the loop nests that it does."""
-    passes: Mapping[str, str]
-    """The passes of others that ran, and their files or packages."""
 
 
 def compile(  # noqa: A001 - the verb of a compiler; users write inarch.compile
