@@ -142,9 +142,8 @@ _EMPTY = b"PK\x05\x06" + bytes(18)
 def check_target(target: str) -> None:
     """Raises UsageError unless `target` is `mlir` or a backend that emits text."""
     name, options = _target_spec(target)
-    known = ["mlir", *_backends()]
-    if name not in known:
-        raise unknown("target", name, known)
+    if name != "mlir" and name not in _backends():
+        raise unknown("target", name, ["mlir", *_backends()])
     if options and name == "mlir":
         raise UsageError(f"-t: mlir has no options, found '{target}'")
 
