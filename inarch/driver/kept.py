@@ -61,7 +61,7 @@ class Entry:
         self._options = options
         self._cache = default_cache()
         self._state = state_of(model)
-        self._sources, self._are_settled = _sources()
+        self._sources, self._are_settled = sources()
 
     @classmethod
     def of(cls, model: Path, options: Options) -> Entry | None:
@@ -94,7 +94,7 @@ class Entry:
             inarch.__version__,
             str(target),
             str(self._model),
-            digest_of(self._model, self._cache),
+            digest_of(self._model, self._cache) or "cannot be read",
             self._sources,
             *map(repr, parts),
         )
@@ -150,7 +150,7 @@ class Entry:
         data = {str(one): digest_of(one, self._cache) for one in read}
         if any(not is_settled(state) or state_of(one) != state for one, state in states.items()):
             return
-        if _sources() != (self._sources, True) or _has_foreign():
+        if sources() != (self._sources, True) or _has_foreign():
             return
         artifact = digest_of(path, self._cache)
         if artifact is None or not self._cache.put_file(key_of("content", artifact), path):
@@ -182,7 +182,7 @@ def _warnings() -> Generator[list[object]]:
         yield told
 
 
-def _sources() -> tuple[str, bool]:
+def sources() -> tuple[str, bool]:
     """All files of Inarch as they are, and whether none of them has changed just now."""
     package = Path(inarch.__file__).parent
     found: list[tuple[str, int, int]] = []

@@ -43,7 +43,9 @@ def _save(path: Path, factor: float, *, external: bool = False) -> None:
     weights = numpy_helper.from_array(np.full(512, factor, np.float32), "w")
     graph = helper.make_graph([node], "g", values[:1], values[1:], [weights])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
-    onnx.save(model, path, save_as_external_data=external, location="w.bin", size_threshold=0)
+    onnx.save(  # pyright: ignore[reportUnknownMemberType] - onnx's signature
+        model, str(path), save_as_external_data=external, location="w.bin", size_threshold=0
+    )
 
 
 def _pretended(model: Path, output: Path, options: Options, context: Context) -> Built:
@@ -123,6 +125,7 @@ def test_what_was_told_is_told_again(commands: Kept) -> None:
     entry = Entry.of(commands.model, commands.options)
     assert entry is not None
     again = entry.restore(commands.output)
+    assert again is not None
     built = _pretended(commands.model, commands.output, commands.options, new_context())
     assert again == Found(built, "a,b")
     assert json.dumps(again.built.microkernels) == json.dumps(built.microkernels), "in order"
@@ -248,8 +251,8 @@ def test_code_that_ran_is_part_of_the_entry(commands: Kept, tmp_path: Path) -> N
 
 
 def test_our_own_files_are_part_of_the_key(commands: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
-    key, _ = kept._sources()
-    monkeypatch.setattr(kept, "_sources", lambda: (f"{key} after an edit", True))
+    key, _ = kept.sources()
+    monkeypatch.setattr(kept, "sources", lambda: (f"{key} after an edit", True))
     assert commands.compile()
 
 
@@ -264,15 +267,15 @@ def test_our_own_files_are_all_found() -> None:
     import inarch
 
     root = Path(inarch.__file__).parent
-    before, _ = kept._sources()
+    before, _ = kept.sources()
     for path in (root / "passes" / "tensorize" / "tensorize.py", root / "core" / "moved.json"):
         times = path.stat()
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns + 1))
         try:
-            assert kept._sources()[0] != before, path
+            assert kept.sources()[0] != before, path
         finally:
             os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
-    assert kept._sources()[0] == before
+    assert kept.sources()[0] == before
 
 
 def test_things_of_other_packages_are_not_kept(
