@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 from math import copysign, inf
 from struct import pack
 
-from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from inarch.core.dtypes import DTYPES, DType
 from inarch.core.errors import InarchError
+from inarch.ir.lazy import arith, math
 from inarch.ir.types import dtype_of, f32, i1, mlir_type, storage_type
 
 Number = bool | int | float

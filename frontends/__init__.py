@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from inarch.core.errors import InarchError, UsageError
 from inarch.core.plugins import API_VERSION, Extensions
+from inarch.core.states import State
 
 Shapes = Mapping[str, Sequence[int]]
 """Shapes of inputs, by name."""
@@ -36,6 +37,13 @@ class Frontend:
     takes: Callable[[object], bool] = lambda _: False
     """Whether an object that is not a path (bytes, a model in memory) is of this kind."""
     api: int = API_VERSION
+
+
+@dataclass(frozen=True)
+class FilesRead:
+    """A fact (`inarch.ir.facts`): the files that a frontend has read besides the model, as they were."""
+
+    states: Mapping[Path, State | None]
 
 
 FRONTENDS: Extensions[Frontend] = Extensions("inarch.frontends", "FRONTEND")

@@ -135,7 +135,7 @@ def main() -> int:
     """What the console script does: the exit code (0, 1 program, 2 usage, 3 environment, 70 internal)."""
     gc.set_threshold(100_000, 50, 100)  # IR is long-lived: collecting it young finds nothing
     try:
-        code = _run(sys.argv[1:])
+        code = _run(sys.argv[1:], is_process=True)
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader (head, less) has seen enough. Python would flush once more and complain.
@@ -148,12 +148,14 @@ def main() -> int:
     return code
 
 
-def _run(arguments: Sequence[str]) -> int:
+def _run(arguments: Sequence[str], *, is_process: bool = False) -> int:
+    """The exit code; `is_process`: nothing has run before, and nobody else has changed anything here."""
     debug = "--debug" in arguments
     try:
         with plain_warnings(sys.stderr):
             rest = _load_first(arguments)
             parsed = parser(_command_of(rest)).parse_args(with_default_seed(rest))
+            parsed.is_process = is_process and rest == [*arguments]  # no file was loaded
             return int(parsed.execute(parsed))
     except BrokenPipeError:
         raise

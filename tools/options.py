@@ -126,8 +126,7 @@ def compile_options(arguments: argparse.Namespace, *, load: bool = True) -> Opti
 
     Loads the files of `--load`, unless the command has done so: a file runs once.
     """
-    from inarch.driver.host import DEFAULT_HOST
-    from inarch.driver.options import Options
+    from inarch.driver.options import DEFAULT_HOST, Options
 
     if load:
         from inarch.tools.extensions import load_files
@@ -161,10 +160,10 @@ def compile_options(arguments: argparse.Namespace, *, load: bool = True) -> Opti
 
 
 def _backend_options(texts: Iterable[str]) -> dict[str, dict[str, str]]:
-    from inarch.driver.offload import parse_option
-
     found: dict[str, dict[str, str]] = {}
     for text in texts:
+        from inarch.driver.offload import parse_option  # it takes a while
+
         backend, option, value = parse_option(text, "--backend-option")
         found.setdefault(backend, {})[option] = value
     return found
@@ -172,9 +171,9 @@ def _backend_options(texts: Iterable[str]) -> dict[str, dict[str, str]]:
 
 def microkernel_names(names: Iterable[str]) -> list[str]:
     """The names of `--microkernel`, each once, all of them known. Raises UsageError."""
-    from inarch.microkernel.table import MICROKERNELS
-
     for name in names:
+        from inarch.microkernel.table import MICROKERNELS  # it takes a while
+
         if name not in MICROKERNELS:
             raise unknown("microkernel", name, MICROKERNELS, within="--microkernel")
     return list(dict.fromkeys(names))

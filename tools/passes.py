@@ -5,15 +5,18 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from pathlib import Path
-from typing import Any, TextIO
-
-from xdsl.context import Context
-from xdsl.passes import ModulePass
+from typing import TYPE_CHECKING, Any, TextIO
 
 from inarch.core.errors import UsageError, unknown
-from inarch.pipeline.instruments import Bisect, Dumps, Statistics, Timer, Tree
-from inarch.pipeline.manager import Instrument
+
+if TYPE_CHECKING:
+    from xdsl.context import Context
+    from xdsl.passes import ModulePass
+
+    from inarch.pipeline.instruments import Statistics, Timer
+    from inarch.pipeline.manager import Instrument
 
 Add = Callable[..., Any]
 
@@ -84,8 +87,29 @@ class Watchers:
     def __init__(self, arguments: argparse.Namespace | Any, stream: TextIO | None = None) -> None:
         self._arguments = arguments
         self._stream = stream if stream is not None else sys.stderr
-        self.timer = Timer()
-        self._statistics = Statistics()
+
+    @cached_property
+    def timer(self) -> Timer:
+        """What everything took."""
+        from inarch.pipeline.instruments import Timer
+
+        return Timer()
+
+    @cached_property
+    def _statistics(self) -> Statistics:
+        from inarch.pipeline.instruments import Statistics
+
+        return Statistics()
+
+    @property
+    def are_asked(self) -> bool:
+        """Whether somebody wants to see what passes do."""
+        usual = argparse.ArgumentParser()
+        add_instruments(usual.add_argument)
+        wanted = vars(usual.parse_args([]))
+        return self._arguments.dump_pass_pipeline or any(
+            getattr(self._arguments, name) != value for name, value in wanted.items()
+        )
 
     def check(self, passes: Iterable[ModulePass]) -> None:
         """Raises UsageError when `--print-ir-before` or `-after` names a pass that does not run."""
@@ -98,6 +122,8 @@ class Watchers:
 
     def instruments(self, context: Context, passes: Iterable[ModulePass]) -> list[Instrument]:
         """For one program."""
+        from inarch.pipeline.instruments import Bisect, Dumps, Tree
+
         asked = self._arguments
         found: list[Instrument] = []
         if asked.opt_bisect_limit is not None:

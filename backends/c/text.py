@@ -52,14 +52,16 @@ class Names:
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
         self._taken = set(taken)
+        self._counts: dict[str, int] = {}
 
     def fresh(self, hint: str) -> str:
         """A new identifier that looks like `hint`."""
         stem = identifier(hint)
-        name, count = stem, 1
+        name, count = stem, self._counts.get(stem, 1)
         while name in self._taken:
             name = f"{stem}_{count}"
             count += 1
+        self._counts[stem] = count
         self._taken.add(name)
         return name
 

@@ -16,7 +16,7 @@ from xdsl.irdl.declarative_assembly_format import (
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
-from inarch.dialects.loop.access import number_text, parse_number
+from inarch.ir.numbers import number_text, parse_number
 
 
 @irdl_custom_directive

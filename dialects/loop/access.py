@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Self
 
@@ -134,29 +133,6 @@ def number_of(attribute: Attribute) -> Number | None:
         is_bool = attribute.get_type() == i1
         return abs(value) if is_bool else value  # xDSL holds -1 for true
     return None
-
-
-def parse_number(parser: AttrParser) -> Number:
-    """A number without its type: an integer, a decimal, `inf`, `-inf` or `nan`."""
-    negative = parser.parse_optional_punctuation("-") is not None
-    for word in ("inf", "nan"):
-        if parser.parse_optional_keyword(word):
-            return -float(word) if negative else float(word)
-    value = parser.parse_number(allow_boolean=False)
-    return -value if negative else value
-
-
-def number_text(value: Number) -> str:
-    """What `parse_number` parses, exactly.
-
-    >>> number_text(0.0), number_text(1e-05), number_text(-math.inf), number_text(3)
-    ('0.0', '1.0e-05', '-inf', '3')
-    """
-    if isinstance(value, int) or math.isinf(value) or math.isnan(value):
-        return str(value)
-    mantissa, _, exponent = repr(value).partition("e")
-    mantissa = mantissa if "." in mantissa else f"{mantissa}.0"
-    return f"{mantissa}e{exponent}" if exponent else mantissa
 
 
 def typed(value: Number | None, element_type: Attribute) -> Attribute | None:

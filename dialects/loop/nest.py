@@ -23,15 +23,7 @@ from xdsl.printer import Printer
 from xdsl.traits import IsTerminator, MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from inarch.dialects.loop.access import (
-    IteratorAttr,
-    ReadAttr,
-    WriteAttr,
-    number_of,
-    number_text,
-    parse_number,
-    typed,
-)
+from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr, number_of, typed
 from inarch.dialects.loop.footprint import Overlapping, Places, place_of
 from inarch.dialects.loop.memory import (
     BufferOp,
@@ -43,6 +35,7 @@ from inarch.dialects.loop.memory import (
 )
 from inarch.dialects.loop.overlap import check_overlaps
 from inarch.ir.affine import linear_form, parse_affine_expr, print_affine_expr
+from inarch.ir.numbers import number_text, parse_number
 from inarch.ir.types import dtype_of, i1, is_supported
 
 

@@ -22,7 +22,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from inarch.core.errors import InarchError
-from inarch.frontends import Dims, Frontend, Shapes
+from inarch.frontends import Dims, FilesRead, Frontend, Shapes
 from inarch.frontends.names import program_name
 from inarch.frontends.onnx._bind import Bound, Signature, bind, signature
 from inarch.frontends.onnx._functions import imports
@@ -32,6 +32,7 @@ from inarch.frontends.onnx.graph import FIRST_OPSET, Importer, Scope
 from inarch.frontends.onnx.report import NotSupportedError, Report
 from inarch.frontends.onnx.tensors import Folders, check_shape, element_dtype
 from inarch.ir.context import store_of
+from inarch.ir.facts import facts_of
 from inarch.ir.types import mlir_type, tensor
 
 if TYPE_CHECKING:
@@ -73,10 +74,11 @@ def _import(loaded: Loaded, context: Context, dims: Dims, shapes: Shapes) -> Mod
         raise InarchError("expected a graph with outputs, found none", where=where)
     scope = Scope(_opsets(loaded.model, where))
     builder = Builder(Block(), store_of(context), computed=-loaded.model.ByteSize())
+    folders = Folders(loaded.folder, loaded.target)
     importer = Importer(
         where,
         builder,
-        Folders(loaded.folder, loaded.target),
+        folders,
         {(function.domain, function.name): function for function in loaded.model.functions},
         initializers={},
     )
@@ -87,6 +89,7 @@ def _import(loaded: Loaded, context: Context, dims: Dims, shapes: Shapes) -> Mod
     results = _outputs(importer, scope, graph)
     importer.report.raise_if_any(where)
     builder.finish()
+    facts_of(context).put(FilesRead(folders.read))
     module = ModuleOp([_main(builder, [info.name for info in inputs], results)])
     module.attributes["inarch.name"] = StringAttr(program_name(loaded.stem))
     if bound.dims:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from inarch.core.dtypes import DTYPES, DType
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
 from inarch.core.limits import TENSOR_BYTES
+from inarch.core.states import State, state_of
 from inarch.frontends.onnx.report import NotSupportedError
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ class Folders:
 
     model: Path | None = None
     target: Path | None = None
+    read: dict[Path, State | None] = field(default_factory=dict[Path, State | None])
+    """The files of external data that were read, and their states before."""
 
 
 def element_dtype(element_type: int) -> DType:
@@ -124,6 +127,7 @@ def _external(tensor: TensorProto, expected: int, folders: Folders, where: str) 
     path = _external_path(entries.get("location", ""), folders, where)
     offset = _number(entries.get("offset", "0"), "offset", where)
     length = _number(entries.get("length", str(expected)), "length", where)
+    folders.read.setdefault(path, state_of(path))
     try:
         with path.open("rb") as stream:
             stream.seek(offset)

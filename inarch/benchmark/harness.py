@@ -14,7 +14,8 @@ from xdsl.dialects.builtin import ModuleOp
 from inarch.backends.host import Native, NativeRequest
 from inarch.core.errors import EnvironmentFault, InternalError
 from inarch.core.lazy import Array, np
-from inarch.driver.host import DEFAULT_HOST, find_host, machine_code
+from inarch.driver.host import find_host, machine_code
+from inarch.driver.options import DEFAULT_HOST
 from inarch.machine.target import Target
 from inarch.machine.toolchain import compile_library
 

@@ -19,7 +19,7 @@ from inarch.benchmark.peers.process import PeerProcess
 from inarch.benchmark.results import LayerResult, PeerInfo, PeerResult, Results, Series
 from inarch.benchmark.subject.subject import TOLERANCE, Subject, compile_layer
 from inarch.core.errors import EnvironmentFault, unknown
-from inarch.driver.host import DEFAULT_HOST
+from inarch.driver.options import DEFAULT_HOST
 from inarch.machine.target import Target
 
 Progress = Callable[[str, int, int], None]

@@ -18,8 +18,7 @@ from inarch.benchmark.subject.arrays import sample
 from inarch.core.errors import EnvironmentFault
 from inarch.core.lazy import Array, np
 from inarch.driver.compiler import build
-from inarch.driver.host import DEFAULT_HOST
-from inarch.driver.options import Options
+from inarch.driver.options import DEFAULT_HOST, Options
 from inarch.machine.target import Target
 
 SCHEMA = "inarch.bench.model/1"

@@ -20,8 +20,7 @@ from inarch.benchmark.subject.steps import Step, split_steps
 from inarch.core.lazy import np
 from inarch.dialects import new_context
 from inarch.driver.compiler import import_model, lower
-from inarch.driver.host import DEFAULT_HOST
-from inarch.driver.options import Options
+from inarch.driver.options import DEFAULT_HOST, Options
 from inarch.machine.target import Target
 
 SCHEMA = "inarch.bench.profile/1"

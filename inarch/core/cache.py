@@ -32,6 +32,7 @@ DEFAULT_BYTES = 2 << 30
 """The bound of the folder's size when `$INARCH_CACHE_BYTES` does not give another."""
 
 _DIGEST_BYTES = 32
+_CHUNK_BYTES = 1 << 20
 _STALE_SECONDS = 3600.0
 _PARTIAL = ".partial"
 _NAME_BYTES = 200
@@ -165,7 +166,48 @@ class Cache:
                 file.write(content)
         except (OSError, EnvironmentFault) as error:
             self._warn(error)
-        self._written_since_scan += len(content)
+        self._has_written(len(content))
+
+    def get_file(self, key: str, output: Path) -> bool:
+        """Writes what was put under `key` to `output`, which is replaced as a whole; False: there is nothing.
+
+        Raises EnvironmentFault where `output` cannot be written.
+        """
+        path = self._path(key)
+        try:
+            entry = _open_own(path)
+            os.utime(path)
+        except OSError:
+            return False
+        with entry, suppress(_DamagedError):
+            expected = entry.read(_DIGEST_BYTES)
+            with replacing(output) as file:
+                if _copied(key, entry, file) != expected:
+                    raise _DamagedError
+            return True
+        path.unlink(missing_ok=True)
+        return False
+
+    def put_file(self, key: str, source: Path) -> bool:
+        """As `put`, of a file; False where it is not kept, as one that would take a quarter of the folder."""
+        path, nbytes = self._path(key), source.stat().st_size
+        if nbytes > self.max_bytes // 4:
+            return False
+        try:
+            make_folder(path.parent)
+            with replacing(path) as file, source.open("rb") as content:
+                file.write(bytes(_DIGEST_BYTES))
+                digest = _copied(key, content, file)
+                file.seek(0)
+                file.write(digest)
+        except (OSError, EnvironmentFault) as error:
+            self._warn(error)
+            return False
+        self._has_written(nbytes)
+        return True
+
+    def _has_written(self, nbytes: int) -> None:
+        self._written_since_scan += nbytes
         # One scan for each sixteenth of the bound keeps the cost of writing constant.
         if self._written_since_scan > self.max_bytes // 16:
             self._written_since_scan = 0
@@ -208,14 +250,33 @@ def _digest(key: str, content: bytes) -> bytes:
     return hashlib.sha256(key.encode() + b"\0" + content).digest()
 
 
+class _DamagedError(Exception):
+    """An entry is not what was put."""
+
+
+def _copied(key: str, source: BinaryIO, output: BinaryIO) -> bytes:
+    """The digest of an entry whose content was copied from one file to the other."""
+    digest = hashlib.sha256(key.encode() + b"\0")
+    while chunk := source.read(_CHUNK_BYTES):
+        digest.update(chunk)
+        output.write(chunk)
+    return digest.digest()
+
+
 def _read_own(path: Path) -> bytes:
-    """The bytes of a file of this user. Raises OSError for any other thing, and without waiting."""
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-    with os.fdopen(os.open(path, flags), "rb") as file:
-        state = os.fstat(file.fileno())
-        if state.st_uid != os.geteuid() or not stat.S_ISREG(state.st_mode):
-            raise PermissionError(errno.EPERM, "not a file of this user")
+    with _open_own(path) as file:
         return file.read()
+
+
+def _open_own(path: Path) -> BinaryIO:
+    """A file of this user, to be read. Raises OSError for any other thing, and without waiting."""
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    file = os.fdopen(os.open(path, flags), "rb")
+    state = os.fstat(file.fileno())
+    if state.st_uid != os.geteuid() or not stat.S_ISREG(state.st_mode):
+        file.close()
+        raise PermissionError(errno.EPERM, "not a file of this user")
+    return file
 
 
 def default_cache() -> Cache:

@@ -26,15 +26,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from importlib.machinery import ModuleSpec
-from importlib.metadata import EntryPoint, entry_points
 from itertools import count
 from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
-from typing import Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from inarch.core.errors import InarchError, UsageError, unknown
+from inarch.core.groups import may_have
 from inarch.core.moved import moved
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -308,7 +311,12 @@ def _entry_points(group: str) -> Iterable[EntryPoint]:
         raise UsageError(f"INARCH_PLUGINS: expected 'all' or 'none', found '{which}'")
     if which == "none":
         return ()
-    for old in (old for old, new in moved().items() if new == group):
+    former = [old for old, new in moved().items() if new == group and may_have(old)]
+    if not former and not may_have(group):
+        return ()
+    from importlib.metadata import entry_points  # it takes a while
+
+    for old in former:
         for point in entry_points(group=old):
             distribution = point.dist.name if point.dist else "an unknown package"
             warnings.warn(

@@ -21,7 +21,8 @@ from inarch.diagnosis.slices import Slice
 from inarch.dialects import new_context
 from inarch.dialects.kernel.call import CallOp
 from inarch.driver.compiler import compile as compile_model
-from inarch.driver.host import DEFAULT_HOST, find_host
+from inarch.driver.host import find_host
+from inarch.driver.options import DEFAULT_HOST
 from inarch.ir.context import store_of
 from inarch.ir.functions import is_public
 from inarch.ir.text import print_module

@@ -21,7 +21,7 @@ from inarch.diagnosis.reproducer import write_reproducer
 from inarch.diagnosis.slices import Slice, cut, main_block, steps, value_names
 from inarch.dialects import new_context
 from inarch.driver.compiler import import_model
-from inarch.driver.host import DEFAULT_HOST
+from inarch.driver.options import DEFAULT_HOST
 from inarch.ir.location import location_text
 from inarch.testing import execute, random_inputs
 

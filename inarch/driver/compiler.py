@@ -10,8 +10,8 @@ from __future__ import annotations
 import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -24,10 +24,11 @@ from inarch.core.cache import check_writable
 from inarch.core.errors import InarchError, InternalError, UsageError, unknown
 from inarch.dialects import new_context
 from inarch.dialects.loop.keep import check_marks
-from inarch.driver.host import DEFAULT_HOST, check_parts, emit, find_host
+from inarch.driver.built import Built
 from inarch.driver.host import build as build_program
+from inarch.driver.host import check_parts, emit, find_host
 from inarch.driver.offload import Emissions, Offload, is_wanted, offloading
-from inarch.driver.options import Options, Settings
+from inarch.driver.options import DEFAULT_HOST, Options, Settings
 from inarch.ir.facts import facts_of
 from inarch.ir.location import location_text
 from inarch.ir.target import set_target, target_name, target_of
@@ -51,25 +52,6 @@ LEVELS = ("graph", "loop", "kernel")
 
 Source = Any
 """A path (.onnx, .mlir), the bytes of an ONNX file, an `onnx.ModelProto`, or an xDSL ModuleOp."""
-
-
-@dataclass(frozen=True)
-class Built:
-    """What `build` made."""
-
-    path: Path
-    name: str
-    host: str
-    target: str
-    kernels: int
-    weights_bytes: int
-    workspace_bytes: int
-    offloaded: Mapping[str, tuple[str, ...]]
-    """Backend -> the functions that it emitted."""
-    microkernels: Mapping[str, int]
-    """Microkernel -> the loop nests that it does."""
-    passes: Mapping[str, str]
-    """The passes of others that ran, and their files or packages."""
 
 
 def compile(  # noqa: A001 - the verb of a compiler; users write inarch.compile

@@ -23,9 +23,7 @@ from inarch.backends.host import (
 )
 from inarch.core.arguments import checked_text
 from inarch.core.errors import InarchError, UnsupportedError, UsageError, unknown
-
-DEFAULT_HOST = "c"
-"""Who compiles where nobody is named."""
+from inarch.driver.options import DEFAULT_HOST
 
 
 def find_host(name: str) -> Host[Any]:

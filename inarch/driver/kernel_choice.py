@@ -15,7 +15,8 @@ from xdsl.dialects.builtin import ModuleOp
 from inarch.ir.target import target_of
 from inarch.machine.target import Target
 from inarch.microkernel import Instance
-from inarch.microkernel.table import MICROKERNELS
+from inarch.microkernel.table import MICROKERNELS, TEMPLATES
+from inarch.microkernel.template import template_of
 from inarch.microkernel.usable import usable_for
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class Trial:
         self._target = target
         self._build = usable_for(target)
         self._others = frozenset(others())
+        self._templates = {name: origin.source for name, origin in TEMPLATES.foreign()}
         self._found: dict[tuple[str, str], str | None] = {}
         self.reasons: dict[str, str] = {}
         """Kernel -> the first reason."""
@@ -62,20 +64,22 @@ class Trial:
     def _try(self, instance: Instance) -> str | None:
         from inarch.verification import quick_check
 
-        if instance.name not in self._others:
+        source = self._templates.get(template_of(instance.name))
+        if instance.name in self._others:
+            source = MICROKERNELS.origin(instance.name).source
+        if source is None:
             return None  # ours are tested
         reason = self._build(instance)
         if reason is not None:
-            return _located(instance.name, reason)
+            return _located(source, reason)
         if instance.kernel.registered is not None or self._target.missing_on_host():
             return None  # who fills the slot is known at load; code for another CPU cannot run here
         verdict = quick_check(instance)
         if verdict.ok or not verdict.is_checked:
             return None
-        return _located(instance.name, verdict.line())
+        return _located(source, verdict.line())
 
 
-def _located(name: str, reason: str) -> str:
-    """The reason with the kernel's file, which it may name already."""
-    source = MICROKERNELS.origin(name).source
+def _located(source: str, reason: str) -> str:
+    """The reason with the kernel's file, or its template's, which it may name already."""
     return reason if Path(source).name in reason else f"{source}: {reason}"

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, TypedDict, cast
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from inarch.core.errors import UsageError, unknown
-from inarch.driver.host import DEFAULT_HOST, find_host
-from inarch.driver.offload import Offload, offloading
-from inarch.pipeline.default import default_pipeline
-from inarch.pipeline.pipeline import Pipeline
-from inarch.pipeline.places import placed
-from inarch.pipeline.text import parse_pipeline
+
+if TYPE_CHECKING:
+    from inarch.driver.offload import Offload
+    from inarch.pipeline.pipeline import Pipeline
+
+DEFAULT_HOST = "c"
+"""Who compiles where nobody is named."""
 
 
 class Settings(TypedDict, total=False):
@@ -95,12 +96,20 @@ class Options:
 
     def offload(self) -> Offload:
         """What backends are asked for."""
+        from inarch.driver.offload import Offload
+
         return Offload(
             self.backends, self.backend_options or {}, self.require_offload, self.give, self.keep
         )
 
     def passes(self) -> Pipeline:
         """The pipeline that runs. Raises UsageError for a wrong one, before any work."""
+        from inarch.driver.host import find_host
+        from inarch.driver.offload import offloading
+        from inarch.pipeline.default import default_pipeline
+        from inarch.pipeline.places import placed
+        from inarch.pipeline.text import parse_pipeline
+
         host = find_host(self.host)
         if self.pipeline is None:
             chosen = host.lower(placed(default_pipeline(), self.places))

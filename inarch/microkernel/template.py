@@ -155,3 +155,8 @@ def made_name(template: str, kernel: Microkernel) -> str:
         (kernel.computes, dict(kernel.dtypes), dict(kernel.layout), dict(kernel.params), kernel.doc)
     )
     return f"{template}-{hashlib.sha256(said.encode()).hexdigest()[:8]}"
+
+
+def template_of(name: str) -> str:
+    """The template that has made a kernel of this name, if one has."""
+    return name.rpartition("-")[0]

@@ -18,7 +18,7 @@ from inarch.definitions.expected import Expected, expected_of, kept_constants
 from inarch.definitions.functions import Array, public_functions
 from inarch.dialects import new_context
 from inarch.driver.extensions import kinds
-from inarch.driver.host import DEFAULT_HOST
+from inarch.driver.options import DEFAULT_HOST
 from inarch.ir.context import ConstantStore, store_of
 from inarch.ir.text import parse_module, print_module
 from inarch.ir.verify import verify_module

@@ -11,7 +11,8 @@ from inarch.core.errors import UnsupportedError
 from inarch.definitions.execute import as_module, checked_inputs
 from inarch.definitions.functions import Array, signature, the_function
 from inarch.definitions.run import arguments_of
-from inarch.driver.host import DEFAULT_HOST, find_host
+from inarch.driver.host import find_host
+from inarch.driver.options import DEFAULT_HOST
 from inarch.ir.target import set_target
 
 

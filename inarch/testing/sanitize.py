@@ -24,8 +24,8 @@ from inarch.core.errors import EnvironmentFault
 from inarch.core.lazy import np
 from inarch.definitions.functions import Array
 from inarch.driver.compiler import import_model, lower
-from inarch.driver.host import DEFAULT_HOST, find_host, machine_code
-from inarch.driver.options import Options
+from inarch.driver.host import find_host, machine_code
+from inarch.driver.options import DEFAULT_HOST, Options
 from inarch.machine.compilers import Compiler, find_compiler, run_compiler
 
 _CHECKS = "-fsanitize=address,undefined"

@@ -32,7 +32,7 @@ from inarch.microkernel import Instance
 from inarch.microkernel.table import MICROKERNELS, TEMPLATES
 from inarch.passes.tensorize.report import Choice, NestReport, Report
 from inarch.passes.tensorize.unify.body import expression_of, tree_text
-from inarch.passes.tensorize.unify.linear import LinearNest, is_constant, linear_nest
+from inarch.passes.tensorize.unify.linear import LinearNest, linear_nest
 from inarch.passes.tensorize.unify.match import Miss, axes_text, names_of
 from inarch.passes.tensorize.weigh.candidates import Candidate, kernel_cycles
 from inarch.passes.tensorize.weigh.cost import plain_cycles
@@ -220,10 +220,19 @@ def _decide(
     usable: Usable | None,
 ) -> Decision:
     """The candidates of every family, weighed; where there are none, those of kernels made for the nest."""
-    found: list[Candidate] = []
+    results: dict[str, list[Candidate] | Miss] = {}
+    known = math.inf
+    # Those that may be cheapest come first: what is far from them need not be looked into.
+    for family in sorted(families, key=lambda one: one.best_cycles_a_point if one.members else 0):
+        name, has_cost = family.pattern.name, family.pattern.kernel.cost is not None
+        result = candidates(nest, family, known if has_cost and name not in demanded else math.inf)
+        results[name] = result
+        if has_cost and not isinstance(result, Miss):
+            known = min(known, result[0].cost)
     misses: dict[str, Miss] = {}
+    found: list[Candidate] = []
     for family in families:
-        result = candidates(nest, family)
+        result = results[family.pattern.name]
         if isinstance(result, Miss):
             misses[family.pattern.name] = result
         else:
@@ -232,16 +241,18 @@ def _decide(
     if not found:
         found = [one for one in maker.candidates(nest) if not _is_dear(one, demanded, misses)]
     found.sort(key=lambda one: _preference(one, demanded))
-    while found and usable is not None:
-        name = found[0].family.pattern.name
+    reason = None
+    if found and usable is not None:
         reason = usable(found[0].family.instance(found[0].params))
-        if reason is None:
-            break
-        if name in demanded:
-            raise InarchError(reason)
-        misses[name] = Miss(reason, 5)
-        found = [one for one in found if one.family.pattern.name != name]
-    return Decision(found[0] if found else None, tuple(_choice(one) for one in found), misses)
+    if reason is None:
+        return Decision(found[0] if found else None, tuple(_choice(one) for one in found), misses)
+    name = found[0].family.pattern.name
+    if name in demanded:
+        raise InarchError(reason)
+    others = [family for family in families if family.pattern.name != name]
+    maker.refused.add(name)
+    decision = _decide(nest, others, maker, demanded, usable)
+    return replace(decision, misses={**decision.misses, name: Miss(reason, 5)})
 
 
 def _is_dear(candidate: Candidate, demanded: Sequence[str], misses: dict[str, Miss]) -> bool:
@@ -284,7 +295,7 @@ def _choice(candidate: Candidate) -> Choice:
         name: None
         for call in candidate.calls
         for name, operand in call.plan.operands.items()
-        if name != pattern.output and is_constant(operand.access.buffer)
+        if name != pattern.output and operand.access.is_constant
     }
     taken = [
         f"{', '.join(names)} <- {axis.name}"

@@ -210,3 +210,29 @@ def test_a_template_that_fails_is_said_and_left_out(line: str, said: str, tmp_pa
             run = inarch.compile(model)
     assert len(warned) == 1
     np.testing.assert_array_equal(run(np.ones((7, 100), np.float32)), np.full(7, 100))
+
+
+def test_what_a_template_from_outside_makes_is_checked(tmp_path: Path) -> None:
+    """As a kernel from outside is: one that computes something else is a warning, and is not used."""
+    file = tmp_path / "short.py"
+    file.write_text(
+        "from dataclasses import replace\n"
+        "from inarch.backends.c.templates import rows\n"
+        "from inarch.microkernel.template import Template\n"
+        "def make(workload, target):\n"
+        "    kernel = rows.make(workload, target)\n"
+        "    return kernel and replace(kernel, cost=1.0, generate=lambda instance: kernel.generate(\n"
+        "        instance).replace('k + 1 <= K', 'k + 2 <= K'))\n"
+        "TEMPLATE = Template(make)\n"
+    )
+    model = tmp_path / "m.mlir"
+    model.write_text(
+        _program("f32", "7x100", "graph.reduce_sum %x axes = [1] keepdims = false", "7")
+    )
+    with TEMPLATES.scope():
+        load_files([file])
+        with pytest.warns(
+            match=r"short.py: microkernel 'short-\w+' .*wrong-value.*; compiled without"
+        ):
+            run = inarch.compile(model)
+    np.testing.assert_array_equal(run(np.ones((7, 100), np.float32)), np.full(7, 100))

@@ -30,7 +30,8 @@ def bench_layers(arguments: argparse.Namespace, peers: list[str] | None) -> int:
     layers = select(arguments.sets, arguments.layer, arguments.shape)
     document = _check_files(arguments)
     from inarch.benchmark.measure import measure
-    from inarch.driver.host import DEFAULT_HOST, find_host
+    from inarch.driver.host import find_host
+    from inarch.driver.options import DEFAULT_HOST
 
     host = arguments.host or DEFAULT_HOST
     with progress(quiet=arguments.quiet) as report:

@@ -29,7 +29,8 @@ def bench_model(arguments: argparse.Namespace, peers: list[str] | None) -> int:
     from inarch.benchmark.peers import PEERS
     from inarch.benchmark.profile import profile
     from inarch.core.cache import check_writable, replacing
-    from inarch.driver.host import DEFAULT_HOST, find_host
+    from inarch.driver.host import find_host
+    from inarch.driver.options import DEFAULT_HOST
 
     if peers is None:
         readers = [name for name in PEERS if PEERS[name].prepare_model is not None]

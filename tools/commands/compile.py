@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inarch.core.errors import UsageError, unknown
+from inarch.driver.kept import Entry, Found
 from inarch.tools.commands import Command
 from inarch.tools.options import (
     add_model_options,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from xdsl.context import Context
     from xdsl.dialects.builtin import ModuleOp
 
+    from inarch.driver.built import Built
     from inarch.driver.offload import Offload
     from inarch.driver.options import Options
     from inarch.pipeline.manager import Instrument
@@ -70,9 +72,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _execute(arguments: argparse.Namespace) -> int:
     if arguments.emit is not None:
         return _emit(arguments)
-    from inarch.dialects import new_context
-    from inarch.driver.compiler import build
-
     output = arguments.output or Path(arguments.model.with_suffix(".inarch").name)
     check_output(output, arguments.model)
     start = time.perf_counter()
@@ -82,21 +81,13 @@ def _execute(arguments: argparse.Namespace) -> int:
         verify_semantics=arguments.verify_semantics,
     )
     watchers = Watchers(arguments)
-    pipeline = options.passes()
-    watchers.check(pipeline)
-    watchers.dump(pipeline)
-    context = new_context()
-    with progress(quiet=arguments.quiet) as report:
-        built = build(
-            arguments.model,
-            output,
-            options,
-            context=context,
-            progress=report,
-            instruments=watchers.instruments(context, pipeline),
-            note=None if arguments.quiet else _note,
-        )
-    watchers.report()
+    entry = None
+    if arguments.is_process and not arguments.load and not watchers.are_asked:
+        entry = Entry.of(arguments.model, options)
+    found = entry.restore(output) if entry is not None else None
+    if found is None:
+        found = _built(arguments, options, output, watchers, entry)
+    built = found.built
     seconds = time.perf_counter() - start
     if arguments.json:
         facts = {
@@ -111,7 +102,7 @@ def _execute(arguments: argparse.Namespace) -> int:
             "offloaded": built.offloaded,
             "microkernels": built.microkernels,
             "passes": built.passes,
-            "pipeline": str(pipeline),
+            "pipeline": found.pipeline,
         }
         print(json.dumps(facts))
     elif not arguments.quiet:
@@ -129,6 +120,42 @@ def _execute(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _built(
+    arguments: argparse.Namespace,
+    options: Options,
+    output: Path,
+    watchers: Watchers,
+    entry: Entry | None,
+) -> Found:
+    """Compiles the model, and keeps what was made in `entry`."""
+    from inarch.dialects import new_context
+    from inarch.driver.compiler import build
+
+    pipeline = options.passes()
+    watchers.check(pipeline)
+    watchers.dump(pipeline)
+    context = new_context()
+
+    def make(path: Path) -> Built:
+        with progress(quiet=arguments.quiet) as report:
+            return build(
+                arguments.model,
+                path,
+                options,
+                context=context,
+                progress=report,
+                instruments=watchers.instruments(context, pipeline),
+                note=None if arguments.quiet else _note,
+            )
+
+    if entry is None:
+        found = Found(make(output), str(pipeline))
+    else:
+        found = entry.made(output, make, context, str(pipeline))
+    watchers.report()
+    return found
+
+
 def _note(line: str) -> None:
     print(f"note: {line}", file=sys.stderr, flush=True)
 
@@ -137,7 +164,7 @@ def _emit(arguments: argparse.Namespace) -> int:
     from inarch.core.cache import replacing
     from inarch.dialects import new_context
     from inarch.driver.compiler import import_model, lower
-    from inarch.driver.host import DEFAULT_HOST
+    from inarch.driver.options import DEFAULT_HOST
     from inarch.frontends.mlir import resource_keys, write_resources
     from inarch.pipeline.manager import Verifier
 

@@ -141,9 +141,13 @@ _EMPTY = b"PK\x05\x06" + bytes(18)
 
 def check_target(target: str) -> None:
     """Raises UsageError unless `target` is `mlir`, a host, or a backend that emits text."""
+    name, options = _target_spec(target)
+    if name == "mlir":
+        if options:
+            raise UsageError(f"-t: mlir has no options, found '{target}'")
+        return
     from inarch.backends import BACKENDS, HOSTS
 
-    name, options = _target_spec(target)
     known = ["mlir", *HOSTS, *BACKENDS]
     if name not in known:
         raise unknown("target", name, known)

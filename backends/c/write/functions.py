@@ -122,7 +122,8 @@ def entry_text(program: Program, function: FuncOp, vector_bytes: int) -> Functio
         place = f"buffers[{positions[index]}]"
         heads.append((name, f"{const}{c_type} *{name} = ({const}{c_type} *){place};"))
     heads += emitter.heads
-    head = [f"{INDENT}{text}" for name, text in heads if _mentions(name, lines)]
+    mentioned = _words(lines)
+    head = [f"{INDENT}{text}" for name, text in heads if name in mentioned]
     unused = _unused(("buffers", "weights", "workspace"), [*head, *lines])
     body = [*unused, *head, *lines, f"{INDENT}return 0;"]
     c_name = program.c_names[symbol]
@@ -197,9 +198,8 @@ def _notes(function: FuncOp, place: str | None, unit: Unit) -> str:
     return f"{text}\n{ATTRIBUTE}\n" if unit.reads_gaps else f"{text}\n"
 
 
-def _mentions(name: str, lines: Iterable[str]) -> bool:
-    pattern = re.compile(rf"\b{name}\b")
-    return any(pattern.search(without_comments(line)) for line in lines)
+def _words(lines: Iterable[str]) -> set[str]:
+    return {word for line in lines for word in re.findall(r"\w+", without_comments(line))}
 
 
 def without_comments(line: str) -> str:
@@ -208,4 +208,5 @@ def without_comments(line: str) -> str:
 
 
 def _unused(names: Iterable[str], lines: Sequence[str]) -> list[str]:
-    return [f"{INDENT}(void){name};" for name in names if not _mentions(name, lines)]
+    mentioned = _words(lines)
+    return [f"{INDENT}(void){name};" for name in names if name not in mentioned]

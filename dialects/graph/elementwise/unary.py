@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math as libm
 
-from xdsl.dialects import math
 from xdsl.irdl import irdl_op_definition
 
 from inarch.core.lazy import np
 from inarch.dialects.graph.elementwise import UnaryNumberOp, UnaryOp, evaluate
 from inarch.dialects.graph.op import Array
 from inarch.dialects.scalar import Scalar
+from inarch.ir.lazy import math
 
 
 @irdl_op_definition

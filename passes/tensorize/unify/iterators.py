@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 
 from inarch.passes.tensorize.unify.linear import LinearNest
@@ -155,6 +156,15 @@ class _Search:
     twins: Mapping[str, str]
     ranked: tuple[int, ...]
 
+    @cached_property
+    def _later(self) -> list[set[int]]:
+        """By position: the axes that iterators behind it can take."""
+        names = [each.name for each in self.pattern.iterators]
+        return [
+            {axis for name in names[at + 1 :] for axis in self.fits[name]}
+            for at in range(len(names))
+        ]
+
     def extend(
         self, position: int, taken: tuple[tuple[str, ...], ...]
     ) -> Iterator[tuple[tuple[str, ...], ...]]:
@@ -167,6 +177,11 @@ class _Search:
             if self._may_take(iterator.name, iterator.size, axis, taken):
                 names = (*taken[axis], iterator.name)
                 yield from self.extend(position + 1, (*taken[:axis], names, *taken[axis + 1 :]))
+        left = not all(
+            taken[axis] or axis in self._later[position] for axis in self.fits[iterator.name]
+        )
+        if left:  # nobody takes an axis that this one could take
+            return
         if self._may_be_one(iterator.size) and not self._is_taken(iterator.name, taken):
             yield from self.extend(position + 1, taken)
 

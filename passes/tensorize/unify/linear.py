@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 from xdsl.ir import Operation, SSAValue
 
@@ -41,6 +43,17 @@ class Access:
     is_inside: bool
     """Whether every point lies inside the buffer (a read with `pad`, a write with `clip` may not)."""
 
+    @cached_property
+    def nbytes(self) -> int:
+        """Of one element."""
+        return dtype_of(memref_of(self.buffer).element_type).nbytes
+
+    @cached_property
+    def is_constant(self) -> bool:
+        """Whether it is of a constant of the weights, so that packing it costs nothing at run time."""
+        owner = root(self.buffer).owner
+        return isinstance(owner, Operation) and owner.name == "loop.constant"
+
 
 @dataclass(frozen=True)
 class LinearNest:
@@ -55,6 +68,11 @@ class LinearNest:
     def accesses(self) -> tuple[Access, ...]:
         """The reads, then the write."""
         return (*self.reads, self.write)
+
+    @cached_property
+    def derived(self) -> dict[object, Any]:
+        """What others have worked out of it, by what they are: each kernel looks at the nest again."""
+        return {}
 
 
 def linear_nest(nest: NestOp) -> LinearNest:
@@ -142,14 +160,3 @@ def _join(outer: Axis, inner: Axis) -> Axis:
         outer.is_reduction,
         (*outer.iterators, *inner.iterators),
     )
-
-
-def is_constant(value: SSAValue) -> bool:
-    """Whether `value` is a constant of the weights, so that packing it costs nothing at run time."""
-    owner = root(value).owner
-    return isinstance(owner, Operation) and owner.name == "loop.constant"
-
-
-def nbytes_of(access: Access) -> int:
-    """Of one element."""
-    return dtype_of(memref_of(access.buffer).element_type).nbytes

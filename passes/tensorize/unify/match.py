@@ -23,7 +23,7 @@ from inarch.passes.tensorize.unify.body import (
     unify,
 )
 from inarch.passes.tensorize.unify.iterators import Assignment, assignments
-from inarch.passes.tensorize.unify.linear import LinearNest, is_constant
+from inarch.passes.tensorize.unify.linear import LinearNest
 from inarch.passes.tensorize.unify.pattern import Pattern
 from inarch.passes.tensorize.weigh.operands import Matched
 
@@ -106,7 +106,7 @@ def matches(nest: LinearNest, pattern: Pattern, binding: Binding) -> list[Matche
     packed = [
         operand
         for operand, elements in pattern.elements.items()
-        if operand != pattern.output and is_constant(plain.access_of(elements[0]).buffer)
+        if operand != pattern.output and plain.access_of(elements[0]).is_constant
     ]
     found = assignments(pattern, nest, moves, packed)
     if not found:

@@ -36,6 +36,14 @@ class Pattern:
         """Those found already (`unify/iterators.py`), which do not depend on sizes."""
         return {}
 
+    @cached_property
+    def given(self) -> tuple[tuple[str, str], ...]:
+        """The sizes that the call gives, each with the iterator that has it."""
+        sizes = ((each.size, each.name) for each in self.iterators)
+        return tuple(
+            (size, name) for size, name in sizes if isinstance(size, str) and self.is_free(size)
+        )
+
     @property
     def output(self) -> str:
         """The operand that is written."""

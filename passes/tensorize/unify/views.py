@@ -26,7 +26,14 @@ class View:
 
 
 def view_of(nest: LinearNest, access: Access) -> View | None:
-    """The access as indices over the axes; None where there are none (strided and collapsed)."""
+    """An access of the nest as indices over the axes; None where there are none (strided and collapsed)."""
+    key = view_of, next(at for at, own in enumerate(nest.accesses) if own is access)
+    if key not in nest.derived:
+        nest.derived[key] = _view_of(nest, access)
+    return nest.derived[key]
+
+
+def _view_of(nest: LinearNest, access: Access) -> View | None:
     moved = [axis for axis, stride in zip(nest.axes, access.strides, strict=True) if stride]
     shape = buffer_shape(access.buffer)
     if all(len(axis.iterators) == 1 for axis in moved):

@@ -19,7 +19,7 @@ from inarch.passes.tensorize.unify.body import (
     expression_of,
     split_update,
 )
-from inarch.passes.tensorize.unify.linear import LinearNest, is_constant
+from inarch.passes.tensorize.unify.linear import LinearNest
 
 OUTPUT = "C"
 
@@ -43,7 +43,7 @@ def workload_of(nest: LinearNest) -> Workload | None:
             name: Operand(
                 dtype_of(memref_of(access.buffer).element_type).name,
                 access.strides,
-                is_constant(access.buffer),
+                access.is_constant,
             )
             for name, access in zip(names, nest.accesses, strict=True)
         }

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from inarch.dialects.loop.access import number_of
 from inarch.meaning import Number
 from inarch.microkernel import Init
-from inarch.passes.tensorize.unify.linear import Access, LinearNest, is_constant, nbytes_of
+from inarch.passes.tensorize.unify.linear import Access, LinearNest
 from inarch.passes.tensorize.unify.views import view_of
 from inarch.passes.tensorize.weigh.cost import call_cycles, copy_cycles
 from inarch.passes.tensorize.weigh.family import Family
@@ -92,29 +92,24 @@ class Start:
 
 def kernel_cycles(family: Family, piece: Piece, init: Init) -> float:
     """The cycles of a piece's calls, by the kernel's own cost; 0 without one."""
-    cycles = family.cycles(piece.params, init, _sizes(family, piece)) or 0.0
+    sizes = {size: piece.sizes.get(name, 1) for size, name in family.pattern.given}
+    cycles = family.cycles(piece.params, init, sizes) or 0.0
     return call_cycles(piece.calls, cycles)
 
 
-def _sizes(family: Family, piece: Piece) -> dict[str, int]:
-    """The sizes that the call gives, by name."""
-    sizes = piece.sizes
-    return {
-        each.size: sizes.get(each.name, 1)
-        for each in family.pattern.iterators
-        if isinstance(each.size, str) and family.pattern.is_free(each.size)
-    }
+def is_split(nest: LinearNest, pieces: Sequence[Piece]) -> bool:
+    """Whether several calls add to one element of a nest that is cut into `pieces`."""
+    for number, axis in enumerate(nest.axes):
+        if axis.is_reduction:
+            cuts = {id(piece.cuts[number]): piece.cuts[number].count for piece in pieces}
+            if sum(cuts.values()) > 1:
+                return True
+    return False
 
 
-def start_of(matched: Matched, pieces: Sequence[Piece]) -> Start | str:
-    """The init variant for a nest that is cut into `pieces`; a reason where the kernel has none."""
+def start_of(matched: Matched, *, split: bool) -> Start | str:
+    """The init variant, where the nest's reductions are split or not; a reason where the kernel has none."""
     nest, pattern = matched.nest, matched.pattern
-    split = any(
-        axis.is_reduction and sum(cut.count for cut in {id(c): c for c in cuts}.values()) > 1
-        for axis, cuts in zip(
-            nest.axes, zip(*(piece.cuts for piece in pieces), strict=True), strict=True
-        )
-    )
     init, inits = number_of(nest.nest.writes.data[0].init), pattern.kernel.inits
     own = pattern.normal.init
     if pattern.normal.operator is None:
@@ -178,11 +173,11 @@ def _stream(nest: LinearNest, access: Access, is_demanded: bool) -> Stream:
     dimensions = tuple(
         tuple((axis, by) for axis, by in enumerate(row) if by) for row in rows if any(row)
     )
-    known = is_constant(access.buffer)
+    known = access.is_constant
     return Stream(
         access.strides,
         dimensions,
-        nbytes_of(access),
+        access.nbytes,
         is_packed=is_demanded and known,
         is_late=False,
         is_constant=known,
@@ -262,7 +257,7 @@ def again(candidate: Candidate, nest: LinearNest) -> Candidate | None:
     """
     matched = replace(candidate.matched, nest=nest)
     pieces = [call.piece for call in candidate.calls]
-    start = start_of(matched, pieces)
+    start = start_of(matched, split=is_split(nest, pieces))
     assert isinstance(start, Start), "buffers have no part in it"
     planned = plan_nest(
         matched, candidate.family, candidate.params, pieces, start, candidate.order, 0.0
@@ -277,22 +272,22 @@ def _moved_bytes(candidate: Candidate) -> float:
     copied: set[object] = set()
     for call in candidate.calls:
         for name, operand in call.plan.operands.items():
-            if name == output or operand.copy is None or is_constant(operand.access.buffer):
+            if name == output or operand.copy is None or operand.access.is_constant:
                 continue
             key = copy_key(operand)
             if key not in copied:
                 copied.add(key)
-                total += 2 * nbytes_of(operand.access) * math.prod(operand.copy.shape)
+                total += 2 * operand.access.nbytes * math.prod(operand.copy.shape)
     for group in candidate.groups:
         written, first = candidate.output_of(group), group[0]
         if written.copy is not None:
             moves = 2 + candidate.fills
-            total += moves * nbytes_of(written.access) * math.prod(written.copy.shape)
+            total += moves * written.access.nbytes * math.prod(written.copy.shape)
             continue
         cuts = zip(first.piece.cuts, nest.write.strides, strict=True)
         points = math.prod(cut.count * cut.block for cut, stride in cuts if stride)
         finishes = not (first.absorbs or candidate.is_finished)
-        total += points * nbytes_of(nest.write) * (candidate.fills + 2 * finishes)
+        total += points * nest.write.nbytes * (candidate.fills + 2 * finishes)
     return total
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeVar
@@ -42,6 +42,10 @@ class Family:
     _cycles: dict[object, float | None] = field(default_factory=dict[object, float | None])
     _allowed: dict[str, dict[tuple[int, ...], tuple[int, ...]]] = field(
         default_factory=dict[str, dict[tuple[int, ...], tuple[int, ...]]]
+    )
+
+    _fitting: dict[object, list[dict[str, int]]] = field(
+        default_factory=dict[object, list[dict[str, int]]]
     )
 
     def __post_init__(self) -> None:
@@ -150,15 +154,16 @@ class Family:
         names = self.pattern.kernel.params
         return {name: min(member[name] for member in self.members) for name in names}
 
-    def fitting(self, possible: Mapping[str, frozenset[int]]) -> Iterator[dict[str, int]]:
+    def fitting(self, possible: Mapping[str, frozenset[int]]) -> Sequence[dict[str, int]]:
         """Those of `by_efficiency` whose parameters have possible values."""
-        wanted = list(possible.items())
-        for one in self.by_efficiency:
-            for name, values in wanted:
-                if one[name] not in values:
-                    break
-            else:
-                yield one
+        key = tuple(possible.items())
+        if key not in self._fitting:
+            self._fitting[key] = [
+                one
+                for one in self.by_efficiency
+                if all(one[name] in values for name, values in key)
+            ]
+        return self._fitting[key]
 
     @cached_property
     def best_cycles_a_point(self) -> float:
@@ -190,7 +195,7 @@ class Family:
         return (1.0 if cycles is None else cycles) / points
 
     def _key(self, params: Params) -> tuple[int, ...]:
-        return tuple(params[name] for name in self.pattern.kernel.params)
+        return tuple([params[name] for name in self.pattern.kernel.params])
 
 
 def _size(size: int | str, known: Mapping[str, int]) -> int:

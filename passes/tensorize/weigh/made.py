@@ -24,6 +24,8 @@ class Maker:
     target: Target
     failures: dict[str, str] = field(default_factory=dict[str, str])
     """Template -> what is wrong with it."""
+    refused: set[str] = field(default_factory=set[str])
+    """Kernels that cannot be used."""
     _families: dict[str, Family] = field(default_factory=dict[str, Family])
 
     def candidates(self, nest: LinearNest) -> list[Candidate]:
@@ -32,7 +34,8 @@ class Maker:
         if workload is None:
             return []
         families = [self._family(name, workload) for name in self.templates]
-        ways = [candidates(nest, family) for family in families if family is not None]
+        usable = [one for one in families if one and one.pattern.name not in self.refused]
+        ways = [candidates(nest, family) for family in usable]
         return [one for found in ways if isinstance(found, list) for one in found]
 
     def _family(self, template: str, workload: Workload) -> Family | None:

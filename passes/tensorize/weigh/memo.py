@@ -10,7 +10,7 @@ from xdsl.ir import Operation
 from inarch.dialects.loop.buffer import WORKSPACE_ALIGNMENT_BYTES, root
 from inarch.passes.tensorize.report import Choice
 from inarch.passes.tensorize.unify.body import expression_of
-from inarch.passes.tensorize.unify.linear import LinearNest, is_constant, nbytes_of
+from inarch.passes.tensorize.unify.linear import LinearNest
 from inarch.passes.tensorize.unify.match import Miss, names_of
 from inarch.passes.tensorize.weigh.candidates import Candidate, again
 
@@ -51,11 +51,11 @@ def _key(nest: LinearNest) -> object:
         (
             access.buffer.type,
             access.offset - start,  # between accesses of one buffer
-            access.offset * nbytes_of(access) % WORKSPACE_ALIGNMENT_BYTES,
+            access.offset * access.nbytes % WORKSPACE_ALIGNMENT_BYTES,
             access.strides,
             tuple(form.coefficients for form in access.indices),
             access.is_inside,
-            is_constant(access.buffer),
+            access.is_constant,
             buffer.owner.name if isinstance(buffer.owner, Operation) else None,
             buffers.index(buffer),  # which accesses are of the same memory
         )

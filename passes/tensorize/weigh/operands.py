@@ -15,7 +15,7 @@ from inarch.meaning import Element, Term, element_text
 from inarch.microkernel import AtLeast, Demand, KnownDemand, known_demand
 from inarch.passes.tensorize.unify.body import ACCUMULATOR, Binding
 from inarch.passes.tensorize.unify.iterators import Assignment
-from inarch.passes.tensorize.unify.linear import Access, LinearNest, is_constant, nbytes_of
+from inarch.passes.tensorize.unify.linear import Access, LinearNest
 from inarch.passes.tensorize.unify.pattern import Pattern
 from inarch.passes.tensorize.unify.strides import Solution, solve
 from inarch.passes.tensorize.unify.views import View, view_of
@@ -176,7 +176,7 @@ def _operand(
     offset = access.offset - _constant(elements[0], strides, solution.given) + start
     moves = tuple(s * cut.block for s, cut in zip(access.strides, piece.cuts, strict=True))
     reason = _misfit(matched, piece, operand, strides, wanted, extents, offset, moves)
-    if reason is None and is_constant(access.buffer) and len(elements) == 1:
+    if reason is None and access.is_constant and len(elements) == 1:
         reason, wanted = _crowded(access, strides, wanted, extents)
     if reason is None:
         return OperandPlan(access, strides, offset, moves, None, None)
@@ -192,7 +192,7 @@ def _crowded(
     extents: Sequence[int],
 ) -> tuple[str | None, Sequence[KnownDemand]]:
     """A reason to copy rows that crowd each other out of the first-level cache, and a gap between them."""
-    nbytes = nbytes_of(access)
+    nbytes = access.nbytes
     for axis, (stride, extent) in enumerate(zip(strides, extents, strict=True)):
         if wanted[axis] is None and stride and crowds(extent, stride * nbytes):
             apart = AtLeast(stride + LINE_BYTES // nbytes)
@@ -277,7 +277,7 @@ def _misfit(
             fits = demanded is None or stride == demanded or extents[axis] <= 1
         if not fits:
             return f"stride {stride} of dimension {axis}, {demanded} is demanded"
-    nbytes = nbytes_of(access)
+    nbytes = access.nbytes
     align = matched.pattern.kernel.align.get(operand, nbytes)
     if align > nbytes:
         owner = root(access.buffer).owner
@@ -303,7 +303,7 @@ def _copied(
     element = matched.pattern.elements[operand][0]
     access = matched.access_of(element)
     view = view_of(matched.nest, access)
-    nbytes = nbytes_of(access)
+    nbytes = access.nbytes
     align = matched.pattern.kernel.align.get(operand, nbytes)
     layout = dense_layout(extents, wanted, math.lcm(align, nbytes) // nbytes)
     if view is None or layout is None or align > WORKSPACE_ALIGNMENT_BYTES:

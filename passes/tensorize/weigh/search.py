@@ -9,13 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
 
-from inarch.passes.tensorize.unify.linear import LinearNest, is_constant, nbytes_of
+from inarch.passes.tensorize.unify.linear import LinearNest
 from inarch.passes.tensorize.unify.match import Miss, bindings, matches
 from inarch.passes.tensorize.weigh.candidates import (
     Candidate,
     Start,
+    is_split,
     kernel_cycles,
     loops_of,
     plan_nest,
@@ -28,6 +30,9 @@ from inarch.passes.tensorize.weigh.operands import Matched
 from inarch.passes.tensorize.weigh.tiles import Cutter, Params, Piece
 from inarch.passes.tensorize.weigh.traffic import Stream, traffic
 
+_Contiguous = tuple[frozenset[str], Sequence[int], float]
+"""Of an operand: iterators along which it must lie in order, its strides by axis, the bytes of a copy."""
+
 MAX_SHOWN = 8
 """Candidates of a kernel that are kept for the report."""
 MAX_WAYS = 6
@@ -38,12 +43,17 @@ MAX_ASSIGNMENTS = 2
 """Assignments that are then tried with `MAX_MEMBERS`."""
 MAX_MEMBERS = 20
 """Of a family, the most efficient ones that fit."""
+FAR = 1.5
+"""Where the first members cost so many times what another kernel does, no other member is tried."""
 MAX_WEIGHED = 12
 """Of those, the ones for which loops are ordered, and the memory is looked at."""
 
 
-def candidates(nest: LinearNest, family: Family) -> list[Candidate] | Miss:
-    """The ways to do `nest` by the family, the cheapest first; or the first difference."""
+def candidates(nest: LinearNest, family: Family, known: float = math.inf) -> list[Candidate] | Miss:
+    """The ways to do `nest` by the family, the cheapest first; or the first difference.
+
+    Of a family that is far from `known`, the cycles of another one's way, only some are found.
+    """
     pattern = family.pattern
     if not family.members:
         missing = sorted(set(pattern.kernel.needs) - family.target.features)
@@ -60,7 +70,7 @@ def candidates(nest: LinearNest, family: Family) -> list[Candidate] | Miss:
             misses.append(some)
         else:
             ways += some
-    found = _cheapest(ways, family, misses)
+    found = _cheapest(ways, family, misses, known)
     if found:
         return sorted(found, key=lambda one: (one.cost, one.scattered))[:MAX_SHOWN]
     return max(misses, key=lambda miss: miss.progress)  # the first of those that got furthest
@@ -71,9 +81,9 @@ def sweep(nest: LinearNest, family: Family, chosen: Candidate, count: int) -> li
 
     The tiles that the model thinks best, and each of the first few in the other direction of its loops.
     """
-    rough = sorted(_rough(chosen.matched, family, [], MAX_MEMBERS), key=lambda one: one.bound)
-    streams = streams_of(chosen.matched)
-    weighed = sorted((_with_memory(one, streams) for one in rough), key=lambda one: one.bound)
+    way = _Way(chosen.matched, family, _contiguous(chosen.matched))
+    rough = sorted(_rough(way, [], MAX_MEMBERS), key=lambda one: one.bound)
+    weighed = sorted(map(_with_memory, rough), key=lambda one: one.bound)
     turned = [replace(one, order=_turned(nest, one.order)) for one in weighed[: count // 3]]
     known = {(tuple(chosen.params.values()), _loops(nest, chosen.order))}
     found: list[Candidate] = []
@@ -82,10 +92,7 @@ def sweep(nest: LinearNest, family: Family, chosen: Candidate, count: int) -> li
         if key in known or len(found) == count:
             continue
         known.add(key)
-        cycles = one.kernels + one.memory
-        candidate = plan_nest(
-            one.matched, family, one.params, one.pieces, one.start, one.order, cycles
-        )
+        candidate = one.planned()
         if not isinstance(candidate, str):
             found.append(candidate)
     return found
@@ -102,11 +109,50 @@ def _turned(nest: LinearNest, order: Sequence[int]) -> tuple[int, ...]:
     return (*parallel[1:], *parallel[:1], *rest)
 
 
+class _Way:
+    """An assignment, and what is worked out of it once, whatever the member."""
+
+    def __init__(self, matched: Matched, family: Family, demanded: Sequence[_Contiguous]) -> None:
+        self.matched = matched
+        self.family = family
+        self.least = _least_copies(demanded, matched)
+        """Bytes that are copied whatever the tiles are."""
+        self._starts: dict[bool, Start | str] = {}
+
+    @cached_property
+    def cutter(self) -> Cutter:
+        """Cuts the nest for members."""
+        family, matched = self.family, self.matched
+        return Cutter(
+            family.pattern, family.is_member, family.allowed, matched.nest, matched.assignment
+        )
+
+    @cached_property
+    def possible(self) -> dict[str, frozenset[int]]:
+        """Parameter -> the values that it can have."""
+        found = dict(self.cutter.possible)
+        for name, value in _factors(self.matched):
+            found[name] = found.get(name, frozenset({value})) & {value}
+        return found
+
+    @cached_property
+    def streams(self) -> list[Stream]:
+        """The operands as memory sees them."""
+        return streams_of(self.matched)
+
+    def start(self, pieces: Sequence[Piece]) -> Start | str:
+        """The init variant, or why there is none."""
+        split = is_split(self.matched.nest, pieces)
+        if split not in self._starts:
+            self._starts[split] = start_of(self.matched, split=split)
+        return self._starts[split]
+
+
 @dataclass(frozen=True)
 class _Rough:
     """A candidate before its operands are solved for."""
 
-    matched: Matched
+    way: _Way
     params: Params
     pieces: list[Piece]
     start: Start
@@ -119,54 +165,66 @@ class _Rough:
     """Cycles that the memory adds for loops in this order."""
 
     @property
+    def matched(self) -> Matched:
+        """The nest and the kernel, with axes for the iterators."""
+        return self.way.matched
+
+    @property
     def bound(self) -> float:
         """It costs at least so much."""
         return self.kernels + self.copies + self.memory
 
+    def planned(self) -> Candidate | str:
+        """With its operands; a reason where one does not fit."""
+        cycles = self.kernels + self.memory
+        return plan_nest(
+            self.matched, self.way.family, self.params, self.pieces, self.start, self.order, cycles
+        )
 
-def _cheapest(ways: Sequence[Matched], family: Family, misses: list[Miss]) -> list[Candidate]:
-    """Candidates of `ways`, planned in the order of their bounds until none can be cheaper.
+
+def _cheapest(
+    found: Sequence[Matched], family: Family, misses: list[Miss], known: float
+) -> list[Candidate]:
+    """Candidates of the ways `found`, planned in the order of their bounds until none can be cheaper.
 
     Those that copy least and whose calls do most come first. Each is tried with the members that are
     most efficient by themselves; all members are tried for those that then look best.
     """
-    points = math.prod(axis.size for axis in ways[0].nest.axes) if ways else 0
-    least = {id(one): copy_cycles(_least_copies(one)) for one in ways}
-    in_order = sorted(ways, key=lambda one: (least[id(one)], -_covered(one)))
-    useful = [one for one in in_order if not _is_idle(one, family)]
-    in_order = (useful or in_order)[:MAX_WAYS]
+    if not found:
+        return []
+    nest = found[0].nest
+    points = math.prod(axis.size for axis in nest.axes)
+    demanded = {id(one.binding): one for one in reversed(found)}
+    contiguous = {binding: _contiguous(one) for binding, one in demanded.items()}
+    ways = [_Way(one, family, contiguous[id(one.binding)]) for one in found]
+    in_order = sorted(ways, key=lambda one: (one.least, -_covered(one.matched)))
+    useful = [one for one in in_order if not _is_idle(one.matched, family)]
     first: list[_Rough] = []
     best = math.inf
-    for matched in in_order:
-        if points * family.best_cycles_a_point + least[id(matched)] <= best:
-            some = _weighed(_rough(matched, family, misses, MAX_FIRST))
+    for way in (useful or in_order)[:MAX_WAYS]:
+        least = points * family.best_cycles_a_point + copy_cycles(way.least)
+        if not first or least <= min(best, known):
+            some = _weighed(_rough(way, misses, MAX_FIRST))
             best = min([best, *(one.bound for one in some)])
             first += some
     first.sort(key=lambda one: one.bound)
-    likely = list({id(one.matched): one.matched for one in first}.values())[:MAX_ASSIGNMENTS]
-    rough = [one for each in likely for one in _rough(each, family, misses, MAX_MEMBERS)]
+    likely = list(dict.fromkeys(one.way for one in first))[:MAX_ASSIGNMENTS]
+    members = MAX_MEMBERS if best <= FAR * known else 0
+    rough = [one for each in likely for one in _rough(each, misses, members)]
     rough = _weighed(sorted(rough, key=lambda one: one.bound)[:MAX_WEIGHED])
     rough.sort(key=lambda one: one.bound)
-    found: list[Candidate] = []
+    planned: list[Candidate] = []
     best = math.inf
     for one in [*rough, *first]:
-        if one.bound > best or len(found) == MAX_SHOWN:
+        if one.bound > best or len(planned) == MAX_SHOWN:
             break
-        candidate = plan_nest(
-            one.matched,
-            family,
-            one.params,
-            one.pieces,
-            one.start,
-            one.order,
-            one.kernels + one.memory,
-        )
+        candidate = one.planned()
         if isinstance(candidate, str):
             misses.append(Miss(candidate, 3))
             continue
-        found.append(candidate)
+        planned.append(candidate)
         best = min(best, candidate.cost)
-    return found
+    return planned
 
 
 def _covered(matched: Matched) -> int:
@@ -188,24 +246,21 @@ def _weighed(rough: Iterable[_Rough]) -> list[_Rough]:
     """With what the memory adds; without those that cost more than the best of those before anyway."""
     found: list[_Rough] = []
     best = math.inf
-    streams: dict[int, list[Stream]] = {}
     for one in rough:
         if one.bound > best:
             continue
-        if id(one.matched) not in streams:
-            streams[id(one.matched)] = streams_of(one.matched)
-        weighed = _with_memory(one, streams[id(one.matched)])
+        weighed = _with_memory(one)
         best = min(best, weighed.bound)
         found.append(weighed)
     return found
 
 
-def _with_memory(rough: _Rough, streams: Sequence[Stream]) -> _Rough:
-    axes, main = rough.matched.nest.axes, rough.pieces[0]
+def _with_memory(rough: _Rough) -> _Rough:
+    axes, main, streams = rough.matched.nest.axes, rough.pieces[0], rough.way.streams
     blocks = [min(cut.block, axis.size) for cut, axis in zip(main.cuts, axes, strict=True)]
     sizes = [cut.count * block for cut, block in zip(main.cuts, blocks, strict=True)]
     order, memory = traffic(streams, sizes, blocks, loops_of(rough.matched.nest, main))
-    memory *= math.prod(axis.size for axis in axes) / math.prod(sizes)
+    memory *= math.prod([axis.size for axis in axes]) / math.prod(sizes)
     rows = [1 if axis.is_reduction else n for axis, n in zip(axes, blocks, strict=True)]
     if any(stream.is_crowded(rows) for stream in streams if not stream.is_late):
         memory += CROWDED * rough.kernels
@@ -214,35 +269,29 @@ def _with_memory(rough: _Rough, streams: Sequence[Stream]) -> _Rough:
     return replace(rough, order=(*given, *rest), memory=memory)
 
 
-def _rough(matched: Matched, family: Family, misses: list[Miss], members: int) -> Iterator[_Rough]:
+def _rough(way: _Way, misses: list[Miss], members: int) -> Iterator[_Rough]:
     """The most efficient `members` that the nest can be cut for."""
-    cutter = Cutter(
-        family.pattern, family.is_member, family.allowed, matched.nest, matched.assignment
-    )
-    least = _least_copies(matched)
+    matched, family = way.matched, way.family
     count = 0
-    possible = dict(cutter.possible)
-    for name, value in _factors(matched):
-        possible[name] = possible.get(name, frozenset({value})) & {value}
-    fitting = family.fitting(possible)
+    fitting = iter(family.fitting(way.possible))
     # Where none fits, the first one says why.
     for params in chain([next(fitting, family.by_efficiency[0])], fitting):
-        pieces = cutter.cut(params)
+        if count == members:
+            return
+        pieces = way.cutter.cut(params)
         if isinstance(pieces, str):
             misses.append(Miss(pieces, 3))
             continue
-        start = start_of(matched, pieces)
+        start = way.start(pieces)
         if isinstance(start, str):
             misses.append(Miss(start, 4))
             continue
-        copies = least + sum(_over_copies(matched, piece) for piece in pieces)
+        copies = way.least + sum([_over_copies(matched, piece) for piece in pieces])
         copies += _nest_bytes(matched, start)
-        cycles = sum(kernel_cycles(family, piece, start.init) for piece in pieces)
+        cycles = sum([kernel_cycles(family, piece, start.init) for piece in pieces])
         cycles *= 1 + PIECE * (len(pieces) - 1)
-        yield _Rough(matched, params, pieces, start, cycles, copy_cycles(copies))
+        yield _Rough(way, params, pieces, start, cycles, copy_cycles(copies))
         count += 1
-        if count == members:
-            return
 
 
 def _factors(matched: Matched) -> Iterator[tuple[str, int]]:
@@ -272,7 +321,7 @@ def _nest_bytes(matched: Matched, start: Start) -> float:
         return 0.0
     moved = zip(matched.nest.axes, matched.nest.write.strides, strict=True)
     points = math.prod(axis.size for axis, stride in moved if stride)
-    return nbytes_of(matched.nest.write) * points * (start.fills + 2 * finishes)
+    return matched.nest.write.nbytes * points * (start.fills + 2 * finishes)
 
 
 def _over_copies(matched: Matched, piece: Piece) -> float:
@@ -285,32 +334,42 @@ def _over_copies(matched: Matched, piece: Piece) -> float:
     for operand, elements in matched.pattern.elements.items():
         access = matched.access_of(elements[0])
         is_output = operand == matched.pattern.output
-        if (not is_first) if is_output else is_constant(access.buffer):
+        if (not is_first) if is_output else access.is_constant:
             continue
         moved = [cut for cut, by in zip(piece.cuts, access.strides, strict=True) if by]
         if any(cut.overrun for cut in moved):
-            total += 2 * nbytes_of(access) * math.prod(cut.block * cut.count for cut in moved)
+            total += 2 * access.nbytes * math.prod(cut.block * cut.count for cut in moved)
     return total
 
 
-def _least_copies(matched: Matched) -> float:
-    """Bytes that are copied whatever the tiles are: of operands whose stride 1 is demanded elsewhere."""
-    total = 0.0
-    pattern = matched.pattern
+def _contiguous(matched: Matched) -> list[_Contiguous]:
+    """The operands whose stride 1 is demanded; constants are packed for nothing."""
+    found: list[_Contiguous] = []
+    pattern, axes = matched.pattern, matched.nest.axes
     for operand, elements in pattern.elements.items():
         access = matched.access_of(elements[0])
-        if operand != pattern.output and is_constant(access.buffer):
+        if operand != pattern.output and access.is_constant:
             continue
-        for index, demanded in zip(
-            elements[0].indices, pattern.kernel.layout.get(operand, ()), strict=False
-        ):
-            if demanded != 1 or len(index) != 1 or index[0].factors or index[0].iterator is None:
-                continue
-            axis = matched.assignment.axis_of(index[0].iterator)
-            if axis is None or matched.assignment.taken[axis][-1] != index[0].iterator:
-                continue
-            if access.strides[axis] != 1:
-                moved = zip(matched.nest.axes, access.strides, strict=True)
-                total += 2 * nbytes_of(access) * math.prod(a.size for a, stride in moved if stride)
-                break
-    return total
+        demands = pattern.kernel.layout.get(operand, ())
+        iterators = frozenset(
+            index[0].iterator
+            for index, demanded in zip(elements[0].indices, demands, strict=False)
+            if demanded == 1 and len(index) == 1 and not index[0].factors
+            if index[0].iterator is not None
+        )
+        moved = [axis.size for axis, by in zip(axes, access.strides, strict=True) if by]
+        found.append((iterators, access.strides, 2 * access.nbytes * math.prod(moved)))
+    return found
+
+
+def _least_copies(demanded: Sequence[_Contiguous], matched: Matched) -> float:
+    """Bytes of operands that do not lie in order along the axis of an iterator that demands it."""
+    taken = matched.assignment.taken
+    return sum(
+        nbytes
+        for iterators, strides, nbytes in demanded
+        if any(
+            by != 1 and names and names[-1] in iterators
+            for by, names in zip(strides, taken, strict=True)
+        )
+    )

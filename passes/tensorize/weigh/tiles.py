@@ -42,7 +42,7 @@ class Piece:
     cuts: tuple[Cut, ...]
     """By axis. One that no iterator takes has `size` tiles of one point."""
 
-    @property
+    @cached_property
     def sizes(self) -> dict[str, int]:
         """Iterator of the meaning -> its size, where it is taken."""
         return {name: size for cut in self.cuts for name, size in cut.sizes.items()}
@@ -69,7 +69,10 @@ class Cutter:
     nest: LinearNest
     assignment: Assignment
     _sizes: dict[str, int | str] = field(default_factory=dict[str, int | str])
-    _own: list[str | None] = field(default_factory=list[str | None])
+    _axes: list[tuple[Axis, tuple[str, ...], str | None, tuple[int | str, ...]]] = field(
+        default_factory=list[tuple[Axis, tuple[str, ...], str | None, tuple[int | str, ...]]]
+    )
+    """With the iterators that take each, the parameter that cuts it, and their sizes."""
     _whole: list[tuple[str, frozenset[int], str]] = field(
         default_factory=list[tuple[str, frozenset[int], str]]
     )
@@ -77,7 +80,10 @@ class Cutter:
 
     def __post_init__(self) -> None:
         self._sizes = {each.name: each.size for each in self.pattern.iterators}
-        self._own = [self._own_parameter(names) for names in self.assignment.taken]
+        self._axes = [
+            (axis, names, self._own_parameter(names), tuple(self._sizes[name] for name in names))
+            for axis, names in zip(self.nest.axes, self.assignment.taken, strict=True)
+        ]
         self._whole = list(self._whole_tiles())
 
     def _whole_tiles(self) -> Iterator[tuple[str, frozenset[int], str]]:
@@ -118,9 +124,8 @@ class Cutter:
             if params[parameter] not in possible:
                 return reason
         pieces: list[tuple[Cut, ...]] = [()]
-        for number, names in enumerate(self.assignment.taken):
-            axis, own = self.nest.axes[number], self._own[number]
-            sizes = tuple(self._size(name, params) for name in names)
+        for number, (axis, names, own, wanted) in enumerate(self._axes):
+            sizes = tuple([params.get(s, 0) if isinstance(s, str) else s for s in wanted])
             block = math.prod(sizes)
             values: Sequence[int] = ()
             if own is not None and axis.size % block:
@@ -136,11 +141,6 @@ class Cutter:
         if len(found) > 1 and not all(self.is_member(piece.params) for piece in found):
             return "a remainder of two axes at once has no member"
         return found
-
-    def _size(self, name: str, params: Params) -> int:
-        """Of an iterator, 0 where the call gives it."""
-        size = self._sizes[name]
-        return params.get(size, 0) if isinstance(size, str) else size
 
     def _cut_axis(
         self,
@@ -205,9 +205,12 @@ def _is_cut(axis: Axis, tile: int, values: Collection[int]) -> bool:
 
 
 def _merged(params: Params, cuts: Sequence[Cut]) -> Params:
+    own = [cut.params for cut in cuts if cut.params]
+    if not own:
+        return params
     merged = dict(params)
-    for cut in cuts:
-        merged.update(cut.params)
+    for each in own:
+        merged.update(each)
     return merged
 
 

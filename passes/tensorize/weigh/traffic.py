@@ -156,8 +156,16 @@ class _Search:
         self._blocks = blocks
         self._call = _level(sum(panel.nbytes for panel in panels))
         self._again: dict[tuple[int, int], float] = {}
-        self._broken: dict[int, float] = {}
         self._cycles: dict[tuple[int, ...], float] = {}
+        self._broken = [self._first(panel, 1) for panel in panels]
+        self._joining = [
+            [at for at, panel in enumerate(panels) if self._goes_on(panel, loop, panel.run)]
+            for loop in loops
+        ]
+        """By the innermost loop: the streams whose calls go on where the one before ended."""
+        places = range(len(panels))
+        self._moved = [[at for at in places if loop.axis in panels[at].axes] for loop in loops]
+        self._kept = [[at for at in places if loop.axis not in panels[at].axes] for loop in loops]
 
     def moved(self, order: Sequence[int]) -> int:
         """Bytes that the innermost loop moves on from at each step."""
@@ -167,55 +175,66 @@ class _Search:
     def cycles(self, order: tuple[int, ...]) -> float:
         """Of bringing everything, and of coming back, for loops in this order, outermost first."""
         if order not in self._cycles:
-            total = sum(self._first(order, at) for at in range(len(self._panels)))
+            joining = self._joining[order[-1]] if order else []
+            total = sum(
+                [
+                    self._joined(panel, order) if at in joining else self._broken[at]
+                    for at, panel in enumerate(self._panels)
+                ]
+            )
             inside, outer = (1 << len(order)) - 1, 1
             for place in order:
                 count = self._loops[place].count
                 inside &= ~(1 << place)
-                total += outer * (count - 1) * self._of_coming_back(place, inside)
+                again = self._again.get((place, inside))
+                if again is None:
+                    again = self._again[place, inside] = self._of_coming_back(place, inside)
+                total += outer * (count - 1) * again
                 outer *= count
             self._cycles[order] = total
         return self._cycles[order]
 
     def _of_coming_back(self, place: int, inside: int) -> float:
         """A step of a loop, with those loops inside, for what it does not move."""
-        key = place, inside
-        if key in self._again:
-            return self._again[key]
-        inner = [loop for at, loop in enumerate(self._loops) if inside >> at & 1]
-        moving = [
-            math.prod([loop.count for loop in inner if loop.axis in panel.axes])
-            for panel in self._panels
-        ]
-        passed = sum(
-            min(panel.whole, panel.nbytes * count)
-            for panel, count in zip(self._panels, moving, strict=True)
-        )
-        between, axis, total = _level(passed), self._loops[place].axis, 0.0
-        for panel, count in zip(self._panels, moving, strict=True):
-            if axis not in panel.axes:
-                where = self._call if count == 1 else between
-                hidden = PREFETCHED if panel.stream.is_packed else 1.0
-                total += count * (panel.lines * where.line + panel.runs * where.run) * hidden
-        self._again[key] = total
+        panels = self._panels
+        moving = [1] * len(panels)
+        for loop, moved in zip(self._loops, self._moved, strict=True):
+            if inside & 1:
+                for at in moved:
+                    moving[at] *= loop.count
+            inside >>= 1
+        passed = 0
+        for panel, count in zip(panels, moving, strict=True):
+            passed += min(panel.whole, panel.nbytes * count)
+        between, total = _level(passed), 0.0
+        for at in self._kept[place]:
+            panel, count = panels[at], moving[at]
+            where = self._call if count == 1 else between
+            hidden = PREFETCHED if panel.stream.is_packed else 1.0
+            total += count * (panel.lines * where.line + panel.runs * where.run) * hidden
         return total
 
-    def _first(self, order: Sequence[int], at: int) -> float:
-        """Of bringing all of a stream once."""
-        panel = self._panels[at]
+    def _joined(self, panel: _Panel, order: Sequence[int]) -> float:
+        """Of bringing all of a stream once, where calls go on where the one before ended."""
+        joined, run = 1, panel.run
+        for place in reversed(order):
+            loop = self._loops[place]
+            if not self._goes_on(panel, loop, run):
+                break
+            joined *= loop.count
+            run += panel.stream.step(loop.axis, self._blocks[loop.axis]) * (loop.count - 1)
+        return self._first(panel, joined)
+
+    def _goes_on(self, panel: _Panel, loop: Loop, run: int) -> bool:
+        return not panel.stream.is_packed and panel.stream.goes_on(
+            loop.axis, self._blocks[loop.axis], run
+        )
+
+    def _first(self, panel: _Panel, joined: int) -> float:
+        """Of bringing all of a stream once, `joined` calls of it in one run."""
         origin = panel.origin
         if panel.stream.is_packed:
             return panel.whole / LINE_BYTES * origin.line
-        joined, run = 1, panel.run  # calls that go on where the one before ended
-        for place in reversed(order):
-            loop = self._loops[place]
-            block = self._blocks[loop.axis]
-            if not panel.stream.goes_on(loop.axis, block, run):
-                break
-            joined *= loop.count
-            run += panel.stream.step(loop.axis, block) * (loop.count - 1)
-        if joined == 1 and at in self._broken:
-            return self._broken[at]
         calls = panel.whole / panel.nbytes
         lines = panel.whole / LINE_BYTES if joined > 1 else calls * panel.lines
         cold = WRITTEN if panel.stream.is_written else 1.0
@@ -223,8 +242,6 @@ class _Search:
         cycles += lines / joined * origin.begin * cold
         if panel.stream.is_late:
             cycles += calls / joined * origin.wait
-        if joined == 1:
-            self._broken[at] = cycles
         return cycles
 
 

@@ -19,7 +19,8 @@ from inarch.core.lazy import np
 from inarch.definitions.functions import Array, functions_of, signature
 from inarch.definitions.run import arguments_of
 from inarch.dialects import new_context
-from inarch.driver.host import DEFAULT_HOST, find_host, machine_code
+from inarch.driver.host import find_host, machine_code
+from inarch.driver.options import DEFAULT_HOST
 from inarch.ir.context import store_of
 from inarch.ir.target import set_target
 from inarch.ir.text import parse_module

@@ -204,8 +204,9 @@ def emit_program_text(program: Program, target: str, backends: Sequence[str] = (
     `backends` have what they take.
     """
     from inarch.driver.compiler import lower
-    from inarch.driver.host import DEFAULT_HOST, emit, find_host
+    from inarch.driver.host import emit, find_host
     from inarch.driver.offload import Offload
+    from inarch.driver.options import DEFAULT_HOST
 
     context, module = program.parse()
     set_target(module, target)

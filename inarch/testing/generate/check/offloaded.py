@@ -15,8 +15,9 @@ from inarch.backends.host import BuildRequest
 from inarch.core.errors import EnvironmentFault
 from inarch.core.lazy import np
 from inarch.definitions.functions import Array
-from inarch.driver.host import DEFAULT_HOST, build, emit, find_host
+from inarch.driver.host import build, emit, find_host
 from inarch.driver.offload import Offload, find_backend
+from inarch.driver.options import DEFAULT_HOST
 from inarch.ir.target import set_target
 from inarch.passes.pattern import op_names
 from inarch.runtime.module import Module, load
