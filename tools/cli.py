@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 from inarch import __version__
 from inarch.core.errors import EnvironmentFault, InarchError, UsageError, unknown
+from inarch.tools.alone import with_defaults
 from inarch.tools.commands import COMMANDS
 from inarch.tools.extensions import blamed, kinds, load_files
-from inarch.tools.semantics import with_default_seed
 from inarch.tools.warnings import plain_warnings
 
 EPILOG = """examples:
@@ -153,7 +153,7 @@ def _run(arguments: Sequence[str]) -> int:
     try:
         with plain_warnings(sys.stderr):
             rest = _load_first(arguments)
-            parsed = parser(_command_of(rest)).parse_args(with_default_seed(rest))
+            parsed = parser(_command_of(rest)).parse_args(with_defaults(rest))
             return int(parsed.execute(parsed))
     except BrokenPipeError:
         raise

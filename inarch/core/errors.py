@@ -43,6 +43,18 @@ def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 200]} ... {text[-195:]}"
 
 
+class InarchWarning(UserWarning):
+    """What a user should know of a sound program, at a place in it: `where: warning: message`."""
+
+    def __init__(self, message: str, *, where: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.where = where
+
+    def __str__(self) -> str:
+        return self.message if self.where is None else f"{self.where}: {self.message}"
+
+
 class ArgumentError(InarchError, ValueError):
     """An array given to a compiled function does not fit its signature."""
 

@@ -14,7 +14,7 @@ from inarch.core.errors import InarchError
 from inarch.passes import PASSES
 from inarch.tools import opt
 from inarch.tools.opt import run
-from inarch.tools.opt.diagnostics import expectations, mismatches
+from inarch.tools.opt.diagnostics import Diagnostic, expectations, mismatches
 
 EMPTY = "func.func @f() {\n  func.return\n}\n"
 ADD = """\
@@ -427,7 +427,7 @@ def test_the_tool_starts_without_numpy() -> None:
 
 
 def _check(text: str, *errors: tuple[int | None, str]) -> list[str]:
-    found = [InarchError(m, where=None if n is None else f"f:{n}:1") for n, m in errors]
+    found = [Diagnostic("error", m, None if n is None else f"f:{n}:1") for n, m in errors]
     return mismatches("f", expectations(text, "f"), found)
 
 

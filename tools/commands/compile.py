@@ -9,7 +9,7 @@ import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from inarch.backends import BACKENDS
 from inarch.core.errors import UsageError, unknown
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from inarch.driver.offload import Offload
     from inarch.driver.options import Options
+    from inarch.ir.remarks import Remark
     from inarch.pipeline.manager import Instrument
     from inarch.pipeline.pipeline import Pipeline
 
@@ -83,7 +84,8 @@ def _execute(arguments: argparse.Namespace) -> int:
         verify_each=arguments.verify_each,
         verify_semantics=arguments.verify_semantics,
     )
-    watchers = Watchers(arguments)
+    remarks: list[Remark] | None = [] if arguments.json and arguments.remarks is not None else None
+    watchers = Watchers(arguments, remarks=remarks)
     pipeline = options.passes()
     watchers.check(pipeline)
     watchers.dump(pipeline)
@@ -101,7 +103,7 @@ def _execute(arguments: argparse.Namespace) -> int:
     watchers.report()
     seconds = time.perf_counter() - start
     if arguments.json:
-        facts = {
+        facts: dict[str, Any] = {
             "path": str(built.path),
             "name": built.name,
             "target": built.target,
@@ -114,6 +116,8 @@ def _execute(arguments: argparse.Namespace) -> int:
             "passes": built.passes,
             "pipeline": str(pipeline),
         }
+        if remarks is not None:
+            facts["remarks"] = [remark.to_json() for remark in remarks]
         print(json.dumps(facts))
     elif not arguments.quiet:
         offloaded = "".join(f"{len(own)} of {name}, " for name, own in built.offloaded.items())
