@@ -11,6 +11,7 @@ import pytest
 
 import inarch
 from inarch.core.errors import InarchError
+from inarch.ir.context import store_of
 from inarch.passes import PASSES
 from inarch.tools import opt
 from inarch.tools.opt import run
@@ -481,3 +482,45 @@ def test_xdsl_opt_knows_our_passes_and_dialects() -> None:
     everything = Universe.get_multiverse()
     assert everything.all_passes["fold-constants"]().name == "fold-constants"
     assert everything.all_dialects["graph"]().name == "graph"
+
+
+def test_our_passes_in_xdsl_opt_read_and_write_its_constants(tmp_path: Path) -> None:
+    """Their store is xDSL's own, whose text has them."""
+    ones = np.ones(24, np.float32).tobytes().hex()
+    path = tmp_path / "m.mlir"
+    path.write_text(f"""func.func @main(%x: tensor<24xf32>) -> tensor<24xf32> {{
+  %w = graph.constant dense_resource<w> : tensor<24xf32>
+  %v = graph.neg %w : tensor<24xf32> -> tensor<24xf32>
+  %0 = graph.add %x, %v : tensor<24xf32>, tensor<24xf32> -> tensor<24xf32>
+  func.return %0 : tensor<24xf32>
+}}
+{{-#
+  dialect_resources: {{ builtin: {{ w: "0x40000000{ones}" }} }}
+#-}}
+""")
+    tool = Path(sys.executable).parent / "xdsl-opt"
+    command = [str(tool), str(path), "-p", "fold-constants,simplify-graph"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    minus = (-np.ones(24, np.float32)).tobytes().hex()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "%v = graph.constant dense_resource<v>" in done.stdout
+    assert f'v: "0x40000000{minus}"' in done.stdout
+    assert ones not in done.stdout
+
+
+def test_a_constant_without_data_in_a_context_of_others() -> None:
+    from xdsl.context import Context
+    from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
+    from xdsl.ir import Dialect
+
+    context = Context()
+    with pytest.raises(InarchError, match="this xDSL context has no constant store; make it with "):
+        store_of(context)
+    theirs = OpAsmDialectInterface()
+    context.load_dialect(Dialect("builtin", [], [], [theirs]))
+    key = theirs.declare_resource("w")
+    with pytest.raises(InarchError, match=r"^constant 'w' has no data: "):
+        store_of(context).get(key)
+    assert store_of(context).put("w", b"\x00") == "w_1"
+    store_of(context).drop("w_1")
+    assert store_of(context).keys() == ["w"]

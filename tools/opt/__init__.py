@@ -17,6 +17,7 @@ from typing import NamedTuple, TextIO
 from inarch import __version__
 from inarch.core.errors import EnvironmentFault, InarchError, InternalError, PluginError
 from inarch.core.plugins import load_file
+from inarch.dialects import new_context
 from inarch.ir.files import decode, read_text, write_atomically
 from inarch.ir.remarks import Remark
 from inarch.pipeline.registry import pass_cards, pass_help
@@ -124,7 +125,7 @@ def _information(options: Options) -> str | None:
     if options.version:
         return f"inarch-opt {__version__}\n"
     if options.list_passes:
-        return cards_text(pass_cards())
+        return cards_text(pass_cards([*new_context().registered_dialect_names]))
     if options.list_dialects:
         return cards_text(dialect_cards())
     return pass_help(options.pass_help) if options.pass_help is not None else None

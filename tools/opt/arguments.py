@@ -191,7 +191,7 @@ def _add_instruments(parser: _Parser) -> None:
 
 
 def _add_information(parser: _Parser) -> None:
-    parser.flag("--list-passes", text="list the passes, then leave")
+    parser.flag("--list-passes", text="list the passes that run on these dialects, then leave")
     parser.flag("--list-dialects", text="list the dialects, then leave")
     parser.option("--pass-help", metavar="PASS", help="describe a pass and its options, then leave")
     parser.flag("--version", text="print the version, then leave")
