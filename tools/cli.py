@@ -90,8 +90,8 @@ def _command_of(arguments: Sequence[str]) -> str | None:
     return arguments[0]
 
 
-def _load_first(arguments: Sequence[str]) -> list[str]:
-    """Loads the files of each `--load FILE` before the command; the arguments without them."""
+def _load_first(arguments: Sequence[str]) -> tuple[list[str], list[Path]]:
+    """Loads the files of each `--load FILE` before the command; the arguments without them, and they."""
     rest, files = list(arguments), list[Path]()
     while rest and rest[0].partition("=")[0] == "--load":
         option, equals, value = rest.pop(0).partition("=")
@@ -99,7 +99,7 @@ def _load_first(arguments: Sequence[str]) -> list[str]:
             raise UsageError(f"{option}: expected a file behind it; see 'inarch --help'")
         files.append(Path(value if equals else rest.pop(0)))
     load_files(files)
-    return rest
+    return rest, files
 
 
 class Outcome(NamedTuple):
@@ -119,11 +119,8 @@ def run(argv: Sequence[str], stdin: str | None = None) -> Outcome:  # noqa: ARG0
     with contextlib.ExitStack() as stack:
         stack.enter_context(contextlib.redirect_stdout(out))
         stack.enter_context(contextlib.redirect_stderr(err))
-        if "--load" in " ".join(argv) or argv[:1] == [
-            "verify-kernel"
-        ]:  # which takes files alone, too
-            for table in kinds().values():
-                stack.enter_context(table.scope())
+        for table in kinds().values():
+            stack.enter_context(table.scope())
         try:
             code = _run(argv)
         except SystemExit as leaving:  # --help and --version
@@ -152,8 +149,9 @@ def _run(arguments: Sequence[str]) -> int:
     debug = "--debug" in arguments
     try:
         with plain_warnings(sys.stderr):
-            rest = _load_first(arguments)
+            rest, files = _load_first(arguments)
             parsed = parser(_command_of(rest)).parse_args(with_defaults(rest))
+            parsed.load_first = files
             return int(parsed.execute(parsed))
     except BrokenPipeError:
         raise

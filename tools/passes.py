@@ -139,7 +139,8 @@ class Watchers:
         if asked.remarks is not None or self._remarks is not None:
             found.append(RemarkListener(context, self._tell, asked.remarks or ""))
         if asked.print_ir_tree_dir is not None:
-            found.append(Tree(asked.print_ir_tree_dir, context, tuple(passes)))
+            files = (*getattr(asked, "load_first", ()), *asked.load)
+            found.append(Tree(asked.print_ir_tree_dir, context, tuple(passes), files))
         dumps = Dumps(
             self._stream,
             tuple(asked.print_ir_before),

@@ -35,7 +35,7 @@ def find_pass(name: str) -> type[ModulePass]:
     theirs = get_all_passes()
     if name not in PASSES:
         if name not in theirs:
-            near = get_close_matches(name, theirs, n=1)  # all 130 of xDSL's would hide the message
+            near = get_close_matches(name, theirs, n=1)  # of 130, most of which cannot run here
             raise unknown("pass", name, {*PASSES, *near})
         return theirs[name]()
     origin = PASSES.origin(name).source

@@ -444,6 +444,18 @@ def test_places_of_expectations() -> None:
     assert _check(two, (3, "b"), (3, "a")) == []
 
 
+def test_a_kind_is_fulfilled_by_its_own() -> None:
+    said = [Diagnostic("warning", "a", "f:1:1 + g:2:2"), Diagnostic("remark", "b", "f:1:1")]
+    wanted = "x // expected-KIND {{a}}"
+    warned = expectations(wanted.replace("KIND", "warning"), "f")
+    assert mismatches("f", warned, said, ["remark"]) == []
+    assert mismatches("f", warned, said) == ["f:1:1: error: unexpected remark: b"]
+    assert mismatches("f", expectations(wanted.replace("KIND", "error"), "f"), said[:1]) == [
+        "f:1:1 + g:2:2: error: unexpected warning: a",
+        "f:1: error: expected an error on line 1, found none: a",
+    ]
+
+
 def test_regular_expressions_in_expectations() -> None:
     assert _check("// expected-error-re {{size {{[0-9]+}} (bytes)}}", (1, "size 12 (bytes)")) == []
     assert _check("// expected-error-re {{size {{[0-9]+}}}}", (1, "size x")) != []
