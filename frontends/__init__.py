@@ -7,7 +7,7 @@ are `tests/unit/test_<kind>_*.py`. Nothing else is edited. Imports only the core
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -19,21 +19,26 @@ from inarch.core.errors import InarchError, UsageError
 from inarch.core.plugins import API_VERSION, Extensions
 from inarch.core.states import State
 
-Shapes = Mapping[str, Sequence[int]]
-"""Shapes of inputs, by name."""
-Dims = Mapping[str, int]
-"""Sizes of symbolic dimensions, by name."""
+
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes that a model leaves open."""
+
+    dims: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Of symbolic dimensions, by name."""
+    shapes: Mapping[str, Sequence[int]] = field(default_factory=dict[str, Sequence[int]])
+    """Of whole inputs, by name."""
 
 
 @dataclass(frozen=True)
 class Frontend:
     """A reader of one kind of model.
 
-    `read(source, context, dims, shapes)` gives a module in `graph`: a public `func.func @main`.
+    `read(source, context, sizes)` gives a module in `graph`: a public `func.func @main`.
     """
 
     suffixes: tuple[str, ...]
-    read: Callable[[Any, Context, Dims, Shapes], ModuleOp]
+    read: Callable[[Any, Context, Sizes], ModuleOp]
     takes: Callable[[object], bool] = lambda _: False
     """Whether an object that is not a path (bytes, a model in memory) is of this kind."""
     api: int = API_VERSION
@@ -49,16 +54,12 @@ class FilesRead:
 FRONTENDS: Extensions[Frontend] = Extensions("inarch.frontends", "FRONTEND")
 
 
-def read_model(
-    source: Any, context: Context, *, dims: Dims | None = None, shapes: Shapes | None = None
-) -> ModuleOp:
+def read_model(source: Any, context: Context, sizes: Sizes | None = None) -> ModuleOp:
     """The model `source` (a path, or an object that a frontend takes) as a module in `graph`.
 
-    `dims` binds symbolic dimensions, `shapes` whole inputs, by name. Raises UsageError when no
-    frontend reads such a source, and what the frontend raises.
+    Raises UsageError when no frontend reads such a source, and what the frontend raises.
     """
-    frontend = _frontend_of(source)
-    return frontend.read(source, context, dims or {}, shapes or {})
+    return _frontend_of(source).read(source, context, sizes or Sizes())
 
 
 def _frontend_of(source: Any) -> Frontend:

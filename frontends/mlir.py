@@ -12,20 +12,19 @@ from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp, StringAttr
 from inarch.core.errors import InarchError, UsageError
 from inarch.core.lazy import np
 from inarch.core.npz import array_bytes, comment_of, read_arrays, write_npz
-from inarch.frontends import Dims, Frontend, Shapes
+from inarch.frontends import Frontend, Sizes
 from inarch.frontends.names import program_name
 from inarch.ir.context import store_of
 from inarch.ir.text import parse_module
 
 
-def read_mlir(source: Any, context: Context, dims: Dims, shapes: Shapes) -> ModuleOp:
+def read_mlir(source: Any, context: Context, sizes: Sizes) -> ModuleOp:
     """Parses the text at `source`. Its shapes are static, so there is nothing to bind.
 
     Raises InarchError for a file that cannot be read and at the first thing that is wrong in it.
     """
     path = Path(source)
-    if dims or shapes:
-        name = next(iter({**dims, **shapes}))
+    for name in (*sizes.dims, *sizes.shapes):
         raise UsageError(f"{path} has static shapes: there is no '{name}' to bind")
     try:
         text = path.read_text("utf-8")

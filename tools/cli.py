@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 from inarch import __version__
 from inarch.core.errors import EnvironmentFault, InarchError, UsageError, unknown
+from inarch.tools.alone import with_defaults
 from inarch.tools.commands import COMMANDS
 from inarch.tools.extensions import blamed, kinds, load_files
-from inarch.tools.semantics import with_default_seed
 from inarch.tools.warnings import plain_warnings
 
 EPILOG = """examples:
@@ -90,8 +90,8 @@ def _command_of(arguments: Sequence[str]) -> str | None:
     return arguments[0]
 
 
-def _load_first(arguments: Sequence[str]) -> list[str]:
-    """Loads the files of each `--load FILE` before the command; the arguments without them."""
+def _load_first(arguments: Sequence[str]) -> tuple[list[str], list[Path]]:
+    """Loads the files of each `--load FILE` before the command; the arguments without them, and they."""
     rest, files = list(arguments), list[Path]()
     while rest and rest[0].partition("=")[0] == "--load":
         option, equals, value = rest.pop(0).partition("=")
@@ -99,7 +99,7 @@ def _load_first(arguments: Sequence[str]) -> list[str]:
             raise UsageError(f"{option}: expected a file behind it; see 'inarch --help'")
         files.append(Path(value if equals else rest.pop(0)))
     load_files(files)
-    return rest
+    return rest, files
 
 
 class Outcome(NamedTuple):
@@ -119,11 +119,8 @@ def run(argv: Sequence[str], stdin: str | None = None) -> Outcome:  # noqa: ARG0
     with contextlib.ExitStack() as stack:
         stack.enter_context(contextlib.redirect_stdout(out))
         stack.enter_context(contextlib.redirect_stderr(err))
-        if "--load" in " ".join(argv) or argv[:1] == [
-            "verify-kernel"
-        ]:  # which takes files alone, too
-            for table in kinds().values():
-                stack.enter_context(table.scope())
+        for table in kinds().values():
+            stack.enter_context(table.scope())
         try:
             code = _run(argv)
         except SystemExit as leaving:  # --help and --version
@@ -153,9 +150,10 @@ def _run(arguments: Sequence[str], *, is_process: bool = False) -> int:
     debug = "--debug" in arguments
     try:
         with plain_warnings(sys.stderr):
-            rest = _load_first(arguments)
-            parsed = parser(_command_of(rest)).parse_args(with_default_seed(rest))
-            parsed.is_process = is_process and rest == [*arguments]  # no file was loaded
+            rest, files = _load_first(arguments)
+            parsed = parser(_command_of(rest)).parse_args(with_defaults(rest))
+            parsed.load_first = files
+            parsed.is_process = is_process and not files
             return int(parsed.execute(parsed))
     except BrokenPipeError:
         raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Callable, Iterable
 from functools import cached_property
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from xdsl.context import Context
     from xdsl.passes import ModulePass
 
+    from inarch.ir.remarks import Remark
     from inarch.pipeline.instruments import Statistics, Timer
     from inarch.pipeline.manager import Instrument
 
@@ -48,7 +50,14 @@ def add_pipeline_options(add: Add) -> None:
 
 
 def add_instruments(add: Add) -> None:
-    """Dumps, timing, statistics, bisection; `add` is `ArgumentParser.add_argument`."""
+    """Remarks, dumps, timing, statistics, bisection; `add` is `ArgumentParser.add_argument`."""
+    add(
+        "--remarks",
+        type=_regex,
+        metavar="REGEX",
+        help="say what passes did where, and what they left alone and why; =REGEX: only passes whose "
+        "names it is found in",
+    )
     for when in ("before", "after"):
         add(
             f"--print-ir-{when}",
@@ -81,12 +90,30 @@ def add_instruments(add: Add) -> None:
     )
 
 
+def _regex(text: str) -> str:
+    """For argparse: a regular expression."""
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(
+            f"expected a regular expression, found '{text}': {error}"
+        ) from error
+    return text
+
+
 class Watchers:
     """The instruments that a command line asks for; `report` prints their tables at the end."""
 
-    def __init__(self, arguments: argparse.Namespace | Any, stream: TextIO | None = None) -> None:
+    def __init__(
+        self,
+        arguments: argparse.Namespace | Any,
+        stream: TextIO | None = None,
+        remarks: list[Remark] | None = None,
+    ) -> None:
+        """`remarks`: where they go instead of to `stream`; of all passes, unless `--remarks` says which."""
         self._arguments = arguments
         self._stream = stream if stream is not None else sys.stderr
+        self._remarks = remarks
 
     @cached_property
     def timer(self) -> Timer:
@@ -112,8 +139,14 @@ class Watchers:
         )
 
     def check(self, passes: Iterable[ModulePass]) -> None:
-        """Raises UsageError when `--print-ir-before` or `-after` names a pass that does not run."""
+        """Raises UsageError when an option names a pass that does not run."""
         known = {one.name for one in passes}
+        wanted = self._arguments.remarks
+        if wanted and not any(re.search(wanted, name) for name in known):
+            found = ", ".join(sorted(known)) or "none"
+            raise UsageError(
+                f"--remarks: expected a pass that '{wanted}' is found in, found {found}"
+            )
         for name in (*self._arguments.print_ir_before, *self._arguments.print_ir_after):
             if not known:
                 raise UsageError(f"expected '{name}' among the passes of -p, found none")
@@ -128,8 +161,13 @@ class Watchers:
         found: list[Instrument] = []
         if asked.opt_bisect_limit is not None:
             found.append(Bisect(asked.opt_bisect_limit, self._stream))
+        if asked.remarks is not None or self._remarks is not None:
+            from inarch.pipeline.remarks import RemarkListener
+
+            found.append(RemarkListener(context, self._tell, asked.remarks or ""))
         if asked.print_ir_tree_dir is not None:
-            found.append(Tree(asked.print_ir_tree_dir, context, tuple(passes)))
+            files = (*getattr(asked, "load_first", ()), *asked.load)
+            found.append(Tree(asked.print_ir_tree_dir, context, tuple(passes), files))
         dumps = Dumps(
             self._stream,
             tuple(asked.print_ir_before),
@@ -147,6 +185,12 @@ class Watchers:
         if asked.timing:
             found.append(self.timer)  # the last: nearest to the pass
         return found
+
+    def _tell(self, remark: Remark) -> None:
+        if self._remarks is not None:
+            self._remarks.append(remark)
+        else:
+            self._stream.write(f"{remark.line()}\n")
 
     def dump(self, pipeline: object) -> None:
         """Prints the pipeline, where that was asked for."""

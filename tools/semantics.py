@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 
 SEMANTICS = "--verify-semantics"
 SEMANTICS_HELP = (
     "run the program after each pass by the definitions of its ops, on random inputs of this seed "
     "(default 0), and stop at a pass that changes what it computes (docs/testing.md)"
 )
-
-
-def with_default_seed(argv: Sequence[str]) -> list[str]:
-    """`--verify-semantics` alone means seed 0; argparse would take the word after it for the seed."""
-    return [f"{SEMANTICS}=0" if word == SEMANTICS else word for word in argv]
 
 
 def seed(text: str) -> int:

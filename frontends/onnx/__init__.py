@@ -6,7 +6,7 @@ relied on. Everything that is unsupported is reported at once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from xdsl.context import Context
@@ -22,7 +22,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from inarch.core.errors import InarchError
-from inarch.frontends import Dims, FilesRead, Frontend, Shapes
+from inarch.frontends import FilesRead, Frontend, Sizes
 from inarch.frontends.names import program_name
 from inarch.frontends.onnx._bind import Bound, Signature, bind, signature
 from inarch.frontends.onnx._functions import imports
@@ -39,25 +39,14 @@ if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, ValueInfoProto
 
 
-def import_onnx(
-    source: Any,
-    context: Context,
-    *,
-    dims: Mapping[str, int] | None = None,
-    shapes: Mapping[str, Sequence[int]] | None = None,
-) -> ModuleOp:
+def import_onnx(source: Any, context: Context, sizes: Sizes | None = None) -> ModuleOp:
     """The model `source` (a path, bytes, or an `onnx.ModelProto`) as `func.func @main` in `graph`.
 
-    `dims` gives sizes to symbolic dimensions, `shapes` whole shapes to inputs, both by name; a
-    dimension without a name is called `<input>.<axis>`. Weights go into the context's store, external
-    data included. Raises InarchError for a bad model, UnsupportedError with everything that it needs
-    and Inarch lacks, UsageError for names in `dims` and `shapes` that it has not.
+    A dimension without a name is called `<input>.<axis>` in `sizes`. Weights go into the context's
+    store, external data included. Raises InarchError for a bad model, UnsupportedError with everything
+    that it needs and Inarch lacks, UsageError for names in `sizes` that it has not.
     """
-    return _import(load_model(source), context, dims or {}, shapes or {})
-
-
-def _read(source: Any, context: Context, dims: Dims, shapes: Shapes) -> ModuleOp:
-    return import_onnx(source, context, dims=dims, shapes=shapes)
+    return _import(load_model(source), context, sizes or Sizes())
 
 
 def _takes(source: object) -> bool:
@@ -65,10 +54,10 @@ def _takes(source: object) -> bool:
     return is_bytes or type(source).__name__ == "ModelProto"
 
 
-FRONTEND = Frontend(suffixes=(".onnx",), read=_read, takes=_takes)
+FRONTEND = Frontend(suffixes=(".onnx",), read=import_onnx, takes=_takes)
 
 
-def _import(loaded: Loaded, context: Context, dims: Dims, shapes: Shapes) -> ModuleOp:
+def _import(loaded: Loaded, context: Context, sizes: Sizes) -> ModuleOp:
     graph, where = loaded.model.graph, loaded.where
     if not graph.output:
         raise InarchError("expected a graph with outputs, found none", where=where)
@@ -84,7 +73,7 @@ def _import(loaded: Loaded, context: Context, dims: Dims, shapes: Shapes) -> Mod
     )
     _take_initializers(importer, loaded)
     inputs = [info for info in graph.input if info.name not in importer.initializers]
-    bound = _add_inputs(importer, scope, inputs, dims, shapes)
+    bound = _add_inputs(importer, scope, inputs, sizes)
     importer.run(graph.node, scope, [info.name for info in graph.output])
     results = _outputs(importer, scope, graph)
     importer.report.raise_if_any(where)
@@ -93,8 +82,8 @@ def _import(loaded: Loaded, context: Context, dims: Dims, shapes: Shapes) -> Mod
     module = ModuleOp([_main(builder, [info.name for info in inputs], results)])
     module.attributes["inarch.name"] = StringAttr(program_name(loaded.stem))
     if bound.dims:
-        sizes = {name: IntegerAttr(size, i64) for name, size in bound.dims.items()}
-        module.attributes["graph.dims"] = DictionaryAttr(sizes)
+        dims = {name: IntegerAttr(size, i64) for name, size in bound.dims.items()}
+        module.attributes["graph.dims"] = DictionaryAttr(dims)
     return module
 
 
@@ -124,13 +113,13 @@ def _take_initializers(importer: Importer, loaded: Loaded) -> None:
 
 
 def _add_inputs(
-    importer: Importer, scope: Scope, infos: Sequence[ValueInfoProto], dims: Dims, shapes: Shapes
+    importer: Importer, scope: Scope, infos: Sequence[ValueInfoProto], sizes: Sizes
 ) -> Bound:
     """Makes the arguments of `@main`; one of an unsupported kind is reported, and unknown after."""
     signatures: list[Signature] = []
     skipped: set[str] = set()
     elements: dict[str, Attribute] = {}
-    sizes: dict[str, int] = {}
+    widths: dict[str, int] = {}
     for info in infos:
         if info.name in scope.values:
             raise InarchError(f"input '{info.name}' is given twice", where=importer.where)
@@ -148,11 +137,11 @@ def _add_inputs(
             importer.report.add(unsupported.reason, info.name)
             continue
         elements[info.name] = mlir_type(dtype)
-        sizes[info.name] = dtype.nbytes
-    given = {name: shape for name, shape in shapes.items() if name not in skipped}
-    bound = bind(signatures, dims, given, importer.where)
+        widths[info.name] = dtype.nbytes
+    given = {name: shape for name, shape in sizes.shapes.items() if name not in skipped}
+    bound = bind(signatures, sizes.dims, given, importer.where)
     for name, element in elements.items():
-        check_shape(bound.shapes[name], sizes[name], f"{importer.where}: input '{name}'")
+        check_shape(bound.shapes[name], widths[name], f"{importer.where}: input '{name}'")
         block = importer.builder.block
         argument = block.insert_arg(tensor(element, bound.shapes[name]), len(block.args))
         hint(argument, name)

@@ -43,6 +43,18 @@ def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 200]} ... {text[-195:]}"
 
 
+class InarchWarning(UserWarning):
+    """What a user should know of a sound program, at a place in it: `where: warning: message`."""
+
+    def __init__(self, message: str, *, where: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.where = where
+
+    def __str__(self) -> str:
+        return self.message if self.where is None else f"{self.where}: {self.message}"
+
+
 class ArgumentError(InarchError, ValueError):
     """An array given to a compiled function does not fit its signature."""
 
@@ -74,17 +86,30 @@ class InternalError(InarchError):
 
 
 def unknown(kind: str, name: str, known: Iterable[str], *, within: str = "") -> UsageError:
-    """The error for a name that nothing has, with the nearest one and those there are.
+    """The error for a name that nothing has, with the nearest one and those there are; of many the nearest.
 
     >>> unknown("pass", "fold-rulu", ["fold-relu", "tile"]).message
     "no pass 'fold-rulu'; did you mean 'fold-relu'? Known: fold-relu, tile"
+    >>> unknown("row", "x100", [f"x{row}" for row in range(60)]).message
+    "no row 'x100'; did you mean 'x10'? Nearest of 60: x10, x1, x0, x51, x50, x41"
     """
     names = sorted(known)
     name = _cut(name, 300)
     near = get_close_matches(name, names, n=1)
     hint = f"; did you mean '{near[0]}'?" if near else "."
     place = f" in {within}" if within else ""
-    return UsageError(f"no {kind} '{name}'{place}{hint} Known: {', '.join(names) or 'none'}")
+    return UsageError(f"no {kind} '{name}'{place}{hint} {_shown(name, names)}")
+
+
+_MOST_NAMES = 40
+"""That a message lists: what is more hides the message."""
+
+
+def _shown(name: str, names: Sequence[str]) -> str:
+    if len(names) <= _MOST_NAMES:
+        return f"Known: {', '.join(names) or 'none'}"
+    nearest = get_close_matches(name, names, n=6, cutoff=0.0)
+    return f"Nearest of {len(names)}: {', '.join(nearest)}"
 
 
 def reason(error: BaseException) -> str:

@@ -220,16 +220,16 @@ def import_model(
     Raises UsageError for a kind of file that no frontend reads, and for an argument of another type.
     """
     from inarch.core.arguments import checked_dims, checked_shapes, checked_text
-    from inarch.frontends import read_model
+    from inarch.frontends import Sizes, read_model
 
     chosen = Options.of(options, settings)
-    dims, shapes = checked_dims(chosen.dims), checked_shapes(chosen.shapes)
+    sizes = Sizes(checked_dims(chosen.dims), checked_shapes(chosen.shapes))
     host = find_host(chosen.host)
     resolved = _resolve(host, checked_text("target", chosen.target, "x86-64-v3"))
     if isinstance(source, ModuleOp):
         module = source
     else:
-        module = read_model(source, context, dims=dims, shapes=shapes)
+        module = read_model(source, context, sizes)
     if chosen.name is not None:
         _check_name(chosen.name)
         module.attributes["inarch.name"] = StringAttr(chosen.name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 
 from xdsl.context import Context
 from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
@@ -19,9 +19,9 @@ class ConstantStore(OpAsmDialectInterface):
     xDSL's own store is one global of hex strings that renames keys on a second parse.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, data: MutableMapping[str, memoryview] | None = None) -> None:
         super().__init__()
-        self._data: dict[str, memoryview] = {}
+        self._data: MutableMapping[str, memoryview] = {} if data is None else data
 
     def put(self, name: str, data: bytes | memoryview) -> str:
         """Stores `data` under a key made of `name`; returns the key.
@@ -43,12 +43,13 @@ class ConstantStore(OpAsmDialectInterface):
 
     def get(self, key: str) -> memoryview:
         """The bytes of `key`. Raises when the text was read without its side file."""
-        if key not in self._data:
+        try:
+            return self._data[key]
+        except KeyError:
             raise InarchError(
                 f"constant '{key}' has no data: expected it in the store; "
                 "read the text with its side file: FILE.npz beside FILE.mlir, or --resources"
-            )
-        return self._data[key]
+            ) from None
 
     def drop(self, key: str) -> None:
         """Forgets the bytes of `key`; the caller knows that nothing refers to it any more."""
@@ -81,6 +82,37 @@ class ConstantStore(OpAsmDialectInterface):
         return {}
 
 
+class _Blobs(MutableMapping[str, memoryview]):
+    """xDSL's own store, for our passes in tools of others: they read it, and print what we put there."""
+
+    def __init__(self, texts: dict[str, str]) -> None:
+        self._texts = texts
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._texts  # with data or without: the name is taken
+
+    def __getitem__(self, key: str) -> memoryview:
+        if not (text := self._texts[key]):
+            raise KeyError(key)  # declared, without data
+        return memoryview(bytes.fromhex(text[len(_ALIGNED) :]))
+
+    def __setitem__(self, key: str, data: memoryview) -> None:
+        self._texts[key] = f"{_ALIGNED}{data.hex()}"
+
+    def __delitem__(self, key: str) -> None:
+        del self._texts[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+
+_ALIGNED = "0x40000000"
+"""How MLIR's text of a blob begins: aligned to 64 bytes."""
+
+
 def make_context(dialects: Mapping[str, Callable[[], Dialect]]) -> Context:
     """A context with its own constant store that knows `dialects`, each loaded when first met."""
     context = Context()
@@ -95,11 +127,13 @@ def make_context(dialects: Mapping[str, Callable[[], Dialect]]) -> Context:
 
 
 def store_of(context: Context) -> ConstantStore:
-    """The constant store of a context made by `make_context`."""
-    builtin = next((d for d in context.loaded_dialects if d.name == "builtin"), None)
+    """The constant store of a context; of one that others made, as `xdsl-opt` does, in that of xDSL."""
+    builtin = context.get_optional_dialect("builtin")
     store = builtin.get_interface(OpAsmDialectInterface) if builtin is not None else None
-    if not isinstance(store, ConstantStore):
+    if isinstance(store, ConstantStore):
+        return store
+    if store is None:
         raise InarchError(
             "this xDSL context has no constant store; make it with inarch.dialects.new_context()"
         )
-    return store
+    return ConstantStore(_Blobs(store._blob_storage))  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -118,6 +119,8 @@ class Tree(Instrument):
     context: Context
     passes: tuple[ModulePass, ...]
     """All of the pipeline."""
+    loaded: tuple[Path, ...] = ()
+    """The files of `--load`, without which there are neither their passes nor their ops."""
     _last: bytes | None = None
     _last_path: Path | None = None
 
@@ -137,6 +140,7 @@ class Tree(Instrument):
         if constants is not None:
             self._write_constants(path.with_suffix(".npz"), constants)
             command += f" --resources {path.stem}.npz"
+        command += "".join(f" --load {shlex.quote(str(file.resolve()))}" for file in self.loaded)
         text = print_module(module, locations=True)
         write_atomically(path, f"// resume: {command}\n{text}".encode())
 

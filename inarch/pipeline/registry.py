@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -34,7 +35,7 @@ def find_pass(name: str) -> type[ModulePass]:
     theirs = get_all_passes()
     if name not in PASSES:
         if name not in theirs:
-            near = get_close_matches(name, theirs, n=1)  # all 130 of xDSL's would hide the message
+            near = get_close_matches(name, theirs, n=1)  # of 130, most of which cannot run here
             raise unknown("pass", name, {*PASSES, *near})
         return theirs[name]()
     origin = PASSES.origin(name).source
@@ -59,19 +60,35 @@ def _describe(thing: object) -> str:
     return f"an object of type {type(thing).__name__}"
 
 
-def pass_cards() -> list[Card]:
-    """A card for every pass: ours and plugins', then xDSL's. A broken one has its reason."""
-    ours = [_card(name, lambda name=name: _origin(name)) for name in PASSES]
+def pass_cards(dialects: Collection[str]) -> list[Card]:
+    """A card for every pass: ours and plugins', then those of xDSL that need no others than `dialects`.
+
+    A broken one has its reason.
+    """
+    ours = [_card(name, lambda name=name: PASSES.origin(name).source) for name in PASSES]
+    known = {*dialects, "builtin", "utils"}
     theirs = [
-        _card(name, lambda factory=factory: factory().__module__)
+        _card(name, lambda found=found: found.__module__)
         for name, factory in sorted(get_all_passes().items())
-        if name not in PASSES
+        if name not in PASSES and not name.startswith("test-")
+        if known.issuperset(_dialects_of(found := factory()))
     ]
     return [*ours, *theirs]
 
 
-def _origin(name: str) -> str:
-    return PASSES.origin(name).source
+def _dialects_of(found: type[ModulePass]) -> Iterator[str]:
+    """What the module of a pass of xDSL imports of `xdsl.dialects` and `xdsl.backend` (`riscv`, `x86`).
+
+    There is no other word of what a pass reads and makes.
+    """
+    module = inspect.getmodule(found)
+    assert module is not None
+    for node in ast.walk(ast.parse(inspect.getsource(module))):
+        if not isinstance(node, ast.ImportFrom) or node.module is None:
+            continue
+        package, *inner = node.module.removeprefix("xdsl.").split(".")
+        if package in ("dialects", "backend"):
+            yield from inner[:1] or (each.name for each in node.names)
 
 
 def _card(name: str, origin: Callable[[], str]) -> Card:

@@ -17,6 +17,8 @@ from inarch.dialects.graph.op import ints
 from inarch.dialects.graph.windows.conv import ConvOp
 from inarch.ir.constants import constant_array, constant_attribute
 from inarch.ir.context import ConstantStore, store_of
+from inarch.ir.location import location_text
+from inarch.ir.remarks import Remarks, remarks_of
 from inarch.passes.graph._dead import erase_dead
 
 
@@ -35,19 +37,26 @@ class FoldBatchNormPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         store = store_of(ctx)
         for norm in [nested for nested in op.walk() if isinstance(nested, BatchNormOp)]:
-            if _is_foldable(norm):
-                _fold(norm, store)
+            if (reason := _why_not(norm)) is not None:
+                remarks_of(ctx).missed(norm, reason)
+                continue
+            _fold(norm, store, remarks_of(ctx))
         erase_dead(op, store)
 
 
 PASS = FoldBatchNormPass
 
 
-def _is_foldable(norm: BatchNormOp) -> bool:
+def _why_not(norm: BatchNormOp) -> str | None:
+    """Why a batch norm is not folded; None: it is."""
     conv = norm.x.owner
-    if not isinstance(conv, ConvOp) or not conv.out.has_one_use():
-        return False
-    return all(isinstance(v.owner, ConstantOp) for v in (*norm.operands[1:], *conv.operands[1:]))
+    if not isinstance(conv, ConvOp):
+        return "it does not follow a convolution"
+    if not conv.out.has_one_use():
+        return "the convolution's result has other uses"
+    if all(isinstance(v.owner, ConstantOp) for v in (*norm.operands[1:], *conv.operands[1:])):
+        return None
+    return "its numbers or the convolution's are not constant"
 
 
 def _array(value: SSAValue, store: ConstantStore) -> Array:
@@ -55,9 +64,10 @@ def _array(value: SSAValue, store: ConstantStore) -> Array:
     return constant_array(owner.value, store).astype(np.float64)
 
 
-def _fold(norm: BatchNormOp, store: ConstantStore) -> None:
+def _fold(norm: BatchNormOp, store: ConstantStore, remarks: Remarks) -> None:
     conv = norm.x.owner
     assert isinstance(conv, ConvOp)
+    remarks.done(norm, f"it is in the weights of {location_text(conv) or 'its convolution'}")
     scale, bias, mean, var = (_array(value, store) for value in norm.operands[1:])
     weights = _array(conv.w, store)
     offset = _array(conv.bias, store) if conv.bias is not None else np.zeros_like(mean)

@@ -15,6 +15,8 @@ from xdsl.rewriter import InsertPoint
 from inarch.dialects.loop.buffer import AllocOp
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.functions import entry_blocks
+from inarch.ir.location import location_text
+from inarch.ir.remarks import Remarks, remarks_of
 from inarch.passes.loop.edge import Edge, find_edge
 from inarch.passes.loop.fusion import append_to_finish, inline_producer
 from inarch.passes.loop.writes import Writes, may_move, writes_by_root
@@ -37,10 +39,10 @@ class FuseNestsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for _, block in entry_blocks(op):
-            _fuse_block(block)
+            _fuse_block(block, remarks_of(ctx))
 
 
-def _fuse_block(block: Block) -> None:
+def _fuse_block(block: Block, remarks: Remarks) -> None:
     """In program order, each nest takes in its producers until none fits.
 
     Producers stand before their consumers, so that they are fused as far as they can be by then.
@@ -51,13 +53,15 @@ def _fuse_block(block: Block) -> None:
     for nest in list(position):
         current: NestOp | None = nest
         while current is not None:
-            fused = _fuse_once(current, position, writes)
+            fused = _fuse_once(current, position, writes, remarks)
             if fused is not None:
                 position[fused] = position[current]
             current = fused
 
 
-def _fuse_once(consumer: NestOp, position: dict[NestOp, int], writes: Writes) -> NestOp | None:
+def _fuse_once(
+    consumer: NestOp, position: dict[NestOp, int], writes: Writes, remarks: Remarks
+) -> NestOp | None:
     """Fuses one producer into `consumer`; the nest that takes their place, or None."""
     edges = [
         edge
@@ -72,6 +76,14 @@ def _fuse_once(consumer: NestOp, position: dict[NestOp, int], writes: Writes) ->
         for edge in edges:
             fused = fuse(edge)
             if fused is not None:
+                name = location_text(edge.producer) or "a nest"
+                is_last = fuse is append_to_finish
+                how = (
+                    f"computed at the end of {name}"
+                    if is_last
+                    else f"computes {name} where it reads it"
+                )
+                remarks.done(edge.consumer, how)
                 _replace(edge, fused)
                 return fused
     return None

@@ -15,6 +15,7 @@ from inarch.dialects.loop.buffer import WORKSPACE_ALIGNMENT_BYTES, AllocOp, Cons
 from inarch.dialects.loop.control import CallOp, ForOp
 from inarch.dialects.loop.memory import memref_of, nbytes
 from inarch.ir.functions import entry_blocks, error_at, functions, is_public
+from inarch.ir.remarks import Remarks, remarks_of
 from inarch.passes.memory.arena import Lifetime, align, place
 from inarch.passes.memory.first_reads import check_first_reads
 
@@ -41,7 +42,7 @@ class PlanMemoryPass(ModulePass):
         _check_calls(op)
         check_first_reads(op)
         for function, block in entry_blocks(op):
-            _plan_workspace(function, block)
+            _plan_workspace(function, block, remarks_of(ctx))
         _plan_weights(op)
 
 
@@ -113,7 +114,7 @@ def _check_call(call: CallOp, callees: Mapping[str, FuncOp]) -> None:
 # ------------------------------------------------------------------------------------ workspace
 
 
-def _plan_workspace(function: FuncOp, block: Block) -> None:
+def _plan_workspace(function: FuncOp, block: Block, remarks: Remarks) -> None:
     allocs = [op for op in function.walk() if isinstance(op, AllocOp)]
     spans = _spans(block)
     lifetimes = [_lifetime(alloc, spans) for alloc in allocs]
@@ -121,6 +122,9 @@ def _plan_workspace(function: FuncOp, block: Block) -> None:
     for alloc, offset in zip(allocs, offsets, strict=True):
         alloc.offset = IntegerAttr(offset, 64)
     function.attributes[WORKSPACE_BYTES] = IntegerAttr(total, 64)
+    alone = sum(lifetime.size for lifetime in lifetimes)
+    name = f"@{function.sym_name.data}"
+    remarks.done(function, f"{name}: {total} bytes of workspace, for {alone} bytes of buffers")
 
 
 def _lifetime(alloc: AllocOp, spans: Mapping[SSAValue, tuple[int, int]]) -> Lifetime:

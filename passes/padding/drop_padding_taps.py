@@ -36,6 +36,7 @@ from inarch.ir.constants import constant_array
 from inarch.ir.context import ConstantStore, store_of
 from inarch.ir.functions import entry_blocks
 from inarch.ir.linear import Linear, linear_map
+from inarch.ir.remarks import Remarks, remarks_of
 from inarch.passes.loop.contraction import match_contraction
 from inarch.passes.loop.transform import rebuild, strides_along
 from inarch.passes.padding.known_zeros import zero_margins
@@ -62,7 +63,7 @@ class DropPaddingTapsPass(ModulePass):
         for _, block in entry_blocks(op):
             nests = [each for each in block.ops if isinstance(each, NestOp)]
             for nest in [each for each in nests if not is_kept(each)]:
-                _drop(nest, store, self.least)
+                _drop(nest, store, self.least, remarks_of(ctx))
 
 
 PASS = DropPaddingTapsPass
@@ -98,28 +99,47 @@ _Part = tuple[_Group, ...]
 """One group of each window."""
 
 
-def _drop(nest: NestOp, store: ConstantStore, least: int) -> None:
+def _drop(nest: NestOp, store: ConstantStore, least: int, remarks: Remarks) -> None:
     contraction = match_contraction(nest)
     if contraction is None or 0 in nest.sizes:
         return
-    if str(number_of(nest.writes.data[0].init)) == "-0.0":
-        return  # adding a term of +0 changes it
-    if root(nest.outs[0]) in [root(operand) for operand in nest.ins]:
-        return  # it reads what the first part would overwrite
-    if not _is_in_order(nest):
-        return  # a kernel writes it by way of a copy, which each part would make
     for image, weights in ((contraction.a, contraction.b), (contraction.b, contraction.a)):
         windows = _windows(nest, image)
-        if any(_is_row(nest, image, window) for window in windows):
-            return  # vectors run over its pixels, and shorter rows fill them worse
         parts: list[_Part] = list(product(*(window.groups for window in windows)))
         full = [part for part in parts if _is_full(windows, part)]
-        if not windows or not full:
+        if not windows:
             continue
-        pays = _dropped(nest, windows, parts) >= least * (len(parts) - 1)
-        if pays and _is_finite(nest, weights, store):
+        if (reason := _unsuitable(nest, image, windows)) is not None:
+            remarks.missed(nest, f"its windows meet padding, but {reason}")
+            return
+        if not full:
+            remarks.missed(nest, "no tap of its windows is inside the image at every point")
+            continue
+        terms, worth = _dropped(nest, windows, parts), least * (len(parts) - 1)
+        saved = f"on average {terms:.1f} terms of an output"
+        if terms < worth:
+            remarks.missed(nest, f"{saved} are on padding: {len(parts)} parts pay from {worth} on")
+        elif not _is_finite(nest, weights, store):
+            remarks.missed(nest, f"{saved} are on padding, by weights that may not be finite")
+        else:
+            remarks.done(nest, f"{saved} left out, parts: {len(parts)}")
             _split(nest, windows, [*(part for part in parts if part is not full[0]), full[0]])
             return
+
+
+def _unsuitable(nest: NestOp, image: int, windows: Sequence[_Window]) -> str | None:
+    """Why no nest with such an output, or such an image, is split."""
+    if str(number_of(nest.writes.data[0].init)) == "-0.0":
+        return "the sum begins at -0.0, which a term of +0 changes"
+    if root(nest.outs[0]) in [root(operand) for operand in nest.ins]:
+        return "it reads what the first part would write over"
+    if not _is_in_order(nest):
+        return (
+            "its output is not in order: a kernel writes it by way of a copy, each part once more"
+        )
+    if any(_is_row(nest, image, window) for window in windows):
+        return "vectors run over its rows, and shorter rows fill them worse"
+    return None
 
 
 def _dropped(nest: NestOp, windows: Sequence[_Window], parts: Sequence[_Part]) -> float:

@@ -17,6 +17,7 @@ from xdsl.passes import ModulePass
 from inarch.core.errors import InarchError, UsageError
 from inarch.dialects.graph.call import CallOp
 from inarch.ir.facts import facts_of
+from inarch.ir.remarks import Remarks, remarks_of
 from inarch.passes.backend import Backend
 from inarch.passes.partition.common import (
     BACKEND,
@@ -34,7 +35,7 @@ from inarch.passes.partition.cut.rewrite import (
     replace_outside,
     strip,
 )
-from inarch.passes.partition.report import Recorder
+from inarch.passes.partition.report import Recorder, Report
 from inarch.passes.partition.verify import check_annotations, check_partition
 
 
@@ -61,6 +62,7 @@ class PartitionPass(ModulePass):
             return
         report = recorder.finish()
         facts_of(ctx).put(report)
+        _remark(report, remarks_of(ctx))
         for name in report.idle():
             message = f"backend '{name}' was asked for and got nothing: {report.why_idle(name)}"
             if self.require:
@@ -71,6 +73,16 @@ class PartitionPass(ModulePass):
 
 
 PASS = PartitionPass
+
+
+def _remark(report: Report, remarks: Remarks) -> None:
+    """Who has each op, and why those that were asked and have it not do not."""
+    for each in report.ops:
+        if each.region is not None:
+            pattern = f" by its pattern {each.pattern}" if each.pattern is not None else ""
+            remarks.done(each.location, f"{each.op} is in @{each.region} of {each.owner}{pattern}")
+        for backend, reason in each.reasons.items():
+            remarks.missed(each.location, f"{each.op} is not for {backend}: {reason}")
 
 
 def partition(module: ModuleOp, symbol_prefix: str = "") -> None:

@@ -20,12 +20,13 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.ir import Block
 from xdsl.passes import ModulePass
 
-from inarch.core.errors import InarchError, unknown
+from inarch.core.errors import InarchError, InarchWarning, unknown
 from inarch.dialects.loop.keep import KEEP, is_kept
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.facts import facts_of
 from inarch.ir.functions import entry_blocks, error_at
 from inarch.ir.location import location_text
+from inarch.ir.remarks import Remarks, remarks_of
 from inarch.ir.target import target_of
 from inarch.machine.target import Target
 from inarch.microkernel import Instance
@@ -73,6 +74,7 @@ class TensorizePass(ModulePass):
             report = replace(report, unusable={**report.unusable, **trial.reasons})
             _warn(report)
         facts_of(ctx).put(report)
+        _remark(report, remarks_of(ctx))
 
 
 PASS = TensorizePass
@@ -94,9 +96,23 @@ def _warn(report: Report) -> None:
     for name in MICROKERNELS.loaded:
         if name not in report.unusable and not report.taken_by(name):
             where, reason = report.idle_reason(name)
-            place = f"{where}: " * (where is not None)
-            text = f"microkernel '{name}' was loaded and is used nowhere; {place}{reason}"
-            warnings.warn(text, stacklevel=2)
+            text = f"microkernel '{name}' was loaded and is used nowhere; {reason}"
+            warnings.warn(InarchWarning(text, where=where), stacklevel=2)
+
+
+def _remark(report: Report, remarks: Remarks) -> None:
+    """Which kernel does which nest, and why there is none for the others."""
+    if not remarks.is_wanted:
+        return
+    for nest in report.nests:
+        if nest.taken is not None:
+            runner = f"; next best {nest.runner_up}" if nest.runner_up is not None else ""
+            calls = f"{nest.taken.calls} call{'s' * (nest.taken.calls != 1)}"
+            remarks.done(nest.location, f"nest ({nest.iterators}): {nest.taken} in {calls}{runner}")
+        else:
+            name = nest.nearest
+            why = f"; nearest is {name}: {nest.misses[name]}" if name is not None else ""
+            remarks.missed(nest.location, f"nest ({nest.iterators}): no kernel{why}")
 
 
 def tensorize(

@@ -145,6 +145,43 @@ def test_wrong_c_is_named_by_its_function(model: Path, monkeypatch: pytest.Monke
     assert verdict.place.function is not None
 
 
+DROP = '''"""Takes an op for nothing."""
+from xdsl.passes import ModulePass
+from inarch.dialects.graph.elementwise.unary import NegOp
+
+class DropPass(ModulePass):
+    """Drops negations."""
+    name = "drop"
+    runs = "after prepare"
+    def apply(self, ctx, op):
+        for each in [one for one in op.walk() if isinstance(one, NegOp)]:
+            each.out.replace_all_uses_with(each.x)
+
+PASS = DropPass
+'''
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_reproducer_loads_what_was_loaded_before_the_command(
+    tmp_path: Path, *, is_first: bool
+) -> None:
+    (tmp_path / "drop.py").write_text(DROP)
+    (tmp_path / "m.mlir").write_text(
+        """func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %0 = graph.neg %x : tensor<3xf32> -> tensor<3xf32>
+  func.return %0 : tensor<3xf32>
+}
+"""
+    )
+    load = ["--load", str(tmp_path / "drop.py")]
+    command = ["verify", str(tmp_path / "m.mlir"), "-o", str(tmp_path / "found")]
+    code, out, _ = run([*load, *command] if is_first else [*command, *load])
+    assert code == 1, out
+    script = [sys.executable, str(tmp_path / "found" / "reproduce.py")]
+    ran = subprocess.run(script, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (1, "")
+
+
 def test_a_wrong_import_is_found_against_onnxruntime(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

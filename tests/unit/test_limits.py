@@ -21,6 +21,7 @@ from inarch.core.npz import comment_of, read_arrays, write_npz
 from inarch.dialects import new_context
 from inarch.dialects.graph.op import as_attribute
 from inarch.dialects.graph.windows import Window
+from inarch.frontends import Sizes
 from inarch.frontends.onnx import import_onnx
 from inarch.frontends.onnx.tensors import Folders, tensor_array
 from inarch.ir.context import ConstantStore
@@ -574,10 +575,9 @@ def test_an_input_that_no_machine_holds(shape: tuple[int, ...]) -> None:
     info = onnx.helper.make_tensor_value_info("x", 1, shape)
     graph = helper.make_graph([Node("Size", ["x"], ["y"])], "g", [info], [Info("y", 7, [])])
     model = helper.make_model(graph, opset_imports=[name], ir_version=8)
+    sizes = Sizes(shapes={"x": shape} if 0 in shape else {})
     with pytest.raises(InarchError) as caught:
-        import_onnx(
-            model.SerializeToString(), new_context(), shapes={"x": shape} if 0 in shape else {}
-        )
+        import_onnx(model.SerializeToString(), new_context(), sizes)
     assert caught.value.line() == (
         f"<model>: input 'x': error: expected tensors of less than 1 TiB, found one of shape {shape}"
     )

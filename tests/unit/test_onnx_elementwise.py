@@ -19,6 +19,7 @@ from onnx.reference import ReferenceEvaluator
 
 from inarch.core.errors import InarchError
 from inarch.dialects import new_context
+from inarch.frontends import Sizes
 from inarch.frontends.onnx import import_onnx
 from inarch.testing import execute
 
@@ -103,7 +104,7 @@ def run(schema: Any, shape: Shape, kind: int) -> tuple[Array, list[Array]]:
     high = 3.0 if kind == TensorProto.INT32 else 0.9
     inputs = [np.asarray(rng.uniform(0.2, high, shape)).astype(dtype) for _ in names]
     context = new_context()
-    module = import_onnx(proto, context, shapes=dict.fromkeys(names, shape))
+    module = import_onnx(proto, context, Sizes(shapes=dict.fromkeys(names, shape)))
     (found,) = execute(module, inputs, context)
     return np.asarray(found), inputs
 

@@ -13,14 +13,14 @@ from onnx import TensorProto, helper, numpy_helper
 
 from inarch.core.errors import InarchError, UnsupportedError, UsageError
 from inarch.dialects import new_context
-from inarch.frontends import read_model
+from inarch.frontends import Sizes, read_model
 from inarch.frontends.onnx import import_onnx
 
 
 def message(source: object, **options: object) -> str:
     """The whole line of the error that importing `source` raises."""
     with pytest.raises(InarchError) as caught:
-        import_onnx(source, new_context(), **options)  # pyright: ignore[reportArgumentType]
+        import_onnx(source, new_context(), Sizes(**options))  # pyright: ignore[reportArgumentType]
     return caught.value.line()
 
 
@@ -401,4 +401,4 @@ def test_input_without_a_shape() -> None:
     assert message(model) == (
         "<model>: error: input 'x' has no shape; give it one with --shape x=1x3x224x224"
     )
-    import_onnx(model, new_context(), shapes={"x": [4]})
+    import_onnx(model, new_context(), Sizes(shapes={"x": [4]}))

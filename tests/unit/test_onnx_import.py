@@ -18,7 +18,7 @@ from inarch.core.errors import UsageError
 from inarch.core.plugins import load_file
 from inarch.dialects import new_context
 from inarch.driver.extensions import kinds
-from inarch.frontends import FRONTENDS, read_model
+from inarch.frontends import FRONTENDS, Sizes, read_model
 from inarch.frontends.onnx import import_onnx
 from inarch.frontends.onnx.ops import FAMILIES, converters
 from inarch.ir.context import store_of
@@ -38,14 +38,14 @@ def parse(nodes: str, inputs: str, outputs: str, opset: int = 17) -> onnx.ModelP
 
 
 def import_text(model: onnx.ModelProto, **options: Any) -> str:
-    module = import_onnx(model, new_context(), **options)
+    module = import_onnx(model, new_context(), Sizes(**options))
     verify_module(module)
     return print_module(module)
 
 
 def evaluate(model: onnx.ModelProto | Path, *inputs: Array, **options: Any) -> list[Array]:
     context = new_context()
-    module = import_onnx(model, context, **options)
+    module = import_onnx(model, context, Sizes(**options))
     verify_module(module)
     return execute(module, inputs, context)
 
@@ -328,7 +328,7 @@ def test_mlir_text(tmp_path: Path) -> None:
     with pytest.raises(
         UsageError, match=r"model.mlir has static shapes: there is no 'batch' to bind$"
     ):
-        read_model(path, new_context(), dims={"batch": 1})
+        read_model(path, new_context(), Sizes({"batch": 1}))
 
 
 def test_optional_inputs_that_are_left_out() -> None:

@@ -22,6 +22,7 @@ import onnxruntime
 import pytest
 
 from inarch.dialects import new_context
+from inarch.frontends import Sizes
 from inarch.frontends.onnx import import_onnx
 from inarch.ir.verify import verify_module
 from inarch.testing import execute
@@ -81,7 +82,7 @@ def compare(source: onnx.ModelProto | Path, inputs: dict[str, Array], **options:
     session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
     (expected,) = (np.asarray(value) for value in session.run(None, inputs))
     context = new_context()
-    module = import_onnx(source, context, **options)
+    module = import_onnx(source, context, Sizes(**options))
     verify_module(module)
     (found,) = execute(module, list(inputs.values()), context)
     assert found.dtype == expected.dtype

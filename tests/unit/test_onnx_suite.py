@@ -21,6 +21,7 @@ import pytest
 from onnx.backend.test.runner import Runner
 
 from inarch.dialects import new_context
+from inarch.frontends import Sizes
 from inarch.frontends.onnx import import_onnx
 from inarch.onnx_backend import InarchRep
 from inarch.testing import execute
@@ -47,7 +48,7 @@ class Evaluated:
 
     def __init__(self, model: onnx.ModelProto, shapes: Mapping[str, Sequence[int]]) -> None:
         self._context = new_context()
-        self._module = import_onnx(model, self._context, shapes=shapes)
+        self._module = import_onnx(model, self._context, Sizes(shapes=shapes))
         self._outputs = [output.name for output in model.graph.output]
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:

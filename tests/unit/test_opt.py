@@ -11,10 +11,11 @@ import pytest
 
 import inarch
 from inarch.core.errors import InarchError
+from inarch.ir.context import store_of
 from inarch.passes import PASSES
 from inarch.tools import opt
 from inarch.tools.opt import run
-from inarch.tools.opt.diagnostics import expectations, mismatches
+from inarch.tools.opt.diagnostics import Diagnostic, expectations, mismatches
 
 EMPTY = "func.func @f() {\n  func.return\n}\n"
 ADD = """\
@@ -427,7 +428,7 @@ def test_the_tool_starts_without_numpy() -> None:
 
 
 def _check(text: str, *errors: tuple[int | None, str]) -> list[str]:
-    found = [InarchError(m, where=None if n is None else f"f:{n}:1") for n, m in errors]
+    found = [Diagnostic("error", m, None if n is None else f"f:{n}:1") for n, m in errors]
     return mismatches("f", expectations(text, "f"), found)
 
 
@@ -441,6 +442,18 @@ def test_places_of_expectations() -> None:
     assert _check("// expected-error @unknown {{a}}", (None, "a")) == []
     two = "// expected-error @below {{a}}\n// expected-error @below {{b}}\nx"
     assert _check(two, (3, "b"), (3, "a")) == []
+
+
+def test_a_kind_is_fulfilled_by_its_own() -> None:
+    said = [Diagnostic("warning", "a", "f:1:1 + g:2:2"), Diagnostic("remark", "b", "f:1:1")]
+    wanted = "x // expected-KIND {{a}}"
+    warned = expectations(wanted.replace("KIND", "warning"), "f")
+    assert mismatches("f", warned, said, ["remark"]) == []
+    assert mismatches("f", warned, said) == ["f:1:1: error: unexpected remark: b"]
+    assert mismatches("f", expectations(wanted.replace("KIND", "error"), "f"), said[:1]) == [
+        "f:1:1 + g:2:2: error: unexpected warning: a",
+        "f:1: error: expected an error on line 1, found none: a",
+    ]
 
 
 def test_regular_expressions_in_expectations() -> None:
@@ -481,3 +494,45 @@ def test_xdsl_opt_knows_our_passes_and_dialects() -> None:
     everything = Universe.get_multiverse()
     assert everything.all_passes["fold-constants"]().name == "fold-constants"
     assert everything.all_dialects["graph"]().name == "graph"
+
+
+def test_our_passes_in_xdsl_opt_read_and_write_its_constants(tmp_path: Path) -> None:
+    """Their store is xDSL's own, whose text has them."""
+    ones = np.ones(24, np.float32).tobytes().hex()
+    path = tmp_path / "m.mlir"
+    path.write_text(f"""func.func @main(%x: tensor<24xf32>) -> tensor<24xf32> {{
+  %w = graph.constant dense_resource<w> : tensor<24xf32>
+  %v = graph.neg %w : tensor<24xf32> -> tensor<24xf32>
+  %0 = graph.add %x, %v : tensor<24xf32>, tensor<24xf32> -> tensor<24xf32>
+  func.return %0 : tensor<24xf32>
+}}
+{{-#
+  dialect_resources: {{ builtin: {{ w: "0x40000000{ones}" }} }}
+#-}}
+""")
+    tool = Path(sys.executable).parent / "xdsl-opt"
+    command = [str(tool), str(path), "-p", "fold-constants,simplify-graph"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    minus = (-np.ones(24, np.float32)).tobytes().hex()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "%v = graph.constant dense_resource<v>" in done.stdout
+    assert f'v: "0x40000000{minus}"' in done.stdout
+    assert ones not in done.stdout
+
+
+def test_a_constant_without_data_in_a_context_of_others() -> None:
+    from xdsl.context import Context
+    from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
+    from xdsl.ir import Dialect
+
+    context = Context()
+    with pytest.raises(InarchError, match="this xDSL context has no constant store; make it with "):
+        store_of(context)
+    theirs = OpAsmDialectInterface()
+    context.load_dialect(Dialect("builtin", [], [], [theirs]))
+    key = theirs.declare_resource("w")
+    with pytest.raises(InarchError, match=r"^constant 'w' has no data: "):
+        store_of(context).get(key)
+    assert store_of(context).put("w", b"\x00") == "w_1"
+    store_of(context).drop("w_1")
+    assert store_of(context).keys() == ["w"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 import warnings
@@ -141,7 +142,8 @@ def test_a_pass_or_all_of_a_phase_is_replaced_or_left_out() -> None:
 @pytest.mark.parametrize(
     ("anchor", "message"),
     [
-        ("prepair", "no phase or pass 'prepair'; did you mean 'prepare'? Known: "),
+        ("prepair", "no phase or pass 'prepair'; did you mean 'prepare'? Nearest of "),
+        ("nonsense", "no phase or pass 'nonsense'. Nearest of "),
         (
             "fold-constants",
             "'fold-constants' stands 2 times in the pipeline: write one of prepare/fold-constants, "
@@ -455,6 +457,20 @@ def test_every_stage_resumes_from_its_file(folder: Path) -> None:
         again = run([str(file), *(["-p", rest] if rest else [])])
         assert (again.code, again.err) == (0, ""), file.name
         assert again.out == done.out, file.name
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_stage_resumes_with_the_files_that_were_loaded(folder: Path, *, is_first: bool) -> None:
+    pass_file(folder, "mark", "after graph")
+    load, command = ["--load", "mark.py"], ["compile", "m.mlir", "--print-ir-tree-dir=tree"]
+    done = cli.run([*load, *command] if is_first else [*command, *load])
+    assert done.code == 0, done.err
+    first = (folder / "tree" / "01-inline-calls.mlir").read_text().splitlines()[0]
+    assert first.endswith(f" --load {folder / 'mark.py'}")
+    argv = shlex.split(first.removeprefix("// resume: inarch-opt "))
+    again = run([f"tree/{argv[0]}", *argv[1:]])
+    assert (again.code, again.err) == (0, "")
+    assert "seen.mark" in again.out
 
 
 @pytest.mark.usefixtures("folder")

@@ -9,7 +9,7 @@ import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from inarch.core.errors import UsageError, unknown
 from inarch.driver.kept import Entry, Found
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from inarch.driver.built import Built
     from inarch.driver.offload import Offload
     from inarch.driver.options import Options
+    from inarch.ir.remarks import Remark
     from inarch.pipeline.manager import Instrument
     from inarch.pipeline.pipeline import Pipeline
 
@@ -80,7 +81,8 @@ def _execute(arguments: argparse.Namespace) -> int:
         verify_each=arguments.verify_each,
         verify_semantics=arguments.verify_semantics,
     )
-    watchers = Watchers(arguments)
+    remarks: list[Remark] | None = [] if arguments.json and arguments.remarks is not None else None
+    watchers = Watchers(arguments, remarks=remarks)
     entry = None
     if arguments.is_process and not arguments.load and not watchers.are_asked:
         entry = Entry.of(arguments.model, options)
@@ -90,7 +92,7 @@ def _execute(arguments: argparse.Namespace) -> int:
     built = found.built
     seconds = time.perf_counter() - start
     if arguments.json:
-        facts = {
+        facts: dict[str, Any] = {
             "path": str(built.path),
             "name": built.name,
             "host": built.host,
@@ -104,6 +106,8 @@ def _execute(arguments: argparse.Namespace) -> int:
             "passes": built.passes,
             "pipeline": found.pipeline,
         }
+        if remarks is not None:
+            facts["remarks"] = [remark.to_json() for remark in remarks]
         print(json.dumps(facts))
     elif not arguments.quiet:
         offloaded = "".join(f"{len(own)} of {name}, " for name, own in built.offloaded.items())

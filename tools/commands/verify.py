@@ -69,7 +69,7 @@ def _execute(arguments: argparse.Namespace) -> int:
             seed=arguments.seed,
             against=arguments.against,
             reproducer=folder,
-            load=arguments.load,
+            load=[*arguments.load_first, *arguments.load],
         )
         verdict = verify_model(arguments.model, options, progress=report)
     if arguments.json:

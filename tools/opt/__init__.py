@@ -17,12 +17,14 @@ from typing import NamedTuple, TextIO
 from inarch import __version__
 from inarch.core.errors import EnvironmentFault, InarchError, InternalError, PluginError
 from inarch.core.plugins import load_file
+from inarch.dialects import new_context
 from inarch.ir.files import decode, read_text, write_atomically
+from inarch.ir.remarks import Remark
 from inarch.pipeline.registry import pass_cards, pass_help
 from inarch.pipeline.text import parse_pipeline
 from inarch.tools.extensions import blamed, kinds
 from inarch.tools.opt.arguments import Options, help_text, parse_arguments
-from inarch.tools.opt.diagnostics import expectations, mismatches
+from inarch.tools.opt.diagnostics import Diagnostic, expectations, mismatches
 from inarch.tools.opt.driver import (
     SEPARATOR,
     Program,
@@ -33,7 +35,7 @@ from inarch.tools.opt.driver import (
 )
 from inarch.tools.opt.lists import cards_text, dialect_cards
 from inarch.tools.passes import Watchers
-from inarch.tools.warnings import plain_warnings
+from inarch.tools.warnings import plain_warnings, told_warnings
 
 
 class Outcome(NamedTuple):
@@ -123,7 +125,7 @@ def _information(options: Options) -> str | None:
     if options.version:
         return f"inarch-opt {__version__}\n"
     if options.list_passes:
-        return cards_text(pass_cards())
+        return cards_text(pass_cards([*new_context().registered_dialect_names]))
     if options.list_dialects:
         return cards_text(dialect_cards())
     return pass_help(options.pass_help) if options.pass_help is not None else None
@@ -131,7 +133,8 @@ def _information(options: Options) -> str | None:
 
 def _process(options: Options, stdin: Callable[[], str], out: TextIO, err: TextIO) -> int:
     pipeline = parse_pipeline(",".join(options.pipeline))
-    watchers = Watchers(options, err)
+    remarks: list[Remark] | None = [] if options.verify_diagnostics else None
+    watchers = Watchers(options, err, remarks)
     watchers.check(pipeline)
     watchers.dump(pipeline)
     check_target(options.target)
@@ -144,7 +147,7 @@ def _process(options: Options, stdin: Callable[[], str], out: TextIO, err: TextI
     code = 0
     results: list[str] = []
     for program in programs:
-        result, program_code = _one(session, program)
+        result, program_code = _one(session, program, remarks)
         code = max(code, program_code)
         results += [result] if result is not None else []
     watchers.report()
@@ -156,23 +159,41 @@ def _process(options: Options, stdin: Callable[[], str], out: TextIO, err: TextI
     return code
 
 
-def _one(session: Session, program: Program) -> tuple[str | None, int]:
-    """Its text (None: it has an error) and its exit code; errors are printed, or matched."""
-    result: str | None = None
-    errors: list[InarchError] = []
-    try:
-        result = process(session, program)
-    except InarchError as error:
-        errors = [error, *error.more]
-    if not session.options.verify_diagnostics or _is_ours(errors):
-        for error in errors:
-            session.err.write(f"{error.line()}\n")
-        return result, max((error.exit_code for error in errors), default=0)
+def _one(
+    session: Session, program: Program, remarks: list[Remark] | None
+) -> tuple[str | None, int]:
+    """Its text (None: it has an error) and its exit code; what is said of it is printed, or matched."""
+    if remarks is None:
+        result, errors = _processed(session, program)
+        return result, _tell(session, errors)
+    found: list[Diagnostic] = []
+    remarks.clear()
+    with told_warnings(lambda where, text: found.append(Diagnostic("warning", text, where))):
+        result, errors = _processed(session, program)
+    if _is_ours(errors):
+        return result, _tell(session, errors)
+    found += [Diagnostic("remark", each.text, each.where) for each in remarks]
+    found += [Diagnostic("error", each.message, each.where) for each in errors]
     expected = expectations(program.text, program.name, program.line_offset)
-    messages = mismatches(program.name, expected, errors)
+    tolerated = ("remark",) if session.options.remarks is None else ()
+    messages = mismatches(program.name, expected, found, tolerated)
     for message in messages:
         session.err.write(f"{message}\n")
     return result, int(bool(messages))
+
+
+def _processed(session: Session, program: Program) -> tuple[str | None, list[InarchError]]:
+    try:
+        return process(session, program), []
+    except InarchError as error:
+        return None, [error, *error.more]
+
+
+def _tell(session: Session, errors: Sequence[InarchError]) -> int:
+    """Prints errors; their exit code."""
+    for error in errors:
+        session.err.write(f"{error.line()}\n")
+    return max((error.exit_code for error in errors), default=0)
 
 
 def _is_ours(errors: Sequence[InarchError]) -> bool:

@@ -10,8 +10,9 @@ from typing import Any, NoReturn
 
 from inarch.core.errors import UsageError, unknown
 from inarch.pipeline.registry import is_pass
+from inarch.tools.alone import with_defaults
 from inarch.tools.passes import add_instruments, add_pipeline_options
-from inarch.tools.semantics import SEMANTICS, SEMANTICS_HELP, seed, with_default_seed
+from inarch.tools.semantics import SEMANTICS, SEMANTICS_HELP, seed
 
 VERIFY_MODES = ("none", "end", "each")
 
@@ -39,6 +40,7 @@ class Options:
     verify_diagnostics: bool
     verify_each: str
     verify_semantics: int | None
+    remarks: str | None
     print_ir_before: tuple[str, ...]
     print_ir_after: tuple[str, ...]
     print_ir_before_all: bool
@@ -67,7 +69,7 @@ class Options:
 def parse_arguments(argv: Sequence[str]) -> Options:
     """The options in `argv` (without the program's name). Raises UsageError."""
     parser = _Parser()
-    words = [_as_passes(word, parser.names) for word in with_default_seed(argv)]
+    words = [_as_passes(word, parser.names) for word in with_defaults(argv)]
     found, rest = parser.parse_known_args(words)
     for word in rest:
         if word.startswith("-"):
@@ -174,7 +176,8 @@ def _add_passes(parser: _Parser) -> None:
 def _add_instruments(parser: _Parser) -> None:
     parser.flag(
         "--verify-diagnostics",
-        text="errors must be those of the comments `// expected-error @below {{substring}}`",
+        text="errors and warnings must be those of the comments `// expected-error @below {{substring}}`, "
+        "`expected-warning`; `expected-remark` must be said, and with --remarks no other remark",
     )
     add_instruments(parser.option)
     parser.option(
@@ -188,7 +191,7 @@ def _add_instruments(parser: _Parser) -> None:
 
 
 def _add_information(parser: _Parser) -> None:
-    parser.flag("--list-passes", text="list the passes, then leave")
+    parser.flag("--list-passes", text="list the passes that run on these dialects, then leave")
     parser.flag("--list-dialects", text="list the dialects, then leave")
     parser.option("--pass-help", metavar="PASS", help="describe a pass and its options, then leave")
     parser.flag("--version", text="print the version, then leave")

@@ -1,20 +1,21 @@
-"""`--verify-diagnostics`: the errors of a program against the ones that its comments expect.
+"""`--verify-diagnostics`: the errors, warnings and remarks of a program against those its comments expect.
 
     // expected-error @below {{a part of the message}}
-    // expected-error-re @+2 {{size of {{[0-9]+}} elements}}
+    // expected-warning-re @+2 {{size of {{[0-9]+}} elements}}
+    // expected-remark @unknown {{[partition]}}
 
 The place is `@below`, `@above` (the next or last line without such a comment), `@+N`, `@-N`,
-`@this-line` or nothing (the comment's own line), or `@unknown` (an error without a line). In the
-`-re` form the parts in inner braces are regular expressions. One error fulfils one expectation.
+`@this-line` or nothing (the comment's own line), or `@unknown` (what has no line). In the
+`-re` form the parts in inner braces are regular expressions. Each fulfils one expectation.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from inarch.core.errors import InarchError, UsageError
+from inarch.core.errors import UsageError
 
 _COMMENT = re.compile(r"//\s*expected-(?P<kind>[\w-]+)(?P<rest>.*)$")
 _REST = re.compile(
@@ -22,11 +23,24 @@ _REST = re.compile(
 )
 _LINE = re.compile(r"^(?P<file>.+):(?P<line>\d+):\d+$")
 
+KINDS = ("error", "warning", "remark")
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """Something that was said of a program."""
+
+    kind: str
+    """One of `KINDS`."""
+    message: str
+    where: str | None
+
 
 @dataclass(frozen=True)
 class Expectation:
-    """An error that must occur on `line` (None: without a line), written on the line `written`."""
+    """What must be said of `line` (None: without a line), written on the line `written`."""
 
+    kind: str
     line: int | None
     pattern: str
     text: str
@@ -47,17 +61,18 @@ def expectations(text: str, name: str, line_offset: int = 0) -> list[Expectation
             continue
         here = index + 1 + line_offset
         rest = _REST.fullmatch(match["rest"])
-        if match["kind"] not in ("error", "error-re") or rest is None:
+        kind = match["kind"].removesuffix("-re")
+        if kind not in KINDS or rest is None:
             raise UsageError(
-                "expected `expected-error[-re] [@below|@above|@+N|@-N|@this-line|@unknown] "
+                "expected `expected-error|warning|remark[-re] [@below|@above|@+N|@-N|@this-line|@unknown] "
                 f"{{{{text}}}}`, found `{match[0].strip()}`",
                 where=f"{name}:{here}",
             )
         wanted = _wanted_line(rest["place"], index, is_comment)
         number = None if wanted is None else wanted + 1 + line_offset
-        regex = match["kind"] == "error-re"
+        regex = match["kind"] != kind
         pattern = _pattern(rest["text"], f"{name}:{here}") if regex else re.escape(rest["text"])
-        found.append(Expectation(number, pattern, rest["text"], here))
+        found.append(Expectation(kind, number, pattern, rest["text"], here))
     return found
 
 
@@ -89,30 +104,40 @@ def _pattern(text: str, where: str) -> str:
 
 
 def mismatches(
-    name: str, expected: Sequence[Expectation], errors: Sequence[InarchError]
+    name: str,
+    expected: Sequence[Expectation],
+    found: Sequence[Diagnostic],
+    tolerated: Collection[str] = (),
 ) -> list[str]:
-    """A message for every error not expected, and for every expectation without an error."""
+    """A message for everything found that is not expected, and for every expectation that nothing fulfils.
+
+    What is of a kind in `tolerated` need not be expected.
+    """
     open_ones = list(expected)
     messages: list[str] = []
-    for error in errors:
-        line = _line_of(error, name)
-        text = " ".join(error.message.split())
-        fulfilled = next(
-            (e for e in open_ones if e.line == line and re.search(e.pattern, text)), None
-        )
+    for one in found:
+        line = _line_of(one, name)
+        text = " ".join(one.message.split())
+        fulfilled = next((e for e in open_ones if _fulfils(one.kind, line, text, e)), None)
         if fulfilled is not None:
             open_ones.remove(fulfilled)
-            continue
-        place = error.where if line is not None else f"{error.where or name} (no line: @unknown)"
-        messages.append(f"{place}: error: unexpected error: {text}")
+        elif one.kind not in tolerated:
+            place = one.where if line is not None else f"{one.where or name} (no line: @unknown)"
+            messages.append(f"{place}: error: unexpected {one.kind}: {text}")
     for one in open_ones:
         place = "without a line" if one.line is None else f"on line {one.line}"
+        article = "an" if one.kind == "error" else "a"
         messages.append(
-            f"{name}:{one.written}: error: expected an error {place}, found none: {one.text}"
+            f"{name}:{one.written}: error: expected {article} {one.kind} {place}, found none: {one.text}"
         )
     return messages
 
 
-def _line_of(error: InarchError, name: str) -> int | None:
-    match = _LINE.match(error.where or "")
+def _fulfils(kind: str, line: int | None, text: str, wanted: Expectation) -> bool:
+    is_there = (kind, line) == (wanted.kind, wanted.line)
+    return is_there and re.search(wanted.pattern, text) is not None
+
+
+def _line_of(one: Diagnostic, name: str) -> int | None:
+    match = _LINE.match((one.where or "").partition(" + ")[0])  # the first of several places
     return int(match["line"]) if match is not None and match["file"] == name else None

@@ -1,9 +1,9 @@
-"""The operators of ONNX that Inarch reads: one file a family, one function an operator.
+"""The operators of ONNX that Inarch reads: rooms of families, one file a family, one function an operator.
 
-A file defines `CONVERTERS`, from the operator's name (`Conv`; `com.microsoft.Gelu` outside the default
-domain) to a function from a `Node` to its outputs. To add an operator, write a function and its test
-in `tests/unit/test_onnx_ops.py`; nothing else is edited. Without a converter, an operator that ONNX
-defines by a function of others is replaced by that.
+`frontends/onnx/ops/<room>/<family>.py` defines `CONVERTERS`, from the operator's name (`Conv`;
+`com.microsoft.Gelu` outside the default domain) to a function from a `Node` to its outputs. To add an
+operator, write a function and its test in `tests/unit/test_onnx_ops.py`; nothing else is edited. Without
+a converter, an operator that ONNX defines by a function of others is replaced by that.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from inarch.core.plugins import Extensions
 from inarch.frontends.onnx.node import Converter
 
 FAMILIES: Extensions[Mapping[str, Converter]] = Extensions(
-    "inarch.frontends.onnx.ops", "CONVERTERS"
+    "inarch.frontends.onnx.ops", "CONVERTERS", in_rooms=True
 )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from inarch.core.lazy import np
 from inarch.dialects import new_context
+from inarch.frontends import Sizes
 from inarch.frontends.onnx import import_onnx
 from inarch.fuzz import Parser
 from inarch.fuzz.mutate import mutated
@@ -94,7 +95,7 @@ def _with_inputs(model: Any, values: Sequence[Any]) -> bytes | None:
 
 def check(data: bytes) -> None:
     """Imports `data`, and verifies what that gives."""
-    verify_module(import_onnx(data, new_context(), dims=_dims(data)))
+    verify_module(import_onnx(data, new_context(), Sizes(_dims(data))))
 
 
 def _dims(data: bytes) -> dict[str, int]:

@@ -26,9 +26,19 @@ func.func @expects_other_words(%a: tensor<2xf32>, %b: tensor<3xf32>) {
 
 // -----
 
-// CHECK: expected `expected-error[-re] [@below|@above|@+N|@-N|@this-line|@unknown] {{.*}}, found `// expected-
-// CHECK-SAME: warning {{.*}}`
-// expected-warning @below {{nothing}}
-func.func @expects_a_warning() {
+// CHECK: error: expected a warning on line {{[0-9]+}}, found none: anything
+// CHECK: error: expected a remark without a line, found none: anything
+func.func @expects_another_kind(%a: tensor<2xf32>, %b: tensor<3xf32>) {
+  // expected-warning @below {{anything}}
+  func.return
+  // expected-remark @unknown {{anything}}
+}
+
+// -----
+
+// CHECK: expected `expected-error|warning|remark[-re] [@below|@above|@+N|@-N|@this-line|@unknown] {{.*}}, found `// expected-
+// CHECK-SAME: note {{.*}}`
+// expected-note @below {{nothing}}
+func.func @expects_a_note() {
   func.return
 }

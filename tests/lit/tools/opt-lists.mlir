@@ -8,7 +8,12 @@
 
 // PASSES: fold-constants Replaces ops on constants by constants. [inarch.passes.graph.fold_constants]
 // PASSES: crash-demo Raises a TypeError; `message` is its text. [{{.*}}crash_demo.py]
+// Of xDSL's those that need no dialect that is not here.
+// PASSES-NOT: {{^}}{{(apply-pdl|convert-|lower-affine|test-|x86)}}
 // PASSES: canonicalize Applies all canonicalization patterns. [xdsl.transforms.canonicalize]
+// PASSES-NOT: {{^}}{{(apply-pdl|convert-|lower-affine|test-|x86)}}
+// PASSES: scf-for-loop-flatten
+// PASSES-NOT: {{^}}{{(apply-pdl|convert-|lower-affine|test-|x86)}}
 
 // DIALECTS: graph `graph`: whole tensors with value semantics
 // DIALECTS: func [xdsl.dialects.func]

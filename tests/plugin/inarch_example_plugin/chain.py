@@ -11,18 +11,18 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 
 from inarch.core.errors import InarchError, UsageError, unknown
 from inarch.dialects.graph.elementwise.unary import AbsOp
-from inarch.frontends import Dims, Frontend, Shapes
+from inarch.frontends import Frontend, Sizes
 from inarch_example_plugin.power.square import SquareOp
 
 OPS = {"abs": AbsOp, "square": SquareOp}
 
 
-def _read(source: Any, _: Context, dims: Dims, shapes: Shapes) -> ModuleOp:
+def _read(source: Any, _: Context, sizes: Sizes) -> ModuleOp:
     shape, *names = Path(source).read_text().split()
-    sizes = [int(size) for size in shape.split("x")]
-    if dims or any(list(given) != sizes for given in shapes.values()):
-        raise UsageError(f"{source} has the shape {sizes} and no symbolic dimensions")
-    kind = TensorType(f32, sizes)
+    own = [int(size) for size in shape.split("x")]
+    if sizes.dims or any(list(given) != own for given in sizes.shapes.values()):
+        raise UsageError(f"{source} has the shape {own} and no symbolic dimensions")
+    kind = TensorType(f32, own)
     function = FuncOp("main", ([kind], [kind]))
     value = function.body.block.args[0]
     ops: list[AbsOp | SquareOp] = []

@@ -1,4 +1,5 @@
 // RUN: inarch-opt %s --split-input-file -p fold-batch-norm | filecheck %s
+// RUN: inarch-opt %s --split-input-file -p fold-batch-norm --verify-diagnostics --remarks -o %t
 
 // s = 2 / sqrt(3 + 1) = 1: w = 5 * 1, b = (0 - 1) * 1 + 4 = 3.
 // CHECK-LABEL: @folds_into_the_convolution
@@ -9,6 +10,7 @@ func.func @folds_into_the_convolution(%x: tensor<1x1x3xf32>) -> tensor<1x1x3xf32
   %mean = graph.constant dense<1.0> : tensor<1xf32>
   %var = graph.constant dense<3.0> : tensor<1xf32>
   %0 = graph.conv %x, %w strides = [1] pads = [0, 0] dilations = [1] groups = 1 : tensor<1x1x3xf32>, tensor<1x1x1xf32> -> tensor<1x1x3xf32>
+  // expected-remark-re @below {{[fold-batch-norm] it is in the weights of {{[^ ]+}}:{{[0-9]+}}:3}}
   %1 = graph.batch_norm %0, %scale, %bias, %mean, %var epsilon = 1.0 : tensor<1x1x3xf32>, tensor<1xf32>, tensor<1xf32>, tensor<1xf32>, tensor<1xf32> -> tensor<1x1x3xf32>
   func.return %1 : tensor<1x1x3xf32>
 }
@@ -24,6 +26,7 @@ func.func @keeps_a_convolution_with_two_users(%x: tensor<1x1x3xf32>) -> (tensor<
   %w = graph.constant dense<5.0> : tensor<1x1x1xf32>
   %s = graph.constant dense<2.0> : tensor<1xf32>
   %0 = graph.conv %x, %w strides = [1] pads = [0, 0] dilations = [1] groups = 1 : tensor<1x1x3xf32>, tensor<1x1x1xf32> -> tensor<1x1x3xf32>
+  // expected-remark @below {{[fold-batch-norm] missed: the convolution's result has other uses}}
   %1 = graph.batch_norm %0, %s, %s, %s, %s epsilon = 1.0 : tensor<1x1x3xf32>, tensor<1xf32>, tensor<1xf32>, tensor<1xf32>, tensor<1xf32> -> tensor<1x1x3xf32>
   func.return %0, %1 : tensor<1x1x3xf32>, tensor<1x1x3xf32>
 }

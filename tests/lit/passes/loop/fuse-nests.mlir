@@ -1,4 +1,5 @@
 // RUN: inarch-opt %s --split-input-file -p fuse-nests | filecheck %s
+// RUN: inarch-opt %s --split-input-file -p fuse-nests --verify-diagnostics --remarks -o %t
 
 // Bias and relu of a matmul; the product moves down to where its last consumer stood.
 func.func @appends_bias_and_relu_to_a_reduction(%x: memref<4x8xf32>, %w: memref<8x6xf32>, %b: memref<6xf32>, %y: memref<4x6xf32> {inarch.result}) {
@@ -10,11 +11,13 @@ func.func @appends_bias_and_relu_to_a_reduction(%x: memref<4x8xf32>, %w: memref<
     %s = arith.addf %acc, %p : f32
     loop.yield %s : f32
   }
+  // expected-remark-re @below {{[fuse-nests] computed at the end of {{[^ ]+}}:{{[0-9]+}}:3}}
   loop.nest (i = 4, j = 6) ins(%t0[i, j] : memref<4x6xf32>, %b[j] : memref<6xf32>) outs(%t1[i, j] : memref<4x6xf32>) {
   ^bb0(%e: f32, %bias: f32, %acc: f32):
     %s = arith.addf %e, %bias : f32
     loop.yield %s : f32
   }
+  // expected-remark-re @below {{[fuse-nests] computed at the end of {{[^ ]+}}:{{[0-9]+}}:3 + {{[^ ]+}}:{{[0-9]+}}:3}}
   loop.nest (i = 4, j = 6) ins(%t1[i, j] : memref<4x6xf32>) outs(%y[i, j] : memref<4x6xf32>) {
   ^bb0(%e: f32, %acc: f32):
     %zero = arith.constant 0.0 : f32
@@ -48,6 +51,7 @@ func.func @writes_where_the_consumer_writes(%x: memref<4x8xf32>, %y: memref<9x4x
     %s = arith.addf %acc, %e : f32
     loop.yield %s : f32
   }
+  // expected-remark-re @below {{[fuse-nests] computed at the end of {{[^ ]+}}:{{[0-9]+}}:3}}
   loop.nest (j = 1, i = 4) ins(%t[i] : memref<4xf32>) outs(%y[j + 8, i] : memref<9x4xf32>) {
   ^bb0(%e: f32, %acc: f32):
     loop.yield %e : f32
@@ -68,10 +72,12 @@ func.func @joins_elementwise_nests_through_a_transpose(%x: memref<4x6xf32>, %y: 
     %s = math.tanh %e : f32
     loop.yield %s : f32
   }
+  // expected-remark-re @below {{[fuse-nests] computes {{[^ ]+}}:{{[0-9]+}}:3 where it reads it}}
   loop.nest (i = 6, j = 4) ins(%t0[j, i] : memref<4x6xf32>) outs(%t1[i, j] : memref<6x4xf32>) {
   ^bb0(%e: f32, %acc: f32):
     loop.yield %e : f32
   }
+  // expected-remark-re @below {{[fuse-nests] computes {{[^ ]+}}:{{[0-9]+}}:3 + {{[^ ]+}}:{{[0-9]+}}:3 where it reads it}}
   loop.nest (i = 6, j = 4) ins(%t1[i, j] : memref<6x4xf32>, %x[j, i] : memref<4x6xf32>) outs(%y[i, j] : memref<6x4xf32>) {
   ^bb0(%e: f32, %f: f32, %acc: f32):
     %s = arith.mulf %e, %f : f32
@@ -97,6 +103,7 @@ func.func @joins_casts_but_not_to_a_reduction(%x: memref<4xf32>, %y: memref<4xf6
     %s = arith.negf %e : f32
     loop.yield %s : f32
   }
+  // expected-remark-re @below {{[fuse-nests] computes {{[^ ]+}}:{{[0-9]+}}:3 where it reads it}}
   loop.nest (i = 4) ins(%t[i] : memref<4xf32>) outs(%y[i] : memref<4xf64>) {
   ^bb0(%e: f32, %acc: f64):
     %s = arith.extf %e : f32 to f64
@@ -130,6 +137,7 @@ func.func @joins_a_square_to_the_sum_that_reads_it_once(%x: memref<4x8xf32>, %y:
     %s = arith.mulf %e, %e : f32
     loop.yield %s : f32
   }
+  // expected-remark-re @below {{[fuse-nests] computes {{[^ ]+}}:{{[0-9]+}}:3 where it reads it}}
   loop.nest (i = 4, k = 8 reduction) ins(%t[i, k] : memref<4x8xf32>) outs(%y[i] init 0.0 : memref<4xf32>) {
   ^bb0(%e: f32, %acc: f32):
     %s = arith.addf %acc, %e : f32
@@ -374,6 +382,7 @@ func.func @widens_integers_where_they_are_read(%x: memref<8xi8>, %w: memref<3x8x
     %s = arith.extsi %e : i8 to i32
     loop.yield %s : i32
   }
+  // expected-remark-re @below {{[fuse-nests] computes {{[^ ]+}}:{{[0-9]+}}:3 where it reads it}}
   loop.nest (m = 3, k = 8 reduction) ins(%t[k] : memref<8xi32>, %w[m, k] : memref<3x8xi32>) outs(%y[m] init 0 : memref<3xi32>) {
   ^bb0(%a: i32, %b: i32, %acc: i32):
     %p = arith.muli %a, %b : i32

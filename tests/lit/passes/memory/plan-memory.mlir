@@ -1,6 +1,8 @@
 // RUN: inarch-opt %s --split-input-file -p plan-memory | filecheck %s
+// RUN: inarch-opt %s --split-input-file -p plan-memory --verify-diagnostics --remarks -o %t
 
 // Buffers that are never alive at once share their place; an op's inputs and outputs are alive at once.
+// expected-remark @below {{[plan-memory] @reuses_the_place_of_a_dead_buffer: 256 bytes of workspace, for 384 bytes of buffers}}
 func.func @reuses_the_place_of_a_dead_buffer(%x: memref<32xf32>, %y: memref<32xf32> {inarch.result}) {
   %a = loop.alloc : memref<32xf32>
   %b = loop.alloc : memref<32xf32>
@@ -21,6 +23,7 @@ func.func private @f(memref<32xf32>, memref<32xf32>)
 
 // -----
 
+// expected-remark @below {{[plan-memory] @a_view_keeps_its_buffer_alive: 128 bytes of workspace, for 128 bytes of buffers}}
 func.func @a_view_keeps_its_buffer_alive(%x: memref<16xf32>, %y: memref<16xf32> {inarch.result}) {
   %a = loop.alloc : memref<16xf32>
   %b = loop.alloc : memref<16xf32>
@@ -39,6 +42,7 @@ func.func private @f(memref<16xf32>, memref<16xf32>)
 
 // -----
 
+// expected-remark @below {{[plan-memory] @a_loop_uses_its_buffers_all_the_time: 128 bytes of workspace, for 128 bytes of buffers}}
 func.func @a_loop_uses_its_buffers_all_the_time(%y: memref<16xf32> {inarch.result}) {
   %zero = arith.constant 0 : index
   %a = loop.alloc : memref<16xf32>
@@ -60,6 +64,7 @@ func.func @a_loop_uses_its_buffers_all_the_time(%y: memref<16xf32> {inarch.resul
 // -----
 
 // The largest buffer is placed first, each into the smallest gap that is wide enough.
+// expected-remark @below {{[plan-memory] @fills_gaps: 320 bytes of workspace, for 464 bytes of buffers}}
 func.func @fills_gaps(%y: memref<64xf32> {inarch.result}) {
   %big = loop.alloc : memref<64xf32>
   %small = loop.alloc : memref<3xf32>
@@ -80,6 +85,7 @@ func.func @fills_gaps(%y: memref<64xf32> {inarch.result}) {
 
 // -----
 
+// expected-remark @below {{[plan-memory] @an_unused_buffer_takes_no_place: 0 bytes of workspace, for 0 bytes of buffers}}
 func.func @an_unused_buffer_takes_no_place() {
   %a = loop.alloc : memref<1024xf32>
   %b = loop.alloc : memref<0xf32>
@@ -93,6 +99,7 @@ func.func @an_unused_buffer_takes_no_place() {
 // -----
 
 // Weights stand in program order, 64-byte aligned; equal values share their place.
+// expected-remark @below {{[plan-memory] @equal_constants_share_their_place: 0 bytes of workspace, for 0 bytes of buffers}}
 func.func @equal_constants_share_their_place() {
   %a = loop.constant dense<[1.0, 2.0]> : tensor<2xf32> : memref<2xf32>
   %b = loop.constant dense_resource<w> : tensor<5x5xf32> : memref<5x5xf32>

@@ -1,9 +1,11 @@
 // RUN: inarch-opt %s --split-input-file --load %S/Inputs/tile_gemm.py --load %S/Inputs/whole_gemm.py -p "tensorize{kernels=tile-gemm}" | filecheck %s
 // RUN: inarch-opt %s --split-input-file --load %S/Inputs/tile_gemm.py --load %S/Inputs/whole_gemm.py -p "tensorize{kernels=tile-gemm,whole-gemm}" | filecheck %s --check-prefix=WHOLE
+// RUN: inarch-opt %s --split-input-file --load %S/Inputs/tile_gemm.py --load %S/Inputs/whole_gemm.py -p 'tensorize{kernels=tile-gemm}' --verify-diagnostics --remarks -o %t
 
 // Five rows are one tile of four and one of one; the second factor is packed into the layout demanded, and the
 // last columns run on a copy with zeros, and into a temporary tile.
 func.func @remainders(%a: memref<5x3xf32>, %b: memref<3x12xf32>, %c: memref<5x12xf32>) {
+  // expected-remark-re @below {{[tensorize] nest (m = 5, n = 12, k = 3 reduction): tile-gemm (MR = 4, NR = 8): {{[0-9]+}} cycles in 4 calls; next best tile-gemm (MR = 3, NR = 8): {{[0-9]+}} cycles}}
   loop.nest (m = 5, n = 12, k = 3 reduction) ins(%a[m, k] : memref<5x3xf32>, %b[k, n] : memref<3x12xf32>) outs(%c[m, n] init 0.0 : memref<5x12xf32>) {
   ^bb0(%x: f32, %y: f32, %acc: f32):
     %p = arith.mulf %y, %x : f32
@@ -34,6 +36,7 @@ func.func @remainders(%a: memref<5x3xf32>, %b: memref<3x12xf32>, %c: memref<5x12
 // Batches are loops around the call; a transposed factor is other strides. Of the two ways to take the factors
 // the one is written that has more operands in order.
 func.func @batched(%a: memref<2x3x4xf32>, %b: memref<2x8x3xf32>, %c: memref<2x4x8xf32>) {
+  // expected-remark-re @below {{[tensorize] nest (b = 2, m = 4, n = 8, k = 3 reduction): tile-gemm (MR = 4, NR = 8): {{[0-9]+}} cycles in 2 calls}}
   loop.nest (b = 2, m = 4, n = 8, k = 3 reduction) ins(%a[b, k, m] : memref<2x3x4xf32>, %b[b, n, k] : memref<2x8x3xf32>) outs(%c[b, m, n] init 0.0 : memref<2x4x8xf32>) {
   ^bb0(%x: f32, %y: f32, %acc: f32):
     %p = arith.mulf %x, %y : f32
@@ -49,6 +52,7 @@ func.func @batched(%a: memref<2x3x4xf32>, %b: memref<2x8x3xf32>, %c: memref<2x4x
 
 // Nothing matches a sum: the nest stays as it is.
 func.func @other(%a: memref<4x4xf32>, %c: memref<4xf32>) {
+  // expected-remark @below {{[tensorize] missed: nest (m = 4, k = 4 reduction): no kernel; nearest is tile-gemm: the body differs: expected A[m, k] * B[k, n], found a}}
   loop.nest (m = 4, k = 4 reduction) ins(%a[m, k] : memref<4x4xf32>) outs(%c[m] init 0.0 : memref<4xf32>) {
   ^bb0(%x: f32, %acc: f32):
     %s = arith.addf %x, %acc : f32

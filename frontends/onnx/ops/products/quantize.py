@@ -19,7 +19,7 @@ from inarch.dialects.graph.matmul import MatmulOp
 from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.dialects.graph.windows.conv import ConvOp
 from inarch.frontends.onnx.node import Converter, Node
-from inarch.frontends.onnx.ops.window import sliding
+from inarch.frontends.onnx.ops.images.window import sliding
 from inarch.frontends.onnx.report import NotSupportedError
 from inarch.frontends.onnx.tensors import element_dtype
 from inarch.ir.types import mlir_type

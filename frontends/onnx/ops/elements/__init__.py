@@ -1,0 +1,1 @@
+"""Operators that make, move and choose elements, by shapes and indices."""

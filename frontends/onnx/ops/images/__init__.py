@@ -1,0 +1,1 @@
+"""Operators of windows, and of pixels that move: convolution, pooling, resizing, sampling."""

@@ -1,0 +1,1 @@
+"""Operators of sums of products: matrices, quantized ones, recurrences."""
