@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from inarch.dialects import new_context
 from inarch.testing.generate.choices import Choices
 from inarch.testing.generate.loop.buffers import Access, Buffer
-from inarch.testing.generate.loop.builder import STEPS, LoopBuilder, finished, function_text, steps
+from inarch.testing.generate.loop.builder import LoopBuilder
+from inarch.testing.generate.loop.programs import STEPS, finished, function_text, steps
 from inarch.testing.generate.program import Program
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from inarch.core.errors import EnvironmentFault, unknown
 from inarch.testing.generate.choices import Choices, Record, Recorded, Seeded
-from inarch.testing.generate.graph.builder import graph_program
+from inarch.testing.generate.graph.programs import graph_program
 from inarch.testing.generate.kernel import kernel_program
-from inarch.testing.generate.loop.builder import loop_program
+from inarch.testing.generate.loop.programs import loop_program
 from inarch.testing.generate.program import LEVELS, Program
 
 if TYPE_CHECKING:

@@ -8,29 +8,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import (
-    ArrayAttr,
-    DictionaryAttr,
-    ModuleOp,
-    StringAttr,
-)
-from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, SSAValue
 
 from inarch.core.dtypes import DTYPES, DType
 from inarch.core.lazy import np
 from inarch.definitions.functions import Array
-from inarch.dialects import new_context
 from inarch.dialects.graph.constant import ConstantOp
-from inarch.dialects.graph.elementwise.arithmetic import AddOp
 from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.ir.constants import constant_attribute
 from inarch.ir.context import store_of
 from inarch.ir.types import mlir_type, tensor
-from inarch.ir.verify import verify_module
 from inarch.testing.generate.choices import Choices
 from inarch.testing.generate.inputs import specials
-from inarch.testing.generate.program import Program, program_of
 
 Shape = tuple[int, ...]
 Recipe = Callable[["GraphBuilder"], None]
@@ -211,89 +201,3 @@ def _plain(dtype: DType, shape: Shape, generator: np.random.Generator) -> Array:
         numbers = generator.integers(-4, 5, shape) if whole else generator.standard_normal(shape)
         return np.asarray(numbers).astype(dtype.numpy)
     return generator.integers(0 if dtype.is_unsigned else -8, 9, shape).astype(dtype.numpy)
-
-
-# ------------------------------------------------------------------------------------ programs
-
-
-def graph_program(
-    choices: Choices, *, large: bool = False, full: bool = False, favour: Sequence[str] = ()
-) -> Program:
-    """A module of one public function on tensors, sometimes of several.
-
-    `large`: up to 60 nodes instead of 20. `full`: layers of networks at their full sizes. `favour`: names
-    of ops that many nodes are of, more of those that are named more than once.
-    """
-    from inarch.testing.generate.graph.recipes import recipes_of
-
-    context = new_context()
-    functions: list[FuncOp] = []
-
-    def recipes(choices: Choices) -> list[tuple[int, Recipe]]:
-        return recipes_of(choices, favour)
-
-    choices.enter("head")
-    count = 2 if choices.chance(6) else 1
-    for number in range(count):
-        name = "main" if number == 0 else f"other{number}"
-        functions += _function(choices, context, name, recipes, large=large, full=full)
-    module = ModuleOp(functions)
-    verify_module(module)
-    return program_of("graph", context, module, choices.record)
-
-
-def _function(
-    choices: Choices,
-    context: Context,
-    name: str,
-    recipes_of: Callable[[Choices], list[tuple[int, Recipe]]],
-    *,
-    large: bool,
-    full: bool,
-) -> list[FuncOp]:
-    choices.enter("head")
-    dtype = choices.weighted([(60, DTYPES["f32"]), (8, DTYPES["f64"]), *_others()])
-    builder = GraphBuilder(choices, context, dtype, full)
-    recipes = recipes_of(choices)
-    percent = choices.pick((75, 60, 90, 95))
-    most = 60 if large else 20
-    while builder.count < most and choices.more(98 if large else percent):
-        choices.enter("step")
-        choices.weighted(recipes)(builder)
-    choices.enter("close")
-    if not builder.count:
-        builder.add(AddOp.make(*[builder.value(lambda dtype: dtype.name != "i1")] * 2))
-    return [*builder.callees, _closed(builder, name)]
-
-
-def _others() -> list[tuple[int, DType]]:
-    return [(3, dtype) for name, dtype in DTYPES.items() if name not in ("f32", "f64")]
-
-
-def _closed(builder: GraphBuilder, name: str) -> FuncOp:
-    """The function: it returns most values that nothing uses, and sometimes others, or one twice."""
-    choices, block = builder.choices, builder.block
-    sinks = [v for v in builder.values if not v.uses and not _is_argument(v)]
-    kept = [v for v in sinks if not choices.chance(15)]  # the rest is dead, as in real programs
-    results = kept[-6:] or builder.values[-1:]
-    if choices.chance(15):
-        results.append(choices.pick(builder.values))
-    block.add_op(ReturnOp(*results))
-    types: list[Attribute] = [argument.type for argument in block.args]
-    return FuncOp(
-        name,
-        (types, [value.type for value in results]),
-        Region(block),
-        arg_attrs=_names("in", len(types)) if choices.chance(50) else None,
-        res_attrs=_names("out", len(results)) if choices.chance(50) else None,
-    )
-
-
-def _names(prefix: str, count: int) -> ArrayAttr[DictionaryAttr]:
-    return ArrayAttr(
-        DictionaryAttr({"inarch.name": StringAttr(f"{prefix}.{n}")}) for n in range(count)
-    )
-
-
-def _is_argument(value: SSAValue) -> bool:
-    return not isinstance(value.owner, Operation)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from inarch.testing.generate.loop.buffers import Buffer
+from inarch.testing.generate.loop.builder import LoopBuilder
 from inarch.testing.generate.loop.scalars import Body
-
-if TYPE_CHECKING:
-    from inarch.testing.generate.loop.builder import LoopBuilder
 
 _MODES = ("", " parallel", " unroll")
 

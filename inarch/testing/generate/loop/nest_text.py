@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from inarch.testing.generate.loop.buffers import Access, Buffer, readable
+from inarch.testing.generate.loop.builder import LoopBuilder
 from inarch.testing.generate.loop.scalars import REDUCERS_FLOAT, REDUCERS_INT, Body, is_float
-
-if TYPE_CHECKING:
-    from inarch.testing.generate.loop.builder import LoopBuilder
 
 
 @dataclass

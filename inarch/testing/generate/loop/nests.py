@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from inarch.testing.generate.choices import Choices
 from inarch.testing.generate.loop.buffers import Access, Buffer, readable, write
+from inarch.testing.generate.loop.builder import LoopBuilder
 from inarch.testing.generate.loop.nest_text import Loops, Write, nest_text
 from inarch.testing.generate.loop.scalars import is_float
-
-if TYPE_CHECKING:
-    from inarch.testing.generate.loop.builder import LoopBuilder
 
 SIZES = (2, 3, 4, 1, 5, 7, 8, 16, 17, 33, 64, 70, 200)
 MOST_POINTS = 20_000
