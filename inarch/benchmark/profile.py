@@ -22,6 +22,7 @@ from inarch.dialects import new_context
 from inarch.driver.compiler import import_model, lower
 from inarch.driver.host import DEFAULT_HOST
 from inarch.driver.options import Options
+from inarch.machine.machine import Machine
 from inarch.machine.target import Target
 
 SCHEMA = "inarch.bench.profile/1"
@@ -93,6 +94,7 @@ def profile(
     path: Path,
     target: Target,
     *,
+    machine: Machine | None = None,
     dims: Mapping[str, int] | None = None,
     shapes: Mapping[str, Sequence[int]] | None = None,
     host: str = DEFAULT_HOST,
@@ -104,7 +106,7 @@ def profile(
     Raises what `inarch.driver.compiler` raises, and UnsupportedError for a model that calls imports.
     """
     harness = Harness(target, host)
-    chosen = Options(host=host, dims=dims, shapes=shapes, target=str(target))
+    chosen = Options(host=host, dims=dims, shapes=shapes, target=str(target), machine=machine)
     context = new_context()
     module = import_model(path, context, chosen)
     lower(context, module, "kernel", pipeline=chosen.passes(), progress=progress)
@@ -125,5 +127,5 @@ def profile(
         peaks.values.append(harness.peak_gflops())
         for series, value in zip(times, harness.sequence_ns(entries, *memory), strict=True):
             series.values.append(value)
-    machine = describe(target)
-    return Profile(path.name, str(target), machine, rounds, peaks.max, steps, times)
+    described = describe(target)
+    return Profile(path.name, str(target), described, rounds, peaks.max, steps, times)

@@ -9,6 +9,7 @@ from typing import Any, TypedDict, cast
 from inarch.core.errors import UsageError, unknown
 from inarch.driver.host import DEFAULT_HOST, find_host
 from inarch.driver.offload import Offload, offloading
+from inarch.machine.machine import Machine
 from inarch.pipeline.default import default_pipeline
 from inarch.pipeline.pipeline import Pipeline
 from inarch.pipeline.places import placed
@@ -22,6 +23,7 @@ class Settings(TypedDict, total=False):
     dims: Mapping[str, int] | None
     host: str
     target: str
+    machine: str | Machine | None
     name: str | None
     backends: Sequence[str]
     backend_options: Mapping[str, Mapping[str, str]] | None
@@ -48,6 +50,10 @@ class Options:
     """Who compiles what no backend takes."""
     target: str = "native"
     """`native`, or a name such as `x86-64-v3`."""
+    machine: str | Machine | None = None
+    """Whose caches and ports choices are made for: a name, or the path of a file.
+
+    None: the target's own; for `native` this computer, where `inarch machine --measure` has measured it."""
     name: str | None = None
     """The prefix of every symbol; None: the model's."""
     backends: Sequence[str] = ()

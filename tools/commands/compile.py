@@ -72,6 +72,7 @@ def _execute(arguments: argparse.Namespace) -> int:
         return _emit(arguments)
     from inarch.dialects import new_context
     from inarch.driver.compiler import build
+    from inarch.machine.target import parse
 
     output = arguments.output or Path(arguments.model.with_suffix(".inarch").name)
     check_output(output, arguments.model)
@@ -104,6 +105,7 @@ def _execute(arguments: argparse.Namespace) -> int:
             "name": built.name,
             "host": built.host,
             "target": built.target,
+            "machine": built.machine,
             "kernels": built.kernels,
             "weights_bytes": built.weights_bytes,
             "workspace_bytes": built.workspace_bytes,
@@ -122,8 +124,10 @@ def _execute(arguments: argparse.Namespace) -> int:
         sizes = (
             f"{_size(built.weights_bytes)} of weights, {_size(built.workspace_bytes)} of workspace"
         )
+        usual = parse(built.target).machine.name
+        machine = f" on {built.machine}" if built.machine != usual else ""
         print(
-            f"{output}: {built.name} for {built.target}, {built.kernels} kernels{microkernels}, "
+            f"{output}: {built.name} for {built.target}{machine}, {built.kernels} kernels{microkernels}, "
             f"{theirs}{offloaded}{sizes}, in {seconds:.1f} s"
         )
     return 0

@@ -22,7 +22,7 @@ from inarch.passes.tensorize.weigh.candidates import (
     start_of,
     streams_of,
 )
-from inarch.passes.tensorize.weigh.cost import CROWDED, PIECE, copy_cycles
+from inarch.passes.tensorize.weigh.cost import CROWDED, PIECE, Costs
 from inarch.passes.tensorize.weigh.family import Family
 from inarch.passes.tensorize.weigh.operands import Matched
 from inarch.passes.tensorize.weigh.tiles import Cutter, Params, Piece
@@ -73,7 +73,9 @@ def sweep(nest: LinearNest, family: Family, chosen: Candidate, count: int) -> li
     """
     rough = sorted(_rough(chosen.matched, family, [], MAX_MEMBERS), key=lambda one: one.bound)
     streams = streams_of(chosen.matched)
-    weighed = sorted((_with_memory(one, streams) for one in rough), key=lambda one: one.bound)
+    weighed = sorted(
+        (_with_memory(one, streams, family.costs) for one in rough), key=lambda one: one.bound
+    )
     turned = [replace(one, order=_turned(nest, one.order)) for one in weighed[: count // 3]]
     known = {(tuple(chosen.params.values()), _loops(nest, chosen.order))}
     found: list[Candidate] = []
@@ -131,7 +133,7 @@ def _cheapest(ways: Sequence[Matched], family: Family, misses: list[Miss]) -> li
     most efficient by themselves; all members are tried for those that then look best.
     """
     points = math.prod(axis.size for axis in ways[0].nest.axes) if ways else 0
-    least = {id(one): copy_cycles(_least_copies(one)) for one in ways}
+    least = {id(one): family.costs.copy(_least_copies(one)) for one in ways}
     in_order = sorted(ways, key=lambda one: (least[id(one)], -_covered(one)))
     useful = [one for one in in_order if not _is_idle(one, family)]
     in_order = (useful or in_order)[:MAX_WAYS]
@@ -139,13 +141,13 @@ def _cheapest(ways: Sequence[Matched], family: Family, misses: list[Miss]) -> li
     best = math.inf
     for matched in in_order:
         if points * family.best_cycles_a_point + least[id(matched)] <= best:
-            some = _weighed(_rough(matched, family, misses, MAX_FIRST))
+            some = _weighed(_rough(matched, family, misses, MAX_FIRST), family.costs)
             best = min([best, *(one.bound for one in some)])
             first += some
     first.sort(key=lambda one: one.bound)
     likely = list({id(one.matched): one.matched for one in first}.values())[:MAX_ASSIGNMENTS]
     rough = [one for each in likely for one in _rough(each, family, misses, MAX_MEMBERS)]
-    rough = _weighed(sorted(rough, key=lambda one: one.bound)[:MAX_WEIGHED])
+    rough = _weighed(sorted(rough, key=lambda one: one.bound)[:MAX_WEIGHED], family.costs)
     rough.sort(key=lambda one: one.bound)
     found: list[Candidate] = []
     best = math.inf
@@ -184,7 +186,7 @@ def _is_idle(matched: Matched, family: Family) -> bool:
     )
 
 
-def _weighed(rough: Iterable[_Rough]) -> list[_Rough]:
+def _weighed(rough: Iterable[_Rough], costs: Costs) -> list[_Rough]:
     """With what the memory adds; without those that cost more than the best of those before anyway."""
     found: list[_Rough] = []
     best = math.inf
@@ -194,20 +196,20 @@ def _weighed(rough: Iterable[_Rough]) -> list[_Rough]:
             continue
         if id(one.matched) not in streams:
             streams[id(one.matched)] = streams_of(one.matched)
-        weighed = _with_memory(one, streams[id(one.matched)])
+        weighed = _with_memory(one, streams[id(one.matched)], costs)
         best = min(best, weighed.bound)
         found.append(weighed)
     return found
 
 
-def _with_memory(rough: _Rough, streams: Sequence[Stream]) -> _Rough:
+def _with_memory(rough: _Rough, streams: Sequence[Stream], costs: Costs) -> _Rough:
     axes, main = rough.matched.nest.axes, rough.pieces[0]
     blocks = [min(cut.block, axis.size) for cut, axis in zip(main.cuts, axes, strict=True)]
     sizes = [cut.count * block for cut, block in zip(main.cuts, blocks, strict=True)]
-    order, memory = traffic(streams, sizes, blocks, loops_of(rough.matched.nest, main))
+    order, memory = traffic(streams, sizes, blocks, loops_of(rough.matched.nest, main), costs)
     memory *= math.prod(axis.size for axis in axes) / math.prod(sizes)
     rows = [1 if axis.is_reduction else n for axis, n in zip(axes, blocks, strict=True)]
-    if any(stream.is_crowded(rows) for stream in streams if not stream.is_late):
+    if any(stream.is_crowded(rows, costs.machine) for stream in streams if not stream.is_late):
         memory += CROWDED * rough.kernels
     given = [loop.axis for loop in order]
     rest = [axis for axis in range(len(axes)) if axis not in given]
@@ -239,7 +241,7 @@ def _rough(matched: Matched, family: Family, misses: list[Miss], members: int) -
         copies += _nest_bytes(matched, start)
         cycles = sum(kernel_cycles(family, piece, start.init) for piece in pieces)
         cycles *= 1 + PIECE * (len(pieces) - 1)
-        yield _Rough(matched, params, pieces, start, cycles, copy_cycles(copies))
+        yield _Rough(matched, params, pieces, start, cycles, family.costs.copy(copies))
         count += 1
         if count == members:
             return
