@@ -28,10 +28,10 @@ PLAIN_BEGIN = 5000.0
 
 _EXPOSED = 0.25
 """Of the time that bytes take from a level: what multiply-adds do not hide; of a copy, that it gets."""
-_STARTED = (18.0, 32.0)
-"""`(latency + 18) / 32`: cycles of starting a stream. Prefetching hides most of a latency."""
-_UNFORESEEN = (5.5, 17.0)
-"""`(latency - 5.5) / 17`: cycles of a line that is not prefetched, of which many are in flight."""
+_STARTED = (18.2, 32.2)
+"""`(latency + 18.2) / 32.2`: cycles of starting a stream. Prefetching hides most of a latency."""
+_UNFORESEEN = (105 / 19, 322 / 19)
+"""`(latency - 5.53) / 16.95`: cycles of a line that is not prefetched, of which many are in flight."""
 _WAITED = 20 / 7
 """Latencies of a call whose operands nothing else hides."""
 
