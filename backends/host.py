@@ -28,7 +28,7 @@ from inarch.backends.emitted import Emitted
 from inarch.backends.entries import Entry
 from inarch.core.lazy import Array
 from inarch.core.plugins import API_VERSION, Extensions
-from inarch.ir.target import GENERIC, target_name
+from inarch.ir.target import GENERIC, machine_of, target_name
 from inarch.machine.target import Target
 from inarch.machine.target import parse as parse_target
 from inarch.pipeline.pipeline import Pipeline
@@ -89,6 +89,7 @@ class BuildRequest:
             "name": name,
             "prefix": re.sub(r"\W|^(?=\d)", "_", name, flags=re.ASCII),
             "target": target_name(self.module) or GENERIC,
+            "machine": machine_of(self.module).name,
             "features": [],
             "functions": {one.name: listing(one.signature) for one in functions},
             "imports": [

@@ -12,12 +12,13 @@ from inarch.core.errors import UsageError, unknown
 
 if TYPE_CHECKING:
     from inarch.driver.options import Options
+    from inarch.machine.machine import Machine
 
 T = TypeVar("T")
 
 
 def add_model_options(parser: argparse.ArgumentParser) -> None:
-    """How a model is compiled: `--dim`, `--shape`, `--host`, `--target`, `--microkernel`, `--name` ..."""
+    """How a model is compiled: `--dim`, `--shape`, `--host`, `--target`, `--machine`, `--microkernel` ..."""
     parser.add_argument(
         "--dim",
         action="append",
@@ -39,6 +40,7 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
         help="CPU to compile for: native (default), or a name such as x86-64-v3, "
         "x86-64-v4+avx512vnni, aarch64, generic",
     )
+    add_machine_option(parser)
     parser.add_argument(
         "--microkernel",
         action="append",
@@ -64,6 +66,16 @@ def add_host_option(parser: argparse.ArgumentParser) -> None:
         "--host",
         metavar="NAME",
         help="who compiles the program, but for what backends take (default: c); see `inarch list hosts`",
+    )
+
+
+def add_machine_option(parser: argparse.ArgumentParser) -> None:
+    """`--machine`: whose caches and ports choices are made for."""
+    parser.add_argument(
+        "--machine",
+        metavar="NAME|FILE",
+        help="whose caches and ports to choose for: a name, or a file of `inarch machine` (default: the "
+        "target's; for native this computer as `inarch machine --measure` found it)",
     )
 
 
@@ -137,6 +149,7 @@ def compile_options(arguments: argparse.Namespace, *, load: bool = True) -> Opti
         shapes=shapes_of(arguments.shape),
         host=arguments.host or DEFAULT_HOST,
         target=arguments.target,
+        machine=arguments.machine,
         name=arguments.name,
         microkernels=microkernel_names(arguments.microkernel),
     )
@@ -157,6 +170,15 @@ def compile_options(arguments: argparse.Namespace, *, load: bool = True) -> Opti
         keep=arguments.keep,
         checked=arguments.checked,
     )
+
+
+def chosen_machine(arguments: argparse.Namespace) -> Machine | None:
+    """What `--machine` names; without it this computer where it was measured and the target is `native`."""
+    from inarch.machine.find import find_machine, measured_machine
+
+    if arguments.machine is not None:
+        return find_machine(arguments.machine)
+    return measured_machine() if arguments.target == "native" else None
 
 
 def _backend_options(texts: Iterable[str]) -> dict[str, dict[str, str]]:

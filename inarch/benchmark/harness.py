@@ -16,6 +16,7 @@ from inarch.core.errors import EnvironmentFault, InternalError
 from inarch.core.lazy import Array, np
 from inarch.driver.host import find_host, machine_code
 from inarch.driver.options import DEFAULT_HOST
+from inarch.machine.machine import Machine
 from inarch.machine.target import Target
 from inarch.machine.toolchain import compile_library
 
@@ -36,7 +37,9 @@ _ENTRY = "int32_t {name}(void *const *buffers, const void *weights, void *worksp
 class Harness:
     """The measuring code, compiled for one target."""
 
-    def __init__(self, target: Target, host: str = DEFAULT_HOST) -> None:
+    def __init__(
+        self, target: Target, host: str = DEFAULT_HOST, machine: Machine | None = None
+    ) -> None:
         """Raises EnvironmentFault when this machine cannot run code for `target`.
 
         Raises UnsupportedError when `host` makes no machine code.
@@ -49,6 +52,7 @@ class Harness:
                 "measure for another one with --target"
             )
         self.target = target
+        self.machine = machine or target.machine
         self.host = find_host(host)
         """Whose code is measured."""
         self._compile = machine_code(self.host)

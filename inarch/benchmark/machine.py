@@ -6,6 +6,7 @@ import platform
 from pathlib import Path
 
 from inarch.benchmark.harness import Harness
+from inarch.machine.find import cpu_name
 from inarch.machine.target import Target
 from inarch.machine.toolchain import find_compiler
 
@@ -20,7 +21,7 @@ def describe(target: Target) -> dict[str, str]:
     compiler = find_compiler()
     caches = ", ".join(f"{name} {_size(size)}" for name, size in cache_bytes().items())
     return {
-        "cpu": _cpu(),
+        "cpu": cpu_name(),
         "caches": caches,
         "target": str(target),
         "compiler": compiler.version.splitlines()[0],
@@ -53,18 +54,6 @@ def bandwidths(harness: Harness) -> dict[str, float]:
         sizes[last] = max(caches[last] // 4, 2 * sizes[list(caches)[-2]])
     sizes["DRAM"] = max(_DRAM_BYTES, 4 * caches[last])
     return {name: harness.triad_gbps(size) for name, size in sizes.items()}
-
-
-def _cpu() -> str:
-    try:
-        text = Path("/proc/cpuinfo").read_text(errors="replace")
-    except OSError:
-        text = ""
-    for line in text.splitlines():
-        name, _, value = line.partition(":")
-        if name.strip() == "model name":
-            return value.strip()
-    return platform.processor() or platform.machine()
 
 
 def _size(count: int) -> str:

@@ -20,6 +20,7 @@ from inarch.benchmark.results import LayerResult, PeerInfo, PeerResult, Results,
 from inarch.benchmark.subject.subject import TOLERANCE, Subject, compile_layer
 from inarch.core.errors import EnvironmentFault, unknown
 from inarch.driver.options import DEFAULT_HOST
+from inarch.machine.machine import Machine
 from inarch.machine.target import Target
 
 Progress = Callable[[str, int, int], None]
@@ -53,6 +54,7 @@ def measure(
     target: Target,
     *,
     host: str = DEFAULT_HOST,
+    machine: Machine | None = None,
     peers: Sequence[str] = (),
     rounds: int = 10,
     progress: Progress | None = None,
@@ -63,7 +65,7 @@ def measure(
     target, and InarchError when a compiled layer is wrong.
     """
     check_peers(peers)
-    harness = Harness(target, host)
+    harness = Harness(target, host, machine)
     steps, total = 0, len(layers) * (rounds + 1)
 
     def report(what: str) -> None:

@@ -19,6 +19,7 @@ from inarch.core.errors import EnvironmentFault
 from inarch.core.lazy import Array, np
 from inarch.driver.compiler import build
 from inarch.driver.options import DEFAULT_HOST, Options
+from inarch.machine.machine import Machine
 from inarch.machine.target import Target
 
 SCHEMA = "inarch.bench.model/1"
@@ -96,6 +97,7 @@ def measure_model(
     path: Path,
     target: Target,
     *,
+    machine: Machine | None = None,
     dims: Mapping[str, int] | None = None,
     shapes: Mapping[str, Sequence[int]] | None = None,
     peers: Sequence[str] = (),
@@ -113,7 +115,7 @@ def measure_model(
     check_peers(peers)
     with tempfile.TemporaryDirectory(prefix="inarch-bench-") as folder, ExitStack() as stack:
         artifact = Path(folder) / "model.inarch"
-        wish = Options(host=host, dims=dims, shapes=shapes, target=str(target))
+        wish = Options(host=host, dims=dims, shapes=shapes, target=str(target), machine=machine)
         build(path, artifact, wish, progress=progress)
         main = load(artifact)["main"]
         inputs = {

@@ -21,6 +21,7 @@ from inarch.core.lazy import np
 from inarch.dialects import new_context
 from inarch.driver.compiler import import_model, lower
 from inarch.driver.options import DEFAULT_HOST, Options
+from inarch.machine.machine import Machine
 from inarch.machine.target import Target
 
 SCHEMA = "inarch.bench.profile/1"
@@ -92,6 +93,7 @@ def profile(
     path: Path,
     target: Target,
     *,
+    machine: Machine | None = None,
     dims: Mapping[str, int] | None = None,
     shapes: Mapping[str, Sequence[int]] | None = None,
     host: str = DEFAULT_HOST,
@@ -103,7 +105,7 @@ def profile(
     Raises what `inarch.driver.compiler` raises, and UnsupportedError for a model that calls imports.
     """
     harness = Harness(target, host)
-    chosen = Options(host=host, dims=dims, shapes=shapes, target=str(target))
+    chosen = Options(host=host, dims=dims, shapes=shapes, target=str(target), machine=machine)
     context = new_context()
     module = import_model(path, context, chosen)
     lower(context, module, "kernel", pipeline=chosen.passes(), progress=progress)
@@ -124,5 +126,5 @@ def profile(
         peaks.values.append(harness.peak_gflops())
         for series, value in zip(times, harness.sequence_ns(entries, *memory), strict=True):
             series.values.append(value)
-    machine = describe(target)
-    return Profile(path.name, str(target), machine, rounds, peaks.max, steps, times)
+    described = describe(target)
+    return Profile(path.name, str(target), described, rounds, peaks.max, steps, times)

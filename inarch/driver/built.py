@@ -15,6 +15,8 @@ class Built:
     name: str
     host: str
     target: str
+    machine: str
+    """Whose caches and ports choices were made for."""
     kernels: int
     weights_bytes: int
     workspace_bytes: int

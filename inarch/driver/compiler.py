@@ -31,8 +31,10 @@ from inarch.driver.offload import Emissions, Offload, is_wanted, offloading
 from inarch.driver.options import DEFAULT_HOST, Options, Settings
 from inarch.ir.facts import facts_of
 from inarch.ir.location import location_text
-from inarch.ir.target import set_target, target_name, target_of
+from inarch.ir.target import MACHINE, machine_of, set_machine, set_target, target_name, target_of
 from inarch.ir.verify import verify_module
+from inarch.machine.find import find_machine, measured_machine
+from inarch.machine.machine import Machine
 from inarch.machine.target import Target
 from inarch.passes import PASSES
 from inarch.pipeline.default import default_pipeline
@@ -141,6 +143,7 @@ def build(
         name=program.name,
         host=host.name,
         target=str(target_of(module)),
+        machine=machine_of(module).name,
         kernels=program.kernel_count,
         weights_bytes=program.weights_bytes,
         workspace_bytes=program.workspace_bytes,
@@ -240,10 +243,15 @@ def import_model(
     if chosen.checked:
         module.attributes["inarch.checked"] = UnitAttr()
     own = target_name(module)
-    if chosen.target != "native" or own is None:
+    is_native = chosen.target == "native" and own is None
+    if own is None or chosen.target != "native":
         set_target(module, resolved)
     else:
         host.machine(own)  # raises where it has no such machine
+    if (machine := _machine(chosen.machine, is_native)) is not None and (
+        chosen.machine is not None or MACHINE not in module.attributes
+    ):
+        set_machine(module, machine)
     verify_module(module)
     check_marks(module)
     return module
@@ -262,6 +270,13 @@ def _resolve(host: Host[Any], target: str) -> Target:
             f"'{target}' is a backend, not a host target; write --backend {target} "
             f"(in Python: backends=['{target}'])"
         ) from error
+
+
+def _machine(given: str | Machine | None, is_native: bool) -> Machine | None:
+    """Who will run the program, where that is not the target's own machine. Raises UsageError."""
+    if given is None:
+        return measured_machine() if is_native else None
+    return given if isinstance(given, Machine) else find_machine(given)
 
 
 def _check_functions(module: ModuleOp) -> None:

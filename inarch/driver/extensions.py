@@ -19,6 +19,7 @@ def kinds() -> dict[str, Extensions[object]]:
     from inarch.frontends import FRONTENDS
     from inarch.frontends.onnx.ops import FAMILIES as OPERATORS
     from inarch.machine.architecture import TARGETS
+    from inarch.machine.machine_file import MACHINES
     from inarch.microkernel.table import MICROKERNELS, TEMPLATES
     from inarch.passes import PASSES
     from inarch.passes.lower.graph_to_loop import RULES
@@ -32,6 +33,7 @@ def kinds() -> dict[str, Extensions[object]]:
         "hosts": HOSTS,
         "loaders": LOADERS,
         "lowerings": RULES,
+        "machines": MACHINES,
         "microkernels": MICROKERNELS,
         "onnx-operators": OPERATORS,
         "passes": PASSES,

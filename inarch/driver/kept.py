@@ -77,6 +77,7 @@ class Entry:
     def _key(self) -> str:
         """Of the record: all that is known before the model is read."""
         from inarch.machine.compilers import find_compiler
+        from inarch.machine.find import measured_machine
         from inarch.machine.target import native
 
         compiler = find_compiler()
@@ -88,7 +89,16 @@ class Entry:
             if name.startswith(_PREFIXES) or name in _VARIABLES
             if name not in _NO_PART
         }
-        parts = (options, variables, compiler, compiler.program, sys.version, _path_state())
+        machine = measured_machine()  # of which a compilation for this computer asks
+        parts = (
+            options,
+            variables,
+            machine,
+            compiler,
+            compiler.program,
+            sys.version,
+            _path_state(),
+        )
         return key_of(
             "artifact",
             inarch.__version__,

@@ -10,6 +10,7 @@ from inarch.core.errors import UsageError, unknown
 
 if TYPE_CHECKING:
     from inarch.driver.offload import Offload
+    from inarch.machine.machine import Machine
     from inarch.pipeline.pipeline import Pipeline
 
 DEFAULT_HOST = "c"
@@ -23,6 +24,7 @@ class Settings(TypedDict, total=False):
     dims: Mapping[str, int] | None
     host: str
     target: str
+    machine: str | Machine | None
     name: str | None
     backends: Sequence[str]
     backend_options: Mapping[str, Mapping[str, str]] | None
@@ -49,6 +51,10 @@ class Options:
     """Who compiles what no backend takes."""
     target: str = "native"
     """`native`, or a name such as `x86-64-v3`."""
+    machine: str | Machine | None = None
+    """Whose caches and ports choices are made for: a name, or the path of a file.
+
+    None: the target's own; for `native` this computer, where `inarch machine --measure` has measured it."""
     name: str | None = None
     """The prefix of every symbol; None: the model's."""
     backends: Sequence[str] = ()

@@ -1,12 +1,30 @@
-"""The target of a program: the module attribute `inarch.target`."""
+"""Whom a program is for: the module attributes `inarch.target` and `inarch.machine`.
+
+`inarch.machine` is a machine's name (`"zen4"`), or all of one: a dictionary with the keys of its file.
+"""
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from typing import Any
 
+from xdsl.dialects.builtin import (
+    DictionaryAttr,
+    FloatAttr,
+    IntegerAttr,
+    ModuleOp,
+    StringAttr,
+    f64,
+    i64,
+)
+from xdsl.ir import Attribute
+
+from inarch.core.errors import UsageError
+from inarch.machine.machine import Machine
+from inarch.machine.machine_file import MACHINES, machine_from, table_of
 from inarch.machine.target import Target, parse
 
 TARGET = "inarch.target"
+MACHINE = "inarch.machine"
 GENERIC = "generic"
 
 
@@ -17,10 +35,50 @@ def target_name(module: ModuleOp) -> str | None:
 
 
 def target_of(module: ModuleOp) -> Target:
-    """The machine that the program is compiled for; `generic` where it does not say. Raises UsageError."""
+    """What the program is compiled for; `generic` where it does not say. Raises UsageError."""
     return parse(target_name(module) or GENERIC)
 
 
 def set_target(module: ModuleOp, target: Target | str) -> None:
     """The program is for `target` from here on."""
     module.attributes[TARGET] = StringAttr(str(target))
+
+
+def machine_of(module: ModuleOp) -> Machine:
+    """Who will run the program; the target's own machine where it does not say. Raises UsageError."""
+    found = module.attributes.get(MACHINE)
+    if found is None:
+        return target_of(module).machine
+    if isinstance(found, StringAttr):
+        return MACHINES[found.data]
+    if not isinstance(found, DictionaryAttr):
+        raise UsageError(f"expected a name or a dictionary for {MACHINE}, found {found}")
+    return machine_from(_value(found), lambda keys: ".".join((MACHINE, *keys)))
+
+
+def set_machine(module: ModuleOp, machine: Machine) -> None:
+    """The program runs on `machine` from here on: by name where the name says all."""
+    foreign = {name for name, _ in MACHINES.foreign()}
+    is_ours = machine.name in MACHINES and machine.name not in foreign
+    if is_ours and MACHINES[machine.name] == machine:
+        module.attributes[MACHINE] = StringAttr(machine.name)
+    else:
+        module.attributes[MACHINE] = _attribute(table_of(machine))
+
+
+def _attribute(value: object) -> Attribute:
+    if isinstance(value, dict):
+        table: dict[str, object] = value  # pyright: ignore[reportUnknownVariableType]
+        return DictionaryAttr({key: _attribute(each) for key, each in table.items()})
+    if isinstance(value, int):
+        return IntegerAttr(value, i64)
+    return FloatAttr(value, f64) if isinstance(value, float) else StringAttr(str(value))
+
+
+def _value(attribute: Attribute) -> Any:
+    """What `_attribute` made it of; anything else as it is."""
+    if isinstance(attribute, DictionaryAttr):
+        return {key: _value(each) for key, each in attribute.data.items()}
+    if isinstance(attribute, IntegerAttr | FloatAttr):
+        return attribute.value.data  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    return attribute.data if isinstance(attribute, StringAttr) else attribute

@@ -51,6 +51,8 @@ class Architecture:
     """The line of /proc/cpuinfo that lists the features of a CPU."""
     linux_names: Mapping[str, str] = field(default_factory=dict[str, str])
     """Linux's name of a feature -> GCC's, where they differ."""
+    machine: str = "generic"
+    """Whom code is made for where nothing else is said: a file of `inarch/machine/machines/`."""
     always: Features = frozenset()
     """What every CPU of the family has, whatever Linux says."""
     api: int = API_VERSION

@@ -15,6 +15,8 @@ from pathlib import Path
 
 from inarch.core.errors import unknown
 from inarch.machine.architecture import Architecture, Features, architecture_of, architectures
+from inarch.machine.machine import Machine
+from inarch.machine.machine_file import MACHINES
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,11 @@ class Target:
     def vector_registers(self) -> int:
         """How many vector registers the architecture has."""
         return self._own.vector_registers(self.features)
+
+    @cached_property
+    def machine(self) -> Machine:
+        """Whom code is made for where nothing else is said."""
+        return MACHINES[self._own.machine]
 
     def cflags(self) -> list[str]:
         """The flags that make GCC and Clang compile for this target.

@@ -16,6 +16,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from inarch.core.errors import InarchError, unknown
+from inarch.machine.machine import Machine
 from inarch.machine.target import Target
 from inarch.meaning import (
     OPERATORS,
@@ -85,8 +86,11 @@ def instantiate(
     finish: Expression | None = None,
     extras: Mapping[str, str] | None = None,
     sizes: Mapping[str, int] | None = None,
+    machine: Machine | None = None,
 ) -> Instance:
-    """The member with `params`, for `target`. Raises InarchError where there is none.
+    """The member with `params`, for `target` (on `machine`; without one, on the target's own).
+
+    Raises InarchError where there is none.
 
     `finish` is of the written operand's element as the meaning indexes it (`C[m, n]`) and of `extras`
     (operand -> dtype), indexed by the parallel iterators. `sizes` are known values of free sizes, which a
@@ -112,12 +116,13 @@ def instantiate(
         target,
         _written_out(bind(meaning, params), init, finish),
         _symbol(kernel, name, params, init, finish, extras or {}),
+        machine or target.machine,
     )
 
 
 def members(kernel: Microkernel, target: Target) -> list[dict[str, int]]:
     """The parameters of every member that runs on `target`, the last parameter fastest."""
-    key = ("members", target)
+    key = ("members", target, None)
     if key not in kernel.derived:
         kernel.derived[key] = _members(kernel, target)
     return list(kernel.derived[key])

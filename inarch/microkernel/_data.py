@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar
 
+from inarch.machine.machine import Machine
 from inarch.machine.target import Target
 from inarch.meaning import Expression, Meaning, Size
 
@@ -90,15 +91,15 @@ class Microkernel:
     inits: Sequence[Init] = ("accumulate",)
     """Variants of how an accumulating kernel begins: on what C holds, or on zero."""
     cost: Callable[[Instance], float] | float | None = None
-    """Cycles of one call, by `params`, `sizes`, `init` and `target` (`meaning` and `symbol` may be those
-    of another member: many are weighed). None: unknown; such a kernel is preferred to ours wherever it
-    matches, because somebody who adds a kernel wants it used."""
+    """Cycles of one call, by `params`, `sizes`, `init`, `target` and `machine` (`meaning` and `symbol` may
+    be those of another member: many are weighed). None: unknown; such a kernel is preferred to ours
+    wherever it matches, because somebody who adds a kernel wants it used."""
     doc: str = ""
     api: int = 1
 
     @cached_property
-    def derived(self) -> dict[tuple[str, Target], Any]:
-        """What follows from the kernel and a target alone and takes long: kept as long as the kernel is."""
+    def derived(self) -> dict[tuple[str, Target, Machine | None], Any]:
+        """What follows from kernel, target and machine and takes long: kept as long as the kernel is."""
         return {}
 
 
@@ -122,3 +123,5 @@ class Instance:
     """Parameters bound, init and finish written out: what the C function computes, and is checked by."""
     symbol: str
     """The name of the C function."""
+    machine: Machine
+    """Who will run it: what `cost` asks, and how far ahead a generator prefetches."""

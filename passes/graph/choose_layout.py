@@ -20,12 +20,10 @@ from xdsl.rewriter import Rewriter
 from inarch.dialects.graph.layout import LayoutAttr, layout_of, with_layout
 from inarch.dialects.graph.op import shape_of, tensor_of
 from inarch.dialects.graph.relayout import RelayoutOp
-from inarch.ir.target import target_of
-from inarch.passes.graph.layout.cost import worthwhile
+from inarch.ir.target import machine_of, target_of
+from inarch.passes.graph.layout.cost import F32_BYTES, Rates, worthwhile
 from inarch.passes.graph.layout.halo import halo_for
 from inarch.passes.graph.layout.roles import Role, roles
-
-F32_BYTES = 4
 
 
 @dataclass(frozen=True)
@@ -49,11 +47,12 @@ class ChooseLayoutPass(ModulePass):
         if target.architecture == "generic":
             return
         lanes = target.vector_bytes // F32_BYTES
+        rates = Rates(lanes, machine_of(op))
         for function in op.body.ops:
             if isinstance(function, FuncOp) and not _is_foreign(function):
                 for block in function.body.blocks:
                     found = roles(block, lanes)
-                    chosen = found if self.always else worthwhile(found, lanes)
+                    chosen = found if self.always else worthwhile(found, rates)
                     _Layouts(chosen, lanes).apply(block)
 
 

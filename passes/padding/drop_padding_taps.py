@@ -37,13 +37,10 @@ from inarch.ir.context import ConstantStore, store_of
 from inarch.ir.functions import entry_blocks
 from inarch.ir.linear import Linear, linear_map
 from inarch.ir.remarks import Remarks, remarks_of
+from inarch.ir.target import machine_of, target_of
 from inarch.passes.loop.contraction import match_contraction
 from inarch.passes.loop.transform import rebuild, strides_along
 from inarch.passes.padding.known_zeros import zero_margins
-
-PASS_COST = 6
-"""Terms that take as long as one more part does for an element: load, store, the call around it. (On Zen 4
-parts pay from about there on.)"""
 
 
 @dataclass(frozen=True)
@@ -51,19 +48,21 @@ class DropPaddingTapsPass(ModulePass):
     """Splits contractions by constant, finite weights whose windows reach into known zeros, where it pays.
 
     An element of the output must have at least `least` terms on padding, on average, for each part that is
-    added. Row-major images are left alone: vectors run over their pixels. The sum is formed in another order.
+    added; without `least`, as many as take the time of that part on the machine. Row-major images are left
+    alone: vectors run over their pixels. The sum is formed in another order.
     """
 
     name = "drop-padding-taps"
     is_optional: ClassVar = True
-    least: int = PASS_COST
+    least: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         store = store_of(ctx)
+        least = self.least if self.least is not None else _part_cost(op)
         for _, block in entry_blocks(op):
             nests = [each for each in block.ops if isinstance(each, NestOp)]
             for nest in [each for each in nests if not is_kept(each)]:
-                _drop(nest, store, self.least, remarks_of(ctx))
+                _drop(nest, store, least, remarks_of(ctx))
 
 
 PASS = DropPaddingTapsPass
@@ -99,7 +98,16 @@ _Part = tuple[_Group, ...]
 """One group of each window."""
 
 
-def _drop(nest: NestOp, store: ConstantStore, least: int, remarks: Remarks) -> None:
+def _part_cost(module: ModuleOp) -> float:
+    """Terms that take as long as one more part does for an element: load, store, as much for its calls.
+
+    (On Zen 4 parts pay from about there on.)
+    """
+    machine, width = machine_of(module), target_of(module).vector_bytes
+    return 2 * (machine.loads.cycles(width) + machine.stores.cycles(width)) * machine.fma.of(width)
+
+
+def _drop(nest: NestOp, store: ConstantStore, least: float, remarks: Remarks) -> None:
     contraction = match_contraction(nest)
     if contraction is None or 0 in nest.sizes:
         return

@@ -27,7 +27,8 @@ from inarch.ir.facts import facts_of
 from inarch.ir.functions import entry_blocks, error_at
 from inarch.ir.location import location_text
 from inarch.ir.remarks import Remarks, remarks_of
-from inarch.ir.target import target_of
+from inarch.ir.target import machine_of, target_of
+from inarch.machine.machine import Machine
 from inarch.machine.target import Target
 from inarch.microkernel import Instance
 from inarch.microkernel.table import MICROKERNELS, TEMPLATES
@@ -129,11 +130,14 @@ def tensorize(
     """
     demanded = _demanded(module)
     asked = [*MICROKERNELS, *TEMPLATES] if kernels is None else kernels
-    names = [name for name in dict.fromkeys([*demanded, *asked]) if name not in TEMPLATES]
+    named = dict.fromkeys([*demanded, *asked])
+    names = [name for name in named if name in MICROKERNELS or name not in TEMPLATES]
     templates = dict(TEMPLATES.working("compiled without it"))
     target = target_of(module)
-    maker = Maker({name: one for name, one in templates.items() if name in asked}, target)
-    families, unusable = _families(names, demanded, target)
+    machine = machine_of(module)
+    own = {name: one for name, one in templates.items() if name in asked}
+    maker = Maker(own, target, machine)
+    families, unusable = _families(names, demanded, target, machine)
     definitions, memo = Definitions(module), Memo()
     reports: list[NestReport] = []
     for function, block in entry_blocks(module):
@@ -336,7 +340,7 @@ def _choice(candidate: Candidate) -> Choice:
 
 
 def _families(
-    names: Sequence[str], demanded: Sequence[str], target: Target
+    names: Sequence[str], demanded: Sequence[str], target: Target, machine: Machine
 ) -> tuple[list[Family], dict[str, str]]:
     """The families, and for kernels that are no such thing the reason: others go on without them.
 
@@ -346,7 +350,7 @@ def _families(
     unusable: dict[str, str] = {}
     for name in names:
         try:
-            families.append(_family(name, target, is_optional=name not in demanded))
+            families.append(_family(name, target, machine, is_optional=name not in demanded))
         except InarchError as error:
             if name in demanded:
                 raise
@@ -354,12 +358,12 @@ def _families(
     return families, unusable
 
 
-def _family(name: str, target: Target, *, is_optional: bool) -> Family:
+def _family(name: str, target: Target, machine: Machine, *, is_optional: bool) -> Family:
     if name not in MICROKERNELS:
         raise unknown("microkernel", name, MICROKERNELS)
     source = MICROKERNELS.origin(name).source
     try:
-        return Family.of(name, MICROKERNELS[name], target, is_optional=is_optional)
+        return Family.of(name, MICROKERNELS[name], target, machine, is_optional=is_optional)
     except InarchError as error:
         if Path(source).name in str(error):
             raise

@@ -52,7 +52,7 @@ def _pretended(model: Path, output: Path, options: Options, context: Context) ->
     """Compiles a model that is in one file, in no time."""
     output.write_bytes(b"\x7fELF" + repr(options).encode() + model.read_bytes())
     facts_of(context).put(FilesRead({}))
-    return Built(output, "model", "c", "x86-64", 2, 1, 0, {}, {"b": 1, "a": 2}, {})
+    return Built(output, "model", "c", "x86-64", "generic", 2, 1, 0, {}, {"b": 1, "a": 2}, {})
 
 
 class Kept:

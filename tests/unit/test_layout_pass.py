@@ -244,7 +244,7 @@ def test_memory_is_shared_and_rewritten(monkeypatch: pytest.MonkeyPatch) -> None
 
     Channels are filled up and images have halos, which must be zero again in the second run.
     """
-    monkeypatch.setattr(_layout_cost, "RELAYOUT_CYCLES", 0.0)
+    monkeypatch.setattr(_layout_cost, "RELAYOUT", 0.0)
     target = TARGETS[-1]
     x = np.random.default_rng(3).standard_normal((1, 30, 9, 9)).astype(np.float32)
     context, module = _padded_network(target)

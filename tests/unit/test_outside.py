@@ -50,6 +50,14 @@ EVERY = (
         'inarch.target = "my-cpu+avx512vnni"',
     ),
     Outside(
+        "machines",
+        "small-core",
+        "inarch.machine.machines",
+        "small_core.toml",
+        "cli('compile abs.mlir --emit=kernel --machine=small-core')",
+        'name = "small-core"',
+    ),
+    Outside(
         "dialects",
         "square",
         "inarch.dialects",

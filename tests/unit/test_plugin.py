@@ -33,6 +33,7 @@ GROUPS = (
     "inarch.definitions.ops",
     "inarch.tools.commands",
     "inarch.benchmark.layer_sets",
+    "inarch.machine.machines",
 )
 
 

@@ -6,8 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from inarch.machine.machine_file import MACHINES
+from inarch.passes.tensorize.weigh.cost import Costs
 from inarch.passes.tensorize.weigh.traffic import Loop, Stream, traffic
 
+ZEN4 = MACHINES["zen4"]
+COSTS = Costs(ZEN4)
 WIDTH, DEPTH = 512, 1024
 
 
@@ -19,8 +23,8 @@ def _gemm(rows: int, columns: int, tile: int, panel: int) -> tuple[tuple[int, ..
     sizes, blocks = (rows, columns, DEPTH), (tile, panel, DEPTH)
     counts = [size // block for size, block in zip(sizes, blocks, strict=True)]
     loops = [Loop(axis, count, axis == 2) for axis, count in enumerate(counts) if count > 1]
-    order, cycles = traffic([a, b, c], sizes, blocks, loops)
-    assert traffic([a, b, c], sizes, blocks, loops[::-1])[1] == cycles
+    order, cycles = traffic([a, b, c], sizes, blocks, loops, COSTS)
+    assert traffic([a, b, c], sizes, blocks, loops[::-1], COSTS)[1] == cycles
     return tuple(loop.axis for loop in order), cycles
 
 
@@ -39,9 +43,9 @@ def test_a_window_is_counted_once() -> None:
     """Three taps of a row of 14 pixels are 16 pixels."""
     image = Stream((16, 16, 1), (((0, 1), (1, 1)), ((2, 1),)), 4, False, False)
     assert image.touched((14, 3, 16)) == 16 * 16 * 4
-    assert image.run((14, 3, 16)) == 16 * 16 * 4
+    assert image.run((14, 3, 16), 64) == 16 * 16 * 4
     strided = replace(image, strides=(1024, 16, 1))
-    assert strided.run((14, 3, 16)) == 3 * 16 * 4
+    assert strided.run((14, 3, 16), 64) == 3 * 16 * 4
 
 
 @pytest.mark.parametrize("is_late", [False, True])
@@ -49,17 +53,20 @@ def test_an_operand_that_is_read_in_order_costs_less(is_late: bool) -> None:
     """The loop along which rows go on is the inner one."""
     out = Stream((200 * 1024, 16, 1), (((0, 1),), ((1, 1),), ((2, 1),)), 4, False, is_late)
     sizes, blocks = (16, 3136, 16), (1, 28, 16)
-    order, cycles = traffic([out], sizes, blocks, [Loop(1, 112, False), Loop(0, 16, False)])
+    order, cycles = traffic([out], sizes, blocks, [Loop(1, 112, False), Loop(0, 16, False)], COSTS)
     assert [loop.axis for loop in order] == [0, 1]
-    assert cycles < traffic([out], sizes, (2, 14, 16), [Loop(1, 224, False), Loop(0, 8, False)])[1]
+    assert (
+        cycles
+        < traffic([out], sizes, (2, 14, 16), [Loop(1, 224, False), Loop(0, 8, False)], COSTS)[1]
+    )
 
 
 def test_rows_of_a_page_crowd_the_cache() -> None:
     """More rows than ways, a multiple or half of 4 KiB apart, push each other out."""
     a = Stream((1024, 1), (((0, 1),), ((1, 1),)), 4, False, False)
-    assert a.is_crowded((12, 1))
-    assert not a.is_crowded((8, 1))
-    assert not replace(a, strides=(1040, 1)).is_crowded((12, 1))
-    assert replace(a, strides=(512, 1)).is_crowded((17, 1))
-    assert not replace(a, strides=(512, 1)).is_crowded((16, 1))
-    assert not replace(a, is_constant=True).is_crowded((12, 1))
+    assert a.is_crowded((12, 1), ZEN4)
+    assert not a.is_crowded((8, 1), ZEN4)
+    assert not replace(a, strides=(1040, 1)).is_crowded((12, 1), ZEN4)
+    assert replace(a, strides=(512, 1)).is_crowded((17, 1), ZEN4)
+    assert not replace(a, strides=(512, 1)).is_crowded((16, 1), ZEN4)
+    assert not replace(a, is_constant=True).is_crowded((12, 1), ZEN4)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inarch.core.errors import UsageError
+from inarch.tools.options import chosen_machine
 from inarch.tools.progress import progress
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def bench_layers(arguments: argparse.Namespace, peers: list[str] | None) -> int:
             layers,
             find_host(host).machine(arguments.target),
             host=host,
+            machine=chosen_machine(arguments),
             peers=list(PEERS) if peers is None else peers,
             rounds=arguments.rounds,
             progress=report,
@@ -155,6 +157,8 @@ def _command(arguments: argparse.Namespace) -> str:
         words += ["--peers", arguments.peers]
     if arguments.target != "native":
         words += ["--target", arguments.target]
+    if arguments.machine is not None:
+        words += ["--machine", arguments.machine]
     words += ["--rounds", str(arguments.rounds)]
     for option in ("picture", "markdown"):
         if (value := getattr(arguments, option)) is not None:

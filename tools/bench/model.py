@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from inarch.core.errors import UsageError
-from inarch.tools.options import dims_of, shapes_of
+from inarch.tools.options import chosen_machine, dims_of, shapes_of
 from inarch.tools.progress import progress
 
 _ONLY_LAYERS = ("sets", "layer", "list", "picture", "markdown")
@@ -44,11 +44,13 @@ def bench_model(arguments: argparse.Namespace, peers: list[str] | None) -> int:
         dims_of(arguments.dim),
         shapes_of(arguments.shape),
     )
+    machine = chosen_machine(arguments)
     with progress(quiet=arguments.quiet) as report:
         if arguments.profile:
             result = profile(
                 path,
                 target,
+                machine=machine,
                 dims=dims,
                 shapes=shapes,
                 host=host,
@@ -59,6 +61,7 @@ def bench_model(arguments: argparse.Namespace, peers: list[str] | None) -> int:
             result = measure_model(
                 path,
                 target,
+                machine=machine,
                 dims=dims,
                 shapes=shapes,
                 host=host,

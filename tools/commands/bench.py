@@ -8,7 +8,7 @@ from pathlib import Path
 from inarch.core.errors import UsageError
 from inarch.tools.commands import Command
 from inarch.tools.extensions import load_files
-from inarch.tools.options import add_host_option, count
+from inarch.tools.options import add_host_option, add_machine_option, count
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -74,6 +74,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         default="native",
         help="CPU to compile for: native (default), or another that this machine can run",
     )
+    add_machine_option(parser)
     parser.add_argument(
         "--json", type=Path, metavar="FILE", help="write everything as JSON (-: to the terminal)"
     )

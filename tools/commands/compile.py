@@ -97,6 +97,7 @@ def _execute(arguments: argparse.Namespace) -> int:
             "name": built.name,
             "host": built.host,
             "target": built.target,
+            "machine": built.machine,
             "kernels": built.kernels,
             "weights_bytes": built.weights_bytes,
             "workspace_bytes": built.workspace_bytes,
@@ -117,8 +118,12 @@ def _execute(arguments: argparse.Namespace) -> int:
         sizes = (
             f"{_size(built.weights_bytes)} of weights, {_size(built.workspace_bytes)} of workspace"
         )
+        from inarch.machine.target import parse
+
+        usual = parse(built.target).machine.name
+        machine = f" on {built.machine}" if built.machine != usual else ""
         print(
-            f"{output}: {built.name} for {built.target}, {built.kernels} kernels{microkernels}, "
+            f"{output}: {built.name} for {built.target}{machine}, {built.kernels} kernels{microkernels}, "
             f"{theirs}{offloaded}{sizes}, in {seconds:.1f} s"
         )
     return 0

@@ -38,6 +38,7 @@ def _show(artifact: Artifact, arguments: argparse.Namespace) -> int:
     print(f"name       {manifest.name}")
     print(f"host       {manifest.host}")
     print(f"target     {manifest.target}")
+    print(f"machine    {manifest.data.get('machine', 'unknown')}")
     print(f"weights    {manifest.weights.nbytes} bytes")
     imports = [f"{i.name} ({i.linked})" if i.linked else i.name for i in manifest.imports]
     print(f"imports    {', '.join(imports) or 'none'}")

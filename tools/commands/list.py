@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from inarch.core.errors import InarchError, unknown
 from inarch.core.plugins import Extensions
+from inarch.machine.machine import Machine
 from inarch.microkernel import Microkernel
 from inarch.pipeline.default import PHASES
 from inarch.tools.commands import Command
@@ -26,7 +27,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "kind",
         nargs="?",
         help="one of backends, commands, definitions, dialects, frontends, hosts, layer-sets, loaders, "
-        "lowerings, microkernels, onnx-operators, passes, targets, templates (default: all)",
+        "lowerings, machines, microkernels, onnx-operators, passes, targets, templates (default: all)",
     )
     parser.add_argument(
         "--load", action="append", default=[], type=Path, metavar="FILE", help="also load a file"
@@ -65,8 +66,7 @@ def _row(table: Extensions[object], name: str) -> dict[str, Any]:
             return {"name": name, "summary": thing.description, "origin": origin}
         if isinstance(thing, Backend):
             return {"name": name, "summary": thing.description, "origin": origin, **_facts(thing)}
-        is_kernel = isinstance(thing, Microkernel)
-        summary = " ".join(thing.computes.split()) if is_kernel else _summary(table, name)
+        summary = _summary(table, name)
     except InarchError as error:
         return {"name": name, "summary": f"BROKEN: {error}", "origin": "?"}
     found: dict[str, Any] = {"name": name, "summary": summary, "origin": origin}
@@ -114,8 +114,12 @@ def _details(row: dict[str, Any]) -> list[str]:
 
 
 def _summary(table: Extensions[object], name: str) -> str:
-    """The first line of a class's docstring; for other things, of the module that defines them."""
+    """Of kernels and machines what they are; else the first line of a class's, or its module's, docstring."""
     thing = table[name]
+    if isinstance(thing, Microkernel):
+        return " ".join(thing.computes.split())
+    if isinstance(thing, Machine):
+        return thing.summary
     documented = thing if isinstance(thing, type) else import_module(table.origin(name).module)
     text = inspect.getdoc(documented) or ""
     return text.strip().splitlines()[0] if text.strip() else ""

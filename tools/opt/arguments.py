@@ -36,6 +36,7 @@ class Options:
     pipeline: tuple[str, ...]
     dump_pass_pipeline: bool
     target: str
+    machine: str | None
     split_input_file: bool
     verify_diagnostics: bool
     verify_each: str
@@ -136,6 +137,11 @@ def _add_input_and_output(parser: _Parser) -> None:
     parser.option("-o", "--output", type=Path, metavar="FILE", help="write here, not to stdout")
     parser.option(
         "-t", "--target", default="mlir", help="what to print: mlir (default), or a backend: c"
+    )
+    parser.option(
+        "--machine",
+        metavar="NAME|FILE",
+        help="whose caches and ports passes choose for: a name, or a file of `inarch machine`",
     )
     parser.flag("--split-input-file", text="each piece between `// -----` lines is a program")
     parser.flag("--allow-unregistered-dialect", text="take ops that no dialect defines")

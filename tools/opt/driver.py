@@ -116,7 +116,13 @@ def _parse(options: Options, program: Program) -> tuple[Context, ModuleOp]:
     elif options.input != "-" and (side := Path(options.input).with_suffix(".npz")).is_file():
         read_resources(side, store_of(context))  # as `inarch compile` reads it
     text, name = program.text, program.name
-    return context, parse_module(context, text, name, line_offset=program.line_offset)
+    module = parse_module(context, text, name, line_offset=program.line_offset)
+    if options.machine is not None:
+        from inarch.ir.target import set_machine
+        from inarch.machine.find import find_machine
+
+        set_machine(module, find_machine(options.machine))
+    return context, module
 
 
 def _crash(session: Session, program: Program, index: int, error: Exception) -> InarchError:

@@ -2,9 +2,8 @@
 
     cycles = call + steps * max(fma, load, stream of B, latency) + accumulators * (begin + finish)
 
-The numbers are those of the weaker of today's cores for each width, so that a tile that is good by them is
-good on the others too: of Zen 4 (AMD, Software Optimization Guide for Zen 4, 57647). Measured there over all
-tiles of `gemm-f32` with `benchmarks/register_tiles.py`: mean error 2 % with AVX-512, 6 % with AVX2.
+The numbers are the machine's (`Instance.machine`). Measured on Zen 4 over all tiles of `gemm-f32` with
+`benchmarks/register_tiles.py`: mean error 2 % with AVX-512, 6 % with AVX2.
 """
 
 from __future__ import annotations
@@ -15,38 +14,36 @@ from inarch.backends.c.microkernels._register_tile import Contraction
 from inarch.meaning import Apply, Expression
 from inarch.microkernel import Instance
 
-_FMA_LATENCY = 4
-"""Cycles until an accumulator can be used again: each is, once a step."""
-_L2_BYTES = 32
-"""A cycle, from L2: where B comes from, as a panel of it is as large as L1."""
-_CALL = 30
-"""Pointers, loop counters, and the first loads of a call."""
+F32_BYTES = 4
 _NOMINAL = 64
 """A size that is not known."""
 _SCALAR_FUNCTION = 20
-"""Cycles a vector of exp, log, tanh, erf or sqrt, and the way through the buffer."""
+"""Operations a vector of exp, log, tanh, erf or sqrt, and the way through the buffer."""
 _HEAVY = frozenset({"exp", "log", "tanh", "erf", "sqrt"})
 
 
 def cycles(instance: Instance, contraction: Contraction) -> float:
     """The cost of a call with the sizes that are known (`Instance.sizes`)."""
-    sizes = {**instance.sizes, **instance.params}
+    machine, sizes = instance.machine, {**instance.sizes, **instance.params}
     steps = prod(sizes.get(contraction.sizes[name], _NOMINAL) for name in contraction.steps)
     rows = prod(sizes[contraction.sizes[name]] for name in contraction.rows)
     vectors = sizes["NV"]
     accumulators = rows * vectors
-    # Zen 4: one FMA and one load of 512 bits a cycle, two of each of the narrower, broadcasts included.
-    width = 1 if sizes["VL"] == 16 else 2
-    load = rows / 2 + vectors / width
-    stream = vectors * sizes["VL"] * 4 / _L2_BYTES
-    step = max(accumulators / width, load, stream, _FMA_LATENCY)
+    nbytes = sizes["VL"] * F32_BYTES
+    load = rows * machine.loads.cycles(F32_BYTES) + vectors * machine.loads.cycles(nbytes)
+    # A panel of B is as large as the first-level cache: it comes from the second one.
+    stream = vectors * nbytes / machine.l2.bandwidth
+    # Each accumulator is added to once a step.
+    step = max(accumulators * machine.fma.cycles(nbytes), load, stream, machine.fma_latency)
     begin = 0 if instance.init == "zero" else 1
-    finish = 1 + (0 if instance.finish is None else _finish(instance.finish))
-    return _CALL + steps * step + accumulators * (begin + finish)
+    finish = 1.0
+    if instance.finish is not None:
+        finish += _finish(instance.finish) * machine.fma.cycles(nbytes)
+    return machine.begin + steps * step + accumulators * (begin + finish)
 
 
 def _finish(expression: Expression) -> int:
-    """Cycles a vector of an epilogue: one for each operand and function."""
+    """Operations a vector of an epilogue: one for each operand and function."""
     if not isinstance(expression, Apply):
         return 1
     own = _SCALAR_FUNCTION if expression.function in _HEAVY else 1

@@ -29,8 +29,6 @@ from inarch.backends.c.microkernels._function import function_text
 from inarch.meaning import normal
 from inarch.microkernel import Instance, Microkernel
 
-_LATENCY = 4
-"""Cycles from a multiplication to the next in the same sum (Zen 4, Golden Cove)."""
 _BARRIER = '__asm__ volatile("" : : : "memory");'
 """No instruction, and no load moves across it: else those of the next row are made early, and accumulators
 go to the stack to make room."""
@@ -166,20 +164,22 @@ def _products(y: str, x: int, updates: Sequence[str]) -> list[str]:
 
 
 def _cost(instance: Instance) -> float:
-    """Cycles of a call whose operands are in L1: max(m, l) + min(m, l) / 4, and 4 where sums wait.
+    """Cycles of a call whose operands are in L1: max(m, l) + min(m, l) / 4, and a latency where sums wait.
 
-    m are the multiplications and l the loads, one of 64 bytes or two of fewer a cycle (Zen 4; AMD,
-    Software Optimization Guide 57647, 2.11). The quarter is measured: how little the two disturb each
-    other. Stores and additions of the epilogue have units of their own beside nine multiplications.
+    m are those of the multiplications and l of the loads. The quarter is measured: how little the two
+    disturb each other. Stores and additions of the epilogue have units of their own beside nine
+    multiplications.
     """
     window = _Window.of(instance)
     rows = len(window.input_rows) if window.is_resident else window.p * window.rows
     loads = rows * len(window.input_columns) + window.taps
     if instance.init == "accumulate":
         loads += window.accumulators
-    units = 1 if window.lanes == 16 else 2
-    waits = _LATENCY if window.accumulators < _LATENCY * units else 0
-    both = (window.accumulators * window.taps / units, loads / units)
+    machine, nbytes = instance.machine, window.lanes * 4
+    products, load = machine.fma.cycles(nbytes), machine.loads.cycles(nbytes)
+    latency = machine.fma_latency
+    waits = latency if window.accumulators * products < latency else 0
+    both = (window.accumulators * window.taps * products, loads * load)
     return max(both) + min(both) / 4 + waits
 
 

@@ -24,8 +24,6 @@ _CHAINS = 2
 
 So a tile and what remains beside it add in one order, and outputs that are equal come out equal.
 """
-_LATENCY_CYCLES = 4
-"""Of an addition (Zen 4, Golden Cove)."""
 _NOMINAL = 256
 """Of K, for the cost of an instance that does not know it."""
 
@@ -73,15 +71,16 @@ def _step(step: int, chain: int, vectors: int) -> list[str]:
 
 
 def _cost(instance: Instance) -> float:
-    """Cycles of a call whose operands are in L1: 30 to begin and end, a load for each vector of B.
+    """Cycles of a call whose operands are in L1: to begin and end, and a load for each vector of B.
 
-    Additions of one sum wait for each other. A core loads one 64-byte vector a cycle or two shorter ones
-    (Zen 4; AMD, Software Optimization Guide 57647, 2.11). The quarter of a cycle for an element of A and
-    the four for a vector of C are measured. What memory adds is the business of who places the operands.
+    Additions of one sum wait for each other, and those of the chains in the end too. The quarter of a load
+    for an element of A is measured. What memory adds is the business of who places the operands.
     """
-    vectors, units = instance.params["NV"], 1 if instance.params["VL"] == 16 else 2
-    cycles = max((vectors + 0.25) / units, _LATENCY_CYCLES / _CHAINS)
-    return 30 + 4 * vectors + instance.sizes.get("K", _NOMINAL) * cycles
+    machine, vectors = instance.machine, instance.params["NV"]
+    load = machine.loads.cycles(instance.params["VL"] * 4)
+    step = max((vectors + 0.25) * load, machine.fma_latency / _CHAINS)
+    end = machine.fma_latency * vectors
+    return machine.begin + end + instance.sizes.get("K", _NOMINAL) * step
 
 
 MICROKERNEL = Microkernel(

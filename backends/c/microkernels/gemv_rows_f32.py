@@ -16,8 +16,6 @@ from inarch.microkernel import Instance, Microkernel
 
 _CHAINS = 2
 """Sums of each row that are added up at the end, whatever the member: see `gemv-f32`."""
-_LATENCY_CYCLES = 4
-"""Of an addition (Zen 4, Golden Cove)."""
 _NOMINAL = 256
 """Of K, for the cost of an instance that does not know it."""
 
@@ -78,13 +76,14 @@ def _sum_lanes(row: int, lanes: int) -> list[str]:
 def _cost(instance: Instance) -> float:
     """Cycles of a call whose operands are in L1: a load for each vector of A and of the rows of B.
 
-    A core loads one 64-byte vector a cycle or two shorter ones (Zen 4; AMD, Software Optimization Guide
-    57647, 2.11). The 10 to begin and the two for the sum of a row's lanes are measured.
+    That it begins in a third of the usual time, and takes half a latency for the sum of a row's lanes, is
+    measured.
     """
-    rows, nbytes = instance.params["NR"], instance.target.vector_bytes
+    machine, rows = instance.machine, instance.params["NR"]
+    nbytes = instance.target.vector_bytes
     steps = instance.sizes.get("K", _NOMINAL) * 4 / nbytes
-    cycles = max((rows + 1) / (1 if nbytes == 64 else 2), _LATENCY_CYCLES / _CHAINS)
-    return 10 + 2 * rows + steps * cycles
+    cycles = max((rows + 1) * machine.loads.cycles(nbytes), machine.fma_latency / _CHAINS)
+    return machine.begin / 3 + machine.fma_latency / 2 * rows + steps * cycles
 
 
 MICROKERNEL = Microkernel(

@@ -7,13 +7,12 @@ from math import prod
 
 from inarch.backends.c.templates._lanes import Text, Writer
 from inarch.core.dtypes import DTYPES
+from inarch.machine.machine import Machine
 from inarch.meaning import Element, Expression, Normal, elements
 from inarch.microkernel import Instance, functions_of
 
 NOMINAL = 64
 """A size that is not known."""
-CALL = 30.0
-"""Cycles around a call."""
 
 
 def address(element: Element, values: Mapping[str, str | int], unit: str | None = None) -> str:
@@ -85,10 +84,12 @@ def sizes_of(instance: Instance, shape: Normal) -> dict[str, int]:
     }
 
 
-def step_cycles(update: Expression, counts: Mapping[str, int], latency: float) -> float:
-    """Of one step of a tile of `counts` (iterator -> copies): its loads or its operations, two a cycle.
+def step_cycles(
+    machine: Machine, update: Expression, counts: Mapping[str, int], nbytes: int
+) -> float:
+    """Of one step of a tile of `counts` (iterator -> copies) of vectors of `nbytes`: its loads or operations.
 
-    An operand is loaded once for each copy along which it moves. No step is shorter than `latency`.
+    An operand is loaded once for each copy along which it moves.
     """
     distinct = dict.fromkeys(elements(update))
     loads = sum(
@@ -96,4 +97,4 @@ def step_cycles(update: Expression, counts: Mapping[str, int], latency: float) -
         for element in distinct
     )
     operations = (1 + len(functions_of(update))) * prod(counts.values())
-    return max(loads / 2, operations / 2, latency)
+    return max(loads * machine.loads.cycles(nbytes), operations * machine.fma.cycles(nbytes))

@@ -17,7 +17,6 @@ from math import prod
 
 from inarch.backends.c.templates._lanes import Text, Writer, widest
 from inarch.backends.c.templates._points import (
-    CALL,
     address,
     loader,
     scalars,
@@ -36,8 +35,6 @@ MOST_REDUCTIONS = 4
 """Loops of one function."""
 SHARED = 4
 """Rows from which on packing what they share costs less than it gains."""
-_LATENCY = 4.0
-"""Cycles until an accumulator can be used again."""
 
 
 def make(workload: Workload, target: Target) -> Microkernel | None:
@@ -219,8 +216,9 @@ def _cost(instance: Instance, *, lanes: int, most: int) -> float:
     steps = prod(sizes[loop.name] for loop in shape.reductions)
     wide, rest = divmod(sizes["n"], lanes * vectors)
     tiles: Sequence[tuple[int, int]] = ((vectors, wide), (1, sum(divmod(rest, lanes))))
-    cycles = CALL
+    machine, nbytes = instance.machine, lanes * widest(instance.kernel.dtypes)
+    cycles = machine.begin
     for count, number in tiles:
-        step = step_cycles(shape.update, {"m": rows, "n": count}, _LATENCY)
-        cycles += number * (steps * step + 2 * rows * count)
+        step = step_cycles(machine, shape.update, {"m": rows, "n": count}, nbytes)
+        cycles += number * (steps * max(step, machine.fma_latency) + 2 * rows * count)
     return cycles

@@ -17,7 +17,6 @@ from math import prod
 
 from inarch.backends.c.templates._lanes import Text, Writer, identity, widest
 from inarch.backends.c.templates._points import (
-    CALL,
     address,
     loader,
     scalars,
@@ -34,10 +33,6 @@ CHAINS = 4
 MOST_ROWS = 4
 MOST_OUTER = 3
 """Reductions around the contiguous one in one function."""
-_END = 30.0
-"""Cycles to combine the partial results of a row."""
-_SINGLE = 4.0
-"""Cycles of a term that is done alone: an addition waits for the one before."""
 
 
 def make(workload: Workload, target: Target) -> Microkernel | None:
@@ -182,5 +177,8 @@ def _cost(instance: Instance, *, lanes: int) -> float:
     sizes = sizes_of(instance, shape)
     steps: Sequence[int] = [sizes[loop.name] for loop in shape.reductions]
     vectors, single = divmod(steps[-1], lanes)
-    step = step_cycles(shape.update, {"m": rows}, 1.0)
-    return CALL + prod(steps[:-1]) * (vectors * step + single * rows * _SINGLE) + rows * _END
+    machine = instance.machine
+    step = step_cycles(machine, shape.update, {"m": rows}, lanes * widest(instance.kernel.dtypes))
+    # What is left over, and the halves of the lanes, are sums that wait for the one before.
+    waits = prod(steps[:-1]) * single + CHAINS.bit_length() + lanes.bit_length()
+    return machine.begin + prod(steps[:-1]) * vectors * step + rows * waits * machine.fma_latency

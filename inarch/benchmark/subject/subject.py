@@ -148,7 +148,7 @@ def _whole(
     target = str(harness.target)
     with tempfile.TemporaryDirectory(prefix="inarch-bench-") as folder:
         path = Path(folder) / "layer.inarch"
-        wish = Options(host=harness.host.name, target=target)
+        wish = Options(host=harness.host.name, target=target, machine=harness.machine)
         build(program_of(layer, arrays, context), path, wish, context=context)
         main = load(path)["main"]
         artifact = Artifact.open(path)
@@ -186,7 +186,8 @@ def _kernels(
     """The layer as it is in a network, with an entry for each of its steps."""
     context = new_context()
     program = program_of(layer, arrays, context)
-    module = import_model(program, context, host=harness.host.name, target=str(harness.target))
+    wish = Options(host=harness.host.name, target=str(harness.target), machine=harness.machine)
+    module = import_model(program, context, wish)
     lower_blocked(context, module, choose, harness.host.lower)
     steps = tuple(split_steps(module))
     made, library = harness.native(context, module)

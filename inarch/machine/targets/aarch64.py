@@ -9,6 +9,7 @@ TARGET = Architecture(
     vector_registers=lambda _: 32,
     flags=lambda _, extras, __: ["-march=" + "+".join(("armv8-a", *extras))],
     machines=("aarch64", "arm64"),
+    machine="neoverse-n1",
     features=frozenset({"dotprod", "fp16", "bf16", "i8mm", "sve", "sve2"}),
     extras=("dotprod", "fp16", "bf16", "i8mm", "sve", "sve2"),
     cpuinfo="Features",

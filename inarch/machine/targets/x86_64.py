@@ -30,6 +30,7 @@ TARGET = Architecture(
     vector_registers=lambda features: 32 if "avx512f" in features else 16,
     flags=_flags,
     machines=("x86_64", "amd64"),
+    machine="zen4",
     implied={
         "ssse3": ("sse3",),
         "sse4.1": ("ssse3",),

@@ -1,8 +1,9 @@
 """Where blocked channels pay: connected ops gain what their convolutions save, less the relayouts.
 
-Cycles of one core, measured on the layers of ResNet-50 and MobileNetV2 (AMD Zen 4, AVX-512), each alone in
-both layouts. What a convolution saves goes with its multiply-adds, more so where its windows do not read
-whole rows; but small ones save the transposing of their outputs on the way from registers to memory.
+Cycles of one core: stores of single elements and multiply-adds of vectors, so many of them as the layers of
+ResNet-50 and MobileNetV2 say, each measured alone in both layouts on AMD Zen 4 with AVX-512. What a
+convolution saves goes with its multiply-adds, more so where its windows do not read whole rows; but small
+ones save the transposing of their outputs on the way from registers to memory.
 """
 
 from __future__ import annotations
@@ -10,31 +11,51 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue, Use
 
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.op import ints, shape_of
 from inarch.dialects.graph.windows.conv import ConvOp
+from inarch.machine.machine import Machine
 from inarch.passes.graph.layout.roles import Role, elements
 
-RELAYOUT_CYCLES = 1.3
-"""An element: one side of the copy reads or writes single elements."""
-SAVED_CYCLES = 1.5
-"""An output of a convolution, at the least."""
+RELAYOUT = 1.3
+"""Stores of an element: one side of the copy reads or writes single elements."""
+SAVED = 1.5
+"""Stores of an output of a convolution, at the least."""
 SAVED_WINDOW = 0.2
 """Of the cycles of the multiply-adds, where windows have several taps."""
 SAVED_POINT = 0.08
 """The same for windows of one tap."""
 SAVED_SHORT_ROW = 10.0
-"""An output of a depthwise convolution whose row-major rows do not fill a vector."""
+"""Stores of an output of a depthwise convolution whose row-major rows do not fill a vector."""
 
 
-def worthwhile(found: Mapping[Operation, Role], lanes: int) -> dict[Operation, Role]:
-    """The roles of the ops in those connected regions that save more than their relayouts cost.
+F32_BYTES = 4
 
-    `lanes`: the f32 of a vector, for one multiply-add a cycle.
-    """
+
+@dataclass(frozen=True)
+class Rates:
+    """What the costs are of: vectors of so many f32, on a machine."""
+
+    lanes: int
+    machine: Machine
+
+    @property
+    def store(self) -> float:
+        """Cycles of storing one element."""
+        return self.machine.stores.cycles(F32_BYTES)
+
+    @property
+    def term(self) -> float:
+        """Cycles of one multiply-add, among those of a vector."""
+        return self.machine.fma.cycles(self.lanes * F32_BYTES) / self.lanes
+
+
+def worthwhile(found: Mapping[Operation, Role], rates: Rates) -> dict[Operation, Role]:
+    """The roles of the ops in those connected regions that save more than their relayouts cost."""
     regions: defaultdict[Operation, dict[Operation, Role]] = defaultdict(dict)
     root = _connect(found)
     for op, role in found.items():
@@ -42,7 +63,7 @@ def worthwhile(found: Mapping[Operation, Role], lanes: int) -> dict[Operation, R
     return {
         op: role
         for region in regions.values()
-        if _saved(region, lanes) > _spent(region)
+        if _saved(region, rates) > _spent(region, rates)
         for op, role in region.items()
     }
 
@@ -65,21 +86,21 @@ def _root(op: Operation, root: dict[Operation, Operation]) -> Operation:
     return op
 
 
-def _saved(region: Mapping[Operation, Role], lanes: int) -> float:
-    return sum(_saved_by(op, lanes) for op in region if isinstance(op, ConvOp))
+def _saved(region: Mapping[Operation, Role], rates: Rates) -> float:
+    return sum(_saved_by(op, rates) for op in region if isinstance(op, ConvOp))
 
 
-def _saved_by(op: ConvOp, lanes: int) -> float:
+def _saved_by(op: ConvOp, rates: Rates) -> float:
     """[outputs, inputs of a group, *window] are the weights: so many terms has an output."""
     outputs, (_, *terms) = elements(op.out), shape_of(op.w)
     if terms[0] == 1 and op.groups.value.data > 1:
-        is_short = shape_of(op.out)[-1] < lanes * ints(op.strides)[-1]
-        return outputs * (SAVED_SHORT_ROW if is_short else SAVED_CYCLES)
+        is_short = shape_of(op.out)[-1] < rates.lanes * ints(op.strides)[-1]
+        return outputs * rates.store * (SAVED_SHORT_ROW if is_short else SAVED)
     part = SAVED_WINDOW if math.prod(terms[1:]) > 1 else SAVED_POINT
-    return outputs * max(SAVED_CYCLES, part * math.prod(terms) / lanes)
+    return outputs * max(SAVED * rates.store, part * math.prod(terms) * rates.term)
 
 
-def _spent(region: Mapping[Operation, Role]) -> float:
+def _spent(region: Mapping[Operation, Role], rates: Rates) -> float:
     """Relayouts into the region and out of it, each value once."""
     changed: set[SSAValue] = set()
     for op, role in region.items():
@@ -90,7 +111,8 @@ def _spent(region: Mapping[Operation, Role]) -> float:
         for result in op.results:
             if role.result and any(not _takes_blocked(use, region) for use in result.uses):
                 changed.add(result)
-    return sum(elements(value) * RELAYOUT_CYCLES for value in changed if _moves(value))
+    moved = sum(elements(value) for value in changed if _moves(value))
+    return moved * RELAYOUT * rates.store
 
 
 def _made_blocked(value: SSAValue, region: Mapping[Operation, Role]) -> bool:

@@ -11,7 +11,6 @@ from inarch.meaning import Number
 from inarch.microkernel import Init
 from inarch.passes.tensorize.unify.linear import Access, LinearNest
 from inarch.passes.tensorize.unify.views import view_of
-from inarch.passes.tensorize.weigh.cost import call_cycles, copy_cycles
 from inarch.passes.tensorize.weigh.family import Family
 from inarch.passes.tensorize.weigh.operands import CallPlan, Matched, OperandPlan, plan_call
 from inarch.passes.tensorize.weigh.tiles import Params, Piece
@@ -94,7 +93,7 @@ def kernel_cycles(family: Family, piece: Piece, init: Init) -> float:
     """The cycles of a piece's calls, by the kernel's own cost; 0 without one."""
     sizes = {size: piece.sizes.get(name, 1) for size, name in family.pattern.given}
     cycles = family.cycles(piece.params, init, sizes) or 0.0
-    return call_cycles(piece.calls, cycles)
+    return family.costs.calls(piece.calls, cycles)
 
 
 def is_split(nest: LinearNest, pieces: Sequence[Piece]) -> bool:
@@ -203,7 +202,7 @@ def plan_nest(
     is_finished = nest.nest.finish is None or pattern.normal.finish is not None
     calls: list[Call] = []
     for piece in pieces:
-        plan = plan_call(matched, piece, family.demands(piece.params))
+        plan = plan_call(matched, piece, family.demands(piece.params), family.machine)
         if isinstance(plan, str):
             return plan
         is_direct = plan.operands[pattern.output].copy is None
@@ -231,7 +230,7 @@ def plan_nest(
         0.0,
         tuple(order),
     )
-    return replace(candidate, cost=cycles + copy_cycles(_moved_bytes(candidate)))
+    return replace(candidate, cost=cycles + family.costs.copy(_moved_bytes(candidate)))
 
 
 def _groups(nest: LinearNest, calls: Sequence[Call]) -> tuple[Group, ...]:

@@ -1,39 +1,39 @@
-"""What a candidate costs: its calls, the copies around it; the machine's numbers for `weigh/traffic.py`.
+"""What a candidate costs on a machine, in cycles of one core: its calls, the copies around it, memory.
 
-Units: cycles of one core, bytes. A kernel states its own cycles, those of operands in the first-level cache.
-What comes from further away is hidden behind multiply-adds as far as prefetching goes; the numbers here
-are the rest: fitted to ResNet-50's layers within the network on Zen 4 (`benchmarks/choice.py`), where
-weights come from memory. The order of magnitude is what matters for choosing.
+A kernel states its own cycles, those of operands in the first-level cache. What comes from further away is
+hidden behind multiply-adds as far as prefetching goes; the factors here say how much of the machine's
+latencies and bandwidths remains: fitted to ResNet-50's layers within the network on Zen 4
+(`benchmarks/choice.py`), where weights come from memory. The order of magnitude is what matters for choosing.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from functools import cached_property
 
-L1_BYTES = 32 * 1024
-"""First-level data cache."""
-L2_BYTES = 1024 * 1024
-"""Second-level cache."""
-LINE_BYTES = 64
-PAGE_BYTES = 4096
-"""Prefetchers stop at its end, and lines so far apart share a set of the first-level cache."""
-L1_WAYS = 8
+from inarch.machine.machine import Cache, Machine, Memory
+
 CROWDED = 0.3
 """Of a kernel's cycles: added where the rows of its tile share a set (measured at 12 and 14 rows of A)."""
-COPY_BYTES_PER_CYCLE = 8.0
-"""Of a copy or an elementwise nest, read and written bytes together; rearranging ones are slower than
-`memcpy`."""
-CALL_CYCLES = 8.0
-"""Around one call: addresses, the loop."""
 PIECE = 0.005
 """Of a nest's cycles: for one more kernel, which must be compiled, and comes from memory."""
-
-
+WRITTEN = 0.15
+"""Of the cycles of such a line where it is written: stores wait for nobody."""
+PREFETCHED = 0.5
+"""Of the cycles of a line: for packed operands, which our kernels prefetch."""
 PLAIN_VECTOR = 8.0
 """Cycles for a vector of points of a nest that is compiled without a kernel: far above what was seen."""
 PLAIN_BEGIN = 5000.0
 """Smaller nests do not matter."""
+
+_EXPOSED = 0.25
+"""Of the time that bytes take from a level: what multiply-adds do not hide; of a copy, that it gets."""
+_STARTED = (18.2, 32.2)
+"""`(latency + 18.2) / 32.2`: cycles of starting a stream. Prefetching hides most of a latency."""
+_UNFORESEEN = (105 / 19, 322 / 19)
+"""`(latency - 5.53) / 16.95`: cycles of a line that is not prefetched, of which many are in flight."""
+_WAITED = 20 / 7
+"""Latencies of a call whose operands nothing else hides."""
 
 
 @dataclass(frozen=True)
@@ -50,29 +50,57 @@ class Level:
     """Cycles a call whose epilogue reads such runs: nothing hides the latency."""
 
 
-L1 = Level(0.0, 0.0, 0.0, 0.0)
-L2 = Level(0.5, 1.0, 0.5, 40.0)
-MEMORY = Level(1.5, 6.0, 10.0, 500.0)
-"""The third-level cache or memory: who knows what else has run."""
-WRITTEN = 0.15
-"""Of the cycles of such a line where it is written: stores wait for nobody."""
-PREFETCHED = 0.5
-"""Of the cycles of a line: for packed operands, which our kernels prefetch."""
+@dataclass(frozen=True)
+class Costs:
+    """What things cost on a machine."""
 
+    machine: Machine
 
-def copy_cycles(nbytes: float) -> float:
-    """Of reading or writing so many bytes in a copy, a fill, or an elementwise nest."""
-    return nbytes / COPY_BYTES_PER_CYCLE
+    @cached_property
+    def l1(self) -> Level:
+        """What is in the first-level cache costs nothing more."""
+        return Level(0.0, 0.0, 0.0, 0.0)
 
+    @cached_property
+    def l2(self) -> Level:
+        """What is in the second-level cache."""
+        return self._level(self.machine.l2)
 
-def crowds(rows: int, nbytes: int) -> bool:
-    """Whether lines so far apart fall into sets of the first-level cache that have too few ways for them."""
-    return rows > L1_WAYS * (PAGE_BYTES // math.gcd(nbytes, PAGE_BYTES))
+    @cached_property
+    def far(self) -> Level:
+        """What is in the third-level cache or memory: who knows what else has run."""
+        return self._level(self.machine.far)
 
+    def _level(self, origin: Cache | Memory) -> Level:
+        more, hidden = _STARTED
+        known, flying = _UNFORESEEN
+        return Level(
+            line=_EXPOSED * self.machine.line_bytes / origin.bandwidth,
+            run=(origin.latency + more) / hidden,
+            begin=max(0.0, origin.latency - known) / flying,
+            wait=_WAITED * origin.latency,
+        )
 
-def call_cycles(calls: int, cycles: float) -> float:
-    """Of that many calls of a kernel that takes `cycles` each."""
-    return calls * (cycles + CALL_CYCLES)
+    def level(self, nbytes: float) -> Level:
+        """Where something is found again after so many bytes have passed."""
+        if nbytes <= self.machine.l1.bytes:
+            return self.l1
+        return self.l2 if nbytes <= self.machine.l2.bytes else self.far
+
+    def origin(self, nbytes: float) -> Level:
+        """Where an operand of so many bytes is when a nest begins: half a cache holds what came last."""
+        return self.level(2 * nbytes)
+
+    def copy(self, nbytes: float) -> float:
+        """Of reading or writing so many bytes in a copy, a fill, or an elementwise nest.
+
+        Read and written bytes together; those that rearrange are slower than `memcpy`.
+        """
+        return nbytes / (_EXPOSED * self.machine.l2.bandwidth)
+
+    def calls(self, count: int, cycles: float) -> float:
+        """Of that many calls of a kernel that takes `cycles` each."""
+        return count * (cycles + self.machine.call)
 
 
 def plain_cycles(points: int, vector_bytes: int) -> float:

@@ -9,10 +9,12 @@ from functools import cached_property
 from typing import TypeVar
 
 from inarch.core.errors import InarchError
+from inarch.machine.machine import Machine
 from inarch.machine.target import Target
 from inarch.meaning import Expression
 from inarch.microkernel import Init, Instance, Microkernel, demands, instantiate, members
 from inarch.passes.tensorize.unify.pattern import Pattern, pattern_of
+from inarch.passes.tensorize.weigh.cost import Costs
 from inarch.passes.tensorize.weigh.operands import Demands
 from inarch.passes.tensorize.weigh.tiles import Params
 
@@ -28,10 +30,11 @@ _Key = tuple[tuple[int, ...], Init, Expression | None, tuple[tuple[str, str], ..
 
 @dataclass
 class Family:
-    """The kernel `pattern.name` on `target`; instances and demands are made once."""
+    """The kernel `pattern.name` for `target` on `machine`; instances and demands are made once."""
 
     pattern: Pattern
     target: Target
+    machine: Machine
     members: list[dict[str, int]]
     is_optional: bool = False
     """A cost that fails is then no error: calls cost infinitely much, and `failure` says why."""
@@ -53,10 +56,25 @@ class Family:
 
     @classmethod
     def of(
-        cls, name: str, kernel: Microkernel, target: Target, *, is_optional: bool = False
+        cls,
+        name: str,
+        kernel: Microkernel,
+        target: Target,
+        machine: Machine | None = None,
+        *,
+        is_optional: bool = False,
     ) -> Family:
-        """The family. Raises InarchError for a kernel that is unsound or of no known form."""
-        return cls(pattern_of(name, kernel), target, members(kernel, target), is_optional)
+        """The family, on `machine` or the target's own.
+
+        Raises InarchError for a kernel that is unsound or of no known form.
+        """
+        pattern, own = pattern_of(name, kernel), members(kernel, target)
+        return cls(pattern, target, machine or target.machine, own, is_optional)
+
+    @cached_property
+    def costs(self) -> Costs:
+        """What things cost on the machine."""
+        return Costs(self.machine)
 
     def is_member(self, params: Params) -> bool:
         """Whether the family has these parameters on the target."""
@@ -82,6 +100,7 @@ class Family:
                 init=init,
                 finish=finish,
                 extras=extras,
+                machine=self.machine,
             )
         return self._instances[key]
 
@@ -178,7 +197,7 @@ class Family:
     def _derived(self, name: str, make: Callable[[], _T]) -> _T:
         """What `make` finds, once for all programs; again where the kernel's cost has failed."""
         known = self.pattern.kernel.derived
-        key = (name, self.target)
+        key = (name, self.target, self.machine)
         if key in known:
             return known[key]
         found = make()

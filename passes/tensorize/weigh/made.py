@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from inarch.core.errors import InarchError
+from inarch.machine.machine import Machine
 from inarch.machine.target import Target
 from inarch.microkernel import Microkernel
 from inarch.microkernel.template import Template, Workload, made_name
@@ -18,10 +19,11 @@ from inarch.passes.tensorize.weigh.search import candidates
 
 @dataclass
 class Maker:
-    """The families that `templates` make for `target`. One that fails is not asked again."""
+    """The families that `templates` make for `target` on `machine`. One that fails is not asked again."""
 
     templates: Mapping[str, Template]
     target: Target
+    machine: Machine
     failures: dict[str, str] = field(default_factory=dict[str, str])
     """Template -> what is wrong with it."""
     refused: set[str] = field(default_factory=set[str])
@@ -54,5 +56,7 @@ class Maker:
     def _known(self, template: str, kernel: Microkernel) -> Family:
         name = made_name(template, kernel)
         if name not in self._families:
-            self._families[name] = Family.of(name, kernel, self.target, is_optional=True)
+            self._families[name] = Family.of(
+                name, kernel, self.target, self.machine, is_optional=True
+            )
         return self._families[name]

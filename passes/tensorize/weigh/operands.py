@@ -11,6 +11,7 @@ from xdsl.ir import Operation
 from inarch.dialects.loop.buffer import WORKSPACE_ALIGNMENT_BYTES, root
 from inarch.dialects.loop.memory import memref_of, strides_of
 from inarch.ir.linear import Linear
+from inarch.machine.machine import Machine
 from inarch.meaning import Element, Term, element_text
 from inarch.microkernel import AtLeast, Demand, KnownDemand, known_demand
 from inarch.passes.tensorize.unify.body import ACCUMULATOR, Binding
@@ -19,7 +20,6 @@ from inarch.passes.tensorize.unify.linear import Access, LinearNest
 from inarch.passes.tensorize.unify.pattern import Pattern
 from inarch.passes.tensorize.unify.strides import Solution, solve
 from inarch.passes.tensorize.unify.views import View, view_of
-from inarch.passes.tensorize.weigh.cost import LINE_BYTES, crowds
 from inarch.passes.tensorize.weigh.layouts import Layout, dense_layout
 from inarch.passes.tensorize.weigh.tiles import Piece
 
@@ -84,8 +84,8 @@ class Matched:
 Demands = Mapping[str, Sequence[Demand]]
 
 
-def plan_call(matched: Matched, piece: Piece, demands: Demands) -> CallPlan | str:
-    """The operands of `piece`; a reason where no strides make the addresses equal."""
+def plan_call(matched: Matched, piece: Piece, demands: Demands, machine: Machine) -> CallPlan | str:
+    """The operands of `piece` on `machine`; a reason where no strides make the addresses equal."""
     pattern = matched.pattern
     given: dict[str, int] = dict(piece.params)
     sizes = piece.sizes
@@ -109,7 +109,7 @@ def plan_call(matched: Matched, piece: Piece, demands: Demands) -> CallPlan | st
     plans: dict[str, OperandPlan] = {}
     for operand, solution in solutions.items():
         wanted = [known_demand(each, given) for each in demands[operand]]
-        plan = _operand(matched, piece, operand, solution, wanted)
+        plan = _operand(matched, piece, operand, solution, wanted, machine)
         if isinstance(plan, str):
             return plan
         plans[operand] = plan
@@ -160,6 +160,7 @@ def _operand(
     operand: str,
     solution: Solution,
     wanted: Sequence[KnownDemand],
+    machine: Machine,
 ) -> OperandPlan | str:
     elements = matched.pattern.elements[operand]
     accesses = [matched.access_of(element) for element in elements]
@@ -177,7 +178,7 @@ def _operand(
     moves = tuple(s * cut.block for s, cut in zip(access.strides, piece.cuts, strict=True))
     reason = _misfit(matched, piece, operand, strides, wanted, extents, offset, moves)
     if reason is None and access.is_constant and len(elements) == 1:
-        reason, wanted = _crowded(access, strides, wanted, extents)
+        reason, wanted = _crowded(access, strides, wanted, extents, machine)
     if reason is None:
         return OperandPlan(access, strides, offset, moves, None, None)
     if len(elements) > 1:
@@ -190,12 +191,13 @@ def _crowded(
     strides: Sequence[int],
     wanted: Sequence[KnownDemand],
     extents: Sequence[int],
+    machine: Machine,
 ) -> tuple[str | None, Sequence[KnownDemand]]:
     """A reason to copy rows that crowd each other out of the first-level cache, and a gap between them."""
     nbytes = access.nbytes
     for axis, (stride, extent) in enumerate(zip(strides, extents, strict=True)):
-        if wanted[axis] is None and stride and crowds(extent, stride * nbytes):
-            apart = AtLeast(stride + LINE_BYTES // nbytes)
+        if wanted[axis] is None and stride and machine.crowds(extent, stride * nbytes):
+            apart = AtLeast(stride + machine.line_bytes // nbytes)
             reason = f"{extent} rows {stride * nbytes} bytes apart do not fit into a cache together"
             return reason, [*wanted[:axis], apart, *wanted[axis + 1 :]]
     return None, wanted

@@ -24,7 +24,7 @@ from inarch.passes.tensorize.weigh.candidates import (
     start_of,
     streams_of,
 )
-from inarch.passes.tensorize.weigh.cost import CROWDED, PIECE, copy_cycles
+from inarch.passes.tensorize.weigh.cost import CROWDED, PIECE
 from inarch.passes.tensorize.weigh.family import Family
 from inarch.passes.tensorize.weigh.operands import Matched
 from inarch.passes.tensorize.weigh.tiles import Cutter, Params, Piece
@@ -202,7 +202,7 @@ def _cheapest(
     first: list[_Rough] = []
     best = math.inf
     for way in (useful or in_order)[:MAX_WAYS]:
-        least = points * family.best_cycles_a_point + copy_cycles(way.least)
+        least = points * family.best_cycles_a_point + family.costs.copy(way.least)
         if not first or least <= min(best, known):
             some = _weighed(_rough(way, misses, MAX_FIRST))
             best = min([best, *(one.bound for one in some)])
@@ -259,10 +259,13 @@ def _with_memory(rough: _Rough) -> _Rough:
     axes, main, streams = rough.matched.nest.axes, rough.pieces[0], rough.way.streams
     blocks = [min(cut.block, axis.size) for cut, axis in zip(main.cuts, axes, strict=True)]
     sizes = [cut.count * block for cut, block in zip(main.cuts, blocks, strict=True)]
-    order, memory = traffic(streams, sizes, blocks, loops_of(rough.matched.nest, main))
+    order, memory = traffic(
+        streams, sizes, blocks, loops_of(rough.matched.nest, main), rough.way.family.costs
+    )
     memory *= math.prod([axis.size for axis in axes]) / math.prod(sizes)
+    machine = rough.way.family.costs.machine
     rows = [1 if axis.is_reduction else n for axis, n in zip(axes, blocks, strict=True)]
-    if any(stream.is_crowded(rows) for stream in streams if not stream.is_late):
+    if any(stream.is_crowded(rows, machine) for stream in streams if not stream.is_late):
         memory += CROWDED * rough.kernels
     given = [loop.axis for loop in order]
     rest = [axis for axis in range(len(axes)) if axis not in given]
@@ -290,7 +293,7 @@ def _rough(way: _Way, misses: list[Miss], members: int) -> Iterator[_Rough]:
         copies += _nest_bytes(matched, start)
         cycles = sum([kernel_cycles(family, piece, start.init) for piece in pieces])
         cycles *= 1 + PIECE * (len(pieces) - 1)
-        yield _Rough(way, params, pieces, start, cycles, copy_cycles(copies))
+        yield _Rough(way, params, pieces, start, cycles, way.family.costs.copy(copies))
         count += 1
 
 

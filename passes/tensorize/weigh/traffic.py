@@ -13,18 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
-from inarch.passes.tensorize.weigh.cost import (
-    L1,
-    L1_BYTES,
-    L2,
-    L2_BYTES,
-    LINE_BYTES,
-    MEMORY,
-    PREFETCHED,
-    WRITTEN,
-    Level,
-    crowds,
-)
+from inarch.machine.machine import Machine
+from inarch.passes.tensorize.weigh.cost import PREFETCHED, WRITTEN, Costs, Level
 
 MAX_PERMUTED = 4
 """Loops of which every order is tried: 24."""
@@ -66,35 +56,37 @@ class Stream:
             total *= min(count, extent)
         return total
 
-    def run(self, points: Sequence[int]) -> int:
-        """Bytes from the first of a run of consecutive lines to behind the last."""
+    def run(self, points: Sequence[int], line: int) -> int:
+        """Bytes from the first of a run of consecutive lines of `line` bytes to behind the last."""
         nbytes = self.nbytes
         for stride, count in sorted(
             (abs(s) * nbytes, n) for s, n in zip(self.strides, points, strict=True) if s and n > 1
         ):
-            if stride > self._reach(nbytes):
+            if stride > nbytes + _reach(line):
                 break
             nbytes += stride * (count - 1)
         return nbytes
 
-    def goes_on(self, axis: int, block: int, run: int) -> bool:
+    def goes_on(self, axis: int, block: int, run: int, line: int) -> bool:
         """Whether the next call of a loop along the axis begins where the run ends."""
-        return 0 < self.step(axis, block) <= self._reach(run)
+        return 0 < self.step(axis, block) <= run + _reach(line)
 
     def step(self, axis: int, block: int) -> int:
         """Bytes from one call to the next of a loop along the axis."""
         return abs(self.strides[axis]) * block * self.nbytes
 
-    def _reach(self, nbytes: int) -> int:
-        return nbytes + 2 * LINE_BYTES  # over the border of a padded row, or to every second line
-
-    def is_crowded(self, points: Sequence[int]) -> bool:
+    def is_crowded(self, points: Sequence[int], machine: Machine) -> bool:
         """Whether the rows of a tile do not fit into the first-level cache together; of constants they do."""
         return not self.is_constant and any(
-            crowds(count, abs(stride) * self.nbytes)
+            machine.crowds(count, abs(stride) * self.nbytes)
             for stride, count in zip(self.strides, points, strict=True)
             if stride
         )
+
+
+def _reach(line: int) -> int:
+    """Bytes that a run jumps: over the border of a padded row, or to every second line."""
+    return 2 * line
 
 
 @dataclass(frozen=True)
@@ -112,26 +104,31 @@ class _Panel:
 
 
 def traffic(
-    streams: Sequence[Stream], sizes: Sequence[int], blocks: Sequence[int], loops: Sequence[Loop]
+    streams: Sequence[Stream],
+    sizes: Sequence[int],
+    blocks: Sequence[int],
+    loops: Sequence[Loop],
+    costs: Costs,
 ) -> tuple[tuple[Loop, ...], float]:
     """The loops, outermost first, in the order that costs least, and the cycles that memory adds.
 
     `sizes` are the points of the axes, `blocks` those of one call. Among equals the order is taken that
     keeps most bytes in place from call to call, then the one given.
     """
-    panels = [_panel(stream, sizes, blocks) for stream in streams]
-    search = _Search(panels, tuple(loops), blocks)
+    panels = [_panel(stream, sizes, blocks, costs) for stream in streams]
+    search = _Search(panels, tuple(loops), blocks, costs)
     places = range(len(loops))
     orders = permutations(places) if 1 < len(loops) <= MAX_PERMUTED else [tuple(places)]
     order = min(orders, key=lambda one: (search.cycles(one), search.moved(one)))
     return tuple(loops[place] for place in order), search.cycles(order)
 
 
-def _panel(stream: Stream, sizes: Sequence[int], blocks: Sequence[int]) -> _Panel:
+def _panel(stream: Stream, sizes: Sequence[int], blocks: Sequence[int], costs: Costs) -> _Panel:
+    line = costs.machine.line_bytes
     nbytes, whole = stream.touched(blocks), stream.touched(sizes)
-    run = nbytes if stream.is_packed else stream.run(blocks)
+    run = nbytes if stream.is_packed else stream.run(blocks, line)
     runs = nbytes / run
-    lines = runs * math.ceil(run / LINE_BYTES)
+    lines = runs * math.ceil(run / line)
     moving = frozenset(
         axis
         for axis, (stride, size, block) in enumerate(
@@ -139,9 +136,7 @@ def _panel(stream: Stream, sizes: Sequence[int], blocks: Sequence[int]) -> _Pane
         )
         if stride and block < size
     )
-    origin = MEMORY if stream.is_packed or whole > L2_BYTES // 2 else L2
-    if not stream.is_packed and whole <= L1_BYTES // 2:
-        origin = L1
+    origin = costs.far if stream.is_packed else costs.origin(whole)
     return _Panel(nbytes, lines, runs, moving, whole, origin, stream, run)
 
 
@@ -149,12 +144,18 @@ class _Search:
     """What orders of the same loops cost; loops are numbered, and sets of them are bits."""
 
     def __init__(
-        self, panels: Sequence[_Panel], loops: Sequence[Loop], blocks: Sequence[int]
+        self,
+        panels: Sequence[_Panel],
+        loops: Sequence[Loop],
+        blocks: Sequence[int],
+        costs: Costs,
     ) -> None:
+        self._costs = costs
+        self._line = costs.machine.line_bytes
         self._panels = panels
         self._loops = loops
         self._blocks = blocks
-        self._call = _level(sum(panel.nbytes for panel in panels))
+        self._call = costs.level(sum(panel.nbytes for panel in panels))
         self._again: dict[tuple[int, int], float] = {}
         self._cycles: dict[tuple[int, ...], float] = {}
         self._broken = [self._first(panel, 1) for panel in panels]
@@ -206,7 +207,7 @@ class _Search:
         passed = 0
         for panel, count in zip(panels, moving, strict=True):
             passed += min(panel.whole, panel.nbytes * count)
-        between, total = _level(passed), 0.0
+        between, total = self._costs.level(passed), 0.0
         for at in self._kept[place]:
             panel, count = panels[at], moving[at]
             where = self._call if count == 1 else between
@@ -227,24 +228,19 @@ class _Search:
 
     def _goes_on(self, panel: _Panel, loop: Loop, run: int) -> bool:
         return not panel.stream.is_packed and panel.stream.goes_on(
-            loop.axis, self._blocks[loop.axis], run
+            loop.axis, self._blocks[loop.axis], run, self._line
         )
 
     def _first(self, panel: _Panel, joined: int) -> float:
         """Of bringing all of a stream once, `joined` calls of it in one run."""
         origin = panel.origin
         if panel.stream.is_packed:
-            return panel.whole / LINE_BYTES * origin.line
+            return panel.whole / self._line * origin.line
         calls = panel.whole / panel.nbytes
-        lines = panel.whole / LINE_BYTES if joined > 1 else calls * panel.lines
+        lines = panel.whole / self._line if joined > 1 else calls * panel.lines
         cold = WRITTEN if panel.stream.is_written else 1.0
         cycles = lines * origin.line + calls * panel.runs * origin.run
         cycles += lines / joined * origin.begin * cold
         if panel.stream.is_late:
             cycles += calls / joined * origin.wait
         return cycles
-
-
-def _level(nbytes: float) -> Level:
-    """Where it is found again after so many bytes have passed."""
-    return L1 if nbytes <= L1_BYTES else L2 if nbytes <= L2_BYTES else MEMORY

@@ -14,10 +14,11 @@
 // GRAPH: builtin.module attributes {inarch.name = "inarch_compile", inarch.target = "x86-64-v2"}
 // GRAPH: graph.add
 // MADE: inarch-compile.mlir.tmp.inarch: vinarch_compile for generic, 1 kernels, 0.0 KiB of weights, 0.0 KiB of workspace, in
-// JSON: "name": "vinarch_compile", "host": "c", "target": "generic", "kernels": 1, "weights_bytes": 0, "workspace_bytes": 0, "seconds":
+// JSON: "name": "vinarch_compile", "host": "c", "target": "generic", "machine": "generic", "kernels": 1, "weights_bytes": 0, "workspace_bytes": 0, "seconds":
 // INSPECT: name       vinarch_compile
 // INSPECT-NEXT: host       c
 // INSPECT-NEXT: target     generic
+// INSPECT-NEXT: machine    generic
 // INSPECT-NEXT: weights    0 bytes
 // INSPECT-NEXT: imports    none
 // INSPECT-NEXT: main(a: f32[2]) -> (b: f32[2])

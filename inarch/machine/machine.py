@@ -1,0 +1,145 @@
+"""What a machine is made of, as far as choices depend on it: caches, translation, ports, latencies.
+
+A machine is one file `inarch/machine/machines/<name>.toml` (`file.py` reads it), which says where its numbers
+are from; other distributions add theirs in the group `inarch.machine.machines`, `--load FILE` and
+`--machine FILE` for one run, and `inarch machine --measure` makes that of this computer. What instructions
+there are is not said here: that is the target (`target.py`), and the machine is who runs them.
+
+Units: bytes, cycles of one core, and amounts a cycle. The dimensionless factors of a cost stand where the
+cost is.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+
+@dataclass(frozen=True)
+class Cache:
+    """A level of data caches, as one core sees it."""
+
+    bytes: int
+    """Its size; of a shared one, what one busy core may count on."""
+    ways: int
+    """Lines of one set."""
+    latency: float
+    """Cycles from a load of an address to its use."""
+    bandwidth: float
+    """Bytes a cycle that one core reads in order."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What is behind the caches."""
+
+    latency: float
+    """Cycles from a load of an address to its use."""
+    bandwidth: float
+    """Bytes a cycle that one core reads in order."""
+
+
+@dataclass(frozen=True)
+class Tlb:
+    """How addresses of data are translated: two levels of buffers, and a walk of the tables."""
+
+    page_bytes: int
+    entries: int
+    """Pages of the first level."""
+    refill: float
+    """Cycles that a page of the second level adds to a load."""
+    second_entries: int
+    """Pages of the second level."""
+    walk: float
+    """Cycles that a page of neither adds."""
+
+
+@dataclass(frozen=True)
+class Ports:
+    """Vectors a cycle of one kind of instruction, by their bytes."""
+
+    by_bytes: tuple[tuple[int, float], ...]
+    """`(bytes of a vector, vectors a cycle)`, the shortest first."""
+
+    def of(self, nbytes: int) -> float:
+        """Vectors of `nbytes` a cycle; shorter than all known ones as the shortest, longer in pieces.
+
+        >>> Ports(((16, 2.0), (32, 2.0))).of(64)
+        1.0
+        """
+        found = self.by_bytes[0][1]
+        for width, count in self.by_bytes:
+            if width <= nbytes:
+                found = count
+        return found * min(1.0, self.by_bytes[-1][0] / nbytes)
+
+    def cycles(self, nbytes: int) -> float:
+        """Cycles of one instruction on vectors of `nbytes`, of which many are in flight."""
+        return 1 / self.of(nbytes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """One core, what it shares, and how many there are. Every choice that depends on a machine asks it."""
+
+    name: str
+    ghz: float
+    """Cycles a nanosecond, of one busy core."""
+    cores: int
+    line_bytes: int
+    """Of a cache line, at all levels."""
+    fma_latency: float
+    """Cycles until the sum of a multiply-add can be added to again."""
+    branch_miss: float
+    """Cycles that a branch costs that was not foreseen: the end of a loop."""
+    call: float
+    """Cycles around one call in a loop: addresses, the call, the return."""
+    fma: Ports
+    """Multiply-adds."""
+    loads: Ports
+    """Loads from the first-level cache, broadcasts of one element among them."""
+    stores: Ports
+    """Stores to the first-level cache."""
+    l1: Cache
+    l2: Cache
+    l3: Cache | None = None
+    """None where there is none."""
+    dram: Memory
+    tlb: Tlb
+
+    @property
+    def summary(self) -> str:
+        """One line for lists."""
+        caches = [each for each in (self.l1, self.l2, self.l3) if each is not None]
+        sizes = ", ".join(f"{each.bytes >> 10}" for each in caches)
+        return f"{self.ghz:g} GHz, {self.cores} cores, caches of {sizes} KiB"
+
+    @cached_property
+    def last(self) -> Cache:
+        """The cache before memory."""
+        return self.l3 or self.l2
+
+    @cached_property
+    def far(self) -> Memory:
+        """Behind the second level: half the time from the third one, half from memory.
+
+        Who knows what else has run. Without a third level, memory.
+        """
+        if self.l3 is None:
+            return self.dram
+        latency = (self.l3.latency + self.dram.latency) / 2
+        return Memory(latency, 2 / (1 / self.l3.bandwidth + 1 / self.dram.bandwidth))
+
+    @cached_property
+    def begin(self) -> float:
+        """Cycles until a kernel works at its pace, and until it has ended: what no size changes.
+
+        A first load, a first sum and a last one, and the end of the loop, which is not foreseen.
+        """
+        return self.l1.latency + 2 * self.fma_latency + self.branch_miss
+
+    def crowds(self, rows: int, nbytes: int) -> bool:
+        """Whether `rows` lines `nbytes` apart fall into sets of the first-level cache too few for them."""
+        span = self.l1.bytes // self.l1.ways
+        return rows > self.l1.ways * (span // math.gcd(nbytes, span))

@@ -1,0 +1,1 @@
+"""Machines by name, one file each; `inarch.machine.machine` says what is in them."""

@@ -1,0 +1,258 @@
+"""Machines: their files, who is asked for, that a program keeps its own, and that choices follow it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from inarch.artifact import Artifact
+from inarch.benchmark.measure_machine import measure_machine
+from inarch.core.errors import UsageError
+from inarch.dialects import new_context
+from inarch.driver.compiler import build, import_model, kernel_report
+from inarch.ir.target import machine_of, set_machine
+from inarch.ir.text import parse_module, print_module
+from inarch.machine.find import find_machine, keep_measured, measured_machine
+from inarch.machine.machine import Machine, Ports
+from inarch.machine.machine_file import MACHINES, machine_of_text, machine_text
+from inarch.machine.target import native, parse
+from inarch.microkernel import instantiate
+from inarch.microkernel.table import MICROKERNELS
+from inarch.passes.tensorize.weigh.family import Family
+from inarch.tools import cli
+from inarch.tools.opt import run as opt
+
+ZEN4 = MACHINES["zen4"]
+TEXT = machine_text(ZEN4)
+PRODUCT = """func.func @main(%a: tensor<96x64xf32>, %b: tensor<64x96xf32>) -> tensor<96x96xf32> {
+  %0 = graph.matmul %a, %b : tensor<96x64xf32>, tensor<64x96xf32> -> tensor<96x96xf32>
+  func.return %0 : tensor<96x96xf32>
+}
+"""
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
+    monkeypatch.setenv("INARCH_CACHE_DIR", str(tmp_path / "cache"))
+
+
+@pytest.mark.every_case(reason="each file is its own")
+@pytest.mark.parametrize("name", MACHINES)
+def test_what_is_printed_is_read_again(name: str) -> None:
+    machine = MACHINES[name]
+    assert machine.name == name
+    assert machine_of_text(machine_text(machine), "other", "x.toml") == machine
+
+
+@pytest.mark.every_case(reason="each message is its own")
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "bytes = 32768",
+            "bytes = -1",
+            "m.toml:25: expected a whole number > 0 for l1.bytes, found -1",
+        ),
+        (
+            "ways = 8",
+            "way = 8",
+            "m.toml:26: no key 'way' in [l1]; did you mean 'ways'? Known: bandwidth, bytes, latency, ways",
+        ),
+        (
+            "ghz = 3.7\n",
+            "",
+            "m.toml:1: expected ghz, which is missing; `inarch machine` prints a whole one",
+        ),
+        (
+            "walk = 40\n",
+            "",
+            "m.toml:46: expected tlb.walk, which is missing; `inarch machine` prints a whole one",
+        ),
+        ("cores = 8", 'cores = "8"', "m.toml:3: expected a whole number > 0 for cores, found '8'"),
+        (
+            "cores = 8",
+            "cores = true",
+            "m.toml:3: expected a whole number > 0 for cores, found True",
+        ),
+        ("ghz = 3.7", "ghz = nan", "m.toml:2: expected a number > 0 for ghz, found nan"),
+        (
+            "[fma]\n16",
+            "[fma]\nwide",
+            "m.toml:10: expected bytes of a vector such as 32 in [fma], found 'wide'",
+        ),
+        (
+            "ways = 8",
+            "ways = 1024",
+            "m.toml:25: expected l1.bytes of a line of 64 for each of 1024 ways, found 32768",
+        ),
+        (
+            "ghz = 3.7",
+            "ghz 3.7",
+            "m.toml:2: expected TOML: expected '=' after a key in a key/value pair",
+        ),
+        ("[l1]", "[l9]", "m.toml:24: no key 'l9' in the machine. Known: branch_miss, "),
+        ("[tlb]", "tlb = 5\n[other]", "expected a table tlb, found 5"),
+    ],
+)
+def test_a_wrong_file_is_one_line(old: str, new: str, message: str, tmp_path: Path) -> None:
+    text = TEXT
+    if new.startswith("tlb"):  # a key of the machine stands before its tables
+        text = "tlb = 5\n" + TEXT[: TEXT.index("[tlb]")]
+        message = f"m.toml:1: {message}"
+    else:
+        assert old in text
+        text = text.replace(old, new, 1)
+    path = tmp_path / "m.toml"
+    path.write_text(text)
+    done = cli.run(["machine", str(path)])
+    where, _, rest = message.partition(": ")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"{tmp_path}/{where}: error: {rest}")
+    assert done.err.count("\n") == 1
+
+
+def test_a_machine_that_there_is_not(tmp_path: Path) -> None:
+    known = "Known: generic, golden-cove, neoverse-n1, zen4\n"
+    assert (
+        cli.run(["machine", "zen5"]).err
+        == f"error: no machine 'zen5'; did you mean 'zen4'? {known}"
+    )
+    path = tmp_path / "none.toml"
+    done = cli.run(["machine", str(path)])
+    assert (done.code, done.err) == (
+        2,
+        f"{path}: error: cannot be read: No such file or directory\n",
+    )
+    (tmp_path / "m.mlir").write_text(PRODUCT)
+    for argv in (["compile", str(tmp_path / "m.mlir"), "--machine=zen5"], ["machine", "measured"]):
+        assert cli.run(argv).code == 2
+    done = opt(["--machine", "zen5"], PRODUCT)
+    assert (done.code, done.err) == (2, f"error: no machine 'zen5'; did you mean 'zen4'? {known}")
+
+
+def test_a_program_keeps_its_machine() -> None:
+    """By name where it is ours; whole where it is a file's, so that a printed program can go on."""
+    for machine in (ZEN4, replace(ZEN4, l3=None, name="mine", ghz=2.5)):
+        context = new_context()
+        module = parse_module(context, PRODUCT, "m.mlir")
+        assert machine_of(module) == MACHINES["generic"]
+        set_machine(module, machine)
+        text = print_module(module)
+        assert ('inarch.machine = "zen4"' in text) == (machine is ZEN4)
+        assert machine_of(parse_module(new_context(), text, "m.mlir")) == machine
+
+
+def test_a_wrong_machine_in_a_program_is_one_line() -> None:
+    for value, message in (
+        ("5 : i64", "expected a name or a dictionary for inarch.machine, found 5 : i64"),
+        (
+            '"zen5"',
+            "no machine 'zen5'; did you mean 'zen4'? Known: generic, golden-cove, neoverse-n1, zen4",
+        ),
+        (
+            '{ghz = "1", name = "m"}',
+            "inarch.machine.ghz: expected a number > 0 for ghz, found '1'",
+        ),
+    ):
+        text = f"builtin.module attributes {{inarch.machine = {value}}} {{\n{PRODUCT}}}"
+        with pytest.raises(UsageError) as caught:
+            machine_of(parse_module(new_context(), text, "m.mlir"))
+        assert str(caught.value) == message
+
+
+def _taken(machine: Machine) -> object:
+    context = new_context()
+    module = parse_module(context, PRODUCT, "m.mlir")
+    chosen = import_model(module, context, target="x86-64-v4", machine=machine)
+    (nest,) = [n for n in kernel_report(context, chosen).nests if n.reduces]
+    assert nest.taken is not None
+    return nest.taken.kernel, nest.taken.params
+
+
+def test_choices_follow_the_machine() -> None:
+    """Where loads are dear, a tile of more rows and fewer columns is not what is taken."""
+    few_loads = replace(ZEN4, loads=Ports(((16, 0.25), (64, 1.0))))
+    long_sums = replace(ZEN4, fma_latency=24.0)
+    assert _taken(ZEN4) == _taken(replace(ZEN4, name="again"))
+    assert len({str(_taken(machine)) for machine in (ZEN4, few_loads, long_sums)}) > 1
+
+
+def test_what_is_worked_out_is_that_of_the_machine() -> None:
+    """One kernel in one process, for two machines in turn."""
+    target, other = parse("x86-64-v4"), replace(ZEN4, loads=Ports(((16, 0.1),)))
+    found = [
+        Family.of("gemm-f32", MICROKERNELS["gemm-f32"], target, machine).best_cycles_a_point
+        for machine in (ZEN4, other, ZEN4)
+    ]
+    assert found[0] == found[2] < found[1]
+
+
+def test_a_kernel_is_asked_for_a_machine() -> None:
+    kernel, params = MICROKERNELS["gemv-f32"], {"NV": 4, "VL": 16}
+    target = parse("x86-64-v4")
+    assert instantiate(kernel, "gemv-f32", params, target=target).machine == ZEN4
+    slow = replace(ZEN4, loads=Ports(((16, 0.5),)))
+    assert callable(kernel.cost)
+    costs = [
+        kernel.cost(instantiate(kernel, "gemv-f32", params, target=target, machine=machine))
+        for machine in (ZEN4, slow)
+    ]
+    assert costs[1] > 4 * costs[0]
+
+
+def test_native_is_what_was_measured(tmp_path: Path) -> None:
+    assert measured_machine() is None
+    mine = replace(ZEN4, name="measured", ghz=1.25)
+    keep_measured(mine)
+    assert find_machine("measured") == measured_machine() == mine
+    (tmp_path / "m.mlir").write_text(PRODUCT)
+    for settings, name in (
+        ({}, "measured"),
+        ({"target": "generic"}, "generic"),
+        ({"machine": "neoverse-n1"}, "neoverse-n1"),
+    ):
+        path = tmp_path / "m.inarch"
+        built = build(tmp_path / "m.mlir", path, **settings)  # pyright: ignore[reportArgumentType]
+        assert built.machine == name
+        with Artifact.open(path) as artifact:
+            assert artifact.manifest.data["machine"] == name
+    done = cli.run(["compile", str(tmp_path / "m.mlir"), "-o", str(tmp_path / "m.inarch")])
+    assert f": m for {native()} on measured, " in done.out
+    assert json.loads(cli.run(["machine", "--json"]).out)["ghz"] == 1.25
+
+
+def test_this_computer_can_be_measured(capfd: pytest.CaptureFixture[str]) -> None:
+    """What every computer has; exact numbers depend on what else runs."""
+    done = cli.run(["machine", "--measure"])
+    capfd.readouterr()
+    assert done.code == 0, done.err
+    found = measured_machine()
+    assert found is not None
+    assert machine_of_text(done.out, "x", "x") == found
+    assert 0.3 < found.ghz < 8
+    assert found.l1.latency < found.l2.latency < found.dram.latency
+    assert found.l1.bandwidth > found.dram.bandwidth
+    assert 1 <= found.fma_latency < 20
+    assert found.fma.of(16) > 0.2
+    assert found.tlb.entries < found.tlb.second_entries
+    done = cli.run(["machine", "--measure", "zen4"])
+    assert (done.code, done.err) == (
+        2,
+        "error: --measure: it is for this computer; expected no machine, found 'zen4'\n",
+    )
+
+
+def test_ports_of_widths_between() -> None:
+    ports = Ports(((16, 2.0), (32, 2.0), (64, 1.0)))
+    assert [ports.of(n) for n in (4, 16, 32, 48, 64, 128)] == [2.0, 2.0, 2.0, 2.0, 1.0, 0.5]
+    assert ports.cycles(128) == 2.0
+
+
+def test_behind_the_second_level() -> None:
+    assert ZEN4.far.latency == (50 + 300) / 2
+    assert ZEN4.far.bandwidth == pytest.approx(2 / (1 / 16 + 1 / 8))
+    assert replace(ZEN4, l3=None).far == ZEN4.dram
+    assert measure_machine.__doc__
