@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from inarch import __version__
 from inarch.core.errors import EnvironmentFault, InarchError, UsageError, unknown
+from inarch.core.plugins import Extensions
 from inarch.tools.alone import with_defaults
 from inarch.tools.commands import COMMANDS
 from inarch.tools.extensions import blamed, kinds, load_files
@@ -119,13 +120,23 @@ def run(argv: Sequence[str], stdin: str | None = None) -> Outcome:  # noqa: ARG0
     with contextlib.ExitStack() as stack:
         stack.enter_context(contextlib.redirect_stdout(out))
         stack.enter_context(contextlib.redirect_stderr(err))
-        for table in kinds().values():
+        for table in _tables():
             stack.enter_context(table.scope())
         try:
             code = _run(argv)
         except SystemExit as leaving:  # --help and --version
             code = leaving.code if isinstance(leaving.code, int) else 1
     return Outcome(code, out.getvalue(), err.getvalue())
+
+
+def _tables() -> list[Extensions[object]]:
+    """What a command may load into; where artifacts run without xDSL, nothing."""
+    try:
+        return list(kinds().values())
+    except ModuleNotFoundError as error:
+        if error.name != "xdsl":
+            raise
+        return []
 
 
 def main() -> int:

@@ -127,7 +127,7 @@ def test_sizes_of_a_layer() -> None:
     [
         (["resnet5"], "no layer set 'resnet5'; did you mean 'resnet50'? Known: bert, gemm, "),
         (["resnet50", "--layer", "l1.c9"], "no layer 'l1.c9' in resnet50; did you mean 'l1.c3'? "),
-        (["--layer", "ffn.upp"], "no layer 'ffn.upp'; did you mean 'ffn.up'? Known: "),
+        (["--layer", "ffn.upp"], "no layer 'ffn.upp'; did you mean 'ffn.up'? Nearest of 61: "),
         (
             ["--shape", "64x56"],
             "--shape: expected a convolution CxHxW->OkWINDOW[sSTRIDE][gGROUPS] ",
