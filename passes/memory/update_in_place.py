@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects import memref
-from xdsl.dialects.builtin import ModuleOp, NoneAttr
+from xdsl.dialects.builtin import MemRefType, ModuleOp, NoneAttr
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
-from inarch.dialects.loop.buffer import AllocOp, ReshapeOp, root
+from inarch.dialects.loop.buffer import AllocOp, root
 from inarch.dialects.loop.keep import is_kept
 from inarch.dialects.loop.memory import memref_of
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.functions import entry_blocks
 from inarch.passes.loop.edge import is_elementwise, written_dimensions
 from inarch.passes.loop.inline import end, inline
-
-Places = Mapping[Operation, int]
 
 
 @dataclass(frozen=True)
@@ -37,22 +33,60 @@ class UpdateInPlacePass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for _, block in entry_blocks(op):
-            places = {inner: place for place, inner in enumerate(block.ops)}
+            lives = _Lives(block)
             for nest in [each for each in block.ops if isinstance(each, NestOp)]:
-                _update(nest, block, places)
+                _update(nest, block, lives)
 
 
 PASS = UpdateInPlacePass
 
 
-def _update(nest: NestOp, block: Block, places: dict[Operation, int]) -> None:
+@dataclass
+class _Span:
+    """The first and the last place at which a buffer, or a view of it, is used."""
+
+    first: int
+    last: int
+
+
+class _Lives:
+    """Where the buffers of a block are used, as their `root`s."""
+
+    def __init__(self, block: Block) -> None:
+        self._spans: dict[SSAValue, _Span] = {}
+        self.place: dict[Operation, int] = {}
+        for place, op in enumerate(block.ops):
+            self.place[op] = place
+            for inner in op.walk():
+                for value in inner.operands:
+                    if isinstance(value.type, MemRefType):
+                        self._use(root(value), place)
+
+    def _use(self, buffer: SSAValue, place: int) -> None:
+        span = self._spans.setdefault(buffer, _Span(place, place))
+        span.last = place
+
+    def ends(self, buffer: SSAValue, place: int) -> bool:
+        """Whether nobody uses a buffer after `place`."""
+        return self._spans[buffer].last <= place
+
+    def begins(self, buffer: SSAValue, place: int) -> bool:
+        """Whether nobody uses a buffer before `place`."""
+        return self._spans[buffer].first >= place
+
+    def merge(self, gone: SSAValue, kept: SSAValue) -> None:
+        """What used `gone` uses `kept` from here on."""
+        other = self._spans.pop(gone)
+        span = self._spans[kept]
+        span.first, span.last = min(span.first, other.first), max(span.last, other.last)
+
+
+def _update(nest: NestOp, block: Block, lives: _Lives) -> None:
     if is_kept(nest) or not is_elementwise(nest) or written_dimensions(nest) is None:
         return
-    written = nest.outs[0]
-    if not isinstance(nest.writes.data[0].init, NoneAttr):
-        return
-    here = places[nest]
-    if not _is_ours(written) or any(place < here for place in _used(written, block, places, nest)):
+    written, here = nest.outs[0], lives.place[nest]
+    begins = isinstance(nest.writes.data[0].init, NoneAttr)
+    if not begins or not _is_ours(written) or not lives.begins(written, here):
         return
     for position, read in enumerate(nest.ins):
         if not isinstance(read.owner, AllocOp) or read.owner.parent is not block:
@@ -60,32 +94,15 @@ def _update(nest: NestOp, block: Block, places: dict[Operation, int]) -> None:
         at_index = nest.reads.data[position]
         same = at_index.map == nest.writes.data[0].map and isinstance(at_index.pad, NoneAttr)
         once = sum(root(value) in (read, written) for value in nest.ins) == 1
-        last = all(place < here for place in _used(read, block, places, nest))
-        if same and once and last and memref_of(read) == memref_of(written):
-            places[_rewritten(nest, position)] = here
-            _merge(read, written)
+        if same and once and lives.ends(read, here) and memref_of(read) == memref_of(written):
+            lives.place[_rewritten(nest, position)] = here
+            _merge(read, written, lives)
             return
 
 
 def _is_ours(value: SSAValue) -> bool:
     """Whether it can be another buffer: an allocation, or a result that the caller gives."""
     return isinstance(value.owner, AllocOp) or isinstance(value, BlockArgument)
-
-
-def _used(value: SSAValue, block: Block, places: Places, but: Operation) -> list[int]:
-    """The places at which a buffer, or a view of it, is used by others."""
-    found: list[int] = []
-    for use in value.uses:
-        user = use.operation
-        if user is but:
-            continue
-        top = user
-        while top.parent is not block and (parent := top.parent_op()) is not None:
-            top = parent
-        found.append(places.get(top, -1))
-        if isinstance(user, ReshapeOp | memref.SubviewOp):
-            found += _used(user.results[0], block, places, but)
-    return found
 
 
 def _rewritten(nest: NestOp, position: int) -> NestOp:
@@ -117,11 +134,12 @@ def _rewritten(nest: NestOp, position: int) -> NestOp:
     return made
 
 
-def _merge(read: SSAValue, written: SSAValue) -> None:
+def _merge(read: SSAValue, written: SSAValue, lives: _Lives) -> None:
     """One buffer for both: the argument, or the allocation that is there first."""
     gone, kept = (read, written) if isinstance(written, BlockArgument) else (written, read)
     owner = gone.owner
-    gone.replace_all_uses_with(kept)
     assert isinstance(owner, AllocOp)
+    lives.merge(gone, kept)
+    gone.replace_all_uses_with(kept)
     owner.detach()
     owner.erase()

@@ -7,8 +7,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from inarch.backends.c import emit
 from inarch.dialects import new_context
 from inarch.ir.text import parse_module, print_module
@@ -29,7 +27,7 @@ MORE = ("cse", "dce", "canonicalize")
 """Passes of no pipeline of ours: they run on the graph."""
 MOST = 3.2
 """Times as long for twice as many ops; 4 is the square."""
-LEAST_SECONDS = 0.05
+LEAST_SECONDS = 0.1
 """What takes less is not the one that one waits for, and cannot be measured."""
 
 
@@ -84,8 +82,3 @@ def _check(ops: int) -> None:
 
 def test_twice_the_ops_take_twice_as_long() -> None:
     _check(480)
-
-
-@pytest.mark.slow
-def test_up_to_50_000_ops() -> None:
-    _check(50_000)
