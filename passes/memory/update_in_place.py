@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,11 +11,14 @@ from xdsl.dialects.builtin import MemRefType, ModuleOp, NoneAttr
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
+from inarch.dialects.kernel.call import CallOp
+from inarch.dialects.kernel.definition import DefOp
 from inarch.dialects.loop.buffer import AllocOp, root
 from inarch.dialects.loop.keep import is_kept
 from inarch.dialects.loop.memory import memref_of
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.functions import entry_blocks
+from inarch.ir.types import dtype_of
 from inarch.passes.loop.edge import is_elementwise, written_dimensions
 from inarch.passes.loop.inline import end, inline
 
@@ -32,8 +36,9 @@ class UpdateInPlacePass(ModulePass):
     is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        kernels = {each.sym_name.data: each for each in op.ops if isinstance(each, DefOp)}
         for _, block in entry_blocks(op):
-            lives = _Lives(block)
+            lives = _Lives(block, kernels)
             for nest in [each for each in block.ops if isinstance(each, NestOp)]:
                 _update(nest, block, lives)
 
@@ -52,12 +57,16 @@ class _Span:
 class _Lives:
     """Where the buffers of a block are used, as their `root`s."""
 
-    def __init__(self, block: Block) -> None:
+    def __init__(self, block: Block, kernels: Mapping[str, DefOp]) -> None:
         self._spans: dict[SSAValue, _Span] = {}
+        self.aligned: set[SSAValue] = set()
+        """Those that a kernel wants aligned: allocations are, what a caller gives need not be."""
         self.place: dict[Operation, int] = {}
         for place, op in enumerate(block.ops):
             self.place[op] = place
             for inner in op.walk():
+                if isinstance(inner, CallOp):
+                    self.aligned.update(map(root, _aligned(inner, kernels)))
                 for value in inner.operands:
                     if isinstance(value.type, MemRefType):
                         self._use(root(value), place)
@@ -78,7 +87,16 @@ class _Lives:
         """What used `gone` uses `kept` from here on."""
         other = self._spans.pop(gone)
         span = self._spans[kept]
+        if gone in self.aligned:
+            self.aligned.add(kept)
         span.first, span.last = min(span.first, other.first), max(span.last, other.last)
+
+
+def _aligned(call: CallOp, kernels: Mapping[str, DefOp]) -> list[SSAValue]:
+    """The buffers that a kernel relies on to be aligned to more than an element."""
+    kernel = kernels[call.callee.root_reference.data]
+    pairs = zip(kernel.arguments, call.arguments, strict=True)
+    return [buffer for given, buffer in pairs if given.align.data > dtype_of(given.dtype).nbytes]
 
 
 def _update(nest: NestOp, block: Block, lives: _Lives) -> None:
@@ -94,7 +112,14 @@ def _update(nest: NestOp, block: Block, lives: _Lives) -> None:
         at_index = nest.reads.data[position]
         same = at_index.map == nest.writes.data[0].map and isinstance(at_index.pad, NoneAttr)
         once = sum(root(value) in (read, written) for value in nest.ins) == 1
-        if same and once and lives.ends(read, here) and memref_of(read) == memref_of(written):
+        given = isinstance(written, BlockArgument) and read in lives.aligned
+        if (
+            same
+            and once
+            and not given
+            and lives.ends(read, here)
+            and memref_of(read) == memref_of(written)
+        ):
             lives.place[_rewritten(nest, position)] = here
             _merge(read, written, lives)
             return

@@ -236,3 +236,18 @@ def test_what_a_template_from_outside_makes_is_checked(tmp_path: Path) -> None:
         ):
             run = inarch.compile(model)
     np.testing.assert_array_equal(run(np.ones((7, 100), np.float32)), np.full(7, 100))
+
+
+def test_an_operator_of_unsigned_numbers_is_no_meaning_s() -> None:
+    """The smallest of bytes that the nest takes as unsigned is not that of signed ones."""
+    check_semantics(
+        """func.func @main(%x: memref<4x40xi8>, %y: memref<4xi8> {inarch.result}) {
+  loop.nest (i = 4, r = 40 reduction) ins(%x[i, r] : memref<4x40xi8>) outs(%y[i] init 100 : memref<4xi8>) {
+  ^bb0(%e: i8, %acc: i8):
+    %0 = arith.minui %acc, %e : i8
+    loop.yield %0 : i8
+  }
+  func.return
+}""",
+        pipeline="tensorize",
+    )

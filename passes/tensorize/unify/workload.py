@@ -15,6 +15,7 @@ from inarch.passes.tensorize.unify.body import (
     ACCUMULATOR,
     Leaf,
     Literal,
+    Node,
     Tree,
     expression_of,
     split_update,
@@ -31,8 +32,8 @@ def workload_of(nest: LinearNest) -> Workload | None:
     """
     op = nest.nest
     tree = expression_of(op, op.body)
-    if tree is None or not op.has_reduction:
-        return None
+    if not isinstance(tree, Node) or tree.is_signed is False or not op.has_reduction:
+        return None  # a meaning's operators are of signed numbers
     names = (*(f"A{at}" for at in range(len(nest.reads))), OUTPUT)
     for operator in OPERATORS.values():
         value = split_update(tree, operator) if operator is not None else None

@@ -54,3 +54,21 @@ func.func @elsewhere(%x: memref<8x8xf32>, %y: memref<8x8xf32> {inarch.result}, %
   }
   func.return
 }
+
+// -----
+
+// A kernel relies on 64 bytes, to which allocations are aligned, and what the caller gives need not be.
+kernel.def @twice computes "for i in N: Y[i] = X[i] + X[i]" arguments [#kernel.operand<X : f32 read rank 1 align 4>, #kernel.operand<Y : f32 write rank 1 align 64>] needs [] source "void twice(const float *X, float *Y, int64_t X_0, int64_t Y_0, int64_t N) { for (int64_t i = 0; i < N; i++) Y[i * Y_0] = X[i * X_0] + X[i * X_0]; }"
+// CHECK-LABEL: @aligned
+func.func @aligned(%x: memref<8xf32>, %y: memref<8xf32> {inarch.result}) {
+  // CHECK-NEXT: %[[D:.*]] = loop.alloc
+  %d = loop.alloc : memref<8xf32>
+  // CHECK-NEXT: kernel.call @twice(%x[0] strides [1], %[[D]][0] strides [1])
+  kernel.call @twice(%x[0] strides [1], %d[0] strides [1]) sizes [8] : memref<8xf32>, memref<8xf32>
+  loop.nest (i = 8) ins(%d[i] : memref<8xf32>) outs(%y[i] : memref<8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = arith.negf %a : f32
+    loop.yield %0 : f32
+  }
+  func.return
+}
