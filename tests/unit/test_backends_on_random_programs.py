@@ -79,7 +79,7 @@ def test_programs_of_this_commit_with_parts_of_backends(
     outcome = check(job)
     assert outcome.findings == []
     assert outcome.done == 30
-    assert len(outcome.taken) >= 3
+    assert len(outcome.taken) >= 3  # by chance: one seed of many gave cblas six of thirty
 
 
 def test_the_backends_are_found() -> None:
