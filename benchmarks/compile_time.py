@@ -34,10 +34,11 @@ gc.set_threshold(100_000, 50, 100)  # as the commands
 import inarch
 assert inarch.__file__.startswith(root + "/"), inarch.__file__
 is_flat = not Path(root, "inarch", "driver").is_dir()  # as revisions were before there were layers
-names = ["inarch._xdsl", "inarch._assemble", "inarch.compiler"]
+verifier, builder, name, compiler = "inarch._xdsl", "inarch._assemble", "assemble", "inarch.compiler"
 if not is_flat:
-    names = ["inarch.ir.verify", "inarch.driver.assemble", "inarch.driver.compiler"]
-verification = importlib.import_module(names[0])
+    verifier, builder, name = "inarch.ir.verify", "inarch.driver.host", "build"
+    compiler = "inarch.driver.compiler"
+verification = importlib.import_module(verifier)
 verify, spent = verification.verify_module, 0.0
 
 def timed(*arguments):
@@ -49,13 +50,13 @@ def timed(*arguments):
 class Emitted(Exception):
     pass
 
-def assemble(*arguments):
+def build(*arguments):
     raise Emitted
 
 verification.verify_module = timed
-importlib.import_module(names[1]).assemble = assemble
+setattr(importlib.import_module(builder), name, build)
 try:
-    importlib.import_module(names[2]).build(model, "out.inarch")
+    importlib.import_module(compiler).build(model, "out.inarch")
 except Emitted:
     print(time.process_time(), spent)
 """
