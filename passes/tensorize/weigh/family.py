@@ -177,11 +177,10 @@ class Family:
         """Those of `by_efficiency` whose parameters have possible values."""
         key = tuple(possible.items())
         if key not in self._fitting:
-            self._fitting[key] = [
-                one
-                for one in self.by_efficiency
-                if all(one[name] in values for name, values in key)
-            ]
+            found = self.by_efficiency
+            for name, values in key:
+                found = [one for one in found if one[name] in values]
+            self._fitting[key] = found
         return self._fitting[key]
 
     @cached_property

@@ -33,6 +33,9 @@ from inarch.passes.tensorize.weigh.traffic import Stream, traffic
 _Contiguous = tuple[frozenset[str], Sequence[int], float]
 """Of an operand: iterators along which it must lie in order, its strides by axis, the bytes of a copy."""
 
+_Memory = tuple[tuple[int, ...], float, bool]
+"""The axes in the best order of loops, the cycles that the memory adds, whether a tile's rows share a set."""
+
 MAX_SHOWN = 8
 """Candidates of a kernel that are kept for the report."""
 MAX_WAYS = 6
@@ -136,9 +139,15 @@ class _Way:
         return found
 
     @cached_property
-    def streams(self) -> list[Stream]:
+    def streams(self) -> tuple[Stream, ...]:
         """The operands as memory sees them."""
-        return streams_of(self.matched)
+        return tuple(streams_of(self.matched))
+
+    @cached_property
+    def memory(self) -> dict[object, _Memory]:
+        """What is known of loops around calls, by tiles and counts: other kernels have the same tiles."""
+        key = _memory, self.family.machine, self.streams
+        return self.matched.nest.derived.setdefault(key, {})
 
     def start(self, pieces: Sequence[Piece]) -> Start | str:
         """The init variant, or why there is none."""
@@ -256,20 +265,30 @@ def _weighed(rough: Iterable[_Rough]) -> list[_Rough]:
 
 
 def _with_memory(rough: _Rough) -> _Rough:
-    axes, main, streams = rough.matched.nest.axes, rough.pieces[0], rough.way.streams
-    blocks = [min(cut.block, axis.size) for cut, axis in zip(main.cuts, axes, strict=True)]
-    sizes = [cut.count * block for cut, block in zip(main.cuts, blocks, strict=True)]
-    order, memory = traffic(
-        streams, sizes, blocks, loops_of(rough.matched.nest, main), rough.way.family.costs
-    )
-    memory *= math.prod([axis.size for axis in axes]) / math.prod(sizes)
-    machine = rough.way.family.costs.machine
-    rows = [1 if axis.is_reduction else n for axis, n in zip(axes, blocks, strict=True)]
-    if any(stream.is_crowded(rows, machine) for stream in streams if not stream.is_late):
+    axes, main, way = rough.matched.nest.axes, rough.pieces[0], rough.way
+    blocks = tuple([min(cut.block, axis.size) for cut, axis in zip(main.cuts, axes, strict=True)])
+    counts = tuple([cut.count for cut in main.cuts])
+    if (blocks, counts) not in way.memory:
+        way.memory[blocks, counts] = _memory(way, main, blocks)
+    order, memory, is_crowded = way.memory[blocks, counts]
+    if is_crowded:
         memory += CROWDED * rough.kernels
+    return replace(rough, order=order, memory=memory)
+
+
+def _memory(way: _Way, main: Piece, blocks: Sequence[int]) -> _Memory:
+    nest, costs = way.matched.nest, way.family.costs
+    axes = nest.axes
+    sizes = [cut.count * block for cut, block in zip(main.cuts, blocks, strict=True)]
+    order, memory = traffic(way.streams, sizes, blocks, loops_of(nest, main), costs)
+    memory *= math.prod([axis.size for axis in axes]) / math.prod(sizes)
+    rows = [1 if axis.is_reduction else n for axis, n in zip(axes, blocks, strict=True)]
+    is_crowded = any(
+        stream.is_crowded(rows, costs.machine) for stream in way.streams if not stream.is_late
+    )
     given = [loop.axis for loop in order]
     rest = [axis for axis in range(len(axes)) if axis not in given]
-    return replace(rough, order=(*given, *rest), memory=memory)
+    return (*given, *rest), memory, is_crowded
 
 
 def _rough(way: _Way, misses: list[Miss], members: int) -> Iterator[_Rough]:
