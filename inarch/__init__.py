@@ -15,6 +15,7 @@ True
 from __future__ import annotations
 
 import sys
+import time
 from typing import TYPE_CHECKING
 
 from inarch.core.moved import MovedFinder
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from inarch.runtime.module import Module, load
 
 __version__ = "0.1.0"
+
+BEGAN_NS = time.time_ns()
+"""When this process began to read Inarch: a file that changes later may not be what runs."""
 
 if MovedFinder not in sys.meta_path:
     sys.meta_path.append(MovedFinder)

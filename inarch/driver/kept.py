@@ -12,7 +12,6 @@ import json
 import os
 import sys
 import tempfile
-import time
 import warnings
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -26,6 +25,7 @@ from inarch.core.cache import default_cache, key_of
 from inarch.core.errors import InarchError
 from inarch.core.states import State, digest_of, is_settled, state_of
 from inarch.driver.built import Built
+from inarch.driver.sources import sources
 
 if TYPE_CHECKING:
     from xdsl.context import Context
@@ -40,9 +40,6 @@ _VARIABLES = ("COMPILER_PATH", "LIBRARY_PATH", "CCC_OVERRIDE_OPTIONS", "SOURCE_D
 _NO_PART = ("INARCH_CACHE_DIR", "INARCH_CACHE_BYTES", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE")
 _HEADERS = ("CPATH", "C_INCLUDE_PATH")
 """Where these name folders of headers, nothing is kept: nobody lists what is in them."""
-
-_CHANGING_NS = 10_000_000_000
-"""Of our own files: what changed so shortly before may have done so behind the back of this process."""
 
 
 @dataclass(frozen=True)
@@ -190,25 +187,6 @@ def _warnings() -> Generator[list[object]]:
     with warnings.catch_warnings():
         warnings.showwarning = heard
         yield told
-
-
-def sources() -> tuple[str, bool]:
-    """All files of Inarch as they are, and whether none of them has changed just now."""
-    package = Path(inarch.__file__).parent
-    found: list[tuple[str, int, int]] = []
-    folders = [str(package)]
-    while folders:
-        with os.scandir(folders.pop()) as entries:
-            for entry in entries:
-                if entry.name == "__pycache__":
-                    continue
-                if entry.is_dir():
-                    folders.append(entry.path)
-                else:
-                    state = entry.stat()
-                    found.append((entry.path, state.st_size, state.st_mtime_ns))
-    newest = max(time_ns for _, _, time_ns in found)
-    return key_of(repr(sorted(found))), time.time_ns() - newest > _CHANGING_NS
 
 
 def _path_state() -> list[tuple[str, State | None]]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 
+from inarch.driver.decisions import decisions
 from inarch.ir.target import target_of
 from inarch.machine.target import Target
 from inarch.microkernel import Instance
@@ -28,7 +29,7 @@ def trial_for(module: ModuleOp) -> KernelTrial:
     from inarch.passes.tensorize.tensorize import KernelTrial
 
     trial = Trial(target_of(module))
-    return KernelTrial(trial, trial.reasons)
+    return KernelTrial(trial, trial.reasons, decisions())
 
 
 def others() -> list[str]:
@@ -62,8 +63,6 @@ class Trial:
         return reason
 
     def _try(self, instance: Instance) -> str | None:
-        from inarch.verification import quick_check
-
         source = self._templates.get(template_of(instance.name))
         if instance.name in self._others:
             source = MICROKERNELS.origin(instance.name).source
@@ -74,6 +73,8 @@ class Trial:
             return _located(source, reason)
         if instance.kernel.registered is not None or self._target.missing_on_host():
             return None  # who fills the slot is known at load; code for another CPU cannot run here
+        from inarch.verification import quick_check
+
         verdict = quick_check(instance)
         if verdict.ok or not verdict.is_checked:
             return None

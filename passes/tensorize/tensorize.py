@@ -11,8 +11,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -20,7 +19,7 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.ir import Block
 from xdsl.passes import ModulePass
 
-from inarch.core.errors import InarchError, InarchWarning, unknown
+from inarch.core.errors import InarchError, InarchWarning
 from inarch.dialects.loop.keep import KEEP, is_kept
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.facts import facts_of
@@ -28,10 +27,9 @@ from inarch.ir.functions import entry_blocks, error_at
 from inarch.ir.location import location_text
 from inarch.ir.remarks import Remarks, remarks_of
 from inarch.ir.target import machine_of, target_of
-from inarch.machine.machine import Machine
-from inarch.machine.target import Target
 from inarch.microkernel import Instance
 from inarch.microkernel.table import MICROKERNELS, TEMPLATES
+from inarch.passes.tensorize.families import families_of
 from inarch.passes.tensorize.report import Choice, NestReport, Report
 from inarch.passes.tensorize.unify.body import expression_of, tree_text
 from inarch.passes.tensorize.unify.linear import LinearNest, linear_nest
@@ -40,7 +38,8 @@ from inarch.passes.tensorize.weigh.candidates import Candidate, kernel_cycles
 from inarch.passes.tensorize.weigh.cost import plain_cycles
 from inarch.passes.tensorize.weigh.family import Family
 from inarch.passes.tensorize.weigh.made import Maker
-from inarch.passes.tensorize.weigh.memo import Decision, Memo
+from inarch.passes.tensorize.weigh.memo import Decision, key_of_nest
+from inarch.passes.tensorize.weigh.record import Store, decision_of, text_of
 from inarch.passes.tensorize.weigh.search import candidates
 from inarch.passes.tensorize.write.build import build
 from inarch.passes.tensorize.write.definitions import Definitions
@@ -70,8 +69,10 @@ class TensorizePass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         trial = facts_of(ctx).take(KernelTrial)
-        report = tensorize(op, self.kernels or None, trial.why_not if trial is not None else None)
-        if trial is not None:
+        if trial is None:
+            report = tensorize(op, self.kernels or None)
+        else:
+            report = tensorize(op, self.kernels or None, trial.why_not, kept=trial.kept)
             report = replace(report, unusable={**report.unusable, **trial.reasons})
             _warn(report)
         facts_of(ctx).put(report)
@@ -88,6 +89,8 @@ class KernelTrial:
     why_not: Usable
     reasons: Mapping[str, str]
     """Kernel -> the first reason."""
+    kept: Store | None = None
+    """Decisions of other compilations, where no kernel of others has a part in them."""
 
 
 def _warn(report: Report) -> None:
@@ -121,12 +124,13 @@ def tensorize(
     kernels: Sequence[str] | None = None,
     usable: Usable | None = None,
     pick: Pick | None = None,
+    kept: Store | None = None,
 ) -> Report:
     """The pass; `kernels` are the only ones besides those demanded (None: all).
 
     `usable` says why an instance cannot be built, None when it can: the next best takes its place, and
     where the kernel was demanded InarchError is raised. `pick` may put another candidate in the place of
-    the one chosen, for measuring; the report does not know.
+    the one chosen, for measuring; the report does not know. What is in `kept` is not searched for again.
     """
     demanded = _demanded(module)
     asked = [*MICROKERNELS, *TEMPLATES] if kernels is None else kernels
@@ -137,14 +141,16 @@ def tensorize(
     machine = machine_of(module)
     own = {name: one for name, one in templates.items() if name in asked}
     maker = Maker(own, target, machine)
-    families, unusable = _families(names, demanded, target, machine)
-    definitions, memo = Definitions(module), Memo()
+    families, unusable = families_of(names, demanded, target, machine)
+    definitions = Definitions(module)
+    context = repr((names, sorted(own), demanded, str(target), machine))
+    chooser = _Chooser(families, maker, demanded, usable, kept, context)
     reports: list[NestReport] = []
     for function, block in entry_blocks(module):
         symbol = function.sym_name.data
         nests = [op for op in block.walk() if isinstance(op, NestOp)]
         reports += [
-            _tensorize_nest(op, symbol, families, maker, demanded, definitions, memo, usable, pick)
+            _tensorize_nest(op, symbol, chooser, definitions, pick)
             if (reason := _unsuitable(op, block)) is None
             else _left_alone(op, symbol, families, reason)
             for op in nests
@@ -191,24 +197,54 @@ def _left_alone(op: NestOp, function: str, families: Sequence[Family], reason: s
     )
 
 
+@dataclass
+class _Chooser:
+    """Who decides which kernel does a nest: for nests that are alike once."""
+
+    families: Sequence[Family]
+    maker: Maker
+    demanded: Sequence[str]
+    usable: Usable | None
+    kept: Store | None
+    context: str
+    """What decisions depend on beside the nest and the code of kernels and of Inarch."""
+    _known: dict[object, Decision] = field(default_factory=dict[object, Decision])
+
+    def decide(self, nest: LinearNest) -> tuple[Decision, Candidate | None]:
+        """What was found for the nest, or for one like it, and the candidate taken for this one."""
+        key = key_of_nest(nest)
+        known = self._known.get(key)
+        if known is not None:
+            taken = known.of(nest)
+            if taken is not None or known.taken is None:
+                return known, taken
+        self._known[key] = decision = self._restored(key, nest) or self._searched(key, nest)
+        return decision, decision.taken
+
+    def _restored(self, key: object, nest: LinearNest) -> Decision | None:
+        record = self.kept.get(f"{self.context} {key}") if self.kept is not None else None
+        if record is None:
+            return None
+        return decision_of(record, nest, lambda name: self._family(name, nest))
+
+    def _family(self, name: str, nest: LinearNest) -> Family | None:
+        of_table = next((one for one in self.families if one.pattern.name == name), None)
+        if of_table is not None:
+            return of_table
+        return next((one for one in self.maker.families(nest) if one.pattern.name == name), None)
+
+    def _searched(self, key: object, nest: LinearNest) -> Decision:
+        decision = _decide(nest, self.families, self.maker, self.demanded, self.usable)
+        if self.kept is not None:
+            self.kept.put(f"{self.context} {key}", text_of(decision))
+        return decision
+
+
 def _tensorize_nest(
-    op: NestOp,
-    function: str,
-    families: Sequence[Family],
-    maker: Maker,
-    demanded: Sequence[str],
-    definitions: Definitions,
-    memo: Memo,
-    usable: Usable | None,
-    pick: Pick | None,
+    op: NestOp, function: str, chooser: _Chooser, definitions: Definitions, pick: Pick | None
 ) -> NestReport:
     nest = linear_nest(op)
-    decision = memo.get(nest)
-    taken = decision.of(nest) if decision is not None else None
-    if decision is None or (taken is None and decision.taken is not None):
-        decision = _decide(nest, families, maker, demanded, usable)
-        memo.put(nest, decision)
-        taken = decision.taken
+    decision, taken = chooser.decide(nest)
     location, axes = location_text(op), axes_text(nest)
     if taken is not None:
         build(taken if pick is None else pick(nest, taken), definitions)
@@ -334,40 +370,6 @@ def _choice(candidate: Candidate) -> Choice:
         candidate.idle,
         tuple(packed),
     )
-
-
-# ------------------------------------------------------------------------------------ module
-
-
-def _families(
-    names: Sequence[str], demanded: Sequence[str], target: Target, machine: Machine
-) -> tuple[list[Family], dict[str, str]]:
-    """The families, and for kernels that are no such thing the reason: others go on without them.
-
-    Raises InarchError for one that is demanded.
-    """
-    families: list[Family] = []
-    unusable: dict[str, str] = {}
-    for name in names:
-        try:
-            families.append(_family(name, target, machine, is_optional=name not in demanded))
-        except InarchError as error:
-            if name in demanded:
-                raise
-            unusable[name] = str(error)
-    return families, unusable
-
-
-def _family(name: str, target: Target, machine: Machine, *, is_optional: bool) -> Family:
-    if name not in MICROKERNELS:
-        raise unknown("microkernel", name, MICROKERNELS)
-    source = MICROKERNELS.origin(name).source
-    try:
-        return Family.of(name, MICROKERNELS[name], target, machine, is_optional=is_optional)
-    except InarchError as error:
-        if Path(source).name in str(error):
-            raise
-        raise InarchError(str(error), where=source) from error
 
 
 def _demanded(module: ModuleOp) -> list[str]:

@@ -23,7 +23,7 @@ from inarch.backends import BACKENDS
 from inarch.core import states
 from inarch.core.cache import Cache
 from inarch.dialects import new_context
-from inarch.driver import kept
+from inarch.driver import kept, sources
 from inarch.driver.built import Built
 from inarch.driver.compiler import build
 from inarch.driver.kept import KEYED, Entry, Found
@@ -101,7 +101,7 @@ class Kept:
 def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kept:
     """A model, compiled once."""
     monkeypatch.setenv("INARCH_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(kept, "_CHANGING_NS", -1)  # whoever edits Inarch tests it at once
+    monkeypatch.setattr(sources, "CHANGING_NS", -1)  # whoever edits Inarch tests it at once
     _save(tmp_path / "model.onnx", 2)
     found = Kept(tmp_path)
     assert found.compile()
@@ -259,7 +259,7 @@ def test_our_own_files_are_part_of_the_key(commands: Kept, monkeypatch: pytest.M
 def test_while_our_own_files_are_edited_nothing_is_kept(
     commands: Kept, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept, "_CHANGING_NS", 1 << 62)
+    monkeypatch.setattr(sources, "CHANGING_NS", 1 << 62)
     assert Entry.of(commands.model, commands.options) is None
 
 
@@ -365,8 +365,8 @@ def test_what_is_large_for_the_cache_is_not_kept(tmp_path: Path) -> None:
 def test_the_command(commands: Kept, more: list[str], is_kept: bool) -> None:
     """In a process of its own; what is kept needs no xDSL, which takes most of its time."""
     program = (
-        "import sys; from inarch.tools.cli import main; from inarch.driver import kept\n"
-        "kept._CHANGING_NS = -1; code = main()\n"
+        "import sys; from inarch.tools.cli import main; from inarch.driver import sources\n"
+        "sources.CHANGING_NS = -1; code = main()\n"
         "print('xdsl' in sys.modules, code, file=sys.stderr)"
     )
     arguments = ["compile", str(commands.model), "-o", str(commands.output), "--json", *more]

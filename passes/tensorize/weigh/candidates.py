@@ -13,7 +13,7 @@ from inarch.passes.tensorize.unify.linear import Access, LinearNest
 from inarch.passes.tensorize.unify.views import view_of
 from inarch.passes.tensorize.weigh.family import Family
 from inarch.passes.tensorize.weigh.operands import CallPlan, Matched, OperandPlan, plan_call
-from inarch.passes.tensorize.weigh.tiles import Params, Piece
+from inarch.passes.tensorize.weigh.tiles import Cutter, Params, Piece
 from inarch.passes.tensorize.weigh.traffic import Loop, Stream
 from inarch.passes.tensorize.write.finish import Finish, absorbed_finish
 
@@ -249,6 +249,27 @@ def _place(output: OperandPlan) -> object:
     return copied, output.strides, output.offset, output.moves
 
 
+def cutter_of(matched: Matched, family: Family) -> Cutter:
+    """What cuts the nest for members of the family."""
+    allowed = family.allowed
+    return Cutter(family.pattern, family.is_member, allowed, matched.nest, matched.assignment)
+
+
+def planned_again(
+    matched: Matched,
+    family: Family,
+    params: Params,
+    pieces: Sequence[Piece],
+    order: Sequence[int],
+    cost: float,
+) -> Candidate | None:
+    """The candidate of which all this is known; None where the nest's buffers make it impossible."""
+    start = start_of(matched, split=is_split(matched.nest, pieces))
+    assert isinstance(start, Start), "buffers have no part in it"
+    planned = plan_nest(matched, family, params, pieces, start, order, 0.0)
+    return replace(planned, cost=cost) if isinstance(planned, Candidate) else None
+
+
 def again(candidate: Candidate, nest: LinearNest) -> Candidate | None:
     """The same for a nest that differs from the candidate's in its buffers, and where in them it is.
 
@@ -256,12 +277,8 @@ def again(candidate: Candidate, nest: LinearNest) -> Candidate | None:
     """
     matched = replace(candidate.matched, nest=nest)
     pieces = [call.piece for call in candidate.calls]
-    start = start_of(matched, split=is_split(nest, pieces))
-    assert isinstance(start, Start), "buffers have no part in it"
-    planned = plan_nest(
-        matched, candidate.family, candidate.params, pieces, start, candidate.order, 0.0
-    )
-    return replace(planned, cost=candidate.cost) if isinstance(planned, Candidate) else None
+    params, order = candidate.params, candidate.order
+    return planned_again(matched, candidate.family, params, pieces, order, candidate.cost)
 
 
 def _moved_bytes(candidate: Candidate) -> float:

@@ -32,13 +32,16 @@ class Maker:
 
     def candidates(self, nest: LinearNest) -> list[Candidate]:
         """The ways to do `nest` by kernels made for it."""
+        ways = [candidates(nest, family) for family in self.families(nest)]
+        return [one for found in ways if isinstance(found, list) for one in found]
+
+    def families(self, nest: LinearNest) -> list[Family]:
+        """The kernels that are made for `nest`, without those that cannot be used."""
         workload = workload_of(nest) if self.templates else None
         if workload is None:
             return []
         families = [self._family(name, workload) for name in self.templates]
-        usable = [one for one in families if one and one.pattern.name not in self.refused]
-        ways = [candidates(nest, family) for family in usable]
-        return [one for found in ways if isinstance(found, list) for one in found]
+        return [one for one in families if one and one.pattern.name not in self.refused]
 
     def _family(self, template: str, workload: Workload) -> Family | None:
         if template in self.failures:

@@ -1,9 +1,9 @@
-"""Nests that look the same are weighed once: a network repeats its layers."""
+"""Nests that look the same are decided once: a network repeats its layers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from xdsl.ir import Operation
 
@@ -28,22 +28,11 @@ class Decision:
         return again(self.taken, nest) if self.taken is not None else None
 
 
-@dataclass
-class Memo:
-    """Decisions by all of a nest that they depend on."""
+def key_of_nest(nest: LinearNest) -> object:
+    """All of a nest that a decision depends on: two with equal keys get the same kernel.
 
-    _found: dict[object, Decision] = field(default_factory=dict[object, Decision])
-
-    def get(self, nest: LinearNest) -> Decision | None:
-        """The decision for a nest like this one."""
-        return self._found.get(_key(nest))
-
-    def put(self, nest: LinearNest, decision: Decision) -> None:
-        """Keeps a decision."""
-        self._found[_key(nest)] = decision
-
-
-def _key(nest: LinearNest) -> object:
+    Its `repr` says as much, in another process too.
+    """
     op = nest.nest
     buffers = [root(access.buffer) for access in nest.accesses]
     starts = [nest.accesses[buffers.index(buffer)].offset for buffer in buffers]

@@ -17,6 +17,7 @@ from inarch.passes.tensorize.unify.match import Miss, bindings, matches
 from inarch.passes.tensorize.weigh.candidates import (
     Candidate,
     Start,
+    cutter_of,
     is_split,
     kernel_cycles,
     loops_of,
@@ -125,10 +126,7 @@ class _Way:
     @cached_property
     def cutter(self) -> Cutter:
         """Cuts the nest for members."""
-        family, matched = self.family, self.matched
-        return Cutter(
-            family.pattern, family.is_member, family.allowed, matched.nest, matched.assignment
-        )
+        return cutter_of(self.matched, self.family)
 
     @cached_property
     def possible(self) -> dict[str, frozenset[int]]:

@@ -1,0 +1,88 @@
+"""Decisions as text, to be kept from one compilation to the next: what takes long is the search.
+
+A record says which kernel, which member, and what the iterators take; the tiles and operands are worked
+out of that again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any, Protocol
+
+from inarch.passes.tensorize.report import Choice
+from inarch.passes.tensorize.unify.iterators import Assignment
+from inarch.passes.tensorize.unify.linear import LinearNest
+from inarch.passes.tensorize.unify.match import Miss, bindings
+from inarch.passes.tensorize.weigh.candidates import Candidate, cutter_of, planned_again
+from inarch.passes.tensorize.weigh.family import Family
+from inarch.passes.tensorize.weigh.memo import Decision
+from inarch.passes.tensorize.weigh.operands import Matched
+
+
+class Store(Protocol):
+    """Where records are kept, by all that they depend on but the code of Inarch and of the kernels."""
+
+    def get(self, key: str) -> str | None:
+        """What was put under `key`."""
+        ...
+
+    def put(self, key: str, record: str) -> None:
+        """Keeps a record."""
+        ...
+
+
+def text_of(decision: Decision) -> str:
+    """The record of a decision."""
+    choices = [asdict(one) for one in decision.choices]
+    misses = {name: [miss.reason, miss.progress] for name, miss in decision.misses.items()}
+    taken = _way(decision.taken) if decision.taken is not None else None
+    return json.dumps({"taken": taken, "choices": choices, "misses": misses})
+
+
+def decision_of(
+    record: str, nest: LinearNest, family: Callable[[str], Family | None]
+) -> Decision | None:
+    """The decision of a record, for a nest like the one that it was made for; `family` finds by name."""
+    said = json.loads(record)
+    taken = None
+    if said["taken"] is not None:
+        taken = _candidate(said["taken"], nest, family(said["taken"]["kernel"]))
+        if taken is None:
+            return None
+    choices = tuple(_choice(one) for one in said["choices"])
+    return Decision(taken, choices, {name: Miss(*miss) for name, miss in said["misses"].items()})
+
+
+def _way(taken: Candidate) -> dict[str, Any]:
+    matched = taken.matched
+    bound = bindings(matched.nest, matched.pattern)
+    assert not isinstance(bound, Miss), "one of them was taken"
+    return {
+        "kernel": matched.pattern.name,
+        "params": dict(taken.params),
+        "binding": bound.index(matched.binding),
+        "assignment": matched.assignment.taken,
+        "order": taken.order,
+        "cost": taken.cost,
+    }
+
+
+def _candidate(way: dict[str, Any], nest: LinearNest, family: Family | None) -> Candidate | None:
+    bound = bindings(nest, family.pattern) if family is not None else None
+    if family is None or bound is None or isinstance(bound, Miss):
+        return None
+    taken: list[list[str]] = way["assignment"]
+    assignment = Assignment(tuple([tuple(names) for names in taken]))
+    matched = Matched(family.pattern, nest, bound[way["binding"]], assignment)
+    pieces = cutter_of(matched, family).cut(way["params"])
+    if isinstance(pieces, str):
+        return None
+    return planned_again(matched, family, way["params"], pieces, tuple(way["order"]), way["cost"])
+
+
+def _choice(said: dict[str, Any]) -> Choice:
+    lists: dict[str, Any] = {name: tuple(said[name]) for name in ("copies", "packed")}
+    whole: dict[str, Any] = said | lists
+    return Choice(**whole)
