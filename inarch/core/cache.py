@@ -11,9 +11,7 @@ write that they use.
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
-import secrets
 import shutil
 import stat
 import tempfile
@@ -53,7 +51,7 @@ def replacing(path: Path) -> Generator[BinaryIO]:
     asked, path = path, path.resolve()
     # Of a name that may be as long as names can be, as much as leaves place for the rest.
     name = os.fsdecode(os.fsencode(path.name)[:_NAME_BYTES])
-    partial = path.with_name(f".{name}.{secrets.token_hex(8)}{_PARTIAL}")
+    partial = path.with_name(f".{name}.{os.urandom(8).hex()}{_PARTIAL}")
     try:
         # Not tempfile: its mode is 0600, and the umask decides who may read what a user asked for.
         descriptor = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
@@ -99,7 +97,10 @@ def check_writable(path: Path) -> None:
 
 def key_of(*parts: str | bytes) -> str:
     """A name for what `parts` determine: SHA-256 over them, each with its length before it."""
-    digest = hashlib.sha256()
+    # It takes a while to load, and most runs of `inarch-opt` need none.
+    from hashlib import sha256
+
+    digest = sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
         digest.update(len(data).to_bytes(8, "little"))
@@ -247,7 +248,9 @@ class Cache:
 
 def _digest(key: str, content: bytes) -> bytes:
     """Over the key as well: an entry under another name is none."""
-    return hashlib.sha256(key.encode() + b"\0" + content).digest()
+    from hashlib import sha256
+
+    return sha256(key.encode() + b"\0" + content).digest()
 
 
 class _DamagedError(Exception):
@@ -256,7 +259,9 @@ class _DamagedError(Exception):
 
 def _copied(key: str, source: BinaryIO, output: BinaryIO) -> bytes:
     """The digest of an entry whose content was copied from one file to the other."""
-    digest = hashlib.sha256(key.encode() + b"\0")
+    from hashlib import sha256
+
+    digest = sha256(key.encode() + b"\0")
     while chunk := source.read(_CHUNK_BYTES):
         digest.update(chunk)
         output.write(chunk)

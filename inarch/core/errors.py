@@ -8,7 +8,6 @@ found, where, and what to do. The command line prints it after `error: ` and lea
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from typing import ClassVar
 
 
@@ -93,6 +92,8 @@ def unknown(kind: str, name: str, known: Iterable[str], *, within: str = "") -> 
     >>> unknown("row", "x100", [f"x{row}" for row in range(60)]).message
     "no row 'x100'; did you mean 'x10'? Nearest of 60: x10, x1, x0, x51, x50, x41"
     """
+    from difflib import get_close_matches  # not before something is wrong
+
     names = sorted(known)
     name = _cut(name, 300)
     near = get_close_matches(name, names, n=1)
@@ -108,6 +109,8 @@ _MOST_NAMES = 40
 def _shown(name: str, names: Sequence[str]) -> str:
     if len(names) <= _MOST_NAMES:
         return f"Known: {', '.join(names) or 'none'}"
+    from difflib import get_close_matches
+
     nearest = get_close_matches(name, names, n=6, cutoff=0.0)
     return f"Nearest of {len(names)}: {', '.join(nearest)}"
 

@@ -18,7 +18,6 @@ import importlib.util
 import os
 import re
 import sys
-import traceback
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -328,7 +327,9 @@ def _entry_points(group: str) -> Iterable[EntryPoint]:
 
 def _line(error: BaseException, path: Path) -> str:
     """`:7`, the last line of the file that ran before the error; nothing where none did."""
-    frames = traceback.extract_tb(error.__traceback__)
+    from traceback import extract_tb
+
+    frames = extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == str(path)]
     if isinstance(error, SyntaxError) and error.filename == str(path):
         lines = [error.lineno]

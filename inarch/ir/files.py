@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from io import BytesIO
 from pathlib import Path
 
@@ -11,7 +10,6 @@ from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp
 from inarch.core.cache import replacing
 from inarch.core.errors import InarchError, UsageError
 from inarch.core.lazy import np
-from inarch.core.npz import array_bytes, read_arrays
 from inarch.ir.constants import constant_array
 from inarch.ir.context import ConstantStore
 
@@ -49,6 +47,8 @@ def read_resources(path: Path, store: ConstantStore) -> None:
 
     Raises UsageError when it is no such file.
     """
+    from inarch.core.npz import array_bytes, read_arrays  # as archives: few runs have any
+
     try:
         arrays = read_arrays(path)
     except InarchError as error:
@@ -73,8 +73,10 @@ def resources_of(module: ModuleOp, store: ConstantStore) -> bytes | None:
                 handles[attribute.resource_handle.data] = attribute
     if not handles:
         return None
+    from zipfile import ZipFile
+
     stream = BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive:
+    with ZipFile(stream, "w") as archive:
         for key, handle in handles.items():
             array = constant_array(handle, store)
             with archive.open(f"{key}.npy", "w", force_zip64=True) as member:

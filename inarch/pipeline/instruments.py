@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -132,6 +131,8 @@ class Tree(Instrument):
         self._write(step.index + 1, step.name, module)
 
     def _write(self, number: int, name: str, module: ModuleOp) -> None:
+        from shlex import quote
+
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / f"{number:02d}-{name}.mlir"
         rest = str(Pipeline((Phase("", self.passes[number:]),)))
@@ -140,7 +141,7 @@ class Tree(Instrument):
         if constants is not None:
             self._write_constants(path.with_suffix(".npz"), constants)
             command += f" --resources {path.stem}.npz"
-        command += "".join(f" --load {shlex.quote(str(file.resolve()))}" for file in self.loaded)
+        command += "".join(f" --load {quote(str(file.resolve()))}" for file in self.loaded)
         text = print_module(module, locations=True)
         write_atomically(path, f"// resume: {command}\n{text}".encode())
 

@@ -6,7 +6,6 @@ import ast
 import inspect
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from xdsl.passes import ModulePass, get_pass_option_infos
 from xdsl.transforms import get_all_passes
@@ -35,6 +34,8 @@ def find_pass(name: str) -> type[ModulePass]:
     theirs = get_all_passes()
     if name not in PASSES:
         if name not in theirs:
+            from difflib import get_close_matches
+
             near = get_close_matches(name, theirs, n=1)  # of 130, most of which cannot run here
             raise unknown("pass", name, {*PASSES, *near})
         return theirs[name]()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from io import StringIO
@@ -103,7 +102,9 @@ def _internal(error: Exception, argv: Sequence[str], err: TextIO) -> InternalErr
     what = f"internal error: {type(error).__name__}: {error}"
     if "--debug" not in argv:
         return InternalError(f"{what}; --debug prints where")
-    err.write("".join(traceback.format_exception(error)))
+    from traceback import format_exception
+
+    err.write("".join(format_exception(error)))
     return InternalError(what)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,10 +82,12 @@ def _write(options: Options, passes: Sequence[ModulePass], index: int, source: S
 def _command(
     options: Options, path: Path, passes: Sequence[ModulePass], resources: Path | None
 ) -> str:
+    from shlex import quote
+
     words = ["inarch-opt", str(path), "-p", str(Pipeline((Phase("", tuple(passes)),)))]
     words += [f"--load={file}" for file in options.load]
     words += ["--allow-unregistered-dialect"] if options.allow_unregistered_dialect else []
     words += [f"--resources={resources}"] if resources is not None else []
-    quoted = [shlex.quote(word) for word in words]
+    quoted = [quote(word) for word in words]
     quoted[3] = f"'{words[3]}'" if "'" not in words[3] else quoted[3]
     return " ".join(quoted)
