@@ -139,7 +139,8 @@ class Machine:
         """
         return self.l1.latency + 2 * self.fma_latency + self.branch_miss
 
-    def crowds(self, rows: int, nbytes: int) -> bool:
-        """Whether `rows` lines `nbytes` apart fall into sets of the first-level cache too few for them."""
-        span = self.l1.bytes // self.l1.ways
-        return rows > self.l1.ways * (span // math.gcd(nbytes, span))
+    def crowds(self, rows: int, nbytes: int, cache: Cache | None = None) -> bool:
+        """Whether `rows` lines `nbytes` apart fall into sets of a cache (the first) too few for them."""
+        cache = cache or self.l1
+        span = cache.bytes // cache.ways
+        return rows > cache.ways * (span // math.gcd(nbytes, span))

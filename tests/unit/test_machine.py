@@ -256,3 +256,13 @@ def test_behind_the_second_level() -> None:
     assert ZEN4.far.bandwidth == pytest.approx(2 / (1 / 16 + 1 / 8))
     assert replace(ZEN4, l3=None).far == ZEN4.dram
     assert measure_machine.__doc__
+
+
+def test_a_large_product_of_two_inputs_is_packed() -> None:
+    """B where it is, 2048 rows 8 KiB apart, is nowhere found again; a copy is read in order."""
+    context = new_context()
+    text = PRODUCT.replace("96", "2048").replace("64x", "2048x").replace("x64", "x2048")
+    chosen = import_model(parse_module(context, text, "m.mlir"), context, target="x86-64-v4")
+    (nest,) = [n for n in kernel_report(context, chosen).nests if n.reduces]
+    assert nest.taken is not None
+    assert {copy.partition(":")[0] for copy in nest.taken.copies} == {"B"}

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
 from inarch.machine.machine_file import MACHINES
-from inarch.passes.tensorize.weigh.cost import Costs
+from inarch.passes.tensorize.weigh.cost import Costs, Traffic
 from inarch.passes.tensorize.weigh.traffic import Loop, Stream, traffic
 
 ZEN4 = MACHINES["zen4"]
 COSTS = Costs(ZEN4)
 WIDTH, DEPTH = 512, 1024
+
+
+def weighed(
+    streams: Sequence[Stream],
+    sizes: Sequence[int],
+    blocks: Sequence[int],
+    loops: Sequence[Loop],
+    costs: Costs,
+) -> tuple[tuple[Loop, ...], float]:
+    """The order, and what memory adds to kernels that take longer than it."""
+    order, found = traffic(streams, sizes, blocks, loops, costs)
+    assert costs.added(1e12, found) == pytest.approx(costs.exposed(found.transfer, found.stalls), rel=1e-3)
+    return order, costs.exposed(found.transfer, found.stalls)
 
 
 def _gemm(rows: int, columns: int, tile: int, panel: int) -> tuple[tuple[int, ...], float]:
@@ -23,8 +37,8 @@ def _gemm(rows: int, columns: int, tile: int, panel: int) -> tuple[tuple[int, ..
     sizes, blocks = (rows, columns, DEPTH), (tile, panel, DEPTH)
     counts = [size // block for size, block in zip(sizes, blocks, strict=True)]
     loops = [Loop(axis, count, axis == 2) for axis, count in enumerate(counts) if count > 1]
-    order, cycles = traffic([a, b, c], sizes, blocks, loops, COSTS)
-    assert traffic([a, b, c], sizes, blocks, loops[::-1], COSTS)[1] == cycles
+    order, cycles = weighed([a, b, c], sizes, blocks, loops, COSTS)
+    assert weighed([a, b, c], sizes, blocks, loops[::-1], COSTS)[1] == cycles
     return tuple(loop.axis for loop in order), cycles
 
 
@@ -53,11 +67,11 @@ def test_an_operand_that_is_read_in_order_costs_less(is_late: bool) -> None:
     """The loop along which rows go on is the inner one."""
     out = Stream((200 * 1024, 16, 1), (((0, 1),), ((1, 1),), ((2, 1),)), 4, False, is_late)
     sizes, blocks = (16, 3136, 16), (1, 28, 16)
-    order, cycles = traffic([out], sizes, blocks, [Loop(1, 112, False), Loop(0, 16, False)], COSTS)
+    order, cycles = weighed([out], sizes, blocks, [Loop(1, 112, False), Loop(0, 16, False)], COSTS)
     assert [loop.axis for loop in order] == [0, 1]
     assert (
         cycles
-        < traffic([out], sizes, (2, 14, 16), [Loop(1, 224, False), Loop(0, 8, False)], COSTS)[1]
+        < weighed([out], sizes, (2, 14, 16), [Loop(1, 224, False), Loop(0, 8, False)], COSTS)[1]
     )
 
 
@@ -70,3 +84,40 @@ def test_rows_of_a_page_crowd_the_cache() -> None:
     assert replace(a, strides=(512, 1)).is_crowded((17, 1), ZEN4)
     assert not replace(a, strides=(512, 1)).is_crowded((16, 1), ZEN4)
     assert not replace(a, is_constant=True).is_crowded((12, 1), ZEN4)
+
+
+def test_rows_that_share_sets_come_from_far_in_every_call() -> None:
+    """B of a product of 2048^3 where it is: rows 8 KiB apart are lost, 64 bytes more are not."""
+
+    def cycles(stride: int) -> float:
+        b = Stream((0, 1, stride), (((2, 1),), ((1, 1),)), 4, False, False)
+        sizes, blocks = (2048, 2048, 2048), (8, 64, 2048)
+        return weighed([b], sizes, blocks, [Loop(1, 32, False), Loop(0, 256, False)], COSTS)[1]
+
+    assert cycles(2048) > 1.5 * cycles(2064)
+
+
+def test_more_pages_than_the_tlb_holds_are_translated_in_each_call() -> None:
+    """A row of 256 bytes in each page; rows of one page are one, and what is packed is read in order."""
+    rows = Stream((4096, 1), (((0, 1),), ((1, 1),)), 4, False, False)
+    assert rows.translations((72, 64), ZEN4) == 72
+    assert replace(rows, strides=(64, 1)).translations((72, 64), ZEN4) == 1
+    assert replace(rows, strides=(256, 1)).translations((72, 64), ZEN4) == 18
+    assert (COSTS.translated(3072), COSTS.translated(4000)) == (0.0, 4000 * ZEN4.tlb.walk)
+
+    def cycles(stream: Stream) -> float:
+        return weighed([stream], (800, 64), (80, 64), [Loop(0, 10, False)], COSTS)[1]
+
+    few = replace(ZEN4, tlb=replace(ZEN4.tlb, second_entries=79))
+    sizes, blocks, loops = (800, 64), (80, 64), [Loop(0, 10, False)]
+    walked = weighed([rows], sizes, blocks, loops, Costs(few))[1] - cycles(rows)
+    assert walked == pytest.approx(10 * 80 * ZEN4.tlb.walk)
+    packed = replace(rows, is_packed=True)
+    assert cycles(packed) == weighed([packed], sizes, blocks, loops, Costs(few))[1]
+
+
+def test_the_longer_of_kernels_and_transfers_hides_most_of_the_other() -> None:
+    """max + min / 4, and stalls."""
+    assert COSTS.added(1000, Traffic(100, 7)) == 100 / 4 + 7
+    assert COSTS.added(100, Traffic(1000, 7)) == 1000 + 100 / 4 + 7 - 100
+    assert Traffic(100, 7).times(3) == Traffic(300, 21)

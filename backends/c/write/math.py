@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from inarch.backends.c.write.transpose import HELPERS as TRANSPOSES
 from inarch.core.dtypes import DTYPES, DType
 
 _FLOATS = (DTYPES["f32"], DTYPES["f64"])
@@ -243,6 +244,7 @@ static inline {dtype.c} inarch_{name}_{dtype.name}({dtype.c} x)
 
 
 _HELPERS: dict[str, str] = {
+    **TRANSPOSES,
     "inarch_exp_f32": _EXP,
     "inarch_log_f32": _LOG,
     "inarch_tanh_f32": _TANH,

@@ -26,6 +26,7 @@ from inarch.backends.c.write.points import (
 )
 from inarch.backends.c.write.scope import Scope, Values, initial_text
 from inarch.backends.c.write.tile import emit_tile
+from inarch.backends.c.write.transpose import emit_transpose, transpose_of
 from inarch.core.errors import UnsupportedError
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.affine import print_affine_expr
@@ -51,7 +52,10 @@ def emit_nest(op: NestOp, pointers: Sequence[str], scope: Scope, *, alone: bool 
     if not alone:
         scope.writer.open()
     inner = [loop for loop in nest.loops[nest.first_reduction :] if not loop.is_reduction]
-    if not inner:
+    transpose = transpose_of(op, nest)
+    if transpose is not None:
+        emit_transpose(transpose, nest, scope)
+    elif not inner:
         _emit_scalar(op, nest, scope)
     elif all(loop.mode in ("unroll", "vector") for loop in inner):
         emit_tile(op, nest, scope)

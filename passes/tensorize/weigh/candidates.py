@@ -12,7 +12,13 @@ from inarch.microkernel import Init
 from inarch.passes.tensorize.unify.linear import Access, LinearNest
 from inarch.passes.tensorize.unify.views import view_of
 from inarch.passes.tensorize.weigh.family import Family
-from inarch.passes.tensorize.weigh.operands import CallPlan, Matched, OperandPlan, plan_call
+from inarch.passes.tensorize.weigh.operands import (
+    CallPlan,
+    Matched,
+    OperandPlan,
+    moves_of,
+    plan_call,
+)
 from inarch.passes.tensorize.weigh.tiles import Cutter, Params, Piece
 from inarch.passes.tensorize.weigh.traffic import Loop, Stream
 from inarch.passes.tensorize.write.finish import Finish, absorbed_finish
@@ -159,6 +165,26 @@ def streams_of(matched: Matched) -> list[Stream]:
     ]
     late = [access for at, access in enumerate(nest.reads) if at not in bound]
     return [*found, *(replace(_stream(nest, access, False), is_late=True) for access in late)]
+
+
+def copied_inputs(
+    streams: Sequence[Stream], matched: Matched, family: Family, piece: Piece
+) -> tuple[int, ...]:
+    """Of the operands that `streams` are, those that the calls of `piece` need a copy of: other strides."""
+    pattern, sizes = matched.pattern, piece.sizes
+    demanded = family.demands(piece.params)
+    found: list[int] = []
+    for at, (operand, elements) in enumerate(pattern.elements.items()):
+        if streams[at].is_packed or operand == pattern.output or operand not in pattern.kernel.layout:
+            continue
+        moves = moves_of(piece, streams[at].strides)
+        for index, wanted in zip(elements[0].indices, demanded[operand], strict=True):
+            if isinstance(wanted, int) and len(index) == 1 and not index[0].factors:
+                iterator = index[0].iterator or ""
+                if sizes.get(iterator, 1) > 1 and moves.get(iterator, wanted) != wanted:
+                    found.append(at)
+                    break
+    return tuple(found)
 
 
 def _stream(nest: LinearNest, access: Access, is_demanded: bool) -> Stream:

@@ -21,10 +21,6 @@ WRITTEN = 0.15
 """Of the cycles of such a line where it is written: stores wait for nobody."""
 PREFETCHED = 0.5
 """Of the cycles of a line: for packed operands, which our kernels prefetch."""
-PLAIN_VECTOR = 8.0
-"""Cycles for a vector of points of a nest that is compiled without a kernel: far above what was seen."""
-PLAIN_BEGIN = 5000.0
-"""Smaller nests do not matter."""
 
 _EXPOSED = 0.25
 """Of the time that bytes take from a level: what multiply-adds do not hide; of a copy, that it gets."""
@@ -38,16 +34,30 @@ _WAITED = 20 / 7
 
 @dataclass(frozen=True)
 class Level:
-    """What it adds that data come from a level of the memory: not bandwidth, but what is not hidden."""
+    """What it takes that data come from a level of the memory."""
 
     line: float
-    """Cycles a line."""
+    """Cycles a line, at the level's bandwidth."""
     run: float
     """Cycles a call and a run of consecutive lines: more runs are more streams to be prefetched."""
     begin: float
     """Cycles a line that is read of a run that does not go on where the call before ended: not prefetched."""
     wait: float
     """Cycles a call whose epilogue reads such runs: nothing hides the latency."""
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What the memory does around the calls of a nest, in cycles."""
+
+    transfer: float
+    """Of bringing everything at the bandwidths of where it is: multiply-adds go on meanwhile."""
+    stalls: float
+    """Of starts of streams, lines that are not foreseen, walks: nothing else is done."""
+
+    def times(self, factor: float) -> Traffic:
+        """So many times as much."""
+        return Traffic(self.transfer * factor, self.stalls * factor)
 
 
 @dataclass(frozen=True)
@@ -75,7 +85,7 @@ class Costs:
         more, hidden = _STARTED
         known, flying = _UNFORESEEN
         return Level(
-            line=_EXPOSED * self.machine.line_bytes / origin.bandwidth,
+            line=self.machine.line_bytes / origin.bandwidth,
             run=(origin.latency + more) / hidden,
             begin=max(0.0, origin.latency - known) / flying,
             wait=_WAITED * origin.latency,
@@ -98,11 +108,27 @@ class Costs:
         """
         return nbytes / (_EXPOSED * self.machine.l2.bandwidth)
 
+    def translated(self, pages: int) -> float:
+        """Of a call that turns to so many pages, again and again: walks, where no buffer holds them.
+
+        What the second buffer holds is hidden behind multiply-adds: charged for, it made choices for
+        ResNet-50 other than those that were measured.
+        """
+        tlb = self.machine.tlb
+        return pages * tlb.walk if pages > tlb.second_entries else 0.0
+
+    def exposed(self, transfer: float, stalls: float) -> float:
+        """What memory adds to kernels that take longer than the transfers."""
+        return _EXPOSED * transfer + stalls
+
+    def added(self, kernels: float, traffic: Traffic) -> float:
+        """What memory adds to so many cycles of kernels.
+
+        max(k, t) + min(k, t) / 4 + stalls are needed for both: what is longer hides all but a quarter of the other.
+        """
+        longer, shorter = max(kernels, traffic.transfer), min(kernels, traffic.transfer)
+        return longer + _EXPOSED * shorter + traffic.stalls - kernels
+
     def calls(self, count: int, cycles: float) -> float:
         """Of that many calls of a kernel that takes `cycles` each."""
         return count * (cycles + self.machine.call)
-
-
-def plain_cycles(points: int, vector_bytes: int) -> float:
-    """What a nest takes without a kernel at the most: usually it is 1 or 2 cycles a vector."""
-    return PLAIN_BEGIN + PLAIN_VECTOR * points * 4 / max(4, vector_bytes)

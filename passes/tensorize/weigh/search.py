@@ -17,6 +17,7 @@ from inarch.passes.tensorize.unify.match import Miss, bindings, matches
 from inarch.passes.tensorize.weigh.candidates import (
     Candidate,
     Start,
+    copied_inputs,
     cutter_of,
     is_split,
     kernel_cycles,
@@ -25,7 +26,7 @@ from inarch.passes.tensorize.weigh.candidates import (
     start_of,
     streams_of,
 )
-from inarch.passes.tensorize.weigh.cost import CROWDED, PIECE
+from inarch.passes.tensorize.weigh.cost import CROWDED, PIECE, Traffic
 from inarch.passes.tensorize.weigh.family import Family
 from inarch.passes.tensorize.weigh.operands import Matched
 from inarch.passes.tensorize.weigh.tiles import Cutter, Params, Piece
@@ -34,8 +35,8 @@ from inarch.passes.tensorize.weigh.traffic import Stream, traffic
 _Contiguous = tuple[frozenset[str], Sequence[int], float]
 """Of an operand: iterators along which it must lie in order, its strides by axis, the bytes of a copy."""
 
-_Memory = tuple[tuple[int, ...], float, bool]
-"""The axes in the best order of loops, the cycles that the memory adds, whether a tile's rows share a set."""
+_Memory = tuple[tuple[int, ...], Traffic, bool, int]
+"""The axes in the best order of loops, what memory does, whether a tile's rows share a set, bytes of copies."""
 
 MAX_SHOWN = 8
 """Candidates of a kernel that are kept for the report."""
@@ -264,29 +265,35 @@ def _weighed(rough: Iterable[_Rough]) -> list[_Rough]:
 
 def _with_memory(rough: _Rough) -> _Rough:
     axes, main, way = rough.matched.nest.axes, rough.pieces[0], rough.way
+    costs = way.family.costs
     blocks = tuple([min(cut.block, axis.size) for cut, axis in zip(main.cuts, axes, strict=True)])
     counts = tuple([cut.count for cut in main.cuts])
-    if (blocks, counts) not in way.memory:
-        way.memory[blocks, counts] = _memory(way, main, blocks)
-    order, memory, is_crowded = way.memory[blocks, counts]
-    if is_crowded:
-        memory += CROWDED * rough.kernels
-    return replace(rough, order=order, memory=memory)
+    copied = copied_inputs(way.streams, rough.matched, way.family, main)
+    if (blocks, counts, copied) not in way.memory:
+        way.memory[blocks, counts, copied] = _memory(way, main, blocks, copied)
+    order, moved, is_crowded, nbytes = way.memory[blocks, counts, copied]
+    memory = costs.added(rough.kernels, moved) + (CROWDED * rough.kernels if is_crowded else 0.0)
+    copies = max(rough.copies, costs.copy(nbytes))
+    return replace(rough, order=order, copies=copies, memory=memory)
 
 
-def _memory(way: _Way, main: Piece, blocks: Sequence[int]) -> _Memory:
+def _memory(way: _Way, main: Piece, blocks: Sequence[int], copied: Sequence[int]) -> _Memory:
     nest, costs = way.matched.nest, way.family.costs
-    axes = nest.axes
+    axes, streams, nbytes = nest.axes, list(way.streams), 0
+    for at in copied:
+        pairs = zip(axes, streams[at].strides, strict=True)
+        nbytes += 2 * streams[at].nbytes * math.prod([axis.size for axis, by in pairs if by])
+        streams[at] = replace(streams[at], is_packed=True)
     sizes = [cut.count * block for cut, block in zip(main.cuts, blocks, strict=True)]
-    order, memory = traffic(way.streams, sizes, blocks, loops_of(nest, main), costs)
-    memory *= math.prod([axis.size for axis in axes]) / math.prod(sizes)
+    order, moved = traffic(streams, sizes, blocks, loops_of(nest, main), costs)
+    parts = math.prod([axis.size for axis in axes]) / math.prod(sizes)
     rows = [1 if axis.is_reduction else n for axis, n in zip(axes, blocks, strict=True)]
     is_crowded = any(
-        stream.is_crowded(rows, costs.machine) for stream in way.streams if not stream.is_late
+        stream.is_crowded(rows, costs.machine) for stream in streams if not stream.is_late
     )
     given = [loop.axis for loop in order]
     rest = [axis for axis in range(len(axes)) if axis not in given]
-    return (*given, *rest), memory, is_crowded
+    return (*given, *rest), moved.times(parts), is_crowded, nbytes
 
 
 def _rough(way: _Way, misses: list[Miss], members: int) -> Iterator[_Rough]:

@@ -2,8 +2,9 @@
 
 An operand is a `Stream`: what a call touches of it lies in runs of consecutive bytes. Everything is brought
 once; a loop that does not move an operand comes back to what it has loaded, and what has passed
-through the caches in between decides where it is found again. Only the first piece of a nest is looked at,
-the others are parts like it.
+through the caches in between decides where it is found again. Rows that share sets of the second-level cache
+are not found there, and more pages than the TLBs hold are looked up again in each call. Only the first
+piece of a nest is looked at, the others are parts like it.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
-from inarch.machine.machine import Machine
-from inarch.passes.tensorize.weigh.cost import PREFETCHED, WRITTEN, Costs, Level
+from inarch.machine.machine import Cache, Machine
+from inarch.passes.tensorize.weigh.cost import PREFETCHED, WRITTEN, Costs, Level, Traffic
 
 MAX_PERMUTED = 4
 """Loops of which every order is tried: 24."""
@@ -38,7 +39,7 @@ class Stream:
     """Its index by dimension, as (axis, coefficient); a window's axes share one."""
     nbytes: int
     is_packed: bool
-    """A constant: it will lie in the order in which it is read."""
+    """A constant, or copied before: it will lie in the order in which it is read."""
     is_late: bool
     """Read when the reduction is done, by an epilogue."""
     is_written: bool = False
@@ -75,10 +76,25 @@ class Stream:
         """Bytes from one call to the next of a loop along the axis."""
         return abs(self.strides[axis]) * block * self.nbytes
 
-    def is_crowded(self, points: Sequence[int], machine: Machine) -> bool:
-        """Whether the rows of a tile do not fit into the first-level cache together; of constants they do."""
-        return not self.is_constant and any(
-            machine.crowds(count, abs(stride) * self.nbytes)
+    def translations(self, points: Sequence[int], machine: Machine) -> int:
+        """Times that a call turns to another page: once a run of lines, and no more than there are pages."""
+        page, extent, regions, nbytes = machine.tlb.page_bytes, self.nbytes, 1, self.nbytes
+        for stride, count in sorted(
+            (abs(s) * nbytes, n) for s, n in zip(self.strides, points, strict=True) if s and n > 1
+        ):
+            if stride > extent + page:
+                regions *= count
+            else:
+                extent += stride * (count - 1)
+        runs = self.touched(points) // self.run(points, machine.line_bytes)
+        return min(max(1, runs), regions * math.ceil(extent / page))
+
+    def is_crowded(
+        self, points: Sequence[int], machine: Machine, cache: Cache | None = None
+    ) -> bool:
+        """Whether the rows of a tile do not fit into a cache (the first) together; of constants they do."""
+        return not (self.is_constant or self.is_packed) and any(
+            machine.crowds(count, abs(stride) * self.nbytes, cache)
             for stride, count in zip(self.strides, points, strict=True)
             if stride
         )
@@ -87,6 +103,10 @@ class Stream:
 def _reach(line: int) -> int:
     """Bytes that a run jumps: over the border of a padded row, or to every second line."""
     return 2 * line
+
+
+_Cycles = tuple[float, float]
+"""Of transfers, and of stalls."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +121,9 @@ class _Panel:
     origin: Level
     stream: Stream
     run: int
+    strays: bool
+    """Its runs push each other out of the second-level cache, however few they are."""
+    translations: int
 
 
 def traffic(
@@ -109,8 +132,8 @@ def traffic(
     blocks: Sequence[int],
     loops: Sequence[Loop],
     costs: Costs,
-) -> tuple[tuple[Loop, ...], float]:
-    """The loops, outermost first, in the order that costs least, and the cycles that memory adds.
+) -> tuple[tuple[Loop, ...], Traffic]:
+    """The loops, outermost first, in the order that costs least, and what memory does then.
 
     `sizes` are the points of the axes, `blocks` those of one call. Among equals the order is taken that
     keeps most bytes in place from call to call, then the one given.
@@ -119,8 +142,11 @@ def traffic(
     search = _Search(panels, tuple(loops), blocks, costs)
     places = range(len(loops))
     orders = permutations(places) if 1 < len(loops) <= MAX_PERMUTED else [tuple(places)]
-    order = min(orders, key=lambda one: (search.cycles(one), search.moved(one)))
-    return tuple(loops[place] for place in order), search.cycles(order)
+    order = min(orders, key=lambda one: (costs.exposed(*search.cycles(one)), search.moved(one)))
+    transfer, stalls = search.cycles(order)
+    calls = math.prod(loop.count for loop in loops)
+    stalls += calls * costs.translated(sum(panel.translations for panel in panels))
+    return tuple(loops[place] for place in order), Traffic(transfer, stalls)
 
 
 def _panel(stream: Stream, sizes: Sequence[int], blocks: Sequence[int], costs: Costs) -> _Panel:
@@ -137,7 +163,19 @@ def _panel(stream: Stream, sizes: Sequence[int], blocks: Sequence[int], costs: C
         if stride and block < size
     )
     origin = costs.far if stream.is_packed else costs.origin(whole)
-    return _Panel(nbytes, lines, runs, moving, whole, origin, stream, run)
+    machine = costs.machine
+    return _Panel(
+        nbytes,
+        lines,
+        runs,
+        moving,
+        whole,
+        origin,
+        stream,
+        run,
+        not stream.is_packed and stream.is_crowded(blocks, machine, machine.l2),
+        1 if stream.is_packed else stream.translations(blocks, machine),
+    )
 
 
 class _Search:
@@ -156,8 +194,8 @@ class _Search:
         self._loops = loops
         self._blocks = blocks
         self._call = costs.level(sum(panel.nbytes for panel in panels))
-        self._again: dict[tuple[int, int], float] = {}
-        self._cycles: dict[tuple[int, ...], float] = {}
+        self._again: dict[tuple[int, int], _Cycles] = {}
+        self._cycles: dict[tuple[int, ...], _Cycles] = {}
         self._broken = [self._first(panel, 1) for panel in panels]
         self._joining = [
             [at for at, panel in enumerate(panels) if self._goes_on(panel, loop, panel.run)]
@@ -173,16 +211,15 @@ class _Search:
         axis = self._loops[order[-1]].axis if order else -1
         return sum(panel.nbytes for panel in self._panels if axis in panel.axes)
 
-    def cycles(self, order: tuple[int, ...]) -> float:
+    def cycles(self, order: tuple[int, ...]) -> _Cycles:
         """Of bringing everything, and of coming back, for loops in this order, outermost first."""
         if order not in self._cycles:
             joining = self._joining[order[-1]] if order else []
-            total = sum(
-                [
-                    self._joined(panel, order) if at in joining else self._broken[at]
-                    for at, panel in enumerate(self._panels)
-                ]
-            )
+            transfer = stalls = 0.0
+            for at, panel in enumerate(self._panels):
+                first = self._joined(panel, order) if at in joining else self._broken[at]
+                transfer += first[0]
+                stalls += first[1]
             inside, outer = (1 << len(order)) - 1, 1
             for place in order:
                 count = self._loops[place].count
@@ -190,12 +227,13 @@ class _Search:
                 again = self._again.get((place, inside))
                 if again is None:
                     again = self._again[place, inside] = self._of_coming_back(place, inside)
-                total += outer * (count - 1) * again
+                transfer += outer * (count - 1) * again[0]
+                stalls += outer * (count - 1) * again[1]
                 outer *= count
-            self._cycles[order] = total
+            self._cycles[order] = transfer, stalls
         return self._cycles[order]
 
-    def _of_coming_back(self, place: int, inside: int) -> float:
+    def _of_coming_back(self, place: int, inside: int) -> _Cycles:
         """A step of a loop, with those loops inside, for what it does not move."""
         panels = self._panels
         moving = [1] * len(panels)
@@ -207,15 +245,17 @@ class _Search:
         passed = 0
         for panel, count in zip(panels, moving, strict=True):
             passed += min(panel.whole, panel.nbytes * count)
-        between, total = self._costs.level(passed), 0.0
+        between, transfer, stalls = self._costs.level(passed), 0.0, 0.0
         for at in self._kept[place]:
             panel, count = panels[at], moving[at]
             where = self._call if count == 1 else between
+            where = self._costs.far if panel.strays else where
             hidden = PREFETCHED if panel.stream.is_packed else 1.0
-            total += count * (panel.lines * where.line + panel.runs * where.run) * hidden
-        return total
+            transfer += count * panel.lines * where.line * hidden
+            stalls += count * panel.runs * where.run * hidden
+        return transfer, stalls
 
-    def _joined(self, panel: _Panel, order: Sequence[int]) -> float:
+    def _joined(self, panel: _Panel, order: Sequence[int]) -> _Cycles:
         """Of bringing all of a stream once, where calls go on where the one before ended."""
         joined, run = 1, panel.run
         for place in reversed(order):
@@ -231,16 +271,15 @@ class _Search:
             loop.axis, self._blocks[loop.axis], run, self._line
         )
 
-    def _first(self, panel: _Panel, joined: int) -> float:
+    def _first(self, panel: _Panel, joined: int) -> _Cycles:
         """Of bringing all of a stream once, `joined` calls of it in one run."""
         origin = panel.origin
         if panel.stream.is_packed:
-            return panel.whole / self._line * origin.line
+            return panel.whole / self._line * origin.line, 0.0
         calls = panel.whole / panel.nbytes
         lines = panel.whole / self._line if joined > 1 else calls * panel.lines
         cold = WRITTEN if panel.stream.is_written else 1.0
-        cycles = lines * origin.line + calls * panel.runs * origin.run
-        cycles += lines / joined * origin.begin * cold
+        stalls = calls * panel.runs * origin.run + lines / joined * origin.begin * cold
         if panel.stream.is_late:
-            cycles += calls / joined * origin.wait
-        return cycles
+            stalls += calls / joined * origin.wait
+        return lines * origin.line, stalls

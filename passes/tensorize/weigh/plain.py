@@ -1,0 +1,28 @@
+"""What a nest takes without a kernel, as far as that can be known of another compiler: an upper bound."""
+
+from __future__ import annotations
+
+import math
+
+from inarch.passes.tensorize.unify.linear import LinearNest
+
+_VECTOR = 8.0
+"""Cycles for a vector of points: far above what was seen of most nests, which is 1 or 2."""
+_BEGIN = 5000.0
+"""Cycles. Smaller nests do not matter."""
+_UNROLLED = 8
+"""Points of a reduction that C compilers write out, so that neighbouring outputs become lanes."""
+_EASY_VECTOR = 2.0
+"""Cycles for a vector of such a nest: a load, a broadcast, a multiply-add, and a share of the store."""
+
+
+def plain_cycles(nest: LinearNest, vector_bytes: int) -> float:
+    """The most that the nest takes on vectors of so many bytes (4: none) as the C compiler makes it."""
+    lanes = max(4, vector_bytes) // 4
+    points = math.prod([axis.size for axis in nest.axes])
+    reduction = math.prod([axis.size for axis in nest.axes if axis.is_reduction])
+    for at, (axis, by) in enumerate(zip(nest.axes, nest.write.strides, strict=True)):
+        steps = {access.strides[at] for access in nest.reads}
+        if by == 1 and len(nest.reads) > 1 and reduction <= _UNROLLED and steps <= {0, 1}:
+            return _EASY_VECTOR * points / axis.size * math.ceil(axis.size / lanes)
+    return _BEGIN + _VECTOR * points / lanes

@@ -1,0 +1,78 @@
+"""Copies that run along other loops in their source than in their destination: blocks in registers, and the rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inarch.backends.c import run_function
+from inarch.dialects import new_context
+from inarch.ir.text import parse_module
+from inarch.ir.verify import verify_module
+
+Array = np.ndarray[Any, Any]
+NUMPY = {"f32": "f4", "f64": "f8", "i32": "i4", "i16": "i2", "i8": "i1"}
+
+
+def nest(shape: tuple[int, ...], perm: tuple[int, ...], dtype: str, offset: int = 0) -> str:
+    """A copy of `in` into `out`, whose dimensions are those of `in` in another order."""
+    loops = [f"d{at}" for at in range(len(shape))]
+    sizes = ", ".join(f"{name} = {size}" for name, size in zip(loops, shape, strict=True))
+    index = ", ".join(
+        f"d{at} + {offset}" if offset and at == 0 else f"d{at}" for at in range(len(shape))
+    )
+    inner = (shape[0] + offset, *shape[1:])
+    source = f"memref<{'x'.join(map(str, inner))}x{dtype}>"
+    target = f"memref<{'x'.join(str(shape[at]) for at in perm)}x{dtype}>"
+    out = ", ".join(f"d{at}" for at in perm)
+    return f"""func.func @main(%in: {source}, %out: {target} {{inarch.result}}) {{
+  loop.nest ({sizes}) ins(%in[{index}] : {source}) outs(%out[{out}] : {target}) {{
+  ^bb0(%x: {dtype}, %acc: {dtype}):
+    loop.yield %x : {dtype}
+  }}
+  func.return
+}}
+"""
+
+
+def run(shape: tuple[int, ...], perm: tuple[int, ...], dtype: str, offset: int = 0) -> None:
+    """Compiles the copy, and compares each element with NumPy's transpose."""
+    context = new_context()
+    module = parse_module(context, nest(shape, perm, dtype, offset))
+    verify_module(module)
+    rng = np.random.default_rng(0)
+    source = rng.integers(0, 120, (shape[0] + offset, *shape[1:])).astype(NUMPY[dtype])
+    target = np.zeros([shape[at] for at in perm], NUMPY[dtype])
+    run_function(context, module, "main", [source, target])
+    np.testing.assert_array_equal(target, np.transpose(source[offset:], perm))
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.data())
+def test_every_element_arrives(data: st.DataObject) -> None:
+    """Sizes below, at and beside blocks of 4 and lines of 16; every order of up to four dimensions."""
+    rank = data.draw(st.integers(2, 4))
+    sizes = st.sampled_from((1, 3, 4, 5, 7, 8, 15, 16, 17, 20, 33))
+    shape = tuple(data.draw(sizes) for _ in range(rank))
+    perm = tuple(data.draw(st.permutations(range(rank))))
+    run(shape, perm, data.draw(st.sampled_from(list(NUMPY))), data.draw(st.sampled_from((0, 0, 2))))
+
+
+def test_rows_and_columns_that_are_left() -> None:
+    """37 = 2 lines and 5 elements, 9 = 2 blocks and 1."""
+    run((37, 9), (1, 0), "f32")
+    run((9, 37), (1, 0), "f64")
+    run((2, 9, 3, 37), (0, 3, 2, 1), "i32", offset=1)
+
+
+def test_bits_are_moved_as_they_are() -> None:
+    """A signalling NaN, and a NaN with a payload, are not arithmetic."""
+    context = new_context()
+    module = parse_module(context, nest((8, 8), (1, 0), "f32"))
+    bits = np.full((8, 8), 0x7F800001, np.uint32) + np.arange(64, dtype=np.uint32).reshape(8, 8)
+    target = np.zeros((8, 8), np.float32)
+    run_function(context, module, "main", [bits.view(np.float32), target])
+    np.testing.assert_array_equal(target.view(np.uint32), bits.T)
