@@ -52,7 +52,10 @@ PLAIN = "no kernel"
 """The name of the rival that leaves the nest to the C compiler."""
 PLAIN_POINTS = 1 << 22
 """Nests of more points are not worth trying without a kernel: it would take most of the time."""
-LARGE = (Product(2048, 2048, 2048, is_given=True), Product(1024, 1024, 1024, transposed="b", is_given=True))
+LARGE = (
+    Product(2048, 2048, 2048, is_given=True),
+    Product(1024, 1024, 1024, transposed="b", is_given=True),
+)
 """Beside the drawn ones: products of two run-time matrices that no cache holds."""
 
 
@@ -76,7 +79,9 @@ class Result:
         best = self.nanoseconds.index(min(self.nanoseconds))
         speed = self.flops / self.nanoseconds[0]
         line = f"{self.regret:6.3f}  {self.nanoseconds[0] / 1e3:9.1f} us {speed:6.1f} GF/s  {self.shape}: {self.ways[0]}"
-        return line + (f"; {self.nanoseconds[best] / 1e3:.1f} us by {self.ways[best]}" if best else "")
+        return line + (
+            f"; {self.nanoseconds[best] / 1e3:.1f} us by {self.ways[best]}" if best else ""
+        )
 
 
 class Rivals:
@@ -89,7 +94,9 @@ class Rivals:
         self._others: list[Candidate | None] = []
 
     def __call__(self, module: ModuleOp) -> None:
-        main = next(op for op in module.body.ops if isinstance(op, FuncOp) and op.sym_name.data == "main")
+        main = next(
+            op for op in module.body.ops if isinstance(op, FuncOp) and op.sym_name.data == "main"
+        )
         subject = _subject(main)
         self._find(linear_nest(subject))
         for number, other in enumerate(self._others, 1):
@@ -110,7 +117,11 @@ class Rivals:
                 found.append([*ways, *sweep(nest, family, ways[0], self._most)])
         found.sort(key=lambda ways: ways[0].cost)
         # In turn, so that each kernel has its best, and the best kernels most.
-        weighed = [(position + 3 * rank, one) for rank, ways in enumerate(found) for position, one in enumerate(ways)]
+        weighed = [
+            (position + 3 * rank, one)
+            for rank, ways in enumerate(found)
+            for position, one in enumerate(ways)
+        ]
         weighed.sort(key=lambda pair: pair[0])
         known: set[str] = set()
         self._others = []
@@ -151,7 +162,11 @@ def _subject(function: FuncOp) -> NestOp:
 def _name(nest: LinearNest, one: Candidate) -> str:
     sizes = "x".join(str(v) for name, v in one.params.items() if name not in ("VL", "R", "S"))
     loops = [nest.axes[axis].name for axis in one.order]
-    taken = [f"{'+'.join(names)}={axis.name}" for axis, names in zip(nest.axes, one.matched.assignment.taken, strict=True) if names]
+    taken = [
+        f"{'+'.join(names)}={axis.name}"
+        for axis, names in zip(nest.axes, one.matched.assignment.taken, strict=True)
+        if names
+    ]
     return f"{one.family.pattern.name} {sizes} ({', '.join(loops)}; {' '.join(taken)})"
 
 
@@ -167,7 +182,12 @@ def measure(shape: Shape, harness: Harness, most: int, rounds: int) -> Result:
         ports = made.entries[BEFORE].ports
         assert given[0].shape == ports[0].shape
         outside = [aligned(given[0]), buffers[0]]
-        harness.call_once(getattr(library, made.symbols[BEFORE]), harness.pointers(outside), harness.pointer(weights), harness.pointer(workspace))
+        harness.call_once(
+            getattr(library, made.symbols[BEFORE]),
+            harness.pointers(outside),
+            harness.pointer(weights),
+            harness.pointer(workspace),
+        )
     for buffer, array in zip(buffers, given, strict=False):
         if buffer.shape == array.shape:
             buffer[...] = array
@@ -181,7 +201,9 @@ def measure(shape: Shape, harness: Harness, most: int, rounds: int) -> Result:
         buffers[-1][...] = np.nan
     for name, result in zip(rivals.names, results, strict=True):
         scale = float(np.abs(results[0]).max())
-        assert np.allclose(result, results[0], rtol=0, atol=1e-4 * scale), f"{shape}: {name} differs"
+        assert np.allclose(result, results[0], rtol=0, atol=1e-4 * scale), (
+            f"{shape}: {name} differs"
+        )
     counts = [calls_of(harness.call_ns(entry, *pointers, 1)) for entry in entries]
     best = [math.inf] * len(entries)
     for turn in range(rounds):
@@ -192,7 +214,9 @@ def measure(shape: Shape, harness: Harness, most: int, rounds: int) -> Result:
             if best[at] <= limit:
                 best[at] = min(best[at], harness.call_ns(entries[at], *pointers, counts[at]))
     fastest: dict[str, tuple[float, float]] = {}
-    for name, cost, time in zip(rivals.names, rivals.costs, best, strict=True):  # equal code, equal time
+    for name, cost, time in zip(
+        rivals.names, rivals.costs, best, strict=True
+    ):  # equal code, equal time
         fastest[name] = cost, min(time, fastest.get(name, (0.0, math.inf))[1])
     costs, times = zip(*fastest.values(), strict=True)
     return Result(str(shape), tuple(fastest), costs, times, shape.flops)
@@ -210,7 +234,15 @@ def of_layer(layer: Layer) -> Shape:
     """The shape of a layer of a set."""
     if isinstance(layer, Conv):
         window = (layer.window, layer.window)
-        return Convolution(layer.channels, layer.height, layer.width, layer.outputs, window, layer.stride, groups=layer.groups)
+        return Convolution(
+            layer.channels,
+            layer.height,
+            layer.width,
+            layer.outputs,
+            window,
+            layer.stride,
+            groups=layer.groups,
+        )
     return Product(layer.m, layer.n, layer.k, max(1, layer.batch), is_given=bool(layer.batch))
 
 
@@ -235,13 +267,19 @@ def results_of(shapes: Sequence[Shape], given: argparse.Namespace) -> Iterator[R
 
 def main() -> int:
     """Measures and prints; 1 where the choice is not as good as it is to be."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seed", type=int, default=1, help="which shapes are drawn (default 1)")
     parser.add_argument("--count", type=int, default=204, help="how many (default 204)")
     parser.add_argument("--set", action="append", default=[], help="the layers of a set instead")
     parser.add_argument("--only", default="", help="shapes whose text has this in it")
-    parser.add_argument("--rivals", type=int, default=14, help="other ways of each shape (default 14)")
-    parser.add_argument("--rounds", type=int, default=12, help="of which the fastest counts (default 12)")
+    parser.add_argument(
+        "--rivals", type=int, default=14, help="other ways of each shape (default 14)"
+    )
+    parser.add_argument(
+        "--rounds", type=int, default=12, help="of which the fastest counts (default 12)"
+    )
     parser.add_argument("--target", help="default: this computer")
     parser.add_argument("--json", type=Path, help="write the results there")
     given = parser.parse_args()

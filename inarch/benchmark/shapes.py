@@ -239,5 +239,3 @@ _KINDS: tuple[Callable[[Random], Shape], ...] = (
     _product((4, 80), (1000, 20000), (4, 200), (1, 1)),  # flat
     _first,
 )
-
-

@@ -35,10 +35,10 @@ from inarch.passes.tensorize.unify.body import expression_of, tree_text
 from inarch.passes.tensorize.unify.linear import LinearNest, linear_nest
 from inarch.passes.tensorize.unify.match import Miss, axes_text, names_of
 from inarch.passes.tensorize.weigh.candidates import Candidate, kernel_cycles
-from inarch.passes.tensorize.weigh.plain import plain_cycles
 from inarch.passes.tensorize.weigh.family import Family
 from inarch.passes.tensorize.weigh.made import Maker
 from inarch.passes.tensorize.weigh.memo import Decision, key_of_nest
+from inarch.passes.tensorize.weigh.plain import plain_cycles
 from inarch.passes.tensorize.weigh.record import Store, decision_of, text_of
 from inarch.passes.tensorize.weigh.search import candidates
 from inarch.passes.tensorize.write.build import build
@@ -314,7 +314,6 @@ def _decide(
 def _is_dear(candidate: Candidate, demanded: Sequence[str], misses: dict[str, Miss]) -> bool:
     """Whether the nest is better off without a kernel, however badly it is compiled; noted in `misses`."""
     name, family = candidate.family.pattern.name, candidate.family
-    points = math.prod(axis.size for axis in candidate.matched.nest.axes)
     most = plain_cycles(candidate.matched.nest, family.target.vector_bytes)
     if family.pattern.kernel.cost is None or name in demanded or candidate.cost <= most:
         return False

@@ -25,7 +25,9 @@ def weighed(
 ) -> tuple[tuple[Loop, ...], float]:
     """The order, and what memory adds to kernels that take longer than it."""
     order, found = traffic(streams, sizes, blocks, loops, costs)
-    assert costs.added(1e12, found) == pytest.approx(costs.exposed(found.transfer, found.stalls), rel=1e-3)
+    assert costs.added(1e12, found) == pytest.approx(
+        costs.exposed(found.transfer, found.stalls), rel=1e-3
+    )
     return order, costs.exposed(found.transfer, found.stalls)
 
 

@@ -175,7 +175,11 @@ def copied_inputs(
     demanded = family.demands(piece.params)
     found: list[int] = []
     for at, (operand, elements) in enumerate(pattern.elements.items()):
-        if streams[at].is_packed or operand == pattern.output or operand not in pattern.kernel.layout:
+        if (
+            streams[at].is_packed
+            or operand == pattern.output
+            or operand not in pattern.kernel.layout
+        ):
             continue
         moves = moves_of(piece, streams[at].strides)
         for index, wanted in zip(elements[0].indices, demanded[operand], strict=True):
