@@ -158,7 +158,7 @@ def program_of(shape: Shape, context: Context) -> ModuleOp:
 
 
 def draw(seed: int, count: int) -> list[Shape]:
-    """`count` different shapes, of each kind as many; the first 10 are alike in no two kinds."""
+    """`count` different shapes, the kinds in turn; fewer are the first of more."""
     random, found = Random(seed), dict[Shape, None]()
     for number in range(100 * count):
         if len(found) == count:
@@ -175,15 +175,14 @@ def _size(random: Random, low: int, high: int) -> int:
     return max(8, size - size % 8) if random.random() < 0.5 and size >= 8 else size
 
 
-def _variants(random: Random) -> tuple[str, bool]:
-    return random.choice(["", "", "", "a", "b", "b", "ab"]), random.random() < 0.5
-
-
-def _product(m: tuple[int, int], n: tuple[int, int], k: tuple[int, int], batch: tuple[int, int]):
+def _product(
+    m: tuple[int, int], n: tuple[int, int], k: tuple[int, int], batch: tuple[int, int] = (1, 1)
+) -> Callable[[Random], Shape]:
     def make(random: Random) -> Shape:
-        sizes = (_size(random, *bounds) for bounds in (m, n, k))
+        rows, columns, terms = (_size(random, *bounds) for bounds in (m, n, k))
         several = _size(random, *batch) if batch != (1, 1) else 1
-        return Product(*sizes, several, *_variants(random))
+        transposed = random.choice(["", "", "", "a", "b", "b", "ab"])
+        return Product(rows, columns, terms, several, transposed, random.random() < 0.5)
 
     return make
 
@@ -226,16 +225,16 @@ def _depthwise(random: Random) -> Shape:
 
 
 _KINDS: tuple[Callable[[Random], Shape], ...] = (
-    _product((32, 1000), (32, 1000), (32, 1000), (1, 1)),
+    _product((32, 1000), (32, 1000), (32, 1000)),
     _convolution(((1, 1),)),
-    _product((1000, 20000), (4, 80), (4, 200), (1, 1)),  # tall
+    _product((1000, 20000), (4, 80), (4, 200)),  # tall
     _convolution(((3, 3), (5, 5), (3, 5))),
-    _product((1, 6), (100, 4000), (100, 4000), (1, 1)),  # a matrix by a vector, or a few
+    _product((1, 6), (100, 4000), (100, 4000)),  # a matrix by a vector, or a few
     _grouped,
-    _product((8, 64), (8, 64), (2000, 40000), (1, 1)),  # long sums
+    _product((8, 64), (8, 64), (2000, 40000)),  # long sums
     _depthwise,
     _product((8, 260), (8, 260), (8, 260), (2, 30)),
     _convolution(((1, 3), (1, 7), (3, 3)), dilation=2),
-    _product((4, 80), (1000, 20000), (4, 200), (1, 1)),  # flat
+    _product((4, 80), (1000, 20000), (4, 200)),  # flat
     _first,
 )

@@ -1,4 +1,4 @@
-"""Copies that run along other loops in their source than in their destination: blocks in registers, and the rest."""
+"""Copies that run along other loops in their source than in their destination, by blocks in registers."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 A kernel states its own cycles, those of operands in the first-level cache. What comes from further away is
 hidden behind multiply-adds as far as prefetching goes; the factors here say how much of the machine's
 latencies and bandwidths remains: fitted to ResNet-50's layers within the network on Zen 4
-(`benchmarks/choice.py`), where weights come from memory. The order of magnitude is what matters for choosing.
+(`inarch bench layers`), where weights come from memory. The order of magnitude is what matters for choosing.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class Costs:
     def added(self, kernels: float, traffic: Traffic) -> float:
         """What memory adds to so many cycles of kernels.
 
-        max(k, t) + min(k, t) / 4 + stalls are needed for both: what is longer hides all but a quarter of the other.
+        Both take max(k, t) + min(k, t) / 4 + stalls: the longer one hides most of the other.
         """
         longer, shorter = max(kernels, traffic.transfer), min(kernels, traffic.transfer)
         return longer + _EXPOSED * shorter + traffic.stalls - kernels

@@ -36,7 +36,7 @@ _Contiguous = tuple[frozenset[str], Sequence[int], float]
 """Of an operand: iterators along which it must lie in order, its strides by axis, the bytes of a copy."""
 
 _Memory = tuple[tuple[int, ...], Traffic, bool, int]
-"""The axes in the best order of loops, what memory does, whether a tile's rows share a set, bytes of copies."""
+"""Axes in the best order of loops, what memory does, whether a tile's rows share a set, bytes of copies."""
 
 MAX_SHOWN = 8
 """Candidates of a kernel that are kept for the report."""

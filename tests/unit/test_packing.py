@@ -1,0 +1,75 @@
+"""What `tensorize` copies of operands that come at run time, and what it leaves to the C compiler."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from inarch.benchmark.shapes import Product, program_of
+from inarch.dialects import new_context
+from inarch.driver.compiler import import_model
+from inarch.driver.options import Options
+from inarch.ir.facts import facts_of
+from inarch.machine.find import find_machine
+from inarch.passes.tensorize.report import NestReport, Report
+from inarch.pipeline.default import default_pipeline
+
+ON = [
+    ("x86-64-v4", "zen4"),
+    ("x86-64-v3", "zen4"),
+    ("x86-64-v4", "golden-cove"),
+    ("aarch64", "neoverse-n1"),
+]
+
+
+def product(shape: Product, target: str, machine: str) -> NestReport:
+    """What is said of the product, the nest of most points."""
+    context = new_context()
+    wish = Options(target=target, machine=find_machine(machine))
+    module = import_model(program_of(shape, context), context, wish)
+    for one in default_pipeline():
+        one.apply(context, module)
+        if one.name == "tensorize":
+            break
+    report = facts_of(context).take(Report)
+    assert report is not None
+    return max(report.nests, key=lambda nest: math.prod(int(n) for n in _sizes(nest)))
+
+
+def _sizes(nest: NestReport) -> list[str]:
+    return [part.split(" = ")[1].split()[0] for part in nest.iterators.split(", ") if " = " in part]
+
+
+def copies(nest: NestReport) -> list[str]:
+    """The operands that are copied at run time, of the way that is taken."""
+    assert nest.taken is not None
+    return [text.partition(":")[0] for text in nest.taken.copies]
+
+
+@pytest.mark.parametrize(("target", "machine"), ON)
+def test_large_matrices_are_packed(target: str, machine: str) -> None:
+    """Rows 8 KiB apart share sets of every cache, and are a page each: no machine wants B where it is."""
+    assert "B" in copies(product(Product(2048, 2048, 2048, is_given=True), target, machine))
+
+
+@pytest.mark.parametrize(("target", "machine"), ON)
+def test_small_matrices_stay_where_they_are(target: str, machine: str) -> None:
+    """A copy of B would be read by two rows of tiles only."""
+    assert copies(product(Product(24, 64, 48, is_given=True), target, machine)) == []
+
+
+def test_what_a_constant_needs_is_not_copied_at_run_time() -> None:
+    """It is packed when the program is compiled."""
+    nest = product(Product(2048, 2048, 2048), "x86-64-v4", "zen4")
+    assert nest.taken is not None
+    assert "B" not in copies(nest) or "B" in nest.taken.packed
+
+
+def test_few_terms_and_a_result_in_short_rows_are_left_to_the_c_compiler() -> None:
+    """Lanes along 8 columns need no copy; kernels would copy the result. With 64 terms they pay."""
+    short = product(Product(4416, 8, 4, transposed="a", is_given=True), "x86-64-v4", "zen4")
+    assert short.taken is None
+    assert short.misses["gemm-f32"].startswith("it would take ")
+    longer = product(Product(4416, 8, 64, transposed="a", is_given=True), "x86-64-v4", "zen4")
+    assert longer.taken is not None
