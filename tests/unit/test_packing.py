@@ -6,13 +6,16 @@ import math
 
 import pytest
 
-from inarch.benchmark.shapes import Product, program_of
+from inarch.benchmark.shapes import Convolution, Product, Shape, program_of
 from inarch.dialects import new_context
+from inarch.dialects.loop.nest import NestOp
 from inarch.driver.compiler import import_model
 from inarch.driver.options import Options
 from inarch.ir.facts import facts_of
 from inarch.machine.find import find_machine
 from inarch.passes.tensorize.report import NestReport, Report
+from inarch.passes.tensorize.unify.linear import linear_nest
+from inarch.passes.tensorize.weigh.plain import plain_cycles
 from inarch.pipeline.default import default_pipeline
 
 ON = [
@@ -73,3 +76,26 @@ def test_few_terms_and_a_result_in_short_rows_are_left_to_the_c_compiler() -> No
     assert short.misses["gemm-f32"].startswith("it would take ")
     longer = product(Product(4416, 8, 64, transposed="a", is_given=True), "x86-64-v4", "zen4")
     assert longer.taken is not None
+
+
+def plain(shape: Shape, nbytes: int, target: str = "x86-64-v4") -> float:
+    """The bound of the product's nest."""
+    context = new_context()
+    module = import_model(program_of(shape, context), context, Options(target=target))
+    for one in default_pipeline():
+        if one.name == "tensorize":
+            break
+        one.apply(context, module)
+    nests = [op for op in module.walk() if isinstance(op, NestOp) and op.has_reduction]
+    return plain_cycles(linear_nest(nests[0]), nbytes)
+
+
+def test_bounds_of_nests_without_a_kernel() -> None:
+    """2 cycles a vector where neighbouring outputs can be lanes and the terms are written out, else 8."""
+    assert plain(Product(100, 8, 8, is_given=True), 64) == 5000 + 2 * 100 * 8
+    assert plain(Product(100, 40, 8, is_given=True), 64) == 5000 + 2 * 100 * 8 * 3
+    assert plain(Product(100, 40, 8, is_given=True), 32) == 5000 + 2 * 100 * 8 * 5
+    assert plain(Product(100, 40, 9, is_given=True), 64) == 5000 + 8 * 100 * 40 * 9 / 16
+    assert plain(Product(100, 40, 9, is_given=True), 0) == 5000 + 8 * 100 * 40 * 9
+    every_second = Convolution(4, 20, 20, 8, (1, 1), 2, is_given=True)
+    assert plain(every_second, 64, "generic") == 5000 + 8 * 10 * 10 * 8 * 4 / 16

@@ -24,5 +24,5 @@ def plain_cycles(nest: LinearNest, vector_bytes: int) -> float:
     for at, (axis, by) in enumerate(zip(nest.axes, nest.write.strides, strict=True)):
         steps = {access.strides[at] for access in nest.reads}
         if by == 1 and len(nest.reads) > 1 and reduction <= _UNROLLED and steps <= {0, 1}:
-            return _EASY_VECTOR * points / axis.size * math.ceil(axis.size / lanes)
+            return _BEGIN + _EASY_VECTOR * points / axis.size * math.ceil(axis.size / lanes)
     return _BEGIN + _VECTOR * points / lanes
