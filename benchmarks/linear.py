@@ -6,7 +6,8 @@ Each pass runs on what those before it left, in one process for each program and
 no pipeline of ours, the default pipeline, verification, printing, emission of C. One that takes longer than
 `--seconds` is stopped: its time is printed as `> 60`, and those behind it get the program without it. The
 exponent is `log(t / s) / log(n / m)` for t seconds of n ops and s of m, a quarter as many: 1 is linear. It
-is left out for what takes less than `LEAST_SECONDS`.
+is left out for what takes less than `LEAST_SECONDS`. The garbage collector, whose turns fall where they
+fall, waits meanwhile.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ import gc
 import math
 import multiprocessing
 import signal
-import sys
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
+
+from xdsl.passes import ModulePass
 
 from inarch.backends.c import emit
 from inarch.dialects import new_context
@@ -230,6 +232,7 @@ class _Clock:
     def measure(self, what: str, work: Callable[..., Any], *arguments: Any) -> Any:
         """What `work` returns; None where it was stopped."""
         gc.collect()
+        gc.disable()
         start = time.process_time()
         result = None
         try:
@@ -238,21 +241,29 @@ class _Clock:
             spent = time.process_time() - start
         except _TooLongError:
             spent = math.inf
+        finally:
+            gc.enable()
         self.found[what] = self.found.get(what, 0.0) + spent
         return result
 
 
-def seconds(text: str, limit: float = math.inf, wanted: tuple[str, ...] = ()) -> dict[str, float]:
+def seconds(
+    text: str,
+    limit: float = math.inf,
+    wanted: Collection[str] = (),
+    more: Sequence[ModulePass] = (),
+) -> dict[str, float]:
     """CPU seconds by what is done with a program: the name of a pass, `parse`, `verify`, `print` or `emit`.
 
-    Infinite is what takes longer than `limit`. With `wanted`, no more is done than they need.
+    Infinite is what takes longer than `limit`. With `wanted`, no more is done than they need. `more` are
+    passes that run on copies of the graph, beside those of `MORE`.
     """
     clock = _Clock(min(limit, 1e6), {})
     context = new_context()
     module = clock.measure("parse", parse_module, context, text, "program.mlir")
     if module is None:
         return clock.found
-    for one in (find_pass(name)() for name in MORE if not wanted or name in wanted):
+    for one in (*more, *(find_pass(name)() for name in MORE if not wanted or name in wanted)):
         clock.measure(one.name, apply_pass, context, module.clone(), one)
     passes = list(default_pipeline())
     if wanted:
@@ -271,8 +282,6 @@ def seconds(text: str, limit: float = math.inf, wanted: tuple[str, ...] = ()) ->
 
 
 def _run(program: str, ops: int, limit: float, wanted: tuple[str, ...], pipe: Any) -> None:
-    sys.setrecursionlimit(10_000)
-    gc.set_threshold(100_000, 50, 100)  # as the commands
     pipe.send(seconds(PROGRAMS[program](ops), limit, wanted))
 
 
