@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from xdsl.dialects.builtin import AffineMapAttr, MemRefType
@@ -17,6 +17,7 @@ from inarch.core.lazy import np
 from inarch.dialects.loop.footprint import Overlapping, Places, may_meet, place_of
 from inarch.dialects.loop.memory import BufferOp, buffer_shape, check_linear, memref_of, require
 from inarch.ir.affine import linear_form, print_affine_expr
+from inarch.ir.linear import Linear, linear_map
 
 if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
@@ -63,10 +64,18 @@ class PackOp(BufferOp, Overlapping):
         require(apart, "C3", "expected two buffers, found one")
 
     def reference(self, src: Array) -> Array:
-        """The contents of dst, row-major: index arrays that broadcast, then one gather."""
+        """The contents of dst, row-major: one copy where all is inside src, else a gather."""
         shape = buffer_shape(self.dst)
         if 0 in src.shape or 0 in shape:
             return np.zeros(shape, src.dtype)
+        index = linear_map(self.map.data)
+        bounds = [form.bounds(shape) for form in index]
+        if all(low >= 0 and high < n for (low, high), n in zip(bounds, src.shape, strict=True)):
+            return np.array(_view(src, index, shape), order="C")
+        return self._gathered(src, shape)
+
+    def _gathered(self, src: Array, shape: tuple[int, ...]) -> Array:
+        """Index arrays that broadcast; 0 where they are outside."""
         indices: list[Array] = []
         outside: list[Array] = []
         for expr, size in zip(self.map.data.results, src.shape, strict=True):
@@ -123,6 +132,16 @@ class PackOp(BufferOp, Overlapping):
         printer.print_attribute(self.src.type)
         printer.print_string(", ")
         printer.print_attribute(self.dst.type)
+
+
+def _view(src: Array, index: Sequence[Linear], shape: tuple[int, ...]) -> Array:
+    """The elements of `src` at `index`, all of which are inside, over `shape`."""
+    first = src[tuple(slice(form.constant, None) for form in index)]
+    strides = [
+        sum(form.coefficients[axis] * step for form, step in zip(index, src.strides, strict=True))
+        for axis in range(len(shape))
+    ]
+    return np.lib.stride_tricks.as_strided(first, shape, strides, writeable=False)
 
 
 def _positions(expr: AffineExpr, shape: tuple[int, ...]) -> Array:

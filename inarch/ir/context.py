@@ -22,6 +22,8 @@ class ConstantStore(OpAsmDialectInterface):
     def __init__(self, data: MutableMapping[str, memoryview] | None = None) -> None:
         super().__init__()
         self._data: MutableMapping[str, memoryview] = {} if data is None else data
+        self._next: dict[str, int] = {}
+        """By what keys are made of, the number from which on they may be free."""
 
     def put(self, name: str, data: bytes | memoryview) -> str:
         """Stores `data` under a key made of `name`; returns the key.
@@ -30,10 +32,12 @@ class ConstantStore(OpAsmDialectInterface):
         """
         stem = re.sub(r"[^A-Za-z0-9_$]", "_", name)
         stem = stem if stem[:1].isalpha() or stem[:1] == "_" else f"_{stem}"
-        key, count = stem, 0
+        count = self._next.get(stem, 0)
+        key = f"{stem}_{count}" if count else stem
         while key in self._data:
             count += 1
             key = f"{stem}_{count}"
+        self._next[stem] = count + 1
         self._data[key] = memoryview(data).cast("B")
         return key
 

@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import (
+    ArrayAttr,
     Float32Type,
     Float64Type,
     IndexType,
+    IntAttr,
     IntegerType,
     MemRefType,
+    NoneAttr,
     Signedness,
     TensorType,
 )
@@ -70,7 +73,9 @@ def tensor(element_type: Attribute, shape: Sequence[int]) -> TensorType[Attribut
 
 def memref(element_type: Attribute, shape: Sequence[int]) -> MemRefType[Attribute]:
     """The row-major buffer of that logical shape: storage element type, no layout."""
-    return MemRefType(storage_type(element_type), shape)
+    sizes = ArrayAttr([IntAttr(size) for size in shape])
+    # Its `__init__` looks for what else a shape may be, which takes longer than all the rest.
+    return MemRefType.new((sizes, storage_type(element_type), NoneAttr(), NoneAttr()))
 
 
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:

@@ -18,7 +18,7 @@ from xdsl.passes import ModulePass
 
 from inarch.dialects.loop.keep import free_nests
 from inarch.dialects.loop.nest import NestOp
-from inarch.passes.loop.transform import rebuild
+from inarch.passes.loop.transform import replace_iterators
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,4 @@ def _drop(nest: NestOp, kept: list[int]) -> None:
         AffineExpr.dimension(place[i]) if i in place else AffineExpr.constant(0)
         for i in range(len(nest.iterators))
     ]
-    smaller = rebuild(nest, [nest.iterators.data[i] for i in kept], substitution)
-    parent = nest.parent
-    assert parent is not None
-    parent.insert_op_before(smaller, nest)
-    nest.detach()
-    nest.erase()
+    replace_iterators(nest, [nest.iterators.data[i] for i in kept], substitution)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -37,12 +38,13 @@ class FoldPacksPass(ModulePass):
         store = store_of(ctx)
         done: dict[tuple[ConstantAttr, Attribute, AffineMapAttr, Attribute], ConstantAttr] = {}
         users = Counter(c.value for c in op.walk() if isinstance(c, ConstantOp))
+        kernels = {each.sym_name.data: each for each in op.body.ops if isinstance(each, DefOp)}
         for pack in [p for p in op.walk() if isinstance(p, PackOp)]:
             views, source = _source(pack.src)
             alloc = pack.dst.owner
             if not isinstance(source, ConstantOp) or not isinstance(alloc, AllocOp):
                 continue
-            if not _is_only_writer(pack, alloc.buffer, op):
+            if not _is_only_writer(pack, alloc.buffer, kernels):
                 continue
             value = source.value
             key = (value, pack.src.type, pack.map, alloc.buffer.type)
@@ -75,19 +77,20 @@ def _source(buffer: SSAValue) -> tuple[list[ReshapeOp], object]:
     return views, owner
 
 
-def _is_only_writer(pack: PackOp, buffer: SSAValue, module: ModuleOp) -> bool:
+def _is_only_writer(pack: PackOp, buffer: SSAValue, kernels: Mapping[str, DefOp]) -> bool:
     """Whether every other use of the buffer, or of a view of it, only reads: constants are never written."""
     for use in buffer.uses:
         user = use.operation
         match user:
             case ReshapeOp() | memref.SubviewOp():
-                reads = _is_only_writer(pack, user.results[0], module)
+                reads = _is_only_writer(pack, user.results[0], kernels)
             case NestOp():
                 reads = use.index < len(user.ins)
             case PackOp():
                 reads = user is pack or user.dst is not buffer
             case CallOp():
-                reads = _kernel_reads(user, use.index, module)
+                arguments = kernels[user.callee.root_reference.data].arguments
+                reads = arguments.data[use.index].access.data == "read"
             case memref.LoadOp():
                 reads = True
             case _:  # a store, or a function that may do anything
@@ -95,13 +98,6 @@ def _is_only_writer(pack: PackOp, buffer: SSAValue, module: ModuleOp) -> bool:
         if not reads:
             return False
     return True
-
-
-def _kernel_reads(call: CallOp, position: int, module: ModuleOp) -> bool:
-    name = call.callee.root_reference.data
-    definitions = (each for each in module.body.ops if isinstance(each, DefOp))
-    definition = next((each for each in definitions if each.sym_name.data == name), None)
-    return definition is not None and definition.arguments.data[position].access.data == "read"
 
 
 def _name(value: ConstantAttr) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.builder import Builder
@@ -12,7 +12,7 @@ from xdsl.context import Context
 from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import MemRefType, ModuleOp, StringAttr, UnitAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
@@ -27,6 +27,9 @@ from inarch.ir.text import print_module
 
 KERNEL = "inarch.kernel"
 _HASH_DIGITS = 8
+
+_Structure = tuple[object, ...]
+"""Equal for two ops only if the texts of their kernels are."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +55,12 @@ class OutlineNestsPass(ModulePass):
 
 @dataclass
 class _Kernels:
-    """The kernels of one module, by their canonical text."""
+    """The kernels of one module, by their canonical text, and by what makes it: that is quicker to tell."""
 
     module: ModuleOp
     definitions: dict[str, DefOp] = field(default_factory=dict[str, DefOp])
     by_text: dict[str, str] = field(default_factory=dict[str, str])
+    by_structure: dict[_Structure, str] = field(default_factory=dict[_Structure, str])
     taken: set[str] = field(default_factory=set[str])
 
     def __post_init__(self) -> None:
@@ -76,22 +80,29 @@ class _Kernels:
     def outline(self, op: Operation) -> None:
         """Replaces `op` by a call of a kernel that is there, or of a new one made from it."""
         operands = _operands(op, self.definitions)
-        text = print_module(_kernel("kernel", op, operands, name_hints=False), generic=True)
-        if text not in self.by_text:
-            name = self._unique_name(f"{_kind(op)}_{_sizes(op)}_{_digest(text)}")
-            kernel = _kernel(name, op, operands, name_hints=True)
-            self.module.body.block.add_op(kernel)
-            self.by_text[text] = name
-        call = CallOp(self.by_text[text], operands)
+        constants = _outer_constants(op)
+        structure = _structure(op, operands, constants)
+        if structure not in self.by_structure:
+            self.by_structure[structure] = self._kernel_of(op, operands)
+        call = CallOp(self.by_structure[structure], operands)
         call.location = op.location
         Builder(InsertPoint.before(op)).insert(call)
-        constants = _outer_constants(op)
         op.detach()
         op.erase()
         for constant in constants:
             if not constant.results[0].uses:
                 constant.detach()
                 constant.erase()
+
+    def _kernel_of(self, op: Operation, operands: Sequence[SSAValue]) -> str:
+        """The name of the kernel of the text of `op`; it is made where there is none."""
+        text = print_module(_kernel("kernel", op, operands, name_hints=False), generic=True)
+        if text not in self.by_text:
+            name = self._unique_name(f"{_kind(op)}_{_sizes(op)}_{_digest(text)}")
+            kernel = _kernel(name, op, operands, name_hints=True)
+            self.module.body.block.add_op(kernel)
+            self.by_text[text] = name
+        return self.by_text[text]
 
     def _unique_name(self, stem: str) -> str:
         name, count = stem, 0
@@ -125,6 +136,30 @@ def _kernel(name: str, op: Operation, operands: Sequence[SSAValue], *, name_hint
     end.location = op.location
     builder.insert(end)
     return kernel
+
+
+def _structure(
+    op: Operation, operands: Sequence[SSAValue], constants: Sequence[Operation]
+) -> _Structure:
+    """All that the text of a kernel says but for names: values are numbered as they are made."""
+    numbers: dict[SSAValue, int] = {}
+
+    def number(values: Iterable[SSAValue]) -> tuple[Attribute, ...]:
+        """Their types."""
+        for value in values:
+            numbers[value] = len(numbers)
+        return tuple(value.type for value in values)
+
+    parts: list[object] = [number(operands)]
+    for outer in (*constants, op):
+        for inner in outer.walk():
+            parts += (inner.name, *map(numbers.__getitem__, inner.operands))
+            parts += (tuple(inner.properties.items()), tuple(inner.attributes.items()))
+            parts += (number(inner.results), *inner.successors)
+            for region in inner.regions:
+                parts.append(len(region.blocks))
+                parts += ((len(block.ops), number(block.args)) for block in region.blocks)
+    return tuple(parts)
 
 
 # ------------------------------------------------------------------------------------ operands

@@ -50,12 +50,7 @@ def _put_contiguous_innermost(nest: NestOp) -> None:
     if nest.sizes[position] > MAX_ROW_ACCUMULATORS or not _follows(nest, position):
         return
     order = [i for i in range(len(nest.iterators)) if i != position]
-    reordered = reorder(nest, [*order, position])
-    parent = nest.parent
-    assert parent is not None
-    parent.insert_op_before(reordered, nest)
-    nest.detach()
-    nest.erase()
+    reorder(nest, [*order, position])
 
 
 def _contiguous_output(nest: NestOp) -> int | None:

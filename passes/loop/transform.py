@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import NoneAttr
+from xdsl.dialects.builtin import ArrayAttr, NoneAttr
 from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
@@ -17,10 +17,20 @@ from inarch.ir.affine import linear_form
 def rebuild(
     nest: NestOp, iterators: Sequence[IteratorAttr], substitution: Sequence[AffineExpr]
 ) -> NestOp:
-    """A copy of `nest` over other `iterators`; the caller inserts it.
+    """A copy of `nest` over other `iterators`; the caller inserts it."""
+    copy = nest.clone()
+    copy.location = nest.location
+    replace_iterators(copy, iterators, substitution)
+    return copy
+
+
+def replace_iterators(
+    nest: NestOp, iterators: Sequence[IteratorAttr], substitution: Sequence[AffineExpr]
+) -> None:
+    """Gives `nest` other `iterators`.
 
     `substitution[i]` is old iterator `i` over the new ones: `[d0 * 4 + d1, d2]` splits the first by 4. The
-    caller sees to it that the points are those of the old nest.
+    caller sees to it that the points are those of before.
     """
     count = len(iterators)
     reads = [
@@ -33,13 +43,9 @@ def rebuild(
         )
         for write in nest.writes
     ]
-    finish = nest.finish.clone() if nest.finish is not None else None
-    copy = NestOp(
-        iterators, list(nest.ins), reads, list(nest.outs), writes, nest.body.clone(), finish
-    )
-    copy.location = nest.location
-    copy.attributes |= nest.attributes
-    return copy
+    nest.iterators = ArrayAttr(iterators)
+    nest.reads = ArrayAttr(reads)
+    nest.writes = ArrayAttr(writes)
 
 
 def _number(attribute: Attribute) -> Attribute | None:
@@ -50,11 +56,11 @@ def _substitute(index: AffineMap, substitution: Sequence[AffineExpr], count: int
     return index.replace_dims_and_symbols(list(substitution), [], count, 0)
 
 
-def reorder(nest: NestOp, order: Sequence[int]) -> NestOp:
-    """A copy of `nest` whose iterators stand in `order` (old positions, outermost first)."""
+def reorder(nest: NestOp, order: Sequence[int]) -> None:
+    """Puts the iterators of `nest` in `order` (old positions, outermost first)."""
     place = {old: new for new, old in enumerate(order)}
     substitution = [AffineExpr.dimension(place[old]) for old in range(len(order))]
-    return rebuild(nest, [nest.iterators.data[old] for old in order], substitution)
+    replace_iterators(nest, [nest.iterators.data[old] for old in order], substitution)
 
 
 def strides_along(nest: NestOp, buffer: SSAValue, index: AffineMap) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -16,7 +17,7 @@ _READERS = (AllocOp, ConstantOp, ReshapeOp, memref.SubviewOp, memref.LoadOp)
 """Ops that write to none of their operands."""
 
 Writes = Mapping[SSAValue, Sequence[int]]
-"""Buffer, as its `root` -> the places of the ops that may write to it."""
+"""Buffer, as its `root` -> the places of the ops that may write to it, in order."""
 
 
 def written_roots(op: Operation) -> set[SSAValue]:
@@ -31,7 +32,7 @@ def written_roots(op: Operation) -> set[SSAValue]:
 
 
 def writes_by_root(ops: Iterable[tuple[Operation, int]]) -> Writes:
-    """The writes of ops, each with its place."""
+    """The writes of ops in order, each with its place."""
     found: defaultdict[SSAValue, list[int]] = defaultdict(list)
     for op, place in ops:
         for buffer in written_roots(op):
@@ -41,6 +42,11 @@ def writes_by_root(ops: Iterable[tuple[Operation, int]]) -> Writes:
 
 def may_move(nest: NestOp, first: int, last: int, writes: Writes) -> bool:
     """Whether a nest may move down from place `first` to `last`: what it reads is not written between."""
-    between = range(first + 1, last)
     read = {root(value) for value in nest.ins}
-    return first < last and not any(w in between for b in read for w in writes.get(b, ()))
+    return first < last and not any(_is_within(writes.get(b, ()), first, last) for b in read)
+
+
+def _is_within(places: Sequence[int], first: int, last: int) -> bool:
+    """Whether one of `places`, in order, is between `first` and `last`."""
+    after = bisect_right(places, first)
+    return after < len(places) and places[after] < last

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -54,9 +56,41 @@ class _Use:
 
 
 @dataclass
+class _Written:
+    """Elements of one buffer that may have been written."""
+
+    known: set[Form] = field(default_factory=set[Form])
+    lows: list[int] = field(default_factory=list[int])
+    """The least element of each of `forms`, in order."""
+    forms: list[Form] = field(default_factory=list[Form])
+    widest: int = 0
+    """From the least to the largest element of a form."""
+
+    def add(self, form: Form) -> None:
+        if form in self.known or form.is_empty:
+            return
+        self.known.add(form)
+        low, high = form.span
+        place = bisect_right(self.lows, low)
+        self.lows.insert(place, low)
+        self.forms.insert(place, form)
+        self.widest = max(self.widest, high - low)
+
+    def meets(self, form: Form) -> bool:
+        """Whether one of the elements may have been written."""
+        low, high = form.span
+        for place in reversed(range(bisect_right(self.lows, high))):
+            if self.lows[place] + self.widest < low:
+                return False  # and so are those before
+            if not are_disjoint(form, self.forms[place]):
+                return True
+        return False
+
+
+@dataclass
 class _Walk:
     symbols: Mapping[str, Operation]
-    written: dict[SSAValue, list[Form]] = field(default_factory=dict[SSAValue, list[Form]])
+    written: defaultdict[SSAValue, _Written] = field(default_factory=lambda: defaultdict(_Written))
     """What may have been written so far, by buffer."""
 
     def run(
@@ -83,7 +117,8 @@ class _Walk:
             for use in reads if certain else ():
                 self._check(op, use)
             for use in writes:
-                self.written.setdefault(use.place.buffer, []).extend(use.forms)
+                for form in use.forms:
+                    self.written[use.place.buffer].add(form)
 
     def _callee(self, op: Operation) -> FuncOp | None:
         """The function that a call runs, where it has a body."""
@@ -140,8 +175,7 @@ class _Walk:
         forms = [form for form in use.forms if not form.is_empty]
         if not isinstance(alloc, AllocOp) or not forms:
             return
-        before = self.written.get(use.place.buffer, [])
-        which = _unwritten(forms, before, is_exact=use.is_exact)
+        which = _unwritten(forms, self.written[use.place.buffer], is_exact=use.is_exact)
         if which is None:
             return
         raise error_at(
@@ -151,15 +185,15 @@ class _Walk:
         )
 
 
-def _unwritten(forms: Sequence[Form], before: Sequence[Form], *, is_exact: bool) -> str | None:
-    """What of `forms` nothing in `before` can have written, in words, or None."""
+def _unwritten(forms: Sequence[Form], before: _Written, *, is_exact: bool) -> str | None:
+    """What of `forms`, none of which is empty, nothing in `before` can have written, in words, or None."""
+    if before.known.issuperset(forms):
+        return None
     for form in forms:
         for end in form.span if is_exact else ():
-            if all(are_disjoint(Form((), (), end), each) for each in reversed(before)):
+            if not before.meets(Form((), (), end)):
                 return f"element {end}"
-    if all(are_disjoint(form, each) for each in reversed(before) for form in forms):
-        return "elements"
-    return None
+    return None if any(map(before.meets, forms)) else "elements"
 
 
 def _named(alloc: AllocOp) -> str:

@@ -13,8 +13,9 @@ on 7x7 pixels 18 % are on padding, on 14x14 9 %. Each part loads and stores its 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 from math import prod
 from typing import ClassVar
@@ -22,7 +23,7 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, NoneAttr
-from xdsl.ir import Block, Region
+from xdsl.ir import Block, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
@@ -40,7 +41,7 @@ from inarch.ir.remarks import Remarks, remarks_of
 from inarch.ir.target import machine_of, target_of
 from inarch.passes.loop.contraction import match_contraction
 from inarch.passes.loop.transform import rebuild, strides_along
-from inarch.passes.padding.known_zeros import zero_margins
+from inarch.passes.padding.known_zeros import Margins, zero_margins
 
 
 @dataclass(frozen=True)
@@ -61,11 +62,16 @@ class DropPaddingTapsPass(ModulePass):
         least = self.least if self.least is not None else _part_cost(op)
         for _, block in entry_blocks(op):
             nests = [each for each in block.ops if isinstance(each, NestOp)]
+            # Of what reads a buffer, and of what a part writes, its margins do not depend.
+            margins = cache(zero_margins)
             for nest in [each for each in nests if not is_kept(each)]:
-                _drop(nest, store, least, remarks_of(ctx))
+                _drop(nest, margins, store, least, remarks_of(ctx))
 
 
 PASS = DropPaddingTapsPass
+
+_Margins = Callable[[SSAValue], Margins]
+"""The known zeros of a buffer."""
 
 _Range = tuple[int, int]
 """The first one, and the one behind the last."""
@@ -107,12 +113,14 @@ def _part_cost(module: ModuleOp) -> float:
     return 2 * (machine.loads.cycles(width) + machine.stores.cycles(width)) * machine.fma.of(width)
 
 
-def _drop(nest: NestOp, store: ConstantStore, least: float, remarks: Remarks) -> None:
+def _drop(
+    nest: NestOp, margins: _Margins, store: ConstantStore, least: float, remarks: Remarks
+) -> None:
     contraction = match_contraction(nest)
     if contraction is None or 0 in nest.sizes:
         return
     for image, weights in ((contraction.a, contraction.b), (contraction.b, contraction.a)):
-        windows = _windows(nest, image)
+        windows = _windows(nest, image, margins)
         parts: list[_Part] = list(product(*(window.groups for window in windows)))
         full = [part for part in parts if _is_full(windows, part)]
         if not windows:
@@ -181,7 +189,7 @@ def _is_finite(nest: NestOp, position: int, store: ConstantStore) -> bool:
     return bool(np.isfinite(constant_array(owner.value, store)).all())
 
 
-def _windows(nest: NestOp, position: int) -> list[_Window]:
+def _windows(nest: NestOp, position: int, margins: _Margins) -> list[_Window]:
     """The dimensions of an operand whose known zeros some taps meet at some points."""
     if not isinstance(nest.reads.data[position].pad, NoneAttr):
         return []
@@ -189,7 +197,7 @@ def _windows(nest: NestOp, position: int) -> list[_Window]:
     forms = linear_map(nest.read_map(position))
     found: list[_Window] = []
     for form, (before, behind), size in zip(
-        forms, zero_margins(buffer), buffer_shape(buffer), strict=True
+        forms, margins(buffer), buffer_shape(buffer), strict=True
     ):
         used = [i for i, by in enumerate(form.coefficients) if by]
         taps = [i for i in used if nest.iterators.data[i].is_reduction]

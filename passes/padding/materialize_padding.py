@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
@@ -88,18 +89,24 @@ def _is_inside(window: _Window, shape: tuple[int, ...]) -> bool:
     return all(low >= 0 and high < n for (low, high), n in zip(window, shape, strict=True))
 
 
+_Key = tuple[SSAValue, _Window, Attribute]
+"""A buffer, what is touched of it, and the pad."""
+
+
 @dataclass
 class _Copies:
     """The padded copies made so far in one function, of buffers that did not change since."""
 
-    made: dict[tuple[SSAValue, _Window, Attribute], SSAValue] = field(
-        default_factory=dict[tuple[SSAValue, _Window, Attribute], SSAValue]
+    made: defaultdict[SSAValue, dict[_Key, SSAValue]] = field(
+        default_factory=lambda: defaultdict(dict)
     )
+    """By the `root` of the buffer."""
 
     def of(self, source: SSAValue, window: _Window, pad: Attribute, user: NestOp) -> SSAValue:
         """The elements of `source` in `window`, `pad` outside it; if need be made before `user`."""
         key = (source, window, pad)  # equal when their bits are: 0.0 is not -0.0, and NaN is NaN
-        if key not in self.made:
+        made = self.made[root(source)]
+        if key not in made:
             shape = [high - low + 1 for low, high in window]
             alloc = AllocOp(memref(memref_of(source).element_type, shape))
             copy = _copy_nest(source, window, pad, alloc.buffer)
@@ -108,13 +115,13 @@ class _Copies:
                 Builder(InsertPoint.before(user)).insert(op)
             if source.name_hint:
                 alloc.buffer.name_hint = f"{source.name_hint}_padded"
-            self.made[key] = alloc.buffer
-        return self.made[key]
+            made[key] = alloc.buffer
+        return made[key]
 
     def forget(self, changed: Collection[SSAValue]) -> None:
         """Drops the copies of buffers, as their `root`s, that are written to."""
-        for key in [key for key in self.made if root(key[0]) in changed]:
-            del self.made[key]
+        for buffer in changed:
+            self.made.pop(buffer, None)
 
 
 def _copy_nest(source: SSAValue, window: _Window, pad: Attribute, target: SSAValue) -> NestOp:

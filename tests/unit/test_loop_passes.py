@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,7 +26,7 @@ from inarch.ir.location import location_text
 from inarch.ir.text import parse_module, print_module
 from inarch.ir.verify import verify_module
 from inarch.passes import PASSES
-from inarch.passes.memory.arena import Lifetime, place
+from inarch.passes.memory.arena import Lifetime, align, place
 from inarch.testing import check_semantics
 from inarch.testing.generate import inputs, programs
 
@@ -292,6 +293,26 @@ def test_buffers_that_meet_never_overlap(lives: list[Lifetime]) -> None:
     for i, j in itertools.combinations(range(len(lives)), 2):
         (a, b), (c, d) = ranges[i], ranges[j]
         assert not lives[i].meets(lives[j]) or b <= c or d <= a
+    assert offsets == best_fits(lives)
+
+
+def best_fits(lives: list[Lifetime]) -> list[int]:
+    """By definition: the largest first, each where the smallest gap that is wide enough begins."""
+    offsets: dict[int, int] = {}
+    for i in sorted(range(len(lives)), key=lambda i: (-lives[i].size, lives[i].first, i)):
+        size = align(lives[i].size, 64)
+        others = [j for j in offsets if size and lives[j].size and lives[j].meets(lives[i])]
+        ends = {offsets[j] + align(lives[j].size, 64) for j in others} | {0}
+        gaps = [
+            (min((offsets[j] for j in others if offsets[j] >= end), default=math.inf) - end, end)
+            for end in ends
+            if all(
+                offsets[j] + align(lives[j].size, 64) <= end or end + size <= offsets[j]
+                for j in others
+            )
+        ]
+        offsets[i] = min(gaps)[1]
+    return [offsets[i] for i in range(len(lives))]
 
 
 @pytest.mark.parametrize("seed", [0, pytest.param(None, marks=pytest.mark.fuzz)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import (
@@ -82,7 +83,7 @@ class Program:
         ]
         return (*bound, *kernels, *(slot for slot in slots if slot.linked is not None))
 
-    @property
+    @cached_property  # asked for each op
     def functions(self) -> Mapping[str, FuncOp]:
         """Every function, by symbol."""
         return {f.sym_name.data: f for f in (*self.public, *self.private, *self.imports)}

@@ -36,6 +36,30 @@ func.func @equal_nests_share_a_kernel(%x: memref<4x8xf32>, %w: memref<8x6xf32>, 
 
 // -----
 
+// Of the same ops on other values two nests are two kernels.
+func.func @differences(%x: memref<4xf32>, %w: memref<4xf32>, %y: memref<4xf32> {inarch.result}, %z: memref<4xf32> {inarch.result}) {
+  loop.nest (i = 4) ins(%x[i] : memref<4xf32>, %w[i] : memref<4xf32>) outs(%y[i] : memref<4xf32>) {
+  ^bb0(%e: f32, %f: f32, %acc: f32):
+    %s = arith.subf %e, %f : f32
+    loop.yield %s : f32
+  }
+  loop.nest (i = 4) ins(%x[i] : memref<4xf32>, %w[i] : memref<4xf32>) outs(%z[i] : memref<4xf32>) {
+  ^bb0(%e: f32, %f: f32, %acc: f32):
+    %s = arith.subf %f, %e : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+// CHECK-LABEL: func.func @differences
+// CHECK-NEXT:    loop.call @[[ONE:map_4_[0-9a-f]+]](%x, %w, %y)
+// CHECK-NEXT:    loop.call @[[TWO:map_4_[0-9a-f]+]](%x, %w, %z)
+// CHECK:       func.func private @[[ONE]]
+// CHECK:         arith.subf %e, %f
+// CHECK:       func.func private @[[TWO]]
+// CHECK:         arith.subf %f, %e
+
+// -----
+
 func.func @a_buffer_that_is_read_twice_is_passed_twice(%x: memref<4x4xf32>, %y: memref<4x4xf32> {inarch.result}) {
   loop.nest (i = 4, j = 4) ins(%x[i, j] : memref<4x4xf32>, %x[j, i] : memref<4x4xf32>) outs(%y[i, j] : memref<4x4xf32>) {
   ^bb0(%e: f32, %f: f32, %acc: f32):

@@ -122,3 +122,20 @@ func.func @steps_into(%y: memref<2xf32> {inarch.result}) {
   }
   func.return
 }
+
+// -----
+
+// The even elements, of which only the odd ones are written: those reach from 1 to 7
+func.func @columns(%x: memref<8xf32>, %y: memref<3xf32> {inarch.result}) {
+  %t = loop.alloc : memref<8xf32>
+  loop.nest (i = 4) ins(%x[i] : memref<8xf32>) outs(%t[i * 2 + 1] : memref<8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    loop.yield %a : f32
+  }
+  // expected-error-re @below {{expected operand 0 of 'loop.nest' to be written before it is read, found element 2 of loop.alloc %t ({{.*}}), which nothing has written; write it first}}
+  loop.nest (i = 3) ins(%t[i * 2 + 2] : memref<8xf32>) outs(%y[i] : memref<3xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    loop.yield %a : f32
+  }
+  func.return
+}

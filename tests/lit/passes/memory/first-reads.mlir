@@ -97,3 +97,36 @@ func.func @moves(%x: memref<4xf32>, %y: memref<4xf32> {inarch.result}) {
   }
   func.return
 }
+
+// -----
+
+// Of a buffer that is written in parts, each may be read, also after the others; and what lies across two.
+// CHECK-LABEL: func.func @parts(
+func.func @parts(%x: memref<8xf32>, %y: memref<8xf32> {inarch.result}) {
+  %t = loop.alloc : memref<8xf32>
+  loop.nest (i = 3) ins(%x[i] : memref<8xf32>) outs(%t[i] : memref<8xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    loop.yield %p : f32
+  }
+  loop.nest (i = 2) ins(%x[i] : memref<8xf32>) outs(%t[i * 2 + 4] : memref<8xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    loop.yield %p : f32
+  }
+  loop.nest (i = 3) ins(%x[i] : memref<8xf32>) outs(%t[i * 2 + 3] : memref<8xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    loop.yield %p : f32
+  }
+  loop.nest (i = 2) ins(%t[i + 1] : memref<8xf32>) outs(%y[i] : memref<8xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    loop.yield %p : f32
+  }
+  loop.nest (i = 2) ins(%t[i * 2 + 4] : memref<8xf32>) outs(%y[i + 2] : memref<8xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    loop.yield %p : f32
+  }
+  loop.nest (i = 4) ins(%t[i + 2] : memref<8xf32>) outs(%y[i + 4] : memref<8xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    loop.yield %p : f32
+  }
+  func.return
+}
