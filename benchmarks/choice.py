@@ -23,7 +23,7 @@ from inarch.benchmark.measure import calls_of
 from inarch.benchmark.subject.subject import kernels_ns
 from inarch.machine.target import native
 from inarch.passes.tensorize import tensorize as pass_
-from inarch.passes.tensorize.unify.linear import LinearNest
+from inarch.passes.tensorize.unify.strided import StridedNest
 from inarch.passes.tensorize.weigh.candidates import Candidate
 from inarch.passes.tensorize.weigh.search import sweep
 
@@ -61,7 +61,7 @@ class _Pick:
     def __call__(self, module: ModuleOp) -> None:
         pass_.tensorize(module, None, pick=self._pick)
 
-    def _pick(self, nest: LinearNest, chosen: Candidate) -> Candidate:
+    def _pick(self, nest: StridedNest, chosen: Candidate) -> Candidate:
         if not any(axis.is_reduction for axis in nest.axes):
             return chosen
         every = [chosen, *sweep(nest, chosen.family, chosen, self._others)]
@@ -69,7 +69,7 @@ class _Pick:
         return every[min(self._number, len(every) - 1)]
 
 
-def _name(nest: LinearNest, candidate: Candidate) -> str:
+def _name(nest: StridedNest, candidate: Candidate) -> str:
     sizes = "x".join(
         str(value) for name, value in candidate.params.items() if name not in ("VL", "R", "S")
     )

@@ -22,7 +22,8 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, RecursiveMemoryEffe
 from xdsl.utils.exceptions import VerifyException
 
 from inarch.dialects.loop.footprint import Overlapping, Place, Places, may_meet, place_of
-from inarch.dialects.loop.memory import BufferOp, require
+from inarch.dialects.loop.memory import BufferOp
+from inarch.ir.require import require
 from inarch.ir.verify import Counts, SymbolUser
 
 FOR_MODES = ("serial", "parallel", "unroll")

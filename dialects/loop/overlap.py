@@ -18,8 +18,8 @@ from xdsl.ir.affine import AffineMap
 
 from inarch.dialects.loop.access import number_of
 from inarch.dialects.loop.footprint import Form, Place, Places, may_meet, place_of
-from inarch.dialects.loop.memory import require
 from inarch.ir.affine import linear_form, print_affine_expr
+from inarch.ir.require import require
 
 if TYPE_CHECKING:  # it imports us
     from inarch.dialects.loop.nest import NestOp

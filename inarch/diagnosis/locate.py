@@ -35,7 +35,7 @@ COMPILE_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
-class Place:
+class FaultPlace:
     """What is at fault, as far as it is known: `steps` are one op of the model, or a few together."""
 
     stage: str
@@ -144,7 +144,7 @@ def place_of(
     progress: Callable[[str, int, int], None],
     seconds: float,
     host: str = DEFAULT_HOST,
-) -> Place:
+) -> FaultPlace:
     """Who makes `part` wrong: a pass on its way to `host`, or what that makes of one function of it."""
     inputs = [values[name] for name in part.takes]
     expected = expected_of(context, part.module, inputs)
@@ -154,11 +154,11 @@ def place_of(
         pipeline = find_host(host).lower(default_pipeline())
         run_pipeline(own, module, pipeline, [_Comparison(own, inputs, expected, progress)])
     except _Guilty as guilty:
-        return Place("pass", inside, pass_name=str(guilty))
+        return FaultPlace("pass", inside, pass_name=str(guilty))
     found = _wrong_function(own, module, progress, seconds, host)
     if found is None:
-        return Place("together", inside)
-    return Place("code", inside, function=found[0], kernel=found[1])
+        return FaultPlace("together", inside)
+    return FaultPlace("code", inside, function=found[0], kernel=found[1])
 
 
 @dataclass

@@ -76,7 +76,7 @@ class NestReport:
 
 
 @dataclass(frozen=True)
-class Report:
+class KernelReport:
     """What `tensorize` did, nest by nest in program order."""
 
     kernels: tuple[str, ...]

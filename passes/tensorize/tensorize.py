@@ -32,10 +32,10 @@ from inarch.machine.machine import Machine
 from inarch.machine.target import Target
 from inarch.microkernel import Instance
 from inarch.microkernel.table import MICROKERNELS, TEMPLATES
-from inarch.passes.tensorize.report import Choice, NestReport, Report
+from inarch.passes.tensorize.report import Choice, KernelReport, NestReport
 from inarch.passes.tensorize.unify.body import expression_of, tree_text
-from inarch.passes.tensorize.unify.linear import LinearNest, linear_nest
 from inarch.passes.tensorize.unify.match import Miss, axes_text, names_of
+from inarch.passes.tensorize.unify.strided import StridedNest, strided_nest
 from inarch.passes.tensorize.weigh.candidates import Candidate, kernel_cycles
 from inarch.passes.tensorize.weigh.cost import plain_cycles
 from inarch.passes.tensorize.weigh.family import Family
@@ -48,7 +48,7 @@ from inarch.passes.tensorize.write.definitions import Definitions
 Usable = Callable[[Instance], str | None]
 """An instance -> None, or why it cannot be built."""
 
-Pick = Callable[[LinearNest, Candidate], Candidate]
+Pick = Callable[[StridedNest, Candidate], Candidate]
 """A nest and the candidate chosen for it -> the one that is built."""
 
 DEMANDED = "inarch.microkernels"
@@ -90,7 +90,7 @@ class KernelTrial:
     """Kernel -> the first reason."""
 
 
-def _warn(report: Report) -> None:
+def _warn(report: KernelReport) -> None:
     """Of kernels that cannot be used, and of those that were loaded and do nothing."""
     for reason in dict.fromkeys(report.unusable.values()):
         warnings.warn(f"{reason}; compiled without this kernel", stacklevel=2)
@@ -101,7 +101,7 @@ def _warn(report: Report) -> None:
             warnings.warn(InarchWarning(text, where=where), stacklevel=2)
 
 
-def _remark(report: Report, remarks: Remarks) -> None:
+def _remark(report: KernelReport, remarks: Remarks) -> None:
     """Which kernel does which nest, and why there is none for the others."""
     if not remarks.is_wanted:
         return
@@ -121,7 +121,7 @@ def tensorize(
     kernels: Sequence[str] | None = None,
     usable: Usable | None = None,
     pick: Pick | None = None,
-) -> Report:
+) -> KernelReport:
     """The pass; `kernels` are the only ones besides those demanded (None: all).
 
     `usable` says why an instance cannot be built, None when it can: the next best takes its place, and
@@ -151,7 +151,7 @@ def tensorize(
         ]
     unusable |= {f.pattern.name: f.failure for f in families if f.failure is not None}
     unusable |= maker.failures
-    report = Report(tuple(names), tuple(reports), unusable, tuple(demanded))
+    report = KernelReport(tuple(names), tuple(reports), unusable, tuple(demanded))
     for name in demanded:
         if not report.taken_by(name):
             raise _unused(module, name, report)
@@ -202,7 +202,7 @@ def _tensorize_nest(
     usable: Usable | None,
     pick: Pick | None,
 ) -> NestReport:
-    nest = linear_nest(op)
+    nest = strided_nest(op)
     decision = memo.get(nest)
     taken = decision.of(nest) if decision is not None else None
     if decision is None or (taken is None and decision.taken is not None):
@@ -233,7 +233,7 @@ def _computes(op: NestOp) -> str:
 
 
 def _decide(
-    nest: LinearNest,
+    nest: StridedNest,
     families: Sequence[Family],
     maker: Maker,
     demanded: Sequence[str],
@@ -381,7 +381,7 @@ def _demanded(module: ModuleOp) -> list[str]:
     return texts
 
 
-def _unused(module: ModuleOp, name: str, report: Report) -> InarchError:
+def _unused(module: ModuleOp, name: str, report: KernelReport) -> InarchError:
     """A kernel that was asked for by name does nothing: the difference to the nest it comes nearest to."""
     where, reason = report.idle_reason(name)
     return InarchError(

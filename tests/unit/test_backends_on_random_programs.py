@@ -17,7 +17,7 @@ from inarch.driver.compiler import lower
 from inarch.driver.offload import Offload
 from inarch.ir.text import print_module
 from inarch.machine.target import parse
-from inarch.testing.generate import Program, programs
+from inarch.testing.generate import GeneratedProgram, programs
 from inarch.testing.generate.check.check import How, check_programs
 from inarch.testing.generate.check.driver import check
 from inarch.testing.generate.check.offloaded import favoured
@@ -25,9 +25,9 @@ from inarch.testing.generate.check.worker import Job
 
 SHIPPED = [name for name in BACKENDS if BACKENDS.origin(name).source.startswith("inarch.backends.")]
 
-TARGET = [
-    name for name in ("generic", "x86-64-v3", "x86-64-v4") if not parse(name).missing_on_host()
-][-1]
+TARGET = [name for name in ("generic", "x86-64-v3", "x86-64-v4") if not parse(name).missing_here()][
+    -1
+]
 
 
 def skip_unless_ready(backend: str) -> None:
@@ -35,7 +35,7 @@ def skip_unless_ready(backend: str) -> None:
         pytest.skip(f"backend '{backend}' is not ready: {status}")
 
 
-def is_small_with_a_part(program: Program, backend: str) -> bool:
+def is_small_with_a_part(program: GeneratedProgram, backend: str) -> bool:
     """Whether `backend` takes an op of it, which does not take long to compile."""
     if program.text.count("\n") > 25:
         return False

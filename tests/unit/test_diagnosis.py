@@ -20,7 +20,7 @@ from xdsl.passes import ModulePass
 from inarch.backends.c.write import scope as _scope
 from inarch.backends.c.write import vectors as _vectors
 from inarch.core.errors import UsageError
-from inarch.diagnosis import Difference, Options, verify_model
+from inarch.diagnosis import Difference, VerifyOptions, verify_model
 from inarch.diagnosis.locate import failing_part
 from inarch.diagnosis.slices import cut, steps
 from inarch.dialects import new_context
@@ -86,7 +86,7 @@ def test_a_wrong_pass_is_named_with_the_op(
     """Also in a reproducer, which is right once the pass is."""
     spoil("drop-unit-iterators", larger_is_smaller, monkeypatch)
     folder = tmp_path / "found"
-    verdict = verify_model(model, Options(reproducer=folder))
+    verdict = verify_model(model, VerifyOptions(reproducer=folder))
     assert isinstance(verdict.difference, Difference)
     assert verdict.difference.value == "c"
     assert verdict.place is not None
@@ -240,10 +240,10 @@ def test_the_fewest_steps_are_found(first: int, last: int) -> None:
 def test_bad_input(model: Path) -> None:
     """Names and shapes of inputs, and a folder that is there already, are refused before anything runs."""
     with pytest.raises(UsageError, match=r"no input 'z'\. Known: x"):
-        verify_model(model, Options(inputs={"z": np.zeros(3)}))
+        verify_model(model, VerifyOptions(inputs={"z": np.zeros(3)}))
     message = r"--input: expected 'x' of shape \(2, 6\) and dtype float32, found \(3,\) and float64"
     with pytest.raises(UsageError, match=message):
-        verify_model(model, Options(inputs={"x": np.zeros(3)}))
+        verify_model(model, VerifyOptions(inputs={"x": np.zeros(3)}))
     folder = model.parent / "there"
     folder.mkdir()
     code, _, err = run(["verify", str(model), "-o", str(folder)])

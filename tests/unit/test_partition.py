@@ -21,7 +21,7 @@ from inarch.ir.text import parse_module, print_module
 from inarch.ir.verify import verify_module
 from inarch.passes.backend import BACKENDS, Backend, Emission, EmitRequest
 from inarch.passes.partitioning import (
-    Report,
+    PartitionReport,
     check_partition,
     check_registered,
     explain,
@@ -62,7 +62,7 @@ def register(name: str, **fields: Any) -> None:
     BACKENDS.add(module, name, Path(__file__))
 
 
-def split(text: str, *backends: str, **options: Any) -> tuple[Report, ModuleOp]:
+def split(text: str, *backends: str, **options: Any) -> tuple[PartitionReport, ModuleOp]:
     """Partitions; the program still computes the same."""
     context = new_context()
     before, module = parse_module(context, text), parse_module(context, text)
@@ -72,7 +72,7 @@ def split(text: str, *backends: str, **options: Any) -> tuple[Report, ModuleOp]:
     return report, module
 
 
-def owners(report: Report) -> str:
+def owners(report: PartitionReport) -> str:
     return " ".join(o.owner for o in report.ops)
 
 

@@ -364,8 +364,8 @@ def test_nothing_is_left_behind(
 def test_a_cpu_that_lacks_a_feature(
     make_program: MakeProgram, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    host = target.Host("x86-64", target.parse("x86-64-v3").features)
-    monkeypatch.setattr(target, "host", lambda: host)
+    processor = target.Processor("x86-64", target.parse("x86-64-v3").features)
+    monkeypatch.setattr(target, "this_processor", lambda: processor)
     path = make_program(tmp_path / "a.inarch", target="x86-64-v4", features=["avx2", "avx512f"])
     assert message(lambda: load(path), EnvironmentFault) == (
         f"{path}: error: needs avx512f, which this CPU lacks; recompile with --target x86-64-v3"

@@ -8,7 +8,7 @@ import pytest
 
 from inarch.machine.machine_file import MACHINES
 from inarch.passes.tensorize.weigh.cost import Costs
-from inarch.passes.tensorize.weigh.traffic import Loop, Stream, traffic
+from inarch.passes.tensorize.weigh.traffic import CallLoop, Stream, traffic
 
 ZEN4 = MACHINES["zen4"]
 COSTS = Costs(ZEN4)
@@ -22,7 +22,7 @@ def _gemm(rows: int, columns: int, tile: int, panel: int) -> tuple[tuple[int, ..
     c = Stream((columns, 1, 0), (((0, 1),), ((1, 1),)), 4, False, False)
     sizes, blocks = (rows, columns, DEPTH), (tile, panel, DEPTH)
     counts = [size // block for size, block in zip(sizes, blocks, strict=True)]
-    loops = [Loop(axis, count, axis == 2) for axis, count in enumerate(counts) if count > 1]
+    loops = [CallLoop(axis, count, axis == 2) for axis, count in enumerate(counts) if count > 1]
     order, cycles = traffic([a, b, c], sizes, blocks, loops, COSTS)
     assert traffic([a, b, c], sizes, blocks, loops[::-1], COSTS)[1] == cycles
     return tuple(loop.axis for loop in order), cycles
@@ -53,11 +53,15 @@ def test_an_operand_that_is_read_in_order_costs_less(is_late: bool) -> None:
     """The loop along which rows go on is the inner one."""
     out = Stream((200 * 1024, 16, 1), (((0, 1),), ((1, 1),), ((2, 1),)), 4, False, is_late)
     sizes, blocks = (16, 3136, 16), (1, 28, 16)
-    order, cycles = traffic([out], sizes, blocks, [Loop(1, 112, False), Loop(0, 16, False)], COSTS)
+    order, cycles = traffic(
+        [out], sizes, blocks, [CallLoop(1, 112, False), CallLoop(0, 16, False)], COSTS
+    )
     assert [loop.axis for loop in order] == [0, 1]
     assert (
         cycles
-        < traffic([out], sizes, (2, 14, 16), [Loop(1, 224, False), Loop(0, 8, False)], COSTS)[1]
+        < traffic(
+            [out], sizes, (2, 14, 16), [CallLoop(1, 224, False), CallLoop(0, 8, False)], COSTS
+        )[1]
     )
 
 

@@ -17,7 +17,7 @@ from inarch.ir.files import resources_of, write_atomically
 from inarch.ir.text import print_module
 from inarch.pipeline.pipeline import Phase, Pipeline
 from inarch.tools.extensions import blamed
-from inarch.tools.opt.arguments import Options
+from inarch.tools.opt.arguments import OptArguments
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Source:
 
 
 def crash(
-    options: Options,
+    options: OptArguments,
     passes: Sequence[ModulePass],
     index: int,
     error: Exception,
@@ -59,7 +59,7 @@ def _describe(error: Exception) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def _write(options: Options, passes: Sequence[ModulePass], index: int, source: Source) -> str:
+def _write(options: OptArguments, passes: Sequence[ModulePass], index: int, source: Source) -> str:
     """Writes the reproducer and, when it has constants, its side file; returns the command."""
     path, resources = options.reproducer, options.resources
     try:
@@ -81,7 +81,7 @@ def _write(options: Options, passes: Sequence[ModulePass], index: int, source: S
 
 
 def _command(
-    options: Options, path: Path, passes: Sequence[ModulePass], resources: Path | None
+    options: OptArguments, path: Path, passes: Sequence[ModulePass], resources: Path | None
 ) -> str:
     words = ["inarch-opt", str(path), "-p", str(Pipeline((Phase("", tuple(passes)),)))]
     words += [f"--load={file}" for file in options.load]

@@ -10,8 +10,8 @@ from xdsl.ir import Operation
 from inarch.dialects.loop.buffer import WORKSPACE_ALIGNMENT_BYTES, root
 from inarch.passes.tensorize.report import Choice
 from inarch.passes.tensorize.unify.body import expression_of
-from inarch.passes.tensorize.unify.linear import LinearNest
 from inarch.passes.tensorize.unify.match import Miss, names_of
+from inarch.passes.tensorize.unify.strided import StridedNest
 from inarch.passes.tensorize.weigh.candidates import Candidate, again
 
 
@@ -23,7 +23,7 @@ class Decision:
     choices: tuple[Choice, ...]
     misses: Mapping[str, Miss]
 
-    def of(self, nest: LinearNest) -> Candidate | None:
+    def of(self, nest: StridedNest) -> Candidate | None:
         """The candidate taken, for a nest like the one that it was made for; None: it cannot be had there."""
         return again(self.taken, nest) if self.taken is not None else None
 
@@ -34,16 +34,16 @@ class Memo:
 
     _found: dict[object, Decision] = field(default_factory=dict[object, Decision])
 
-    def get(self, nest: LinearNest) -> Decision | None:
+    def get(self, nest: StridedNest) -> Decision | None:
         """The decision for a nest like this one."""
         return self._found.get(_key(nest))
 
-    def put(self, nest: LinearNest, decision: Decision) -> None:
+    def put(self, nest: StridedNest, decision: Decision) -> None:
         """Keeps a decision."""
         self._found[_key(nest)] = decision
 
 
-def _key(nest: LinearNest) -> object:
+def _key(nest: StridedNest) -> object:
     op = nest.nest
     buffers = [root(access.buffer) for access in nest.accesses]
     starts = [nest.accesses[buffers.index(buffer)].offset for buffer in buffers]
