@@ -153,7 +153,7 @@ class NestOp(BufferOp, Overlapping):
             "expected one access for each operand",
         )
         for value, read in zip(self.ins, self.reads, strict=True):
-            self._check_access(value, read.map.data, free=number_of(read.pad) is not None)
+            self._check_access(value, read.map.data, free=read.is_padded)
             self._check_number(value, read.pad, "pad")
         for value, write in zip(self.outs, self.writes, strict=True):
             self._check_access(value, write.map.data, free=write.clips)

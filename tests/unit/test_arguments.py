@@ -91,6 +91,14 @@ def test_a_path_that_is_none() -> None:
     assert str(error.value) == "expected the path of an artifact, found a NoneType"
 
 
+def test_a_dict_as_the_input_is_told_of_run(double: inarch.Module) -> None:
+    with pytest.raises(ArgumentError) as error:
+        double({"x": np.zeros((2, 2), np.float32)})
+    assert str(error.value) == (
+        "main: argument 'x': expected f32[2, 2], found a dict; use run(inputs) for inputs by name"
+    )
+
+
 def test_run_takes_inputs_by_name(double: inarch.Module) -> None:
     with pytest.raises(ArgumentError) as error:
         double.run(np.zeros((2, 2), np.float32))  # pyright: ignore[reportArgumentType]

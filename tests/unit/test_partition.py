@@ -159,7 +159,7 @@ def test_giving_and_keeping_by_name_and_by_place() -> None:
     report, _ = split(CHAIN, "a", "b", give=[("layer3/*", "b")], keep=[("graph.abs", "a")])
     assert owners(report) == "a host a b b"
     assert report.ops[1].reasons["a"] == "kept from backend a by hand"
-    assert report.ops[4].reasons["a"] == "already taken by backend b"
+    assert report.ops[4].reasons["a"] == "given to backend b by hand"
     report, _ = split(CHAIN, "a", "b", keep=[("neg", "*"), ("layer2/tanh", "*")])
     assert owners(report) == "host a host host host"
     assert report.ops[0].reasons["b"] == "kept from backend b by hand"

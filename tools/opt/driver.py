@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -65,8 +66,10 @@ def split(name: str, text: str) -> Iterator[Piece]:
 def process(session: Session, program: Piece) -> str:
     """The text of the program after the passes. Raises InarchError at the first thing wrong."""
     options, timer = session.options, session.watchers.timer
+    with timer.measure("import"):
+        context = _context(options, program)
     with timer.measure("parse"):
-        context, module = _parse(options, program)
+        module = _parse(options, program, context)
     if options.verify_each == "each":
         with timer.measure("verify"):
             verify_module(module)
@@ -108,9 +111,18 @@ def _watch(seed: int, context: Context, stream: TextIO) -> Watch:
     return Watch(context, seed, lambda line: print(f"note: {line}", file=stream, flush=True))
 
 
-def _parse(options: OptArguments, program: Piece) -> tuple[Context, ModuleOp]:
+def _context(options: OptArguments, program: Piece) -> Context:
+    """With the dialects that the text names, so that parsing is not charged with importing them."""
     context = new_context()
     context.allow_unregistered = options.allow_unregistered_dialect
+    named = set(re.findall(r"\b([a-z]\w*)\.", program.text))
+    loaded = {dialect.name for dialect in context.loaded_dialects}
+    for name in sorted(named.intersection(context.registered_dialect_names) - loaded):
+        context.load_registered_dialect(name)
+    return context
+
+
+def _parse(options: OptArguments, program: Piece, context: Context) -> ModuleOp:
     if options.resources is not None:
         read_resources(options.resources, store_of(context))
     elif options.input != "-" and (side := Path(options.input).with_suffix(".npz")).is_file():
@@ -122,14 +134,19 @@ def _parse(options: OptArguments, program: Piece) -> tuple[Context, ModuleOp]:
         from inarch.machine.find import find_machine
 
         set_machine(module, find_machine(options.machine))
-    return context, module
+    return module
 
 
 def _crash(session: Session, program: Piece, index: int, error: Exception) -> InarchError:
     options = session.options
     if options.debug:
         session.err.write("".join(traceback.format_exception(error)))
-    source = Source(program.text, lambda: _parse(options, program))
+
+    def parse() -> tuple[Context, ModuleOp]:
+        context = _context(options, program)
+        return context, _parse(options, program, context)
+
+    source = Source(program.text, parse)
     return crash(options, tuple(session.pipeline), index, error, source)
 
 

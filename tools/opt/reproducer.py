@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,11 +48,21 @@ def crash(
     message = f"internal error in pass '{passes[index].name}': {what}"
     if not isinstance(error, InternalError) and (theirs := blamed(error)) is not None:
         kind, message = PluginError, theirs.message
+    elif _is_of_xdsl(passes[index]) and _is_of_xdsl(error):
+        kind, message = PluginError, f"pass '{passes[index].name}' [xDSL] raises {what}"
     try:
         command = _write(options, passes, index, source)
     except EnvironmentFault as fault:
         return kind(f"{message}; its input could not be kept: {fault.message}")
     return kind(f"{message}; the input is in {options.reproducer}, run: {command}")
+
+
+def _is_of_xdsl(what: ModulePass | Exception) -> bool:
+    """Whether a pass is one of xDSL's; whether its code raised the error."""
+    if isinstance(what, ModulePass):
+        return type(what).__module__.startswith("xdsl.")
+    *_, (frame, _) = traceback.walk_tb(what.__traceback__)
+    return str(frame.f_globals.get("__name__")).startswith("xdsl.")
 
 
 def _describe(error: Exception) -> str:

@@ -168,9 +168,7 @@ def loop_nest(op: NestOp, pointers: Sequence[str], names: Names) -> LoopNest:
     )
     reads = tuple(
         replace(
-            _access(
-                op, value, read.map.data, kept, pointer, guarded=number_of(read.pad) is not None
-            ),
+            _access(op, value, read.map.data, kept, pointer, guarded=read.is_padded),
             pad=number_of(read.pad),
         )
         for value, read, pointer in zip(op.ins, op.reads, pointers, strict=False)

@@ -67,6 +67,19 @@ class _Tile:
         return self.unrolled if self.vector is None else (*self.unrolled, self.vector)
 
 
+@dataclass(frozen=True)
+class _Slot:
+    """The element of a local array that is a point of the tile's loops."""
+
+    array: str
+    index: str
+
+    @property
+    def text(self) -> str:
+        """C for it."""
+        return f"{self.array}[{self.index}]"
+
+
 def emit_tile(op: NestOp, nest: LoopNest, scope: Scope) -> None:
     """Writes a nest whose parallel loops inside the outermost reduction are all unroll or vector."""
     tile = _tile_of(op, nest, scope)
@@ -79,7 +92,7 @@ def emit_tile(op: NestOp, nest: LoopNest, scope: Scope) -> None:
         depth = scope.writer.depth
         open_loops(nest, tile.loops, values, (), scope)
         for slot, write in zip(slots, nest.writes, strict=True):
-            scope.writer.line(f"{slot} = {initial_text(write, values)};")
+            scope.writer.line(f"{slot.text} = {initial_text(write, values)};")
         scope.writer.close(depth)
     accumulators = _declare(nest, tile, values, slots if loads_array else [], scope)
     _reduce(op, nest, tile, values, accumulators, scope)
@@ -89,8 +102,8 @@ def emit_tile(op: NestOp, nest: LoopNest, scope: Scope) -> None:
     for (point, part), names in accumulators.items():
         offset = _slot_offset(nest, tile, point, part)
         for write, slot, name in zip(nest.writes, slots, names, strict=True):
-            _spill(write, tile, slot.partition("[")[0], offset, name, scope)
-    finish_tile(op, nest, tile.loops, values, slots, left, scope)
+            _spill(write, tile, slot.array, offset, name, scope)
+    finish_tile(op, nest, tile.loops, values, [slot.text for slot in slots], left, scope)
 
 
 def _tile_of(op: NestOp, nest: LoopNest, scope: Scope) -> _Tile:
@@ -179,7 +192,7 @@ _Accumulators = dict[tuple[tuple[int, ...], int], list[str]]
 
 
 def _declare(
-    nest: LoopNest, tile: _Tile, values: Values, slots: Sequence[str], scope: Scope
+    nest: LoopNest, tile: _Tile, values: Values, slots: Sequence[_Slot], scope: Scope
 ) -> _Accumulators:
     """Declares the accumulators at their start; `slots` hold it already, if given."""
     starts = [_start(write, tile, scope) for write in nest.writes]
@@ -195,10 +208,8 @@ def _declare(
                 name = scope.names.fresh("_".join([hint, *map(str, numbers)]))
                 start = starts[index]
                 if start is None and slots:
-                    array = slots[index].partition("[")[0]
-                    start = _load(
-                        write.dtype, tile, array, _slot_offset(nest, tile, point, part), scope
-                    )
+                    at = _slot_offset(nest, tile, point, part)
+                    start = _load(write.dtype, tile, slots[index].array, at, scope)
                 elif start is None:
                     offset = write.offset.text(here)
                     start = _load(write.dtype, tile, write.pointer, offset, scope)
@@ -367,15 +378,15 @@ def _spill(
     scope.writer.line(store(pointer, str(offset), kind, text))
 
 
-def _local_arrays(nest: LoopNest, tile: _Tile, values: Values, scope: Scope) -> list[str]:
-    """Declares an array an output for the tile; returns C of the slot of a point of its loops."""
+def _local_arrays(nest: LoopNest, tile: _Tile, values: Values, scope: Scope) -> list[_Slot]:
+    """Declares an array an output for the tile; returns the slot of a point of its loops."""
     sizes = [nest.loops[i].size for i in tile.loops]
     index = tile_index(tile.loops, sizes, values)
-    slots: list[str] = []
+    slots: list[_Slot] = []
     for write in nest.writes:
         array = scope.names.fresh("tile")
         scope.writer.line(f"{write.dtype.c} {array}[{math.prod(sizes)}];")
-        slots.append(f"{array}[{index}]")
+        slots.append(_Slot(array, index))
     return slots
 
 
