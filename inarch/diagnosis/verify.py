@@ -21,7 +21,7 @@ from inarch.diagnosis.reproducer import write_reproducer
 from inarch.diagnosis.slices import Slice, cut, main_block, steps, value_names
 from inarch.dialects import new_context
 from inarch.driver.compiler import import_model
-from inarch.driver.options import DEFAULT_HOST
+from inarch.driver.options import DEFAULT_HOST, Options
 from inarch.ir.location import location_text
 from inarch.testing import execute, random_inputs
 
@@ -219,7 +219,15 @@ class _Check:
 
     def _locate(self, part: Slice, values: Mapping[str, Array]) -> FaultPlace:
         inside = tuple(self._place_of(step) for step in steps(part.module))
-        return place_of(part, self.context, values, inside, self.progress, self.seconds, self.host)
+        # Of the whole program, on the host: what backends make of their parts is no pass's fault.
+        wish = {
+            key: self.keywords[key]
+            for key in ("host", "pipeline", "places")
+            if key in self.keywords
+        }
+        return place_of(
+            part, self.context, values, inside, self.progress, self.seconds, Options(**wish)
+        )
 
     def _names_of(self, step: Operation) -> list[str]:
         return [self.names[result] for result in step.results]

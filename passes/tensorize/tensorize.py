@@ -102,10 +102,10 @@ def _warn(report: KernelReport) -> None:
 
 
 def _remark(report: KernelReport, remarks: Remarks) -> None:
-    """Which kernel does which nest, and why there is none for the others."""
+    """Which kernel does which nest, and why there is none for others that one could be meant for."""
     if not remarks.is_wanted:
         return
-    for nest in report.nests:
+    for nest in filter(lambda nest: nest.is_work_of_kernels, report.nests):
         if nest.taken is not None:
             runner = f"; next best {nest.runner_up}" if nest.runner_up is not None else ""
             calls = f"{nest.taken.calls} call{'s' * (nest.taken.calls != 1)}"

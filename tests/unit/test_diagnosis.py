@@ -110,6 +110,29 @@ def test_a_wrong_pass_is_named_with_the_op(
     assert ran.stdout.endswith("(8 differ)\nwrong\n")
 
 
+def test_a_wrong_pass_of_ones_own_is_named(model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "no_relu.py"
+    path.write_text("""from dataclasses import dataclass
+from xdsl.passes import ModulePass
+from inarch.dialects.graph.elementwise.unary import NegOp, ReluOp
+@dataclass(frozen=True)
+class NoReluPass(ModulePass):
+    name = "no-relu"
+    runs = "after prepare"
+    def apply(self, ctx, op):
+        for each in [each for each in op.walk() if isinstance(each, ReluOp)]:
+            other = NegOp(operands=[each.x], result_types=[each.results[0].type])
+            each.parent.insert_op_before(other, each)
+            each.results[0].replace_all_uses_with(other.results[0])
+            each.detach()
+            each.erase()
+PASS = NoReluPass
+""")
+    outcome = run(["verify", str(model), "--load", str(path), "-o", str(tmp_path / "found")])
+    assert outcome.code == 1
+    assert f"graph.relu at {model}:5:3: pass 'no-relu'" in outcome.out
+
+
 def test_a_fault_of_fused_ops_is_cut_down_to_them(
     model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
