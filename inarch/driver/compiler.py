@@ -73,9 +73,10 @@ def compile(  # noqa: A001 - the verb of a compiler; users write inarch.compile
     """
     from inarch.runtime.module import load
 
+    options = Options.of(options, settings)
     with tempfile.TemporaryDirectory(prefix="inarch-") as folder:
         path = Path(folder) / "model.inarch"
-        build(source, path, options, context=context, progress=progress, **settings)
+        build(source, path, options, context=context, progress=progress)
         return load(path)  # which maps the file: its name is not needed any more
 
 
