@@ -66,20 +66,36 @@ def test_programs_with_parts_of_a_backend_do_what_they_mean(backend: str) -> Non
 def test_programs_of_this_commit_with_parts_of_backends(
     backends: tuple[str, ...], commit: int, tmp_path: Path
 ) -> None:
+    assert (
+        programs_with_parts(backends, commit, 30, tmp_path) >= 3
+    )  # by chance: one seed gave cblas six
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("backends", [*((name,) for name in SHIPPED), SHIPPED], ids="+".join)
+def test_programs_of_which_backends_take_many_parts(
+    backends: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Of a seed that gives every backend a part in half of the programs, or more."""
+    assert programs_with_parts(backends, 11, 16, tmp_path) >= 8
+
+
+def programs_with_parts(backends: tuple[str, ...], seed: int, count: int, folder: Path) -> int:
+    """How many of the programs, all of which do what they mean, have a part for a backend."""
     for backend in backends:
         skip_unless_ready(backend)
     print(
-        f"python -m inarch.testing.generate --check graph --seed {commit} --count 30 --target {TARGET} "
+        f"python -m inarch.testing.generate --check graph --seed {seed} --count {count} --target {TARGET} "
         f"--backend {','.join(backends)}"
     )
     job = Job(
-        "graph", commit, 0, 30, 10, (TARGET,), ("-O1",), str(tmp_path), 10, False, False,
+        "graph", seed, 0, count, 10, (TARGET,), ("-O1",), str(folder), 10, False, False,
         tuple(backends),
     )  # fmt: skip
     outcome = check(job)
     assert outcome.findings == []
-    assert outcome.done == 30
-    assert len(outcome.taken) >= 3  # by chance: one seed of many gave cblas six of thirty
+    assert outcome.done == count
+    return len(outcome.taken)
 
 
 def test_the_backends_are_found() -> None:
