@@ -64,6 +64,12 @@ def fixture_double(tmp_path_factory: pytest.TempPathFactory) -> inarch.Module:
         ({"shapes": {"x": 2}}, "shapes['x']: expected a tuple of sizes, found 2 (a int)"),
         ({"shapes": {"x": "2"}}, "shapes['x']: expected a tuple of sizes, found '2' (a str)"),
         ({"target": None}, "target: expected a string such as 'x86-64-v3', found a NoneType"),
+        (
+            {"output": "m.inarch"},
+            "no option 'output'. Known: backend_options, backends, checked, dims, give, host, keep, machine, "
+            "microkernels, name, pipeline, places, require_offload, shapes, target, verify_each, "
+            "verify_semantics",
+        ),
         ({"name": 3}, "name: expected a string such as 'model', found 3 (a int)"),
     ],
 )

@@ -175,7 +175,7 @@ def _write(folder: Path, texts: dict[Path, str]) -> None:
 
 
 COMMAND = Command(
-    description="Begin a backend, host, microkernel or pass of your own: a folder that works, with its tests.",
+    description="Begin a backend, host, microkernel or pass of your own: a folder that works, with tests.",
     epilog="""examples:
   inarch new backend my-npu
   inarch new backend my-kernels --format c
