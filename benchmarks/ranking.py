@@ -42,7 +42,7 @@ from inarch.machine.target import Target, native
 from inarch.machine.target import parse as parse_target
 from inarch.microkernel.table import MICROKERNELS
 from inarch.passes.tensorize import tensorize as pass_
-from inarch.passes.tensorize.unify.linear import LinearNest, linear_nest
+from inarch.passes.tensorize.unify.strided import StridedNest, strided_nest
 from inarch.passes.tensorize.weigh.candidates import Candidate, again
 from inarch.passes.tensorize.weigh.family import Family
 from inarch.passes.tensorize.weigh.search import candidates, sweep
@@ -98,7 +98,7 @@ class Rivals:
     def __call__(self, module: ModuleOp) -> None:
         functions = [op for op in module.body.ops if isinstance(op, FuncOp)]
         main = next(op for op in functions if op.sym_name.data == "main")
-        nest = linear_nest(_subject(main))
+        nest = strided_nest(_subject(main))
         self._others = self._ways(nest)
         self.names = [PLAIN, *(_name(nest, one) for one in self._others)]
         self.costs = [math.inf, *(math.inf if one is None else one.cost for one in self._others)]
@@ -110,7 +110,7 @@ class Rivals:
             module.body.block.add_op(twin)
         pass_.tensorize(module, None, pick=self._pick)
 
-    def _ways(self, nest: LinearNest) -> list[Candidate | None]:
+    def _ways(self, nest: StridedNest) -> list[Candidate | None]:
         """Of all kernels: each with its best ways, and the best kernels with most; then no kernel."""
         found: list[list[Candidate]] = []
         for name in MICROKERNELS:
@@ -128,7 +128,7 @@ class Rivals:
         small = math.prod(axis.size for axis in nest.axes) <= PLAIN_POINTS
         return [*others, None] if small else others
 
-    def _pick(self, nest: LinearNest, chosen: Candidate) -> Candidate:
+    def _pick(self, nest: StridedNest, chosen: Candidate) -> Candidate:
         function: Operation | None = nest.nest.parent_op()
         while not isinstance(function, FuncOp):
             assert function is not None, "nests are in functions"
@@ -152,7 +152,7 @@ def _subject(function: FuncOp) -> NestOp:
     return max(nests, key=lambda op: math.prod(op.sizes))
 
 
-def _name(nest: LinearNest, one: Candidate | None) -> str:
+def _name(nest: StridedNest, one: Candidate | None) -> str:
     """`gemm-f32 8x3 (n, m, k; m=m v+l=n k=k)`: the tile, the loops, which axis is which iterator."""
     if one is None:
         return PLAIN

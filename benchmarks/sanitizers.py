@@ -188,7 +188,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _counts(given: argparse.Namespace) -> list[Count]:
     asked: list[str] = given.target or list(TARGETS)
-    targets = [target for target in asked if not parse(target).missing_on_host()]
+    targets = [target for target in asked if not parse(target).missing_here()]
     for target in asked:
         if target not in targets:
             print(f"{target}: left out, this machine does not run it", file=sys.stderr)

@@ -62,6 +62,13 @@ def read_model(source: Any, context: Context, sizes: Sizes | None = None) -> Mod
     return _frontend_of(source).read(source, context, sizes or Sizes())
 
 
+_EXPORTERS = {
+    **dict.fromkeys((".pt", ".pth", ".safetensors"), "torch.onnx.export"),
+    **dict.fromkeys((".h5", ".keras", ".pb", ".tflite"), "tf2onnx"),
+}
+"""Of models of others by suffix: what writes them as ONNX."""
+
+
 def _frontend_of(source: Any) -> Frontend:
     working, broken = _frontends()
     if not isinstance(source, str | PathLike):
@@ -76,7 +83,10 @@ def _frontend_of(source: Any) -> Frontend:
     by_suffix = {suffix: frontend for frontend in working for suffix in frontend.suffixes}
     if suffix not in by_suffix:
         known = ", ".join(sorted(by_suffix))
-        raise UsageError(f"expected a model that ends in one of {known}; found '{source}'{broken}")
+        export = f"; export it to ONNX, with {_EXPORTERS[suffix]}" if suffix in _EXPORTERS else ""
+        raise UsageError(
+            f"expected a model that ends in one of {known}; found '{source}'{export}{broken}"
+        )
     return by_suffix[suffix]
 
 

@@ -22,13 +22,13 @@ from inarch.passes.partition.common import check_registered
 from inarch.passes.partition.merge_composites import merge_composites
 from inarch.passes.partition.merge_regions import merge_regions
 from inarch.passes.partition.partition import partition
-from inarch.passes.partition.report import HOST, OpReport, Recorder, Report
+from inarch.passes.partition.report import HOST, OpReport, PartitionReport, Recorder
 from inarch.passes.partition.verify import check_partition
 
 __all__ = [
     "HOST",
     "OpReport",
-    "Report",
+    "PartitionReport",
     "Selection",
     "check_partition",
     "check_registered",
@@ -45,7 +45,7 @@ def partition_for(
     give: Sequence[Selection] = (),
     keep: Sequence[Selection] = (),
     symbol_prefix: str = "",
-) -> Report:
+) -> PartitionReport:
     """Moves what the backends take into functions of theirs; says who got what, and why not.
 
     The first backend is preferred. `give` and `keep` are `(selector, backend)` pairs: an op's name
@@ -67,7 +67,7 @@ def explain(
     *,
     give: Sequence[Selection] = (),
     keep: Sequence[Selection] = (),
-) -> Report:
+) -> PartitionReport:
     """What `partition_for` would do and why; `module` and its constants stay as they are."""
     with _constants_kept(context):
         return partition_for(context, module.clone(), *backends, give=give, keep=keep)

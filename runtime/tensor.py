@@ -5,7 +5,7 @@ Nothing is copied. What does not fit is refused with one message that says what 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from math import prod
 from typing import Any, Protocol, TypeAlias, cast
@@ -47,6 +47,10 @@ def as_array(value: object, port: Port, role: str) -> Array:
                 f"{role}: a {type(value).__name__} that does not give its memory: "
                 f"{error}; pass a detached array in CPU memory"
             ) from error
+    if isinstance(value, Mapping):
+        raise ArgumentError(
+            f"{role}: expected {port.type}, found a dict; use run(inputs) for inputs by name"
+        )
     try:
         return np.asarray(memoryview(cast("Any", value)))
     except (TypeError, ValueError) as error:

@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from inarch import __version__
 from inarch.core.errors import EnvironmentFault, InarchError, UsageError, unknown
@@ -19,6 +19,7 @@ from inarch.core.plugins import Extensions
 from inarch.tools.alone import with_defaults
 from inarch.tools.commands import COMMANDS
 from inarch.tools.extensions import blamed, kinds, load_files
+from inarch.tools.outcome import Outcome
 from inarch.tools.warnings import plain_warnings
 
 EPILOG = """examples:
@@ -101,14 +102,6 @@ def _load_first(arguments: Sequence[str]) -> tuple[list[str], list[Path]]:
         files.append(Path(value if equals else rest.pop(0)))
     load_files(files)
     return rest, files
-
-
-class Outcome(NamedTuple):
-    """What a command did: its exit code and what it wrote."""
-
-    code: int
-    out: str
-    err: str
 
 
 def run(argv: Sequence[str], stdin: str | None = None) -> Outcome:  # noqa: ARG001 - as all tools

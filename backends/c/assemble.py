@@ -13,7 +13,7 @@ from inarch.artifact.manifest import Import
 from inarch.backends.c.cprogram import CProgram, registry_notes
 from inarch.backends.c.plan.alias import functions_with_aliases
 from inarch.backends.c.plan.gaps import DEFINITION
-from inarch.backends.c.plan.program import Program, c_function, read_program
+from inarch.backends.c.plan.program import ProgramPlan, c_function, read_program
 from inarch.backends.c.plan.weights import Weights
 from inarch.backends.c.text import LIBRARY_FUNCTIONS, comment
 from inarch.backends.c.write.abi.model import (
@@ -71,7 +71,7 @@ _INCLUDES = "".join(
 class _Parts:
     """Everything that the units are put together from."""
 
-    program: Program
+    program: ProgramPlan
     weights: Weights
     target: Target
     functions: tuple[Entry, ...]
@@ -143,7 +143,7 @@ def emit_program(module: ModuleOp, weights: Weights, embedded: bytes | None = No
     )
 
 
-def _registry_calls(program: Program) -> dict[str, int]:
+def _registry_calls(program: ProgramPlan) -> dict[str, int]:
     found: dict[str, int] = {}
     for function in program.public:
         for op in function.body.walk():

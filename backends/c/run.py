@@ -134,7 +134,7 @@ def _machine(module: ModuleOp) -> Target:
     """The module's target where this machine runs it, else this machine."""
     text = target_name(module)
     wanted = None if text is None else parse(text)
-    return native_target() if wanted is None or wanted.missing_on_host() else wanted
+    return native_target() if wanted is None or wanted.missing_here() else wanted
 
 
 def _aligned_buffer(content: bytes | bytearray) -> Array:

@@ -8,15 +8,8 @@ from xdsl.dialects.builtin import IntegerAttr, TensorType
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from inarch.core.lazy import np
-from inarch.dialects.graph.op import (
-    Array,
-    GraphOp,
-    Tensor,
-    element_of,
-    require,
-    shape_of,
-    tensor_dtype,
-)
+from inarch.dialects.graph.op import Array, GraphOp, Tensor, element_of, shape_of, tensor_dtype
+from inarch.ir.require import require
 from inarch.ir.types import i64, tensor
 
 

@@ -15,12 +15,12 @@ from inarch.dialects.graph.op import (
     Tensor,
     broadcast,
     element_of,
-    require,
     shape_of,
     tensor_dtype,
 )
 from inarch.dialects.nest_spec import NestBuilder, NestSpec
 from inarch.dialects.scalar import Scalar
+from inarch.ir.require import require
 from inarch.ir.types import tensor
 
 

@@ -29,6 +29,7 @@ from inarch.core.dtypes import DType
 from inarch.core.lazy import Array
 from inarch.dialects.graph.layout import layout_of
 from inarch.dialects.nest_spec import NestSpec
+from inarch.ir.require import require
 from inarch.ir.types import dtype_of, i64, is_supported
 
 Tensor: TypeAlias = TensorType[Attribute]
@@ -68,15 +69,6 @@ def _attribute(value: Property) -> Attribute:
 def ints(array: DenseArrayBase[Any]) -> tuple[int, ...]:
     """The values of an `array<i64>` property."""
     return tuple(int(value) for value in array.get_values())
-
-
-def require(condition: bool, label: str, message: str, *found: object) -> None:
-    """Raises `label: message` unless `condition`; `label` is the constraint's number, `C1`.
-
-    `found` takes the places of `{}` in the message: the text of a type costs more than most checks.
-    """
-    if not condition:
-        raise VerifyException(f"{label}: {message.format(*found) if found else message}")
 
 
 def tensor_of(value: SSAValue) -> Tensor:

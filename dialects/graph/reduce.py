@@ -17,12 +17,12 @@ from inarch.dialects.graph.op import (
     Tensor,
     element_of,
     ints,
-    require,
     shape_of,
     tensor_dtype,
 )
 from inarch.dialects.nest_spec import Body, NestBuilder, NestSpec, same
 from inarch.dialects.scalar import Number, Scalar
+from inarch.ir.require import require
 from inarch.ir.types import i1, i64, tensor
 
 

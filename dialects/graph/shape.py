@@ -20,13 +20,13 @@ from inarch.dialects.graph.op import (
     broadcast,
     element_of,
     ints,
-    require,
     shape_of,
     tensor_dtype,
 )
 from inarch.dialects.graph.reduce import highest, lowest
 from inarch.dialects.nest_spec import NestBuilder, NestSpec, same
 from inarch.dialects.scalar import Number
+from inarch.ir.require import require
 from inarch.ir.types import f64, i64, tensor
 
 

@@ -23,7 +23,8 @@ from xdsl.utils.exceptions import VerifyException
 
 from inarch.core.dtypes import DType
 from inarch.core.errors import InarchError
-from inarch.dialects.loop.memory import BufferOp, require
+from inarch.dialects.loop.memory import BufferOp
+from inarch.ir.require import require
 from inarch.ir.types import is_supported, mlir_type, storage_type
 from inarch.meaning import Meaning, accesses, free_sizes, operands, parse, ranks
 from inarch.microkernel import call_holes

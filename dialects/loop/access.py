@@ -70,8 +70,13 @@ class IteratorAttr(ParametrizedAttribute):
         parser.parse_punctuation("=")
         size = parser.parse_integer(allow_boolean=False, allow_negative=False)
         kind = "reduction" if parser.parse_optional_keyword("reduction") else "parallel"
-        modes = (mode for mode in MODES if parser.parse_optional_keyword(mode))
-        return cls.get(label, size, kind, next(modes, "serial"))
+        mode = next((mode for mode in MODES if parser.parse_optional_keyword(mode)), "serial")
+        start = parser.pos
+        if (word := parser.parse_optional_identifier()) is not None:
+            parser.raise_error(
+                f"expected [reduction] [unroll|vector] behind a size, found '{word}'", start
+            )
+        return cls.get(label, size, kind, mode)
 
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
@@ -97,6 +102,11 @@ class ReadAttr(ParametrizedAttribute):
         """A read at `index`; `pad` is a typed number."""
         # Not `pad or ...`: xDSL's integer attribute of 0 is false.
         return cls(AffineMapAttr(index), NoneAttr() if pad is None else pad)
+
+    @property
+    def is_padded(self) -> bool:
+        """Whether it may leave its operand, where it reads `pad`."""
+        return not isinstance(self.pad, NoneAttr)
 
 
 @irdl_attr_definition

@@ -24,7 +24,8 @@ from xdsl.irdl import (
 )
 from xdsl.traits import MemoryAllocEffect, Pure
 
-from inarch.dialects.loop.memory import BufferOp, buffer_shape, is_row_major, memref_of, require
+from inarch.dialects.loop.memory import BufferOp, buffer_shape, is_row_major, memref_of
+from inarch.ir.require import require
 from inarch.ir.types import i64, storage_type
 
 WORKSPACE_ALIGNMENT_BYTES = 64

@@ -22,7 +22,8 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, RecursiveMemoryEffe
 from xdsl.utils.exceptions import VerifyException
 
 from inarch.dialects.loop.footprint import Overlapping, Place, Places, may_meet, place_of
-from inarch.dialects.loop.memory import BufferOp, require
+from inarch.dialects.loop.memory import BufferOp
+from inarch.ir.require import require
 from inarch.ir.verify import Counts, SymbolUser
 
 FOR_MODES = ("serial", "parallel", "unroll")
@@ -33,7 +34,8 @@ class ForOp(BufferOp, Counts):
     """`loop.for %i = lower to upper step step [parallel|unroll] { ... }`: an explicit loop.
 
     The body runs for `i = lower, lower + step, ...` while `i < upper`. `parallel` promises that the
-    iterations are independent; `unroll` asks for copies of the body. The body may use `memref.load`,
+    iterations are independent; `unroll` asks for copies of the body (the host `c` does neither yet: it
+    runs all modes in order). The body may use `memref.load`,
     `memref.store`, `scf.if`, `arith` on indices, and nests on subviews.
     C1: step > 0 and the mode is known. C2: the region has one argument of type index. No access of
     `memref.load` or `memref.store` at indices that are linear in constants and in the indices of

@@ -14,6 +14,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from inarch.core.errors import InarchError
 from inarch.ir.affine import linear_form
+from inarch.ir.require import require
 from inarch.ir.types import dtype_of, is_supported, row_major, storage_type
 
 MemRef: TypeAlias = MemRefType[Attribute]
@@ -31,15 +32,6 @@ class BufferOp(IRDLOperation, ABC):
         for value in (*self.operands, *self.results):
             if isinstance(value.type, MemRefType):
                 check_buffer(memref_of(value))
-
-
-def require(condition: bool, label: str, message: str, *found: object) -> None:
-    """Raises `label: message` unless `condition`; `label` is the constraint's number, `C1`.
-
-    `found` takes the places of `{}` in the message: the text of a type costs more than most checks.
-    """
-    if not condition:
-        raise VerifyException(f"{label}: {message.format(*found) if found else message}")
 
 
 def check_linear(expr: AffineExpr, count: int, label: str) -> tuple[list[int], int]:

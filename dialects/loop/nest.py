@@ -25,17 +25,11 @@ from xdsl.utils.exceptions import VerifyException
 
 from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr, number_of, typed
 from inarch.dialects.loop.footprint import Overlapping, Places, place_of
-from inarch.dialects.loop.memory import (
-    BufferOp,
-    MemRef,
-    buffer_shape,
-    check_linear,
-    memref_of,
-    require,
-)
+from inarch.dialects.loop.memory import BufferOp, MemRef, buffer_shape, check_linear, memref_of
 from inarch.dialects.loop.overlap import check_overlaps
 from inarch.ir.affine import linear_form, parse_affine_expr, print_affine_expr
 from inarch.ir.numbers import number_text, parse_number
+from inarch.ir.require import require
 from inarch.ir.types import dtype_of, i1, is_supported
 
 
@@ -159,7 +153,7 @@ class NestOp(BufferOp, Overlapping):
             "expected one access for each operand",
         )
         for value, read in zip(self.ins, self.reads, strict=True):
-            self._check_access(value, read.map.data, free=number_of(read.pad) is not None)
+            self._check_access(value, read.map.data, free=read.is_padded)
             self._check_number(value, read.pad, "pad")
         for value, write in zip(self.outs, self.writes, strict=True):
             self._check_access(value, write.map.data, free=write.clips)

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineMap
 
-from inarch.dialects.loop.access import number_of
 from inarch.dialects.loop.footprint import Form, Place, Places, may_meet, place_of
-from inarch.dialects.loop.memory import require
 from inarch.ir.affine import linear_form, print_affine_expr
+from inarch.ir.require import require
 
 if TYPE_CHECKING:  # it imports us
     from inarch.dialects.loop.nest import NestOp
@@ -113,7 +112,7 @@ class Access:
 def reads_of(nest: NestOp, places: Places | None = None) -> list[Access]:
     """The accesses of `ins`."""
     return [
-        Access(nest, value, r.map.data, number_of(r.pad) is not None, place_of(value, places))
+        Access(nest, value, r.map.data, r.is_padded, place_of(value, places))
         for value, r in zip(nest.ins, nest.reads, strict=True)
     ]
 

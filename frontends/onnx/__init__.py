@@ -29,7 +29,7 @@ from inarch.frontends.onnx._functions import imports
 from inarch.frontends.onnx._load import Loaded, load_model
 from inarch.frontends.onnx.builder import Builder, hint
 from inarch.frontends.onnx.graph import FIRST_OPSET, Importer, Scope
-from inarch.frontends.onnx.report import NotSupportedError, Report
+from inarch.frontends.onnx.report import NotSupportedError, Unsupported
 from inarch.frontends.onnx.tensors import Folders, check_shape, element_dtype
 from inarch.ir.context import store_of
 from inarch.ir.facts import facts_of
@@ -96,7 +96,7 @@ def _opsets(model: ModelProto, where: str) -> dict[str, int]:
         raise InarchError(error.message, where=where) from error
     version, newest = found.get("", FIRST_OPSET), onnx_opset_version()
     if not FIRST_OPSET <= version <= newest:
-        report = Report(
+        report = Unsupported(
             {f"opset {version} of ai.onnx, expected {FIRST_OPSET} to {newest}": ["model"]}
         )
         report.raise_if_any(where)

@@ -15,7 +15,7 @@ from inarch.frontends.onnx.builder import MAX_NAME, Builder, hint
 from inarch.frontends.onnx.control import CONTROL, Inline
 from inarch.frontends.onnx.node import Node, Values, as_values
 from inarch.frontends.onnx.ops import converters
-from inarch.frontends.onnx.report import NotSupportedError, Report
+from inarch.frontends.onnx.report import NotSupportedError, Unsupported
 from inarch.frontends.onnx.tensors import Folders, tensor_array
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Importer:
     builder: Builder
     folders: Folders
     functions: Mapping[tuple[str, str], FunctionProto]
-    report: Report = field(default_factory=Report)
+    report: Unsupported = field(default_factory=Unsupported)
     initializers: dict[str, tuple[TensorProto, bytes | None]] = field(
         default_factory=dict[str, "tuple[TensorProto, bytes | None]"]
     )
@@ -230,7 +230,7 @@ class Importer:
         scope: Scope,
     ) -> Sequence[SSAValue | None] | None:
         """Converts an operator through its definition; what that needs is reported as the operator."""
-        outer, self.report = self.report, Report()
+        outer, self.report = self.report, Unsupported()
         values = self._call(proto, body, inputs, name, scope)
         inner, self.report = self.report, outer
         if inner.items:

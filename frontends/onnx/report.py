@@ -19,7 +19,7 @@ class NotSupportedError(Exception):
 
 
 @dataclass
-class Report:
+class Unsupported:
     """Unsupported things, by what they are, each with the names of the nodes or tensors."""
 
     items: dict[str, list[str]] = field(default_factory=dict[str, list[str]])

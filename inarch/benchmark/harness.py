@@ -46,7 +46,7 @@ class Harness:
         """
         from cffi import FFI
 
-        if missing := target.missing_on_host():
+        if missing := target.missing_here():
             raise EnvironmentFault(
                 f"the target {target} needs {', '.join(missing)}, which this machine has not; "
                 "measure for another one with --target"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +18,8 @@ from inarch.benchmark.subject.arrays import sample
 from inarch.core.errors import EnvironmentFault
 from inarch.core.lazy import Array, np
 from inarch.driver.compiler import build
-from inarch.driver.options import DEFAULT_HOST, Options
-from inarch.machine.machine import Machine
-from inarch.machine.target import Target
+from inarch.driver.host import find_host
+from inarch.driver.options import Options
 
 SCHEMA = "inarch.bench.model/1"
 TOLERANCE = 1e-3
@@ -95,17 +94,13 @@ def _row(name: str, series: Series, ratio: float | None) -> str:
 
 def measure_model(
     path: Path,
-    target: Target,
+    options: Options,
     *,
-    machine: Machine | None = None,
-    dims: Mapping[str, int] | None = None,
-    shapes: Mapping[str, Sequence[int]] | None = None,
     peers: Sequence[str] = (),
-    host: str = DEFAULT_HOST,
     rounds: int = 10,
     progress: Progress | None = None,
 ) -> ModelResult:
-    """Compiles a model for `target` and calls it in turn with the `peers` that are installed.
+    """Compiles a model and calls it in turn with the `peers` that are installed.
 
     Inputs are random, from a fixed seed: standard normal floats, integers of 0 and 1. Raises what
     `inarch.driver.compiler.build` raises, and UsageError for a peer that nobody knows.
@@ -113,10 +108,10 @@ def measure_model(
     from inarch.runtime.module import load
 
     check_peers(peers)
+    target = find_host(options.host).machine(options.target)
     with tempfile.TemporaryDirectory(prefix="inarch-bench-") as folder, ExitStack() as stack:
         artifact = Path(folder) / "model.inarch"
-        wish = Options(host=host, dims=dims, shapes=shapes, target=str(target), machine=machine)
-        build(path, artifact, wish, progress=progress)
+        build(path, artifact, options, progress=progress)
         main = load(artifact)["main"]
         inputs = {
             port.name: random_array(port.shape, port.dtype.numpy) for port in main.signature.inputs
@@ -145,7 +140,9 @@ def measure_model(
             ours.values.append((time.thread_time_ns() - start) / count)
             for process in processes:
                 _measure(process, indices[process.name], found[process.name])
-    return ModelResult(path.name, host, str(target), describe(target), rounds, ours, found, infos)
+    return ModelResult(
+        path.name, options.host, str(target), describe(target), rounds, ours, found, infos
+    )
 
 
 def random_array(shape: Sequence[int], dtype: str) -> Array:

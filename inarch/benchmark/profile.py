@@ -6,7 +6,6 @@ caches as it does in a call: its input warm, its weights cold.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,9 +19,8 @@ from inarch.benchmark.subject.steps import Step, split_steps
 from inarch.core.lazy import np
 from inarch.dialects import new_context
 from inarch.driver.compiler import import_model, lower
-from inarch.driver.options import DEFAULT_HOST, Options
-from inarch.machine.machine import Machine
-from inarch.machine.target import Target
+from inarch.driver.host import find_host
+from inarch.driver.options import Options
 
 SCHEMA = "inarch.bench.profile/1"
 
@@ -90,25 +88,17 @@ class Profile:
 
 
 def profile(
-    path: Path,
-    target: Target,
-    *,
-    machine: Machine | None = None,
-    dims: Mapping[str, int] | None = None,
-    shapes: Mapping[str, Sequence[int]] | None = None,
-    host: str = DEFAULT_HOST,
-    rounds: int = 10,
-    progress: Progress | None = None,
+    path: Path, options: Options, *, rounds: int = 10, progress: Progress | None = None
 ) -> Profile:
-    """Compiles a model for `target` and times each step of its `main`, on inputs from a fixed seed.
+    """Compiles a model and times each step of its `main`, on inputs from a fixed seed.
 
     Raises what `inarch.driver.compiler` raises, and UnsupportedError for a model that calls imports.
     """
-    harness = Harness(target, host)
-    chosen = Options(host=host, dims=dims, shapes=shapes, target=str(target), machine=machine)
+    target = find_host(options.host).machine(options.target)
+    harness = Harness(target, options.host)
     context = new_context()
-    module = import_model(path, context, chosen)
-    lower(context, module, "kernel", pipeline=chosen.passes(), progress=progress)
+    module = import_model(path, context, options)
+    lower(context, module, "kernel", pipeline=options.passes(), progress=progress)
     steps = tuple(split_steps(module))
     made, library = harness.native(context, module)
     entries = [getattr(library, made.symbols[step.function]) for step in steps]

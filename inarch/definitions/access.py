@@ -120,7 +120,7 @@ def with_garbage(
         return buffer
     parts = tuple(np.array(part) for part in buffer.parts)
     count = int(missing.sum())
-    garbage = frame.machine.unwritten_values(op, buffer.dtype, count)
+    garbage = frame.state.unwritten_values(op, buffer.dtype, count)
     values = frame.domain.parts(frame.domain.exact(garbage))
     for number, (part, value) in enumerate(zip(parts, values, strict=True)):
         unknown = np.full(count, np.inf) if number == 1 else value  # the error of a bound

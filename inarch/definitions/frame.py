@@ -68,7 +68,7 @@ def storage_dtype(kind: Attribute) -> np.dtype[Any]:
 
 
 @dataclass
-class Machine:
+class RunState:
     """What all calls of one run share."""
 
     functions: Mapping[str, FuncOp]
@@ -121,13 +121,13 @@ class Machine:
 class Frame:
     """The values of one call of a function."""
 
-    machine: Machine
+    state: RunState
     values: dict[SSAValue, Any] = field(default_factory=dict[SSAValue, Any])
 
     @property
     def domain(self) -> Domain:
         """What elements are."""
-        return self.machine.domain
+        return self.state.domain
 
     def get(self, value: SSAValue) -> Element:
         """The element that `value` stands for."""
@@ -167,8 +167,8 @@ class Frame:
             definition(op, self)
         except VerifyException as error:
             raise InarchError(f"'{op.name}' {error}", where=location_text(op)) from error
-        if self.machine.observe is not None and isinstance(op.parent_op(), FuncOp):
-            self.machine.observe(op, self)
+        if self.state.observe is not None and isinstance(op.parent_op(), FuncOp):
+            self.state.observe(op, self)
 
 
 def elementwise(function: ElementFunction) -> Definition:

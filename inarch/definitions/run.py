@@ -15,7 +15,7 @@ from inarch.core.errors import InarchError
 from inarch.core.lazy import Array, np
 from inarch.definitions.bounded import Bounded
 from inarch.definitions.buffers import Bounds, Domain, Numbers, buffer_of, contents
-from inarch.definitions.frame import Frame, Import, Machine
+from inarch.definitions.frame import Frame, Import, RunState
 from inarch.definitions.functions import Signature, functions_of, random_array
 from inarch.dialects.loop.buffer import AllocOp
 from inarch.ir.context import store_of
@@ -35,39 +35,39 @@ class _Run:
     inputs: Sequence[Array]
     imports: Mapping[str, Import]
 
-    def outputs(self, machine: Machine) -> list[Array]:
+    def outputs(self, state: RunState) -> list[Array]:
         """Runs it with numbers."""
-        frame, arguments = self.begin(machine)
+        frame, arguments = self.begin(state)
         with np.errstate(all="ignore"):  # NaN and infinity are results like any other
             returned = frame.run(self.function.body.block, arguments)
             if not self.takes.is_loop_level:
                 return returned
             buffers = [arguments[position] for position in self.takes.outputs]
-            found = [contents(machine.domain, buffer) for buffer in buffers]
+            found = [contents(state.domain, buffer) for buffer in buffers]
         dtypes = [self.takes.dtypes[position].numpy for position in self.takes.outputs]
         return [array.view(dtype) for array, dtype in zip(found, dtypes, strict=True)]
 
-    def begin(self, machine: Machine) -> tuple[Frame, list[Any]]:
+    def begin(self, state: RunState) -> tuple[Frame, list[Any]]:
         """The arguments of the call: buffers, or what stands for tensors."""
         if not self.takes.is_loop_level:
-            return Frame(machine), list(self.inputs)
+            return Frame(state), list(self.inputs)
         arguments = arguments_of(self.takes, self.inputs)
         signless = [array.view(_signless(array.dtype)) for array in arguments]
-        return Frame(machine), [buffer_of(machine.domain, array) for array in signless]
+        return Frame(state), [buffer_of(state.domain, array) for array in signless]
 
     @property
     def function(self) -> FuncOp:
         return functions_of(self.module)[self.takes.name]
 
-    def machine(self, domain: Domain, garbage: int = 0) -> Machine:
-        """A machine with nothing in its memory."""
+    def state(self, domain: Domain, garbage: int = 0) -> RunState:
+        """A state with nothing in its memory."""
         functions = functions_of(self.module)
         symbols = {
             name.data: op
             for op in self.module.body.ops
             if isinstance(name := op.properties.get("sym_name"), StringAttr)
         }
-        made = Machine(
+        made = RunState(
             functions, symbols, store_of(self.context), domain, garbage, imports=self.imports
         )
         if domain.keeps_offsets and (size := _workspace_bytes(self.function)) is not None:
@@ -120,12 +120,12 @@ def run_definitions(
     depend on it.
     """
     run = _Run(context, module, takes, inputs, imports or {})
-    machine = run.machine(Numbers())
-    machine.observe = observe
-    found = run.outputs(machine)
-    if machine.readers:
-        readers = machine.readers
-        other = run.machine(Numbers(), garbage=1)
+    state = run.state(Numbers())
+    state.observe = observe
+    found = run.outputs(state)
+    if state.readers:
+        readers = state.readers
+        other = run.state(Numbers(), garbage=1)
         number = _differing(found, run.outputs(other))
         if number is not None:
             raise _poisoned(run, readers, found, number)
@@ -145,10 +145,10 @@ def _poisoned(
     """Names the first op whose garbage alone reaches an output, or else the first that read any."""
     guilty = readers[0]
     for number, reader in enumerate(readers):
-        machine = run.machine(Numbers(), garbage=1)
-        machine.garbage_at = number
-        machine.readers = list(readers)
-        if (differing := _differing(found, run.outputs(machine))) is not None:
+        state = run.state(Numbers(), garbage=1)
+        state.garbage_at = number
+        state.readers = list(readers)
+        if (differing := _differing(found, run.outputs(state))) is not None:
             guilty, output = reader, differing
             break
     return InarchError(
@@ -168,10 +168,10 @@ def run_bounded(
 ) -> list[Bounded]:
     """The outputs of a function on buffers, each element with its bound."""
     run = _Run(context, module, takes, inputs, {})
-    machine = run.machine(Bounds())
-    machine.observe = observe
-    frame, arguments = run.begin(machine)
+    state = run.state(Bounds())
+    state.observe = observe
+    frame, arguments = run.begin(state)
     with np.errstate(all="ignore"):
         frame.run(run.function.body.block, arguments)
         buffers = [arguments[position] for position in takes.outputs]
-        return [contents(machine.domain, buffer) for buffer in buffers]
+        return [contents(state.domain, buffer) for buffer in buffers]

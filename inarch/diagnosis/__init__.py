@@ -10,7 +10,7 @@ as a folder that fails by itself (`reproducer`).
 from __future__ import annotations
 
 from inarch.diagnosis.compare import Crash, Difference
-from inarch.diagnosis.locate import Place
-from inarch.diagnosis.verify import Options, Verdict, verify_model
+from inarch.diagnosis.locate import FaultPlace
+from inarch.diagnosis.verify import ModelVerdict, VerifyOptions, verify_model
 
-__all__ = ["Crash", "Difference", "Options", "Place", "Verdict", "verify_model"]
+__all__ = ["Crash", "Difference", "FaultPlace", "ModelVerdict", "VerifyOptions", "verify_model"]

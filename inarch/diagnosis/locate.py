@@ -21,12 +21,10 @@ from inarch.diagnosis.slices import Slice
 from inarch.dialects import new_context
 from inarch.dialects.kernel.call import CallOp
 from inarch.driver.compiler import compile as compile_model
-from inarch.driver.host import find_host
-from inarch.driver.options import DEFAULT_HOST
+from inarch.driver.options import Options
 from inarch.ir.context import store_of
 from inarch.ir.functions import is_public
 from inarch.ir.text import print_module
-from inarch.pipeline.default import default_pipeline
 from inarch.pipeline.manager import Instrument, Step, run_pipeline
 from inarch.testing import check_compiled, execute
 
@@ -35,7 +33,7 @@ COMPILE_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
-class Place:
+class FaultPlace:
     """What is at fault, as far as it is known: `steps` are one op of the model, or a few together."""
 
     stage: str
@@ -143,22 +141,24 @@ def place_of(
     inside: tuple[str, ...],
     progress: Callable[[str, int, int], None],
     seconds: float,
-    host: str = DEFAULT_HOST,
-) -> Place:
-    """Who makes `part` wrong: a pass on its way to `host`, or what that makes of one function of it."""
+    options: Options,
+) -> FaultPlace:
+    """Who makes `part` wrong: a pass on its way to the host, or what that makes of one function of it.
+
+    The passes are those of a compilation with `options`, those of others among them.
+    """
     inputs = [values[name] for name in part.takes]
     expected = expected_of(context, part.module, inputs)
     own = own_context(part, context)
     module = part.module.clone()
     try:
-        pipeline = find_host(host).lower(default_pipeline())
-        run_pipeline(own, module, pipeline, [_Comparison(own, inputs, expected, progress)])
+        run_pipeline(own, module, options.passes(), [_Comparison(own, inputs, expected, progress)])
     except _Guilty as guilty:
-        return Place("pass", inside, pass_name=str(guilty))
-    found = _wrong_function(own, module, progress, seconds, host)
+        return FaultPlace("pass", inside, pass_name=str(guilty))
+    found = _wrong_function(own, module, progress, seconds, options.host)
     if found is None:
-        return Place("together", inside)
-    return Place("code", inside, function=found[0], kernel=found[1])
+        return FaultPlace("together", inside)
+    return FaultPlace("code", inside, function=found[0], kernel=found[1])
 
 
 @dataclass

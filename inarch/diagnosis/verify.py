@@ -16,12 +16,12 @@ from inarch.diagnosis.against import peer_values
 from inarch.diagnosis.allowed import expected_of
 from inarch.diagnosis.compare import Crash, Difference, difference, first_difference
 from inarch.diagnosis.contained import CrashError
-from inarch.diagnosis.locate import Place, failing_part, place_of, run_part
+from inarch.diagnosis.locate import FaultPlace, failing_part, place_of, run_part
 from inarch.diagnosis.reproducer import write_reproducer
 from inarch.diagnosis.slices import Slice, cut, main_block, steps, value_names
 from inarch.dialects import new_context
 from inarch.driver.compiler import import_model
-from inarch.driver.options import DEFAULT_HOST
+from inarch.driver.options import DEFAULT_HOST, Options
 from inarch.ir.location import location_text
 from inarch.testing import execute, random_inputs
 
@@ -41,7 +41,7 @@ Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
-class Options:
+class VerifyOptions:
     """How to verify a model."""
 
     keywords: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -57,14 +57,14 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ModelVerdict:
     """What was compared, and the first fault, if there is one."""
 
     steps: int
     values: int
     peer_values: int
     difference: Difference | Crash | None = None
-    place: Place | None = None
+    place: FaultPlace | None = None
     reproducer: Path | None = None
 
     @property
@@ -74,8 +74,8 @@ class Verdict:
 
 
 def verify_model(
-    source: Path | str, options: Options | None = None, *, progress: Progress | None = None
-) -> Verdict:
+    source: Path | str, options: VerifyOptions | None = None, *, progress: Progress | None = None
+) -> ModelVerdict:
     """Compares the values of a model's @main on one set of inputs, in four stages, until something differs.
 
     The import with another program's values (`against`); every step, compiled to give its value, with its
@@ -83,7 +83,7 @@ def verify_model(
     Compiled code runs in processes of its own, so that its crash is a fault like others.
     Raises InarchError as `inarch.compile` does.
     """
-    return _Check(Path(source), options or Options(), progress or _nobody).run()
+    return _Check(Path(source), options or VerifyOptions(), progress or _nobody).run()
 
 
 def _nobody(what: str, done: int, total: int) -> None:
@@ -91,13 +91,13 @@ def _nobody(what: str, done: int, total: int) -> None:
 
 
 class _Check:
-    def __init__(self, source: Path, options: Options, progress: Progress) -> None:
+    def __init__(self, source: Path, options: VerifyOptions, progress: Progress) -> None:
         self.source = source
         self.options = options
         self.progress = progress
         self.context = new_context()
 
-    def run(self) -> Verdict:
+    def run(self) -> ModelVerdict:
         keywords = dict(self.options.keywords)
         named = ("dims", "shapes", "target", "name", "microkernels")
         imported = {key: keywords.pop(key) for key in named if key in keywords}
@@ -153,7 +153,7 @@ class _Check:
                 wanted = np.asarray(peer[name])
                 found = difference(name, wanted, self.values[name], _whole(wanted))
                 if found is not None:
-                    place = Place("import", (self._place_of(step),))
+                    place = FaultPlace("import", (self._place_of(step),))
                     part = cut(self.module, number, number + 1)
                     return _Found(found, place, part, {name: wanted}, {name: _whole(wanted)})
         return None
@@ -217,9 +217,17 @@ class _Check:
         """What a part gives as it is compiled, of the values that the definitions give. Raises CrashError."""
         return run_part(part, self.context, self.values, self.keywords, self.progress, self.seconds)
 
-    def _locate(self, part: Slice, values: Mapping[str, Array]) -> Place:
+    def _locate(self, part: Slice, values: Mapping[str, Array]) -> FaultPlace:
         inside = tuple(self._place_of(step) for step in steps(part.module))
-        return place_of(part, self.context, values, inside, self.progress, self.seconds, self.host)
+        # Of the whole program, on the host: what backends make of their parts is no pass's fault.
+        wish = {
+            key: self.keywords[key]
+            for key in ("host", "pipeline", "places")
+            if key in self.keywords
+        }
+        return place_of(
+            part, self.context, values, inside, self.progress, self.seconds, Options(**wish)
+        )
 
     def _names_of(self, step: Operation) -> list[str]:
         return [self.names[result] for result in step.results]
@@ -227,10 +235,10 @@ class _Check:
     def _place_of(self, step: Operation) -> str:
         return f"{step.name} at {location_text(step) or step.results[0].name_hint}"
 
-    def _verdict(self, count: int, peers: int, found: _Found | None) -> Verdict:
+    def _verdict(self, count: int, peers: int, found: _Found | None) -> ModelVerdict:
         values = len(self.whole.gives)
         if found is None:
-            return Verdict(count, values, peers)
+            return ModelVerdict(count, values, peers)
         folder = self.options.reproducer
         if folder is not None:
             source = found.values if found.values is not None else self.values
@@ -246,7 +254,7 @@ class _Check:
                 load=self.options.load,
                 seconds=self.seconds,
             )
-        return Verdict(count, values, peers, found.difference, found.place, folder)
+        return ModelVerdict(count, values, peers, found.difference, found.place, folder)
 
 
 @dataclass(frozen=True)
@@ -254,7 +262,7 @@ class _Found:
     """A fault, and what shows it."""
 
     difference: Difference | Crash
-    place: Place
+    place: FaultPlace
     part: Slice
     expected: Mapping[str, Array]
     allowed: Mapping[str, Array]

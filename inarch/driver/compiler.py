@@ -46,7 +46,7 @@ from inarch.pipeline.text import parse_pipeline
 if TYPE_CHECKING:
     from inarch.backends.emitted import Emitted
     from inarch.driver.watch import Watch
-    from inarch.passes.tensorize.report import Report
+    from inarch.passes.tensorize.report import KernelReport
     from inarch.runtime.module import Module
 
 LEVELS = ("graph", "loop", "kernel")
@@ -73,9 +73,10 @@ def compile(  # noqa: A001 - the verb of a compiler; users write inarch.compile
     """
     from inarch.runtime.module import load
 
+    options = Options.of(options, settings)
     with tempfile.TemporaryDirectory(prefix="inarch-") as folder:
         path = Path(folder) / "model.inarch"
-        build(source, path, options, context=context, progress=progress, **settings)
+        build(source, path, options, context=context, progress=progress)
         return load(path)  # which maps the file: its name is not needed any more
 
 
@@ -187,9 +188,9 @@ def _emitted(context: Context) -> tuple[Emitted, ...]:
 
 def _microkernels(context: Context) -> dict[str, int]:
     """The nests that each microkernel does; the busiest first."""
-    from inarch.passes.tensorize.report import Report
+    from inarch.passes.tensorize.report import KernelReport
 
-    report = facts_of(context).get(Report)
+    report = facts_of(context).get(KernelReport)
     nests = report.nests if report is not None else ()
     return dict(Counter(n.taken.kernel for n in nests if n.taken is not None).most_common())
 
@@ -335,12 +336,12 @@ def lower(
     return _emitted(context)
 
 
-def kernel_report(context: Context, module: ModuleOp, host: str = DEFAULT_HOST) -> Report:
+def kernel_report(context: Context, module: ModuleOp, host: str = DEFAULT_HOST) -> KernelReport:
     """Which microkernel does which nest of an imported module, which is lowered as far as that.
 
     Its functions of backends are declared already. Raises InarchError as `compile`.
     """
-    from inarch.passes.tensorize.report import Report
+    from inarch.passes.tensorize.report import KernelReport
 
     pipeline = find_host(host).lower(placed(default_pipeline()))
     if "tensorize" not in pipeline:
@@ -349,7 +350,7 @@ def kernel_report(context: Context, module: ModuleOp, host: str = DEFAULT_HOST) 
             f"found {pipeline}"
         )
     _run(context, module, pipeline.until("tensorize"), Options(), [])
-    report = facts_of(context).get(Report)
+    report = facts_of(context).get(KernelReport)
     assert report is not None, "tensorize is one of the passes"
     return report
 

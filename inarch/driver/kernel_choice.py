@@ -71,7 +71,7 @@ class Trial:
         reason = self._build(instance)
         if reason is not None:
             return _located(source, reason)
-        if instance.kernel.registered is not None or self._target.missing_on_host():
+        if instance.kernel.registered is not None or self._target.missing_here():
             return None  # who fills the slot is known at load; code for another CPU cannot run here
         from inarch.verification import quick_check
 

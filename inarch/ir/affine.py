@@ -12,8 +12,9 @@ from xdsl.ir.affine import (
     AffineExpr,
 )
 from xdsl.parser import Parser
+from xdsl.utils.exceptions import ParseError
 
-from inarch.core.errors import InarchError
+from inarch.core.errors import InarchError, unknown
 from inarch.ir.text import LocatedParser, check_affine_depth
 
 
@@ -24,8 +25,16 @@ def parse_affine_expr(parser: Parser, names: Sequence[str]) -> AffineExpr:
     affine = AffineParser(parser._parser_state)  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
     optional_id = affine._get_parse_optional_bare_id(list(names), [])  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
     start = parser.pos
-    expr = affine._parse_affine_expr(optional_id)  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
     where = parser.where(start) if isinstance(parser, LocatedParser) else None
+    try:
+        expr = affine._parse_affine_expr(optional_id)  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
+    except NotImplementedError as error:
+        message = "expected a linear index expression, found a product of iterators"
+        raise InarchError(message, where=where) from error
+    except ParseError as error:
+        if not error.msg.startswith("Identifier not in space"):
+            raise
+        raise ParseError(error.span, unknown("iterator", error.span.text, names).message) from error
     check_affine_depth(expr, where)
     return expr
 

@@ -1,7 +1,7 @@
 """What passes find out about a program, for passes that come later and for who runs them.
 
     facts_of(context).put(report)              # a pass
-    report = facts_of(context).get(Report)     # another one, or the driver
+    report = facts_of(context).get(KernelReport)     # another one, or the driver
 
 A fact is an object of a class of its own; there is one a class. Facts are of a context, as constants are.
 """

@@ -6,6 +6,7 @@ import math
 import re
 import struct
 from bisect import bisect_right
+from difflib import get_close_matches
 from io import StringIO
 from typing import Any
 
@@ -260,7 +261,7 @@ def parse_module(
     except ParseError as error:
         place = error.span.get_location()
         where = f"{name}:{place.line + line_offset}:{place.col}"
-        raise InarchError(error.msg.strip(), where=where) from error
+        raise InarchError(_message(error, context, text), where=where) from error
     except VerifyException as error:
         raise InarchError(str(error), where=name) from error
     except RecursionError as error:
@@ -277,6 +278,23 @@ def parse_module(
         raise InarchError(
             f"expected MLIR text; the parser failed with {detail}", where=where
         ) from error
+
+
+_UNREGISTERED = re.compile(r"Operation (\S+) is not registered")
+
+
+def _message(error: ParseError, context: Context, text: str) -> str:
+    """What the parser says, with the nearest name of an op, and the brace that is open at the end."""
+    message = error.msg.strip()
+    if found := _UNREGISTERED.fullmatch(message):
+        loaded = {dialect.name for dialect in context.loaded_dialects}
+        for dialect in set(context.registered_dialect_names) - loaded:
+            context.load_registered_dialect(dialect)
+        near = get_close_matches(found[1], [op.name for op in context.loaded_ops], n=1)
+        return f"{message}; did you mean '{near[0]}'?" if near else message
+    if message == "in block definition" and not text[error.span.start :].strip():
+        return "expected '}', found the end of the text"
+    return message
 
 
 _STRINGS = re.compile(

@@ -77,9 +77,9 @@ class Target:
         own = self._own
         return own.flags(own.march.get(self.level, self.level), self.extras, self.features)
 
-    def missing_on_host(self) -> list[str]:
+    def missing_here(self) -> list[str]:
         """What this machine lacks to run code for the target, sorted; empty when it can."""
-        machine = host()
+        machine = this_processor()
         if self.architecture not in ("generic", machine.architecture):
             return [self.architecture]
         return sorted(self.features - machine.features)
@@ -107,7 +107,7 @@ def parse(text: str) -> Target:
 
 def native() -> Target:
     """This machine: the highest level that its CPU has, and the extra features known here."""
-    machine = host()
+    machine = this_processor()
     for one in architectures().values():
         levels = [n for n, features in one.levels.items() if features <= machine.features]
         if one.machines and one.family == machine.architecture and levels:
@@ -118,11 +118,11 @@ def native() -> Target:
 
 def check_features(names: Iterable[str]) -> list[str]:
     """Those of `names` that this machine's CPU lacks, sorted."""
-    return sorted(set(names) - host().features)
+    return sorted(set(names) - this_processor().features)
 
 
 @dataclass(frozen=True)
-class Host:
+class Processor:
     """What this machine is: architecture, and features of its CPU by GCC's names."""
 
     architecture: str
@@ -130,13 +130,13 @@ class Host:
 
 
 @cache
-def host() -> Host:
+def this_processor() -> Processor:
     """This machine, read once: a CPU does not change under a process."""
     name = platform.machine().lower()
     for one in architectures().values():
         if name in one.machines:
-            return Host(one.family, one.always | _cpuinfo(one))
-    return Host("generic", frozenset())
+            return Processor(one.family, one.always | _cpuinfo(one))
+    return Processor("generic", frozenset())
 
 
 def _cpuinfo(architecture: Architecture) -> Features:

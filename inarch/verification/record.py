@@ -14,7 +14,7 @@ from inarch.core.cache import Cache, default_cache, key_of
 from inarch.core.errors import InarchError
 from inarch.machine.compilers import Compiler, find_compiler
 from inarch.machine.libraries import library_path
-from inarch.machine.target import host
+from inarch.machine.target import this_processor
 from inarch.meaning import text
 from inarch.microkernel import Instance, demands
 from inarch.verification.check import verify
@@ -75,7 +75,7 @@ def _key(instance: Instance, compiler: Compiler) -> str | None:
         compiler.version,
         compiler.program,
         str(instance.target),
-        *sorted(host().features),
+        *sorted(this_processor().features),
     )
 
 

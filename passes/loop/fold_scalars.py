@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ModuleOp, NoneAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Region
 from xdsl.passes import ModulePass
 
@@ -81,7 +81,7 @@ def _fold(nest: NestOp, store: ConstantStore) -> None:
 def _number(nest: NestOp, position: int, store: ConstantStore) -> Number | None:
     """What an operand holds, if that is one known number."""
     owner = root(nest.ins[position]).owner
-    is_padded = not isinstance(nest.reads.data[position].pad, NoneAttr)
+    is_padded = nest.reads.data[position].is_padded
     if not isinstance(owner, ConstantOp) or is_padded or math.prod(buffer_shape(owner.buffer)) != 1:
         return None
     array = constant_array(owner.value, store)

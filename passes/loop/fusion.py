@@ -46,7 +46,7 @@ def inline_producer(edge: Edge) -> NestOp | None:
     computed: dict[int, list[int]] = {}
     for position in edge.reads:
         read = consumer.reads.data[position]
-        if number_of(read.pad) is not None:
+        if read.is_padded:
             return None
         index = linear_map(read.map.data)
         zero = Linear((0,) * len(consumer.iterators), 0)
@@ -215,7 +215,7 @@ def _consumer_point(edge: Edge) -> list[Linear] | None:
     if len(reads) != 1:
         return None
     (read,) = reads
-    if number_of(read.pad) is not None:
+    if read.is_padded:
         return None
     shape = buffer_shape(edge.buffer)
     dimension = dimension_of_iterator(consumer, linear_map(read.map.data), shape)

@@ -11,19 +11,19 @@ from inarch.dialects.loop.access import IteratorAttr, WriteAttr, typed
 from inarch.dialects.loop.memory import memref_of
 from inarch.dialects.loop.nest import NestOp, YieldOp
 from inarch.ir.linear import Linear, affine_map
-from inarch.passes.lower.physical import Place
+from inarch.passes.lower.physical import TensorPlace
 
 _Box = list[tuple[int, int]]
 """The first index, and the one after the last, of each dimension."""
 
 
-def border_nests(buffer: SSAValue, place: Place) -> Iterator[NestOp]:
+def border_nests(buffer: SSAValue, place: TensorPlace) -> Iterator[NestOp]:
     """Nests that write 0 to each element of the halo once."""
     for box in _borders(place):
         yield _zeros(buffer, box)
 
 
-def _borders(place: Place) -> Iterator[_Box]:
+def _borders(place: TensorPlace) -> Iterator[_Box]:
     """Disjoint boxes: before and behind each dimension, inside those before it."""
     shape = place.physical_shape
     inside: _Box = []

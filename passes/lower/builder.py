@@ -29,7 +29,7 @@ from inarch.ir.constants import (
 from inarch.ir.context import ConstantStore
 from inarch.ir.types import memref, mlir_type
 from inarch.passes.lower._halo import border_nests
-from inarch.passes.lower.physical import Place, extents, physical_nest
+from inarch.passes.lower.physical import TensorPlace, extents, physical_nest
 
 
 @dataclass
@@ -45,7 +45,7 @@ class LoopBuilder:
     location: LocationAttr
     buffers: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     destinations: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
-    places: dict[SSAValue, Place] = field(default_factory=dict[SSAValue, Place])
+    places: dict[SSAValue, TensorPlace] = field(default_factory=dict[SSAValue, TensorPlace])
     """How the buffers that are not row-major hold their tensors."""
     filled: dict[tuple[SSAValue, tuple[int, ...]], SSAValue] = field(
         default_factory=dict[tuple[SSAValue, tuple[int, ...]], SSAValue]
@@ -65,7 +65,7 @@ class LoopBuilder:
 
         Its halo is filled with 0.
         """
-        place = Place(tuple(shape), layout)
+        place = TensorPlace(tuple(shape), layout)
         buffer = self.add(AllocOp(memref(element_type, place.physical_shape))).results[0]
         if layout is not None:
             self.places[buffer] = place
@@ -73,9 +73,9 @@ class LoopBuilder:
             self.add(border)
         return buffer
 
-    def place(self, buffer: SSAValue) -> Place:
+    def place(self, buffer: SSAValue) -> TensorPlace:
         """How a buffer holds its tensor."""
-        return self.places.get(buffer) or Place(buffer_shape(buffer))
+        return self.places.get(buffer) or TensorPlace(buffer_shape(buffer))
 
     def constant(self, array: Array, name: str) -> SSAValue:
         """A buffer of the weights with the contents of `array`."""
@@ -160,7 +160,7 @@ class LoopBuilder:
         place = self.place(buffer)
         if place.layout is None or not any(map(any, place.margins)):
             return buffer
-        inside = Place(place.shape, LayoutAttr.get(place.blocks))
+        inside = TensorPlace(place.shape, LayoutAttr.get(place.blocks))
         offsets = [begin for begin, _ in place.margins]
         offsets += [0] * (len(inside.physical_shape) - len(offsets))
         view = SubviewOp.from_static_parameters(

@@ -27,7 +27,7 @@ class LayoutError(UnsupportedError):
 
 
 @dataclass(frozen=True)
-class Place:
+class TensorPlace:
     """How a buffer holds a tensor: its logical shape, and its layout (None: row-major)."""
 
     shape: tuple[int, ...]
@@ -54,7 +54,7 @@ class Place:
         return any(b and n % b for n, b in zip(self.shape, self.blocks, strict=True))
 
 
-def physical_nest(spec: NestSpec, ins: Sequence[Place], out: Place) -> NestSpec:
+def physical_nest(spec: NestSpec, ins: Sequence[TensorPlace], out: TensorPlace) -> NestSpec:
     """`spec`, which is over tensors, over the buffers that hold them.
 
     Raises LayoutError when an index of a blocked dimension is not one iterator alone, beside
@@ -91,7 +91,7 @@ def extents(spec: NestSpec, position: int) -> tuple[int, ...]:
     return tuple(form.bounds(sizes)[1] + 1 for form in linear_map(spec.reads[position].map))
 
 
-_Access = tuple[AffineMap, Place]
+_Access = tuple[AffineMap, TensorPlace]
 
 
 def _splits(spec: NestSpec, accesses: Sequence[_Access]) -> dict[int, int]:
@@ -183,7 +183,7 @@ def _kind_order(
 
 
 def _index(
-    index: AffineMap, place: Place, blocks: Mapping[int, int], position: Mapping[_Key, int]
+    index: AffineMap, place: TensorPlace, blocks: Mapping[int, int], position: Mapping[_Key, int]
 ) -> list[Linear]:
     """Where an access is in the buffer: the outer dimensions, then those within blocks."""
     count = len(position)

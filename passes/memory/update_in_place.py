@@ -110,7 +110,7 @@ def _update(nest: NestOp, block: Block, lives: _Lives) -> None:
         if not isinstance(read.owner, AllocOp) or read.owner.parent is not block:
             continue
         at_index = nest.reads.data[position]
-        same = at_index.map == nest.writes.data[0].map and isinstance(at_index.pad, NoneAttr)
+        same = at_index.map == nest.writes.data[0].map and not at_index.is_padded
         once = sum(root(value) in (read, written) for value in nest.ins) == 1
         given = isinstance(written, BlockArgument) and read in lives.aligned
         if (

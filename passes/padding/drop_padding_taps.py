@@ -22,7 +22,7 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, NoneAttr
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
@@ -183,7 +183,7 @@ def _is_row(nest: NestOp, position: int, window: _Window) -> bool:
 def _is_finite(nest: NestOp, position: int, store: ConstantStore) -> bool:
     """Whether an operand's elements are known and finite: only then is 0 times each of them 0."""
     owner = nest.ins[position].owner
-    is_inside = isinstance(nest.reads.data[position].pad, NoneAttr)
+    is_inside = not nest.reads.data[position].is_padded
     if not isinstance(owner, ConstantOp) or not is_inside:
         return False
     return bool(np.isfinite(constant_array(owner.value, store)).all())
@@ -191,7 +191,7 @@ def _is_finite(nest: NestOp, position: int, store: ConstantStore) -> bool:
 
 def _windows(nest: NestOp, position: int, margins: _Margins) -> list[_Window]:
     """The dimensions of an operand whose known zeros some taps meet at some points."""
-    if not isinstance(nest.reads.data[position].pad, NoneAttr):
+    if nest.reads.data[position].is_padded:
         return []
     buffer = nest.ins[position]
     forms = linear_map(nest.read_map(position))

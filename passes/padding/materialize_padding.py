@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
-from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr, number_of
+from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr
 from inarch.dialects.loop.buffer import AllocOp, root
 from inarch.dialects.loop.keep import is_kept
 from inarch.dialects.loop.memory import buffer_shape, memref_of
@@ -62,7 +62,7 @@ def _materialize(nest: NestOp, copies: _Copies) -> None:
     reads: list[ReadAttr] = []
     operands = list(nest.operands)
     for position, read in enumerate(nest.reads):
-        if number_of(read.pad) is None:
+        if not read.is_padded:
             reads.append(read)
             continue
         source = nest.ins[position]

@@ -16,7 +16,7 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ModuleOp, NoneAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Region
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
@@ -53,7 +53,7 @@ def _inside(nest: NestOp) -> list[_Range] | None:
     """The points of each iterator at which the read is inside its operand, where that is a box."""
     if len(nest.ins) != 1 or nest.has_reduction or nest.finish is not None:
         return None
-    if isinstance(nest.reads.data[0].pad, NoneAttr) or 0 in nest.sizes:
+    if not nest.reads.data[0].is_padded or 0 in nest.sizes:
         return None
     ranges = [(0, size) for size in nest.sizes]
     shape = buffer_shape(nest.ins[0])

@@ -35,7 +35,7 @@ from inarch.passes.partition.cut.rewrite import (
     replace_outside,
     strip,
 )
-from inarch.passes.partition.report import Recorder, Report
+from inarch.passes.partition.report import PartitionReport, Recorder
 from inarch.passes.partition.verify import check_annotations, check_partition
 
 
@@ -47,7 +47,7 @@ class PartitionPass(ModulePass):
     function, unless the backend wants them passed. A `graph.call` stands where the last op stood; ops
     move as far as that needs. `symbol_prefix` replaces the backends' names in the symbols: with `gcc`
     they are `gcc_0`, `gcc_1` ... A backend that `annotate` asked and that has nothing is a warning, with
-    `require` an error. Who has what, and why not, is the fact `Report`. TVM's name: PartitionGraph.
+    `require` an error. Who has what, and why not, is the fact `PartitionReport`. TVM's name: PartitionGraph.
     """
 
     name = "partition"
@@ -75,7 +75,7 @@ class PartitionPass(ModulePass):
 PASS = PartitionPass
 
 
-def _remark(report: Report, remarks: Remarks) -> None:
+def _remark(report: PartitionReport, remarks: Remarks) -> None:
     """Who has each op, and why those that were asked and have it not do not."""
     for each in report.ops:
         if each.region is not None:

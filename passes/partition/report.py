@@ -52,7 +52,7 @@ class OpReport:
 
 
 @dataclass(frozen=True)
-class Report:
+class PartitionReport:
     """What partitioning did: every op that a backend could own, in program order."""
 
     backends: tuple[str, ...]
@@ -133,9 +133,11 @@ class Recorder:
         if op in self._entries:
             self._entries[op].reasons[backend] = reason
 
-    def finish(self) -> Report:
+    def finish(self) -> PartitionReport:
         """The report; owners are those that the program has now."""
-        return Report(self._backends, tuple(self._report(e) for e in self._entries.values()))
+        return PartitionReport(
+            self._backends, tuple(self._report(e) for e in self._entries.values())
+        )
 
     def _report(self, entry: _Entry) -> OpReport:
         op = entry.op

@@ -65,6 +65,14 @@ class NestReport:
         return max(self.misses, key=lambda name: self.progress.get(name, 0), default=None)
 
     @property
+    def is_work_of_kernels(self) -> bool:
+        """Whether a kernel does it, or could be meant for it: it reduces, or some kernel's body is its own.
+
+        Fills, copies and what is computed element by element is not.
+        """
+        return self.taken is not None or self.reduces or max(self.progress.values(), default=0) > 1
+
+    @property
     def runner_up(self) -> Choice | None:
         """The next best after the one taken that is another kernel, or has other parameters."""
         first = self.taken
@@ -76,7 +84,7 @@ class NestReport:
 
 
 @dataclass(frozen=True)
-class Report:
+class KernelReport:
     """What `tensorize` did, nest by nest in program order."""
 
     kernels: tuple[str, ...]

@@ -30,10 +30,10 @@ from inarch.ir.target import machine_of, target_of
 from inarch.microkernel import Instance
 from inarch.microkernel.table import MICROKERNELS, TEMPLATES
 from inarch.passes.tensorize.families import families_of
-from inarch.passes.tensorize.report import Choice, NestReport, Report
+from inarch.passes.tensorize.report import Choice, KernelReport, NestReport
 from inarch.passes.tensorize.unify.body import expression_of, tree_text
-from inarch.passes.tensorize.unify.linear import LinearNest, linear_nest
 from inarch.passes.tensorize.unify.match import Miss, axes_text, names_of
+from inarch.passes.tensorize.unify.strided import StridedNest, strided_nest
 from inarch.passes.tensorize.weigh.candidates import Candidate, kernel_cycles
 from inarch.passes.tensorize.weigh.family import Family
 from inarch.passes.tensorize.weigh.made import Maker
@@ -47,7 +47,7 @@ from inarch.passes.tensorize.write.definitions import Definitions
 Usable = Callable[[Instance], str | None]
 """An instance -> None, or why it cannot be built."""
 
-Pick = Callable[[LinearNest, Candidate], Candidate]
+Pick = Callable[[StridedNest, Candidate], Candidate]
 """A nest and the candidate chosen for it -> the one that is built."""
 
 DEMANDED = "inarch.microkernels"
@@ -93,7 +93,7 @@ class KernelTrial:
     """Decisions of other compilations, where no kernel of others has a part in them."""
 
 
-def _warn(report: Report) -> None:
+def _warn(report: KernelReport) -> None:
     """Of kernels that cannot be used, and of those that were loaded and do nothing."""
     for reason in dict.fromkeys(report.unusable.values()):
         warnings.warn(f"{reason}; compiled without this kernel", stacklevel=2)
@@ -104,11 +104,11 @@ def _warn(report: Report) -> None:
             warnings.warn(InarchWarning(text, where=where), stacklevel=2)
 
 
-def _remark(report: Report, remarks: Remarks) -> None:
-    """Which kernel does which nest, and why there is none for the others."""
+def _remark(report: KernelReport, remarks: Remarks) -> None:
+    """Which kernel does which nest, and why there is none for others that one could be meant for."""
     if not remarks.is_wanted:
         return
-    for nest in report.nests:
+    for nest in filter(lambda nest: nest.is_work_of_kernels, report.nests):
         if nest.taken is not None:
             runner = f"; next best {nest.runner_up}" if nest.runner_up is not None else ""
             calls = f"{nest.taken.calls} call{'s' * (nest.taken.calls != 1)}"
@@ -125,7 +125,7 @@ def tensorize(
     usable: Usable | None = None,
     pick: Pick | None = None,
     kept: Store | None = None,
-) -> Report:
+) -> KernelReport:
     """The pass; `kernels` are the only ones besides those demanded (None: all).
 
     `usable` says why an instance cannot be built, None when it can: the next best takes its place, and
@@ -157,7 +157,7 @@ def tensorize(
         ]
     unusable |= {f.pattern.name: f.failure for f in families if f.failure is not None}
     unusable |= maker.failures
-    report = Report(tuple(names), tuple(reports), unusable, tuple(demanded))
+    report = KernelReport(tuple(names), tuple(reports), unusable, tuple(demanded))
     for name in demanded:
         if not report.taken_by(name):
             raise _unused(module, name, report)
@@ -210,7 +210,7 @@ class _Chooser:
     """What decisions depend on beside the nest and the code of kernels and of Inarch."""
     _known: dict[object, Decision] = field(default_factory=dict[object, Decision])
 
-    def decide(self, nest: LinearNest) -> tuple[Decision, Candidate | None]:
+    def decide(self, nest: StridedNest) -> tuple[Decision, Candidate | None]:
         """What was found for the nest, or for one like it, and the candidate taken for this one."""
         key = key_of_nest(nest)
         known = self._known.get(key)
@@ -221,19 +221,19 @@ class _Chooser:
         self._known[key] = decision = self._restored(key, nest) or self._searched(key, nest)
         return decision, decision.taken
 
-    def _restored(self, key: object, nest: LinearNest) -> Decision | None:
+    def _restored(self, key: object, nest: StridedNest) -> Decision | None:
         record = self.kept.get(f"{self.context} {key}") if self.kept is not None else None
         if record is None:
             return None
         return decision_of(record, nest, lambda name: self._family(name, nest))
 
-    def _family(self, name: str, nest: LinearNest) -> Family | None:
+    def _family(self, name: str, nest: StridedNest) -> Family | None:
         of_table = next((one for one in self.families if one.pattern.name == name), None)
         if of_table is not None:
             return of_table
         return next((one for one in self.maker.families(nest) if one.pattern.name == name), None)
 
-    def _searched(self, key: object, nest: LinearNest) -> Decision:
+    def _searched(self, key: object, nest: StridedNest) -> Decision:
         decision = _decide(nest, self.families, self.maker, self.demanded, self.usable)
         if self.kept is not None:
             self.kept.put(f"{self.context} {key}", text_of(decision))
@@ -243,7 +243,7 @@ class _Chooser:
 def _tensorize_nest(
     op: NestOp, function: str, chooser: _Chooser, definitions: Definitions, pick: Pick | None
 ) -> NestReport:
-    nest = linear_nest(op)
+    nest = strided_nest(op)
     decision, taken = chooser.decide(nest)
     location, axes = location_text(op), axes_text(nest)
     if taken is not None:
@@ -269,7 +269,7 @@ def _computes(op: NestOp) -> str:
 
 
 def _decide(
-    nest: LinearNest,
+    nest: StridedNest,
     families: Sequence[Family],
     maker: Maker,
     demanded: Sequence[str],
@@ -382,7 +382,7 @@ def _demanded(module: ModuleOp) -> list[str]:
     return texts
 
 
-def _unused(module: ModuleOp, name: str, report: Report) -> InarchError:
+def _unused(module: ModuleOp, name: str, report: KernelReport) -> InarchError:
     """A kernel that was asked for by name does nothing: the difference to the nest it comes nearest to."""
     where, reason = report.idle_reason(name)
     return InarchError(

@@ -64,6 +64,12 @@ def fixture_double(tmp_path_factory: pytest.TempPathFactory) -> inarch.Module:
         ({"shapes": {"x": 2}}, "shapes['x']: expected a tuple of sizes, found 2 (a int)"),
         ({"shapes": {"x": "2"}}, "shapes['x']: expected a tuple of sizes, found '2' (a str)"),
         ({"target": None}, "target: expected a string such as 'x86-64-v3', found a NoneType"),
+        (
+            {"output": "m.inarch"},
+            "no option 'output'. Known: backend_options, backends, checked, dims, give, host, keep, machine, "
+            "microkernels, name, pipeline, places, require_offload, shapes, target, verify_each, "
+            "verify_semantics",
+        ),
         ({"name": 3}, "name: expected a string such as 'model', found 3 (a int)"),
     ],
 )
@@ -89,6 +95,14 @@ def test_a_path_that_is_none() -> None:
     with pytest.raises(UsageError) as error:
         inarch.load(None)  # pyright: ignore[reportArgumentType]
     assert str(error.value) == "expected the path of an artifact, found a NoneType"
+
+
+def test_a_dict_as_the_input_is_told_of_run(double: inarch.Module) -> None:
+    with pytest.raises(ArgumentError) as error:
+        double({"x": np.zeros((2, 2), np.float32)})
+    assert str(error.value) == (
+        "main: argument 'x': expected f32[2, 2], found a dict; use run(inputs) for inputs by name"
+    )
 
 
 def test_run_takes_inputs_by_name(double: inarch.Module) -> None:

@@ -32,9 +32,7 @@ TOLERANCE = 1e-4
 
 SHIPPED = [name for name in BACKENDS if BACKENDS.origin(name).source.startswith("inarch.backends.")]
 
-LEVELS = [
-    name for name in ("generic", "x86-64-v3", "x86-64-v4") if not parse(name).missing_on_host()
-]
+LEVELS = [name for name in ("generic", "x86-64-v3", "x86-64-v4") if not parse(name).missing_here()]
 
 SMALL: dict[str, tuple[str, dict[str, Any]]] = {
     "cnn": ("resnet50", {"image": 16, "width": 16, "blocks": (1,), "classes": 10}),

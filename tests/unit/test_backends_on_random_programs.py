@@ -17,7 +17,7 @@ from inarch.driver.compiler import lower
 from inarch.driver.offload import Offload
 from inarch.ir.text import print_module
 from inarch.machine.target import parse
-from inarch.testing.generate import Program, programs
+from inarch.testing.generate import GeneratedProgram, programs
 from inarch.testing.generate.check.check import How, check_programs
 from inarch.testing.generate.check.driver import check
 from inarch.testing.generate.check.offloaded import favoured
@@ -25,9 +25,9 @@ from inarch.testing.generate.check.worker import Job
 
 SHIPPED = [name for name in BACKENDS if BACKENDS.origin(name).source.startswith("inarch.backends.")]
 
-TARGET = [
-    name for name in ("generic", "x86-64-v3", "x86-64-v4") if not parse(name).missing_on_host()
-][-1]
+TARGET = [name for name in ("generic", "x86-64-v3", "x86-64-v4") if not parse(name).missing_here()][
+    -1
+]
 
 
 def skip_unless_ready(backend: str) -> None:
@@ -35,7 +35,7 @@ def skip_unless_ready(backend: str) -> None:
         pytest.skip(f"backend '{backend}' is not ready: {status}")
 
 
-def is_small_with_a_part(program: Program, backend: str) -> bool:
+def is_small_with_a_part(program: GeneratedProgram, backend: str) -> bool:
     """Whether `backend` takes an op of it, which does not take long to compile."""
     if program.text.count("\n") > 25:
         return False
@@ -66,20 +66,36 @@ def test_programs_with_parts_of_a_backend_do_what_they_mean(backend: str) -> Non
 def test_programs_of_this_commit_with_parts_of_backends(
     backends: tuple[str, ...], commit: int, tmp_path: Path
 ) -> None:
+    assert (
+        programs_with_parts(backends, commit, 30, tmp_path) >= 3
+    )  # by chance: one seed gave cblas six
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("backends", [*((name,) for name in SHIPPED), SHIPPED], ids="+".join)
+def test_programs_of_which_backends_take_many_parts(
+    backends: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Of a seed that gives every backend a part in half of the programs, or more."""
+    assert programs_with_parts(backends, 11, 16, tmp_path) >= 8
+
+
+def programs_with_parts(backends: tuple[str, ...], seed: int, count: int, folder: Path) -> int:
+    """How many of the programs, all of which do what they mean, have a part for a backend."""
     for backend in backends:
         skip_unless_ready(backend)
     print(
-        f"python -m inarch.testing.generate --check graph --seed {commit} --count 30 --target {TARGET} "
+        f"python -m inarch.testing.generate --check graph --seed {seed} --count {count} --target {TARGET} "
         f"--backend {','.join(backends)}"
     )
     job = Job(
-        "graph", commit, 0, 30, 10, (TARGET,), ("-O1",), str(tmp_path), 10, False, False,
+        "graph", seed, 0, count, 10, (TARGET,), ("-O1",), str(folder), 10, False, False,
         tuple(backends),
     )  # fmt: skip
     outcome = check(job)
     assert outcome.findings == []
-    assert outcome.done == 30
-    assert len(outcome.taken) >= 3  # by chance: one seed of many gave cblas six of thirty
+    assert outcome.done == count
+    return len(outcome.taken)
 
 
 def test_the_backends_are_found() -> None:

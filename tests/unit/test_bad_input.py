@@ -111,7 +111,15 @@ def test_models_that_are_not_there(folder: Path) -> None:
         "nope.mlir: error: expected MLIR text; No such file or directory"
     )
     assert failure("compile m.tflite", 2) == (
-        "error: expected a model that ends in one of .mlir, .onnx; found 'm.tflite'"
+        "error: expected a model that ends in one of .mlir, .onnx; found 'm.tflite'; "
+        "export it to ONNX, with tf2onnx"
+    )
+    assert failure("compile m.PT", 2) == (
+        "error: expected a model that ends in one of .mlir, .onnx; found 'm.PT'; "
+        "export it to ONNX, with torch.onnx.export"
+    )
+    assert failure("compile m.gguf", 2) == (
+        "error: expected a model that ends in one of .mlir, .onnx; found 'm.gguf'"
     )
 
 
@@ -384,7 +392,11 @@ def test_a_cpu_that_lacks_what_the_artifact_needs() -> None:
             "--check onnxruntime",
             "--check onnxruntime: expected to run a model in .onnx, found 'm.inarch'",
         ),
-        ("--check x.tflite", "expected a model that ends in one of .mlir, .onnx; found 'x.tflite'"),
+        (
+            "--check x.tflite",
+            "expected a model that ends in one of .mlir, .onnx; found 'x.tflite'; "
+            "export it to ONNX, with tf2onnx",
+        ),
         ("--input z=x.npy", "--input: no input 'z'; the inputs are: x"),
         ("--input x.npy --input x.npy", "--input: 'x.npy' is one array more than there are inputs"),
     ],

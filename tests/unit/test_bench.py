@@ -49,7 +49,7 @@ from inarch.tools.cli import run
 
 MODELS = Path(__file__).parents[2] / "benchmarks" / "models"
 TINY = "8x6x6->8k3s1"
-TARGET = "x86-64-v2" if not parse("x86-64-v2").missing_on_host() else "generic"
+TARGET = "x86-64-v2" if not parse("x86-64-v2").missing_here() else "generic"
 """The plainest target of this machine: nothing here is about speed."""
 
 BENCH = ["bench", "layers", "--rounds", "1", "--target", TARGET]

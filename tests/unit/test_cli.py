@@ -160,6 +160,11 @@ def test_a_level_compiles_to_the_same_results(folder: Path) -> None:
         assert (folder / f"{level}.npz").exists()
         inarch_(f"run {level}.mlir --input x.npy --check expected.npz -q")
         inarch_(f"run m.inarch --check {level}.mlir -q")
+    assert " loc(" in inarch_("compile m.onnx --emit=graph --print-debuginfo")
+    for words in ("", " --emit=c"):
+        assert failure(f"compile m.onnx{words} --print-debuginfo", 2) == (
+            "error: --print-debuginfo: expected --emit=graph|loop|kernel beside it"
+        )
     assert failure("compile m.onnx --emit=c --json", 2) == (
         "error: --json describes an artifact; it does not go with --emit"
     )

@@ -21,7 +21,7 @@ Array = np.ndarray[Any, Any]
 TARGETS = [
     name
     for name in ("native", "x86-64-v3", "x86-64", "generic")
-    if name == "native" or not parse(name).missing_on_host()
+    if name == "native" or not parse(name).missing_here()
 ]
 """Those that this machine can run."""
 

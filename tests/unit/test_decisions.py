@@ -24,9 +24,9 @@ from inarch.machine.target import parse
 from inarch.microkernel.table import MICROKERNELS
 from inarch.passes import PASSES
 from inarch.passes.tensorize import tensorize as pass_
-from inarch.passes.tensorize.report import Report
+from inarch.passes.tensorize.report import KernelReport
 from inarch.passes.tensorize.tensorize import tensorize
-from inarch.testing.generate import Program, programs
+from inarch.testing.generate import GeneratedProgram, programs
 
 TOYS = Path(__file__).parents[1] / "lit" / "passes" / "tensorize" / "Inputs"
 
@@ -60,7 +60,7 @@ def decided(
     target: str = "x86-64-v3",
     machine: str | None = None,
     constants: dict[str, bytes] | None = None,
-) -> tuple[Report, str]:
+) -> tuple[KernelReport, str]:
     """The report of `tensorize` on a program, and what it makes of it."""
     context = new_context()
     for key, data in (constants or {}).items():
@@ -78,7 +78,7 @@ def decided(
 @pytest.mark.parametrize("level", ["graph", "loop"])
 def test_what_is_restored_is_what_was_decided(level: str, monkeypatch: pytest.MonkeyPatch) -> None:
     store, taken = Kept(), 0
-    known: list[tuple[Program, Report, str]] = []
+    known: list[tuple[GeneratedProgram, KernelReport, str]] = []
     for program in programs(level, seed=11, count=25):
         report, text = decided(program.text, store, constants=dict(program.constants))
         taken += sum(nest.taken is not None for nest in report.nests)

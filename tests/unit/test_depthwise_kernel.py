@@ -24,7 +24,7 @@ KERNEL = MICROKERNELS[NAME]
 TARGETS = [
     name
     for name in ("generic", "x86-64-v2", "x86-64-v3", "x86-64-v4", "aarch64")
-    if not parse_target(name).missing_on_host()
+    if not parse_target(name).missing_here()
 ]
 
 FINISHES: Mapping[str, Mapping[str, str]] = {

@@ -20,7 +20,7 @@ from xdsl.passes import ModulePass
 from inarch.backends.c.write import scope as _scope
 from inarch.backends.c.write import vectors as _vectors
 from inarch.core.errors import UsageError
-from inarch.diagnosis import Difference, Options, verify_model
+from inarch.diagnosis import Difference, VerifyOptions, verify_model
 from inarch.diagnosis.locate import failing_part
 from inarch.diagnosis.slices import cut, steps
 from inarch.dialects import new_context
@@ -86,7 +86,7 @@ def test_a_wrong_pass_is_named_with_the_op(
     """Also in a reproducer, which is right once the pass is."""
     spoil("drop-unit-iterators", larger_is_smaller, monkeypatch)
     folder = tmp_path / "found"
-    verdict = verify_model(model, Options(reproducer=folder))
+    verdict = verify_model(model, VerifyOptions(reproducer=folder))
     assert isinstance(verdict.difference, Difference)
     assert verdict.difference.value == "c"
     assert verdict.place is not None
@@ -108,6 +108,29 @@ def test_a_wrong_pass_is_named_with_the_op(
     assert ran.returncode == 1
     assert ran.stdout.startswith("c[0, 0]: expected ")
     assert ran.stdout.endswith("(8 differ)\nwrong\n")
+
+
+def test_a_wrong_pass_of_ones_own_is_named(model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "no_relu.py"
+    path.write_text("""from dataclasses import dataclass
+from xdsl.passes import ModulePass
+from inarch.dialects.graph.elementwise.unary import NegOp, ReluOp
+@dataclass(frozen=True)
+class NoReluPass(ModulePass):
+    name = "no-relu"
+    runs = "after prepare"
+    def apply(self, ctx, op):
+        for each in [each for each in op.walk() if isinstance(each, ReluOp)]:
+            other = NegOp(operands=[each.x], result_types=[each.results[0].type])
+            each.parent.insert_op_before(other, each)
+            each.results[0].replace_all_uses_with(other.results[0])
+            each.detach()
+            each.erase()
+PASS = NoReluPass
+""")
+    outcome = run(["verify", str(model), "--load", str(path), "-o", str(tmp_path / "found")])
+    assert outcome.code == 1
+    assert f"graph.relu at {model}:5:3: pass 'no-relu'" in outcome.out
 
 
 def test_a_fault_of_fused_ops_is_cut_down_to_them(
@@ -240,10 +263,10 @@ def test_the_fewest_steps_are_found(first: int, last: int) -> None:
 def test_bad_input(model: Path) -> None:
     """Names and shapes of inputs, and a folder that is there already, are refused before anything runs."""
     with pytest.raises(UsageError, match=r"no input 'z'\. Known: x"):
-        verify_model(model, Options(inputs={"z": np.zeros(3)}))
+        verify_model(model, VerifyOptions(inputs={"z": np.zeros(3)}))
     message = r"--input: expected 'x' of shape \(2, 6\) and dtype float32, found \(3,\) and float64"
     with pytest.raises(UsageError, match=message):
-        verify_model(model, Options(inputs={"x": np.zeros(3)}))
+        verify_model(model, VerifyOptions(inputs={"x": np.zeros(3)}))
     folder = model.parent / "there"
     folder.mkdir()
     code, _, err = run(["verify", str(model), "-o", str(folder)])

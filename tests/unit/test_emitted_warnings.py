@@ -40,7 +40,7 @@ FOLDER = Path(__file__).parents[2] / "benchmarks" / "models"
 LEVELS = [
     name
     for name in ("generic", "x86-64-v3", "x86-64-v4")
-    if name == "generic" or not parse(name).missing_on_host()
+    if name == "generic" or not parse(name).missing_here()
 ]
 COMPILERS = [name for name in ("gcc", "clang", "clang-19") if shutil.which(name)]
 

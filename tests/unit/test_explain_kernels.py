@@ -18,7 +18,7 @@ from inarch.dialects import new_context
 from inarch.driver.compiler import build
 from inarch.ir.text import parse_module
 from inarch.microkernel.table import MICROKERNELS
-from inarch.passes.tensorize.report import Choice, NestReport, Report
+from inarch.passes.tensorize.report import Choice, KernelReport, NestReport
 from inarch.passes.tensorize.tensorize import tensorize
 from inarch.tools.cli import run
 from inarch.tools.explain.kernels import cycles_text, everything, table, why
@@ -131,14 +131,14 @@ def _nest(*candidates: Choice, location: str = "conv1 + relu2", **misses: str) -
 def test_why_one_won(candidates: tuple[Choice, ...], text: str) -> None:
     """The next best is another kernel, or has other parameters, and what decided is said."""
     nest = _nest(*candidates)
-    assert why(nest, Report(("a", "b"), (nest,), {}, ("named",))) == text
+    assert why(nest, KernelReport(("a", "b"), (nest,), {}, ("named",))) == text
 
 
 def test_why_none_won() -> None:
     """The kernel that got furthest."""
     nest = NestReport("p", "main", "i = 4", None, (), {"a": "body", "b": "tiles"}, {"a": 1, "b": 3})
-    assert why(nest, Report(("a", "b"), (nest,))) == "b: tiles"
-    assert why(_nest(), Report((), ())) == "no kernels were tried"
+    assert why(nest, KernelReport(("a", "b"), (nest,))) == "b: tiles"
+    assert why(_nest(), KernelReport((), ())) == "no kernels were tried"
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_the_table() -> None:
         _nest(location="pool5", conv="the body differs", gemm="the body differs"),
         far,
     )
-    report = Report(("conv", "gemm", "gone"), nests, {"gone": "gone.c: no such feature"})
+    report = KernelReport(("conv", "gemm", "gone"), nests, {"gone": "gone.c: no such feature"})
     assert table(report, every=False) == (
         "location       kernel  parameters  copies  cycles   share  why\n"
         "conv1 + relu2  conv    P1 Q7       A        3.00M  75.0 %  next gemm P1 Q7: 6.00M, 100 % more\n"
@@ -190,7 +190,7 @@ def test_the_table() -> None:
 def test_everything_about_a_nest() -> None:
     packed = _choice("conv", 3e6, around=6e5, copies=("A: stride 2", "B: stride 9"), packed=("B",))
     nest = _nest(packed, _choice("gemm", 33e6, calls=12), gemv="no iterators")
-    assert everything(nest, Report(("conv", "gemm", "gemv"), (nest,))) == (
+    assert everything(nest, KernelReport(("conv", "gemm", "gemv"), (nest,))) == (
         "conv1 + relu2 in @main: m = 4, k = 8 reduction\n"
         "  kernel conv P1 Q7: 3.00M cycles in 4 calls, 600k of them around the calls, 100.0 % of all\n"
         "    iterators: m <- oh\n"

@@ -27,7 +27,7 @@ Compile = Callable[[Sequence[Instance]], Sequence[Any]]
 TARGETS = [
     name
     for name in ("generic", "x86-64-v2", "x86-64-v3", "x86-64-v4", "aarch64")
-    if not parse_target(name).missing_on_host()
+    if not parse_target(name).missing_here()
 ]
 LENGTHS = (1, 3, 16, 31, 64, 129, 257)
 """Of k: less than a vector, whole rounds of the unrolled loops, and every kind of rest."""
@@ -161,7 +161,7 @@ def test_compilers_take_it_without_a_warning(compiler: str, name: str, tmp_path:
     if shutil.which(compiler) is None:
         pytest.skip(f"no {compiler}")
     target = parse_target(name)
-    if target.missing_on_host() == [target.architecture]:
+    if target.missing_here() == [target.architecture]:
         pytest.skip(f"{compiler} compiles for this machine, not for {target.architecture}")
     is_cxx = "++" in compiler
     source = tmp_path / ("kernels.cpp" if is_cxx else "kernels.c")

@@ -24,12 +24,12 @@ from inarch.ir.constants import constant_array, constant_attribute
 from inarch.ir.context import store_of
 from inarch.ir.text import parse_module, print_module
 from inarch.ir.verify import verify_module
-from inarch.machine.target import host
 from inarch.machine.target import parse as parse_target
+from inarch.machine.target import this_processor
 from inarch.testing import round_trip
 from inarch.testing.generate import (
     LEVELS,
-    Program,
+    GeneratedProgram,
     graph_programs,
     inputs,
     kernel_programs,
@@ -48,7 +48,7 @@ from inarch.testing.generate.graph.recipes import BY_BACKENDS, graph_recipes
 STRATEGIES = {"graph": graph_programs, "loop": loop_programs, "kernel": kernel_programs}
 
 
-def names(program: Program) -> list[str]:
+def names(program: GeneratedProgram) -> list[str]:
     return [op.name for op in program.parse()[1].walk()]
 
 
@@ -182,7 +182,7 @@ def test_a_lowering_that_differs_from_the_reference_is_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """With a lowering of `neg` that changes nothing, reference and lowering of a program differ."""
-    program = Program("graph", ZERO_MINUS)
+    program = GeneratedProgram("graph", ZERO_MINUS)
     assert check_programs([program], ["generic"]) == []
 
     def nothing(_: NegOp, x: Scalar) -> Scalar:
@@ -226,9 +226,9 @@ def test_a_program_that_does_not_survive_its_text_is_a_finding_with_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Its text and its constants are written, without the inputs that it has none of."""
-    broken = Program("graph", "builtin.module {", {"c": bytes(4)}, seed=1)
+    broken = GeneratedProgram("graph", "builtin.module {", {"c": bytes(4)}, seed=1)
 
-    def made(*_: object, **__: object) -> list[Program]:
+    def made(*_: object, **__: object) -> list[GeneratedProgram]:
         return [broken]
 
     monkeypatch.setattr(worker, "programs", made)
@@ -325,7 +325,7 @@ def test_the_command_shows_programs(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_target_that_this_machine_does_not_run_is_a_usage_error(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    other = "aarch64" if host().architecture != "aarch64" else "x86-64-v3"
+    other = "aarch64" if this_processor().architecture != "aarch64" else "x86-64-v3"
     assert command(["--check", "graph", "--target", other]) == 2
     assert f"expected a target that this machine runs, found {other}" in capsys.readouterr().err
 
@@ -339,7 +339,7 @@ def test_programs_of_this_commit_do_what_they_mean(
     level: str, count: int, commit: int, tmp_path: Path
 ) -> None:
     names = ("generic", "x86-64-v3", "x86-64-v4")
-    targets = tuple(name for name in names if not parse_target(name).missing_on_host())[-2:]
+    targets = tuple(name for name in names if not parse_target(name).missing_here())[-2:]
     print(
         f"python -m inarch.testing.generate --check {level} --seed {commit} --count {count} on {targets}"
     )

@@ -41,7 +41,7 @@ Case = tuple[list[onnx.NodeProto], dict[str, tuple[int, ...]], dict[str, Array]]
 TARGETS = [
     name
     for name in ("x86-64", "x86-64-v3", "x86-64-v4", "native")
-    if not parse(name).missing_on_host() and (name != "native" or native().architecture != "x86-64")
+    if not parse(name).missing_here() and (name != "native" or native().architecture != "x86-64")
 ]
 """Those that this machine can run: each has registers of another length."""
 

@@ -27,7 +27,7 @@ from inarch.driver.host import find_host
 from inarch.ir.context import store_of
 from inarch.ir.text import parse_module
 from inarch.testing import check_compiled, execute_compiled, run_pass
-from inarch.testing.generate import Program, inputs, programs
+from inarch.testing.generate import GeneratedProgram, inputs, programs
 from inarch.tools.cli import run
 
 GUIDE = Path(__file__).parents[2] / "docs" / "extending.md"
@@ -147,7 +147,7 @@ def test_random_programs_are_what_they_mean(backend: str) -> None:
     assert taken > 2 or not backend
 
 
-def _check(program: Program, backend: str) -> int:
+def _check(program: GeneratedProgram, backend: str) -> int:
     context, module = program.parse()
     store = store_of(context)
     kept = {key: store.get(key) for key in store.keys()}  # noqa: SIM118 - no mapping
@@ -239,20 +239,20 @@ BROKEN = {
         "error: host 'wrong' [wrong.py]: expected HOST to be a Host, found dict",
     ),
     "emit raises": (
-        "    return Program(",
-        "    return {}['text'] or Program(",
+        "    return GeneratedProgram(",
+        "    return {}['text'] or GeneratedProgram(",
         "error: host 'wrong' [wrong.py] raises KeyError: 'text' (wrong.py:24)",
     ),
     "no program": (
-        "    return Program(",
+        "    return GeneratedProgram(",
         "    return list(",
         "error: host 'wrong' [wrong.py] raises TypeError: list expected at most 1 argument, got 2 "
         "(wrong.py:24)",
     ),
     "text for a program": (
-        '    return Program(module.attributes["inarch.name"].data, print_module(module))',
+        '    return GeneratedProgram(module.attributes["inarch.name"].data, print_module(module))',
         "    return print_module(module)",
-        "error: host 'wrong' [wrong.py]: expected emit to return a Program, found str",
+        "error: host 'wrong' [wrong.py]: expected emit to return a GeneratedProgram, found str",
     ),
     "no file": (
         "    write_artifact(",

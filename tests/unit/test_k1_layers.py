@@ -27,7 +27,7 @@ from inarch.dialects import new_context
 from inarch.driver.compiler import build
 from inarch.ir.facts import facts_of
 from inarch.microkernel.table import MICROKERNELS
-from inarch.passes.tensorize.report import Report
+from inarch.passes.tensorize.report import KernelReport
 
 Array = np.ndarray[Any, Any]
 
@@ -131,7 +131,7 @@ def check(
     path = folder / "layers.inarch"
     module = program(cases, context)
     build(module, path, context=context, target=target, microkernels=[kernel])
-    report = facts_of(context).get(Report)
+    report = facts_of(context).get(KernelReport)
     assert report is not None
     sums = [nest for nest in report.nests if nest.reduces]
     assert [str(nest) for nest in sums if nest.taken is None or nest.taken.kernel != kernel] == []

@@ -347,9 +347,9 @@ def test_an_artifact_needs_what_its_kernels_need(
     with pytest.raises(EnvironmentFault) as raised:
         inarch.load(path)
     assert str(raised.value).startswith(f"{path}: needs not-a-feature, which this CPU lacks; ")
-    found = targets.host()
-    more = targets.Host(found.architecture, found.features | {"not-a-feature"})
-    monkeypatch.setattr(targets, "host", lambda: more)
+    found = targets.this_processor()
+    more = targets.Processor(found.architecture, found.features | {"not-a-feature"})
+    monkeypatch.setattr(targets, "this_processor", lambda: more)
     assert np.asarray(inarch.load(path)(np.ones(8, np.float32))).tolist() == [2.0] * 8
 
 

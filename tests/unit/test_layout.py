@@ -56,6 +56,14 @@ def test_the_package_links_to_the_folder_beside_it(folder: str) -> None:
     assert link.is_dir()
 
 
+def test_what_contributing_names_is_there() -> None:
+    named = re.findall(
+        r"`((?:tests|inarch|docs|benchmarks)/[\w./-]+)`", (ROOT / "CONTRIBUTING.md").read_text()
+    )
+    assert [name for name in named if not (ROOT / name).exists()] == []
+    assert len(named) >= 10
+
+
 def test_every_link_of_the_package_is_known() -> None:
     links = [path.name for path in (ROOT / "inarch").iterdir() if path.is_symlink()]
     assert sorted(links) == sorted(FOLDERS)

@@ -48,7 +48,7 @@ PIPELINE = (
 )
 CHANNELS = (1, 3, 8, 12, 15, 16, 24, 30, 32)
 TARGETS = tuple(
-    name for name in ("x86-64-v2", "x86-64-v3", "x86-64-v4") if not parse(name).missing_on_host()
+    name for name in ("x86-64-v2", "x86-64-v3", "x86-64-v4") if not parse(name).missing_here()
 )
 
 

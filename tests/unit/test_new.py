@@ -161,6 +161,22 @@ def test_a_new_pass_works_as_it_is(tmp_path: Path) -> None:
     assert done.stdout.count("graph.relu") == 1
 
 
+def test_a_new_host_works_as_it_is(tmp_path: Path) -> None:
+    """Its own test fails when what it runs is wrong."""
+    made = _shell("inarch new host my-machine", tmp_path)
+    assert made.returncode == 0, made.stdout
+    commands = [line[2:] for line in made.stdout.splitlines() if line.startswith("  ")]
+    done = _shell("\n".join(commands), tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert "check y: agrees" in done.stdout
+    assert "right: 4 values of 4 ops, and the outputs as compiled\n" in done.stdout
+    assert "1 passed" in done.stdout
+    host = tmp_path / "my_machine" / "my_machine.py"
+    host.write_text(host.read_text().replace("= result.view(", "= -result.view("))
+    wrong = _shell("cd my_machine && python -m pytest -q .", tmp_path)
+    assert wrong.returncode == 1, wrong.stdout
+
+
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
     folder = tmp_path / "there"
     folder.mkdir()
@@ -185,6 +201,16 @@ TAKEN = [
         "shared-library",
         "loader 'shared-library' exists (inarch.runtime.loaders.shared_library); "
         "choose another name, such as 'my-shared-library'",
+    ),
+    (
+        "host",
+        "c",
+        "host 'c' exists (inarch.backends.c); choose another name, such as 'my-c'",
+    ),
+    (
+        "host",
+        "cblas",
+        "backend 'cblas' exists (inarch.backends.cblas); choose another name, such as 'my-cblas'",
     ),
     (
         "microkernel",

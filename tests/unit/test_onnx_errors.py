@@ -86,7 +86,8 @@ def test_no_file(tmp_path: Path) -> None:
 def test_read_model_names_the_suffixes() -> None:
     with pytest.raises(
         UsageError,
-        match=r"^expected a model that ends in one of \.mlir, \.onnx; found 'a\.tflite'$",
+        match=r"^expected a model that ends in one of \.mlir, \.onnx; found 'a\.tflite'; "
+        r"export it to ONNX, with tf2onnx$",
     ):
         read_model("a.tflite", new_context())
     with pytest.raises(UsageError, match=r"^expected a model: .* found int$"):

@@ -389,6 +389,27 @@ def test_loaded_files_are_forgotten(crash: Path) -> None:
     assert run(["-p", "crash"], EMPTY).code == 2
 
 
+def test_timing_does_not_book_the_import_of_dialects_under_parsing() -> None:
+    rows = [line.split()[3:] for line in run(["-p", "cse", "--timing"], ADD).err.splitlines()]
+    assert rows == [
+        ["step"],
+        ["import"],
+        ["parse"],
+        ["verify"],
+        ["pass", "cse"],
+        ["print"],
+        ["total"],
+    ]
+    text = "import sys\nfrom inarch.ir import text\nfrom inarch.tools.opt import run\n"
+    text += "parse = text.parse_module\n"
+    text += "def spy(*a, **k):\n  before = set(sys.modules)\n  module = parse(*a, **k)\n"
+    text += "  print(sorted(n for n in set(sys.modules) - before if '.dialects.' in n))\n  return module\n"
+    text += "from inarch.tools.opt import driver\ndriver.parse_module = spy\n"
+    text += f"run(['-p', 'cse'], {ADD!r})\n"
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
 def test_a_run_touches_neither_streams_nor_arguments(capfd: pytest.CaptureFixture[str]) -> None:
     argv = list(sys.argv)
     run(["-p", "cse", "--print-ir-after-all", "--timing"], ADD)

@@ -46,7 +46,7 @@ WARNINGS = ("-Wall", "-Wextra", "-Werror")
 
 def _targets() -> list[str]:
     names = ["generic", "x86-64-v3", "x86-64-v4", "aarch64"]
-    return [name for name in names if not parse_target(name).missing_on_host()]
+    return [name for name in names if not parse_target(name).missing_here()]
 
 
 @dataclass(frozen=True)
@@ -378,7 +378,7 @@ def test_accumulators_stay_in_registers(target: str, kernel: str, params: dict[s
     """No vector goes to the stack and back while the sum runs: that costs up to 40 % and is easily lost."""
     compiler = find_compiler()
     machine = parse_target(target)
-    if compiler.kind != "gcc" or parse_target("x86-64").missing_on_host():
+    if compiler.kind != "gcc" or parse_target("x86-64").missing_here():
         pytest.skip("reads what gcc makes for x86-64")
     instance = instantiate(
         MICROKERNELS[kernel],
@@ -485,7 +485,7 @@ def _every_class(target: Target) -> str:
 def test_compilers_take_them_without_a_warning(compiler: str, target: str, tmp_path: Path) -> None:
     """As C and as C++."""
     machine = parse_target(target)
-    if shutil.which(compiler) is None or machine.missing_on_host() == [machine.architecture]:
+    if shutil.which(compiler) is None or machine.missing_here() == [machine.architecture]:
         pytest.skip(f"no {compiler} for {target}")
     language = ("c++", "-std=c++17") if "++" in compiler else ("c", "-std=c11")
     flags = ["-O1", *WARNINGS, *machine.cflags(), language[1]]

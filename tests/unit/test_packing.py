@@ -13,8 +13,8 @@ from inarch.driver.compiler import import_model
 from inarch.driver.options import Options
 from inarch.ir.facts import facts_of
 from inarch.machine.find import find_machine
-from inarch.passes.tensorize.report import NestReport, Report
-from inarch.passes.tensorize.unify.linear import linear_nest
+from inarch.passes.tensorize.report import KernelReport, NestReport
+from inarch.passes.tensorize.unify.strided import strided_nest
 from inarch.passes.tensorize.weigh.plain import plain_cycles
 from inarch.pipeline.default import default_pipeline
 
@@ -35,7 +35,7 @@ def product(shape: Product, target: str, machine: str) -> NestReport:
         one.apply(context, module)
         if one.name == "tensorize":
             break
-    report = facts_of(context).take(Report)
+    report = facts_of(context).take(KernelReport)
     assert report is not None
     return max(report.nests, key=lambda nest: math.prod(int(n) for n in _sizes(nest)))
 
@@ -87,7 +87,7 @@ def plain(shape: Shape, nbytes: int, target: str = "x86-64-v4") -> float:
             break
         one.apply(context, module)
     nests = [op for op in module.walk() if isinstance(op, NestOp) and op.has_reduction]
-    return plain_cycles(linear_nest(nests[0]), nbytes)
+    return plain_cycles(strided_nest(nests[0]), nbytes)
 
 
 def test_bounds_of_nests_without_a_kernel() -> None:

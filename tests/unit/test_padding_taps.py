@@ -29,7 +29,7 @@ from inarch.testing import check_semantics
 LOWERED = "graph-to-loop,drop-unit-iterators,fuse-nests,materialize-padding,split-padding"
 DROPPED = f"{LOWERED},drop-padding-taps{{least=0}}"
 BLOCKED = f"choose-layout{{always=true}},{DROPPED}"
-TARGET = next((n for n in ("x86-64-v3", "x86-64-v2") if not parse(n).missing_on_host()), "native")
+TARGET = next((n for n in ("x86-64-v3", "x86-64-v2") if not parse(n).missing_here()), "native")
 
 
 def conv(

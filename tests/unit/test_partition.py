@@ -21,7 +21,7 @@ from inarch.ir.text import parse_module, print_module
 from inarch.ir.verify import verify_module
 from inarch.passes.backend import BACKENDS, Backend, Emission, EmitRequest
 from inarch.passes.partitioning import (
-    Report,
+    PartitionReport,
     check_partition,
     check_registered,
     explain,
@@ -62,7 +62,7 @@ def register(name: str, **fields: Any) -> None:
     BACKENDS.add(module, name, Path(__file__))
 
 
-def split(text: str, *backends: str, **options: Any) -> tuple[Report, ModuleOp]:
+def split(text: str, *backends: str, **options: Any) -> tuple[PartitionReport, ModuleOp]:
     """Partitions; the program still computes the same."""
     context = new_context()
     before, module = parse_module(context, text), parse_module(context, text)
@@ -72,7 +72,7 @@ def split(text: str, *backends: str, **options: Any) -> tuple[Report, ModuleOp]:
     return report, module
 
 
-def owners(report: Report) -> str:
+def owners(report: PartitionReport) -> str:
     return " ".join(o.owner for o in report.ops)
 
 
@@ -159,7 +159,7 @@ def test_giving_and_keeping_by_name_and_by_place() -> None:
     report, _ = split(CHAIN, "a", "b", give=[("layer3/*", "b")], keep=[("graph.abs", "a")])
     assert owners(report) == "a host a b b"
     assert report.ops[1].reasons["a"] == "kept from backend a by hand"
-    assert report.ops[4].reasons["a"] == "already taken by backend b"
+    assert report.ops[4].reasons["a"] == "given to backend b by hand"
     report, _ = split(CHAIN, "a", "b", keep=[("neg", "*"), ("layer2/tanh", "*")])
     assert owners(report) == "host a host host host"
     assert report.ops[0].reasons["b"] == "kept from backend b by hand"

@@ -297,7 +297,7 @@ def test_every_stage_at_length(program: Program, one: Backend, two: Backend) -> 
 )
 @given(generate.graph_programs(favour=3 * NAMES), backends("one"), backends("two"))
 def test_every_stage_of_programs_of_all_ops(
-    program: generate.Program, one: Backend, two: Backend
+    program: generate.GeneratedProgram, one: Backend, two: Backend
 ) -> None:
     """Of any shapes and dtypes, with ops of several results and of regions of their own between."""
     context, module = program.parse()

@@ -266,7 +266,7 @@ def test_the_pipeline_keeps_what_every_program_means(target: str) -> None:
 
 
 @cache
-def generated(level: str, seed: int, index: int) -> tuple[generate.Program, Meant | None]:
+def generated(level: str, seed: int, index: int) -> tuple[generate.GeneratedProgram, Meant | None]:
     """A random program, and what it means; None where that is an error, which it must not be at seed 0."""
     (program,) = generate.programs(level, seed, 1, start=index)
     context, module = program.parse()

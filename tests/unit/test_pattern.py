@@ -15,7 +15,7 @@ from inarch.core.errors import InarchError, UsageError
 from inarch.dialects import new_context
 from inarch.ir.text import parse_module
 from inarch.passes.backend import BACKENDS, Backend, Emission, EmitRequest
-from inarch.passes.partitioning import Report, explain
+from inarch.passes.partitioning import PartitionReport, explain
 from inarch.passes.pattern import Match, Pattern, any_, constant, named, op, optional
 
 VECTOR = "tensor<4xf32>"
@@ -58,12 +58,12 @@ def function(*lines: str, returned: str) -> str:
 CONSTANT = f"%k = graph.constant dense<2.0> : {VECTOR}"
 
 
-def run(text: str, *backends: str, **options: Any) -> Report:
+def run(text: str, *backends: str, **options: Any) -> PartitionReport:
     context = new_context()
     return explain(context, parse_module(context, text), backends or ("toy",), **options)
 
 
-def owners(report: Report) -> str:
+def owners(report: PartitionReport) -> str:
     """`relu:chain add:- ...`: each op with the pattern that has it, `+` for a single op."""
     return " ".join(
         f"{o.op.removeprefix('graph.')}:{o.pattern or ('-' if o.owner == 'host' else '+')}"
@@ -71,7 +71,7 @@ def owners(report: Report) -> str:
     )
 
 
-def reason(report: Report, value: str, backend: str = "toy") -> str:
+def reason(report: PartitionReport, value: str, backend: str = "toy") -> str:
     (found,) = [o for o in report.ops if o.value == value]
     return found.reasons[backend]
 

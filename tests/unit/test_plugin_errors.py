@@ -335,3 +335,11 @@ def test_a_pass_of_xdsl_that_reads_a_file_with_an_error() -> None:
     code, err = opt("relu.mlir", "-p", 'apply-pdl{pdl_file="r.mlir"}')
     assert code == 1
     assert err == "<unknown>:2:1: error: pass 'apply-pdl': Operation nonsense is not registered\n"
+
+
+def test_what_a_pass_of_xdsl_raises_is_no_internal_error_of_ours() -> None:
+    code, err = opt("relu.mlir", "-p", 'apply-pdl{pdl_file="missing.mlir"}')
+    assert code == 1
+    assert err.startswith(
+        "error: pass 'apply-pdl' [xDSL] raises AssertionError; the input is in inarch-reproducer.mlir, "
+    )

@@ -27,7 +27,7 @@ from inarch.ir.text import parse_module, print_module
 from inarch.ir.verify import verify_module
 from inarch.passes import PASSES
 from inarch.passes.backend import BACKENDS, Backend, Emission, EmitRequest
-from inarch.passes.partitioning import Report, explain, partition_for
+from inarch.passes.partitioning import PartitionReport, explain, partition_for
 from inarch.passes.pattern import any_, named, op
 from inarch.testing import execute
 
@@ -121,7 +121,7 @@ def at(place: str) -> Callable[[Operation], str | None]:
     return lambda one: None if place in str(one.location) else f"not at {place}"
 
 
-def split(text: str, *names: str) -> tuple[ModuleOp, Report, Context]:
+def split(text: str, *names: str) -> tuple[ModuleOp, PartitionReport, Context]:
     context = new_context()
     module = parse_module(context, text)
     before = print_module(module)
@@ -133,7 +133,7 @@ def split(text: str, *names: str) -> tuple[ModuleOp, Report, Context]:
     return module, report, context
 
 
-def owners(report: Report) -> list[tuple[str, str]]:
+def owners(report: PartitionReport) -> list[tuple[str, str]]:
     return [(each.op.removeprefix("graph."), each.owner) for each in report.ops]
 
 

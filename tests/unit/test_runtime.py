@@ -364,8 +364,8 @@ def test_nothing_is_left_behind(
 def test_a_cpu_that_lacks_a_feature(
     make_program: MakeProgram, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    host = target.Host("x86-64", target.parse("x86-64-v3").features)
-    monkeypatch.setattr(target, "host", lambda: host)
+    processor = target.Processor("x86-64", target.parse("x86-64-v3").features)
+    monkeypatch.setattr(target, "this_processor", lambda: processor)
     path = make_program(tmp_path / "a.inarch", target="x86-64-v4", features=["avx2", "avx512f"])
     assert message(lambda: load(path), EnvironmentFault) == (
         f"{path}: error: needs avx512f, which this CPU lacks; recompile with --target x86-64-v3"
@@ -377,7 +377,7 @@ def test_a_cpu_that_lacks_a_feature(
 
 
 def test_a_library_of_another_abi(make_program: MakeProgram, tmp_path: Path) -> None:
-    """The library itself, in a file whose manifest says nothing of it."""
+    """B6: of the library itself, in a file whose manifest says nothing of it."""
     path = make_program(tmp_path / "a.inarch", abi=7)
     assert message(lambda: load(path), InarchError) == (
         f"{path}: error: expected a library of ABI version 1, found 7; compile the model again"
@@ -720,6 +720,7 @@ CHECK(INARCH_ABI_VERSION == 1);
 
 @pytest.mark.parametrize("language", ["c", "c++"])
 def test_the_header_compiles_and_agrees_with_dlpack(tmp_path: Path, language: str) -> None:
+    """B7: numbers of the header are those of Python."""
     compiler = find_compiler()
     source = _HEADER_CHECK
     codes = {"i": "INT", "ui": "UINT", "f": "FLOAT"}

@@ -26,9 +26,7 @@ from inarch.testing.generate import inputs, programs
 from inarch.testing.sanitize import FLAGS, LINK, Sanitized, caller, report, sanitized
 
 TARGETS = [
-    name
-    for name in ("native", "x86-64-v3")
-    if name == "native" or not parse(name).missing_on_host()
+    name for name in ("native", "x86-64-v3") if name == "native" or not parse(name).missing_here()
 ]
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "sanitizers.py"
 

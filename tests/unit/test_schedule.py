@@ -35,7 +35,7 @@ def _conv(target: str, shape: tuple[int, ...], stride: int, pad: int) -> str:
 def _host_runs(target: str) -> bool:
     from inarch.machine.target import parse
 
-    return not parse(target).missing_on_host()
+    return not parse(target).missing_here()
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -13,7 +13,7 @@ from inarch.ir.text import parse_module
 from inarch.machine.target import parse
 from inarch.testing import check_semantics
 
-TARGET = next((n for n in ("x86-64-v3", "x86-64-v2") if not parse(n).missing_on_host()), "native")
+TARGET = next((n for n in ("x86-64-v3", "x86-64-v2") if not parse(n).missing_here()), "native")
 PIPELINE = (
     "choose-layout{always=true},graph-to-loop,drop-unit-iterators,fuse-nests,materialize-padding,"
     "split-padding,drop-padding-taps,split-dilation"

@@ -13,7 +13,7 @@ from inarch.core.errors import UsageError
 from inarch.core.plugins import load_file
 from inarch.machine import target
 from inarch.machine.architecture import TARGETS, architectures
-from inarch.machine.target import Host, check_features, native, parse
+from inarch.machine.target import Processor, check_features, native, parse
 from inarch.machine.toolchain import find_compiler
 from inarch.tools import cli
 
@@ -88,29 +88,29 @@ def test_unknown_feature() -> None:
 
 
 def test_native_runs_here() -> None:
-    assert native().missing_on_host() == []
+    assert native().missing_here() == []
     assert parse("native") == native()
-    assert parse("generic").missing_on_host() == []
+    assert parse("generic").missing_here() == []
 
 
 def test_what_this_machine_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
-    host = Host("x86-64", parse("x86-64-v3").features)
-    monkeypatch.setattr(target, "host", lambda: host)
+    host = Processor("x86-64", parse("x86-64-v3").features)
+    monkeypatch.setattr(target, "this_processor", lambda: host)
     assert native() == parse("x86-64-v3")
-    assert parse("x86-64-v4").missing_on_host() == [
+    assert parse("x86-64-v4").missing_here() == [
         "avx512bw",
         "avx512cd",
         "avx512dq",
         "avx512f",
         "avx512vl",
     ]
-    assert parse("aarch64").missing_on_host() == ["aarch64"]
+    assert parse("aarch64").missing_here() == ["aarch64"]
     assert check_features(["avx2", "avx512vnni"]) == ["avx512vnni"]
 
 
 def test_a_cpu_between_two_levels(monkeypatch: pytest.MonkeyPatch) -> None:
     features = parse("x86-64-v3").features | {"avxvnni"} - {"movbe"}
-    monkeypatch.setattr(target, "host", lambda: Host("x86-64", features - {"movbe"}))
+    monkeypatch.setattr(target, "this_processor", lambda: Processor("x86-64", features - {"movbe"}))
     assert native().level == "x86-64-v2"
 
 
@@ -181,7 +181,7 @@ def test_a_family_of_cpus_is_a_file() -> None:
     found = parse("rv64gcv+zvfh")
     assert (found.architecture, found.features) == ("riscv64", {"v", "zvfh"})
     assert found.cflags() == ["-march=rv64gcv_zvfh"]
-    assert parse("rv64gc").missing_on_host() == ["riscv64"]
+    assert parse("rv64gc").missing_here() == ["riscv64"]
     with pytest.raises(UsageError, match="no feature 'avx2' in target 'rv64gc'"):
         parse("rv64gc+avx2")
 

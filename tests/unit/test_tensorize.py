@@ -23,7 +23,7 @@ from inarch.ir.verify import verify_module
 from inarch.meaning import elements, parse
 from inarch.microkernel.table import MICROKERNELS
 from inarch.passes import PASSES
-from inarch.passes.tensorize.report import Report
+from inarch.passes.tensorize.report import KernelReport
 from inarch.passes.tensorize.tensorize import tensorize
 from inarch.passes.tensorize.unify.strides import Solution, solve
 from inarch.testing import execute, execute_compiled, random_inputs
@@ -61,7 +61,7 @@ def integers(module: ModuleOp, seed: int) -> list[Array]:
     return found
 
 
-def check(text: str, *kernels: str, taken: bool = True, seed: int = 0) -> Report:
+def check(text: str, *kernels: str, taken: bool = True, seed: int = 0) -> KernelReport:
     """Tensorizes `text` by the toys of these names; the results are equal bit for bit.
 
     With `taken`, some nest must have become calls; without, none.

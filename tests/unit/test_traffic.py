@@ -9,7 +9,7 @@ import pytest
 
 from inarch.machine.machine_file import MACHINES
 from inarch.passes.tensorize.weigh.cost import Costs, Traffic
-from inarch.passes.tensorize.weigh.traffic import Loop, Stream, traffic
+from inarch.passes.tensorize.weigh.traffic import CallLoop, Stream, traffic
 
 ZEN4 = MACHINES["zen4"]
 COSTS = Costs(ZEN4)
@@ -20,9 +20,9 @@ def weighed(
     streams: Sequence[Stream],
     sizes: Sequence[int],
     blocks: Sequence[int],
-    loops: Sequence[Loop],
+    loops: Sequence[CallLoop],
     costs: Costs,
-) -> tuple[tuple[Loop, ...], float]:
+) -> tuple[tuple[CallLoop, ...], float]:
     """The order, and what memory adds to kernels that take longer than it."""
     order, found = traffic(streams, sizes, blocks, loops, costs)
     assert costs.added(1e12, found) == pytest.approx(
@@ -38,7 +38,7 @@ def _gemm(rows: int, columns: int, tile: int, panel: int) -> tuple[tuple[int, ..
     c = Stream((columns, 1, 0), (((0, 1),), ((1, 1),)), 4, False, False)
     sizes, blocks = (rows, columns, DEPTH), (tile, panel, DEPTH)
     counts = [size // block for size, block in zip(sizes, blocks, strict=True)]
-    loops = [Loop(axis, count, axis == 2) for axis, count in enumerate(counts) if count > 1]
+    loops = [CallLoop(axis, count, axis == 2) for axis, count in enumerate(counts) if count > 1]
     order, cycles = weighed([a, b, c], sizes, blocks, loops, COSTS)
     assert weighed([a, b, c], sizes, blocks, loops[::-1], COSTS)[1] == cycles
     return tuple(loop.axis for loop in order), cycles
@@ -69,11 +69,15 @@ def test_an_operand_that_is_read_in_order_costs_less(is_late: bool) -> None:
     """The loop along which rows go on is the inner one."""
     out = Stream((200 * 1024, 16, 1), (((0, 1),), ((1, 1),), ((2, 1),)), 4, False, is_late)
     sizes, blocks = (16, 3136, 16), (1, 28, 16)
-    order, cycles = weighed([out], sizes, blocks, [Loop(1, 112, False), Loop(0, 16, False)], COSTS)
+    order, cycles = weighed(
+        [out], sizes, blocks, [CallLoop(1, 112, False), CallLoop(0, 16, False)], COSTS
+    )
     assert [loop.axis for loop in order] == [0, 1]
     assert (
         cycles
-        < weighed([out], sizes, (2, 14, 16), [Loop(1, 224, False), Loop(0, 8, False)], COSTS)[1]
+        < weighed(
+            [out], sizes, (2, 14, 16), [CallLoop(1, 224, False), CallLoop(0, 8, False)], COSTS
+        )[1]
     )
 
 
@@ -94,7 +98,9 @@ def test_rows_that_share_sets_come_from_far_in_every_call() -> None:
     def cycles(stride: int) -> float:
         b = Stream((0, 1, stride), (((2, 1),), ((1, 1),)), 4, False, False)
         sizes, blocks = (2048, 2048, 2048), (8, 64, 2048)
-        return weighed([b], sizes, blocks, [Loop(1, 32, False), Loop(0, 256, False)], COSTS)[1]
+        return weighed(
+            [b], sizes, blocks, [CallLoop(1, 32, False), CallLoop(0, 256, False)], COSTS
+        )[1]
 
     assert cycles(2048) > 1.5 * cycles(2064)
 
@@ -108,10 +114,10 @@ def test_more_pages_than_the_tlb_holds_are_translated_in_each_call() -> None:
     assert (COSTS.translated(3072), COSTS.translated(4000)) == (0.0, 4000 * ZEN4.tlb.walk)
 
     def cycles(stream: Stream) -> float:
-        return weighed([stream], (800, 64), (80, 64), [Loop(0, 10, False)], COSTS)[1]
+        return weighed([stream], (800, 64), (80, 64), [CallLoop(0, 10, False)], COSTS)[1]
 
     few = replace(ZEN4, tlb=replace(ZEN4.tlb, second_entries=79))
-    sizes, blocks, loops = (800, 64), (80, 64), [Loop(0, 10, False)]
+    sizes, blocks, loops = (800, 64), (80, 64), [CallLoop(0, 10, False)]
     walked = weighed([rows], sizes, blocks, loops, Costs(few))[1] - cycles(rows)
     assert walked == pytest.approx(10 * 80 * ZEN4.tlb.walk)
     packed = replace(rows, is_packed=True)

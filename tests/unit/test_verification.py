@@ -19,7 +19,7 @@ from inarch.core.errors import EnvironmentFault, InarchError, UsageError
 from inarch.core.lazy import Array, np
 from inarch.machine import libraries as _kernel_library
 from inarch.machine.libraries import defined_symbols, library_path, nearest
-from inarch.machine.target import Target, host, native, parse
+from inarch.machine.target import Target, native, parse, this_processor
 from inarch.machine.toolchain import compile_library
 from inarch.meaning import parse as parse_meaning
 from inarch.microkernel import Instance, Microkernel, instantiate
@@ -62,7 +62,9 @@ DOT = Microkernel(
 }
 """,
 )
-LACKING = next(name for name in ("sve", "avx512fp16", "amx-bf16") if name not in host().features)
+LACKING = next(
+    name for name in ("sve", "avx512fp16", "amx-bf16") if name not in this_processor().features
+)
 
 
 def _scale(source: str = "", **changes: object) -> Instance:
@@ -173,7 +175,7 @@ def test_a_window_that_overlaps_is_explained() -> None:
 
 @pytest.mark.parametrize("how", ["asm", "generate"])
 def test_assembly_and_generated_code_are_checked(how: str) -> None:
-    if how == "asm" and host().architecture != "x86-64":
+    if how == "asm" and this_processor().architecture != "x86-64":
         pytest.skip("the assembly is for x86-64")
     asm = """
 # scale(A %rdi, Y %rsi, a_n %rdx, y_n %rcx, N %r8)
@@ -401,7 +403,7 @@ def test_features_that_the_cpu_lacks_are_no_fault_of_the_kernel() -> None:
 
 
 def test_a_target_that_this_machine_is_not_cannot_be_checked() -> None:
-    other = "aarch64" if host().architecture == "x86-64" else "x86-64-v2"
+    other = "aarch64" if this_processor().architecture == "x86-64" else "x86-64-v2"
     verdict = _family(SCALE, target=parse(other))
     assert (verdict.fault, verdict.is_checked) == ("lacks-feature", False)
 
@@ -499,7 +501,7 @@ def test_libraries_of_python_packages_are_found(
 
 def test_a_library_for_another_machine_is_refused(library: Path, tmp_path: Path) -> None:
     data = bytearray(library.read_bytes())
-    is_x86 = host().architecture == "x86-64"
+    is_x86 = this_processor().architecture == "x86-64"
     data[18:20] = (183 if is_x86 else 62).to_bytes(2, "little")
     other = tmp_path / "other.so"
     other.write_bytes(data)
@@ -507,7 +509,7 @@ def test_a_library_for_another_machine_is_refused(library: Path, tmp_path: Path)
     there = "aarch64" if is_x86 else "x86-64"
     assert (verdict.fault, verdict.message) == (
         "wrong-architecture",
-        f"library '{other}' is for {there}, and the target '{native()}' is {host().architecture}; "
+        f"library '{other}' is for {there}, and the target '{native()}' is {this_processor().architecture}; "
         "use a library that was built for it",
     )
 

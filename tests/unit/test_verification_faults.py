@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from inarch.machine.target import Target, host, native, parse
+from inarch.machine.target import Target, native, parse, this_processor
 from inarch.microkernel import Instance, Microkernel, instantiate
 from inarch.verification import Verdict, verify, verify_family
 
@@ -188,7 +188,7 @@ class Change:
 
     @property
     def is_possible(self) -> bool:
-        return self.needs in ("", host().architecture)
+        return self.needs in ("", this_processor().architecture)
 
     def instance(self, target: Target) -> Instance:
         family, params = KERNELS[self.kernel]

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from inarch.core.errors import UsageError
-from inarch.tools.options import chosen_machine, dims_of, shapes_of
+from inarch.tools.options import dims_of, shapes_of
 from inarch.tools.progress import progress
 
 _ONLY_LAYERS = ("sets", "layer", "list", "picture", "markdown")
@@ -29,8 +29,7 @@ def bench_model(arguments: argparse.Namespace, peers: list[str] | None) -> int:
     from inarch.benchmark.peers import PEERS
     from inarch.benchmark.profile import profile
     from inarch.core.cache import check_writable, replacing
-    from inarch.driver.host import find_host
-    from inarch.driver.options import DEFAULT_HOST
+    from inarch.driver.options import DEFAULT_HOST, Options
 
     if peers is None:
         readers = [name for name in PEERS if PEERS[name].prepare_model is not None]
@@ -38,37 +37,19 @@ def bench_model(arguments: argparse.Namespace, peers: list[str] | None) -> int:
     output: Path | None = arguments.json
     if output is not None and str(output) != "-":
         check_writable(output)
-    host = arguments.host or DEFAULT_HOST
-    target, dims, shapes = (
-        find_host(host).machine(arguments.target),
-        dims_of(arguments.dim),
-        shapes_of(arguments.shape),
+    options = Options(
+        dims=dims_of(arguments.dim),
+        shapes=shapes_of(arguments.shape),
+        host=arguments.host or DEFAULT_HOST,
+        target=arguments.target,
+        machine=arguments.machine,
     )
-    machine = chosen_machine(arguments)
     with progress(quiet=arguments.quiet) as report:
-        if arguments.profile:
-            result = profile(
-                path,
-                target,
-                machine=machine,
-                dims=dims,
-                shapes=shapes,
-                host=host,
-                rounds=arguments.rounds,
-                progress=report,
-            )
-        else:
-            result = measure_model(
-                path,
-                target,
-                machine=machine,
-                dims=dims,
-                shapes=shapes,
-                host=host,
-                peers=peers,
-                rounds=arguments.rounds,
-                progress=report,
-            )
+        result = (
+            profile(path, options, rounds=arguments.rounds, progress=report)
+            if arguments.profile
+            else measure_model(path, options, peers=peers, rounds=arguments.rounds, progress=report)
+        )
     content = json.dumps(result.json(), indent=1)
     if output is not None and str(output) != "-":
         with replacing(output) as file:

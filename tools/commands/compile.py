@@ -66,11 +66,18 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="verify the program after every pass, not only after those of others and at the end",
     )
     parser.add_argument(SEMANTICS, type=seed, metavar="SEED", help=SEMANTICS_HELP)
+    parser.add_argument(
+        "--print-debuginfo",
+        action="store_true",
+        help="with --emit of a level: where each op is from, so that stages resume with the model's names",
+    )
     parser.add_argument("--json", action="store_true", help="print what was made as JSON")
     parser.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
 
 
 def _execute(arguments: argparse.Namespace) -> int:
+    if arguments.print_debuginfo and arguments.emit not in LEVELS:
+        raise UsageError(f"--print-debuginfo: expected --emit={'|'.join(LEVELS)} beside it")
     if arguments.emit is not None:
         return _emit(arguments)
     output = arguments.output or Path(arguments.model.with_suffix(".inarch").name)
@@ -123,7 +130,8 @@ def _execute(arguments: argparse.Namespace) -> int:
         usual = parse(built.target).machine.name
         machine = f" on {built.machine}" if built.machine != usual else ""
         print(
-            f"{output}: {built.name} for {built.target}{machine}, {built.kernels} kernels{microkernels}, "
+            f"{output}: {built.name} for {built.target}{machine}, "
+            f"{built.kernels} kernel{'s' * (built.kernels != 1)}{microkernels}, "
             f"{theirs}{offloaded}{sizes}, in {seconds:.1f} s"
         )
     return 0
@@ -202,7 +210,11 @@ def _emit(arguments: argparse.Namespace) -> int:
         return [*verifier, *watchers.instruments(context, chosen)]
 
     lowered = partial(lower, offload=offload, pipeline=pipeline, watch=watch)
-    text = _text(context, module, arguments.emit, offload, options.host, lowered)
+    text = (
+        _level(context, module, arguments, lowered)
+        if arguments.emit in LEVELS
+        else _text(context, module, arguments.emit, offload, options.host, lowered)
+    )
     watchers.report()
     has_handles = arguments.emit in LEVELS and bool(resource_keys(module))
     if output is None:
@@ -258,6 +270,19 @@ def _offload(arguments: argparse.Namespace, options: Options) -> Offload:
     return offload
 
 
+def _level(
+    context: Context,
+    module: ModuleOp,
+    arguments: argparse.Namespace,
+    lower: Callable[[Context, ModuleOp, str], object],
+) -> str:
+    """The program at a level."""
+    from inarch.ir.text import print_module
+
+    lower(context, module, arguments.emit)
+    return print_module(module, locations=arguments.print_debuginfo)
+
+
 def _text(
     context: Context,
     module: ModuleOp,
@@ -266,14 +291,10 @@ def _text(
     host: str,
     lower: Callable[[Context, ModuleOp, str], object],
 ) -> str:
-    """The program at a level, or what a host or a backend emits of it."""
+    """What a host or a backend emits of the program."""
     from inarch.driver.host import emit, find_host
     from inarch.driver.offload import emit_text
-    from inarch.ir.text import print_module
 
-    if level in LEVELS:
-        lower(context, module, level)
-        return print_module(module)
     if level == host:
         lower(context, module, "kernel")
         return emit(find_host(host), context, module).text

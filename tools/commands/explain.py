@@ -16,8 +16,8 @@ from inarch.tools.commands import Command
 from inarch.tools.options import add_model_options, compile_options
 
 if TYPE_CHECKING:
-    from inarch.passes.partitioning import OpReport, Report
-    from inarch.passes.tensorize.report import Report as KernelReport
+    from inarch.passes.partitioning import OpReport, PartitionReport
+    from inarch.passes.tensorize.report import KernelReport
     from inarch.tools.explain.html import Box
 
 SCHEMA = 1
@@ -160,7 +160,7 @@ def _with_kernels(box: Box, kernels: KernelReport) -> Box:
     return replace(box, kernel=kernel, kernels=lines)
 
 
-def _summary(report: Report) -> list[str]:
+def _summary(report: PartitionReport) -> list[str]:
     """`conv: 12 of 20 ops, 3 regions`, one line a backend, then the host."""
     lines: list[str] = []
     total = _count(len(report.ops), "op")
@@ -172,7 +172,7 @@ def _summary(report: Report) -> list[str]:
     return lines
 
 
-def _causes(report: Report) -> list[str]:
+def _causes(report: PartitionReport) -> list[str]:
     """For each backend the reasons that left the most ops to the host."""
     lines: list[str] = []
     left = [op for op in report.ops if op.owner not in report.backends]
@@ -194,7 +194,7 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _table(report: Report, *, every: bool) -> str:
+def _table(report: PartitionReport, *, every: bool) -> str:
     """One line an op: what it is, where from, its owner, and why not the first other backend."""
     rows = [("op", "location", "owner")]
     rows += [(op.op.removeprefix("graph."), _place(op), _owner(op)) for op in report.ops]
@@ -223,7 +223,7 @@ def _owner(op: OpReport) -> str:
     return f"{op.owner} ({op.pattern})" if op.pattern else op.owner
 
 
-def _facts(model: str, report: Report) -> dict[str, Any]:
+def _facts(model: str, report: PartitionReport) -> dict[str, Any]:
     """The JSON: `schema`, `model`, `backends` asked, `ops` in program order, `owners` with counts.
 
     An op has `op`, `value`, `location` (or null), `function`, `owner`, `pattern` and `region` (or

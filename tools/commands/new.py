@@ -1,4 +1,4 @@
-"""`inarch new`: a folder with a working backend, pass or microkernel and its tests, to be changed."""
+"""`inarch new`: a folder with a working backend, host, microkernel or pass and its tests, to be changed."""
 
 from __future__ import annotations
 
@@ -19,8 +19,15 @@ FILES = {
         "{stem}.mlir": "backend.mlir.tmpl",
         "test_{stem}.py": "backend_test.py.tmpl",
         "lit.cfg.py": "lit.cfg.py.tmpl",
-        "pyproject.toml": "backend_pyproject.toml.tmpl",
+        "pyproject.toml": "emitter_pyproject.toml.tmpl",
         "README.md": "backend_readme.md.tmpl",
+    },
+    "host": {
+        "{stem}.py": "host.py.tmpl",
+        "{stem}.mlir": "host.mlir.tmpl",
+        "test_{stem}.py": "host_test.py.tmpl",
+        "pyproject.toml": "emitter_pyproject.toml.tmpl",
+        "README.md": "host_readme.md.tmpl",
     },
     "microkernel": {
         "{stem}_kernels/{stem}.{format}": "microkernel.{format}.tmpl",
@@ -38,11 +45,12 @@ FILES = {
 }
 """What is written for each kind, and the template that it is made of."""
 
-FORMATS = {"backend": ("text", "c"), "microkernel": ("c", "py"), "pass": ("py",)}
+FORMATS = {"backend": ("text", "c"), "host": ("py",), "microkernel": ("c", "py"), "pass": ("py",)}
 """What `--format` may be; the first is what it is without."""
 
 TABLES = {
     "backend": ("backends", "loaders"),
+    "host": ("hosts", "backends", "loaders"),
     "microkernel": ("microkernels",),
     "pass": ("passes",),
 }
@@ -53,6 +61,11 @@ NEXT = {
         "inarch run {stem}.mlir --load {stem}.py --backend {name} --check {stem}.mlir",
         "inarch explain {stem}.mlir --load {stem}.py --backend {name}",
         "python -m pytest . && lit .",
+    ),
+    "host": (
+        "inarch run {stem}.mlir --load {stem}.py --host {name} --check {stem}.mlir",
+        "inarch verify {stem}.mlir --load {stem}.py --host {name}",
+        "python -m pytest .",
     ),
     "microkernel": (
         "inarch verify-kernel --load {stem}_kernels/{stem}.{format} --quick",
@@ -90,7 +103,7 @@ def _execute(arguments: argparse.Namespace) -> int:
     stem = name.replace("-", "_")
     _check_name(kind, name, stem)
     folder = arguments.directory or Path(stem)
-    words = {"name": name, "stem": stem, "format": _format(kind, arguments.format)}
+    words = {"kind": kind, "name": name, "stem": stem, "format": _format(kind, arguments.format)}
     texts = {
         folder / file.format(**words): _fill(template(source.format(**words)), words)
         for file, source in FILES[kind].items()
@@ -137,10 +150,11 @@ def _check_name(kind: str, name: str, stem: str) -> None:
 
 
 def _fill(text: str, words: dict[str, str]) -> str:
-    loader = LOADER_POINT.format(**words) if words["format"] == "text" else ""
-    holes = {"NAME": words["name"], "STEM": words["stem"], "LOADER_POINT": loader}
+    has_loader = words["kind"] == "host" or words["format"] == "text"
+    holes = {"KIND": words["kind"], "NAME": words["name"], "STEM": words["stem"]}
+    holes["LOADER_POINT"] = LOADER_POINT.format(**words) if has_loader else ""
     holes["SUFFIX"] = words["format"]
-    return re.sub(r"@(NAME|STEM|SUFFIX|LOADER_POINT)@", lambda hole: holes[hole[1]], text)
+    return re.sub(rf"@({'|'.join(holes)})@", lambda hole: holes[hole[1]], text)
 
 
 def _write(folder: Path, texts: dict[Path, str]) -> None:
@@ -161,10 +175,11 @@ def _write(folder: Path, texts: dict[Path, str]) -> None:
 
 
 COMMAND = Command(
-    description="Begin a backend, a pass or a microkernel of your own: a folder that works, with its tests.",
+    description="Begin a backend, host, microkernel or pass of your own: a folder that works, with tests.",
     epilog="""examples:
   inarch new backend my-npu
   inarch new backend my-kernels --format c
+  inarch new host my-machine
   inarch new microkernel my-gemm
   inarch new pass fold-twice
 """,

@@ -20,7 +20,7 @@ from inarch.tools.progress import progress
 
 if TYPE_CHECKING:
     from inarch.core.lazy import Array
-    from inarch.diagnosis import Verdict
+    from inarch.diagnosis import ModelVerdict
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +52,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _execute(arguments: argparse.Namespace) -> int:
-    from inarch.diagnosis import Options, verify_model
+    from inarch.diagnosis import VerifyOptions, verify_model
 
     folder = arguments.output or Path(f"{arguments.model.stem}-reproducer")
     if folder.exists():
@@ -63,7 +63,7 @@ def _execute(arguments: argparse.Namespace) -> int:
     for path in arguments.input:
         inputs |= _read(path)
     with progress(quiet=arguments.quiet) as report:
-        options = Options(
+        options = VerifyOptions(
             keywords=compile_options(arguments).given(),
             inputs=inputs,
             seed=arguments.seed,
@@ -88,7 +88,7 @@ def _read(path: str) -> Mapping[str, Array]:
     return found
 
 
-def _facts(verdict: Verdict) -> dict[str, object]:
+def _facts(verdict: ModelVerdict) -> dict[str, object]:
     place, difference = verdict.place, verdict.difference
     return {
         "right": verdict.is_right,
@@ -101,7 +101,7 @@ def _facts(verdict: Verdict) -> dict[str, object]:
     }
 
 
-def _text(verdict: Verdict, against: str | None) -> str:
+def _text(verdict: ModelVerdict, against: str | None) -> str:
     if verdict.difference is None or verdict.place is None:
         peers = f", {verdict.peer_values} of them by {against}" if against else ""
         return (

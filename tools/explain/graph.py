@@ -14,7 +14,7 @@ from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.passes import PASSES
 from inarch.passes.backend import BACKENDS
 from inarch.passes.partition.common import is_claimable, tensor_blocks
-from inarch.passes.partitioning import Report
+from inarch.passes.partitioning import PartitionReport
 from inarch.tools.explain.html import Box
 
 Attributes = Iterable[DictionaryAttr] | None
@@ -28,7 +28,7 @@ def run_required(context: Context, module: ModuleOp, backends: Sequence[str]) ->
         PASSES[name]().apply(context, module)
 
 
-def boxes_of(module: ModuleOp, report: Report) -> list[Box]:
+def boxes_of(module: ModuleOp, report: PartitionReport) -> list[Box]:
     """One box for each op of the report, and for each input and output of the functions.
 
     `module` is what was explained. Raises InarchError when a pass that a backend requires finds more

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from inarch.passes.partitioning import Selection
-    from inarch.passes.tensorize.report import Choice, NestReport, Report
+    from inarch.passes.tensorize.report import Choice, KernelReport, NestReport
 
 NONE = "-"
 LONGEST_LOCATION = 40
@@ -29,7 +29,7 @@ def kernels_of(
     backends: Sequence[str],
     give: Sequence[Selection],
     keep: Sequence[Selection],
-) -> Report:
+) -> KernelReport:
     """What `compile` chooses for the host's part of an imported module, which is lowered by this.
 
     Raises InarchError where `compile` does: for a demanded kernel that does nothing.
@@ -63,7 +63,7 @@ def cycles_text(cycles: float | None) -> str:
     return f"{cycles:.0f}"
 
 
-def why(nest: NestReport, report: Report) -> str:
+def why(nest: NestReport, report: KernelReport) -> str:
     """Why the choice of `nest` won, or what keeps the nearest kernel from it."""
     first, second = nest.taken, nest.runner_up
     if first is None:
@@ -76,7 +76,7 @@ def _second(choice: Choice) -> str:
     return f"next {choice_text(choice)}: {cycles_text(choice.cost)}"
 
 
-def _won(nest: NestReport, report: Report) -> str:
+def _won(nest: NestReport, report: KernelReport) -> str:
     """What decided between the choice and the next best."""
     first, second = nest.taken, nest.runner_up
     assert first is not None
@@ -117,7 +117,7 @@ def _place(nest: NestReport) -> str:
     return place if len(place) <= LONGEST_LOCATION else f"...{place[3 - LONGEST_LOCATION :]}"
 
 
-def _total(report: Report) -> float:
+def _total(report: KernelReport) -> float:
     """The cycles of all choices that state them."""
     return sum(n.taken.cost or 0.0 for n in report.nests if n.taken is not None)
 
@@ -129,7 +129,7 @@ def _share(choice: Choice, total: float) -> str:
 # ------------------------------------------------------------------------------------ table
 
 
-def table(report: Report, *, every: bool) -> str:
+def table(report: KernelReport, *, every: bool) -> str:
     """One line a nest: where from, its kernel, parameters, cycles, share of all, and the next best.
 
     Nests of one place with one kernel share a line, which speaks of the dearest. Those that no kernel came
@@ -155,7 +155,7 @@ def table(report: Report, *, every: bool) -> str:
     return "\n".join([*lines, "", *summary(report, hidden=len(report.nests) - len(shown)), ""])
 
 
-def summary(report: Report, *, hidden: int = 0) -> list[str]:
+def summary(report: KernelReport, *, hidden: int = 0) -> list[str]:
     """`conv-f32: 52 of 140 nests, 91.2 % of the cycles`, a line a kernel; then what has none."""
     total, count = _total(report), len(report.nests)
     lines: list[str] = []
@@ -227,7 +227,7 @@ def _others(nest: NestReport) -> Iterator[str]:
 # ------------------------------------------------------------------------------------ one nest
 
 
-def at(report: Report, location: str) -> list[NestReport]:
+def at(report: KernelReport, location: str) -> list[NestReport]:
     """The nests that come from `location`, alone or fused with others.
 
     Raises UsageError when there is none.
@@ -247,7 +247,7 @@ def places(nest: NestReport) -> tuple[str, ...]:
     return tuple(dict.fromkeys([nest.location, *nest.location.split(" + ")]))
 
 
-def everything(nest: NestReport, report: Report) -> str:
+def everything(nest: NestReport, report: KernelReport) -> str:
     """All that is known of one nest, as text."""
     where = f"{nest.location} in " if nest.location else ""
     lines = [f"{where}@{nest.function}: {nest.iterators}"]
@@ -295,7 +295,7 @@ def _copies(choice: Choice) -> Iterator[tuple[str, str]]:
 # ------------------------------------------------------------------------------------ JSON and page
 
 
-def facts(report: Report) -> dict[str, Any]:
+def facts(report: KernelReport) -> dict[str, Any]:
     """The field `kernels` of the JSON: the report, with `cycles` of all choices, and `why` of each nest."""
     found = report.to_json()
     for nest, entry in zip(report.nests, found["nests"], strict=True):
@@ -303,7 +303,7 @@ def facts(report: Report) -> dict[str, Any]:
     return {**found, "cycles": _total(report)}
 
 
-def box_facts(report: Report, location: str) -> tuple[str, tuple[str, ...]]:
+def box_facts(report: KernelReport, location: str) -> tuple[str, tuple[str, ...]]:
     """What the box of an op at `location` says: its first kernel's name, and what and why, by nest."""
     total = _total(report)
     nests = [n for n in report.nests if location in places(n) and _is_interesting(n)]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from io import StringIO
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import TextIO
 
 from inarch import __version__
 from inarch.core.errors import EnvironmentFault, InarchError, InternalError, PluginError
@@ -22,27 +22,20 @@ from inarch.ir.remarks import Remark
 from inarch.pipeline.registry import pass_cards, pass_help
 from inarch.pipeline.text import parse_pipeline
 from inarch.tools.extensions import blamed, kinds
-from inarch.tools.opt.arguments import Options, help_text, parse_arguments
+from inarch.tools.opt.arguments import OptArguments, help_text, parse_arguments
 from inarch.tools.opt.diagnostics import Diagnostic, expectations, mismatches
 from inarch.tools.opt.driver import (
     SEPARATOR,
-    Program,
+    Piece,
     Session,
     check_target,
     process,
     split,
 )
 from inarch.tools.opt.lists import cards_text, dialect_cards
+from inarch.tools.outcome import Outcome
 from inarch.tools.passes import Watchers
 from inarch.tools.warnings import plain_warnings, told_warnings
-
-
-class Outcome(NamedTuple):
-    """What a command did: its exit code and what it wrote."""
-
-    code: int
-    out: str
-    err: str
 
 
 def run(argv: Sequence[str], stdin: str | None = None) -> Outcome:
@@ -108,7 +101,7 @@ def _internal(error: Exception, argv: Sequence[str], err: TextIO) -> InternalErr
     return InternalError(what)
 
 
-def _load(options: Options, stack: ExitStack) -> None:
+def _load(options: OptArguments, stack: ExitStack) -> None:
     """Adds what `--load`ed files define to the tables, until `stack` unwinds."""
     if not options.load:
         return
@@ -119,7 +112,7 @@ def _load(options: Options, stack: ExitStack) -> None:
         load_file(path, tables)
 
 
-def _information(options: Options) -> str | None:
+def _information(options: OptArguments) -> str | None:
     """What was asked instead of a run, if anything was."""
     if options.help:
         return help_text()
@@ -132,7 +125,7 @@ def _information(options: Options) -> str | None:
     return pass_help(options.pass_help) if options.pass_help is not None else None
 
 
-def _process(options: Options, stdin: Callable[[], str], out: TextIO, err: TextIO) -> int:
+def _process(options: OptArguments, stdin: Callable[[], str], out: TextIO, err: TextIO) -> int:
     pipeline = parse_pipeline(",".join(options.pipeline))
     remarks: list[Remark] | None = [] if options.verify_diagnostics else None
     watchers = Watchers(options, err, remarks)
@@ -144,7 +137,7 @@ def _process(options: Options, stdin: Callable[[], str], out: TextIO, err: TextI
         name, text = "<stdin>", stdin()
     else:
         name, text = options.input, read_text(Path(options.input))
-    programs = list(split(name, text)) if options.split_input_file else [Program(name, text)]
+    programs = list(split(name, text)) if options.split_input_file else [Piece(name, text)]
     code = 0
     results: list[str] = []
     for program in programs:
@@ -160,9 +153,7 @@ def _process(options: Options, stdin: Callable[[], str], out: TextIO, err: TextI
     return code
 
 
-def _one(
-    session: Session, program: Program, remarks: list[Remark] | None
-) -> tuple[str | None, int]:
+def _one(session: Session, program: Piece, remarks: list[Remark] | None) -> tuple[str | None, int]:
     """Its text (None: it has an error) and its exit code; what is said of it is printed, or matched."""
     if remarks is None:
         result, errors = _processed(session, program)
@@ -183,7 +174,7 @@ def _one(
     return result, int(bool(messages))
 
 
-def _processed(session: Session, program: Program) -> tuple[str | None, list[InarchError]]:
+def _processed(session: Session, program: Piece) -> tuple[str | None, list[InarchError]]:
     try:
         return process(session, program), []
     except InarchError as error:

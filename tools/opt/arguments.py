@@ -28,7 +28,7 @@ exit codes: 0 success, 1 wrong program, 2 wrong usage, 3 wrong environment, 70 i
 
 
 @dataclass(frozen=True)
-class Options:
+class OptArguments:
     """What one run of `inarch-opt` was asked to do; each field is documented by `--help`."""
 
     input: str
@@ -67,7 +67,7 @@ class Options:
     help: bool
 
 
-def parse_arguments(argv: Sequence[str]) -> Options:
+def parse_arguments(argv: Sequence[str]) -> OptArguments:
     """The options in `argv` (without the program's name). Raises UsageError."""
     parser = _Parser()
     words = [_as_passes(word, parser.names) for word in with_defaults(argv)]
@@ -79,7 +79,7 @@ def parse_arguments(argv: Sequence[str]) -> Options:
     values: dict[str, Any] = vars(found)
     for repeated in ("load", "pipeline", "print_ir_before", "print_ir_after"):
         values[repeated] = tuple(values[repeated])
-    options = Options(**values)
+    options = OptArguments(**values)
     if options.write_resources and (options.split_input_file or options.target != "mlir"):
         raise UsageError(
             "--write-resources writes the constants of one printed program: "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from inarch.ir.verify import verify_module
 from inarch.pipeline.instruments import Timed
 from inarch.pipeline.manager import Instrument, Step, Verifier, run_pipeline
 from inarch.pipeline.pipeline import Pipeline
-from inarch.tools.opt.arguments import Options
+from inarch.tools.opt.arguments import OptArguments
 from inarch.tools.opt.reproducer import Source, crash
 from inarch.tools.passes import Watchers
 
@@ -31,7 +32,7 @@ SEPARATOR = "// -----"
 
 
 @dataclass(frozen=True)
-class Program:
+class Piece:
     """A piece of the input file `name`; its first line is number `line_offset + 1`."""
 
     name: str
@@ -43,13 +44,13 @@ class Program:
 class Session:
     """What all programs of one run share."""
 
-    options: Options
+    options: OptArguments
     pipeline: Pipeline
     watchers: Watchers
     err: TextIO
 
 
-def split(name: str, text: str) -> Iterator[Program]:
+def split(name: str, text: str) -> Iterator[Piece]:
     """The programs between the lines `// -----`."""
     lines: list[str] = []
     offset = 0
@@ -57,16 +58,18 @@ def split(name: str, text: str) -> Iterator[Program]:
         if line.strip() != SEPARATOR:
             lines.append(line)
             continue
-        yield Program(name, "\n".join(lines), offset)
+        yield Piece(name, "\n".join(lines), offset)
         lines, offset = [], number
-    yield Program(name, "\n".join(lines), offset)
+    yield Piece(name, "\n".join(lines), offset)
 
 
-def process(session: Session, program: Program) -> str:
+def process(session: Session, program: Piece) -> str:
     """The text of the program after the passes. Raises InarchError at the first thing wrong."""
     options, timer = session.options, session.watchers.timer
+    with timer.measure("import"):
+        context = _context(options, program)
     with timer.measure("parse"):
-        context, module = _parse(options, program)
+        module = _parse(options, program, context)
     if options.verify_each == "each":
         with timer.measure("verify"):
             verify_module(module)
@@ -91,7 +94,7 @@ def process(session: Session, program: Program) -> str:
 class _Crashes(Instrument):
     """A crash of a pass becomes an error that says where its input is."""
 
-    def __init__(self, session: Session, program: Program) -> None:
+    def __init__(self, session: Session, program: Piece) -> None:
         self._session, self._program = session, program
 
     def failed(self, step: Step, module: ModuleOp, error: Exception) -> None:
@@ -108,9 +111,18 @@ def _watch(seed: int, context: Context, stream: TextIO) -> Watch:
     return Watch(context, seed, lambda line: print(f"note: {line}", file=stream, flush=True))
 
 
-def _parse(options: Options, program: Program) -> tuple[Context, ModuleOp]:
+def _context(options: OptArguments, program: Piece) -> Context:
+    """With the dialects that the text names, so that parsing is not charged with importing them."""
     context = new_context()
     context.allow_unregistered = options.allow_unregistered_dialect
+    named = set(re.findall(r"\b([a-z]\w*)\.", program.text))
+    loaded = {dialect.name for dialect in context.loaded_dialects}
+    for name in sorted(named.intersection(context.registered_dialect_names) - loaded):
+        context.load_registered_dialect(name)
+    return context
+
+
+def _parse(options: OptArguments, program: Piece, context: Context) -> ModuleOp:
     if options.resources is not None:
         read_resources(options.resources, store_of(context))
     elif options.input != "-" and (side := Path(options.input).with_suffix(".npz")).is_file():
@@ -122,18 +134,23 @@ def _parse(options: Options, program: Program) -> tuple[Context, ModuleOp]:
         from inarch.machine.find import find_machine
 
         set_machine(module, find_machine(options.machine))
-    return context, module
+    return module
 
 
-def _crash(session: Session, program: Program, index: int, error: Exception) -> InarchError:
+def _crash(session: Session, program: Piece, index: int, error: Exception) -> InarchError:
     options = session.options
     if options.debug:
         session.err.write("".join(traceback.format_exception(error)))
-    source = Source(program.text, lambda: _parse(options, program))
+
+    def parse() -> tuple[Context, ModuleOp]:
+        context = _context(options, program)
+        return context, _parse(options, program, context)
+
+    source = Source(program.text, parse)
     return crash(options, tuple(session.pipeline), index, error, source)
 
 
-def _print(options: Options, context: Context, module: ModuleOp) -> str:
+def _print(options: OptArguments, context: Context, module: ModuleOp) -> str:
     if options.target != "mlir":
         return _emit(options.target, context, module)
     if options.write_resources is not None:

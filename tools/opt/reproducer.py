@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from inarch.ir.files import resources_of, write_atomically
 from inarch.ir.text import print_module
 from inarch.pipeline.pipeline import Phase, Pipeline
 from inarch.tools.extensions import blamed
-from inarch.tools.opt.arguments import Options
+from inarch.tools.opt.arguments import OptArguments
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Source:
 
 
 def crash(
-    options: Options,
+    options: OptArguments,
     passes: Sequence[ModulePass],
     index: int,
     error: Exception,
@@ -46,6 +47,8 @@ def crash(
     message = f"internal error in pass '{passes[index].name}': {what}"
     if not isinstance(error, InternalError) and (theirs := blamed(error)) is not None:
         kind, message = PluginError, theirs.message
+    elif _is_of_xdsl(passes[index]) and _is_of_xdsl(error):
+        kind, message = PluginError, f"pass '{passes[index].name}' [xDSL] raises {what}"
     try:
         command = _write(options, passes, index, source)
     except EnvironmentFault as fault:
@@ -53,12 +56,20 @@ def crash(
     return kind(f"{message}; the input is in {options.reproducer}, run: {command}")
 
 
+def _is_of_xdsl(what: ModulePass | Exception) -> bool:
+    """Whether a pass is one of xDSL's; whether its code raised the error."""
+    if isinstance(what, ModulePass):
+        return type(what).__module__.startswith("xdsl.")
+    *_, (frame, _) = traceback.walk_tb(what.__traceback__)
+    return str(frame.f_globals.get("__name__")).startswith("xdsl.")
+
+
 def _describe(error: Exception) -> str:
     text = str(error).strip()
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def _write(options: Options, passes: Sequence[ModulePass], index: int, source: Source) -> str:
+def _write(options: OptArguments, passes: Sequence[ModulePass], index: int, source: Source) -> str:
     """Writes the reproducer and, when it has constants, its side file; returns the command."""
     path, resources = options.reproducer, options.resources
     try:
@@ -80,7 +91,7 @@ def _write(options: Options, passes: Sequence[ModulePass], index: int, source: S
 
 
 def _command(
-    options: Options, path: Path, passes: Sequence[ModulePass], resources: Path | None
+    options: OptArguments, path: Path, passes: Sequence[ModulePass], resources: Path | None
 ) -> str:
     from shlex import quote
 

@@ -8,8 +8,8 @@ from xdsl.dialects import memref
 from xdsl.ir import BlockArgument, SSAValue
 
 from inarch.backends.c.plan.linear import element_strides
-from inarch.backends.c.plan.program import Program, offset_of, root_of
-from inarch.dialects.loop.buffer import AllocOp, ConstantOp, ReshapeOp
+from inarch.backends.c.plan.program import ProgramPlan, offset_of
+from inarch.dialects.loop.buffer import AllocOp, ConstantOp, ReshapeOp, root
 from inarch.dialects.loop.control import CallOp
 from inarch.dialects.loop.memory import buffer_shape, memref_of, nbytes, strides_of
 from inarch.ir.types import dtype_of
@@ -27,7 +27,7 @@ class _Extent:
         return self.root == other.root and self.low < other.high and other.low < self.high
 
 
-def functions_with_aliases(program: Program) -> frozenset[str]:
+def functions_with_aliases(program: ProgramPlan) -> frozenset[str]:
     """Symbols of the private functions that some call gives two overlapping buffers, one written.
 
     Those that such functions call are among them.
@@ -48,7 +48,7 @@ def functions_with_aliases(program: Program) -> frozenset[str]:
     return frozenset(found)
 
 
-def _overlaps(program: Program, op: CallOp, symbol: str) -> bool:
+def _overlaps(program: ProgramPlan, op: CallOp, symbol: str) -> bool:
     extents = [_extent(value) for value in op.arguments]
     return any(
         extents[i].overlaps(other)
@@ -60,16 +60,16 @@ def _overlaps(program: Program, op: CallOp, symbol: str) -> bool:
 
 
 def _extent(value: SSAValue) -> _Extent:
-    root = root_of(value)
-    low, high = 0, nbytes(memref_of(root))
+    buffer = root(value)
+    low, high = 0, nbytes(memref_of(buffer))
     if strides_of(memref_of(value)) is not None and not _moves(value):
         itemsize = dtype_of(memref_of(value).element_type).nbytes
         strides, offset = element_strides(value)
         span = sum(s * (n - 1) for s, n in zip(strides, buffer_shape(value), strict=True))
         low, high = offset * itemsize, (offset + span + 1) * itemsize
-    if isinstance(root, BlockArgument):
-        return _Extent(root, low, high)
-    owner = root.owner
+    if isinstance(buffer, BlockArgument):
+        return _Extent(buffer, low, high)
+    owner = buffer.owner
     assert isinstance(owner, AllocOp | ConstantOp), "buffers come from nothing else"
     kind = "workspace" if isinstance(owner, AllocOp) else "weights"
     return _Extent(kind, offset_of(owner) + low, offset_of(owner) + high)

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from inarch.backends.c.plan.linear import Access, LinearNest, Loop
+from inarch.backends.c.plan.linear import Loop, LoopNest, PointerAccess
 from inarch.microkernel.gaps import is_gap
 
 ATTRIBUTE = "INARCH_NO_LOOP_VECTORS"
@@ -43,7 +43,7 @@ DEFINITION = f"""
 """
 
 
-def reads_gaps(nest: LinearNest) -> bool:
+def reads_gaps(nest: LoopNest) -> bool:
     """Whether a read skips elements along a loop that gcc may see as innermost, with several stores in it."""
     return any(
         _skips(read, position)
@@ -53,7 +53,7 @@ def reads_gaps(nest: LinearNest) -> bool:
     )
 
 
-def _skips(read: Access, position: int) -> bool:
+def _skips(read: PointerAccess, position: int) -> bool:
     return is_gap(read.offset.coefficients[position], read.dtype.nbytes)
 
 
@@ -62,7 +62,7 @@ def _vanishes(inside: Sequence[Loop]) -> bool:
     return bool(inside) and all(loop.mode != "serial" or loop.size <= _UNROLLED for loop in inside)
 
 
-def _loops_inside(nest: LinearNest, position: int) -> Iterator[list[Loop]]:
+def _loops_inside(nest: LoopNest, position: int) -> Iterator[list[Loop]]:
     """What runs within a loop: while values accumulate, and where a tile is finished and stored."""
     loop, first = nest.loops[position], nest.first_reduction
     tile = [i for i in range(first, len(nest.loops)) if not nest.loops[i].is_reduction]

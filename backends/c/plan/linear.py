@@ -20,6 +20,7 @@ from inarch.dialects.loop.memory import buffer_shape, memref_of, strides_of
 from inarch.dialects.loop.nest import NestOp
 from inarch.dialects.scalar import Number
 from inarch.ir.affine import linear_form
+from inarch.ir.linear import Linear
 
 
 @dataclass(frozen=True)
@@ -32,12 +33,8 @@ class Loop:
     mode: str
 
 
-@dataclass(frozen=True)
-class Linear:
-    """`constant + sum of coefficients[i] * loop i`."""
-
-    coefficients: tuple[int, ...]
-    constant: int
+class Index(Linear):
+    """A linear form over the loops, in C."""
 
     def uses(self, loop: int) -> bool:
         """Whether it varies with that loop."""
@@ -46,7 +43,7 @@ class Linear:
     def text(self, values: Sequence[str | int]) -> str:
         """C for it, where `values` are the loops' variables or numbers.
 
-        >>> Linear((8, 1), 3).text(["i", 2])
+        >>> Index((8, 1), 3).text(["i", 2])
         'i * 8 + 5'
         """
         constant = self.constant
@@ -73,7 +70,7 @@ class Linear:
 class Guard:
     """An index that may leave its dimension: below 0 (`low`), or at `size` and above (`high`)."""
 
-    index: Linear
+    index: Index
     size: int
     low: bool
     high: bool
@@ -101,30 +98,30 @@ class Guard:
 
 
 @dataclass(frozen=True)
-class Access:
+class PointerAccess:
     """Element `pointer[offset]`, which exists where all guards hold."""
 
     pointer: str
     dtype: DType
-    offset: Linear
+    offset: Index
     guards: tuple[Guard, ...]
     pad: Number | None = None
     """Of a read: the value outside the guards."""
     init: Number | None = None
     """Of a write: where the accumulator starts; None: at the element's value."""
 
-    def within(self, known: Sequence[Guard]) -> Access:
+    def within(self, known: Sequence[Guard]) -> PointerAccess:
         """The access where the guards `known` hold."""
         return replace(self, guards=tuple(g for g in self.guards if not g.follows_from(known)))
 
 
 @dataclass(frozen=True)
-class LinearNest:
+class LoopNest:
     """Loops in the order in which they run, and the operands' accesses over them."""
 
     loops: tuple[Loop, ...]
-    reads: tuple[Access, ...]
-    writes: tuple[Access, ...]
+    reads: tuple[PointerAccess, ...]
+    writes: tuple[PointerAccess, ...]
     empty: bool
     """Whether there is no point to compute: a parallel iterator of size 0."""
 
@@ -162,7 +159,7 @@ def element_strides(value: SSAValue) -> tuple[tuple[int, ...], int]:
     return tuple(stride or 0 for stride in strides), 0
 
 
-def linear_nest(op: NestOp, pointers: Sequence[str], names: Names) -> LinearNest:
+def loop_nest(op: NestOp, pointers: Sequence[str], names: Names) -> LoopNest:
     """`op` in linear form; `pointers` are the C names of its operands, `ins` then `outs`."""
     kept = [i for i, size in enumerate(op.sizes) if size != 1]
     iterators = [op.iterators.data[i] for i in kept]
@@ -171,9 +168,7 @@ def linear_nest(op: NestOp, pointers: Sequence[str], names: Names) -> LinearNest
     )
     reads = tuple(
         replace(
-            _access(
-                op, value, read.map.data, kept, pointer, guarded=number_of(read.pad) is not None
-            ),
+            _access(op, value, read.map.data, kept, pointer, guarded=read.is_padded),
             pad=number_of(read.pad),
         )
         for value, read, pointer in zip(op.ins, op.reads, pointers, strict=False)
@@ -186,7 +181,7 @@ def linear_nest(op: NestOp, pointers: Sequence[str], names: Names) -> LinearNest
         for value, write, pointer in zip(op.outs, op.writes, pointers[len(reads) :], strict=True)
     )
     empty = any(loop.size == 0 and not loop.is_reduction for loop in loops)
-    merged = _merged(LinearNest(loops, reads, writes, empty))
+    merged = _merged(LoopNest(loops, reads, writes, empty))
     named = tuple(replace(loop, name=names.fresh(loop.name)) for loop in merged.loops)
     return replace(merged, loops=named)
 
@@ -199,7 +194,7 @@ def _access(
     pointer: str,
     *,
     guarded: bool,
-) -> Access:
+) -> PointerAccess:
     strides, offset = element_strides(value)
     count = len(op.sizes)
     total = [0] * count
@@ -212,12 +207,12 @@ def _access(
         low = constant + sum(min(span, 0) for span in spans) < 0
         high = constant + sum(max(span, 0) for span in spans) >= size
         if guarded and (low or high):
-            line = Linear(tuple(coefficients[i] for i in kept), constant)
+            line = Index(tuple(coefficients[i] for i in kept), constant)
             guards.append(Guard(line, size, low, high))
-    return Access(
+    return PointerAccess(
         pointer,
         element(memref_of(value).element_type),
-        Linear(tuple(total[i] for i in kept), offset),
+        Index(tuple(total[i] for i in kept), offset),
         tuple(guards),
     )
 
@@ -225,7 +220,7 @@ def _access(
 # -------------------------------------------------------------------------------------- merging
 
 
-def _merged(nest: LinearNest) -> LinearNest:
+def _merged(nest: LoopNest) -> LoopNest:
     """`nest` with adjacent serial loops of one kind joined where every operand runs on."""
     position = 0
     while position + 1 < len(nest.loops):
@@ -236,7 +231,7 @@ def _merged(nest: LinearNest) -> LinearNest:
     return nest
 
 
-def _can_join(nest: LinearNest, outer: int) -> bool:
+def _can_join(nest: LoopNest, outer: int) -> bool:
     a, b = nest.loops[outer], nest.loops[outer + 1]
     if a.is_reduction != b.is_reduction or {a.mode, b.mode} != {"serial"} or 0 in (a.size, b.size):
         return False
@@ -249,17 +244,17 @@ def _can_join(nest: LinearNest, outer: int) -> bool:
     return True
 
 
-def _joined(nest: LinearNest, outer: int) -> LinearNest:
+def _joined(nest: LoopNest, outer: int) -> LoopNest:
     a, b = nest.loops[outer], nest.loops[outer + 1]
     loop = replace(b, name=f"{a.name}_{b.name}", size=a.size * b.size)
     loops = (*nest.loops[:outer], loop, *nest.loops[outer + 2 :])
 
-    def without(line: Linear) -> Linear:
+    def without(line: Index) -> Index:
         return replace(
             line, coefficients=(*line.coefficients[:outer], *line.coefficients[outer + 1 :])
         )
 
-    def join(access: Access) -> Access:
+    def join(access: PointerAccess) -> PointerAccess:
         guards = tuple(replace(guard, index=without(guard.index)) for guard in access.guards)
         return replace(access, offset=without(access.offset), guards=guards)
 

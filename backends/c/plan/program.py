@@ -26,7 +26,12 @@ from inarch.core.errors import InarchError, UnsupportedError
 from inarch.dialects.kernel.call import CallOp as KernelCallOp
 from inarch.dialects.kernel.definition import DefOp
 from inarch.dialects.kernel.pack import PackOp
-from inarch.dialects.loop.buffer import WORKSPACE_ALIGNMENT_BYTES, AllocOp, ConstantOp, ReshapeOp
+from inarch.dialects.loop.buffer import (
+    WORKSPACE_ALIGNMENT_BYTES,
+    AllocOp,
+    ConstantOp,
+    root,
+)
 from inarch.dialects.loop.control import CallOp
 from inarch.dialects.loop.memory import memref_of, nbytes
 from inarch.dialects.loop.nest import NestOp
@@ -39,7 +44,7 @@ _OWN = ("bind", "abi_version", "last_error", "weights_sha256")
 
 
 @dataclass(frozen=True)
-class Program:
+class ProgramPlan:
     """A module, read once: its functions by role, and what the functions of C are called."""
 
     prefix: str
@@ -89,7 +94,7 @@ class Program:
         return {f.sym_name.data: f for f in (*self.public, *self.private, *self.imports)}
 
 
-def read_program(module: ModuleOp) -> Program:
+def read_program(module: ModuleOp) -> ProgramPlan:
     """The program of a lowered module. Raises InarchError at the function that C cannot have."""
     functions = [op for op in module.body.ops if isinstance(op, FuncOp)]
     name = module.attributes.get("inarch.name")
@@ -112,7 +117,7 @@ def read_program(module: ModuleOp) -> Program:
         if isinstance(op, KernelCallOp):
             verify_symbol_user(op, definitions)
             alignments.check(op, definitions)
-    return Program(
+    return ProgramPlan(
         prefix,
         public,
         private,
@@ -166,7 +171,7 @@ def _c_names(prefix: str, public: Sequence[FuncOp], private: Sequence[FuncOp]) -
 # ---------------------------------------------------------------------------------- arguments
 
 
-def results_of(program: Program, function: FuncOp) -> frozenset[int]:
+def results_of(program: ProgramPlan, function: FuncOp) -> frozenset[int]:
     """Positions of a function's outputs: marked `inarch.result`, or else those written to."""
     count = len(function.function_type.inputs)
     marked = frozenset(
@@ -175,7 +180,7 @@ def results_of(program: Program, function: FuncOp) -> frozenset[int]:
     return marked or program.written[function.sym_name.data]
 
 
-def c_function(program: Program, function: FuncOp) -> Entry:
+def c_function(program: ProgramPlan, function: FuncOp) -> Entry:
     """A public function's signature. Raises InarchError when it writes to an input."""
     results = results_of(program, function)
     extra = program.written[function.sym_name.data] - results
@@ -188,7 +193,7 @@ def c_function(program: Program, function: FuncOp) -> Entry:
     return entry_of(function, results, _workspace_bytes(function))
 
 
-def import_slot(program: Program, function: FuncOp) -> Import:
+def import_slot(program: ProgramPlan, function: FuncOp) -> Import:
     """An import as the manifest has it."""
     entry = entry_of(function, results_of(program, function))
     return Import(entry.name, entry.signature, linked_to(function))
@@ -260,7 +265,7 @@ def _written(module: ModuleOp, functions: Sequence[FuncOp]) -> dict[str, frozens
             found[symbol] = frozenset(marked or ({count - 1} if count else set()))
             return found[symbol]
         roots = [
-            root_of(value) for op in function.body.walk() for value in written_operands(op, visit)
+            root(value) for op in function.body.walk() for value in written_operands(op, visit)
         ]
         found[symbol] = frozenset(
             root.index
@@ -290,13 +295,6 @@ def written_operands(
             yield from (op.arguments[i] for i in sorted(positions) if i < len(op.arguments))
         case _:
             return
-
-
-def root_of(value: SSAValue) -> SSAValue:
-    """The buffer that `value` is a view of."""
-    while isinstance(owner := value.owner, ReshapeOp | memref.SubviewOp):
-        value = owner.source
-    return value
 
 
 # ---------------------------------------------------------------------------------- sizes

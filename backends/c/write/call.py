@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from inarch.backends.c.plan.linear import Linear, element_strides
-from inarch.backends.c.plan.program import Program
+from inarch.backends.c.plan.linear import Index, element_strides
+from inarch.backends.c.plan.program import ProgramPlan
 from inarch.backends.c.text import INDENT, comment
 from inarch.backends.c.types import element
 from inarch.backends.c.write.scope import Scope
@@ -21,7 +21,7 @@ from inarch.microkernel.gaps import call_reads_gaps, is_gap
 
 
 def emit_kernel_call(
-    op: CallOp, program: Program, pointers: Sequence[str], scope: Scope, *, is_public: bool
+    op: CallOp, program: ProgramPlan, pointers: Sequence[str], scope: Scope, *, is_public: bool
 ) -> None:
     """Writes the loops and the call; `pointers` are the names of the operands' buffers.
 
@@ -71,7 +71,7 @@ def _reads_gaps(op: CallOp, definition: DefOp) -> bool:
 
 
 def _emit_registered(
-    op: CallOp, definition: DefOp, program: Program, pointers: Sequence[str], scope: Scope
+    op: CallOp, definition: DefOp, program: ProgramPlan, pointers: Sequence[str], scope: Scope
 ) -> None:
     """Tensors on the stack, of which the loops move the offsets; operands that are written come last."""
     assert definition.registered is not None, "the caller has seen to it"
@@ -133,7 +133,7 @@ def _open_loops(op: CallOp, scope: Scope) -> tuple[Scope, list[str]]:
     for position, argument in enumerate(op.arguments):
         coefficients, constant = op.offset_of(position)
         start = element_strides(argument)[1]
-        offsets.append(Linear(tuple(coefficients), constant + start).text(values))
+        offsets.append(Index(tuple(coefficients), constant + start).text(values))
     return inside, offsets
 
 

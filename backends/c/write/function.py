@@ -17,7 +17,7 @@ from xdsl.ir.affine import AffineMap
 from xdsl.utils.exceptions import VerifyException
 
 from inarch.backends.c.plan.linear import element_strides
-from inarch.backends.c.plan.program import Program, offset_of
+from inarch.backends.c.plan.program import ProgramPlan, offset_of
 from inarch.backends.c.text import atom, comment
 from inarch.backends.c.types import element
 from inarch.backends.c.write.call import emit_kernel_call
@@ -42,7 +42,7 @@ ImportCall = Callable[[CallOp, Sequence[str], Scope], None]
 class FunctionEmitter:
     """Writes one function's body; `scope.writer` receives it."""
 
-    program: Program
+    program: ProgramPlan
     scope: Scope
     is_public: bool
     call_import: ImportCall

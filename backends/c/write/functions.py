@@ -12,7 +12,7 @@ from xdsl.ir import BlockArgument
 from inarch.artifact.manifest import Port
 from inarch.backends.c.plan.gaps import ATTRIBUTE
 from inarch.backends.c.plan.linear import element_strides
-from inarch.backends.c.plan.program import Program, c_function, import_slot, results_of
+from inarch.backends.c.plan.program import ProgramPlan, c_function, import_slot, results_of
 from inarch.backends.c.text import INDENT, Names, Writer, comment
 from inarch.backends.c.types import element
 from inarch.backends.c.write.call import c_name
@@ -40,7 +40,7 @@ class FunctionText:
 
 
 def _emitter(
-    program: Program, function: FuncOp, unit: Unit, taken: Iterable[str]
+    program: ProgramPlan, function: FuncOp, unit: Unit, taken: Iterable[str]
 ) -> tuple[FunctionEmitter, dict[BlockArgument, str]]:
     """The emitter of a function, and the names of its parameters."""
     used = {*taken, *program.c_names.values(), *map(c_name, program.definitions.values())}
@@ -76,7 +76,7 @@ def _emitter(
 
 
 def kernel_text(
-    program: Program, function: FuncOp, vector_bytes: int, aliased: frozenset[str]
+    program: ProgramPlan, function: FuncOp, vector_bytes: int, aliased: frozenset[str]
 ) -> FunctionText:
     """A private function; its parameters are `__restrict` unless it is in `aliased`.
 
@@ -106,7 +106,7 @@ def kernel_text(
     )
 
 
-def entry_text(program: Program, function: FuncOp, vector_bytes: int) -> FunctionText:
+def entry_text(program: ProgramPlan, function: FuncOp, vector_bytes: int) -> FunctionText:
     """The unchecked entry of a public function: buffers in the manifest's order."""
     symbol = function.sym_name.data
     unit = Unit(vector_bytes)
@@ -139,7 +139,7 @@ def entry_text(program: Program, function: FuncOp, vector_bytes: int) -> Functio
 
 
 def _call_import(
-    program: Program,
+    program: ProgramPlan,
     op: CallOp,
     pointers: Sequence[str],
     slots: Mapping[str, int],

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from inarch.backends.c.plan.linear import Guard, LinearNest
+from inarch.backends.c.plan.linear import Guard, LoopNest
 from inarch.backends.c.text import atom
 from inarch.backends.c.write.scope import Scope, Values
 
 
-def write_guards(nest: LinearNest) -> tuple[Guard, ...]:
+def write_guards(nest: LoopNest) -> tuple[Guard, ...]:
     """The guards under which a point matters: those of the output, if there is just one."""
     return nest.writes[0].guards if len(nest.writes) == 1 else ()
 
 
 def open_loops(
-    nest: LinearNest,
+    nest: LoopNest,
     loops: Sequence[int],
     values: Values,
     guards: Sequence[Guard],
@@ -39,7 +39,7 @@ def open_loops(
 
 
 def _open_loop(
-    nest: LinearNest,
+    nest: LoopNest,
     position: int,
     open_now: set[int],
     values: Values,

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from inarch.backends.c.plan.gaps import reads_gaps
-from inarch.backends.c.plan.linear import LinearNest, linear_nest
+from inarch.backends.c.plan.linear import LoopNest, loop_nest
 from inarch.backends.c.text import comment
 from inarch.backends.c.write.loops import open_loops, write_guards
 from inarch.backends.c.write.points import (
@@ -43,7 +43,7 @@ def emit_nest(op: NestOp, pointers: Sequence[str], scope: Scope, *, alone: bool 
     """
     scope = scope.child()
     scope.writer.line(comment(nest_text(op, pointers)))
-    nest = linear_nest(op, pointers, scope.names)
+    nest = loop_nest(op, pointers, scope.names)
     if nest.empty:
         scope.writer.line(comment("no points"))
         return
@@ -88,7 +88,7 @@ def nest_text(op: NestOp, pointers: Sequence[str]) -> str:
 # ------------------------------------------------------------------------- scalar accumulators
 
 
-def _emit_scalar(op: NestOp, nest: LinearNest, scope: Scope) -> None:
+def _emit_scalar(op: NestOp, nest: LoopNest, scope: Scope) -> None:
     values = [loop.name for loop in nest.loops]
     outer = range(nest.first_reduction)
     open_loops(nest, outer, values, write_guards(nest), scope)
@@ -106,7 +106,7 @@ def _emit_scalar(op: NestOp, nest: LinearNest, scope: Scope) -> None:
     finish_point(op, nest, values, results, scope)
 
 
-def _accumulators(nest: LinearNest, values: Values, scope: Scope) -> list[str]:
+def _accumulators(nest: LoopNest, values: Values, scope: Scope) -> list[str]:
     """Declares one accumulator an output."""
     names: list[str] = []
     for write in nest.writes:
@@ -119,7 +119,7 @@ def _accumulators(nest: LinearNest, values: Values, scope: Scope) -> list[str]:
 # ------------------------------------------------------------------------- accumulator array
 
 
-def _emit_array(op: NestOp, nest: LinearNest, scope: Scope) -> None:
+def _emit_array(op: NestOp, nest: LoopNest, scope: Scope) -> None:
     values = [loop.name for loop in nest.loops]
     first = nest.first_reduction
     inner = range(first, len(nest.loops))

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from xdsl.ir import SSAValue
 
-from inarch.backends.c.plan.linear import Access, Guard, LinearNest
+from inarch.backends.c.plan.linear import Guard, LoopNest, PointerAccess
 from inarch.backends.c.text import is_atom, unwrapped
 from inarch.backends.c.write.loops import open_loops
 from inarch.backends.c.write.scope import Scope, Values, element_values, evaluate
@@ -15,7 +15,7 @@ from inarch.dialects.loop.nest import NestOp
 
 
 def run_region(
-    op: NestOp, nest: LinearNest, values: Values, arguments: Mapping[SSAValue, str], scope: Scope
+    op: NestOp, nest: LoopNest, values: Values, arguments: Mapping[SSAValue, str], scope: Scope
 ) -> list[str]:
     """What `body` yields at a point, as expressions."""
     elements = element_values(op.element_arguments(op.body), nest, values, scope)
@@ -23,7 +23,7 @@ def run_region(
 
 
 def accumulate(
-    op: NestOp, nest: LinearNest, values: Values, targets: Sequence[str], scope: Scope
+    op: NestOp, nest: LoopNest, values: Values, targets: Sequence[str], scope: Scope
 ) -> None:
     """Runs `body` once and assigns what it yields to the accumulators `targets`."""
     arguments: dict[SSAValue, str] = dict(zip(op.accumulators(op.body), targets, strict=True))
@@ -58,7 +58,7 @@ def assignment(target: str, text: str) -> str:
 
 
 def finish_point(
-    op: NestOp, nest: LinearNest, values: Values, accumulators: Sequence[str], scope: Scope
+    op: NestOp, nest: LoopNest, values: Values, accumulators: Sequence[str], scope: Scope
 ) -> None:
     """Runs `finish` on the accumulators of one point, and stores."""
     results = list(accumulators)
@@ -78,7 +78,7 @@ def finish_point(
         _store(write, values, text, scope, tested=len(nest.writes) == 1)
 
 
-def _store(access: Access, values: Values, text: str, scope: Scope, *, tested: bool) -> None:
+def _store(access: PointerAccess, values: Values, text: str, scope: Scope, *, tested: bool) -> None:
     """Writes one element; `tested`: the loops around have seen to the guards."""
     line = assignment(f"{access.pointer}[{access.offset.text(values)}]", text)
     conditions = [text for guard in access.guards for text in guard.conditions(values)]
@@ -102,7 +102,7 @@ def tile_index(tile: Sequence[int], sizes: Sequence[int], values: Values) -> str
 
 def finish_tile(
     op: NestOp,
-    nest: LinearNest,
+    nest: LoopNest,
     tile: Sequence[int],
     values: Values,
     slots: Sequence[str],

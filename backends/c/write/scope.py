@@ -9,7 +9,7 @@ from xdsl.dialects import arith
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.traits import IsTerminator
 
-from inarch.backends.c.plan.linear import Access, Guard, LinearNest
+from inarch.backends.c.plan.linear import Guard, LoopNest, PointerAccess
 from inarch.backends.c.text import Names, Writer, is_atom
 from inarch.backends.c.types import element, literal
 from inarch.backends.c.write.expressions import constant_text, expression
@@ -134,7 +134,7 @@ def evaluate(block: Block, arguments: Mapping[SSAValue, str], scope: Scope) -> l
 # ---------------------------------------------------------------------------------- elements
 
 
-def load_text(access: Access, values: Values) -> str:
+def load_text(access: PointerAccess, values: Values) -> str:
     """C that reads an element, or the pad outside its guards."""
     text = f"{access.pointer}[{access.offset.text(values)}]"
     conditions = [c for guard in access.guards for c in guard.conditions(values)]
@@ -146,7 +146,7 @@ def load_text(access: Access, values: Values) -> str:
 
 def element_values(
     arguments: Sequence[BlockArgument],
-    nest: LinearNest,
+    nest: LoopNest,
     values: Values,
     scope: Scope,
     known: Sequence[Guard] = (),
@@ -162,6 +162,6 @@ def element_values(
     }
 
 
-def initial_text(access: Access, values: Values) -> str:
+def initial_text(access: PointerAccess, values: Values) -> str:
     """C for where an accumulator starts: its init, or what its element holds."""
     return load_text(access, values) if access.init is None else literal(access.init, access.dtype)

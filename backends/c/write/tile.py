@@ -21,7 +21,7 @@ from itertools import product
 
 from xdsl.ir import SSAValue
 
-from inarch.backends.c.plan.linear import Access, Guard, LinearNest
+from inarch.backends.c.plan.linear import Guard, LoopNest, PointerAccess
 from inarch.backends.c.types import literal
 from inarch.backends.c.write.loops import open_loops, write_guards
 from inarch.backends.c.write.points import assignment, finish_tile, tile_index, together
@@ -67,7 +67,20 @@ class _Tile:
         return self.unrolled if self.vector is None else (*self.unrolled, self.vector)
 
 
-def emit_tile(op: NestOp, nest: LinearNest, scope: Scope) -> None:
+@dataclass(frozen=True)
+class _Slot:
+    """The element of a local array that is a point of the tile's loops."""
+
+    array: str
+    index: str
+
+    @property
+    def text(self) -> str:
+        """C for it."""
+        return f"{self.array}[{self.index}]"
+
+
+def emit_tile(op: NestOp, nest: LoopNest, scope: Scope) -> None:
     """Writes a nest whose parallel loops inside the outermost reduction are all unroll or vector."""
     tile = _tile_of(op, nest, scope)
     values: list[str | int] = [loop.name for loop in nest.loops]
@@ -79,7 +92,7 @@ def emit_tile(op: NestOp, nest: LinearNest, scope: Scope) -> None:
         depth = scope.writer.depth
         open_loops(nest, tile.loops, values, (), scope)
         for slot, write in zip(slots, nest.writes, strict=True):
-            scope.writer.line(f"{slot} = {initial_text(write, values)};")
+            scope.writer.line(f"{slot.text} = {initial_text(write, values)};")
         scope.writer.close(depth)
     accumulators = _declare(nest, tile, values, slots if loads_array else [], scope)
     _reduce(op, nest, tile, values, accumulators, scope)
@@ -89,11 +102,11 @@ def emit_tile(op: NestOp, nest: LinearNest, scope: Scope) -> None:
     for (point, part), names in accumulators.items():
         offset = _slot_offset(nest, tile, point, part)
         for write, slot, name in zip(nest.writes, slots, names, strict=True):
-            _spill(write, tile, slot.partition("[")[0], offset, name, scope)
-    finish_tile(op, nest, tile.loops, values, slots, left, scope)
+            _spill(write, tile, slot.array, offset, name, scope)
+    finish_tile(op, nest, tile.loops, values, [slot.text for slot in slots], left, scope)
 
 
-def _tile_of(op: NestOp, nest: LinearNest, scope: Scope) -> _Tile:
+def _tile_of(op: NestOp, nest: LoopNest, scope: Scope) -> _Tile:
     first = nest.first_reduction
     inner = range(first, len(nest.loops))
     parallel = [i for i in inner if not nest.loops[i].is_reduction]
@@ -132,13 +145,13 @@ def _error(op: NestOp, message: str) -> UnsupportedError:
     return UnsupportedError(f"'loop.nest' {message}", where=location_text(op))
 
 
-def _is_whole(access: Access, tile: _Tile) -> bool:
+def _is_whole(access: PointerAccess, tile: _Tile) -> bool:
     """Whether whole registers can be read from or written to it."""
     along = 1 if tile.vector is None else access.offset.coefficients[tile.vector]
     return along == 1 and not access.guards
 
 
-def _needs_array(op: NestOp, nest: LinearNest, tile: _Tile, left: Sequence[Guard]) -> bool:
+def _needs_array(op: NestOp, nest: LoopNest, tile: _Tile, left: Sequence[Guard]) -> bool:
     """Whether the tile goes through a local array: for scalar finish, strides, or guards."""
     whole = all(
         tile.vector is None or write.offset.coefficients[tile.vector] == 1 for write in nest.writes
@@ -147,7 +160,7 @@ def _needs_array(op: NestOp, nest: LinearNest, tile: _Tile, left: Sequence[Guard
     return guarded or not whole or (op.finish is not None and not _finishes_whole(op, nest))
 
 
-def _finishes_whole(op: NestOp, nest: LinearNest) -> bool:
+def _finishes_whole(op: NestOp, nest: LoopNest) -> bool:
     """Whether `finish` can run on registers: its ops have vector forms, and its reads no pad."""
     assert op.finish is not None, "asked only where there is one"
     native = all(is_native(inner) for inner in list(op.finish.block.ops)[:-1])
@@ -155,7 +168,7 @@ def _finishes_whole(op: NestOp, nest: LinearNest) -> bool:
     return native and not any(read.guards and argument.uses for read, argument in reads)
 
 
-def _points(nest: LinearNest, loops: Sequence[int]) -> list[tuple[int, ...]]:
+def _points(nest: LoopNest, loops: Sequence[int]) -> list[tuple[int, ...]]:
     return list(product(*(range(nest.loops[i].size) for i in loops)))
 
 
@@ -179,7 +192,7 @@ _Accumulators = dict[tuple[tuple[int, ...], int], list[str]]
 
 
 def _declare(
-    nest: LinearNest, tile: _Tile, values: Values, slots: Sequence[str], scope: Scope
+    nest: LoopNest, tile: _Tile, values: Values, slots: Sequence[_Slot], scope: Scope
 ) -> _Accumulators:
     """Declares the accumulators at their start; `slots` hold it already, if given."""
     starts = [_start(write, tile, scope) for write in nest.writes]
@@ -195,10 +208,8 @@ def _declare(
                 name = scope.names.fresh("_".join([hint, *map(str, numbers)]))
                 start = starts[index]
                 if start is None and slots:
-                    array = slots[index].partition("[")[0]
-                    start = _load(
-                        write.dtype, tile, array, _slot_offset(nest, tile, point, part), scope
-                    )
+                    at = _slot_offset(nest, tile, point, part)
+                    start = _load(write.dtype, tile, slots[index].array, at, scope)
                 elif start is None:
                     offset = write.offset.text(here)
                     start = _load(write.dtype, tile, write.pointer, offset, scope)
@@ -208,7 +219,7 @@ def _declare(
     return result
 
 
-def _start(write: Access, tile: _Tile, scope: Scope) -> str | None:
+def _start(write: PointerAccess, tile: _Tile, scope: Scope) -> str | None:
     """The name or number at which the accumulators of an output start; None: they are loaded."""
     if write.init is None:
         return None
@@ -234,7 +245,7 @@ def _load(dtype: DType, tile: _Tile, pointer: str, offset: str | int, scope: Sco
 
 def _reduce(
     op: NestOp,
-    nest: LinearNest,
+    nest: LoopNest,
     tile: _Tile,
     values: Values,
     accumulators: _Accumulators,
@@ -264,7 +275,7 @@ def _reduce(
 
 
 def _assign(
-    nest: LinearNest, tile: _Tile, names: Sequence[str], results: Sequence[Value], scope: Scope
+    nest: LoopNest, tile: _Tile, names: Sequence[str], results: Sequence[Value], scope: Scope
 ) -> None:
     types = [_type(write.dtype, tile, scope) for write in nest.writes]
     texts = [
@@ -286,7 +297,7 @@ def _as_register(value: Value, dtype: DType, tile: _Tile, scope: Scope) -> str:
 
 def _arguments(
     op: NestOp,
-    nest: LinearNest,
+    nest: LoopNest,
     tile: _Tile,
     values: Values,
     loaded: dict[str, str],
@@ -309,7 +320,7 @@ def _arguments(
 
 
 def _element(
-    access: Access, tile: _Tile, values: Values, along: int, scope: Scope
+    access: PointerAccess, tile: _Tile, values: Values, along: int, scope: Scope
 ) -> tuple[str, str]:
     """C that reads an operand at a register's lanes, and its type."""
     if along == 0:
@@ -330,7 +341,7 @@ def _element(
 
 def _store_registers(
     op: NestOp,
-    nest: LinearNest,
+    nest: LoopNest,
     tile: _Tile,
     values: Values,
     accumulators: _Accumulators,
@@ -357,7 +368,7 @@ def _store_registers(
 
 
 def _spill(
-    write: Access, tile: _Tile, pointer: str, offset: str | int, text: str, scope: Scope
+    write: PointerAccess, tile: _Tile, pointer: str, offset: str | int, text: str, scope: Scope
 ) -> None:
     """Writes one register to `pointer + offset`."""
     if tile.vector is None:
@@ -367,19 +378,19 @@ def _spill(
     scope.writer.line(store(pointer, str(offset), kind, text))
 
 
-def _local_arrays(nest: LinearNest, tile: _Tile, values: Values, scope: Scope) -> list[str]:
-    """Declares an array an output for the tile; returns C of the slot of a point of its loops."""
+def _local_arrays(nest: LoopNest, tile: _Tile, values: Values, scope: Scope) -> list[_Slot]:
+    """Declares an array an output for the tile; returns the slot of a point of its loops."""
     sizes = [nest.loops[i].size for i in tile.loops]
     index = tile_index(tile.loops, sizes, values)
-    slots: list[str] = []
+    slots: list[_Slot] = []
     for write in nest.writes:
         array = scope.names.fresh("tile")
         scope.writer.line(f"{write.dtype.c} {array}[{math.prod(sizes)}];")
-        slots.append(f"{array}[{index}]")
+        slots.append(_Slot(array, index))
     return slots
 
 
-def _slot_offset(nest: LinearNest, tile: _Tile, point: Sequence[int], part: int) -> int:
+def _slot_offset(nest: LoopNest, tile: _Tile, point: Sequence[int], part: int) -> int:
     """Where a register is in the local array: row-major over the tile's loops, the vector loop last."""
     offset = 0
     for loop, number in zip(tile.unrolled, point, strict=True):

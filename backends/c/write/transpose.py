@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from inarch.backends.c.plan.linear import Access, LinearNest
+from inarch.backends.c.plan.linear import LoopNest, PointerAccess
 from inarch.backends.c.write.loops import open_loops
 from inarch.backends.c.write.scope import Scope
 from inarch.dialects.loop.nest import NestOp
@@ -25,13 +25,13 @@ _BITS = (32, 64)
 class Transpose:
     """`to[.., j, .., k] = from[.., k, .., j]`: loops by position; `j` runs along `from`, `k` along `to`."""
 
-    source: Access
-    target: Access
+    source: PointerAccess
+    target: PointerAccess
     j: int
     k: int
 
 
-def transpose_of(op: NestOp, nest: LinearNest) -> Transpose | None:
+def transpose_of(op: NestOp, nest: LoopNest) -> Transpose | None:
     """What the nest is, if it is such a copy, without pads or clips, and no loop's mode is its author's."""
     if op.finish is not None or op.has_reduction or len(nest.reads) != 1 or len(nest.writes) != 1:
         return None
@@ -53,7 +53,7 @@ def transpose_of(op: NestOp, nest: LinearNest) -> Transpose | None:
     return Transpose(source, target, j, k)
 
 
-def emit_transpose(found: Transpose, nest: LinearNest, scope: Scope) -> None:
+def emit_transpose(found: Transpose, nest: LoopNest, scope: Scope) -> None:
     """Writes the blocks, then the rows and columns that are left."""
     loops, j, k = nest.loops, found.j, found.k
     outer = [i for i in range(len(loops)) if i not in (j, k)]

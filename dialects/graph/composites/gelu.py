@@ -14,15 +14,8 @@ from inarch.dialects.graph.composites import number
 from inarch.dialects.graph.elementwise import evaluate
 from inarch.dialects.graph.elementwise.arithmetic import AddOp, MulOp
 from inarch.dialects.graph.elementwise.unary import ErfOp, TanhOp
-from inarch.dialects.graph.op import (
-    Array,
-    CompositeOp,
-    Tensor,
-    element_of,
-    require,
-    tensor_dtype,
-    tensor_of,
-)
+from inarch.dialects.graph.op import Array, CompositeOp, Tensor, element_of, tensor_dtype, tensor_of
+from inarch.ir.require import require
 
 TANH_CUBIC = 0.044715
 """Of the cubic term in the tanh form: Hendrycks and Gimpel, arXiv 1606.08415, section 2."""

@@ -20,13 +20,13 @@ from inarch.dialects.graph.op import (
     Tensor,
     broadcast,
     element_of,
-    require,
     shape_of,
     tensor_dtype,
     tensor_of,
 )
 from inarch.dialects.graph.reduce import ReduceMeanOp
 from inarch.dialects.graph.shape import ReshapeOp
+from inarch.ir.require import require
 from inarch.ir.types import f64, i64
 
 

@@ -14,16 +14,9 @@ from inarch.dialects.graph.composites import normal_axis
 from inarch.dialects.graph.elementwise import evaluate
 from inarch.dialects.graph.elementwise.arithmetic import MulOp, SubOp
 from inarch.dialects.graph.elementwise.unary import ExpOp, LogOp, ReciprocalOp
-from inarch.dialects.graph.op import (
-    Array,
-    CompositeOp,
-    Tensor,
-    require,
-    shape_of,
-    tensor_dtype,
-    tensor_of,
-)
+from inarch.dialects.graph.op import Array, CompositeOp, Tensor, shape_of, tensor_dtype, tensor_of
 from inarch.dialects.graph.reduce import ReduceMaxOp, ReduceSumOp
+from inarch.ir.require import require
 from inarch.ir.types import i64
 
 

@@ -11,8 +11,9 @@ from xdsl.irdl import irdl_op_definition, prop_def
 from inarch.core.dtypes import DType
 from inarch.core.lazy import np
 from inarch.dialects.graph.elementwise import BinaryOp, evaluate
-from inarch.dialects.graph.op import Array, require, tensor_dtype
+from inarch.dialects.graph.op import Array, tensor_dtype
 from inarch.dialects.scalar import Scalar
+from inarch.ir.require import require
 from inarch.ir.types import i1
 
 

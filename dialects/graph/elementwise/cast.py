@@ -10,8 +10,9 @@ from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from inarch.core.lazy import np
 from inarch.dialects.graph.elementwise import ElementwiseOp, evaluate
-from inarch.dialects.graph.op import Array, require
+from inarch.dialects.graph.op import Array
 from inarch.dialects.scalar import Scalar
+from inarch.ir.require import require
 from inarch.ir.types import dtype_of, is_supported
 
 

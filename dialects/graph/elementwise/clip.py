@@ -10,8 +10,9 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, result_def
 from inarch.core.dtypes import DType
 from inarch.core.lazy import np
 from inarch.dialects.graph.elementwise import ElementwiseOp, evaluate
-from inarch.dialects.graph.op import Array, require, tensor_dtype
+from inarch.dialects.graph.op import Array, tensor_dtype
 from inarch.dialects.scalar import Number, Scalar
+from inarch.ir.require import require
 from inarch.ir.types import f64
 
 

@@ -7,8 +7,9 @@ from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
 from inarch.core.lazy import np
 from inarch.dialects.graph.elementwise import ElementwiseOp, evaluate
-from inarch.dialects.graph.op import Array, broadcast, require, shape_of, tensor_dtype
+from inarch.dialects.graph.op import Array, broadcast, shape_of, tensor_dtype
 from inarch.dialects.scalar import Scalar
+from inarch.ir.require import require
 
 
 @irdl_op_definition

@@ -10,9 +10,10 @@ from itertools import product
 from xdsl.ir.affine import AffineExpr
 
 from inarch.core.lazy import np
-from inarch.dialects.graph.op import Array, require
+from inarch.dialects.graph.op import Array
 from inarch.dialects.nest_spec import NestBuilder
 from inarch.dialects.scalar import Number
+from inarch.ir.require import require
 
 
 @dataclass(frozen=True)

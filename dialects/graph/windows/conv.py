@@ -16,13 +16,13 @@ from inarch.dialects.graph.op import (
     as_attribute,
     element_of,
     ints,
-    require,
     shape_of,
     tensor_dtype,
 )
 from inarch.dialects.graph.windows import Window
 from inarch.dialects.nest_spec import NestBuilder, NestSpec
 from inarch.dialects.scalar import Scalar
+from inarch.ir.require import require
 from inarch.ir.types import i64, tensor
 
 

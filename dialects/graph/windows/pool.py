@@ -19,7 +19,6 @@ from inarch.dialects.graph.op import (
     as_attribute,
     element_of,
     ints,
-    require,
     shape_of,
     tensor_dtype,
 )
@@ -28,6 +27,7 @@ from inarch.dialects.graph.windows import Window
 from inarch.dialects.nest_spec import Body, NestBuilder, NestSpec
 from inarch.dialects.scalar import Number, Scalar
 from inarch.ir.location import location_text
+from inarch.ir.require import require
 from inarch.ir.types import i1, i64, tensor
 
 MAX_OVER_EDGES = 1 << 20

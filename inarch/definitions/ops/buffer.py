@@ -22,27 +22,27 @@ def _alloc(op: Operation, frame: Frame) -> None:
     assert isinstance(op, AllocOp)
     kind = memref_of(op.buffer)
     dtype, shape = storage_dtype(kind.element_type), tuple(kind.get_shape())
-    machine, tag = frame.machine, frame.machine.new_tag()
-    if op.offset is None or not frame.domain.keeps_offsets or machine.workspace is None:
+    state, tag = frame.state, frame.state.new_tag()
+    if op.offset is None or not frame.domain.keeps_offsets or state.workspace is None:
         frame.set(op, new_buffer(frame.domain, dtype, shape, tag))
         return
     start = op.offset.value.data
     end = start + math.prod(shape) * dtype.itemsize
-    if end > machine.workspace.size:
+    if end > state.workspace.size:
         raise outside(
-            op, f"expected to end within {machine.workspace.size} bytes of workspace, found {end}"
+            op, f"expected to end within {state.workspace.size} bytes of workspace, found {end}"
         )
-    assert machine.workspace_tags is not None, "made with the workspace"
+    assert state.workspace_tags is not None, "made with the workspace"
     # A tag for every byte: buffers of other dtypes may come to lie here.
-    tags = machine.workspace_tags[start:end].reshape(-1, dtype.itemsize)
-    memory = machine.workspace[start:end].view(dtype)
+    tags = state.workspace_tags[start:end].reshape(-1, dtype.itemsize)
+    memory = state.workspace[start:end].view(dtype)
     frame.set(op, Buffer((memory,), dtype, shape, row_major(shape), 0, tags, tag))
 
 
 def _constant(op: Operation, frame: Frame) -> None:
     """The numbers of the attribute, which are never written."""
     assert isinstance(op, ConstantOp)
-    array = constant_array(op.value, frame.machine.store)
+    array = constant_array(op.value, frame.state.store)
     dtype = storage_dtype(memref_of(op.buffer).element_type)
     found = buffer_of(frame.domain, np.asarray(array).astype(dtype, copy=False))
     for part in found.parts:

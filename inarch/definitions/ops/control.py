@@ -92,7 +92,7 @@ def _call(op: Operation, frame: Frame) -> None:
     """A function of the module on the same buffers; one without a body is asked of `imports`."""
     assert isinstance(op, CallOp)
     name = op.callee.root_reference.data
-    function = frame.machine.functions.get(name)
+    function = frame.state.functions.get(name)
     arguments: list[Buffer] = [frame.buffer(argument) for argument in op.arguments]
     if function is None or not function.body.blocks:
         _import(op, frame, name, arguments)
@@ -104,11 +104,11 @@ def _call(op: Operation, frame: Frame) -> None:
             f"({', '.join(str(kind) for kind in op.arguments.types)})",
             where=location_text(op),
         )
-    Frame(frame.machine).run(function.body.block, arguments)
+    Frame(frame.state).run(function.body.block, arguments)
 
 
 def _import(op: CallOp, frame: Frame, name: str, arguments: Sequence[Buffer]) -> None:
-    found = frame.machine.imports.get(name)
+    found = frame.state.imports.get(name)
     if found is None or not frame.domain.keeps_offsets:
         raise UnsupportedError(
             f"cannot evaluate a call of @{name}: it has no body", where=location_text(op)
@@ -122,9 +122,9 @@ def _graph_call(op: Operation, frame: Frame) -> None:
     """A function on tensors."""
     assert isinstance(op, GraphCallOp | func.CallOp)
     name = op.callee.string_value()
-    function = frame.machine.functions.get(name)
+    function = frame.state.functions.get(name)
     if function is None or not function.body.blocks:
-        found = frame.machine.imports.get(name)
+        found = frame.state.imports.get(name)
         if found is None:
             raise UnsupportedError(
                 f"cannot evaluate a call of @{name}: it has no body", where=location_text(op)
@@ -135,7 +135,7 @@ def _graph_call(op: Operation, frame: Frame) -> None:
         )
         frame.set(op, *(np.asarray(result) for result in results))
         return
-    frame.set(op, *Frame(frame.machine).run(function.body.block, frame.operands(op)))
+    frame.set(op, *Frame(frame.state).run(function.body.block, frame.operands(op)))
 
 
 def _end(op: Operation, frame: Frame) -> None:

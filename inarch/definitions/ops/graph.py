@@ -35,13 +35,13 @@ def _reference(op: Operation, frame: Frame) -> None:
 def _constant(op: Operation, frame: Frame) -> None:
     """The numbers of the attribute."""
     assert isinstance(op, ConstantOp)
-    frame.set(op, constant_array(op.value, frame.machine.store))
+    frame.set(op, constant_array(op.value, frame.state.store))
 
 
 def _composite(op: Operation, frame: Frame) -> None:
     """The body, on the inputs."""
     assert isinstance(op, CompositeRegionOp)
-    frame.set(op, *Frame(frame.machine).run(op.body.block, frame.operands(op)))
+    frame.set(op, *Frame(frame.state).run(op.body.block, frame.operands(op)))
 
 
 DEFINITIONS: Mapping[type[Operation], Definition] = {

@@ -59,7 +59,7 @@ def _pack(op: Operation, frame: Frame) -> None:
 def _call(op: Operation, frame: Frame) -> None:
     """The statements at each point: in order along reductions, all parallel points at once."""
     assert isinstance(op, CallOp)
-    definition = frame.machine.symbols[op.callee.root_reference.data]
+    definition = frame.state.symbols[op.callee.root_reference.data]
     assert isinstance(definition, DefOp), "the verifier has seen to it"
     meaning = parse(definition.computes.data)
     meaning = bind(meaning, dict(zip(free_sizes(meaning), op.size_values, strict=True)))

@@ -20,7 +20,7 @@ def check(data: bytes) -> None:
     target = parse(data.decode("utf-8", "replace"))
     assert parse(str(target)) == target, "its name means something else"
     target.cflags()
-    target.missing_on_host()
+    target.missing_here()
 
 
 PARSER = Parser(lambda: _SEEDS, check, located=False)

@@ -15,7 +15,7 @@ what they reach, and compares compiled programs with their definition.
 from __future__ import annotations
 
 from inarch.testing.generate.inputs import inputs, random_array, specials
-from inarch.testing.generate.program import LEVELS, Program
+from inarch.testing.generate.program import LEVELS, GeneratedProgram
 from inarch.testing.generate.public import (
     graph_programs,
     kernel_programs,
@@ -27,7 +27,7 @@ from inarch.testing.generate.shrink import shrink
 
 __all__ = [
     "LEVELS",
-    "Program",
+    "GeneratedProgram",
     "graph_programs",
     "inputs",
     "kernel_programs",

@@ -102,7 +102,7 @@ def _check(arguments: Any) -> int:
         raise UsageError(f"--backend: expected --check graph, found --check {arguments.check}")
     check_backends(backends)
     for target in targets:
-        if missing := parse_target(target).missing_on_host():
+        if missing := parse_target(target).missing_here():
             raise UsageError(
                 f"expected a target that this machine runs, found {target}, which needs {missing[0]}"
             )

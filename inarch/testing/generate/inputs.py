@@ -13,7 +13,7 @@ from inarch.core.lazy import np
 from inarch.definitions.functions import Array, signature, the_function
 from inarch.dialects.graph.gather import GatherOp
 from inarch.dialects.graph.op import shape_of
-from inarch.testing.generate.program import Program
+from inarch.testing.generate.program import GeneratedProgram
 
 SPECIAL_PERCENT = 20
 """Of all arrays: how many have special values in them."""
@@ -23,7 +23,7 @@ _WIDE = 1e18
 
 
 def inputs(
-    program: Program | ModuleOp,
+    program: GeneratedProgram | ModuleOp,
     seed: int = 0,
     *,
     function: str | None = None,
@@ -36,7 +36,7 @@ def inputs(
     numbers that overflow when multiplied; of integers, the extremes. Indices of a `gather` are in range,
     negative ones among them; with `special`, some of a fifth of them are not.
     """
-    module = program.parse()[1] if isinstance(program, Program) else program
+    module = program.parse()[1] if isinstance(program, GeneratedProgram) else program
     chosen = the_function(module, function)
     takes = signature(chosen, module)
     generator = np.random.default_rng([seed, 0x5EED])

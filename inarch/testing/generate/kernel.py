@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from inarch.dialects import new_context
 from inarch.testing.generate.choices import Choices
-from inarch.testing.generate.loop.buffers import Access, Buffer
-from inarch.testing.generate.loop.builder import LoopBuilder
+from inarch.testing.generate.loop.buffers import Buffer, RandomAccess
+from inarch.testing.generate.loop.builder import LoopText
 from inarch.testing.generate.loop.programs import STEPS, finished, function_text, steps
-from inarch.testing.generate.program import Program
+from inarch.testing.generate.program import GeneratedProgram
 
 
 @dataclass(frozen=True)
@@ -80,11 +80,11 @@ class _Argument:
     """Bytes that its first element is at a multiple of, at each point."""
 
 
-def kernel_program(choices: Choices, *, large: bool = False) -> Program:
+def kernel_program(choices: Choices, *, large: bool = False) -> GeneratedProgram:
     """A module of one public function on buffers that calls microkernels."""
     context = new_context()
     choices.enter("head")
-    b = LoopBuilder(choices, context, "main_")
+    b = LoopText(choices, context, "main_")
     b.kind = choices.pick(("f32", "f32", "f64", "i32"))
     _call(b)
     steps(b, [(8, _call), (4, _pack), *STEPS[:2]], 20 if large else 6)
@@ -95,7 +95,7 @@ def kernel_program(choices: Choices, *, large: bool = False) -> Program:
 # ------------------------------------------------------------------------------------ calls
 
 
-def _call(b: LoopBuilder) -> None:
+def _call(b: LoopText) -> None:
     choices = b.choices
     template = choices.pick(_TEMPLATES)
     kind = b.kind if b.kind in _C_TYPES else "f32"
@@ -140,7 +140,7 @@ def _loops(choices: Choices, *, accumulates: bool) -> list[tuple[str, int, bool]
 
 
 def _operand(
-    b: LoopBuilder,
+    b: LoopText,
     operand: _Operand,
     kind: str,
     sizes: dict[str, int],
@@ -163,7 +163,7 @@ def _operand(
         elif not written and choices.chance(8):
             base += strides[d] * (extents[d] - 1)
             strides[d] = -strides[d]
-    terms = Access([{}], [base + choices.weighted([(4, 0), (1, 1), (1, 5)])])
+    terms = RandomAccess([{}], [base + choices.weighted([(4, 0), (1, 1), (1, 5)])])
     for position, (_, count, reduces) in enumerate(loops):
         if reduces and written:
             continue
@@ -180,7 +180,7 @@ def _operand(
     return _Argument(text, found, _align(choices, found, _WIDTHS[kind], terms, loops))
 
 
-def _memory(b: LoopBuilder, kind: str, total: int, taken: str | None) -> Buffer:
+def _memory(b: LoopText, kind: str, total: int, taken: str | None) -> Buffer:
     """A buffer of at least that many elements, which hold something; not `taken`, as that is written."""
     choices = b.choices
     if taken is None and choices.chance(30):
@@ -209,7 +209,7 @@ def _align(
     choices: Choices,
     found: Buffer,
     width: int,
-    terms: Access,
+    terms: RandomAccess,
     loops: Sequence[tuple[str, int, bool]],
 ) -> int:
     """What the kernel may rely on: of scratch memory and constants more than an element, at good places."""
@@ -323,7 +323,7 @@ def _larger(a: str, b: str, sign: str, kind: str) -> str:
 # ------------------------------------------------------------------------------------ packs
 
 
-def _pack(b: LoopBuilder) -> None:
+def _pack(b: LoopText) -> None:
     """A copy into another layout; a tile that runs over the edge is filled with zeros."""
     choices = b.choices
     old = [one for one in b.buffers if one.mask.all() and len(one.shape) <= 3 and one.shape]
@@ -334,7 +334,7 @@ def _pack(b: LoopBuilder) -> None:
         source = b.input(b.kind, tuple(choices.pick((5, 3, 8, 16, 1)) for _ in range(rank)))
     outer: list[int] = []
     inner: list[int] = []
-    access = Access()
+    access = RandomAccess()
     for size in source.shape:
         form: dict[int, int] = {}
         if choices.chance(50):

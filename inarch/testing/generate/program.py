@@ -20,7 +20,7 @@ LEVELS = ("graph", "loop", "kernel")
 
 
 @dataclass(frozen=True)
-class Program:
+class GeneratedProgram:
     """A program that verifies, and the decisions that make it again."""
 
     level: str
@@ -65,7 +65,9 @@ class Program:
         write_side_file(path.with_suffix(".npz"), self.constants)
 
 
-def program_of(level: str, context: Context, module: ModuleOp, record: Record = ()) -> Program:
+def program_of(
+    level: str, context: Context, module: ModuleOp, record: Record = ()
+) -> GeneratedProgram:
     """The program of a module that was made in `context`."""
     store = store_of(context)
     keys = {
@@ -75,4 +77,4 @@ def program_of(level: str, context: Context, module: ModuleOp, record: Record = 
         if isinstance(value, DenseResourceAttr)
     }
     constants = {key: bytes(store.get(key)) for key in sorted(keys)}
-    return Program(level, print_module(module), constants, record)
+    return GeneratedProgram(level, print_module(module), constants, record)

@@ -10,7 +10,7 @@ from inarch.testing.generate.choices import Choices, Record, Recorded, Seeded
 from inarch.testing.generate.graph.programs import graph_program
 from inarch.testing.generate.kernel import kernel_program
 from inarch.testing.generate.loop.programs import loop_program
-from inarch.testing.generate.program import LEVELS, Program
+from inarch.testing.generate.program import LEVELS, GeneratedProgram
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -23,7 +23,7 @@ def make(
     large: bool = False,
     full: bool = False,
     favour: Sequence[str] = (),
-) -> Program:
+) -> GeneratedProgram:
     """The program of `level` that `choices` decide."""
     if level == "graph":
         return graph_program(choices, large=large, full=full, favour=favour)
@@ -43,10 +43,10 @@ def programs(
     large: bool = False,
     full: bool = False,
     favour: Sequence[str] = (),
-) -> Iterator[Program]:
+) -> Iterator[GeneratedProgram]:
     """`count` programs (no count: without end) of `graph`, `loop` or `kernel`, the same for each seed.
 
-    Program `index` of a seed does not depend on those before it: `start` leaves some out. `large`:
+    The program `index` of a seed does not depend on those before it: `start` leaves some out. `large`:
     up to three times as many nodes. `full`: layers of networks have their full sizes. `favour`: names of
     ops of `graph` (`graph.matmul`) that many nodes are of, more of those that are named more than once.
     Raises UsageError for another level. Needs neither pytest nor hypothesis.
@@ -58,23 +58,25 @@ def programs(
 
 def _programs(
     level: str, seed: int, count: int | None, start: int, **options: Any
-) -> Iterator[Program]:
+) -> Iterator[GeneratedProgram]:
     index = start
     while count is None or index < start + count:
         made = make(level, Seeded(f"{level} {seed} {index}"), **options)
-        yield Program(level, made.text, made.constants, made.record, seed, index)
+        yield GeneratedProgram(level, made.text, made.constants, made.record, seed, index)
         index += 1
 
 
-def remake(program: Program, record: Record, **options: Any) -> Program:
+def remake(program: GeneratedProgram, record: Record, **options: Any) -> GeneratedProgram:
     """The program that other decisions make: with a smaller record, a simpler one."""
     made = make(program.level, Recorded(record), **options)
-    return Program(made.level, made.text, made.constants, made.record, program.seed, program.index)
+    return GeneratedProgram(
+        made.level, made.text, made.constants, made.record, program.seed, program.index
+    )
 
 
 def graph_programs(
     *, large: bool = False, full: bool = False, favour: Sequence[str] = ()
-) -> SearchStrategy[Program]:
+) -> SearchStrategy[GeneratedProgram]:
     """A strategy of hypothesis: programs on tensors, that shrink to small ones. Options as `programs`.
 
     Raises EnvironmentFault where hypothesis is not installed.
@@ -82,17 +84,17 @@ def graph_programs(
     return _strategy("graph", large=large, full=full, favour=favour)
 
 
-def loop_programs(*, large: bool = False) -> SearchStrategy[Program]:
+def loop_programs(*, large: bool = False) -> SearchStrategy[GeneratedProgram]:
     """A strategy of hypothesis: programs of nests on buffers. Raises as `graph_programs`."""
     return _strategy("loop", large=large)
 
 
-def kernel_programs(*, large: bool = False) -> SearchStrategy[Program]:
+def kernel_programs(*, large: bool = False) -> SearchStrategy[GeneratedProgram]:
     """A strategy of hypothesis: calls of microkernels. Raises as `graph_programs`."""
     return _strategy("kernel", large=large)
 
 
-def _strategy(level: str, **options: Any) -> SearchStrategy[Program]:
+def _strategy(level: str, **options: Any) -> SearchStrategy[GeneratedProgram]:
     try:
         from hypothesis import strategies as st
     except ImportError as error:
@@ -112,7 +114,7 @@ def _strategy(level: str, **options: Any) -> SearchStrategy[Program]:
             return self._draw(st.integers(0, 99)) >= 100 - percent
 
     @st.composite
-    def strategy(draw: st.DrawFn) -> Program:
+    def strategy(draw: st.DrawFn) -> GeneratedProgram:
         return make(level, Drawn(draw), **options)
 
     return strategy()

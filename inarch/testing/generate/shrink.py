@@ -9,13 +9,15 @@ from typing import Any
 
 from inarch.core.errors import InarchError
 from inarch.testing.generate.choices import Record
-from inarch.testing.generate.program import Program
+from inarch.testing.generate.program import GeneratedProgram
 from inarch.testing.generate.public import remake
 
-Fails = Callable[[Program], bool]
+Fails = Callable[[GeneratedProgram], bool]
 
 
-def shrink(program: Program, fails: Fails, *, seconds: float = 60.0, **options: Any) -> Program:
+def shrink(
+    program: GeneratedProgram, fails: Fails, *, seconds: float = 60.0, **options: Any
+) -> GeneratedProgram:
     """A smaller program for which `fails` still holds, found within `seconds`.
 
     Leaves out steps, then decisions, then lowers those that are left; what makes no program is passed
@@ -29,7 +31,7 @@ def shrink(program: Program, fails: Fails, *, seconds: float = 60.0, **options: 
 
 @dataclass
 class _Search:
-    best: Program
+    best: GeneratedProgram
     fails: Fails
     deadline: float
     options: dict[str, Any]

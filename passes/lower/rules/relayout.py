@@ -8,13 +8,13 @@ from inarch.dialects.graph.layout import layout_of
 from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.dialects.graph.relayout import RelayoutOp
 from inarch.passes.lower.builder import LoopBuilder
-from inarch.passes.lower.physical import Place
+from inarch.passes.lower.physical import TensorPlace
 
 
 def _lower_relayout(op: Operation, builder: LoopBuilder) -> None:
     assert isinstance(op, RelayoutOp)
     source = builder.buffers[op.x]
-    before, after = builder.place(source), Place(shape_of(op.out), layout_of(op.out))
+    before, after = builder.place(source), TensorPlace(shape_of(op.out), layout_of(op.out))
     if _is_view(before, after):
         view = builder.reshape(source, after.physical_shape)
         if view is not source:
@@ -25,13 +25,13 @@ def _lower_relayout(op: Operation, builder: LoopBuilder) -> None:
     builder.nest(op.nest(), [source], [dtype], builder.result(op.out), dtype)
 
 
-def _is_view(before: Place, after: Place) -> bool:
+def _is_view(before: TensorPlace, after: TensorPlace) -> bool:
     """Whether the elements of two buffers of one tensor are the same, in the same order."""
     order = _order(before)
     return before == after or (order is not None and order == _order(after))
 
 
-def _order(place: Place) -> list[tuple[int, int]] | None:
+def _order(place: TensorPlace) -> list[tuple[int, int]] | None:
     """`(dimension, size)` of the buffer's dimensions from the outside in, but for those of size 1.
 
     None where the buffer also has elements that are not the tensor's.

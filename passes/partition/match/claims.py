@@ -63,6 +63,8 @@ class Claims:
         """Why `op` is not to be had by a match of `backend`, or None."""
         owner = self.owners.get(op)
         if owner is not None:
+            if (by_hand := self.by_hand.refusal(op, backend)) is not None:
+                return by_hand
             if owner.backend != backend:
                 return f"already taken by backend {owner.backend}"
             return f"already taken by pattern {owner.pattern}" if owner.pattern else "already taken"

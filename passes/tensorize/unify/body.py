@@ -43,7 +43,7 @@ class Literal:
 
 
 @dataclass(frozen=True)
-class Node:
+class FunctionCall:
     """A function of `inarch.meaning`, a cast, or (matching nothing) any other op by its name."""
 
     function: str
@@ -54,7 +54,7 @@ class Node:
     """Whether the op treats its arguments as signed; None: it makes no difference."""
 
 
-Tree = Leaf | Literal | Node
+Tree = Leaf | Literal | FunctionCall
 
 _FUNCTIONS: Mapping[type[Operation], tuple[str, bool | None]] = {
     arith.AddfOp: ("add", None),
@@ -112,7 +112,7 @@ def _tree(value: SSAValue, reads: int, budget: list[int]) -> Tree | None:
     assert isinstance(op, Operation)
     if isinstance(op, arith.ConstantOp):
         number = number_of(op.value)
-        return Node(op.name, (), "", None) if number is None else Literal(float(number))
+        return FunctionCall(op.name, (), "", None) if number is None else Literal(float(number))
     arguments: list[Tree] = []
     for operand in op.operands:
         part = _tree(operand, reads, budget)
@@ -122,18 +122,18 @@ def _tree(value: SSAValue, reads: int, budget: list[int]) -> Tree | None:
     return _node(op, tuple(arguments))
 
 
-def _node(op: Operation, arguments: tuple[Tree, ...]) -> Node:
+def _node(op: Operation, arguments: tuple[Tree, ...]) -> FunctionCall:
     element = op.operands[0].type if op.operands else op.results[0].type
     source = dtype_of(element).name if is_supported(element) else str(element)
     if type(op) in _FUNCTIONS:
         function, is_signed = _FUNCTIONS[type(op)]
-        return Node(function, arguments, source, is_signed)
+        return FunctionCall(function, arguments, source, is_signed)
     if type(op) in _CASTS:
         is_signed, makes_signed = _CASTS[type(op)]
         result = dtype_of(op.results[0].type).name
         unsigned = makes_signed is False and isinstance(op.results[0].type, IntegerType)
-        return Node(f"u{result}" if unsigned else result, arguments, source, is_signed)
-    return Node(op.name, arguments, source)
+        return FunctionCall(f"u{result}" if unsigned else result, arguments, source, is_signed)
+    return FunctionCall(op.name, arguments, source)
 
 
 # ------------------------------------------------------------------------------------ unification
@@ -172,7 +172,7 @@ class _Unifier:
             case Element(), Leaf(position):
                 if known.get(pattern, position) == position and self._fits(pattern, position):
                     yield {**known, pattern: position}
-            case Apply(function, arguments), Node():
+            case Apply(function, arguments), FunctionCall():
                 yield from self._apply(function, arguments, tree, known)
             case _:
                 return
@@ -182,7 +182,7 @@ class _Unifier:
         return dtypes is None or storage(dtypes[element.operand]) == self.element_dtypes[position]
 
     def _apply(
-        self, function: str, arguments: tuple[Expression, ...], tree: Node, known: Binding
+        self, function: str, arguments: tuple[Expression, ...], tree: FunctionCall, known: Binding
     ) -> Iterator[Binding]:
         if function == "relu":
             function, arguments = "max", (*arguments, Number(0.0))
@@ -192,7 +192,9 @@ class _Unifier:
         if function in COMMUTATIVE and tree.arguments[0] != tree.arguments[1]:
             yield from self._all(arguments, tree.arguments[::-1], known)
 
-    def _is_function(self, function: str, arguments: tuple[Expression, ...], tree: Node) -> bool:
+    def _is_function(
+        self, function: str, arguments: tuple[Expression, ...], tree: FunctionCall
+    ) -> bool:
         same = function == tree.function or (
             function in DTYPES and tree.function in DTYPES and _same_cast(function, tree)
         )
@@ -231,7 +233,7 @@ class _Unifier:
         return None
 
 
-def _same_cast(function: str, tree: Node) -> bool:
+def _same_cast(function: str, tree: FunctionCall) -> bool:
     """A cast to `ui8` from an integer is the op of a cast to `i8`; from a float it is its own."""
     from_float = tree.dtype in DTYPES and DTYPES[tree.dtype].is_float
     return not from_float and storage(function) == storage(tree.function)
@@ -244,7 +246,7 @@ def storage(dtype: str) -> str:
 
 def split_update(tree: Tree, operator: str) -> Tree | None:
     """What `tree` combines with the accumulator by `operator`; None where it is not of that form."""
-    if not isinstance(tree, Node) or tree.function != operator or len(tree.arguments) != 2:
+    if not isinstance(tree, FunctionCall) or tree.function != operator or len(tree.arguments) != 2:
         return None
     left, right = tree.arguments
     if left == Leaf(ACCUMULATOR) and not uses(right, ACCUMULATOR):
@@ -256,7 +258,7 @@ def split_update(tree: Tree, operator: str) -> Tree | None:
 
 def uses(tree: Tree, position: int) -> bool:
     """Whether the element of read `position` stands in `tree`."""
-    if isinstance(tree, Node):
+    if isinstance(tree, FunctionCall):
         return any(uses(part, position) for part in tree.arguments)
     return tree == Leaf(position)
 
@@ -275,14 +277,14 @@ def _written(tree: Tree, names: tuple[str, ...]) -> Expression:
             return Element(names[position], ())
         case Literal(value):
             return Number(value)
-        case Node(function, arguments):
+        case FunctionCall(function, arguments):
             return Apply(function, tuple(_written(part, names) for part in arguments))
 
 
 def difference(pattern: Expression, tree: Tree, names: tuple[str, ...]) -> str:
     """The outermost place at which the two differ when read from left to right."""
     match pattern, tree:
-        case Apply(function, arguments), Node() if function == tree.function and len(
+        case Apply(function, arguments), FunctionCall() if function == tree.function and len(
             arguments
         ) == len(tree.arguments):
             for part, found in zip(arguments, tree.arguments, strict=True):

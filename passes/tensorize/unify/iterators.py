@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 
-from inarch.passes.tensorize.unify.linear import LinearNest
-from inarch.passes.tensorize.unify.pattern import Pattern
+from inarch.passes.tensorize.unify.pattern import KernelPattern
+from inarch.passes.tensorize.unify.strided import StridedNest
 
 MAX_SHARED = 2
 """Iterators of one axis: vectors and lanes."""
@@ -35,8 +35,8 @@ class Assignment:
 
 
 def assignments(
-    pattern: Pattern,
-    nest: LinearNest,
+    pattern: KernelPattern,
+    nest: StridedNest,
     moves: Mapping[str, Sequence[int]],
     packed: Collection[str] = (),
 ) -> list[Assignment]:
@@ -69,7 +69,7 @@ def assignments(
 
 
 def _is_extensible(
-    pattern: Pattern, fits: Mapping[str, Sequence[int]], taken: tuple[tuple[str, ...], ...]
+    pattern: KernelPattern, fits: Mapping[str, Sequence[int]], taken: tuple[tuple[str, ...], ...]
 ) -> bool:
     """Whether an iterator without an axis could have one that is left over."""
     given = {name for names in taken for name in names}
@@ -82,8 +82,8 @@ def _is_extensible(
 
 
 def _fits(
-    pattern: Pattern,
-    nest: LinearNest,
+    pattern: KernelPattern,
+    nest: StridedNest,
     moves: Mapping[str, Sequence[int]],
     iterator: str,
     axis: int,
@@ -94,14 +94,14 @@ def _fits(
     return all(operand in users or not strides[axis] for operand, strides in moves.items())
 
 
-def _ranked(nest: LinearNest) -> tuple[int, ...]:
+def _ranked(nest: StridedNest) -> tuple[int, ...]:
     """For each axis its place when axes are ordered by their longest stride, longest first."""
     reach = [max(abs(a.strides[axis]) for a in nest.accesses) for axis in range(len(nest.axes))]
     order = sorted(range(len(reach)), key=lambda axis: (-reach[axis], axis))
     return tuple(order.index(axis) for axis in range(len(reach)))
 
 
-def _contiguous(pattern: Pattern) -> list[str]:
+def _contiguous(pattern: KernelPattern) -> list[str]:
     """The iterators along which the kernel demands that the output is contiguous."""
     demanded = pattern.kernel.layout.get(pattern.output, ())
     indices = pattern.normal.target.indices
@@ -112,7 +112,7 @@ def _contiguous(pattern: Pattern) -> list[str]:
     ]
 
 
-def _twins(pattern: Pattern, packed: Collection[str]) -> Mapping[str, str]:
+def _twins(pattern: KernelPattern, packed: Collection[str]) -> Mapping[str, str]:
     """Iterator -> the one before it from which nothing but the name tells it apart.
 
     Both move the same operands, alone in an index each, where no layout is demanded, and can have the
@@ -135,7 +135,7 @@ def _twins(pattern: Pattern, packed: Collection[str]) -> Mapping[str, str]:
     return found
 
 
-def _is_plain(pattern: Pattern, iterator: str, packed: Collection[str]) -> bool:
+def _is_plain(pattern: KernelPattern, iterator: str, packed: Collection[str]) -> bool:
     for operand in pattern.users[iterator]:
         demanded = pattern.kernel.layout.get(operand)
         for element in pattern.elements[operand]:
@@ -151,7 +151,7 @@ def _is_plain(pattern: Pattern, iterator: str, packed: Collection[str]) -> bool:
 
 @dataclass(frozen=True)
 class _Search:
-    pattern: Pattern
+    pattern: KernelPattern
     fits: Mapping[str, Sequence[int]]
     twins: Mapping[str, str]
     ranked: tuple[int, ...]

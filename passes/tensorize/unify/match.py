@@ -23,8 +23,8 @@ from inarch.passes.tensorize.unify.body import (
     unify,
 )
 from inarch.passes.tensorize.unify.iterators import Assignment, assignments
-from inarch.passes.tensorize.unify.linear import LinearNest
-from inarch.passes.tensorize.unify.pattern import Pattern
+from inarch.passes.tensorize.unify.pattern import KernelPattern
+from inarch.passes.tensorize.unify.strided import StridedNest
 from inarch.passes.tensorize.weigh.operands import Matched
 
 
@@ -37,7 +37,7 @@ class Miss:
     """0: target. 1: the body differs. 2: iterators. 3: tiles and strides. 4: init and finish. 5: build."""
 
 
-def bindings(nest: LinearNest, pattern: Pattern) -> list[Binding] | Miss:
+def bindings(nest: StridedNest, pattern: KernelPattern) -> list[Binding] | Miss:
     """Every way in which the elements of the meaning are reads of the nest; or the first difference."""
     op, shape = nest.nest, pattern.normal
     names = names_of(op)
@@ -87,7 +87,7 @@ def bindings(nest: LinearNest, pattern: Pattern) -> list[Binding] | Miss:
     return kept or Miss(_unusable(nest, found[0]) or "", 2)
 
 
-def matches(nest: LinearNest, pattern: Pattern, binding: Binding) -> list[Matched] | Miss:
+def matches(nest: StridedNest, pattern: KernelPattern, binding: Binding) -> list[Matched] | Miss:
     """The assignments of iterators under one binding, those that cover most first; or a difference."""
     moves = {
         operand: [
@@ -132,14 +132,14 @@ def names_of(nest: NestOp) -> tuple[str, ...]:
     return (*ins, nest.outs[0].name_hint or "out")
 
 
-def axes_text(nest: LinearNest) -> str:
+def axes_text(nest: StridedNest) -> str:
     """`m = 4, k = 8 reduction`."""
     said = [f"{a.name} = {a.size}{' reduction' if a.is_reduction else ''}" for a in nest.axes]
     return ", ".join(said) or "none"
 
 
 def _body_difference(
-    pattern: Pattern, value: Tree, names: tuple[str, ...], dtypes: tuple[str, ...]
+    pattern: KernelPattern, value: Tree, names: tuple[str, ...], dtypes: tuple[str, ...]
 ) -> str:
     if any(True for _ in unify(pattern.normal.update, value, None, dtypes)):
         have = ", ".join(f"{name} {dtype}" for name, dtype in zip(names, dtypes, strict=True))
@@ -148,7 +148,7 @@ def _body_difference(
     return f"the body differs: {difference(pattern.normal.update, value, names)}"
 
 
-def _unusable(nest: LinearNest, binding: Binding) -> str | None:
+def _unusable(nest: StridedNest, binding: Binding) -> str | None:
     """Why reads that a kernel would do cannot be done by one."""
     names = names_of(nest.nest)
     if not nest.write.is_inside:

@@ -12,7 +12,7 @@ from inarch.microkernel import Microkernel, check
 
 
 @dataclass(frozen=True)
-class Pattern:
+class KernelPattern:
     """The kernel `name`; the meaning has parameters in it, as members have not been chosen yet."""
 
     name: str
@@ -94,7 +94,7 @@ def iterators_of(indices: tuple[Index, ...]) -> frozenset[str]:
     )
 
 
-def pattern_of(name: str, kernel: Microkernel) -> Pattern:
+def pattern_of(name: str, kernel: Microkernel) -> KernelPattern:
     """The kernel as a pattern. Raises InarchError for one that is unsound or of no known form."""
     meaning = check(kernel, name)
     try:
@@ -103,4 +103,4 @@ def pattern_of(name: str, kernel: Microkernel) -> Pattern:
         raise InarchError(error.message, where=f"microkernel '{name}'") from error
     free = tuple(size for size in free_sizes(meaning) if size not in kernel.params)
     assert set(ranks(meaning)) == set(kernel.dtypes)
-    return Pattern(name, kernel, shape, free)
+    return KernelPattern(name, kernel, shape, free)

@@ -12,7 +12,7 @@ from xdsl.ir import SSAValue
 
 from inarch.dialects.loop.memory import buffer_shape, is_row_major, memref_of
 from inarch.ir.linear import Linear
-from inarch.passes.tensorize.unify.linear import Access, LinearNest
+from inarch.passes.tensorize.unify.strided import StridedAccess, StridedNest
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class View:
     is_flat: bool
 
 
-def view_of(nest: LinearNest, access: Access) -> View | None:
+def view_of(nest: StridedNest, access: StridedAccess) -> View | None:
     """An access of the nest as indices over the axes; None where there are none (strided and collapsed)."""
     key = view_of, next(at for at, own in enumerate(nest.accesses) if own is access)
     if key not in nest.derived:
@@ -33,7 +33,7 @@ def view_of(nest: LinearNest, access: Access) -> View | None:
     return nest.derived[key]
 
 
-def _view_of(nest: LinearNest, access: Access) -> View | None:
+def _view_of(nest: StridedNest, access: StridedAccess) -> View | None:
     moved = [axis for axis, stride in zip(nest.axes, access.strides, strict=True) if stride]
     shape = buffer_shape(access.buffer)
     if all(len(axis.iterators) == 1 for axis in moved):

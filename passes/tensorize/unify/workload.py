@@ -13,26 +13,26 @@ from inarch.meaning import FUNCTIONS, OPERATORS, Apply, Element, Expression, Num
 from inarch.microkernel.template import Axis, Operand, Workload
 from inarch.passes.tensorize.unify.body import (
     ACCUMULATOR,
+    FunctionCall,
     Leaf,
     Literal,
-    Node,
     Tree,
     expression_of,
     split_update,
 )
-from inarch.passes.tensorize.unify.linear import LinearNest
+from inarch.passes.tensorize.unify.strided import StridedNest
 
 OUTPUT = "C"
 
 
-def workload_of(nest: LinearNest) -> Workload | None:
+def workload_of(nest: StridedNest) -> Workload | None:
     """What the nest computes; None where it does not reduce, or no meaning says it.
 
     A `finish` that no meaning says is left out: it becomes a nest after the calls.
     """
     op = nest.nest
     tree = expression_of(op, op.body)
-    if not isinstance(tree, Node) or tree.is_signed is False or not op.has_reduction:
+    if not isinstance(tree, FunctionCall) or tree.is_signed is False or not op.has_reduction:
         return None  # a meaning's operators are of signed numbers
     names = (*(f"A{at}" for at in range(len(nest.reads))), OUTPUT)
     for operator in OPERATORS.values():

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from inarch.dialects.loop.access import number_of
 from inarch.meaning import Number
 from inarch.microkernel import Init
-from inarch.passes.tensorize.unify.linear import Access, LinearNest
+from inarch.passes.tensorize.unify.strided import StridedAccess, StridedNest
 from inarch.passes.tensorize.unify.views import view_of
 from inarch.passes.tensorize.weigh.family import Family
 from inarch.passes.tensorize.weigh.operands import (
@@ -20,7 +20,7 @@ from inarch.passes.tensorize.weigh.operands import (
     plan_call,
 )
 from inarch.passes.tensorize.weigh.tiles import Cutter, Params, Piece
-from inarch.passes.tensorize.weigh.traffic import Loop, Stream
+from inarch.passes.tensorize.weigh.traffic import CallLoop, Stream
 from inarch.passes.tensorize.write.finish import Finish, absorbed_finish
 
 
@@ -29,7 +29,7 @@ class Call:
     """One `kernel.call`: what it works on, its loops, outermost first, and whether it does `finish`."""
 
     plan: CallPlan
-    loops: tuple[Loop, ...]
+    loops: tuple[CallLoop, ...]
     absorbs: bool
 
     @property
@@ -102,7 +102,7 @@ def kernel_cycles(family: Family, piece: Piece, init: Init) -> float:
     return family.costs.calls(piece.calls, cycles)
 
 
-def is_split(nest: LinearNest, pieces: Sequence[Piece]) -> bool:
+def is_split(nest: StridedNest, pieces: Sequence[Piece]) -> bool:
     """Whether several calls add to one element of a nest that is cut into `pieces`."""
     for number, axis in enumerate(nest.axes):
         if axis.is_reduction:
@@ -141,10 +141,10 @@ def start_of(matched: Matched, *, split: bool) -> Start | str:
     return 'the kernel has no variant that adds to what the output holds; it would need init "accumulate"'
 
 
-def loops_of(nest: LinearNest, piece: Piece) -> list[Loop]:
+def loops_of(nest: StridedNest, piece: Piece) -> list[CallLoop]:
     """The loops around the calls of a piece, in the order of the axes."""
     return [
-        Loop(number, cut.count, axis.is_reduction)
+        CallLoop(number, cut.count, axis.is_reduction)
         for number, (axis, cut) in enumerate(zip(nest.axes, piece.cuts, strict=True))
         if cut.count > 1
     ]
@@ -191,7 +191,7 @@ def copied_inputs(
     return tuple(found)
 
 
-def _stream(nest: LinearNest, access: Access, is_demanded: bool) -> Stream:
+def _stream(nest: StridedNest, access: StridedAccess, is_demanded: bool) -> Stream:
     view = view_of(nest, access)
     rows = [form.coefficients for form in view.forms] if view is not None else []
     if view is None or view.is_flat:  # axis by axis: no two of them run over the same elements
@@ -263,7 +263,7 @@ def plan_nest(
     return replace(candidate, cost=cycles + family.costs.copy(_moved_bytes(candidate)))
 
 
-def _groups(nest: LinearNest, calls: Sequence[Call]) -> tuple[Group, ...]:
+def _groups(nest: StridedNest, calls: Sequence[Call]) -> tuple[Group, ...]:
     """The calls by the parallel points that they do: those of one group are parts of one reduction."""
     found: dict[tuple[int, ...], list[Call]] = {}
     for call in calls:
@@ -300,7 +300,7 @@ def planned_again(
     return replace(planned, cost=cost) if isinstance(planned, Candidate) else None
 
 
-def again(candidate: Candidate, nest: LinearNest) -> Candidate | None:
+def again(candidate: Candidate, nest: StridedNest) -> Candidate | None:
     """The same for a nest that differs from the candidate's in its buffers, and where in them it is.
 
     None where that makes it impossible.

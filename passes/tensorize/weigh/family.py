@@ -13,7 +13,7 @@ from inarch.machine.machine import Machine
 from inarch.machine.target import Target
 from inarch.meaning import Expression
 from inarch.microkernel import Init, Instance, Microkernel, demands, instantiate, members
-from inarch.passes.tensorize.unify.pattern import Pattern, pattern_of
+from inarch.passes.tensorize.unify.pattern import KernelPattern, pattern_of
 from inarch.passes.tensorize.weigh.cost import Costs
 from inarch.passes.tensorize.weigh.operands import Demands
 from inarch.passes.tensorize.weigh.tiles import Params
@@ -32,7 +32,7 @@ _Key = tuple[tuple[int, ...], Init, Expression | None, tuple[tuple[str, str], ..
 class Family:
     """The kernel `pattern.name` for `target` on `machine`; instances and demands are made once."""
 
-    pattern: Pattern
+    pattern: KernelPattern
     target: Target
     machine: Machine
     members: list[dict[str, int]]

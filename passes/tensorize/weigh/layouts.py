@@ -15,7 +15,7 @@ from inarch.microkernel import AtLeast, KnownDemand
 
 
 @dataclass(frozen=True)
-class Layout:
+class PackedLayout:
     """A dense row-major block: `shape` by the dimensions `order` of the operand (None: padding)."""
 
     shape: tuple[int, ...]
@@ -31,7 +31,7 @@ class Layout:
 
 def dense_layout(
     extents: Sequence[int], demanded: Sequence[KnownDemand], multiple: int
-) -> Layout | None:
+) -> PackedLayout | None:
     """A block for `extents`, whose strides are as demanded; its size is a multiple of `multiple`.
 
     None: the demanded strides overlap, or no dense block has them.
@@ -73,7 +73,7 @@ def dense_layout(
     if total % multiple:
         unit = math.lcm(total // (shape[-1] if shape else 1), multiple)
         _lengthen(shape, order, -(-total // unit) * unit)
-    return Layout(tuple(reversed(shape)), tuple(reversed(order)), tuple(strides))
+    return PackedLayout(tuple(reversed(shape)), tuple(reversed(order)), tuple(strides))
 
 
 def _lengthened(shape: list[int], order: list[int | None], total: int, least: int) -> int:

@@ -10,7 +10,7 @@ from inarch.machine.machine import Machine
 from inarch.machine.target import Target
 from inarch.microkernel import Microkernel
 from inarch.microkernel.template import Template, Workload, made_name
-from inarch.passes.tensorize.unify.linear import LinearNest
+from inarch.passes.tensorize.unify.strided import StridedNest
 from inarch.passes.tensorize.unify.workload import workload_of
 from inarch.passes.tensorize.weigh.candidates import Candidate
 from inarch.passes.tensorize.weigh.family import Family
@@ -30,12 +30,12 @@ class Maker:
     """Kernels that cannot be used."""
     _families: dict[str, Family] = field(default_factory=dict[str, Family])
 
-    def candidates(self, nest: LinearNest) -> list[Candidate]:
+    def candidates(self, nest: StridedNest) -> list[Candidate]:
         """The ways to do `nest` by kernels made for it."""
         ways = [candidates(nest, family) for family in self.families(nest)]
         return [one for found in ways if isinstance(found, list) for one in found]
 
-    def families(self, nest: LinearNest) -> list[Family]:
+    def families(self, nest: StridedNest) -> list[Family]:
         """The kernels that are made for `nest`, without those that cannot be used."""
         workload = workload_of(nest) if self.templates else None
         if workload is None:

@@ -10,8 +10,8 @@ from xdsl.ir import Operation
 from inarch.dialects.loop.buffer import WORKSPACE_ALIGNMENT_BYTES, root
 from inarch.passes.tensorize.report import Choice
 from inarch.passes.tensorize.unify.body import expression_of
-from inarch.passes.tensorize.unify.linear import LinearNest
 from inarch.passes.tensorize.unify.match import Miss, names_of
+from inarch.passes.tensorize.unify.strided import StridedNest
 from inarch.passes.tensorize.weigh.candidates import Candidate, again
 
 
@@ -23,12 +23,12 @@ class Decision:
     choices: tuple[Choice, ...]
     misses: Mapping[str, Miss]
 
-    def of(self, nest: LinearNest) -> Candidate | None:
+    def of(self, nest: StridedNest) -> Candidate | None:
         """The candidate taken, for a nest like the one that it was made for; None: it cannot be had there."""
         return again(self.taken, nest) if self.taken is not None else None
 
 
-def key_of_nest(nest: LinearNest) -> object:
+def key_of_nest(nest: StridedNest) -> object:
     """All of a nest that a decision depends on: two with equal keys get the same kernel.
 
     Its `repr` says as much, in another process too.

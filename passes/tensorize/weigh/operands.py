@@ -16,11 +16,11 @@ from inarch.meaning import Element, Term, element_text
 from inarch.microkernel import AtLeast, Demand, KnownDemand, known_demand
 from inarch.passes.tensorize.unify.body import ACCUMULATOR, Binding
 from inarch.passes.tensorize.unify.iterators import Assignment
-from inarch.passes.tensorize.unify.linear import Access, LinearNest
-from inarch.passes.tensorize.unify.pattern import Pattern
+from inarch.passes.tensorize.unify.pattern import KernelPattern
+from inarch.passes.tensorize.unify.strided import StridedAccess, StridedNest
 from inarch.passes.tensorize.unify.strides import Solution, solve
 from inarch.passes.tensorize.unify.views import View, view_of
-from inarch.passes.tensorize.weigh.layouts import Layout, dense_layout
+from inarch.passes.tensorize.weigh.layouts import PackedLayout, dense_layout
 from inarch.passes.tensorize.weigh.tiles import Piece
 
 
@@ -32,7 +32,7 @@ class Copy:
     loops: tuple[int, ...]
     """Axes."""
     counts: tuple[int, ...]
-    layout: Layout
+    layout: PackedLayout
     forms: tuple[Linear, ...]
     """The index in the view, over the copy's dimensions."""
 
@@ -46,7 +46,7 @@ class Copy:
 class OperandPlan:
     """An operand of a call: element `offset + sum of moves[axis] * loop of axis` and its strides."""
 
-    access: Access
+    access: StridedAccess
     strides: tuple[int, ...]
     offset: int
     moves: tuple[int, ...]
@@ -68,12 +68,12 @@ class CallPlan:
 class Matched:
     """A kernel and a nest whose bodies are equal, with axes for the iterators."""
 
-    pattern: Pattern
-    nest: LinearNest
+    pattern: KernelPattern
+    nest: StridedNest
     binding: Binding
     assignment: Assignment
 
-    def access_of(self, element: Element) -> Access:
+    def access_of(self, element: Element) -> StridedAccess:
         """The access of the nest that an element of the meaning is."""
         if element == self.pattern.normal.target:
             return self.nest.write
@@ -187,7 +187,7 @@ def _operand(
 
 
 def _crowded(
-    access: Access,
+    access: StridedAccess,
     strides: Sequence[int],
     wanted: Sequence[KnownDemand],
     extents: Sequence[int],
@@ -334,7 +334,7 @@ def _forms(
     given: Mapping[str, int],
     view: View,
     loops: Sequence[int],
-    layout: Layout,
+    layout: PackedLayout,
 ) -> tuple[Linear, ...] | None:
     """The view's index over the copy's dimensions; None where a dimension is a sum that differs there."""
     count = len(loops) + len(layout.order)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from inarch.passes.tensorize.unify.linear import LinearNest
+from inarch.passes.tensorize.unify.strided import StridedNest
 
 _VECTOR = 8.0
 """Cycles for a vector of points: far above what was seen of most nests, which is 1 or 2."""
@@ -16,7 +16,7 @@ _EASY_VECTOR = 2.0
 """Cycles for a vector of such a nest: a load, a broadcast, a multiply-add, and a share of the store."""
 
 
-def plain_cycles(nest: LinearNest, vector_bytes: int) -> float:
+def plain_cycles(nest: StridedNest, vector_bytes: int) -> float:
     """The most that the nest takes on vectors of so many bytes (4: none) as the C compiler makes it."""
     lanes = max(4, vector_bytes) // 4
     points = math.prod([axis.size for axis in nest.axes])

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 
 from inarch.passes.tensorize.report import Choice
 from inarch.passes.tensorize.unify.iterators import Assignment
-from inarch.passes.tensorize.unify.linear import LinearNest
 from inarch.passes.tensorize.unify.match import Miss, bindings
+from inarch.passes.tensorize.unify.strided import StridedNest
 from inarch.passes.tensorize.weigh.candidates import Candidate, cutter_of, planned_again
 from inarch.passes.tensorize.weigh.family import Family
 from inarch.passes.tensorize.weigh.memo import Decision
@@ -42,7 +42,7 @@ def text_of(decision: Decision) -> str:
 
 
 def decision_of(
-    record: str, nest: LinearNest, family: Callable[[str], Family | None]
+    record: str, nest: StridedNest, family: Callable[[str], Family | None]
 ) -> Decision | None:
     """The decision of a record, for a nest like the one that it was made for; `family` finds by name."""
     said = json.loads(record)
@@ -69,7 +69,7 @@ def _way(taken: Candidate) -> dict[str, Any]:
     }
 
 
-def _candidate(way: dict[str, Any], nest: LinearNest, family: Family | None) -> Candidate | None:
+def _candidate(way: dict[str, Any], nest: StridedNest, family: Family | None) -> Candidate | None:
     bound = bindings(nest, family.pattern) if family is not None else None
     if family is None or bound is None or isinstance(bound, Miss):
         return None

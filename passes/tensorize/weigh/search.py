@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 
-from inarch.passes.tensorize.unify.linear import LinearNest
 from inarch.passes.tensorize.unify.match import Miss, bindings, matches
+from inarch.passes.tensorize.unify.strided import StridedNest
 from inarch.passes.tensorize.weigh.candidates import (
     Candidate,
     Start,
@@ -54,7 +54,9 @@ MAX_WEIGHED = 12
 """Of those, the ones for which loops are ordered, and the memory is looked at."""
 
 
-def candidates(nest: LinearNest, family: Family, known: float = math.inf) -> list[Candidate] | Miss:
+def candidates(
+    nest: StridedNest, family: Family, known: float = math.inf
+) -> list[Candidate] | Miss:
     """The ways to do `nest` by the family, the cheapest first; or the first difference.
 
     Of a family that is far from `known`, the cycles of another one's way, only some are found.
@@ -81,7 +83,7 @@ def candidates(nest: LinearNest, family: Family, known: float = math.inf) -> lis
     return max(misses, key=lambda miss: miss.progress)  # the first of those that got furthest
 
 
-def sweep(nest: LinearNest, family: Family, chosen: Candidate, count: int) -> list[Candidate]:
+def sweep(nest: StridedNest, family: Family, chosen: Candidate, count: int) -> list[Candidate]:
     """Up to `count` others with the assignment of `chosen`, by cost: how good the choice is, can be measured.
 
     The tiles that the model thinks best, and each of the first few in the other direction of its loops.
@@ -103,11 +105,11 @@ def sweep(nest: LinearNest, family: Family, chosen: Candidate, count: int) -> li
     return found
 
 
-def _loops(nest: LinearNest, order: Sequence[int]) -> tuple[int, ...]:
+def _loops(nest: StridedNest, order: Sequence[int]) -> tuple[int, ...]:
     return tuple(axis for axis in order if not nest.axes[axis].is_reduction)
 
 
-def _turned(nest: LinearNest, order: Sequence[int]) -> tuple[int, ...]:
+def _turned(nest: StridedNest, order: Sequence[int]) -> tuple[int, ...]:
     """The outermost parallel loop becomes the innermost one."""
     parallel = _loops(nest, order)
     rest = tuple(axis for axis in order if nest.axes[axis].is_reduction)

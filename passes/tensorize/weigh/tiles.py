@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from inarch.passes.tensorize.unify.iterators import Assignment
-from inarch.passes.tensorize.unify.linear import Axis, LinearNest
-from inarch.passes.tensorize.unify.pattern import Pattern
+from inarch.passes.tensorize.unify.pattern import KernelPattern
+from inarch.passes.tensorize.unify.strided import Axis, StridedNest
 
 Params = Mapping[str, int]
 
@@ -62,11 +62,11 @@ class Piece:
 class Cutter:
     """Cuts a nest, whose axes are assigned, for the members of a family."""
 
-    pattern: Pattern
+    pattern: KernelPattern
     is_member: Callable[[Params], bool]
     allowed: Callable[[str, Params], Sequence[int]]
     """The values of a parameter beside others, the largest first."""
-    nest: LinearNest
+    nest: StridedNest
     assignment: Assignment
     _sizes: dict[str, int | str] = field(default_factory=dict[str, int | str])
     _axes: list[tuple[Axis, tuple[str, ...], str | None, tuple[int | str, ...]]] = field(

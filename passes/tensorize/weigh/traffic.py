@@ -22,7 +22,7 @@ MAX_PERMUTED = 4
 
 
 @dataclass(frozen=True)
-class Loop:
+class CallLoop:
     """A loop around a call: its axis, its trip count, and whether it reduces."""
 
     axis: int
@@ -130,9 +130,9 @@ def traffic(
     streams: Sequence[Stream],
     sizes: Sequence[int],
     blocks: Sequence[int],
-    loops: Sequence[Loop],
+    loops: Sequence[CallLoop],
     costs: Costs,
-) -> tuple[tuple[Loop, ...], Traffic]:
+) -> tuple[tuple[CallLoop, ...], Traffic]:
     """The loops, outermost first, in the order that costs least, and what memory does then.
 
     `sizes` are the points of the axes, `blocks` those of one call. Among equals the order is taken that
@@ -184,7 +184,7 @@ class _Search:
     def __init__(
         self,
         panels: Sequence[_Panel],
-        loops: Sequence[Loop],
+        loops: Sequence[CallLoop],
         blocks: Sequence[int],
         costs: Costs,
     ) -> None:
@@ -266,7 +266,7 @@ class _Search:
             run += panel.stream.step(loop.axis, self._blocks[loop.axis]) * (loop.count - 1)
         return self._first(panel, joined)
 
-    def _goes_on(self, panel: _Panel, loop: Loop, run: int) -> bool:
+    def _goes_on(self, panel: _Panel, loop: CallLoop, run: int) -> bool:
         return not panel.stream.is_packed and panel.stream.goes_on(
             loop.axis, self._blocks[loop.axis], run, self._line
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from inarch.ir.linear import Linear
-from inarch.passes.tensorize.unify.linear import Axis
+from inarch.passes.tensorize.unify.strided import Axis
 from inarch.passes.tensorize.weigh.tiles import Cut, Piece
 
 

@@ -18,7 +18,7 @@ from inarch.dialects.loop.nest import NestOp
 from inarch.ir.linear import Linear, affine_map, linear_map
 from inarch.ir.types import memref
 from inarch.passes.loop.inline import end, inline
-from inarch.passes.tensorize.unify.linear import Access
+from inarch.passes.tensorize.unify.strided import StridedAccess
 from inarch.passes.tensorize.unify.views import View, view_of
 from inarch.passes.tensorize.weigh.candidates import Call, Candidate, Group, copy_key
 from inarch.passes.tensorize.weigh.operands import OperandPlan
@@ -120,7 +120,7 @@ class _Builder:
         return Linear(tuple(moves[loop.axis] for loop in call.loops), start)
 
     def _extra(
-        self, call: Call, access: Access, iterators: Sequence[str]
+        self, call: Call, access: StridedAccess, iterators: Sequence[str]
     ) -> tuple[int, list[int], list[int]]:
         """Offset, moves by axis and strides of an operand of the epilogue."""
         start = access.offset
@@ -274,7 +274,7 @@ class _Builder:
         ]
         return [*loops, *inner]
 
-    def _view(self, access: Access) -> View:
+    def _view(self, access: StridedAccess) -> View:
         view = view_of(self.candidate.matched.nest, access)
         assert view is not None, "the plan has seen to it"
         return view

@@ -13,13 +13,13 @@ from inarch.meaning import Apply, Element, Expression, Index, Number, Term
 from inarch.microkernel import AtLeast, functions_of
 from inarch.passes.tensorize.unify.body import (
     ACCUMULATOR,
+    FunctionCall,
     Leaf,
     Literal,
-    Node,
     Tree,
     expression_of,
 )
-from inarch.passes.tensorize.unify.linear import Access
+from inarch.passes.tensorize.unify.strided import StridedAccess
 from inarch.passes.tensorize.weigh.operands import Demands, Matched
 from inarch.passes.tensorize.weigh.tiles import Params
 
@@ -29,7 +29,7 @@ class Finish:
     """An epilogue: an expression of the output's element and of `extras`, operand -> access, dtype."""
 
     expression: Expression
-    accesses: Mapping[str, Access]
+    accesses: Mapping[str, StridedAccess]
     dtypes: Mapping[str, str]
     iterators: Mapping[str, tuple[str, ...]]
     """Extra operand -> the iterators of its dimensions."""
@@ -69,7 +69,9 @@ def absorbed_finish(matched: Matched, params: Params, demands: Demands) -> Finis
     return Finish(expression, accesses, dtypes, writer.iterators)
 
 
-def _misfit(matched: Matched, access: Access, params: Params, demands: Demands) -> str | None:
+def _misfit(
+    matched: Matched, access: StridedAccess, params: Params, demands: Demands
+) -> str | None:
     """Why an extra operand cannot be read by the kernel; None where it can."""
     if not access.is_inside:
         return "finish reads outside of a buffer"
@@ -80,7 +82,7 @@ def _misfit(matched: Matched, access: Access, params: Params, demands: Demands) 
     return None
 
 
-def _follows(matched: Matched, access: Access, params: Params, demands: Demands) -> bool:
+def _follows(matched: Matched, access: StridedAccess, params: Params, demands: Demands) -> bool:
     """Along an iterator at which the output's stride is demanded, an extra operand has that one too."""
     target, parallel = matched.pattern.normal.target, matched.pattern.normal.parallel
     sizes = {each.name: each.size for each in parallel}
@@ -114,10 +116,10 @@ class _Writer:
                 return self.matched.pattern.normal.target
             case Leaf(position):
                 return self._extra(position)
-            case Node():
+            case FunctionCall():
                 return self._apply(tree)
 
-    def _apply(self, tree: Node) -> Expression | str:
+    def _apply(self, tree: FunctionCall) -> Expression | str:
         known = tree.dtype in DTYPES and (tree.is_signed is not False)
         if not known:
             return f"a meaning cannot say {tree.function} of {tree.dtype}"

@@ -13,7 +13,7 @@
 // NAME: int32_t twice_main(DLTensor *args, int32_t n)
 // GRAPH: builtin.module attributes {inarch.name = "inarch_compile", inarch.target = "x86-64-v2"}
 // GRAPH: graph.add
-// MADE: inarch-compile.mlir.tmp.inarch: vinarch_compile for generic, 1 kernels, 0.0 KiB of weights, 0.0 KiB of workspace, in
+// MADE: inarch-compile.mlir.tmp.inarch: vinarch_compile for generic, 1 kernel, 0.0 KiB of weights, 0.0 KiB of workspace, in
 // JSON: "name": "vinarch_compile", "host": "c", "target": "generic", "machine": "generic", "kernels": 1, "weights_bytes": 0, "workspace_bytes": 0, "seconds":
 // INSPECT: name       vinarch_compile
 // INSPECT-NEXT: host       c

@@ -16,7 +16,8 @@
 // STDOUT-NOT: IR Dump
 // STDOUT: builtin.module
 // TIMING: seconds share CPU step
-// TIMING-NEXT: {{ +[0-9]+\.[0-9]{4} +[0-9.]+% +[0-9]+\.[0-9]{4} +parse}}
+// TIMING-NEXT: {{ +[0-9]+\.[0-9]{4} +[0-9.]+% +[0-9]+\.[0-9]{4} +import}}
+// TIMING-NEXT: parse
 // TIMING: verify
 // TIMING: pass cse
 // TIMING: pass dce

@@ -17,7 +17,7 @@ from inarch.definitions.functions import Array
 from inarch.testing.generate.check.compiled import Compiled, compile_programs
 from inarch.testing.generate.check.offloaded import Offloaded, compile_offloaded
 from inarch.testing.generate.inputs import inputs
-from inarch.testing.generate.program import Program
+from inarch.testing.generate.program import GeneratedProgram
 
 Say = Callable[[str, int, str], None]
 """Called with what begins (`make`, `define`, `compile`, `run`), the program's index, and the target.
@@ -47,12 +47,12 @@ class Finding:
 class Case:
     """A program, its inputs and what it must give, by function."""
 
-    program: Program
+    program: GeneratedProgram
     arrays: dict[str, list[Array]]
     expected: dict[str, list[Expected]]
 
 
-def case_of(program: Program) -> Case:
+def case_of(program: GeneratedProgram) -> Case:
     """The inputs are those of the program's index. Raises as `expected_of`."""
     context, module = program.parse()
     arrays: dict[str, list[Array]] = {}
@@ -72,7 +72,7 @@ def _describe(error: BaseException) -> str:
     return f"{type(error).__name__} at {where}: {' '.join(str(error).split())[:400]}"
 
 
-def _finding(kind: str, program: Program, target: str, message: str) -> Finding:
+def _finding(kind: str, program: GeneratedProgram, target: str, message: str) -> Finding:
     seed = program.seed if program.seed is not None else 0
     return Finding(kind, program.level, seed, program.index, target, message)
 
@@ -86,7 +86,7 @@ class How:
     backends: tuple[str, ...] = ()
     """They have what they take, the first one first; without any, the host has all."""
 
-    def compile(self, programs: Sequence[Program], target: str) -> Compiled | Offloaded:
+    def compile(self, programs: Sequence[GeneratedProgram], target: str) -> Compiled | Offloaded:
         """All programs in one library. Raises whatever a pass, the emitter or a backend raises."""
         if self.backends:
             return compile_offloaded(programs, target, self.backends, self.flags)
@@ -133,7 +133,7 @@ def _difference(compiled: Compiled | Offloaded, prefix: str, case: Case) -> str 
 
 
 def check_programs(
-    programs: Sequence[Program],
+    programs: Sequence[GeneratedProgram],
     targets: Sequence[str],
     *,
     how: How = How(),
@@ -154,21 +154,21 @@ def check_programs(
 
 
 def smaller(
-    program: Program, finding: Finding, seconds: float, how: How, **options: Any
-) -> Program:
+    program: GeneratedProgram, finding: Finding, seconds: float, how: How, **options: Any
+) -> GeneratedProgram:
     """The smallest program found in that time that has a finding of the same kind."""
     from inarch.testing.generate.shrink import shrink
 
     targets = [finding.target] if finding.target else []
 
-    def fails(candidate: Program) -> bool:
+    def fails(candidate: GeneratedProgram) -> bool:
         found = check_programs([candidate], targets, how=how)
         return any(one.kind == finding.kind for one in found)
 
     return shrink(program, fails, seconds=seconds, **options) if seconds > 0 else program
 
 
-def write_case(folder: Path, program: Program, finding: Finding) -> Path:
+def write_case(folder: Path, program: GeneratedProgram, finding: Finding) -> Path:
     """Writes the program, and its inputs where it parses; returns the path of the `.mlir`."""
     from inarch.core.npz import write_npz
 

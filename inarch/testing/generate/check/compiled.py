@@ -26,12 +26,12 @@ from inarch.ir.target import set_target
 from inarch.ir.text import parse_module
 from inarch.ir.verify import verify_module
 from inarch.testing.generate.check.room import Room
-from inarch.testing.generate.program import Program
+from inarch.testing.generate.program import GeneratedProgram
 
 _SYMBOL = re.compile(r"@([A-Za-z_]\w*)")
 
 
-def merged(programs: Sequence[Program]) -> tuple[Context, ModuleOp]:
+def merged(programs: Sequence[GeneratedProgram]) -> tuple[Context, ModuleOp]:
     """One module of all functions of all programs; those of program 3 are called `p3_main` ..."""
     context = new_context()
     texts: list[str] = []
@@ -102,7 +102,7 @@ def _signless(array: Array, takes: Any, number: int) -> Array:
 
 
 def compile_programs(
-    programs: Sequence[Program],
+    programs: Sequence[GeneratedProgram],
     target: str,
     flags: Sequence[str] = ("-O1",),
     host: str = DEFAULT_HOST,

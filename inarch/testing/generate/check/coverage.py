@@ -31,7 +31,7 @@ from inarch.dialects.graph import DIALECT as GRAPH
 from inarch.dialects.kernel import DIALECT as KERNEL
 from inarch.dialects.loop import DIALECT as LOOP
 from inarch.ir.target import set_target
-from inarch.testing.generate.program import LEVELS, Program
+from inarch.testing.generate.program import LEVELS, GeneratedProgram
 from inarch.testing.generate.public import programs
 
 TARGETS = ("generic", "x86-64-v3", "x86-64-v4")
@@ -66,7 +66,7 @@ class Reached:
     files: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     """File -> `lines`, `missing`, `branches`, `missing_branches`."""
 
-    def note(self, program: Program) -> None:
+    def note(self, program: GeneratedProgram) -> None:
         """Counts the ops of a program, and the classes of their properties."""
         self.programs += 1
         for op in program.parse()[1].walk():
@@ -198,7 +198,7 @@ def measured(reached: Reached) -> Generator[None]:
         }
 
 
-def emit_program_text(program: Program, target: str, backends: Sequence[str] = ()) -> str:
+def emit_program_text(program: GeneratedProgram, target: str, backends: Sequence[str] = ()) -> str:
     """The C of a program: all passes and the emitter run, the C compiler does not.
 
     `backends` have what they take.

@@ -23,7 +23,7 @@ from inarch.passes.pattern import op_names
 from inarch.runtime.module import Module, load
 from inarch.testing.generate.check.compiled import merged
 from inarch.testing.generate.check.room import Room
-from inarch.testing.generate.program import Program
+from inarch.testing.generate.program import GeneratedProgram
 
 
 @dataclass
@@ -55,7 +55,7 @@ class Offloaded:
 
 
 def compile_offloaded(
-    programs: Sequence[Program], target: str, backends: Sequence[str], flags: Sequence[str]
+    programs: Sequence[GeneratedProgram], target: str, backends: Sequence[str], flags: Sequence[str]
 ) -> Offloaded:
     """Compiles and loads all `programs` for `target`; `backends` have what they take, the first one first.
 

@@ -20,7 +20,7 @@ from inarch.testing.generate.check.check import (
     write_case,
 )
 from inarch.testing.generate.check.offloaded import favoured
-from inarch.testing.generate.program import Program
+from inarch.testing.generate.program import GeneratedProgram
 from inarch.testing.generate.public import programs
 
 
@@ -75,7 +75,7 @@ def _line(content: dict[str, Any]) -> None:
 
 
 def _batch(job: Job, start: int, count: int) -> None:
-    made: list[Program] = []
+    made: list[GeneratedProgram] = []
     for index in range(start, start + count):
         _say("make", index, "")
         made += programs(job.level, job.seed, 1, start=index, **job.options)
@@ -85,7 +85,7 @@ def _batch(job: Job, start: int, count: int) -> None:
     _line({"event": "done", "index": start + count, "count": count})
 
 
-def _report(job: Job, program: Program, finding: Finding) -> None:
+def _report(job: Job, program: GeneratedProgram, finding: Finding) -> None:
     _say("shrink", finding.index, finding.target)
     small = smaller(program, finding, job.shrink, job.how, **job.options)
     path = write_case(Path(job.folder), small, finding)

@@ -21,12 +21,12 @@ from inarch.ir.verify import verify_module
 from inarch.testing.generate.choices import Choices
 from inarch.testing.generate.graph.builder import GraphBuilder
 from inarch.testing.generate.graph.recipes import recipes_of
-from inarch.testing.generate.program import Program, program_of
+from inarch.testing.generate.program import GeneratedProgram, program_of
 
 
 def graph_program(
     choices: Choices, *, large: bool = False, full: bool = False, favour: Sequence[str] = ()
-) -> Program:
+) -> GeneratedProgram:
     """A module of one public function on tensors, sometimes of several.
 
     `large`: up to 60 nodes instead of 20. `full`: layers of networks at their full sizes. `favour`: names

@@ -59,7 +59,7 @@ def buffer(
 
 
 @dataclass
-class Access:
+class RandomAccess:
     """An index of each dimension of a buffer: coefficients by iterator, and a constant."""
 
     terms: list[dict[int, int]] = field(default_factory=list[dict[int, int]])
@@ -118,7 +118,7 @@ def index_text(form: dict[int, int], constant: int, names: Sequence[str]) -> str
     return text
 
 
-def readable(found: Buffer, access: Access, sizes: Sequence[int], *, padded: bool) -> bool:
+def readable(found: Buffer, access: RandomAccess, sizes: Sequence[int], *, padded: bool) -> bool:
     """Whether every element that the access reads, at all points, is inside and has been written."""
     if 0 in sizes:
         return True
@@ -136,7 +136,7 @@ def readable(found: Buffer, access: Access, sizes: Sequence[int], *, padded: boo
     return bool(np.all(known | ~inside))
 
 
-def write(found: Buffer, access: Access, sizes: Sequence[int]) -> None:
+def write(found: Buffer, access: RandomAccess, sizes: Sequence[int]) -> None:
     """Marks what the access writes; what is outside is dropped."""
     if 0 in sizes or 0 in found.shape:
         return

@@ -18,7 +18,7 @@ ELEMENTS = ("f32", "f64", "i32", "i8", "i64", "i16", "i1")
 
 
 @dataclass
-class LoopBuilder:
+class LoopText:
     """One function on buffers that grows, as lines of text."""
 
     choices: Choices

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from inarch.testing.generate.loop.buffers import Buffer
-from inarch.testing.generate.loop.builder import LoopBuilder
+from inarch.testing.generate.loop.builder import LoopText
 from inarch.testing.generate.loop.scalars import Body
 
 _MODES = ("", " parallel", " unroll")
@@ -14,7 +14,7 @@ _MODES = ("", " parallel", " unroll")
 # ------------------------------------------------------------------------------ element by element
 
 
-def elements(b: LoopBuilder) -> None:
+def elements(b: LoopText) -> None:
     """Loops that store a function of one buffer's elements in another, some of them only if."""
     choices = b.choices
     rank = choices.weighted([(6, 1), (3, 2), (1, 0)])
@@ -48,7 +48,7 @@ def elements(b: LoopBuilder) -> None:
 
 
 def _source(
-    b: LoopBuilder, body: Body, kind: str, names: Sequence[str], sizes: Sequence[int]
+    b: LoopText, body: Body, kind: str, names: Sequence[str], sizes: Sequence[int]
 ) -> tuple[str, str]:
     """Loads from a new input at indices that are computed; what is loaded, twice where one load will do."""
     choices = b.choices
@@ -80,7 +80,7 @@ def _source(
     return loaded, loaded
 
 
-def _body(b: LoopBuilder, hint: str) -> Body:
+def _body(b: LoopText, hint: str) -> Body:
     """One whose names are those of no other."""
     return Body(b.choices, f"{b.name(hint)}_")
 
@@ -95,7 +95,7 @@ def _indexed(body: Body, op: str, left: str, right: str | int) -> str:
 
 
 def _stored_if(
-    b: LoopBuilder,
+    b: LoopText,
     body: Body,
     kind: str,
     source: str,
@@ -149,7 +149,7 @@ def _stored_if(
 # ------------------------------------------------------------------------------ row by row
 
 
-def rows(b: LoopBuilder) -> None:
+def rows(b: LoopText) -> None:
     """A loop over the rows of two matrices, and one over views of a row each, whose place is computed."""
     choices = b.choices
     count, width = choices.pick((3, 1, 5)), choices.pick((4, 1, 7, 17))
@@ -181,7 +181,7 @@ def rows(b: LoopBuilder) -> None:
     target.mask[:, left : left + width] = True
 
 
-def _row(b: LoopBuilder, found: Buffer, row: str, left: int, width: int) -> tuple[str, str, str]:
+def _row(b: LoopText, found: Buffer, row: str, left: int, width: int) -> tuple[str, str, str]:
     """A view of a row that a loop chooses: its name, its type, its text."""
     name = f"%{b.name('s')}"
     kind = f"memref<1x{width}x{found.element}, strided<[{found.strides[0]}, 1], offset: ?>>"
@@ -192,7 +192,7 @@ def _row(b: LoopBuilder, found: Buffer, row: str, left: int, width: int) -> tupl
 # ------------------------------------------------------------------------------ calls
 
 
-def call(b: LoopBuilder) -> None:
+def call(b: LoopText) -> None:
     """A call of a private function that scales one buffer into another."""
     choices = b.choices
     shape = (choices.pick((3, 8, 17)), choices.pick((1, 5, 16)))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from inarch.testing.generate.loop.buffers import Access, Buffer, readable
-from inarch.testing.generate.loop.builder import LoopBuilder
+from inarch.testing.generate.loop.buffers import Buffer, RandomAccess, readable
+from inarch.testing.generate.loop.builder import LoopText
 from inarch.testing.generate.loop.scalars import REDUCERS_FLOAT, REDUCERS_INT, Body, is_float
 
 
@@ -48,16 +48,16 @@ class Write:
     """An output: where it is written, and what its accumulator starts from."""
 
     buffer: Buffer
-    access: Access
+    access: RandomAccess
     element: str
     clip: bool
     init: str | None
 
 
 def nest_text(
-    b: LoopBuilder,
+    b: LoopText,
     loops: Loops,
-    reads: list[tuple[Buffer, Access, str | None]],
+    reads: list[tuple[Buffer, RandomAccess, str | None]],
     writes: list[Write],
 ) -> list[str]:
     """The lines of the nest: its operands, and bodies made up on the way."""

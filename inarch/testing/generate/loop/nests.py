@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from inarch.testing.generate.choices import Choices
-from inarch.testing.generate.loop.buffers import Access, Buffer, readable, write
-from inarch.testing.generate.loop.builder import LoopBuilder
+from inarch.testing.generate.loop.buffers import Buffer, RandomAccess, readable, write
+from inarch.testing.generate.loop.builder import LoopText
 from inarch.testing.generate.loop.nest_text import Loops, Write, nest_text
 from inarch.testing.generate.loop.scalars import is_float
 
@@ -20,7 +20,7 @@ MOST_TILE = 4096
 """Of points of parallel iterators inside a reduction: what the emitter has accumulators for."""
 
 
-def nest(b: LoopBuilder) -> None:
+def nest(b: LoopText) -> None:
     """Adds a nest."""
     choices = b.choices
     is_tile = choices.chance(15)
@@ -31,7 +31,7 @@ def nest(b: LoopBuilder) -> None:
         found = _output(b, loops, [one.buffer for one in writes])
         writes.append(found)
     outputs = [one.buffer for one in writes]
-    reads: list[tuple[Buffer, Access, str | None]] = []
+    reads: list[tuple[Buffer, RandomAccess, str | None]] = []
     for _ in range(choices.integer(0 if choices.chance(10) else 1, 4)):
         inner = choices.chance(75)
         reads.append(_read(b, loops, outputs, everywhere=inner or not loops.reduction))
@@ -94,7 +94,9 @@ def _tile(choices: Choices) -> Loops:
     return Loops(names, sizes, reduces, [mode for _, _, mode in kinds])
 
 
-def _modes(choices: Choices, loops: Loops, reads: list[tuple[Buffer, Access, str | None]]) -> None:
+def _modes(
+    choices: Choices, loops: Loops, reads: list[tuple[Buffer, RandomAccess, str | None]]
+) -> None:
     """Modes as the scheduler gives them: all parallel loops inside a reduction, or single ones."""
     if choices.chance(60) or any(pad is not None for _, _, pad in reads):
         return
@@ -117,7 +119,7 @@ def _modes(choices: Choices, loops: Loops, reads: list[tuple[Buffer, Access, str
 # ---------------------------------------------------------------------------------- outputs
 
 
-def _output(b: LoopBuilder, loops: Loops, taken: list[Buffer]) -> Write:
+def _output(b: LoopText, loops: Loops, taken: list[Buffer]) -> Write:
     choices = b.choices
     roots = {one.root for one in taken}
     access = _write_access(choices, loops)
@@ -154,10 +156,10 @@ def _output(b: LoopBuilder, loops: Loops, taken: list[Buffer]) -> Write:
     return Write(found, access, found.element, clip, init)
 
 
-def _write_access(choices: Choices, loops: Loops) -> Access:
+def _write_access(choices: Choices, loops: Loops) -> RandomAccess:
     """A map that uses each parallel iterator once: alone, collapsed with another, strided, reversed."""
     left = choices.shuffled(loops.parallel) if choices.chance(40) else list(loops.parallel)
-    access = Access()
+    access = RandomAccess()
     while left:
         taken = [left.pop(0)]
         if left and choices.chance(12):
@@ -179,7 +181,9 @@ def _write_access(choices: Choices, loops: Loops) -> Access:
     return access
 
 
-def _init(b: LoopBuilder, found: Buffer, access: Access, loops: Loops, *, clip: bool) -> str | None:
+def _init(
+    b: LoopText, found: Buffer, access: RandomAccess, loops: Loops, *, clip: bool
+) -> str | None:
     """Where the accumulator starts: a number, unless what is there may be read."""
     sizes = loops.only(loops.parallel)
     known = readable(found, access, sizes, padded=clip)
@@ -198,8 +202,8 @@ def _init(b: LoopBuilder, found: Buffer, access: Access, loops: Loops, *, clip: 
 
 
 def _read(
-    b: LoopBuilder, loops: Loops, outputs: list[Buffer], *, everywhere: bool
-) -> tuple[Buffer, Access, str | None]:
+    b: LoopText, loops: Loops, outputs: list[Buffer], *, everywhere: bool
+) -> tuple[Buffer, RandomAccess, str | None]:
     """A read that varies with all iterators, or with parallel ones only (`finish` may use it)."""
     choices = b.choices
     wanted = list(range(len(loops.sizes))) if everywhere else loops.parallel
@@ -223,10 +227,10 @@ def _pad(choices: Choices, element: str) -> str:
 
 def _fitted(
     choices: Choices, loops: Loops, wanted: list[int], found: Buffer
-) -> tuple[Access, bool]:
+) -> tuple[RandomAccess, bool]:
     """A map into a buffer that is there: mostly in bounds, sometimes with a pad."""
     padded = choices.chance(20)
-    access = Access()
+    access = RandomAccess()
     left = choices.shuffled(wanted) if choices.chance(30) else list(wanted)
     for size in found.shape:
         room = [i for i in left if loops.sizes[i] <= size or padded]
@@ -255,11 +259,13 @@ def _fitted(
     return access, padded
 
 
-def _new_read(b: LoopBuilder, loops: Loops, wanted: list[int]) -> tuple[Buffer, Access, str | None]:
+def _new_read(
+    b: LoopText, loops: Loops, wanted: list[int]
+) -> tuple[Buffer, RandomAccess, str | None]:
     """A map that comes first, and an argument (or a constant) of the shape that it reaches."""
     choices = b.choices
     left = choices.shuffled(wanted) if choices.chance(40) else list(wanted)
-    access = Access()
+    access = RandomAccess()
     while left and len(access.terms) < 5:
         taken = [left.pop(0)]
         if choices.chance(10):
@@ -280,11 +286,13 @@ def _new_read(b: LoopBuilder, loops: Loops, wanted: list[int]) -> tuple[Buffer, 
     padded = choices.chance(20)
     shape = _shape(choices, loops, access, padded=padded)
     if math.prod(shape) > MOST_ELEMENTS:  # of a product of iterators, squared
-        return b.input(element, ()), Access(), None
+        return b.input(element, ()), RandomAccess(), None
     return b.input(element, shape), access, _pad(choices, element) if padded else None
 
 
-def _shape(choices: Choices, loops: Loops, access: Access, *, padded: bool) -> tuple[int, ...]:
+def _shape(
+    choices: Choices, loops: Loops, access: RandomAccess, *, padded: bool
+) -> tuple[int, ...]:
     """A shape for what the access reaches, which is moved into it; `padded`: not all of it."""
     shape: list[int] = []
     for d in range(len(access.terms)):
@@ -301,13 +309,13 @@ def _shape(choices: Choices, loops: Loops, access: Access, *, padded: bool) -> t
 
 
 def _in_place(
-    b: LoopBuilder,
+    b: LoopText,
     loops: Loops,
     writes: list[Write],
-    reads: list[tuple[Buffer, Access, str | None]],
-) -> list[tuple[Buffer, Access, str | None]]:
+    reads: list[tuple[Buffer, RandomAccess, str | None]],
+) -> list[tuple[Buffer, RandomAccess, str | None]]:
     """What is there already, read where it is written: an update in place."""
-    found: list[tuple[Buffer, Access, str | None]] = []
+    found: list[tuple[Buffer, RandomAccess, str | None]] = []
     for one in writes:
         sizes = loops.only(loops.parallel)
         known = not one.clip and readable(one.buffer, one.access, sizes, padded=False)

@@ -10,13 +10,13 @@ from inarch.ir.text import parse_module
 from inarch.ir.verify import verify_module
 from inarch.testing.generate.choices import Choices
 from inarch.testing.generate.loop.buffers import Buffer, buffer
-from inarch.testing.generate.loop.builder import ELEMENTS, LoopBuilder
+from inarch.testing.generate.loop.builder import ELEMENTS, LoopText
 from inarch.testing.generate.loop.control import call, elements, rows
 from inarch.testing.generate.loop.nests import nest
-from inarch.testing.generate.program import Program, program_of
+from inarch.testing.generate.program import GeneratedProgram, program_of
 
 
-def _view(b: LoopBuilder) -> None:
+def _view(b: LoopText) -> None:
     """A subview, or a reshape, of a buffer: later nests read and write through it."""
     found = b.choices.pick(b.buffers[::-1]) if b.buffers else b.input("f32", (4, 6))
     name = b.name("s")
@@ -73,7 +73,7 @@ def _reshaped(choices: Choices, shape: tuple[int, ...]) -> tuple[int, ...]:
     return (math.prod(shape),)
 
 
-STEPS: list[tuple[int, Callable[[LoopBuilder], None]]] = [
+STEPS: list[tuple[int, Callable[[LoopText], None]]] = [
     (12, nest),
     (2, _view),
     (2, elements),
@@ -85,7 +85,7 @@ STEPS: list[tuple[int, Callable[[LoopBuilder], None]]] = [
 # ---------------------------------------------------------------------------------- programs
 
 
-def loop_program(choices: Choices, *, large: bool = False) -> Program:
+def loop_program(choices: Choices, *, large: bool = False) -> GeneratedProgram:
     """A module of one public function on buffers, sometimes of two."""
     context = new_context()
     texts: list[str] = []
@@ -93,16 +93,14 @@ def loop_program(choices: Choices, *, large: bool = False) -> Program:
     for number in range(2 if choices.chance(5) else 1):
         choices.enter("head")
         name = "main" if number == 0 else f"other{number}"
-        b = LoopBuilder(choices, context, f"{name}_")
+        b = LoopText(choices, context, f"{name}_")
         b.kind = "f32" if not choices.chance(40) else choices.pick(ELEMENTS)
         steps(b, STEPS, 40 if large else 10)
         texts += [*b.callees, function_text(b, name)]
     return finished("loop", context, "\n".join(texts), choices)
 
 
-def steps(
-    b: LoopBuilder, kinds: Sequence[tuple[int, Callable[[LoopBuilder], None]]], most: int
-) -> None:
+def steps(b: LoopText, kinds: Sequence[tuple[int, Callable[[LoopText], None]]], most: int) -> None:
     """Adds up to `most` steps of these kinds, and begins the end of the function."""
     percent = b.choices.pick((75, 60, 90)) if most <= 10 else 96
     count = 0
@@ -113,7 +111,7 @@ def steps(
     b.choices.enter("close")
 
 
-def function_text(b: LoopBuilder, name: str) -> str:
+def function_text(b: LoopText, name: str) -> str:
     """The function: scratch memory that is whole is copied to a result at its end, mostly."""
     scratch = [one for one in b.buffers if one.name.startswith("t") and one.mask.all()]
     for found in scratch:
@@ -126,7 +124,7 @@ def function_text(b: LoopBuilder, name: str) -> str:
     return f"func.func @{name}({', '.join(b.arguments)}) {{\n{text}\n}}"
 
 
-def finished(level: str, context: object, text: str, choices: Choices) -> Program:
+def finished(level: str, context: object, text: str, choices: Choices) -> GeneratedProgram:
     """The program of a text."""
     module = parse_module(context, text, "<generated>")  # pyright: ignore[reportArgumentType]
     verify_module(module)

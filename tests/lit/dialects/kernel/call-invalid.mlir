@@ -242,7 +242,7 @@ func.func @missing(%a: memref<16x24xf32>, %b: memref<24x32xf32>, %c: memref<16x3
 // A loop that is not there
 kernel.def @gemm computes "for m in 4, n in 16, k in K: C[m, n] += A[m, k] * B[k, n]" arguments [#kernel.operand<A : f32 read rank 2 align 4>, #kernel.operand<B : f32 read rank 2 align 4>, #kernel.operand<C : f32 update rank 2 align 4>] needs [] source "x"
 func.func @unknown(%a: memref<16x24xf32>, %b: memref<24x32xf32>, %c: memref<16x32xf32>) {
-  // expected-error @below {{Identifier not in space q}}
+  // expected-error @below {{no iterator 'q'}}
   kernel.call @gemm for (i in 4, j in 2, k in 3 reduction) (%a[q] strides [24, 1], %b[k * 256 + j * 16] strides [32, 1], %c[i * 128 + j * 16] strides [32, 1]) sizes [8] : memref<16x24xf32>, memref<24x32xf32>, memref<16x32xf32>
   func.return
 }

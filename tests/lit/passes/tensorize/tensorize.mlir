@@ -63,3 +63,19 @@ func.func @other(%a: memref<4x4xf32>, %c: memref<4xf32>) {
 // CHECK-LABEL: @other
 // CHECK-NEXT:  loop.nest (m = 4, k = 4 reduction)
 // CHECK-NOT:   kernel
+
+// -----
+
+// No kernel could be meant for a fill or a copy: nothing is said of them.
+func.func @border(%x: memref<4xf32>, %y: memref<6xf32> {inarch.result}) {
+  loop.nest (i = 6) outs(%y[i] init 0.0 : memref<6xf32>) {
+  ^bb0(%o: f32):
+    loop.yield %o : f32
+  }
+  %inside = memref.subview %y[1] [4] [1] : memref<6xf32> to memref<4xf32, strided<[1], offset: 1>>
+  loop.nest (i = 4) ins(%x[i] : memref<4xf32>) outs(%inside[i] : memref<4xf32, strided<[1], offset: 1>>) {
+  ^bb0(%a: f32, %o: f32):
+    loop.yield %a : f32
+  }
+  func.return
+}

@@ -32,7 +32,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Access:
+class StridedAccess:
     """Element `offset + sum of strides[axis] * axis` of a buffer, counted from its element 0."""
 
     buffer: SSAValue
@@ -56,16 +56,16 @@ class Access:
 
 
 @dataclass(frozen=True)
-class LinearNest:
+class StridedNest:
     """A nest with one output: its axes, its reads (in the order of `ins`) and its write."""
 
     nest: NestOp
     axes: tuple[Axis, ...]
-    reads: tuple[Access, ...]
-    write: Access
+    reads: tuple[StridedAccess, ...]
+    write: StridedAccess
 
     @property
-    def accesses(self) -> tuple[Access, ...]:
+    def accesses(self) -> tuple[StridedAccess, ...]:
         """The reads, then the write."""
         return (*self.reads, self.write)
 
@@ -75,7 +75,7 @@ class LinearNest:
         return {}
 
 
-def linear_nest(nest: NestOp) -> LinearNest:
+def strided_nest(nest: NestOp) -> StridedNest:
     """`nest`, which has one output and at least one point, as numbers; collapsed as far as it goes."""
     kept = [position for position, size in enumerate(nest.sizes) if size > 1]
     axes = [
@@ -101,12 +101,12 @@ def linear_nest(nest: NestOp) -> LinearNest:
         replace(access, strides=strides)
         for access, strides in zip((*reads, write), rows, strict=True)
     )
-    return LinearNest(nest, tuple(axes), tuple(ins), out)
+    return StridedNest(nest, tuple(axes), tuple(ins), out)
 
 
 def _access(
     nest: NestOp, buffer: SSAValue, indices: tuple[Linear, ...], *, is_free: bool
-) -> Access:
+) -> StridedAccess:
     """With a stride for each iterator of the nest; the caller picks those of the axes."""
     layout = strides_of(memref_of(buffer))
     assert layout is not None, "the verifier has seen to it"
@@ -118,7 +118,7 @@ def _access(
     )
     offset = sum(stride * form.constant for stride, form in zip(strides, indices, strict=True))
     is_inside = not is_free or _lies_inside(nest, buffer, indices)
-    return Access(buffer, offset, moves, indices, is_inside)
+    return StridedAccess(buffer, offset, moves, indices, is_inside)
 
 
 def _lies_inside(nest: NestOp, buffer: SSAValue, indices: Sequence[Linear]) -> bool:
