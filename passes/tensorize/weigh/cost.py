@@ -23,7 +23,9 @@ PREFETCHED = 0.5
 """Of the cycles of a line: for packed operands, which our kernels prefetch."""
 
 _EXPOSED = 0.25
-"""Of the time that bytes take from a level: what multiply-adds do not hide; of a copy, that it gets."""
+"""Of the time that bytes take from a level: what multiply-adds do not hide."""
+_COPIED = 0.5
+"""Of the bandwidth of a level: what a copy gets."""
 _STARTED = (18.2, 32.2)
 """`(latency + 18.2) / 32.2`: cycles of starting a stream. Prefetching hides most of a latency."""
 _UNFORESEEN = (105 / 19, 322 / 19)
@@ -104,9 +106,11 @@ class Costs:
     def copy(self, nbytes: float) -> float:
         """Of reading or writing so many bytes in a copy, a fill, or an elementwise nest.
 
-        Read and written bytes together; those that rearrange are slower than `memcpy`.
+        Read and written bytes together; those that rearrange are slower than `memcpy`: 0.4 to 0.6 cycles an
+        element of f32 were measured where the second-level cache holds it (`backends/c/write/transpose.py`).
         """
-        return nbytes / (_EXPOSED * self.machine.l2.bandwidth)
+        fits = nbytes <= self.machine.l2.bytes
+        return nbytes / (_COPIED * (self.machine.l2 if fits else self.machine.far).bandwidth)
 
     def translated(self, pages: int) -> float:
         """Of a call that turns to so many pages, again and again: walks, where no buffer holds them.

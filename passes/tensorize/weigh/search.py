@@ -173,6 +173,8 @@ class _Rough:
     order: tuple[int, ...] = ()
     memory: float = 0.0
     """Cycles that the memory adds for loops in this order."""
+    crowding: float = 0.0
+    """Those of them that another tile may not have: its rows share a set of the first-level cache."""
 
     @property
     def matched(self) -> Matched:
@@ -217,8 +219,9 @@ def _cheapest(
             some = _weighed(_rough(way, misses, MAX_FIRST))
             best = min([best, *(one.bound for one in some)])
             first += some
+    hopeful = sorted(first, key=lambda one: one.bound - one.crowding)
+    likely = list(dict.fromkeys(one.way for one in hopeful))[:MAX_ASSIGNMENTS]
     first.sort(key=lambda one: one.bound)
-    likely = list(dict.fromkeys(one.way for one in first))[:MAX_ASSIGNMENTS]
     members = MAX_MEMBERS if best <= FAR * known else 0
     rough = [one for each in likely for one in _rough(each, misses, members)]
     rough = _weighed(sorted(rough, key=lambda one: one.bound)[:MAX_WEIGHED])
@@ -274,9 +277,10 @@ def _with_memory(rough: _Rough) -> _Rough:
     if (blocks, counts, copied) not in way.memory:
         way.memory[blocks, counts, copied] = _memory(way, main, blocks, copied)
     order, moved, is_crowded, nbytes = way.memory[blocks, counts, copied]
-    memory = costs.added(rough.kernels, moved) + (CROWDED * rough.kernels if is_crowded else 0.0)
+    crowding = CROWDED * rough.kernels if is_crowded else 0.0
+    memory = costs.added(rough.kernels, moved) + crowding
     copies = max(rough.copies, costs.copy(nbytes))
-    return replace(rough, order=order, copies=copies, memory=memory)
+    return replace(rough, order=order, copies=copies, memory=memory, crowding=crowding)
 
 
 def _memory(way: _Way, main: Piece, blocks: Sequence[int], copied: Sequence[int]) -> _Memory:
