@@ -202,14 +202,8 @@ class NestOp(BufferOp, Overlapping):
     def _check_number(self, value: SSAValue, number: Attribute, what: str) -> None:
         wanted = memref_of(value).element_type
         found = getattr(number, "type", None)
-        require(
-            number_of(number) is None or found == wanted,
-            "C7",
-            "expected {} of type {}, found {}",
-            what,
-            wanted,
-            number,
-        )
+        is_typed = number_of(number) is None or found == wanted
+        require(is_typed, "C7", "expected {} of type {}, found {}", what, wanted, number)
 
     def _check_write(self, index: AffineMap) -> None:
         used: set[int] = set()
