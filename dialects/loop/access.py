@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from functools import lru_cache
+from typing import Self, TypeVar
 
 from xdsl.dialects.builtin import (
     AffineMapAttr,
@@ -44,7 +45,7 @@ class IteratorAttr(ParametrizedAttribute):
     @classmethod
     def get(cls, label: str, size: int, kind: str = "parallel", mode: str = "serial") -> Self:
         """The iterator `label` of `size` points."""
-        return cls(StringAttr(label), IntAttr(size), StringAttr(kind), StringAttr(mode))
+        return _iterator(cls, label, size, kind, mode)
 
     @property
     def is_reduction(self) -> bool:
@@ -87,6 +88,14 @@ class IteratorAttr(ParametrizedAttribute):
         kind = " reduction" if self.is_reduction else ""
         mode = "" if self.mode.data == "serial" else f" {self.mode.data}"
         printer.print_string(f"{self.label.data} = {self.size.data}{kind}{mode}")
+
+
+_Iterator = TypeVar("_Iterator", bound=IteratorAttr)
+
+
+@lru_cache(maxsize=1024)  # xDSL verifies five attributes of each, and nests have few different ones
+def _iterator(cls: type[_Iterator], label: str, size: int, kind: str, mode: str) -> _Iterator:
+    return cls(StringAttr(label), IntAttr(size), StringAttr(kind), StringAttr(mode))
 
 
 @irdl_attr_definition

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Self, cast
+from typing import Any, Self, cast
 
 from xdsl.dialects.builtin import ArrayAttr, MemRefType
 from xdsl.ir import Attribute, BlockArgument, Operation, Region, SSAValue
@@ -147,11 +147,9 @@ class NestOp(BufferOp, Overlapping):
     def verify_(self) -> None:
         self.check_buffers()
         require(len(set(self.names)) == len(self.names), "C1", "expected distinct iterator names")
-        require(
-            len(self.reads) == len(self.ins) and len(self.writes) == len(self.outs),
-            "C2",
-            "expected one access for each operand",
-        )
+        counts = cast("Any", self.properties["operandSegmentSizes"]).get_values()
+        wanted = (len(self.reads), len(self.writes))
+        require(counts == wanted, "C2", "expected one access for each operand")
         for value, read in zip(self.ins, self.reads, strict=True):
             self._check_access(value, read.map.data, free=read.is_padded)
             self._check_number(value, read.pad, "pad")
@@ -198,14 +196,8 @@ class NestOp(BufferOp, Overlapping):
     def _check_number(self, value: SSAValue, number: Attribute, what: str) -> None:
         wanted = memref_of(value).element_type
         found = getattr(number, "type", None)
-        require(
-            number_of(number) is None or found == wanted,
-            "C7",
-            "expected {} of type {}, found {}",
-            what,
-            wanted,
-            number,
-        )
+        is_typed = number_of(number) is None or found == wanted
+        require(is_typed, "C7", "expected {} of type {}, found {}", what, wanted, number)
 
     def _check_write(self, index: AffineMap) -> None:
         used: set[int] = set()
@@ -376,6 +368,19 @@ def _typed(parser: Parser, what: str, value: float | None, buffer: Attribute) ->
                 f"expected {what} that {element} has, from {low} to {high}, found {number_text(value)}"
             )
     return typed(value, element)
+
+
+def _ins(nest: NestOp) -> Sequence[SSAValue]:
+    return nest.operands[: len(nest.reads.data)]
+
+
+def _outs(nest: NestOp) -> Sequence[SSAValue]:
+    return nest.operands[len(nest.reads.data) :]
+
+
+# By the accesses (C2): xDSL's own unpack an attribute at each use, of which a compilation has 30,000.
+for _name, _view in (("ins", _ins), ("outs", _outs)):
+    setattr(NestOp, _name, property(_view))
 
 
 def _types(types: Sequence[Attribute]) -> str:

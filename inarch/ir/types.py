@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import cast
 
 from xdsl.dialects.builtin import (
-    ArrayAttr,
     Float32Type,
     Float64Type,
     IndexType,
-    IntAttr,
     IntegerType,
     MemRefType,
-    NoneAttr,
     Signedness,
     TensorType,
 )
@@ -68,14 +66,25 @@ def storage_type(element_type: Attribute) -> Attribute:
 
 def tensor(element_type: Attribute, shape: Sequence[int]) -> TensorType[Attribute]:
     """`tensor<shape x element_type>`."""
-    return TensorType(element_type, shape)
+    return _tensor(element_type, tuple(shape))
 
 
 def memref(element_type: Attribute, shape: Sequence[int]) -> MemRefType[Attribute]:
     """The row-major buffer of that logical shape: storage element type, no layout."""
-    sizes = ArrayAttr([IntAttr(size) for size in shape])
-    # Its `__init__` looks for what else a shape may be, which takes longer than all the rest.
-    return MemRefType.new((sizes, storage_type(element_type), NoneAttr(), NoneAttr()))
+    return _memref(element_type, tuple(shape))
+
+
+# A program has few types, and xDSL verifies each anew: of a memref that takes as long as of a whole op.
+
+
+@lru_cache(maxsize=1024)
+def _tensor(element_type: Attribute, shape: tuple[int, ...]) -> TensorType[Attribute]:
+    return TensorType(element_type, shape)
+
+
+@lru_cache(maxsize=1024)
+def _memref(element_type: Attribute, shape: tuple[int, ...]) -> MemRefType[Attribute]:
+    return MemRefType(storage_type(element_type), shape)
 
 
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:

@@ -74,8 +74,9 @@ def _candidate(way: dict[str, Any], nest: StridedNest, family: Family | None) ->
     if family is None or bound is None or isinstance(bound, Miss):
         return None
     taken: list[list[str]] = way["assignment"]
+    number: int = way["binding"]
     assignment = Assignment(tuple([tuple(names) for names in taken]))
-    matched = Matched(family.pattern, nest, bound[way["binding"]], assignment)
+    matched = Matched(family.pattern, nest, bound[number], assignment)
     pieces = cutter_of(matched, family).cut(way["params"])
     if isinstance(pieces, str):
         return None

@@ -60,6 +60,18 @@ func.func @accesses(%a: memref<8xf32>, %b: memref<8xf32>) {
 
 // -----
 
+// C2, an access of an output for an operand that is read
+func.func @segments(%a: memref<8xf32>, %b: memref<8xf32>) {
+  // expected-error @below {{'loop.nest' C2: expected one access for each operand}}
+  "loop.nest"(%a, %b) <{iterators = [#loop.iterator<i = 8>], reads = [#loop.read<affine_map<(d0) -> (d0)>, none>], writes = [#loop.write<affine_map<(d0) -> (d0)>, none, "none">], operandSegmentSizes = array<i32: 0, 2>}> ({
+  ^bb0(%x: f32, %acc: f32):
+    loop.yield %x : f32
+  }) : (memref<8xf32>, memref<8xf32>) -> ()
+  func.return
+}
+
+// -----
+
 // C2, a map of another rank
 func.func @rank(%a: memref<8xf32>, %b: memref<8xf32>) {
   // expected-error @below {{'loop.nest' C2: expected a map from 1 iterators to 1 dimensions, found (d0) -> (d0, d0)}}
