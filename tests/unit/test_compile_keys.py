@@ -223,7 +223,7 @@ def test_a_check_is_kept_by_what_was_checked(
         own["host"] = parse("x86-64-v3")
         own |= {name: value for name, value in change.items() if name in own}
         rest = {name: value for name, value in change.items() if name not in own}
-        monkeypatch.setattr(_record, "host", lambda: own["host"])
+        monkeypatch.setattr(_record, "this_processor", lambda: own["host"])
         kernel = replace(SCALE, **rest)
         instance = instantiate(kernel, "scale", {}, target=own["target"], sizes=own["sizes"])
         checked.clear()
