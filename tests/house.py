@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -34,16 +35,17 @@ def layer_of(path: Path) -> str:
     return rest[0] if len(rest) > 1 else "*.py"
 
 
-def imported(tree: ast.AST) -> list[tuple[int, str]]:
-    """`(line, dotted name)` of each import, also inside functions; `from a import b` is `a.b`."""
+@cache
+def imported(text: str) -> tuple[tuple[int, str], ...]:
+    """`(line, dotted name)` of each import of a file, also inside functions; `from a import b` is `a.b`."""
     found: list[tuple[int, str]] = []
-    for node in ast.walk(tree):
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             found += [(node.lineno, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             start = "." * node.level + (node.module or "")
             found += [(node.lineno, f"{start}.{alias.name}") for alias in node.names]
-    return found
+    return tuple(found)
 
 
 def arrows() -> dict[str, set[str]]:
@@ -52,7 +54,7 @@ def arrows() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {layer: set() for layer in layers if layer != "*.py"}
     for path in sources():
         layer = layer_of(path)
-        for _, name in imported(ast.parse((ROOT / path).read_text())):
+        for _, name in imported((ROOT / path).read_text()):
             parts = name.split(".")
             if parts[0] == "inarch" and len(parts) > 1 and parts[1] in found and layer in found:
                 found[layer].add(parts[1])

@@ -239,20 +239,20 @@ BROKEN = {
         "error: host 'wrong' [wrong.py]: expected HOST to be a Host, found dict",
     ),
     "emit raises": (
-        "    return GeneratedProgram(",
-        "    return {}['text'] or GeneratedProgram(",
+        "    return Program(",
+        "    return {}['text'] or Program(",
         "error: host 'wrong' [wrong.py] raises KeyError: 'text' (wrong.py:24)",
     ),
     "no program": (
-        "    return GeneratedProgram(",
+        "    return Program(",
         "    return list(",
         "error: host 'wrong' [wrong.py] raises TypeError: list expected at most 1 argument, got 2 "
         "(wrong.py:24)",
     ),
     "text for a program": (
-        '    return GeneratedProgram(module.attributes["inarch.name"].data, print_module(module))',
+        '    return Program(module.attributes["inarch.name"].data, print_module(module))',
         "    return print_module(module)",
-        "error: host 'wrong' [wrong.py]: expected emit to return a GeneratedProgram, found str",
+        "error: host 'wrong' [wrong.py]: expected emit to return a Program, found str",
     ),
     "no file": (
         "    write_artifact(",

@@ -162,19 +162,30 @@ def test_a_new_pass_works_as_it_is(tmp_path: Path) -> None:
 
 
 def test_a_new_host_works_as_it_is(tmp_path: Path) -> None:
-    """Its own test fails when what it runs is wrong."""
-    made = _shell("inarch new host my-machine", tmp_path)
-    assert made.returncode == 0, made.stdout
-    commands = [line[2:] for line in made.stdout.splitlines() if line.startswith("  ")]
-    done = _shell("\n".join(commands), tmp_path)
-    assert done.returncode == 0, done.stdout
-    assert "check y: agrees" in done.stdout
-    assert "right: 4 values of 4 ops, and the outputs as compiled\n" in done.stdout
-    assert "1 passed" in done.stdout
-    host = tmp_path / "my_machine" / "my_machine.py"
+    """What `inarch new` prints, and that a fault of it is seen by the second command."""
+    folder = tmp_path / "here"
+    code, text = _new("host", "my-machine", "--directory", str(folder))
+    assert code == 0, text
+    first, verify, test = [line[2:] for line in text.splitlines() if line.startswith("  ")][1:]
+    assert (first.split()[:2], test) == (["inarch", "run"], "python -m pytest .")
+
+    def tool(command: str) -> tuple[int, str]:
+        words = [str(folder / word) if "my_machine." in word else word for word in command.split()]
+        code, out, err = run(words[1:])
+        return code, out + err
+
+    code, said = tool(first)
+    assert (code, "check y: agrees" in said) == (0, True), said
+    code, said = tool(verify)
+    assert (code, "right: 4 values of 4 ops, and the outputs as compiled\n" in said) == (0, True), (
+        said
+    )
+    done = _shell(test, folder)
+    assert (done.returncode, "1 passed" in done.stdout) == (0, True), done.stdout
+    host = folder / "my_machine.py"
     host.write_text(host.read_text().replace("= result.view(", "= -result.view("))
-    wrong = _shell("cd my_machine && python -m pytest -q .", tmp_path)
-    assert wrong.returncode == 1, wrong.stdout
+    code, said = tool(f"{verify} -o {tmp_path / 'found'}")
+    assert (code, "graph.mul" in said) == (1, True), said
 
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
