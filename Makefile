@@ -43,10 +43,10 @@ lit: setup ## tests of text in, text out: tests/lit
 	$(BIN)/lit -q -j$(JOBS) tests/lit
 
 unit: setup ## tests in Python, without the slow ones: tests/unit
-	$(PYTEST) $(PARALLEL) -m "not slow and not fuzz" --ignore=tests/unit/test_docs.py
+	$(PYTEST) $(PARALLEL) -m "not slow and not fuzz" --ignore=tests/unit/house/test_docs.py
 
 docs: setup ## doctests, examples/*.py, and the blocks of every .md file
-	$(PYTEST) $(PARALLEL) -m "not slow and not fuzz" tests/unit/test_docs.py
+	$(PYTEST) $(PARALLEL) -m "not slow and not fuzz" tests/unit/house/test_docs.py
 
 lint: setup ## ruff: rules and format
 	$(BIN)/ruff check
@@ -66,7 +66,7 @@ zig: setup ## the package ziglang in .venv: with it, `make slow` tests that it s
 	$(BIN)/python -m pip -qq install -e '.[zig]'
 
 slow: setup ## tests that take minutes: models, both compilers, numerics at length
-	$(PYTEST) $(PARALLEL) --durations=5 -m slow --ignore=tests/unit/test_wheel.py
+	$(PYTEST) $(PARALLEL) --durations=5 -m slow --ignore=tests/unit/house/test_wheel.py
 
 exhaustive: setup ## the cases of long tables that `make test` leaves out (tests/conftest.py)
 	$(PYTEST) $(PARALLEL) --durations=5 --cases rest -m "not slow and not fuzz"
@@ -78,7 +78,7 @@ fuzz: setup ## random programs and malformed files at length
 	$(PYTEST) $(PARALLEL) --durations=5 -m fuzz
 
 wheel: setup ## build the wheel, install it in a clean venv, run the unit tests against it
-	$(PYTEST) -m slow tests/unit/test_wheel.py
+	$(PYTEST) -m slow tests/unit/house/test_wheel.py
 
 bench: setup ## speed against onnxruntime, and what compiling costs (benchmarks/speed.py)
 	$(BIN)/python benchmarks/speed.py

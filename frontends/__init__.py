@@ -1,7 +1,7 @@
 """Where programs come from: one module or package a kind of file, each with a `FRONTEND`.
 
 `frontends/<kind>` that defines `FRONTEND` reads the files that end in one of its suffixes; its tests
-are `tests/unit/test_<kind>_*.py`. Nothing else is edited. Imports only the core and dialects.
+are `tests/unit/frontends/test_<kind>_*.py`. Nothing else is edited. Imports only the core and dialects.
 """
 
 from __future__ import annotations

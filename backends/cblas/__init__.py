@@ -3,7 +3,7 @@
 `_patterns.py` says what is taken, `_gemm.py` what product that is, `_emit.py` writes the C, which is
 linked to the package's library by its path and found again by that path when an artifact is loaded;
 `pip install scipy-openblas32` (or the extra `inarch[cblas]`) on the machine that runs it too.
-Weights are arguments, not copied. Tests: `tests/lit/backends/cblas/`, `tests/unit/test_cblas.py`.
+Weights are arguments, not copied. Tests: `tests/lit/backends/cblas/`, `tests/unit/backends/test_cblas.py`.
 Example: `inarch compile model.onnx --backend cblas`.
 
 Threads: OpenBLAS uses as many as there are processors; `OPENBLAS_NUM_THREADS=1` in the environment,

@@ -4,7 +4,7 @@ Takes `add`, `sub`, `mul` of equal shapes (no broadcasting) on f32, f64, and int
 bits. The macro is chosen by the tensor's rank: `CSOURCE_BINARY_OP_2D(id, op, rows, columns, dtype)` for
 rank 2, else `CSOURCE_BINARY_OP_1D(id, op, size, dtype)` on all elements. `_function.py` writes a function,
 `_constants.py` its constants.
-Tests: `tests/lit/backends/ccompiler/`, `tests/unit/test_ccompiler.py`.
+Tests: `tests/lit/backends/ccompiler/`, `tests/unit/backends/test_ccompiler.py`.
 Example: `inarch compile model.onnx --backend ccompiler --emit=ccompiler`.
 """
 

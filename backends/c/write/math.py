@@ -3,7 +3,7 @@
 A unit gets only those that it uses (`helpers_text`). All are branch-free where it matters, so that loops
 around them vectorise, and give the same result at every vector width.
 
-Accuracy in f32, measured over random and special inputs by `tests/unit/test_c_math.py`, with FMA and
+Accuracy in f32, measured over random and special inputs by `tests/unit/backends/test_c_math.py`, with FMA and
 without: exp 1.0 ulp, log 0.8, tanh 1.4, erf 1.5; 2 are promised of each. Coefficients are our own minimax
 fits: Lawson's iteratively reweighted least squares of the relative error on 4000 Chebyshev nodes, in double
 precision, rounded to f32. The reductions of arguments are the usual ones (Cody and Waite, Software Manual

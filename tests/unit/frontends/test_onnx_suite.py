@@ -1,0 +1,194 @@
+"""ONNX's own backend tests: few that cover each operator with each attribute's values, by definition.
+
+They are imported and evaluated by the ops' NumPy references, in seconds; `tests/conformance/suite.py`
+compiles and runs all of them, and its own parts are tested here.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx.backend.test.runner import Runner
+
+from inarch.dialects import new_context
+from inarch.frontends import Sizes
+from inarch.frontends.onnx import import_onnx
+from inarch.onnx_backend import InarchRep
+from inarch.testing import execute
+
+FOLDER = Path(__file__).parents[2] / "conformance"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def modules() -> Iterator[None]:
+    """What is beside `suite.py` is found as when that is run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(FOLDER))  # pyright: ignore[reportUnknownMemberType]
+        yield
+
+
+def module(name: str) -> Any:
+    """A module of tests/conformance; they are untyped here."""
+    found: ModuleType = __import__(name)
+    return found
+
+
+class Evaluated:
+    """A model as what its graph ops are documented to compute; called as a `Module` is."""
+
+    def __init__(self, model: onnx.ModelProto, shapes: Mapping[str, Sequence[int]]) -> None:
+        self._context = new_context()
+        self._module = import_onnx(model, self._context, Sizes(shapes=shapes))
+        self._outputs = [output.name for output in model.graph.output]
+
+    def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        found = execute(self._module, list(feeds.values()), self._context)
+        return dict(zip(self._outputs, found, strict=True))
+
+
+class EvaluatedRep(InarchRep):
+    """The backend without a compiler."""
+
+    def build(self, model: onnx.ModelProto, shapes: Mapping[str, Sequence[int]]) -> Any:
+        return Evaluated(model, shapes)
+
+
+def problem(case: Any) -> str | None:
+    """What is wrong with a case, evaluated; None where nothing is."""
+    try:
+        rep = EvaluatedRep(case.model())
+        for inputs, expected in case.data():
+            found = [np.asarray(array) for array in rep.run(inputs)]
+            Runner.assert_similar_outputs(expected, found, case.test.rtol, case.test.atol)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is this case's
+        return f"{case.name}: {type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    return None
+
+
+@pytest.fixture(scope="module")
+def cases() -> dict[str, Any]:
+    """Those of this version of onnx that the gate says Inarch does, but whole networks."""
+    suite = module("suite")
+    must = suite.expected()
+    known = [c for c in suite.cases() if c.name in must and c.category != "real-light"]
+    return {case.name: case for case in known if case.opset() >= suite.FIRST_OPSET}
+
+
+def test_each_operator_and_attribute_value_means_what_onnx_says(cases: dict[str, Any]) -> None:
+    """One test, in one process: making the cases takes longer than to evaluate those of the cover."""
+    chosen = module("cover").cover({name: case.model() for name, case in cases.items()})
+    assert 200 < len(chosen) < 500
+    problems = [found for name in chosen if (found := problem(cases[name])) is not None]
+    assert "\n".join(problems) == ""
+
+
+@pytest.mark.fuzz
+def test_every_case_means_what_onnx_says(cases: dict[str, Any]) -> None:
+    problems = [found for case in cases.values() if (found := problem(case)) is not None]
+    assert "\n".join(problems) == ""
+
+
+def test_the_cover_holds_every_feature(cases: dict[str, Any]) -> None:
+    cover = module("cover")
+    models = {name: case.model() for name, case in cases.items() if "resize" in name}
+    features = {name: cover.features(model) for name, model in models.items()}
+    everything = set[tuple[str, ...]]().union(*features.values())
+    for name, value in (
+        ("nearest_mode", "round_prefer_ceil"),
+        ("nearest_mode", "round_prefer_floor"),  # the default, which no model says
+        ("keep_aspect_ratio_policy", "not_smaller"),
+        ("keep_aspect_ratio_policy", "not_larger"),
+        ("exclude_outside", "1"),
+    ):
+        assert ("Resize", name, value) in everything
+    chosen = cover.cover(models)
+    assert set[tuple[str, ...]]().union(*(features[name] for name in chosen)) == everything
+    assert len(chosen) < len(models)
+    assert chosen == cover.cover(dict(reversed(models.items())))
+
+
+# ------------------------------------------------------------------------------------ the runner
+
+
+def parse(nodes: str, inputs: str) -> onnx.ModelProto:
+    text = f'<ir_version: 8, opset_import: ["" : 17]> g ({inputs}) => (float[n] y) {{ {nodes} }}'
+    return onnx.parser.parse_model(text)
+
+
+def case_of(model: onnx.ModelProto, inputs: list[Any], outputs: list[Any]) -> Any:
+    suite = module("suite")
+    test = suite.TestCase("test_it", "it", None, None, model, [(inputs, outputs)], "node", 1e-3, 0)
+    return suite.Case("test_it", "node", test)
+
+
+def test_only_what_the_product_does_is_a_pass() -> None:
+    """A model that gets its axes at run time is compiled anew for each value: no pass."""
+    suite = module("suite")
+    x = np.array([[1.0, 2.0]], np.float32)
+    plain = parse("y = Neg(x)", "float[1,2] x")
+    assert suite.run(case_of(plain, [x], [-x])).kind == "pass"
+    assert suite.run(case_of(plain, [x], [x])).kind == "wrong"
+    axes = parse("y = ReduceSum<keepdims=0>(x, a)", "float[1,2] x, int64[1] a")
+    outcome = suite.run(case_of(axes, [x, np.array([1])], [x.sum(1)]))
+    assert (outcome.kind, outcome.reason) == ("specialised", "on the values of a")
+    assert suite.run(case_of(parse("y = Det(x)", "float[1,1] x"), [x], [x])).kind == "unsupported"
+    assert suite.run(case_of(parse("y = Neg(z)", "float[1,2] x"), [x], [x])).kind == "error"
+
+
+def test_the_gate_takes_no_less_than_expected() -> None:
+    suite = module("suite")
+    must = {"test_it": "pass", "test_other": "specialised"}
+    case = case_of(parse("y = Neg(x)", "float[1] x"), [], [])
+    bad = {
+        kind
+        for kind in ("pass", "specialised", "unsupported", "wrong", "error", "crash", "timeout")
+        if suite.is_bad(case, suite.Outcome(kind), must)
+    }
+    assert bad == {"specialised", "unsupported", "wrong", "error", "crash", "timeout"}
+    assert not suite.is_bad(case, suite.Outcome("unsupported"), {})
+    assert not suite.is_bad(case, suite.Outcome("specialised"), {"test_it": "specialised"})
+
+
+def test_the_networks_of_the_package_are_cases(cases: dict[str, Any]) -> None:
+    suite = module("suite")
+    light = {case.name: case for case in suite.cases() if case.category == "real-light"}
+    assert len(light) == 9
+    assert len(cases) > 1000
+    ((inputs, outputs),) = light["test_squeezenet"].data()
+    assert [array.shape for array in inputs] == [(1, 3, 224, 224)]
+    assert [array.shape for array in outputs] == [(1, 1000, 1, 1)]
+
+
+def test_parts_are_a_fifth_each(cases: dict[str, Any]) -> None:
+    suite = module("suite")
+    counts = [0] * suite.PARTS
+    for case in cases.values():
+        counts[suite.part_of(case)] += 1
+    assert min(counts) > len(cases) / suite.PARTS * 0.8
+
+
+def job(number: int) -> int:
+    if number == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if number == 5:
+        time.sleep(60)
+    return number * number
+
+
+def test_one_that_dies_or_hangs_costs_only_itself() -> None:
+    pool = module("pool")
+    found = dict(pool.run_all(job, list(range(9)), 2, 2.0))
+    assert found.pop(3) == pool.Lost("crash", "the process died: SIGKILL")
+    assert found.pop(5) == pool.Lost("timeout", "ended after 2 s")
+    assert found == {number: number * number for number in (0, 1, 2, 4, 6, 7, 8)}
+    assert sys.modules["pool"] is pool

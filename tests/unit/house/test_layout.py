@@ -1,0 +1,145 @@
+"""The shape of the repository: links, docstrings, sizes of files, nothing of anyone's machine."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.every_case(reason="a rule of the house holds for each file")
+
+ROOT = Path(__file__).parents[3]
+FOLDERS = ("backends", "dialects", "frontends", "passes", "runtime", "tools")
+LINE_LIMIT = 400
+TEST_LINE_LIMIT = 800  # tests are tables of cases: long, but read one case at a time
+
+MADE_FOLDERS = {"__pycache__", "build", "dist", "Output", "venv"}
+MADE_FILES = {".onnx", ".inarch", ".txt"}
+
+# Home folders and the usual places of clones and of throw-away environments; `~` is fine.
+MACHINE_PATH = re.compile(r"(?<![\w.$}~])/(?:root|home/\w+|Users/\w+|work|tmp/venv)/")
+
+
+def _files() -> list[Path]:
+    """The files of the repository, relative to the root, without links and without what is made.
+
+    A walk, not `git ls-files`: the tests also run where there is no git.
+    """
+    found: list[Path] = []
+    for folder, folders, names in os.walk(ROOT):
+        folders[:] = [name for name in folders if not _is_made(name)]
+        paths = [Path(folder) / name for name in names]
+        found += [path.relative_to(ROOT) for path in paths if not path.is_symlink()]
+    is_link = Path(".git")  # a file in further work trees of one clone
+    return sorted(path for path in found if path.suffix not in MADE_FILES and path != is_link)
+
+
+def _is_made(folder: str) -> bool:
+    hidden = folder.startswith(".") and folder != ".ci"
+    return hidden or folder.endswith(".egg-info") or folder in MADE_FOLDERS
+
+
+FILES = _files()
+PYTHON = [path for path in FILES if path.suffix == ".py"]
+OURS = [path for path in PYTHON if path.parts[0] in {"inarch", *FOLDERS}]
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_the_package_links_to_the_folder_beside_it(folder: str) -> None:
+    link = ROOT / "inarch" / folder
+    assert link.is_symlink(), f"{link} is no link; was this checked out without links?"
+    assert link.readlink() == Path("..") / folder
+    assert link.is_dir()
+
+
+def test_what_contributing_names_is_there() -> None:
+    named = re.findall(
+        r"`((?:tests|inarch|docs|benchmarks)/[\w./-]+)`", (ROOT / "CONTRIBUTING.md").read_text()
+    )
+    assert [name for name in named if not (ROOT / name).exists()] == []
+    assert len(named) >= 10
+
+
+def test_every_link_of_the_package_is_known() -> None:
+    links = [path.name for path in (ROOT / "inarch").iterdir() if path.is_symlink()]
+    assert sorted(links) == sorted(FOLDERS)
+
+
+def test_types_are_checked_behind_every_link() -> None:
+    """The type checker does not follow links, and finds nothing wrong in what it does not read."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    included = project["tool"]["basedpyright"]["include"]
+    assert {f"inarch/{folder}" for folder in FOLDERS} <= set(included)
+
+
+def test_the_root_is_no_package() -> None:
+    """With one, pytest and type checkers would name every module after the clone's folder."""
+    assert [name for name in ("__init__.py", "conftest.py") if (ROOT / name).exists()] == []
+
+
+@pytest.mark.parametrize("folder", sorted({path.parent for path in OURS}), ids=str)
+def test_a_folder_says_what_it_holds(folder: Path) -> None:
+    init = ROOT / folder / "__init__.py"
+    assert init.is_file(), "a folder without __init__.py is left out of the wheel"
+    assert ast.get_docstring(ast.parse(init.read_text()))
+
+
+def test_the_first_line_of_a_file_says_its_idea() -> None:
+    silent = [
+        path
+        for path in OURS
+        if not (ast.get_docstring(ast.parse((ROOT / path).read_text())) or "")
+        .split("\n")[0]
+        .strip()
+    ]
+    assert OURS
+    assert silent == [], "expected a docstring"
+
+
+def test_a_file_is_short() -> None:
+    long: list[str] = []
+    for path in PYTHON:
+        lines = len((ROOT / path).read_text().splitlines())
+        if lines > (TEST_LINE_LIMIT if path.parts[0] == "tests" else LINE_LIMIT):
+            long.append(str(path))
+    assert long == []
+
+
+def test_no_file_names_a_path_of_someones_machine() -> None:
+    found: list[str] = []
+    for path in FILES:
+        data = (ROOT / path).read_bytes()
+        if b"\0" in data:
+            continue
+        for number, line in enumerate(data.decode().splitlines(), 1):
+            if MACHINE_PATH.search(line) and path != Path(__file__).relative_to(ROOT):
+                found.append(f"{path}:{number}: {line.strip()[:100]}")
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("see /root/x", True),
+        ("'/home/ann/inarch'", True),
+        ("-isystem /work/x", True),
+        ("$HOME/work/x", False),
+        ("~/work/x", False),
+        ("tests/work/x", False),
+        ("/tmp/x.c", False),
+    ],
+)
+def test_what_counts_as_a_path_of_a_machine(text: str, found: bool) -> None:
+    assert bool(MACHINE_PATH.search(text)) is found
+
+
+def test_make_documents_every_target() -> None:
+    text = (ROOT / "Makefile").read_text()
+    phony = re.search(r"^\.PHONY: (.*)$", text, re.MULTILINE)
+    assert phony is not None
+    documented = set(re.findall(r"^([a-z-]+):.*## ", text, re.MULTILINE))
+    assert set(phony[1].split()) - documented == {"ci-stages"}  # for .ci/run only

@@ -1,0 +1,120 @@
+"""Long parametrised tests run a fixed sample by default: `--cases all` and `rest` run the others."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+import pytest
+
+CONFTEST = Path(__file__).parents[2] / "conftest.py"
+
+TESTS = """
+import pytest
+
+@pytest.mark.parametrize("second", "abcdefg")
+@pytest.mark.parametrize("first", range(20))
+def test_long(first, second): pass
+
+@pytest.mark.sampled(30, reason="a table")
+@pytest.mark.parametrize("number", range(100))
+def test_more(number): pass
+
+@pytest.mark.every_case(reason="messages")
+@pytest.mark.parametrize("number", range(15))
+def test_every(number): pass
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(15))
+def test_slow(number): pass
+
+@pytest.mark.parametrize("number", range(12))
+def test_short(number): pass
+
+def test_one(): pass
+"""
+
+
+class Sampling(Protocol):
+    """What is tested of tests/conftest.py."""
+
+    @staticmethod
+    def spread(cases: Sequence[Mapping[str, Any]], size: int) -> list[int]: ...
+
+
+@pytest.fixture(scope="module")
+def sampling() -> Sampling:
+    spec = importlib.util.spec_from_file_location("conftest_of_all_tests", CONFTEST)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return cast("Sampling", module)
+
+
+def test_each_value_of_each_parameter_comes_first(sampling: Sampling) -> None:
+    cases = [{"op": op, "dtype": dtype} for op in range(10) for dtype in ("f32", "i8", "i64")]
+    chosen = [cases[index] for index in sampling.spread(cases, 10)]
+    assert {case["op"] for case in chosen} == set(range(10))
+    assert {case["dtype"] for case in chosen} == {"f32", "i8", "i64"}
+
+
+def test_a_table_is_sampled_evenly(sampling: Sampling) -> None:
+    cases = [{"number": number} for number in range(1000)]
+    chosen = sorted(sampling.spread(cases, 12))
+    gaps = [after - before for before, after in zip(chosen, [*chosen[1:], 1000], strict=True)]
+    assert len(set(chosen)) == 12
+    assert max(gaps) < 2 * 1000 / 12
+    assert min(gaps) > 1000 / 12 / 2
+    assert sampling.spread(cases[:3], 12) == [0, 2, 1]
+
+
+def listed(folder: Path, *options: str) -> tuple[list[str], str]:
+    """The ids that pytest would run, and its last lines."""
+    (folder / "conftest.py").write_text(CONFTEST.read_text())
+    (folder / "test_it.py").write_text(TESTS)
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n    slow: whole\n    fuzz: whole\n")
+    command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider"]
+    command += ["-p", "no:xdist", *options]
+    kept = {name: text for name, text in os.environ.items() if not name.startswith("PYTEST")}
+    done = subprocess.run(
+        command, cwd=folder, env=kept, capture_output=True, text=True, check=False
+    )
+    return re.findall(r"^test_it\.py::(\S+)$", done.stdout, re.MULTILINE), done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_sample_and_rest_are_all(tmp_path: Path) -> None:
+    sample, said = listed(tmp_path)
+    rest, _ = listed(tmp_path, "--cases", "rest")
+    everything, _ = listed(tmp_path, "--cases", "all")
+    counts = Counter(case.removeprefix("test_").partition("[")[0] for case in sample)
+    assert counts == {"long": 12, "more": 30, "every": 15, "slow": 15, "short": 12, "one": 1}
+    assert sorted(sample + rest) == sorted(everything)
+    assert len(everything) == 140 + 100 + 15 + 15 + 12 + 1
+    assert (
+        f"{128 + 70} cases of parametrised tests left out (--cases rest runs them, "
+        "--cases all everything)"
+    ) in said
+
+
+@pytest.mark.slow
+def test_a_case_that_is_named_runs(tmp_path: Path) -> None:
+    """Of what `-k` or an id leaves, a sample is taken: one case is always in it."""
+    assert listed(tmp_path, "-k", "13-c")[0] == ["test_long[13-c]"]
+    assert listed(tmp_path, "test_it.py::test_more[57]")[0] == ["test_more[57]"]
+
+
+def test_a_mark_says_why(tmp_path: Path) -> None:
+    (tmp_path / "test_bare.py").write_text(
+        "import pytest\n@pytest.mark.sampled(3)\ndef test_it(): pass\n"
+    )
+    _, said = listed(tmp_path)
+    assert "test_bare.py::test_it: expected a reason in the mark sampled" in said

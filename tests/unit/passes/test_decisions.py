@@ -1,0 +1,142 @@
+"""What was decided for a nest serves again: the same program comes out."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+import inarch
+from inarch.core.cache import default_cache
+from inarch.core.plugins import Extensions, load_file
+from inarch.dialects import new_context
+from inarch.driver import decisions as kept
+from inarch.driver import sources
+from inarch.driver.decisions import Decisions, decisions
+from inarch.ir.context import store_of
+from inarch.ir.target import set_machine, set_target
+from inarch.ir.text import parse_module, print_module
+from inarch.machine.find import find_machine
+from inarch.machine.target import parse
+from inarch.microkernel.table import MICROKERNELS
+from inarch.passes import PASSES
+from inarch.passes.tensorize import tensorize as pass_
+from inarch.passes.tensorize.report import KernelReport
+from inarch.passes.tensorize.tensorize import tensorize
+from inarch.testing.generate import GeneratedProgram, programs
+
+TOYS = Path(__file__).parents[2] / "lit" / "passes" / "tensorize" / "Inputs"
+
+LOWER = ("decompose-composites", "graph-to-loop", "drop-unit-iterators", "fuse-nests")
+
+PRODUCT = """func.func @main(%a: tensor<13x40xf32>, %b: tensor<40x50xf32>) -> tensor<13x50xf32> {
+  %0 = graph.matmul %a, %b : tensor<13x40xf32>, tensor<40x50xf32> -> tensor<13x50xf32>
+  func.return %0 : tensor<13x50xf32>
+}"""
+
+
+@dataclass
+class Kept:
+    """A store in memory, which counts what it is asked for in vain."""
+
+    records: dict[str, str] = field(default_factory=dict[str, str])
+    missed: int = 0
+
+    def get(self, key: str) -> str | None:
+        found = self.records.get(key)
+        self.missed += found is None
+        return found
+
+    def put(self, key: str, record: str) -> None:
+        self.records[key] = record
+
+
+def decided(
+    text: str,
+    store: Kept,
+    target: str = "x86-64-v3",
+    machine: str | None = None,
+    constants: dict[str, bytes] | None = None,
+) -> tuple[KernelReport, str]:
+    """The report of `tensorize` on a program, and what it makes of it."""
+    context = new_context()
+    for key, data in (constants or {}).items():
+        store_of(context).set(key, data)
+    module = parse_module(context, text)
+    set_target(module, parse(target))
+    if machine is not None:
+        set_machine(module, find_machine(machine))
+    for name in LOWER:
+        PASSES[name]().apply(context, module)
+    report = tensorize(module, kept=store)
+    return report, print_module(module)
+
+
+@pytest.mark.parametrize("level", ["graph", "loop"])
+def test_what_is_restored_is_what_was_decided(level: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, taken = Kept(), 0
+    known: list[tuple[GeneratedProgram, KernelReport, str]] = []
+    for program in programs(level, seed=11, count=25):
+        report, text = decided(program.text, store, constants=dict(program.constants))
+        taken += sum(nest.taken is not None for nest in report.nests)
+        known.append((program, report, text))
+    assert taken
+    monkeypatch.setattr(pass_, "_decide", None)  # nothing is searched for
+    store.missed = 0
+    for program, report, text in known:
+        again = decided(program.text, store, constants=dict(program.constants))
+        assert again == (report, text)
+    assert not store.missed
+
+
+def test_what_a_decision_depends_on_is_in_its_key() -> None:
+    store = Kept()
+    decided(PRODUCT, store)
+    decided(PRODUCT.replace("%0", "%1"), store)
+    assert store.missed == 1
+    decided(PRODUCT.replace("40", "41"), store)
+    assert store.missed == 2
+    decided(PRODUCT, store, target="x86-64-v4")
+    assert store.missed == 3
+    decided(PRODUCT, store, machine="golden-cove")
+    assert store.missed == 4
+
+
+def test_other_kernels_are_other_decisions() -> None:
+    store = Kept()
+    for kernels in (None, ["gemm-f32"], ["gemv-f32", "gemm-f32"]):
+        context = new_context()
+        module = parse_module(context, PRODUCT)
+        for name in LOWER:
+            PASSES[name]().apply(context, module)
+        tensorize(module, kernels, kept=store)
+    assert store.missed == len(store.records) == 3
+
+
+def test_other_files_of_inarch_are_other_decisions() -> None:
+    one = Decisions(default_cache(), "as they are")
+    one.put("nest", "record")
+    assert one.get("nest") == "record"
+    assert one.get("another nest") is None
+    assert replace(one, sources="after an edit").get("nest") is None
+
+
+def test_with_kernels_of_others_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "running", lambda: "as they are")
+    assert decisions() is not None
+    with MICROKERNELS.scope():
+        load_file(TOYS / "tile_gemm.py", {"microkernel": cast("Extensions[object]", MICROKERNELS)})
+        assert decisions() is None
+
+
+def test_a_process_that_may_run_older_files_keeps_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    hour = 3600 * 10**9
+    edited = time.time_ns() - hour
+    monkeypatch.setattr(sources, "_state", lambda: ("as they are", edited))
+    monkeypatch.setattr(inarch, "BEGAN_NS", edited + hour // 2)
+    assert decisions() is not None
+    monkeypatch.setattr(inarch, "BEGAN_NS", edited - 1)
+    assert decisions() is None
