@@ -314,7 +314,7 @@ def again(candidate: Candidate, nest: StridedNest) -> Candidate | None:
 def _moved_bytes(candidate: Candidate) -> float:
     """Bytes read and written by copies, fills and nests after the calls; of constants none."""
     nest, output = candidate.matched.nest, candidate.matched.pattern.output
-    total = 0.0
+    total, line = 0.0, candidate.family.machine.line_bytes
     copied: set[object] = set()
     for call in candidate.calls:
         for name, operand in call.plan.operands.items():
@@ -323,18 +323,25 @@ def _moved_bytes(candidate: Candidate) -> float:
             key = copy_key(operand)
             if key not in copied:
                 copied.add(key)
-                total += 2 * operand.access.nbytes * math.prod(operand.copy.shape)
+                total += 2 * _copied_bytes(operand, line)
     for group in candidate.groups:
         written, first = candidate.output_of(group), group[0]
         if written.copy is not None:
             moves = 2 + candidate.fills
-            total += moves * written.access.nbytes * math.prod(written.copy.shape)
+            total += moves * _copied_bytes(written, line)
             continue
         cuts = zip(first.piece.cuts, nest.write.strides, strict=True)
         points = math.prod(cut.count * cut.block for cut, stride in cuts if stride)
         finishes = not (first.absorbs or candidate.is_finished)
         total += points * nest.write.nbytes * (candidate.fills + 2 * finishes)
     return total
+
+
+def _copied_bytes(operand: OperandPlan, line: int) -> int:
+    """Bytes of a copy: a short row takes as long as one of a line."""
+    assert operand.copy is not None
+    *rows, row = operand.copy.shape
+    return math.prod(rows) * max(row * operand.access.nbytes, line)
 
 
 def copy_key(operand: OperandPlan) -> object:
