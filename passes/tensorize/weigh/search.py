@@ -26,14 +26,18 @@ from inarch.passes.tensorize.weigh.candidates import (
     start_of,
     streams_of,
 )
+from inarch.passes.tensorize.weigh.copies import (
+    Contiguous,
+    contiguous,
+    least_copies,
+    nest_bytes,
+    over_copies,
+)
 from inarch.passes.tensorize.weigh.cost import CROWDED, PIECE, Traffic
 from inarch.passes.tensorize.weigh.family import Family
 from inarch.passes.tensorize.weigh.operands import Matched
 from inarch.passes.tensorize.weigh.tiles import Cutter, Params, Piece
 from inarch.passes.tensorize.weigh.traffic import Stream, traffic
-
-_Contiguous = tuple[frozenset[str], Sequence[int], float]
-"""Of an operand: iterators along which it must lie in order, its strides by axis, the bytes of a copy."""
 
 _Memory = tuple[tuple[int, ...], Traffic, bool, int]
 """Axes in the best order of loops, what memory does, whether a tile's rows share a set, bytes of copies."""
@@ -88,7 +92,7 @@ def sweep(nest: StridedNest, family: Family, chosen: Candidate, count: int) -> l
 
     The tiles that the model thinks best, and each of the first few in the other direction of its loops.
     """
-    way = _Way(chosen.matched, family, _contiguous(chosen.matched))
+    way = _Way(chosen.matched, family, contiguous(chosen.matched))
     rough = sorted(_rough(way, [], MAX_MEMBERS), key=lambda one: one.bound)
     weighed = sorted(map(_with_memory, rough), key=lambda one: one.bound)
     turned = [replace(one, order=_turned(nest, one.order)) for one in weighed[: count // 3]]
@@ -119,10 +123,10 @@ def _turned(nest: StridedNest, order: Sequence[int]) -> tuple[int, ...]:
 class _Way:
     """An assignment, and what is worked out of it once, whatever the member."""
 
-    def __init__(self, matched: Matched, family: Family, demanded: Sequence[_Contiguous]) -> None:
+    def __init__(self, matched: Matched, family: Family, demanded: Sequence[Contiguous]) -> None:
         self.matched = matched
         self.family = family
-        self.least = _least_copies(demanded, matched)
+        self.least = least_copies(demanded, matched)
         """Bytes that are copied whatever the tiles are."""
         self._starts: dict[bool, Start | str] = {}
 
@@ -207,8 +211,8 @@ def _cheapest(
     nest = found[0].nest
     points = math.prod(axis.size for axis in nest.axes)
     demanded = {id(one.binding): one for one in reversed(found)}
-    contiguous = {binding: _contiguous(one) for binding, one in demanded.items()}
-    ways = [_Way(one, family, contiguous[id(one.binding)]) for one in found]
+    in_line = {binding: contiguous(one) for binding, one in demanded.items()}
+    ways = [_Way(one, family, in_line[id(one.binding)]) for one in found]
     in_order = sorted(ways, key=lambda one: (one.least, -_covered(one.matched)))
     useful = [one for one in in_order if not _is_idle(one.matched, family)]
     first: list[_Rough] = []
@@ -319,8 +323,8 @@ def _rough(way: _Way, misses: list[Miss], members: int) -> Iterator[_Rough]:
         if isinstance(start, str):
             misses.append(Miss(start, 4))
             continue
-        copies = way.least + sum([_over_copies(matched, piece) for piece in pieces])
-        copies += _nest_bytes(matched, start)
+        copies = way.least + sum([over_copies(matched, piece) for piece in pieces])
+        copies += nest_bytes(matched, start)
         cycles = sum([kernel_cycles(family, piece, start.init) for piece in pieces])
         cycles *= 1 + PIECE * (len(pieces) - 1)
         yield _Rough(way, params, pieces, start, cycles, way.family.costs.copy(copies))
@@ -345,64 +349,3 @@ def _factors(matched: Matched) -> Iterator[tuple[str, int]]:
                 (factor,) = term.factors if len(term.factors) == 1 else (0,)
                 if isinstance(factor, str) and factor in pattern.kernel.params and unit:
                     yield factor, by // unit if by % unit == 0 else 0
-
-
-def _nest_bytes(matched: Matched, start: Start) -> float:
-    """Bytes of the nests before and after that split reductions need."""
-    finishes = start.is_split and matched.nest.nest.finish is not None
-    if not start.fills and not finishes:
-        return 0.0
-    moved = zip(matched.nest.axes, matched.nest.write.strides, strict=True)
-    points = math.prod(axis.size for axis, stride in moved if stride)
-    return matched.nest.write.nbytes * points * (start.fills + 2 * finishes)
-
-
-def _over_copies(matched: Matched, piece: Piece) -> float:
-    """Bytes that are copied because tiles run over the edge."""
-    if not piece.overruns:
-        return 0.0
-    total = 0.0
-    cuts = zip(matched.nest.axes, piece.cuts, strict=True)
-    is_first = not any(axis.is_reduction and cut.start for axis, cut in cuts)  # of its group
-    for operand, elements in matched.pattern.elements.items():
-        access = matched.access_of(elements[0])
-        is_output = operand == matched.pattern.output
-        if (not is_first) if is_output else access.is_constant:
-            continue
-        moved = [cut for cut, by in zip(piece.cuts, access.strides, strict=True) if by]
-        if any(cut.overrun for cut in moved):
-            total += 2 * access.nbytes * math.prod(cut.block * cut.count for cut in moved)
-    return total
-
-
-def _contiguous(matched: Matched) -> list[_Contiguous]:
-    """The operands whose stride 1 is demanded; constants are packed for nothing."""
-    found: list[_Contiguous] = []
-    pattern, axes = matched.pattern, matched.nest.axes
-    for operand, elements in pattern.elements.items():
-        access = matched.access_of(elements[0])
-        if operand != pattern.output and access.is_constant:
-            continue
-        demands = pattern.kernel.layout.get(operand, ())
-        iterators = frozenset(
-            index[0].iterator
-            for index, demanded in zip(elements[0].indices, demands, strict=False)
-            if demanded == 1 and len(index) == 1 and not index[0].factors
-            if index[0].iterator is not None
-        )
-        moved = [axis.size for axis, by in zip(axes, access.strides, strict=True) if by]
-        found.append((iterators, access.strides, 2 * access.nbytes * math.prod(moved)))
-    return found
-
-
-def _least_copies(demanded: Sequence[_Contiguous], matched: Matched) -> float:
-    """Bytes of operands that do not lie in order along the axis of an iterator that demands it."""
-    taken = matched.assignment.taken
-    return sum(
-        nbytes
-        for iterators, strides, nbytes in demanded
-        if any(
-            by != 1 and names and names[-1] in iterators
-            for by, names in zip(strides, taken, strict=True)
-        )
-    )

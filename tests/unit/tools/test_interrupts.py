@@ -77,7 +77,8 @@ def test_interrupted_while_c_is_compiled(tmp_path: Path) -> None:
     assert not is_running(int(started.read_text()))
     assert [path.name for path in (tmp_path / "work").iterdir()] == ["m.mlir"]
     assert list((tmp_path / "temporary").iterdir()) == []
-    assert [path for path in (tmp_path / "cache").rglob("*") if path.is_file()] == []
+    kept = [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
+    assert not any(b"\x7fELF" in path.read_bytes() for path in kept)  # decisions may be, whole
 
 
 _IN_C = """
