@@ -84,11 +84,13 @@ class Writer:
 
     def vector(self, dtype: DType) -> str:
         """The vector type of `lanes` elements."""
-        return self._type(f"v_{dtype.name}", dtype, "may_alias")
+        return self._type(f"v{self.lanes}_{dtype.name}", dtype, "may_alias")
 
     def memory(self, dtype: DType) -> str:
         """The same at any element's address."""
-        return self._type(f"m_{dtype.name}", dtype, f"aligned({dtype.nbytes}), may_alias")
+        return self._type(
+            f"m{self.lanes}_{dtype.name}", dtype, f"aligned({dtype.nbytes}), may_alias"
+        )
 
     def _type(self, name: str, dtype: DType, more: str) -> str:
         size = f"vector_size({self.lanes * dtype.nbytes})"

@@ -30,6 +30,8 @@ from inarch.microkernel import Instance, Microkernel
 from inarch.microkernel.template import Template, Workload
 
 CHAINS = 4
+_SMALLEST = 16
+"""Bytes of the vectors that every machine with vectors has."""
 MOST_ROWS = 4
 MOST_OUTER = 3
 """Reductions around the contiguous one in one function."""
@@ -141,6 +143,28 @@ class _Rows:
         text = self.writer.splat(found, self._dtype) if old.is_vector else found.text
         self.writer.line(f"{name} = {text};")
 
+    def _halved(self, vector: str) -> str:
+        """A vector whose lane 0 is all lanes of `vector`, combined by halves, without a branch."""
+        writer, dtype = self.writer, self._dtype
+        while writer.lanes * dtype.nbytes > _SMALLEST:
+            writer.lanes //= 2
+            kind = writer.vector(dtype)
+            halves = [writer.named(kind, f"((const {kind} *)&{vector})[{at}]") for at in range(2)]
+            vector = self._both(*halves)
+        half = writer.lanes // 2
+        while half:
+            lanes = [f"{vector}[{lane % half + half}]" for lane in range(writer.lanes)]
+            kind = writer.vector(dtype)
+            vector = self._both(vector, writer.named(kind, f"({kind}){{{', '.join(lanes)}}}"))
+            half //= 2
+        writer.lanes = self.lanes
+        return vector
+
+    def _both(self, left: str, right: str) -> str:
+        parts = Text(left, is_vector=True), Text(right, is_vector=True)
+        found = self.writer.combined(str(self.shape.operator), *parts, self._dtype)
+        return self.writer.named(self.writer.vector(self._dtype), found.text)
+
     def _end(self, m: int) -> None:
         """All partial results of a row, then its init, then `finish`."""
         shape, writer, dtype = self.shape, self.writer, self._dtype
@@ -149,15 +173,9 @@ class _Rows:
             for left, right in zip(vectors[::2], vectors[1::2], strict=True):
                 self._combine(left, Text(left, is_vector=True), Text(right, is_vector=True))
             vectors = vectors[::2]
-        array = writer.array(dtype, vectors[0])
-        half = self.lanes // 2
-        while half:
-            writer.open(f"for (int l = 0; l < {half}; l++) {{")
-            self._combine(f"{array}[l]", Text(f"{array}[l]"), Text(f"{array}[l + {half}]"))
-            writer.close()
-            half //= 2
+        vector = self._halved(vectors[0])
         operator, place = str(shape.operator), address(shape.target, {"m": m})
-        total = writer.combined(operator, Text(f"{array}[0]"), Text(f"s_{m}"), dtype)
+        total = writer.combined(operator, Text(f"{vector}[0]"), Text(f"s_{m}"), dtype)
         start = Text(f"*({place})")
         if shape.init is not None:
             start = writer.value(shape.init, dtype, scalars({}, shape.target, ""))
