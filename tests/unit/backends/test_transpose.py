@@ -50,7 +50,7 @@ def run(shape: tuple[int, ...], perm: tuple[int, ...], dtype: str, offset: int =
     np.testing.assert_array_equal(target, np.transpose(source[offset:], perm))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.data())
 def test_every_element_arrives(data: st.DataObject) -> None:
     """Sizes below, at and beside blocks of 4 and lines of 16; every order of up to four dimensions."""

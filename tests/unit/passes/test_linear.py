@@ -40,14 +40,18 @@ Times = Mapping[str, float]
 
 
 def slow(
-    program: Program, ops: int, wanted: Sequence[str] = (), more: Sequence[ModulePass] = ()
+    program: Program,
+    ops: int,
+    wanted: Sequence[str] = (),
+    more: Sequence[ModulePass] = (),
+    rounds: int = ROUNDS,
 ) -> dict[str, str]:
     """What takes longer than it may for `ops` ops, by what it takes for a quarter, with both times."""
     texts = [program(ops // LINEAR.STEP), program(ops)]
     small: Times = {}
     large: Times = {}
     found: list[str] = []
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         small, large = (
             _least(known, LINEAR.seconds(text, math.inf, wanted, more))
             for known, text in zip((small, large), texts, strict=True)
@@ -63,9 +67,9 @@ def _least(known: Times, found: Times) -> Times:
     return {name: min(spent, known.get(name, math.inf)) for name, spent in found.items()}
 
 
-@pytest.mark.parametrize("name", ["layers", "residual", "functions"])
+@pytest.mark.parametrize("name", ["functions", "moves"])
 def test_four_times_the_ops_take_four_times_as_long(name: str) -> None:
-    assert slow(LINEAR.PROGRAMS[name], 400) == {}
+    assert slow(LINEAR.PROGRAMS[name], 320) == {}
 
 
 @pytest.mark.slow
@@ -76,17 +80,18 @@ def test_large_programs_of_every_kind_as_well(name: str) -> None:
 
 @dataclass(frozen=True)
 class Square(ModulePass):
-    """Counts the ops behind each op: half a square, of steps as short as Python has them."""
+    """Counts the ops behind each op, ten times: squares of steps as short as Python has them."""
 
     name = "square"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         del ctx
-        for each in op.walk():
-            behind = each.next_op
-            while behind is not None:
-                behind = behind.next_op
+        for _ in range(10):
+            for each in op.walk():
+                behind = each.next_op
+                while behind is not None:
+                    behind = behind.next_op
 
 
 def test_a_square_is_seen() -> None:
-    assert set(slow(LINEAR.PROGRAMS["elementwise"], 4_000, ["square"], [Square()])) == {"square"}
+    assert set(slow(LINEAR.PROGRAMS["elementwise"], 1_200, ["square"], [Square()], 1)) == {"square"}
