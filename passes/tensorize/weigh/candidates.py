@@ -340,8 +340,8 @@ def _moved_bytes(candidate: Candidate) -> float:
 def _copied_bytes(operand: OperandPlan, line: int) -> int:
     """Bytes of a copy: a short row takes as long as one of a line."""
     assert operand.copy is not None
-    *rows, row = operand.copy.shape
-    return math.prod(rows) * max(row * operand.access.nbytes, line)
+    shape = operand.copy.shape
+    return math.prod(shape[:-1]) * max(math.prod(shape[-1:]) * operand.access.nbytes, line)
 
 
 def copy_key(operand: OperandPlan) -> object:

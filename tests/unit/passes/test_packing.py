@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
-from inarch.benchmark.shapes import Convolution, Product, Shape, program_of
+from inarch.benchmark.shapes import Convolution, Product, Shape, arrays_of, program_of
 from inarch.dialects import new_context
 from inarch.dialects.loop.nest import NestOp
 from inarch.driver.compiler import import_model
 from inarch.driver.options import Options
 from inarch.ir.facts import facts_of
 from inarch.machine.find import find_machine
+from inarch.machine.target import native
 from inarch.passes.tensorize.report import KernelReport, NestReport
 from inarch.passes.tensorize.unify.strided import strided_nest
 from inarch.passes.tensorize.weigh.plain import plain_cycles
 from inarch.pipeline.default import default_pipeline
+from inarch.testing import execute_compiled
 
 ON = [
     ("x86-64-v4", "zen4"),
@@ -99,3 +102,21 @@ def test_bounds_of_nests_without_a_kernel() -> None:
     assert plain(Product(100, 40, 9, is_given=True), 0) == 5000 + 8 * 100 * 40 * 9
     every_second = Convolution(4, 20, 20, 8, (1, 1), 2, is_given=True)
     assert plain(every_second, 64, "generic") == 5000 + 8 * 10 * 10 * 8 * 4 / 16
+
+
+@pytest.mark.parametrize("transposed", ["", "ab"])
+def test_a_product_that_is_packed_at_run_time_is_numpys(transposed: str) -> None:
+    """Rows and columns that no tile divides, and a B of 16 MiB."""
+    shape = Product(131, 2050, 2048, transposed=transposed, is_given=True)
+    if not transposed:
+        assert "B" in copies(product(shape, "x86-64-v4", "zen4"))
+    context = new_context()
+    a, b = arrays_of(shape)
+    module = import_model(program_of(shape, context), context, Options(target=str(native())))
+    for one in default_pipeline():
+        one.apply(context, module)
+        if one.name == "tensorize":
+            break
+    (found,) = execute_compiled(module, [a, b], context)
+    expected = (a.T if "a" in transposed else a) @ (b.T if "b" in transposed else b)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=2e-5 * np.abs(expected).max())
