@@ -2,9 +2,9 @@
 
 A test of more than `SAMPLE` cases runs a fixed sample of them, so that `make test` is short enough for every
 commit. `--cases all` runs all, `--cases rest` those that the sample leaves out (`make exhaustive`, a
-part of `make ci`). Tests that are `slow` or `fuzz` run whole, but for those with a mark of their own, which
-`make slow` samples too. The sample is the same in each
-run and on each machine: a mark says where it should be larger:
+part of `make ci`), `--cases few` at most `FEW` of each test (`make wheel`: the same code, installed). Tests
+that are `slow` or `fuzz` run whole, but for those with a mark of their own, which `make slow` samples too.
+The sample is the same in each run and on each machine: a mark says where it should be larger:
 
     @pytest.mark.sampled(80, reason="each op once")
     @pytest.mark.every_case(reason="each is a message of its own")
@@ -21,6 +21,7 @@ import pytest
 
 SAMPLE = 12
 """How many cases of a test run by default."""
+FEW = 2
 
 _GOLDEN = (5**0.5 - 1) / 2
 
@@ -30,9 +31,9 @@ _LEFT_OUT = pytest.StashKey[int]()
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--cases",
-        choices=("sample", "all", "rest"),
+        choices=("sample", "few", "all", "rest"),
         default="sample",
-        help="of long parametrised tests: a fixed sample, all cases, or those beside the sample",
+        help="of parametrised tests: a fixed sample, two cases, all, or those beside the sample",
     )
 
 
@@ -51,23 +52,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     which = config.getoption("cases")
     if which == "all":
         return
-    sample = sampled(items)
-    kept = [item for item in items if (item in sample) == (which == "sample")]
-    left_out = [item for item in items if (item in sample) != (which == "sample")]
+    sample = sampled(items, FEW if which == "few" else None)
+    kept = [item for item in items if (item in sample) == (which != "rest")]
+    left_out = [item for item in items if (item in sample) != (which != "rest")]
     config.stash[_LEFT_OUT] = len(left_out)
     if left_out:
         config.hook.pytest_deselected(items=left_out)
     items[:] = kept
 
 
-def sampled(items: Sequence[pytest.Item]) -> set[pytest.Item]:
-    """The items that run by default."""
+def sampled(items: Sequence[pytest.Item], most: int | None = None) -> set[pytest.Item]:
+    """The items that run by default, or `most` of each test."""
     functions: dict[str, list[pytest.Item]] = {}
     for item in items:
         functions.setdefault(item.nodeid.partition("[")[0], []).append(item)
     found: set[pytest.Item] = set()
     for cases in functions.values():
-        size = _size(cases[0])
+        size = most or _size(cases[0])
         if size is None or len(cases) <= size:
             found.update(cases)
             continue
@@ -134,7 +135,7 @@ def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
     if number := config.stash[_LEFT_OUT]:
-        other = "rest" if config.getoption("cases") == "sample" else "sample"
+        other = "rest" if config.getoption("cases") != "rest" else "sample"
         terminalreporter.write_line(
             f"{number} cases of parametrised tests left out (--cases {other} runs them, "
             "--cases all everything)"

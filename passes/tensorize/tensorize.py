@@ -34,13 +34,14 @@ from inarch.passes.tensorize.report import Choice, KernelReport, NestReport
 from inarch.passes.tensorize.unify.body import expression_of, tree_text
 from inarch.passes.tensorize.unify.match import Miss, axes_text, names_of
 from inarch.passes.tensorize.unify.strided import StridedNest, strided_nest
-from inarch.passes.tensorize.weigh.candidates import Candidate, kernel_cycles
+from inarch.passes.tensorize.weigh.candidates import Candidate, kernel_cycles, streams_of
 from inarch.passes.tensorize.weigh.family import Family
 from inarch.passes.tensorize.weigh.made import Maker
 from inarch.passes.tensorize.weigh.memo import Decision, key_of_nest
 from inarch.passes.tensorize.weigh.plain import plain_cycles
 from inarch.passes.tensorize.weigh.record import Store, decision_of, text_of
 from inarch.passes.tensorize.weigh.search import candidates
+from inarch.passes.tensorize.weigh.traffic import brought
 from inarch.passes.tensorize.write.build import build
 from inarch.passes.tensorize.write.definitions import Definitions
 
@@ -313,8 +314,10 @@ def _decide(
 
 def _is_dear(candidate: Candidate, demanded: Sequence[str], misses: dict[str, Miss]) -> bool:
     """Whether the nest is better off without a kernel, however badly it is compiled; noted in `misses`."""
-    name, family = candidate.family.pattern.name, candidate.family
-    most = plain_cycles(candidate.matched.nest, family.target.vector_bytes)
+    name, family, nest = candidate.family.pattern.name, candidate.family, candidate.matched.nest
+    sizes = [axis.size for axis in nest.axes]
+    most = plain_cycles(nest, family.target.vector_bytes)
+    most += brought(streams_of(candidate.matched), sizes, family.costs)
     if family.pattern.kernel.cost is None or name in demanded or candidate.cost <= most:
         return False
     reason = f"it would take {candidate.cost:.0f} cycles, the nest as it is at most {most:.0f}"

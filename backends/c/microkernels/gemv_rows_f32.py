@@ -7,70 +7,118 @@ the additions than `gemv-f32` has. Memory binds.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import product
 
-from inarch.backends.c.microkernels._epilogue import address
+from inarch.backends.c.microkernels._epilogue import address, stride
 from inarch.backends.c.microkernels._function import function_text
 from inarch.meaning import normal
 from inarch.microkernel import Instance, Microkernel
 
 _CHAINS = 2
 """Sums of each row that are added up at the end, whatever the member: see `gemv-f32`."""
+_TOGETHER = 4
+"""Rows whose lanes are added up in one vector."""
 _NOMINAL = 256
 """Of K, for the cost of an instance that does not know it."""
 
 
 def _generate(instance: Instance) -> str:
     rows, lanes = instance.params["NR"], instance.target.vector_bytes // 4
-    written = normal(instance.meaning).target
-    places = [address(written, {"n": n}) for n in range(rows)]
     lines = [f"vec c_{c}_{n} = {{0}};" for c, n in product(range(_CHAINS), range(rows))]
     lines += [
         # Bounds of their own, as gcc else finds that k + lanes could overflow where K is a large constant.
         f"const int64_t rounds = K - K % {_CHAINS * lanes}, whole = K - K % {lanes};",
         "int64_t k = 0;",
+        "#pragma GCC unroll 4",
         f"for (; k < rounds; k += {_CHAINS * lanes}) {{",
-        *(f"    {line}" for c in range(_CHAINS) for line in _step(c, c * lanes, rows)),
+        *(f"    {line}" for c in range(_CHAINS) for line in _step(c, f"k + {c * lanes}", rows)),
         "}",
         f"for (; k < whole; k += {lanes}) {{",
-        *(f"    {line}" for line in _step(0, 0, rows)),
+        *(f"    {line}" for line in _step(0, "k", rows)),
         "}",
+        # What is left over: the last vector of each row, without the products that are summed already.
+        f"if (k < K && K >= {lanes}) {{",
+        f"    const ints lane = {{{', '.join(map(str, range(lanes)))}}};",
+        f"    const ints left = lane >= (int32_t)({lanes} - K % {lanes});",
+        *(f"    {line}" for line in _step(0, f"K - {lanes}", rows, "left")),
+        "    k = K;",
+        "}",
+        "typedef float quad __attribute__((vector_size(16)));",
     ]
-    for n in range(rows):
-        total = " + ".join(f"c_{c}_{n}" for c in range(_CHAINS))
-        lines += [f"c_0_{n} = {total};", *_sum_lanes(n, lanes)]
-    products = " ".join(f"s_{n} += A[k] * B[{n} * B_0 + k];" for n in range(rows))
-    lines.append(f"for (; k < K; k++) {{ {products} }}")
-    sign = "+=" if instance.init == "accumulate" else "="
-    lines += [f"*({place}) {sign} s_{n};" for n, place in enumerate(places)]
-    return function_text(instance, lanes, [f"    {line}" for line in lines if line])
+    if rows >= _TOGETHER:
+        kind = f"vector_size({_TOGETHER * 4}), aligned(4), may_alias"
+        lines.append(f"typedef float four __attribute__(({kind}));")
+    for first in range(0, rows, _TOGETHER):
+        lines += _end(instance, range(first, min(first + _TOGETHER, rows)), lanes)
+    return function_text(instance, lanes, [f"    {line}" for line in lines])
 
 
-def _step(chain: int, offset: int, rows: int) -> list[str]:
+def _step(chain: int, place: str, rows: int, mask: str = "") -> list[str]:
     """One vector of k for every row."""
     kept = " INARCH_KEEP(x);" if rows > 1 else ""
-    at = f"k + {offset}"
+    products = [f"x * *(const mem *)(B + {n} * B_0 + {place})" for n in range(rows)]
+    if mask:
+        products = [f"(vec)((ints)({each}) & {mask})" for each in products]
     return [
-        f"{{ vec x = *(const mem *)(A + {at});{kept}",
-        *(f"  c_{chain}_{n} += x * *(const mem *)(B + {n} * B_0 + {at});" for n in range(rows)),
+        f"{{ vec x = *(const mem *)(A + {place});{kept}",
+        *(f"  c_{chain}_{n} += {each};" for n, each in enumerate(products)),
         "}",
     ]
 
 
-def _sum_lanes(row: int, lanes: int) -> list[str]:
-    """`s_<row>`, the sum of an accumulator's lanes: halves are added until four are left."""
+def _end(instance: Instance, rows: range, lanes: int) -> list[str]:
+    """The sums of up to four rows, side by side in one vector, and their way into C.
+
+    Lanes are added by halves, (q[0] + q[2]) + (q[1] + q[3]) in the end, whatever the number of rows.
+    """
     lines: list[str] = []
+    quads = [_quad(row, lanes, lines) for row in rows]
+    first, count = rows[0], len(rows)
+    a, b, c, d = (quads[min(at, count - 1)] for at in range(_TOGETHER))
+    sums = f"s_{first}"
+    pairs = ((a, b), (c, d)) if count > 2 else ((a, b),) * 2
+    for at, (x, y) in enumerate(pairs):
+        text = _shuffled(x, y, (0, 1, 4, 5)), _shuffled(x, y, (2, 3, 6, 7))
+        lines.append(f"const quad p_{first}_{at} = {text[0]} + {text[1]};")
+    x, y = f"p_{first}_0", f"p_{first}_1"
+    text = _shuffled(x, y, (0, 2, 4, 6)), _shuffled(x, y, (1, 3, 5, 7))
+    lines.append(f"quad {sums} = {text[0]} + {text[1]};")
+    products = " ".join(
+        f"{sums}[{at}] += A[k] * B[{row} * B_0 + k];" for at, row in enumerate(rows)
+    )
+    lines.append(f"for (int64_t t = k; t < K; t++) {{ {products.replace('k]', 't]')} }}")
+    written = normal(instance.meaning).target
+    sign = "+=" if instance.init == "accumulate" else "="
+    places = [address(written, {"n": row}) for row in rows]
+    single = [f"*({place}) {sign} {sums}[{at}];" for at, place in enumerate(places)]
+    if count < _TOGETHER:
+        return [*lines, *single]
+    return [
+        *lines,
+        f"if ({stride(written.operand, 0)} == 1)",
+        f"    *(four *)({places[0]}) {sign} {sums};",
+        f"else {{ {' '.join(single)} }}",
+    ]
+
+
+def _quad(row: int, lanes: int, lines: list[str]) -> str:
+    """An expression of the sum of a row's chains, its lanes added by halves until four are left."""
     name = f"c_0_{row}"
-    while lanes > 4:
+    lines.append(f"{name} = {' + '.join(f'c_{c}_{row}' for c in range(_CHAINS))};")
+    while lanes > _TOGETHER:
         lanes //= 2
-        low = ", ".join(map(str, range(lanes)))
-        high = ", ".join(map(str, range(lanes, 2 * lanes)))
+        low = _shuffled(name, name, range(lanes))
+        high = _shuffled(name, name, range(lanes, 2 * lanes))
         half = f"h_{lanes}_{row}"
-        halves = [f"__builtin_shufflevector({name}, {name}, {each})" for each in (low, high)]
         kind = f"float {half} __attribute__((vector_size({lanes * 4})))"
-        lines.append(f"const {kind} = {halves[0]} + {halves[1]};")
+        lines.append(f"const {kind} = {low} + {high};")
         name = half
-    return [*lines, f"float s_{row} = ({name}[0] + {name}[2]) + ({name}[1] + {name}[3]);"]
+    return name
+
+
+def _shuffled(left: str, right: str, lanes: Iterable[int]) -> str:
+    return f"__builtin_shufflevector({left}, {right}, {', '.join(map(str, lanes))})"
 
 
 def _cost(instance: Instance) -> float:

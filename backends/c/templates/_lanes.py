@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from inarch.backends.c.types import literal
 from inarch.backends.c.write.math import helpers_text
+from inarch.backends.c.write.ordered import ordered_macro
 from inarch.core.dtypes import DTYPES, DType
 from inarch.meaning import Apply, Element, Expression, Number
 from inarch.microkernel import Instance, dtype_of, prototype
@@ -45,6 +46,7 @@ class Writer:
     lines: list[str] = field(default_factory=list[str])
     pad: str = "    "
     _helpers: dict[str, None] = field(default_factory=dict[str, None])
+    _macros: dict[str, None] = field(default_factory=dict[str, None])
     _types: dict[str, str] = field(default_factory=dict[str, str])
     _count: int = 0
 
@@ -120,7 +122,8 @@ class Writer:
             ]
         )
         # Each instance has helpers of its own: a unit may have several.
-        return (helpers_text(self._helpers) + text).replace("inarch_", f"{instance.symbol}_")
+        text = helpers_text(self._helpers) + "".join(self._macros) + text
+        return text.replace("inarch_", f"{instance.symbol}_")
 
     # -- values
 
@@ -172,7 +175,7 @@ class Writer:
         if function == "neg" and dtype.is_float:
             return f"(-{texts[0]})"
         if function in _ORDERS:
-            return self._ordered(_ORDERS[function], parts, dtype)
+            return self._ordered(function, parts, dtype)
         if function == "abs" and dtype.is_float:
             bits = DTYPES[f"i{dtype.bits}"]
             mask = literal((1 << (dtype.bits - 1)) - 1, bits)
@@ -181,12 +184,15 @@ class Writer:
             return f"__builtin_convertvector({texts[0]}, {self.vector(dtype)})"
         return None
 
-    def _ordered(self, sign: str, parts: Sequence[Text], dtype: DType) -> str:
-        """The larger or smaller, NaN when either is; C has no `?:` on vectors, so by a mask of all ones."""
+    def _ordered(self, function: str, parts: Sequence[Text], dtype: DType) -> str:
+        """The larger or smaller, NaN when either is."""
         kind, bits = self.vector(dtype), self.vector(DTYPES[f"i{dtype.bits}"])
         a, b = (self.named(kind, self.splat(part, dtype)) for part in parts)
-        test = f"({a} {sign} {b}) | ({a} != {a})" if dtype.is_float else f"{a} {sign} {b}"
-        mask = self.named(bits, f"({bits})({test})")
+        if dtype.is_float:
+            name, text = ordered_macro(function, self.lanes, dtype)
+            self._macros[text] = None
+            return f"{name}({a}, {b}, {bits})"
+        mask = self.named(bits, f"({bits})({a} {_ORDERS[function]} {b})")
         return f"({kind})(({mask} & ({bits}){a}) | (~{mask} & ({bits}){b}))"
 
     def _by_lane(self, function: str, parts: Sequence[Text], source: DType, dtype: DType) -> str:

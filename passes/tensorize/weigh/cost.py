@@ -25,7 +25,7 @@ PREFETCHED = 0.5
 _EXPOSED = 0.25
 """Of the time that bytes take from a level: what multiply-adds do not hide."""
 _COPIED = 0.5
-"""Of the bandwidth of a level: what a copy gets."""
+"""Of the bandwidth of the second level: what a copy gets that rearranges, from wherever."""
 _STARTED = (18.2, 32.2)
 """`(latency + 18.2) / 32.2`: cycles of starting a stream. Prefetching hides most of a latency."""
 _UNFORESEEN = (105 / 19, 322 / 19)
@@ -56,10 +56,12 @@ class Traffic:
     """Of bringing everything at the bandwidths of where it is: multiply-adds go on meanwhile."""
     stalls: float
     """Of starts of streams, lines that are not foreseen, walks: nothing else is done."""
+    loads: float = 0.0
+    """Of reading what each call touches once from the first level: no line is brought there meanwhile."""
 
     def times(self, factor: float) -> Traffic:
         """So many times as much."""
-        return Traffic(self.transfer * factor, self.stalls * factor)
+        return Traffic(self.transfer * factor, self.stalls * factor, self.loads * factor)
 
 
 @dataclass(frozen=True)
@@ -107,10 +109,12 @@ class Costs:
         """Of reading or writing so many bytes in a copy, a fill, or an elementwise nest.
 
         Read and written bytes together; those that rearrange are slower than `memcpy`: 0.4 to 0.6 cycles an
-        element of f32 were measured where the second-level cache holds it (`backends/c/write/transpose.py`).
+        element of f32 were measured, from the second level of the caches as from the third
+        (`backends/c/write/transpose.py`).
         """
+        cycles = nbytes / (_COPIED * self.machine.l2.bandwidth)
         fits = nbytes <= self.machine.l2.bytes
-        return nbytes / (_COPIED * (self.machine.l2 if fits else self.machine.far).bandwidth)
+        return cycles if fits else max(cycles, nbytes / self.machine.far.bandwidth)
 
     def translated(self, pages: int) -> float:
         """Of a call that turns to so many pages, again and again: walks, where no buffer holds them.
@@ -126,11 +130,15 @@ class Costs:
         return _EXPOSED * transfer + stalls
 
     def added(self, kernels: float, traffic: Traffic) -> float:
-        """What memory adds to so many cycles of kernels.
+        """What memory adds to so many cycles of kernels, of which they load for some.
 
-        Both take max(k, t) + min(k, t) / 4 + stalls: the longer one hides most of the other.
+        Both take the longer of kernels and of transfers with the loads, a quarter of the shorter one of what
+        is left, and the stalls. So transfers hide behind multiply-adds, and do not behind loads: a matrix
+        times a few vectors takes the sum of both.
         """
-        longer, shorter = max(kernels, traffic.transfer), min(kernels, traffic.transfer)
+        loads = min(kernels, traffic.loads)
+        longer = max(kernels, traffic.transfer + loads)
+        shorter = min(kernels - loads, traffic.transfer)
         return longer + _EXPOSED * shorter + traffic.stalls - kernels
 
     def calls(self, count: int, cycles: float) -> float:

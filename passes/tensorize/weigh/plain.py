@@ -8,7 +8,7 @@ from inarch.passes.tensorize.unify.strided import StridedNest
 
 _VECTOR = 8.0
 """Cycles for a vector of points: far above what was seen of most nests, which is 1 or 2."""
-_BEGIN = 5000.0
+_LEAST = 5000.0
 """Cycles. Smaller nests do not matter."""
 _UNROLLED = 8
 """Points of a reduction that C compilers write out, so that neighbouring outputs become lanes."""
@@ -17,12 +17,15 @@ _EASY_VECTOR = 2.0
 
 
 def plain_cycles(nest: StridedNest, vector_bytes: int) -> float:
-    """The most that the nest takes on vectors of so many bytes (4: none) as the C compiler makes it."""
+    """The most that the nest takes on vectors of so many bytes (4: none) as the C compiler makes it.
+
+    Of operands in the first-level cache; what brings them there is to be added, as for a kernel.
+    """
     lanes = max(4, vector_bytes) // 4
     points = math.prod([axis.size for axis in nest.axes])
     reduction = math.prod([axis.size for axis in nest.axes if axis.is_reduction])
     for at, (axis, by) in enumerate(zip(nest.axes, nest.write.strides, strict=True)):
         steps = {access.strides[at] for access in nest.reads}
         if by == 1 and len(nest.reads) > 1 and reduction <= _UNROLLED and steps <= {0, 1}:
-            return _BEGIN + _EASY_VECTOR * points / axis.size * math.ceil(axis.size / lanes)
-    return _BEGIN + _VECTOR * points / lanes
+            return max(_LEAST, _EASY_VECTOR * points / axis.size * math.ceil(axis.size / lanes))
+    return max(_LEAST, _VECTOR * points / lanes)

@@ -31,6 +31,18 @@ class CallLoop:
 
 
 @dataclass(frozen=True)
+class Run:
+    """What is touched in one go, so that hardware fetches it ahead: lines, of which few are jumped over."""
+
+    span: int
+    """Bytes from the first to behind the last."""
+    nbytes: int
+    """Those that are touched."""
+    lines: int
+    """The lines that hold these."""
+
+
+@dataclass(frozen=True)
 class Stream:
     """An operand: how it moves along the axes of a nest, in elements of `nbytes`."""
 
@@ -57,16 +69,25 @@ class Stream:
             total *= min(count, extent)
         return total
 
-    def run(self, points: Sequence[int], line: int) -> int:
-        """Bytes from the first of a run of consecutive lines of `line` bytes to behind the last."""
-        nbytes = self.nbytes
+    def run(self, points: Sequence[int], line: int) -> Run:
+        """What a call touches between two jumps, in lines of `line` bytes."""
+        span = dense = touched = self.nbytes
+        skipping = 1
         for stride, count in sorted(
-            (abs(s) * nbytes, n) for s, n in zip(self.strides, points, strict=True) if s and n > 1
+            (abs(s) * self.nbytes, n)
+            for s, n in zip(self.strides, points, strict=True)
+            if s and n > 1
         ):
-            if stride > nbytes + _reach(line):
+            if stride > span + _reach(line):
                 break
-            nbytes += stride * (count - 1)
-        return nbytes
+            span += stride * (count - 1)
+            touched = min(span, touched * count)
+            if skipping > 1 or stride > max(dense, line):
+                skipping *= count
+            else:
+                dense = span
+        lines = min(skipping * math.ceil(dense / line), math.ceil(span / line))
+        return Run(span, touched, lines)
 
     def goes_on(self, axis: int, block: int, run: int, line: int) -> bool:
         """Whether the next call of a loop along the axis begins where the run ends."""
@@ -86,7 +107,7 @@ class Stream:
                 regions *= count
             else:
                 extent += stride * (count - 1)
-        runs = self.touched(points) // self.run(points, machine.line_bytes)
+        runs = self.touched(points) // self.run(points, machine.line_bytes).nbytes
         return min(max(1, runs), regions * math.ceil(extent / page))
 
     def is_crowded(
@@ -146,15 +167,23 @@ def traffic(
     transfer, stalls = search.cycles(order)
     calls = math.prod(loop.count for loop in loops)
     stalls += calls * costs.translated(sum(panel.translations for panel in panels))
-    return tuple(loops[place] for place in order), Traffic(transfer, stalls)
+    loads = calls * sum(panel.nbytes for panel in panels) / costs.machine.l1.bandwidth
+    return tuple(loops[place] for place in order), Traffic(transfer, stalls, loads)
+
+
+def brought(streams: Sequence[Stream], sizes: Sequence[int], costs: Costs) -> float:
+    """Cycles of bringing everything once, from where it is when a nest begins."""
+    line = costs.machine.line_bytes
+    touched = [stream.touched(sizes) for stream in streams]
+    return sum(nbytes / line * costs.origin(nbytes).line for nbytes in touched)
 
 
 def _panel(stream: Stream, sizes: Sequence[int], blocks: Sequence[int], costs: Costs) -> _Panel:
     line = costs.machine.line_bytes
     nbytes, whole = stream.touched(blocks), stream.touched(sizes)
-    run = nbytes if stream.is_packed else stream.run(blocks, line)
-    runs = nbytes / run
-    lines = runs * math.ceil(run / line)
+    in_order = Run(nbytes, nbytes, math.ceil(nbytes / line))
+    run = in_order if stream.is_packed else stream.run(blocks, line)
+    runs = nbytes / run.nbytes
     moving = frozenset(
         axis
         for axis, (stride, size, block) in enumerate(
@@ -166,13 +195,13 @@ def _panel(stream: Stream, sizes: Sequence[int], blocks: Sequence[int], costs: C
     machine = costs.machine
     return _Panel(
         nbytes,
-        lines,
+        runs * run.lines,
         runs,
         moving,
         whole,
         origin,
         stream,
-        run,
+        run.span,
         not stream.is_packed and stream.is_crowded(blocks, machine, machine.l2),
         1 if stream.is_packed else stream.translations(blocks, machine),
     )
@@ -277,9 +306,13 @@ class _Search:
         if panel.stream.is_packed:
             return panel.whole / self._line * origin.line, 0.0
         calls = panel.whole / panel.nbytes
-        lines = panel.whole / self._line if joined > 1 else calls * panel.lines
+        lines = touched = calls * panel.lines
+        if joined > 1:
+            lines = min(touched, panel.whole / self._line)
         cold = WRITTEN if panel.stream.is_written else 1.0
         stalls = calls * panel.runs * origin.run + lines / joined * origin.begin * cold
         if panel.stream.is_late:
             stalls += calls / joined * origin.wait
-        return lines * origin.line, stalls
+        # Calls that go on within the same lines find them where the one before left them.
+        again = (touched - lines) * self._costs.level(panel.lines * self._line).line
+        return lines * origin.line + again, stalls

@@ -99,6 +99,9 @@ def test_sample_and_rest_are_all(tmp_path: Path) -> None:
     assert counts == {"long": 12, "more": 30, "every": 15, "slow": 15, "short": 12, "one": 1}
     assert sorted(sample + rest) == sorted(everything)
     assert len(everything) == 140 + 100 + 15 + 15 + 12 + 1
+    few, _ = listed(tmp_path, "--cases", "few")
+    assert set(few) <= set(everything)
+    assert len(few) == 5 * 2 + 1
     assert (
         f"{128 + 70} cases of parametrised tests left out (--cases rest runs them, "
         "--cases all everything)"

@@ -9,7 +9,7 @@ import pytest
 
 from inarch.machine.machine_file import MACHINES
 from inarch.passes.tensorize.weigh.cost import Costs, Traffic
-from inarch.passes.tensorize.weigh.traffic import CallLoop, Stream, traffic
+from inarch.passes.tensorize.weigh.traffic import CallLoop, Run, Stream, traffic
 
 ZEN4 = MACHINES["zen4"]
 COSTS = Costs(ZEN4)
@@ -59,9 +59,27 @@ def test_a_window_is_counted_once() -> None:
     """Three taps of a row of 14 pixels are 16 pixels."""
     image = Stream((16, 16, 1), (((0, 1), (1, 1)), ((2, 1),)), 4, False, False)
     assert image.touched((14, 3, 16)) == 16 * 16 * 4
-    assert image.run((14, 3, 16), 64) == 16 * 16 * 4
+    assert image.run((14, 3, 16), 64) == Run(1024, 1024, 16)
     strided = replace(image, strides=(1024, 16, 1))
-    assert strided.run((14, 3, 16), 64) == 3 * 16 * 4
+    assert strided.run((14, 3, 16), 64) == Run(3 * 16 * 4, 3 * 16 * 4, 3)
+
+
+def test_lines_that_are_jumped_over_are_not_touched_and_the_others_are() -> None:
+    """One of 25 numbers is a line each; every second line; rows of four lines with half a line between."""
+    assert Stream((25,), (((0, 1),),), 4, False, False).run((224,), 64) == Run(22304, 896, 224)
+    assert Stream((2,), (((0, 1),),), 4, False, False).run((64,), 64) == Run(508, 256, 8)
+    two = ((0, 1),), ((1, 1),)
+    assert Stream((32, 1), two, 4, False, False).run((8, 16), 64) == Run(960, 512, 8)
+    assert Stream((72, 1), two, 4, False, False).run((8, 64), 64) == Run(2272, 2048, 32)
+
+
+def test_calls_within_the_same_lines_bring_them_again_from_near() -> None:
+    """Of windows of 5 taps that lie side by side, a call of one tap each touches what all five touch."""
+    taps = Stream((0, 5, 1), (((1, 5), (2, 1)),), 4, False, False)
+    sizes, blocks = (1, 4096, 5), (1, 4096, 1)
+    once = traffic([taps], sizes, sizes, [], COSTS)[1].transfer
+    again = traffic([taps], sizes, blocks, [CallLoop(2, 5, True)], COSTS)[1].transfer
+    assert again - once == 4 * (4096 * 5 * 4 / 64) * COSTS.l2.line
 
 
 @pytest.mark.parametrize("is_late", [False, True])
@@ -128,4 +146,11 @@ def test_the_longer_of_kernels_and_transfers_hides_most_of_the_other() -> None:
     """max + min / 4, and stalls."""
     assert COSTS.added(1000, Traffic(100, 7)) == 100 / 4 + 7
     assert COSTS.added(100, Traffic(1000, 7)) == 1000 + 100 / 4 + 7 - 100
-    assert Traffic(100, 7).times(3) == Traffic(300, 21)
+    assert Traffic(100, 7, 4).times(3) == Traffic(300, 21, 12)
+
+
+def test_transfers_do_not_hide_behind_loads() -> None:
+    """A kernel that does nothing but load takes the sum of both."""
+    assert COSTS.added(1000, Traffic(800, 0, 1000)) == 800
+    assert COSTS.added(1000, Traffic(800, 0, 500)) == 300 + 500 / 4
+    assert COSTS.added(1000, Traffic(800, 0, 2000)) == 800
