@@ -191,7 +191,7 @@ class Writer:
         if dtype.is_float:
             name, text = ordered_macro(function, self.lanes, dtype)
             self._macros[text] = None
-            return f"{name}({a}, {b}, {bits})"
+            return f"{name}({a}, {b}, {kind}, {bits})"
         mask = self.named(bits, f"({bits})({a} {_ORDERS[function]} {b})")
         return f"({kind})(({mask} & ({bits}){a}) | (~{mask} & ({bits}){b}))"
 

@@ -14,22 +14,24 @@ _SIGNS = {"max": ">", "min": "<"}
 
 
 def ordered_macro(function: str, lanes: int, dtype: DType) -> tuple[str, str]:
-    """A name, and C that defines it: `NAME(a, b, ints)` of two vectors, `ints` the integers of their size.
+    """A name, and C that defines it: `NAME(a, b, kind, ints)` of two vectors of type `kind`.
 
-    `function` is max or min; all three arguments are names. Text that stands twice in a unit does no harm.
+    `ints` are the integers of their size, `function` is max or min; all arguments are names. Text that stands
+    twice in a unit does no harm.
     """
     name = f"INARCH_{function.upper()}IMUM_V{lanes}{dtype.name.upper()}"
     mask = f"(ints)(((a) {_SIGNS[function]} (b)) | ((a) != (a)))"
-    portable = f"((__typeof__(a))(({mask} & (ints)(a)) | (~{mask} & (ints)(b))))"
+    portable = f"((kind)(({mask} & (ints)(a)) | (~{mask} & (ints)(b))))"
     found = _builtin(function, lanes * dtype.nbytes, "ps" if dtype.bits == 32 else "pd")
     if found is None:
-        return name, f"#define {name}(a, b, ints) {portable}\n"
+        return name, f"#define {name}(a, b, kind, ints) {portable}\n"
     defined, call = found
     return name, (
         f"#if defined({defined}) && !defined(__clang__)\n"
-        f"#define {name}(a, b, ints) ((__typeof__(a)){call})\n"
+        # An unused type is a warning.
+        f"#define {name}(a, b, kind, ints) ((void)sizeof(ints), (kind){call})\n"
         "#else\n"
-        f"#define {name}(a, b, ints) {portable}\n"
+        f"#define {name}(a, b, kind, ints) {portable}\n"
         "#endif\n"
     )
 

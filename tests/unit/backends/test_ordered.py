@@ -48,7 +48,7 @@ void each(const {kind.c} *x, const {kind.c} *y, {kind.c} *out)
     vec a, b;
     __builtin_memcpy(&a, x, {nbytes});
     __builtin_memcpy(&b, y, {nbytes});
-    const vec found = {name}(a, b, ints);
+    const vec found = {name}(a, b, vec, ints);
     __builtin_memcpy(out, &found, {nbytes});
 }}
 """)
