@@ -316,7 +316,7 @@ def _is_dear(candidate: Candidate, demanded: Sequence[str], misses: dict[str, Mi
     """Whether the nest is better off without a kernel, however badly it is compiled; noted in `misses`."""
     name, family, nest = candidate.family.pattern.name, candidate.family, candidate.matched.nest
     sizes = [axis.size for axis in nest.axes]
-    most = plain_cycles(nest, family.target.vector_bytes)
+    most = plain_cycles(nest, family.target)
     most += brought(streams_of(candidate.matched), sizes, family.costs)
     if family.pattern.kernel.cost is None or name in demanded or candidate.cost <= most:
         return False

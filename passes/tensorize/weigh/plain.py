@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from inarch.machine.target import Target
 from inarch.passes.tensorize.unify.strided import StridedNest
 
 _VECTOR = 8.0
@@ -14,18 +15,23 @@ _UNROLLED = 8
 """Points of a reduction that C compilers write out, so that neighbouring outputs become lanes."""
 _EASY_VECTOR = 2.0
 """Cycles for a vector of such a nest: a load, a broadcast, a multiply-add, and a share of the store."""
+_HELD_VECTOR = 1.2
+"""The same where all that is loaded stays in registers, for every row."""
 
 
-def plain_cycles(nest: StridedNest, vector_bytes: int) -> float:
-    """The most that the nest takes on vectors of so many bytes (4: none) as the C compiler makes it.
+def plain_cycles(nest: StridedNest, target: Target) -> float:
+    """The most that the nest takes on a target's vectors as the C compiler makes it.
 
     Of operands in the first-level cache; what brings them there is to be added, as for a kernel.
     """
-    lanes = max(4, vector_bytes) // 4
+    lanes = max(4, target.vector_bytes) // 4
     points = math.prod([axis.size for axis in nest.axes])
     reduction = math.prod([axis.size for axis in nest.axes if axis.is_reduction])
     for at, (axis, by) in enumerate(zip(nest.axes, nest.write.strides, strict=True)):
         steps = {access.strides[at] for access in nest.reads}
         if by == 1 and len(nest.reads) > 1 and reduction <= _UNROLLED and steps <= {0, 1}:
-            return max(_LEAST, _EASY_VECTOR * points / axis.size * math.ceil(axis.size / lanes))
+            vectors = math.ceil(axis.size / lanes)
+            is_held = reduction * vectors <= target.vector_registers
+            each = _HELD_VECTOR if is_held else _EASY_VECTOR
+            return max(_LEAST, each * points / axis.size * vectors)
     return max(_LEAST, _VECTOR * points / lanes)
