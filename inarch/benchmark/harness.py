@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -63,6 +64,7 @@ class Harness:
         head = "".join(f"#define VECTOR_{name} {size}\n" for name, size in sizes.items())
         self._library = self.compile({"harness.c": head + source})
         self._sink = np.zeros(2, np.float32)
+        self._held: WeakKeyDictionary[Any, list[Array]] = WeakKeyDictionary()
 
     def compile(self, units: Mapping[str, str]) -> Any:
         """The library of C `units`, loaded."""
@@ -138,8 +140,10 @@ class Harness:
         return self.ffi.cast("void *", array.ctypes.data)
 
     def pointers(self, arrays: Sequence[Array]) -> Any:
-        """A table of addresses."""
-        return self.ffi.new("void *[]", [self.pointer(array) for array in arrays] or 1)
+        """A table of addresses, which keeps the arrays."""
+        table = self.ffi.new("void *[]", [self.pointer(array) for array in arrays] or 1)
+        self._held[table] = list(arrays)
+        return table
 
 
 def aligned(array: Array) -> Array:

@@ -141,6 +141,25 @@ def arrays_of(shape: Shape) -> tuple[Array, Array]:
     return rng.standard_normal(first, np.float32), rng.standard_normal(second, np.float32) * scale
 
 
+def result_of(shape: Shape) -> Array:
+    """What the shape's op is by definition, of `arrays_of`, by NumPy."""
+    first, second = arrays_of(shape)
+    if isinstance(shape, Product):
+        a = first.swapaxes(-1, -2) if "a" in shape.transposed else first
+        b = second.swapaxes(-1, -2) if "b" in shape.transposed else second
+        return np.matmul(a, b)
+    pads = [shape.dilation * (size // 2) for size in shape.window]
+    image = np.pad(first[0], [(0, 0), *((pad, pad) for pad in pads)])
+    extents = [shape.dilation * (size - 1) + 1 for size in shape.window]
+    windows = np.lib.stride_tricks.sliding_window_view(image, extents, (1, 2))  # [C, H, W, R, S]
+    by, apart = slice(None, None, shape.stride), slice(None, None, shape.dilation)
+    groups = np.split(windows[:, by, by, apart, apart], shape.groups)
+    weights = np.split(second, shape.groups)  # [O, C / groups, R, S]
+    axes = (1, 2, 3), (0, 3, 4)
+    parts = [np.tensordot(w, x, axes) for w, x in zip(weights, groups, strict=True)]
+    return np.concatenate(parts)[None]
+
+
 def program_of(shape: Shape, context: Context) -> ModuleOp:
     """A module whose `@main` takes what is given and returns the result."""
     arrays = arrays_of(shape)

@@ -20,6 +20,7 @@ from inarch.benchmark.shapes import (
     arrays_of,
     draw,
     program_of,
+    result_of,
 )
 from inarch.dialects import new_context
 from inarch.machine.target import native
@@ -114,13 +115,43 @@ def test_rivals_of_a_small_shape_are_measured(ranking: ModuleType, shape: Shape)
 
 def test_a_wrong_way_has_no_time(ranking: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is an error that names the way."""
-    subject = ranking.Subject(Product(8, 16, 8), Harness(native()), 1)
-    subject.check("8x16x8")
+    shape = Product(8, 16, 8)
+    subject = ranking.Subject(shape, Harness(native()), 1)
+    subject.check(shape)
     monkeypatch.setattr(ranking, "TOLERANCE", -1.0)
     with pytest.raises(
-        Exception, match=r"^8x16x8: expected what the chosen way makes, found 0.0e\+00 of"
+        Exception, match=r"^8x16x8 B constant: expected what NumPy makes, found \d\.\de[-+]\d+ of"
     ):
-        subject.check("8x16x8")
+        subject.check(shape)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        Product(5, 7, 9, batch=3, transposed="ab", is_given=True),
+        Product(5, 7, 9, transposed="a"),
+        Convolution(6, 9, 7, 8, (3, 5), 2, groups=2, is_given=True),
+        Convolution(4, 9, 12, 20, (3, 1), 1, 2),
+        Convolution(20, 8, 8, 20, (3, 3), groups=20),
+    ],
+    ids=str,
+)
+def test_results_are_what_the_op_means(shape: Shape) -> None:
+    """The oracle of all ways agrees with the definition of the graph op."""
+    context = new_context()
+    module = program_of(shape, context)
+    arrays = arrays_of(shape)
+    (expected,) = execute(module, list(arrays if shape.is_given else arrays[:1]), context)
+    np.testing.assert_allclose(result_of(shape), expected, rtol=0, atol=1e-5)
+
+
+def test_inputs_of_a_blocked_layout_are_those_that_were_drawn(ranking: ModuleType) -> None:
+    """20 channels become two blocks of 16, and what is made of them is checked."""
+    shape = Convolution(20, 9, 9, 24, (3, 3))
+    subject = ranking.Subject(shape, Harness(native()), 1)
+    subject.check(shape)
+    total = np.abs(arrays_of(shape)[0]).sum(dtype=np.float64)
+    assert np.abs(subject.buffers[0]).sum(dtype=np.float64) == pytest.approx(total)
 
 
 def test_layers_are_shapes_too(ranking: ModuleType) -> None:
