@@ -146,9 +146,10 @@ def test_results_are_what_the_op_means(shape: Shape) -> None:
 
 
 def test_inputs_of_a_blocked_layout_are_those_that_were_drawn(ranking: ModuleType) -> None:
-    """20 channels become two blocks of 16, and what is made of them is checked."""
-    shape = Convolution(20, 9, 9, 24, (3, 3))
+    """86 channels become blocks of a vector, with a margin, and what is made of them is checked."""
+    shape = Convolution(86, 12, 12, 86, (3, 3), groups=86)
     subject = ranking.Subject(shape, Harness(native()), 1)
+    assert subject.buffers[0].ndim == 5
     subject.check(shape)
     total = np.abs(arrays_of(shape)[0]).sum(dtype=np.float64)
     assert np.abs(subject.buffers[0]).sum(dtype=np.float64) == pytest.approx(total)
