@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import gc
 import os
 import sys
 import traceback
@@ -134,7 +133,6 @@ def _tables() -> list[Extensions[object]]:
 
 def main() -> int:
     """What the console script does: the exit code (0, 1 program, 2 usage, 3 environment, 70 internal)."""
-    gc.set_threshold(100_000, 50, 100)  # IR is long-lived: collecting it young finds nothing
     try:
         code = _run(sys.argv[1:], is_process=True)
         sys.stdout.flush()

@@ -8,6 +8,7 @@ the process.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -57,6 +58,7 @@ def _inarch_opt() -> int:
 
 def guarded(work: Callable[[], int]) -> int:
     """The exit code of `work`, the last that this process does: 128 + its number where a signal ended it."""
+    gc.set_threshold(100_000, 50, 100)  # modules and IR live long: collecting young finds nothing
     read, write = os.pipe()
     os.set_blocking(write, False)
     heard: list[int] = []
@@ -82,6 +84,7 @@ def guarded(work: Callable[[], int]) -> int:
             signal.signal(number, after)
         signal.set_wakeup_fd(-1)
         os.close(write)
+        gc.freeze()  # nothing is collected any more: the system takes back all at once
 
 
 def _ends_us(number: int) -> bool:

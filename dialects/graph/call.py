@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import FlatSymbolRefAttrConstr, SymbolRefAttr, TensorType
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import irdl_op_definition, prop_def, var_operand_def, var_result_def
+from xdsl.irdl import prop_def, var_operand_def, var_result_def
 
 from inarch.core.errors import UnsupportedError
 from inarch.dialects.graph.op import Array, GraphOp, Tensor, tensor_of
+from inarch.ir.op import op_definition
 
 
-@irdl_op_definition
+@op_definition
 class CallOp(GraphOp):
     """`outs = callee(arguments)`: a partitioned function, or an import (one without a body).
 

@@ -9,7 +9,6 @@ from xdsl.dialects.builtin import DictionaryAttr, StringAttr, TensorType
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
-    irdl_op_definition,
     prop_def,
     region_def,
     traits_def,
@@ -25,10 +24,11 @@ from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.op import Array, GraphOp, Tensor, tensor_of
 from inarch.ir.constants import constant_array
 from inarch.ir.context import ConstantStore
+from inarch.ir.op import op_definition
 from inarch.ir.require import require
 
 
-@irdl_op_definition
+@op_definition
 class YieldOp(IRDLOperation):
     """Ends the body of a `graph.composite`: its results."""
 
@@ -41,7 +41,7 @@ class YieldOp(IRDLOperation):
         super().__init__(operands=[list(values)])
 
 
-@irdl_op_definition
+@op_definition
 class CompositeRegionOp(GraphOp):
     """`outs = body(inputs)`: the ops of one match of a backend's pattern `symbol`, `a.conv_relu`.
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Self, cast
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, DenseResourceAttr, TensorType
-from xdsl.irdl import irdl_op_definition, prop_def, result_def, traits_def
+from xdsl.irdl import prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import ConstantLike
@@ -14,9 +14,10 @@ from xdsl.traits import ConstantLike
 from inarch.core.errors import InternalError
 from inarch.dialects.graph.op import Array, GraphOp, Tensor
 from inarch.ir.constants import ConstantAttr, constant_array
+from inarch.ir.op import op_definition
 
 
-@irdl_op_definition
+@op_definition
 class ConstantOp(GraphOp):
     """`out = value`: a tensor known at compile time, inline (`dense`) or a handle into the store.
 

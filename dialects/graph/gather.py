@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import IntegerAttr, TensorType
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+from xdsl.irdl import operand_def, prop_def, result_def
 
 from inarch.core.lazy import np
 from inarch.dialects.graph.op import Array, GraphOp, Tensor, element_of, shape_of, tensor_dtype
+from inarch.ir.op import op_definition
 from inarch.ir.require import require
 from inarch.ir.types import i64, tensor
 
 
-@irdl_op_definition
+@op_definition
 class GatherOp(GraphOp):
     """`out[a.., i.., b..] = data[a.., indices[i..], b..]`, where `a..` are `axis` dimensions.
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir.affine import AffineExpr
-from xdsl.irdl import irdl_op_definition, operand_def, result_def
+from xdsl.irdl import operand_def, result_def
 
 from inarch.core.lazy import np
 from inarch.dialects.graph.op import (
@@ -20,11 +20,12 @@ from inarch.dialects.graph.op import (
 )
 from inarch.dialects.nest_spec import NestBuilder, NestSpec
 from inarch.dialects.scalar import Scalar
+from inarch.ir.op import op_definition
 from inarch.ir.require import require
 from inarch.ir.types import tensor
 
 
-@irdl_op_definition
+@op_definition
 class MatmulOp(StructuredOp):
     """`out[b.., m, n] = sum over k of x[b.., m, k] * y[b.., k, n]`.
 

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+from xdsl.irdl import operand_def, prop_def, result_def
 
 from inarch.core.dtypes import DType
 from inarch.core.lazy import np
@@ -22,6 +22,7 @@ from inarch.dialects.graph.op import (
 )
 from inarch.dialects.nest_spec import Body, NestBuilder, NestSpec, same
 from inarch.dialects.scalar import Number, Scalar
+from inarch.ir.op import op_definition
 from inarch.ir.require import require
 from inarch.ir.types import i1, i64, tensor
 
@@ -112,7 +113,7 @@ class ReduceOp(StructuredOp):
         return np.asarray(result, dtype=x.dtype).reshape(kind.get_shape())
 
 
-@irdl_op_definition
+@op_definition
 class ReduceSumOp(ReduceOp):
     """`out = sum of x along axes`; integers wrap; no elements: 0. Constraints: see ReduceOp."""
 
@@ -128,7 +129,7 @@ class ReduceSumOp(ReduceOp):
         return np.sum(x, axis=axes, dtype=_accumulator(x), keepdims=True)
 
 
-@irdl_op_definition
+@op_definition
 class ReduceMeanOp(ReduceOp):
     """`out = sum of x along axes / count`; no elements: NaN.
 
@@ -169,7 +170,7 @@ class ReduceMeanOp(ReduceOp):
         return (total - np.fmod(total, count)) // count
 
 
-@irdl_op_definition
+@op_definition
 class ReduceMaxOp(ReduceOp):
     """`out = largest x along axes`; NaN when any is NaN; no elements: -inf, or the least integer.
 
@@ -188,7 +189,7 @@ class ReduceMaxOp(ReduceOp):
         return np.max(x, axis=axes, keepdims=True, initial=self.start())
 
 
-@irdl_op_definition
+@op_definition
 class ReduceMinOp(ReduceOp):
     """`out = smallest x along axes`; NaN when any is NaN; no elements: inf, or the largest integer.
 
@@ -207,7 +208,7 @@ class ReduceMinOp(ReduceOp):
         return np.min(x, axis=axes, keepdims=True, initial=self.start())
 
 
-@irdl_op_definition
+@op_definition
 class ReduceProdOp(ReduceOp):
     """`out = product of x along axes`; integers wrap; no elements: 1. Constraints: see ReduceOp."""
 

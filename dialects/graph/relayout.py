@@ -7,7 +7,7 @@ from typing import Self
 
 from xdsl.dialects.builtin import LocationAttr, TensorType
 from xdsl.ir import Operation, OpResult, SSAValue, SSAValues
-from xdsl.irdl import irdl_op_definition, operand_def, result_def
+from xdsl.irdl import operand_def, result_def
 
 from inarch.dialects.graph.layout import LayoutAttr, with_layout
 from inarch.dialects.graph.op import (
@@ -19,10 +19,11 @@ from inarch.dialects.graph.op import (
     tensor_of,
 )
 from inarch.dialects.nest_spec import NestBuilder, NestSpec, same
+from inarch.ir.op import op_definition
 from inarch.ir.types import tensor
 
 
-@irdl_op_definition
+@op_definition
 class RelayoutOp(StructuredOp):
     """`out = x`; the layouts of `x` and `out` (`#graph.layout`; none: row-major) may differ.
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, TensorType
 from xdsl.ir.affine import AffineExpr
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, var_operand_def
+from xdsl.irdl import operand_def, prop_def, result_def, var_operand_def
 
 from inarch.core.lazy import np
 from inarch.dialects.graph._number import Number as NumberDirective
@@ -26,11 +26,12 @@ from inarch.dialects.graph.op import (
 from inarch.dialects.graph.reduce import highest, lowest
 from inarch.dialects.nest_spec import NestBuilder, NestSpec, same
 from inarch.dialects.scalar import Number
+from inarch.ir.op import op_definition
 from inarch.ir.require import require
 from inarch.ir.types import f64, i64, tensor
 
 
-@irdl_op_definition
+@op_definition
 class ReshapeOp(GraphOp):
     """`out` has the elements of `x`, in row-major order, under another shape. Any dtype.
 
@@ -76,7 +77,7 @@ class CopyOp(StructuredOp):
         return builder.spec([self.source(index)], index, same, pads=pads)
 
 
-@irdl_op_definition
+@op_definition
 class TransposeOp(CopyOp):
     """Dimension `d` of `out` is dimension `perm[d]` of `x`. Any dtype.
 
@@ -107,7 +108,7 @@ class TransposeOp(CopyOp):
         return np.array(np.transpose(x, ints(self.perm)), order="C")
 
 
-@irdl_op_definition
+@op_definition
 class BroadcastToOp(CopyOp):
     """`out` is `x` repeated along new leading dimensions and dimensions of size 1. Any dtype.
 
@@ -137,7 +138,7 @@ class BroadcastToOp(CopyOp):
         return np.array(np.broadcast_to(x, ints(self.shape)), order="C")
 
 
-@irdl_op_definition
+@op_definition
 class ConcatOp(GraphOp):
     """`out` is the operands one after the other along `axis`. Any dtype.
 
@@ -186,7 +187,7 @@ class ConcatOp(GraphOp):
         return np.concatenate(operands, axis=self.axis.value.data)
 
 
-@irdl_op_definition
+@op_definition
 class SliceOp(CopyOp):
     """`out[i] = x[starts + i * steps]` with `sizes` elements a dimension. Any dtype.
 
@@ -238,7 +239,7 @@ class SliceOp(CopyOp):
         return np.array(x, order="C")
 
 
-@irdl_op_definition
+@op_definition
 class PadOp(CopyOp):
     """`out` is `x` with `low[d]` elements of `value` before it and `high[d]` behind it. Any dtype.
 

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineMap
-from xdsl.irdl import irdl_op_definition, prop_def, traits_def, var_operand_def
+from xdsl.irdl import prop_def, traits_def, var_operand_def
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
@@ -28,13 +28,14 @@ from inarch.dialects.loop.access import IteratorAttr
 from inarch.dialects.loop.footprint import Form, Overlapping, Places, may_meet, place_of, span_of
 from inarch.dialects.loop.memory import BufferOp, MemRef, check_linear, memref_of, strides_of
 from inarch.ir.affine import linear_form, parse_affine_expr, print_affine_expr
+from inarch.ir.op import op_definition
 from inarch.ir.require import require
 from inarch.ir.types import i64
 from inarch.ir.verify import SymbolUser
 from inarch.meaning import free_sizes, parse
 
 
-@irdl_op_definition
+@op_definition
 class CallOp(BufferOp, SymbolUser, Overlapping):
     """Runs a microkernel at every point of the loops around it, in their written order.
 

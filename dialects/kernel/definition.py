@@ -10,7 +10,6 @@ from xdsl.dialects.builtin import ArrayAttr, IntAttr, StringAttr, SymbolNameCons
 from xdsl.ir import Attribute, ParametrizedAttribute
 from xdsl.irdl import (
     irdl_attr_definition,
-    irdl_op_definition,
     opt_prop_def,
     param_def,
     prop_def,
@@ -24,6 +23,7 @@ from xdsl.utils.exceptions import VerifyException
 from inarch.core.dtypes import DType
 from inarch.core.errors import InarchError
 from inarch.dialects.loop.memory import BufferOp
+from inarch.ir.op import op_definition
 from inarch.ir.require import require
 from inarch.ir.types import is_supported, mlir_type, storage_type
 from inarch.meaning import Meaning, accesses, free_sizes, operands, parse, ranks
@@ -75,7 +75,7 @@ class OperandAttr(ParametrizedAttribute):
             printer.print_string(f" {self.access.data} {numbers}")
 
 
-@irdl_op_definition
+@op_definition
 class DefOp(BufferOp):
     """A microkernel: what it computes, on which operands, and the C function that does it.
 

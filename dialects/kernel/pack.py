@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from xdsl.dialects.builtin import AffineMapAttr, MemRefType
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, traits_def
+from xdsl.irdl import operand_def, prop_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
@@ -18,13 +18,14 @@ from inarch.dialects.loop.footprint import Overlapping, Places, may_meet, place_
 from inarch.dialects.loop.memory import BufferOp, buffer_shape, check_linear, memref_of
 from inarch.ir.affine import linear_form, print_affine_expr
 from inarch.ir.linear import Linear, linear_map
+from inarch.ir.op import op_definition
 from inarch.ir.require import require
 
 if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 
-@irdl_op_definition
+@op_definition
 class PackOp(BufferOp, Overlapping):
     """`dst[i] = src[map(i)]` for every element of dst; 0 where `map(i)` is outside src.
 

@@ -15,7 +15,6 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
-    irdl_op_definition,
     operand_def,
     opt_prop_def,
     prop_def,
@@ -25,6 +24,7 @@ from xdsl.irdl import (
 from xdsl.traits import MemoryAllocEffect, Pure
 
 from inarch.dialects.loop.memory import BufferOp, buffer_shape, is_row_major, memref_of
+from inarch.ir.op import op_definition
 from inarch.ir.require import require
 from inarch.ir.types import i64, storage_type
 
@@ -32,7 +32,7 @@ WORKSPACE_ALIGNMENT_BYTES = 64
 """Of every buffer in the workspace and in the weights: a cache line, and the widest vector."""
 
 
-@irdl_op_definition
+@op_definition
 class AllocOp(BufferOp):
     """A scratch buffer of the function's workspace; its contents are undefined at first.
 
@@ -55,7 +55,7 @@ class AllocOp(BufferOp):
         require(is_row_major(memref_of(self.buffer)), "C2", "expected a row-major buffer")
 
 
-@irdl_op_definition
+@op_definition
 class ConstantOp(BufferOp):
     """A read-only buffer of the module's weights, with the contents of `value`.
 
@@ -89,7 +89,7 @@ class ConstantOp(BufferOp):
         require(same, "C3", "expected a value of {} elements, found {}", element, found)
 
 
-@irdl_op_definition
+@op_definition
 class ReshapeOp(BufferOp):
     """The same elements, in the same memory, under another row-major shape.
 

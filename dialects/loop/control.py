@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.irdl import irdl_op_definition, prop_def, region_def, traits_def, var_operand_def
+from xdsl.irdl import prop_def, region_def, traits_def, var_operand_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, RecursiveMemoryEffect
@@ -23,13 +23,14 @@ from xdsl.utils.exceptions import VerifyException
 
 from inarch.dialects.loop.footprint import Overlapping, Place, Places, may_meet, place_of
 from inarch.dialects.loop.memory import BufferOp
+from inarch.ir.op import op_definition
 from inarch.ir.require import require
 from inarch.ir.verify import Counts, SymbolUser
 
 FOR_MODES = ("serial", "parallel", "unroll")
 
 
-@irdl_op_definition
+@op_definition
 class ForOp(BufferOp, Counts):
     """`loop.for %i = lower to upper step step [parallel|unroll] { ... }`: an explicit loop.
 
@@ -105,7 +106,7 @@ class ForOp(BufferOp, Counts):
             printer.print_op_attributes(self.attributes)
 
 
-@irdl_op_definition
+@op_definition
 class CallOp(BufferOp, SymbolUser, Overlapping):
     """`loop.call @f(%a, %b) : memref<...>, ...`: calls a function of the module on buffers.
 

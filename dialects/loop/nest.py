@@ -11,7 +11,6 @@ from xdsl.ir.affine import AffineMap
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
-    irdl_op_definition,
     opt_region_def,
     prop_def,
     region_def,
@@ -29,11 +28,12 @@ from inarch.dialects.loop.memory import BufferOp, MemRef, buffer_shape, check_li
 from inarch.dialects.loop.overlap import check_overlaps
 from inarch.ir.affine import linear_form, parse_affine_expr, print_affine_expr
 from inarch.ir.numbers import number_text, parse_number
+from inarch.ir.op import op_definition
 from inarch.ir.require import require
 from inarch.ir.types import dtype_of, i1, is_supported
 
 
-@irdl_op_definition
+@op_definition
 class YieldOp(IRDLOperation):
     """Ends a region of a `loop` op: the new accumulators of a nest, nothing in a `loop.for`."""
 
@@ -46,7 +46,7 @@ class YieldOp(IRDLOperation):
         super().__init__(operands=[list(values)])
 
 
-@irdl_op_definition
+@op_definition
 class NestOp(BufferOp, Overlapping):
     """A perfect nest with one scalar body.
 

@@ -9,15 +9,16 @@ from xdsl.ir import SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     VarConstraint,
-    irdl_op_definition,
     operand_def,
     result_def,
     traits_def,
 )
 from xdsl.traits import Pure
 
+from inarch.ir.op import op_definition
 
-@irdl_op_definition
+
+@op_definition
 class RemfOp(IRDLOperation):
     """`out = a - trunc(a / b) * b`, exact, with the sign of `a`: `fmod` of C (C11 7.12.10.1).
 

@@ -97,17 +97,18 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
         self._check = check
         self._files: dict[Path, object] = {}
         self._loaded: dict[str, Origin] = {}
+        self._known: dict[str, list[Origin]] = {}
         self._revisions = count(1)
         self._revision = 0
 
     def __iter__(self) -> Iterator[str]:
-        return iter({**self._origins, **self._loaded})
+        return iter(dict.fromkeys([*self._names, *self._loaded]))
 
     def __len__(self) -> int:
-        return len({**self._origins, **self._loaded})
+        return len({*self._names, *self._loaded})
 
     def __contains__(self, name: object) -> bool:
-        return name in self._origins or name in self._loaded
+        return name in self._loaded or (isinstance(name, str) and bool(self._origins_of(name)))
 
     def __getitem__(self, name: str) -> T_co:
         origin = self.origin(name)
@@ -139,11 +140,12 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
         """Where `name` comes from. Raises for an unknown name, and when two origins claim it."""
         if name in self._loaded:
             return self._loaded[name]
-        if name not in self._origins:
-            if (helper := self._helpers.get(name)) is not None:
+        if not (origins := self._origins_of(name)):
+            if name in self._modules:
+                helper = self._modules[name][-1].name
                 raise UsageError(f"{self.kind} '{name}': {helper} defines no {self.constant}")
             raise unknown(self.kind, name, self)
-        first, *others = self._origins[name]
+        first, *others = origins
         if others:
             raise UsageError(
                 f"{self.kind} '{name}' is defined twice: by {first.source} and by {others[0].source}; "
@@ -185,7 +187,7 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
     def foreign(self) -> Iterator[tuple[str, Origin]]:
         """The names and origins of what is not ours: of files that were loaded, and of other packages."""
         yield from self._loaded.items()
-        for name, origins in self._origins.items():
+        for name, origins in self._others.items():
             for origin in origins:
                 if origin.path is None and origin.module.partition(".")[0] != OURS:
                     yield name, origin
@@ -249,32 +251,32 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
         return [*(f"{self.group}.{room.name}" for room in rooms if room.ispkg), *self._more]
 
     @cached_property
-    def _modules(self) -> list[tuple[str, str, bool]]:
-        """`(name, module, whether it is a thing)` of the modules in our packages; none is imported."""
-        defines = re.compile(
-            rf"^(?:(?:class )?{self.constant}\b|from .*\b{self.constant}\b)", re.MULTILINE
-        )
-        found: list[tuple[str, str, bool]] = []
+    def _modules(self) -> dict[str, list[ModuleSpec]]:
+        """The modules in our packages by the name that each would have; none is read or imported."""
+        found: dict[str, list[ModuleSpec]] = {}
         for package in self._packages:
             for module in iter_modules(import_module(package).__path__):
                 finder: Any = module.module_finder
-                text = _source(finder.find_spec(module.name))
-                path, name = f"{package}.{module.name}", module.name.replace("_", "-")
-                found.append((name, path, text is None or defines.search(text) is not None))
+                spec: ModuleSpec = finder.find_spec(module.name)
+                spec.name = f"{package}.{module.name}"
+                found.setdefault(module.name.replace("_", "-"), []).append(spec)
         return found
 
     @cached_property
-    def _helpers(self) -> dict[str, str]:
-        """The modules that are no things, by the names that they would have."""
-        return {name: module for name, module, is_thing in self._modules if not is_thing}
+    def _defines(self) -> re.Pattern[str]:
+        """What the text of a thing has; another module helps things."""
+        return re.compile(
+            rf"^(?:(?:class )?{self.constant}\b|from .*\b{self.constant}\b)", re.MULTILINE
+        )
+
+    def _is_thing(self, spec: ModuleSpec) -> bool:
+        text = _source(spec)
+        return text is None or self._defines.search(text) is not None
 
     @cached_property
-    def _origins(self) -> dict[str, list[Origin]]:
-        """All origins of each name, ours first."""
+    def _others(self) -> dict[str, list[Origin]]:
+        """By name, what is no module of ours."""
         found: dict[str, list[Origin]] = {}
-        for name, module, is_thing in self._modules:
-            if is_thing:
-                found.setdefault(name, []).append(Origin(module, self.constant, module))
         for package in self._packages:
             for path in self._readable(import_module(package).__path__):
                 origin = Origin(path.stem, self.constant, f"{package}/{path.name}", path)
@@ -286,6 +288,19 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
             )
             found.setdefault(point.name, []).append(origin)
         return found
+
+    def _origins_of(self, name: str) -> list[Origin]:
+        """All origins of a name, ours first; of our modules, only those of the name are read."""
+        if name not in self._known:
+            specs = filter(self._is_thing, self._modules.get(name, ()))
+            ours = [Origin(spec.name, self.constant, spec.name) for spec in specs]
+            self._known[name] = [*ours, *self._others.get(name, ())]
+        return self._known[name]
+
+    @property
+    def _names(self) -> list[str]:
+        """All names of what was not loaded."""
+        return [name for name in {**self._modules, **self._others} if self._origins_of(name)]
 
     def _readable(self, folders: Iterable[str]) -> list[Path]:
         """The files in `folders` that are things, though no modules."""

@@ -26,6 +26,6 @@ def dialect(package: str) -> Dialect:
     ]
     return Dialect(
         short,
-        [c for c in classes if issubclass(c, Operation)],
-        [c for c in classes if issubclass(c, Attribute)],
+        [c for c in classes if Operation in c.mro()],
+        [c for c in classes if Attribute in c.mro()],  # issubclass asks every known class
     )

@@ -51,11 +51,6 @@ def run(argv: Sequence[str], stdin: str | None = None) -> Outcome:
 
 def main() -> int:
     """What the console script does: the exit code."""
-    import gc
-
-    # A run is short and allocates a graph of small objects, which collections walk again and again.
-    gc.freeze()
-    gc.set_threshold(100_000, 50, 100)
     out = StringIO()
     code = _run(sys.argv[1:], lambda: decode(sys.stdin.buffer.read(), "<stdin>"), out, sys.stderr)
     try:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import StringAttr, TensorType
 from xdsl.ir import Operation
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+from xdsl.irdl import operand_def, prop_def, result_def
 
 from inarch.core.lazy import np
 from inarch.dialects.graph.composites import number
@@ -15,6 +15,7 @@ from inarch.dialects.graph.elementwise import evaluate
 from inarch.dialects.graph.elementwise.arithmetic import AddOp, MulOp
 from inarch.dialects.graph.elementwise.unary import ErfOp, TanhOp
 from inarch.dialects.graph.op import Array, CompositeOp, Tensor, element_of, tensor_dtype, tensor_of
+from inarch.ir.op import op_definition
 from inarch.ir.require import require
 
 TANH_CUBIC = 0.044715
@@ -23,7 +24,7 @@ TANH_CUBIC = 0.044715
 KINDS = ("none", "tanh")
 
 
-@irdl_op_definition
+@op_definition
 class GeluOp(CompositeOp):
     """`out[i] = x[i] * P(N(0, 1) <= x[i])`; floats; `approximate` picks the form, as ONNX's Gelu.
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, TensorType
 from xdsl.ir import Operation, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
+from xdsl.irdl import operand_def, opt_operand_def, prop_def, result_def
 
 from inarch.core.lazy import np
 from inarch.dialects.graph.composites import axes_from, normal_axis, number, rounded
@@ -26,6 +26,7 @@ from inarch.dialects.graph.op import (
 )
 from inarch.dialects.graph.reduce import ReduceMeanOp
 from inarch.dialects.graph.shape import ReshapeOp
+from inarch.ir.op import op_definition
 from inarch.ir.require import require
 from inarch.ir.types import f64, i64
 
@@ -43,7 +44,7 @@ def _check_epsilon(epsilon: float, label: str) -> None:
     )
 
 
-@irdl_op_definition
+@op_definition
 class LayerNormOp(CompositeOp):
     """`out = (x - mean) / sqrt(var + epsilon) * scale + bias`: ONNX's LayerNormalization.
 
@@ -121,7 +122,7 @@ class LayerNormOp(CompositeOp):
         return evaluate(normalise, x.astype(np.float64), dtype=x.dtype)
 
 
-@irdl_op_definition
+@op_definition
 class BatchNormOp(CompositeOp):
     """`out[n, c, ...] = (x[n, c, ...] - mean[c]) / sqrt(var[c] + epsilon) * scale[c] + bias[c]`.
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import IntegerAttr, TensorType
 from xdsl.ir import Operation
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+from xdsl.irdl import operand_def, prop_def, result_def
 
 from inarch.core.lazy import np
 from inarch.dialects.graph.composites import normal_axis
@@ -16,6 +16,7 @@ from inarch.dialects.graph.elementwise.arithmetic import MulOp, SubOp
 from inarch.dialects.graph.elementwise.unary import ExpOp, LogOp, ReciprocalOp
 from inarch.dialects.graph.op import Array, CompositeOp, Tensor, shape_of, tensor_dtype, tensor_of
 from inarch.dialects.graph.reduce import ReduceMaxOp, ReduceSumOp
+from inarch.ir.op import op_definition
 from inarch.ir.require import require
 from inarch.ir.types import i64
 
@@ -54,7 +55,7 @@ class AxisOp(CompositeOp):
     def reference(self, x: Array) -> Array: ...
 
 
-@irdl_op_definition
+@op_definition
 class SoftmaxOp(AxisOp):
     """`out[i] = exp(x[i] - m) / sum of exp(x[j] - m)`, j over the axis, m the maximum of x over it.
 
@@ -76,7 +77,7 @@ class SoftmaxOp(AxisOp):
         return evaluate(_softmax, x, self.axes(), dtype=x.dtype)
 
 
-@irdl_op_definition
+@op_definition
 class LogSoftmaxOp(AxisOp):
     """`out[i] = x[i] - m - ln(sum of exp(x[j] - m))`, j over the axis, m the maximum of x over it.
 

@@ -6,18 +6,19 @@ Integers wrap at their width, and never trap: what is divided by zero is 0.
 from __future__ import annotations
 
 from xdsl.dialects.builtin import BoolAttr
-from xdsl.irdl import irdl_op_definition, prop_def
+from xdsl.irdl import prop_def
 
 from inarch.core.dtypes import DType
 from inarch.core.lazy import np
 from inarch.dialects.graph.elementwise import BinaryOp, evaluate
 from inarch.dialects.graph.op import Array, tensor_dtype
 from inarch.dialects.scalar import Scalar
+from inarch.ir.op import op_definition
 from inarch.ir.require import require
 from inarch.ir.types import i1
 
 
-@irdl_op_definition
+@op_definition
 class AddOp(BinaryOp):
     """`out[i] = a[i] + b[i]`, broadcast; floats and integers; integers wrap.
 
@@ -33,7 +34,7 @@ class AddOp(BinaryOp):
         return evaluate(np.add, a, b)
 
 
-@irdl_op_definition
+@op_definition
 class SubOp(BinaryOp):
     """`out[i] = a[i] - b[i]`, broadcast; floats and integers; integers wrap.
 
@@ -49,7 +50,7 @@ class SubOp(BinaryOp):
         return evaluate(np.subtract, a, b)
 
 
-@irdl_op_definition
+@op_definition
 class MulOp(BinaryOp):
     """`out[i] = a[i] * b[i]`, broadcast; floats and integers; integers wrap.
 
@@ -65,7 +66,7 @@ class MulOp(BinaryOp):
         return evaluate(np.multiply, a, b)
 
 
-@irdl_op_definition
+@op_definition
 class DivOp(BinaryOp):
     """`out[i] = a[i] / b[i]`, broadcast; floats and integers.
 
@@ -86,7 +87,7 @@ def _truncating_divide(a: Array, b: Array) -> Array:
     return (a - np.fmod(a, b)) // b  # exact: the division leaves no remainder
 
 
-@irdl_op_definition
+@op_definition
 class ModOp(BinaryOp):
     """`out[i] = a[i] - n * b[i]`, broadcast, for the integer n that the property `fmod` picks.
 
@@ -119,7 +120,7 @@ class ModOp(BinaryOp):
         return evaluate(np.fmod if self.fmod else np.mod, a, b)
 
 
-@irdl_op_definition
+@op_definition
 class MaximumOp(BinaryOp):
     """`out[i] = max(a[i], b[i])`, broadcast; floats and integers; NaN when either is NaN.
 
@@ -136,7 +137,7 @@ class MaximumOp(BinaryOp):
         return evaluate(np.maximum, a, b)
 
 
-@irdl_op_definition
+@op_definition
 class MinimumOp(BinaryOp):
     """`out[i] = min(a[i], b[i])`, broadcast; floats and integers; NaN when either is NaN.
 
@@ -162,7 +163,7 @@ def power(a: Array, b: Array) -> Array:
     return np.power(base.ravel(), exponent.ravel()).reshape(base.shape)
 
 
-@irdl_op_definition
+@op_definition
 class PowOp(BinaryOp):
     """`out[i] = a[i] ** b[i]`, broadcast; floats; special values as C's `pow` (C11 F.10.4.4).
 

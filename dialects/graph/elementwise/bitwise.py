@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from xdsl.irdl import irdl_op_definition
-
 from inarch.core.dtypes import DType
 from inarch.core.lazy import np
 from inarch.dialects.graph.elementwise import BinaryOp, UnaryOp, evaluate
 from inarch.dialects.graph.op import Array
 from inarch.dialects.scalar import Scalar
+from inarch.ir.op import op_definition
 
 
 class BitwiseOp(BinaryOp):
@@ -24,7 +23,7 @@ class BitwiseOp(BinaryOp):
         return "an integer dtype"
 
 
-@irdl_op_definition
+@op_definition
 class BitwiseAndOp(BitwiseOp):
     """`out[i]` = the and of each bit of a[i] and b[i], broadcast; integers.
 
@@ -40,7 +39,7 @@ class BitwiseAndOp(BitwiseOp):
         return evaluate(np.bitwise_and, a, b)
 
 
-@irdl_op_definition
+@op_definition
 class BitwiseOrOp(BitwiseOp):
     """`out[i]` = the or of each bit of a[i] and b[i], broadcast; integers.
 
@@ -56,7 +55,7 @@ class BitwiseOrOp(BitwiseOp):
         return evaluate(np.bitwise_or, a, b)
 
 
-@irdl_op_definition
+@op_definition
 class BitwiseXorOp(BitwiseOp):
     """`out[i]` = the exclusive or of each bit of a[i] and b[i], broadcast; integers.
 
@@ -72,7 +71,7 @@ class BitwiseXorOp(BitwiseOp):
         return evaluate(np.bitwise_xor, a, b)
 
 
-@irdl_op_definition
+@op_definition
 class BitwiseNotOp(UnaryOp):
     """`out[i]` = x[i] with every bit inverted; integers.
 
@@ -94,7 +93,7 @@ class BitwiseNotOp(UnaryOp):
         return evaluate(np.invert, x)
 
 
-@irdl_op_definition
+@op_definition
 class ShiftLeftOp(BitwiseOp):
     """`out[i] = a[i] * 2**b[i]`, broadcast; integers; bits past the width are lost.
 
@@ -112,7 +111,7 @@ class ShiftLeftOp(BitwiseOp):
         return evaluate(np.where, fits, np.left_shift(a, np.where(fits, b, 0)), a.dtype.type(0))
 
 
-@irdl_op_definition
+@op_definition
 class ShiftRightOp(BitwiseOp):
     """`out[i] = floor(a[i] / 2**b[i])`, broadcast; integers.
 

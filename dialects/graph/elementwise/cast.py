@@ -6,17 +6,18 @@ from typing import Any
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+from xdsl.irdl import operand_def, prop_def, result_def
 
 from inarch.core.lazy import np
 from inarch.dialects.graph.elementwise import ElementwiseOp, evaluate
 from inarch.dialects.graph.op import Array
 from inarch.dialects.scalar import Scalar
+from inarch.ir.op import op_definition
 from inarch.ir.require import require
 from inarch.ir.types import dtype_of, is_supported
 
 
-@irdl_op_definition
+@op_definition
 class CastOp(ElementwiseOp):
     """`out[i] = x[i]` as the dtype `to`; from and to any dtype.
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 import math
 
 from xdsl.dialects.builtin import FloatAttr, TensorType
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, result_def
+from xdsl.irdl import operand_def, opt_prop_def, result_def
 
 from inarch.core.dtypes import DType
 from inarch.core.lazy import np
 from inarch.dialects.graph.elementwise import ElementwiseOp, evaluate
 from inarch.dialects.graph.op import Array, tensor_dtype
 from inarch.dialects.scalar import Number, Scalar
+from inarch.ir.op import op_definition
 from inarch.ir.require import require
 from inarch.ir.types import f64
 
 
-@irdl_op_definition
+@op_definition
 class ClipOp(ElementwiseOp):
     """`out[i] = min(max(x[i], low), high)`; floats and integers; NaN gives NaN.
 

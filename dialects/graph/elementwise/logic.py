@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition
 
 from inarch.core.dtypes import DType
 from inarch.core.lazy import np
 from inarch.dialects.graph.elementwise import BinaryOp, UnaryOp, evaluate
 from inarch.dialects.graph.op import Array
 from inarch.dialects.scalar import Scalar
+from inarch.ir.op import op_definition
 from inarch.ir.types import i1
 
 
@@ -39,7 +39,7 @@ class LogicalOp(BinaryOp):
         return "i1"
 
 
-@irdl_op_definition
+@op_definition
 class EqualOp(ComparisonOp):
     """`out[i] = a[i] == b[i]`, broadcast; any dtype, to i1; false when either is NaN.
 
@@ -55,7 +55,7 @@ class EqualOp(ComparisonOp):
         return evaluate(np.equal, a, b)
 
 
-@irdl_op_definition
+@op_definition
 class NotEqualOp(ComparisonOp):
     """`out[i] = a[i] != b[i]`, broadcast; any dtype, to i1; true when either is NaN.
 
@@ -71,7 +71,7 @@ class NotEqualOp(ComparisonOp):
         return evaluate(np.not_equal, a, b)
 
 
-@irdl_op_definition
+@op_definition
 class LessOp(ComparisonOp):
     """`out[i] = a[i] < b[i]`, broadcast; any dtype, to i1; false when either is NaN.
 
@@ -87,7 +87,7 @@ class LessOp(ComparisonOp):
         return evaluate(np.less, a, b)
 
 
-@irdl_op_definition
+@op_definition
 class LessEqualOp(ComparisonOp):
     """`out[i] = a[i] <= b[i]`, broadcast; any dtype, to i1; false when either is NaN.
 
@@ -103,7 +103,7 @@ class LessEqualOp(ComparisonOp):
         return evaluate(np.less_equal, a, b)
 
 
-@irdl_op_definition
+@op_definition
 class GreaterOp(ComparisonOp):
     """`out[i] = a[i] > b[i]`, broadcast; any dtype, to i1; false when either is NaN.
 
@@ -119,7 +119,7 @@ class GreaterOp(ComparisonOp):
         return evaluate(np.greater, a, b)
 
 
-@irdl_op_definition
+@op_definition
 class GreaterEqualOp(ComparisonOp):
     """`out[i] = a[i] >= b[i]`, broadcast; any dtype, to i1; false when either is NaN.
 
@@ -135,7 +135,7 @@ class GreaterEqualOp(ComparisonOp):
         return evaluate(np.greater_equal, a, b)
 
 
-@irdl_op_definition
+@op_definition
 class LogicalAndOp(LogicalOp):
     """`out[i] = a[i] and b[i]`, broadcast; i1.
 
@@ -151,7 +151,7 @@ class LogicalAndOp(LogicalOp):
         return evaluate(np.logical_and, a, b)
 
 
-@irdl_op_definition
+@op_definition
 class LogicalOrOp(LogicalOp):
     """`out[i] = a[i] or b[i]`, broadcast; i1.
 
@@ -167,7 +167,7 @@ class LogicalOrOp(LogicalOp):
         return evaluate(np.logical_or, a, b)
 
 
-@irdl_op_definition
+@op_definition
 class LogicalXorOp(LogicalOp):
     """`out[i] = either, but not both, of a[i] and b[i]`, broadcast; i1.
 
@@ -183,7 +183,7 @@ class LogicalXorOp(LogicalOp):
         return evaluate(np.logical_xor, a, b)
 
 
-@irdl_op_definition
+@op_definition
 class LogicalNotOp(UnaryOp):
     """`out[i] = not x[i]`; i1.
 

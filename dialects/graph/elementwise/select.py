@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from xdsl.dialects.builtin import TensorType
-from xdsl.irdl import irdl_op_definition, operand_def, result_def
+from xdsl.irdl import operand_def, result_def
 
 from inarch.core.lazy import np
 from inarch.dialects.graph.elementwise import ElementwiseOp, evaluate
 from inarch.dialects.graph.op import Array, broadcast, shape_of, tensor_dtype
 from inarch.dialects.scalar import Scalar
+from inarch.ir.op import op_definition
 from inarch.ir.require import require
 
 
-@irdl_op_definition
+@op_definition
 class SelectOp(ElementwiseOp):
     """`out[i] = a[i] if condition[i] else b[i]`, all three broadcast; any dtype.
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from xdsl.irdl import irdl_op_definition
-
 from inarch.core.lazy import np
 from inarch.dialects.graph.elementwise import UnaryOp, evaluate
 from inarch.dialects.graph.op import Array
 from inarch.dialects.scalar import Scalar
 from inarch.ir.lazy import math
+from inarch.ir.op import op_definition
 
 
-@irdl_op_definition
+@op_definition
 class TanOp(UnaryOp):
     """`out[i]` = tan x[i], x in radians; floats.
 
@@ -27,7 +26,7 @@ class TanOp(UnaryOp):
         return evaluate(np.tan, x)
 
 
-@irdl_op_definition
+@op_definition
 class AsinOp(UnaryOp):
     """`out[i]` = arcsin x[i], in radians; NaN beyond -1 and 1; floats.
 
@@ -43,7 +42,7 @@ class AsinOp(UnaryOp):
         return evaluate(np.arcsin, x)
 
 
-@irdl_op_definition
+@op_definition
 class AcosOp(UnaryOp):
     """`out[i]` = arccos x[i], in radians; NaN beyond -1 and 1; floats.
 
@@ -59,7 +58,7 @@ class AcosOp(UnaryOp):
         return evaluate(np.arccos, x)
 
 
-@irdl_op_definition
+@op_definition
 class AtanOp(UnaryOp):
     """`out[i]` = arctan x[i], in radians; floats.
 
@@ -75,7 +74,7 @@ class AtanOp(UnaryOp):
         return evaluate(np.arctan, x)
 
 
-@irdl_op_definition
+@op_definition
 class SinhOp(UnaryOp):
     """`out[i]` = sinh x[i]; floats.
 
@@ -91,7 +90,7 @@ class SinhOp(UnaryOp):
         return evaluate(np.sinh, x)
 
 
-@irdl_op_definition
+@op_definition
 class CoshOp(UnaryOp):
     """`out[i]` = cosh x[i]; floats.
 
@@ -107,7 +106,7 @@ class CoshOp(UnaryOp):
         return evaluate(np.cosh, x)
 
 
-@irdl_op_definition
+@op_definition
 class AsinhOp(UnaryOp):
     """`out[i]` = arsinh x[i]; floats.
 
@@ -123,7 +122,7 @@ class AsinhOp(UnaryOp):
         return evaluate(np.arcsinh, x)
 
 
-@irdl_op_definition
+@op_definition
 class AcoshOp(UnaryOp):
     """`out[i]` = arcosh x[i]; NaN below 1; floats.
 
@@ -139,7 +138,7 @@ class AcoshOp(UnaryOp):
         return evaluate(np.arccosh, x)
 
 
-@irdl_op_definition
+@op_definition
 class AtanhOp(UnaryOp):
     """`out[i]` = artanh x[i]; infinite at -1 and 1, NaN beyond; floats.
 

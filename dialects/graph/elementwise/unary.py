@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math as libm
 
-from xdsl.irdl import irdl_op_definition
-
 from inarch.core.lazy import np
 from inarch.dialects.graph.elementwise import UnaryNumberOp, UnaryOp, evaluate
 from inarch.dialects.graph.op import Array
 from inarch.dialects.scalar import Scalar
 from inarch.ir.lazy import math
+from inarch.ir.op import op_definition
 
 
-@irdl_op_definition
+@op_definition
 class NegOp(UnaryNumberOp):
     """`out[i] = -x[i]`; floats and integers; integers wrap.
 
@@ -29,7 +28,7 @@ class NegOp(UnaryNumberOp):
         return evaluate(np.negative, x)
 
 
-@irdl_op_definition
+@op_definition
 class AbsOp(UnaryNumberOp):
     """`out[i] = |x[i]|`; floats and integers; the lowest integer gives itself.
 
@@ -45,7 +44,7 @@ class AbsOp(UnaryNumberOp):
         return evaluate(np.abs, x)
 
 
-@irdl_op_definition
+@op_definition
 class SignOp(UnaryNumberOp):
     """`out[i] = -1, 0 or 1`, the sign of x[i]; floats and integers; NaN gives NaN, -0.0 gives 0.
 
@@ -62,7 +61,7 @@ class SignOp(UnaryNumberOp):
         return evaluate(np.sign, x)
 
 
-@irdl_op_definition
+@op_definition
 class ReluOp(UnaryNumberOp):
     """`out[i] = max(x[i], 0)`; floats and integers; NaN gives NaN, -0.0 a zero of either sign.
 
@@ -78,7 +77,7 @@ class ReluOp(UnaryNumberOp):
         return evaluate(np.where, x < 0, x.dtype.type(0), x)
 
 
-@irdl_op_definition
+@op_definition
 class ExpOp(UnaryOp):
     """`out[i] = e ** x[i]`; floats.
 
@@ -94,7 +93,7 @@ class ExpOp(UnaryOp):
         return evaluate(np.exp, x)
 
 
-@irdl_op_definition
+@op_definition
 class LogOp(UnaryOp):
     """`out[i] = ln x[i]`; floats; -inf at 0, NaN below.
 
@@ -110,7 +109,7 @@ class LogOp(UnaryOp):
         return evaluate(np.log, x)
 
 
-@irdl_op_definition
+@op_definition
 class SqrtOp(UnaryOp):
     """`out[i] = x[i] ** 0.5`, correctly rounded; floats; NaN below 0.
 
@@ -126,7 +125,7 @@ class SqrtOp(UnaryOp):
         return evaluate(np.sqrt, x)
 
 
-@irdl_op_definition
+@op_definition
 class ReciprocalOp(UnaryOp):
     """`out[i] = 1 / x[i]`; floats.
 
@@ -142,7 +141,7 @@ class ReciprocalOp(UnaryOp):
         return evaluate(np.reciprocal, x)
 
 
-@irdl_op_definition
+@op_definition
 class ErfOp(UnaryOp):
     """`out[i] = 2 / sqrt(pi) * integral of exp(-t**2) for t from 0 to x[i]`; floats.
 
@@ -162,7 +161,7 @@ def _erf(x: Array) -> Array:
     return np.vectorize(libm.erf, otypes=[np.float64])(x)
 
 
-@irdl_op_definition
+@op_definition
 class TanhOp(UnaryOp):
     """`out[i] = tanh x[i]`; floats.
 
@@ -178,7 +177,7 @@ class TanhOp(UnaryOp):
         return evaluate(np.tanh, x)
 
 
-@irdl_op_definition
+@op_definition
 class SigmoidOp(UnaryOp):
     """`out[i] = 1 / (1 + exp(-x[i]))`; floats.
 
@@ -200,7 +199,7 @@ def _sigmoid(x: Array) -> Array:
     return one / (one + np.exp(-x))
 
 
-@irdl_op_definition
+@op_definition
 class SinOp(UnaryOp):
     """`out[i] = sin x[i]`, x in radians; floats.
 
@@ -216,7 +215,7 @@ class SinOp(UnaryOp):
         return evaluate(np.sin, x)
 
 
-@irdl_op_definition
+@op_definition
 class CosOp(UnaryOp):
     """`out[i] = cos x[i]`, x in radians; floats.
 
@@ -232,7 +231,7 @@ class CosOp(UnaryOp):
         return evaluate(np.cos, x)
 
 
-@irdl_op_definition
+@op_definition
 class FloorOp(UnaryOp):
     """`out[i]` = the largest whole number <= x[i]; floats.
 
@@ -248,7 +247,7 @@ class FloorOp(UnaryOp):
         return evaluate(np.floor, x)
 
 
-@irdl_op_definition
+@op_definition
 class CeilOp(UnaryOp):
     """`out[i]` = the smallest whole number >= x[i]; floats.
 
@@ -264,7 +263,7 @@ class CeilOp(UnaryOp):
         return evaluate(np.ceil, x)
 
 
-@irdl_op_definition
+@op_definition
 class RoundOp(UnaryOp):
     """`out[i]` = the whole number nearest to x[i], halves to the even one; floats.
 

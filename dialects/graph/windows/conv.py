@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
+from xdsl.irdl import operand_def, opt_operand_def, prop_def, result_def
 
 from inarch.core.lazy import np
 from inarch.dialects.graph.op import (
@@ -22,11 +22,12 @@ from inarch.dialects.graph.op import (
 from inarch.dialects.graph.windows import Window
 from inarch.dialects.nest_spec import NestBuilder, NestSpec
 from inarch.dialects.scalar import Scalar
+from inarch.ir.op import op_definition
 from inarch.ir.require import require
 from inarch.ir.types import i64, tensor
 
 
-@irdl_op_definition
+@op_definition
 class ConvOp(StructuredOp):
     """`out[n, oc, o..] = bias[oc] + sum over ic, k.. of x[n, g * ICg + ic, p..] * w[oc, ic, k..]`.
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+from xdsl.irdl import operand_def, prop_def, result_def
 
 from inarch.core.lazy import np
 from inarch.core.limits import CONSTANT_BYTES
@@ -27,6 +27,7 @@ from inarch.dialects.graph.windows import Window
 from inarch.dialects.nest_spec import Body, NestBuilder, NestSpec
 from inarch.dialects.scalar import Number, Scalar
 from inarch.ir.location import location_text
+from inarch.ir.op import op_definition
 from inarch.ir.require import require
 from inarch.ir.types import i1, i64, tensor
 
@@ -119,7 +120,7 @@ class PoolOp(GraphOp):
         return builder.spec([read], (n, c, *o), body, init=init, pads=[pad])
 
 
-@irdl_op_definition
+@op_definition
 class MaxPoolOp(PoolOp, StructuredOp):
     """`out = largest element of x in the window`; NaN when any is NaN. All dtypes but bool.
 
@@ -145,7 +146,7 @@ class MaxPoolOp(PoolOp, StructuredOp):
         return result
 
 
-@irdl_op_definition
+@op_definition
 class AvgPoolOp(PoolOp):
     """`out = sum of x in the window / count`; floats.
 
