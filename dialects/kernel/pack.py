@@ -66,31 +66,8 @@ class PackOp(BufferOp, Overlapping):
         require(apart, "C3", "expected two buffers, found one")
 
     def reference(self, src: Array) -> Array:
-        """The contents of dst, row-major: one copy where all is inside src, else a gather."""
-        shape = buffer_shape(self.dst)
-        if 0 in src.shape or 0 in shape:
-            return np.zeros(shape, src.dtype)
-        index = linear_map(self.map.data)
-        bounds = [form.bounds(shape) for form in index]
-        if all(low >= 0 and high < n for (low, high), n in zip(bounds, src.shape, strict=True)):
-            return np.array(_view(src, index, shape), order="C")
-        return self._gathered(src, shape)
-
-    def _gathered(self, src: Array, shape: tuple[int, ...]) -> Array:
-        """Index arrays that broadcast; 0 where they are outside."""
-        indices: list[Array] = []
-        outside: list[Array] = []
-        for expr, size in zip(self.map.data.results, src.shape, strict=True):
-            index = _positions(expr, shape)
-            indices.append(np.clip(index, 0, size - 1))
-            invalid = (index < 0) | (index >= size)
-            if invalid.any():
-                outside.append(invalid)
-        # A dimension of dst that no index uses has size 1 so far.
-        result = np.array(np.broadcast_to(src[tuple(indices)], shape), order="C")
-        for invalid in outside:
-            np.copyto(result, 0, where=invalid)
-        return result
+        """The contents of dst, row-major."""
+        return packed(self.map.data, buffer_shape(self.dst), src)
 
     # -- text
 
@@ -134,6 +111,34 @@ class PackOp(BufferOp, Overlapping):
         printer.print_attribute(self.src.type)
         printer.print_string(", ")
         printer.print_attribute(self.dst.type)
+
+
+def packed(index: AffineMap, shape: tuple[int, ...], src: Array) -> Array:
+    """`src` at `index` over `shape`, row-major: one copy where all is inside src, else a gather."""
+    if 0 in src.shape or 0 in shape:
+        return np.zeros(shape, src.dtype)
+    forms = linear_map(index)
+    bounds = [form.bounds(shape) for form in forms]
+    if all(low >= 0 and high < n for (low, high), n in zip(bounds, src.shape, strict=True)):
+        return np.array(_view(src, forms, shape), order="C")
+    return _gathered(index, shape, src)
+
+
+def _gathered(index: AffineMap, shape: tuple[int, ...], src: Array) -> Array:
+    """Index arrays that broadcast; 0 where they are outside."""
+    indices: list[Array] = []
+    outside: list[Array] = []
+    for expr, size in zip(index.results, src.shape, strict=True):
+        places = _positions(expr, shape)
+        indices.append(np.clip(places, 0, size - 1))
+        invalid = (places < 0) | (places >= size)
+        if invalid.any():
+            outside.append(invalid)
+    # A dimension of dst that no index uses has size 1 so far.
+    result = np.array(np.broadcast_to(src[tuple(indices)], shape), order="C")
+    for invalid in outside:
+        np.copyto(result, 0, where=invalid)
+    return result
 
 
 def _view(src: Array, index: Sequence[Linear], shape: tuple[int, ...]) -> Array:

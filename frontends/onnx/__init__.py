@@ -63,7 +63,7 @@ def _import(loaded: Loaded, context: Context, sizes: Sizes) -> ModuleOp:
         raise InarchError("expected a graph with outputs, found none", where=where)
     scope = Scope(_opsets(loaded.model, where))
     builder = Builder(Block(), store_of(context), computed=-loaded.model.ByteSize())
-    folders = Folders(loaded.folder, loaded.target)
+    folders = Folders(loaded.folder, loaded.target, loaded.files)
     importer = Importer(
         where,
         builder,
@@ -79,6 +79,7 @@ def _import(loaded: Loaded, context: Context, sizes: Sizes) -> ModuleOp:
     importer.report.raise_if_any(where)
     builder.finish()
     facts_of(context).put(FilesRead(folders.read))
+    facts_of(context).put(folders.files)
     module = ModuleOp([_main(builder, [info.name for info in inputs], results)])
     module.attributes["inarch.name"] = StringAttr(program_name(loaded.stem))
     if bound.dims:

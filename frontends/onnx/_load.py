@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from io import BytesIO
-from os import PathLike, fstat
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, cast
 
 from inarch.core.errors import InarchError, UsageError
 from inarch.frontends.onnx._names import check_names
 from inarch.frontends.onnx._wire import MalformedError, Split, split_weights
+from inarch.ir.mapped import MappedFiles
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -33,8 +33,10 @@ class Loaded:
     """Where external data is: the folder of the model's file."""
     target: Path | None = None
     """The same behind links: a cache of models may link both the model and its data."""
-    weights: Mapping[int, bytes] = field(default_factory=dict[int, bytes])
+    weights: Mapping[int, memoryview] = field(default_factory=dict[int, memoryview])
     """Raw bytes by index of initializer."""
+    files: MappedFiles = field(default_factory=MappedFiles)
+    """What `weights` are parts of."""
 
 
 def load_model(source: object) -> Loaded:
@@ -48,8 +50,7 @@ def load_model(source: object) -> Loaded:
     if isinstance(source, ModelProto):
         loaded = Loaded(source, IN_MEMORY, source.graph.name)
     elif isinstance(source, bytes | bytearray | memoryview):
-        data = bytes(cast("bytes", source))
-        split = _split(BytesIO(data), len(data), IN_MEMORY)
+        split = _split(memoryview(bytes(cast("bytes", source))), IN_MEMORY)
         model = _parse(split.message, IN_MEMORY)
         loaded = Loaded(model, IN_MEMORY, model.graph.name, weights=split.weights)
     elif isinstance(source, str | PathLike):
@@ -66,27 +67,26 @@ def load_model(source: object) -> Loaded:
 
 
 def _load_file(path: Path) -> Loaded:
-    where = str(path)
+    where, files = str(path), MappedFiles()
     if path.is_dir():
         raise _not_onnx(where, "a folder")
     try:
-        with path.open("rb") as stream:
-            split = _split(stream, fstat(stream.fileno()).st_size, where)
+        data = files.map(path)
     except OSError as error:
         reason = "no such file" if isinstance(error, FileNotFoundError) else f"{error.strerror}"
         raise _not_onnx(where, reason) from error
+    split = _split(data, where)
     model = _parse(split.message, where)
-    return Loaded(model, where, path.stem, path.parent, path.resolve().parent, split.weights)
+    return Loaded(model, where, path.stem, path.parent, path.resolve().parent, split.weights, files)
 
 
-def _split(stream: BinaryIO, size: int, where: str) -> Split:
-    if size == 0:
+def _split(data: memoryview, where: str) -> Split:
+    if not data:
         raise _not_onnx(where, "an empty file")
     try:
-        return split_weights(stream, size)
+        return split_weights(data)
     except MalformedError as error:
-        stream.seek(0)
-        raise _not_onnx(where, _describe(stream.read(64), str(error))) from error
+        raise _not_onnx(where, _describe(bytes(data[:64]), str(error))) from error
 
 
 def _parse(message: bytes, where: str) -> ModelProto:

@@ -1,4 +1,4 @@
-"""Splits an ONNX file into a small message and its weights, each of which is read once.
+"""Splits an ONNX file into a small message and its weights, which are not copied.
 
 Protobuf's own parser holds the whole file, then every tensor, then a copy of each that is asked for:
 three times the weights. This reads the wire format just far enough to find the raw bytes of
@@ -9,7 +9,6 @@ GraphProto.initializer = 5, TensorProto.raw_data = 9.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import BinaryIO
 
 LARGE_BYTES = 1024
 """Tensors from this size on are taken out of the message."""
@@ -28,19 +27,19 @@ class Split:
     """A message without the raw bytes of its large initializers, and those, by initializer's index."""
 
     message: bytes = b""
-    weights: dict[int, bytes] = field(default_factory=dict[int, bytes])
+    weights: dict[int, memoryview] = field(default_factory=dict[int, memoryview])
 
 
-def split_weights(stream: BinaryIO, size: int) -> Split:
-    """Reads the `size` bytes of `stream`. Raises MalformedError when they are no protobuf message."""
-    reader = _Reader(stream, Split())
-    reader.split.message = bytes(reader.rewrite(size, 0))
+def split_weights(data: memoryview) -> Split:
+    """Splits the bytes of a file. Raises MalformedError when they are no protobuf message."""
+    reader = _Reader(data, Split())
+    reader.split.message = bytes(reader.rewrite(len(data), 0))
     return reader.split
 
 
 @dataclass
 class _Reader:
-    stream: BinaryIO
+    data: memoryview
     split: Split
     position: int = 0
     tensors: int = 0
@@ -69,7 +68,7 @@ class _Reader:
             if length >= LARGE_BYTES:
                 self.split.weights[self.tensors] = data
                 return
-            payload: bytes | bytearray = data
+            payload: memoryview | bytearray = data
         elif on_path:
             payload = self.rewrite(self.position + length, depth + 1)
             self.tensors += depth == len(_PATH) - 2
@@ -79,7 +78,7 @@ class _Reader:
         out += _varint(len(payload))
         out += payload
 
-    def scalar(self, kind: int, end: int) -> bytes:
+    def scalar(self, kind: int, end: int) -> bytes | memoryview:
         """A field without a length."""
         if kind == 0:
             return _varint(self.varint(end))
@@ -87,15 +86,13 @@ class _Reader:
             raise MalformedError(f"wire type {kind}")
         return self.take(8 if kind == 1 else 4, end)
 
-    def take(self, length: int, end: int) -> bytes:
+    def take(self, length: int, end: int) -> memoryview:
         """The next `length` bytes."""
-        if length > end - self.position:
+        start = self.position
+        if length > end - start:
             raise MalformedError("a field is longer than the file")
-        data = self.stream.read(length)
-        if len(data) != length:
-            raise MalformedError("the file ends early")
         self.position += length
-        return data
+        return self.data[start : self.position]
 
     def varint(self, end: int) -> int:
         """A number of at most 64 bits, low bits first."""

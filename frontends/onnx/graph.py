@@ -55,8 +55,8 @@ class Importer:
     folders: Folders
     functions: Mapping[tuple[str, str], FunctionProto]
     report: Unsupported = field(default_factory=Unsupported)
-    initializers: dict[str, tuple[TensorProto, bytes | None]] = field(
-        default_factory=dict[str, "tuple[TensorProto, bytes | None]"]
+    initializers: dict[str, tuple[TensorProto, memoryview | None]] = field(
+        default_factory=dict[str, "tuple[TensorProto, memoryview | None]"]
     )
     """Of the main graph; each becomes a constant when it is first used."""
 
@@ -91,7 +91,7 @@ class Importer:
         return self._constant(*self.initializers[name])
 
     def _constant(
-        self, proto: TensorProto, raw: bytes | None, *, again: bool = False
+        self, proto: TensorProto, raw: memoryview | None, *, again: bool = False
     ) -> SSAValue | None:
         """The tensor as a constant; `again`: of a subgraph, which may be converted many times."""
         try:

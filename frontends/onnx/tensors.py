@@ -14,6 +14,7 @@ from inarch.core.lazy import np
 from inarch.core.limits import TENSOR_BYTES
 from inarch.core.states import State, state_of
 from inarch.frontends.onnx.report import NotSupportedError
+from inarch.ir.mapped import MappedFiles
 
 if TYPE_CHECKING:
     from onnx import TensorProto
@@ -54,8 +55,11 @@ class Folders:
 
     model: Path | None = None
     target: Path | None = None
+    files: MappedFiles = field(default_factory=MappedFiles)
     read: dict[Path, State | None] = field(default_factory=dict[Path, State | None])
     """The files of external data that were read, and their states before."""
+    data: dict[Path, memoryview] = field(default_factory=dict[Path, memoryview])
+    """Their bytes."""
 
 
 def element_dtype(element_type: int) -> DType:
@@ -74,7 +78,9 @@ def element_type(dtype: DType) -> int:
     return next(number for number, name in _ELEMENT_TYPES.items() if name == dtype.name)
 
 
-def tensor_array(tensor: TensorProto, raw: bytes | None, folders: Folders, where: str) -> Array:
+def tensor_array(
+    tensor: TensorProto, raw: bytes | memoryview | None, folders: Folders, where: str
+) -> Array:
     """The array of `tensor`; `raw` are its bytes when they are not in the message.
 
     Raises NotSupportedError for its dtype, and InarchError when its data does not fit its shape.
@@ -122,21 +128,21 @@ def _typed(tensor: TensorProto, dtype: DType, shape: tuple[int, ...], where: str
     return wide.astype(dtype.numpy).reshape(shape)
 
 
-def _external(tensor: TensorProto, expected: int, folders: Folders, where: str) -> bytes:
+def _external(tensor: TensorProto, expected: int, folders: Folders, where: str) -> memoryview:
     entries = {entry.key: entry.value for entry in tensor.external_data}
     path = _external_path(entries.get("location", ""), folders, where)
     offset = _number(entries.get("offset", "0"), "offset", where)
     length = _number(entries.get("length", str(expected)), "length", where)
     folders.read.setdefault(path, state_of(path))
     try:
-        with path.open("rb") as stream:
-            stream.seek(offset)
-            data = stream.read(length) if length <= expected else b""
+        if path not in folders.data:
+            folders.data[path] = folders.files.map(path)
     except OSError as error:
         reason = "no such file" if isinstance(error, FileNotFoundError) else error.strerror
         raise InarchError(
             f"expected external data in '{path}', found {reason}", where=where
         ) from error
+    data = folders.data[path][offset : offset + length]
     if length != expected or len(data) != expected:
         found = length if length != expected else len(data)
         raise InarchError(

@@ -18,8 +18,8 @@ State = list[int]
 """Device, inode, size, and the times of change of content and of all else in ns."""
 
 
-def state_of(path: Path | str) -> State | None:
-    """What says that a file is still the same one, with the same content; None where there is none."""
+def state_of(path: Path | str | int) -> State | None:
+    """What says that a file is still the same (an open one by its descriptor); None where there is none."""
     try:
         state = os.stat(path)  # noqa: PTH116 - a thousand files: Path would take longer than the call
     except OSError:

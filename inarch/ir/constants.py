@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import cast
 
 from xdsl.dialects.builtin import (
@@ -72,5 +73,17 @@ def constant_attribute(array: Array, store: ConstantStore, name: str = "constant
         if array.dtype.name == "bool":
             return DenseIntOrFPElementsAttr.from_list(kind, [int(v) for v in array.ravel()])  # pyright: ignore[reportArgumentType, reportCallIssue, reportUnknownVariableType]
         return DenseIntOrFPElementsAttr(kind, BytesAttr(array.tobytes()))  # pyright: ignore[reportArgumentType]
-    data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
-    return DenseResourceAttr.from_params(store.put(name, data), kind)  # pyright: ignore[reportArgumentType]
+    return DenseResourceAttr.from_params(store.put(name, _bytes(array)), kind)  # pyright: ignore[reportArgumentType]
+
+
+def later_constant(
+    make: Callable[[], Array], kind: TensorType[Attribute], store: ConstantStore, name: str
+) -> ConstantAttr:
+    """As `constant_attribute` of `make()`, which is of type `kind` and made anew whenever it is read."""
+    if math.prod(kind.get_shape()) <= INLINE_ELEMENTS:
+        return constant_attribute(make(), store, name)
+    return DenseResourceAttr.from_params(store.put(name, lambda: _bytes(make())), kind)  # pyright: ignore[reportArgumentType]
+
+
+def _bytes(array: Array) -> memoryview:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from typing import TypeAlias
 
 from xdsl.context import Context
 from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
@@ -12,6 +13,9 @@ from xdsl.ir import Dialect
 
 from inarch.core.errors import InarchError
 
+Content: TypeAlias = memoryview | Callable[[], memoryview]
+"""The bytes of a constant, or what makes them."""
+
 
 class ConstantStore(OpAsmDialectInterface):
     """The bytes behind `dense_resource<key>` handles: one store a context, payloads never printed.
@@ -19,16 +23,17 @@ class ConstantStore(OpAsmDialectInterface):
     xDSL's own store is one global of hex strings that renames keys on a second parse.
     """
 
-    def __init__(self, data: MutableMapping[str, memoryview] | None = None) -> None:
+    def __init__(self, data: MutableMapping[str, Content] | None = None) -> None:
         super().__init__()
-        self._data: MutableMapping[str, memoryview] = {} if data is None else data
+        self._data: MutableMapping[str, Content] = {} if data is None else data
         self._next: dict[str, int] = {}
         """By what keys are made of, the number from which on they may be free."""
 
-    def put(self, name: str, data: bytes | memoryview) -> str:
-        """Stores `data` under a key made of `name`; returns the key.
+    def put(self, name: str, data: bytes | Content) -> str:
+        """Stores `data`, or what makes it, under a key made of `name`; returns the key.
 
-        Characters that MLIR cannot write become `_`; a number is appended to a key that is taken.
+        What makes it is called whenever it is asked for: it must always give the same. Characters that
+        MLIR cannot write become `_`; a number is appended to a key that is taken.
         """
         stem = re.sub(r"[^A-Za-z0-9_$]", "_", name)
         stem = stem if stem[:1].isalpha() or stem[:1] == "_" else f"_{stem}"
@@ -38,7 +43,7 @@ class ConstantStore(OpAsmDialectInterface):
             count += 1
             key = f"{stem}_{count}"
         self._next[stem] = count + 1
-        self._data[key] = memoryview(data).cast("B")
+        self._data[key] = data if callable(data) else memoryview(data).cast("B")
         return key
 
     def set(self, key: str, data: bytes | memoryview) -> None:
@@ -48,12 +53,13 @@ class ConstantStore(OpAsmDialectInterface):
     def get(self, key: str) -> memoryview:
         """The bytes of `key`. Raises when the text was read without its side file."""
         try:
-            return self._data[key]
+            data = self._data[key]
         except KeyError:
             raise InarchError(
                 f"constant '{key}' has no data: expected it in the store; "
                 "read the text with its side file: FILE.npz beside FILE.mlir, or --resources"
             ) from None
+        return data() if callable(data) else data
 
     def drop(self, key: str) -> None:
         """Forgets the bytes of `key`; the caller knows that nothing refers to it any more."""
@@ -86,7 +92,7 @@ class ConstantStore(OpAsmDialectInterface):
         return {}
 
 
-class _Blobs(MutableMapping[str, memoryview]):
+class _Blobs(MutableMapping[str, Content]):
     """xDSL's own store, for our passes in tools of others: they read it, and print what we put there."""
 
     def __init__(self, texts: dict[str, str]) -> None:
@@ -100,8 +106,9 @@ class _Blobs(MutableMapping[str, memoryview]):
             raise KeyError(key)  # declared, without data
         return memoryview(bytes.fromhex(text[len(_ALIGNED) :]))
 
-    def __setitem__(self, key: str, data: memoryview) -> None:
-        self._texts[key] = f"{_ALIGNED}{data.hex()}"
+    def __setitem__(self, key: str, data: Content) -> None:
+        made = data() if callable(data) else data
+        self._texts[key] = f"{_ALIGNED}{made.hex()}"
 
     def __delitem__(self, key: str) -> None:
         del self._texts[key]

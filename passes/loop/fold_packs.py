@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import AffineMapAttr, DenseResourceAttr, ModuleOp
+from xdsl.dialects.builtin import AffineMapAttr, DenseResourceAttr, ModuleOp, TensorType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 
 from inarch.dialects.kernel.call import CallOp
 from inarch.dialects.kernel.definition import DefOp
-from inarch.dialects.kernel.pack import PackOp
+from inarch.dialects.kernel.pack import PackOp, packed
 from inarch.dialects.loop.buffer import AllocOp, ConstantOp, ReshapeOp
 from inarch.dialects.loop.memory import buffer_shape
 from inarch.dialects.loop.nest import NestOp
-from inarch.ir.constants import ConstantAttr, constant_array, constant_attribute
+from inarch.ir.constants import ConstantAttr, constant_array, constant_type, later_constant
 from inarch.ir.context import ConstantStore, store_of
 
 
@@ -28,7 +29,8 @@ class FoldPacksPass(ModulePass):
     """Replaces each `kernel.pack` of a constant, into a buffer that nothing else writes, by what it packs.
 
     The same packing of the same constant, also under another shape (`loop.reshape`), is done once.
-    Constants without users disappear, and so do their bytes: the unpacked weights are not kept in memory.
+    Constants without users disappear. The bytes of the others are packed whenever they are read, which is
+    when they are written: not kept in memory, they cost nothing but that.
     """
 
     name = "fold-packs"
@@ -49,9 +51,11 @@ class FoldPacksPass(ModulePass):
             value = source.value
             key = (value, pack.src.type, pack.map, alloc.buffer.type)
             if key not in done:
+                shape = buffer_shape(pack.dst)
                 array = constant_array(value, store).reshape(buffer_shape(pack.src))
-                packed = pack.reference(array)
-                done[key] = constant_attribute(packed, store, f"{_name(value)}_packed")
+                make = partial(packed, pack.map.data, shape, array)
+                kind = TensorType(constant_type(value).element_type, shape)
+                done[key] = later_constant(make, kind, store, f"{_name(value)}_packed")
             _replace(pack, alloc, done[key])
             for view in views:
                 if not view.result.uses:

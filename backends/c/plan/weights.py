@@ -15,6 +15,8 @@ from inarch.dialects.loop.buffer import ConstantOp
 from inarch.dialects.loop.memory import memref_of
 from inarch.ir.constants import ConstantAttr, constant_array
 from inarch.ir.context import store_of
+from inarch.ir.facts import facts_of
+from inarch.ir.mapped import MappedFiles
 
 _CHUNK = 1 << 20
 
@@ -30,7 +32,8 @@ class Weights:
 def weights_pieces(ctx: Context, module: ModuleOp) -> Iterator[tuple[int, memoryview]]:
     """`(offset, bytes)` of every constant of a planned module, each offset once, in order.
 
-    Constants without elements have offsets, too: those of others.
+    Constants without elements have offsets, too: those of others. Raises EnvironmentFault after the last
+    where a file that they are of was changed.
     """
     store = store_of(ctx)
     constants: dict[int, ConstantAttr] = {}
@@ -40,6 +43,8 @@ def weights_pieces(ctx: Context, module: ModuleOp) -> Iterator[tuple[int, memory
     for offset in sorted(constants):
         array = np.ascontiguousarray(constant_array(constants[offset], store))
         yield offset, array.reshape(-1).view(np.uint8).data
+    if (files := facts_of(ctx).get(MappedFiles)) is not None:
+        files.check()
 
 
 def weights_image(ctx: Context, module: ModuleOp) -> bytearray:

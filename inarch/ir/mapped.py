@@ -1,0 +1,42 @@
+"""Files whose bytes are constants: mapped, not read. A compilation notices when one is changed meanwhile.
+
+Replacing such a file is safe. One that is changed in place gives an error in place of an artifact; one that
+is cut off below what is still needed ends the process by SIGBUS, as with any mapped file.
+"""
+
+from __future__ import annotations
+
+import mmap
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from inarch.core.errors import EnvironmentFault
+from inarch.core.states import State, state_of
+
+
+@dataclass(frozen=True)
+class MappedFiles:
+    """A fact (`inarch.ir.facts`): the mapped files of a program, and their states before."""
+
+    states: dict[Path, State] = field(default_factory=dict[Path, State])
+
+    def map(self, path: Path) -> memoryview:
+        """The bytes of a file, as long as anything refers to them. Raises OSError."""
+        with path.open("rb") as file:
+            state = state_of(file.fileno())
+            assert state is not None, "it is open"
+            self.states.setdefault(path, state)
+            if state[2] == 0:
+                return memoryview(b"")  # which nothing can map
+            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
+    def check(self) -> None:
+        """Raises EnvironmentFault for a file that was changed since; another one in its place is not it."""
+        for path, (*file, size, changed, _) in self.states.items():
+            now = state_of(path)
+            if now is not None and now[:2] == file and now[2:4] != [size, changed]:
+                raise EnvironmentFault(
+                    "expected a file that stays as it is while it is compiled, found it changed; "
+                    "compile it again",
+                    where=str(path),
+                )
