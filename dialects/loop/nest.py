@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Self, cast
 
-from xdsl.dialects.builtin import ArrayAttr, MemRefType
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerType, MemRefType, i32
 from xdsl.ir import Attribute, BlockArgument, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.irdl import (
@@ -43,7 +44,7 @@ class YieldOp(IRDLOperation):
     assembly_format = "($values^ `:` type($values))? attr-dict"
 
     def __init__(self, *values: SSAValue) -> None:
-        super().__init__(operands=[list(values)])
+        Operation.__init__(self, operands=values)  # as a nest's
 
 
 @op_definition
@@ -93,14 +94,17 @@ class NestOp(BufferOp, Overlapping):
         body: Region,
         finish: Region | None = None,
     ) -> None:
-        super().__init__(
-            operands=[list(ins), list(outs)],
+        # Not by `IRDLOperation`'s, which looks at what each part may be: a compilation makes thousands.
+        Operation.__init__(
+            self,
+            operands=[*ins, *outs],
             properties={
                 "iterators": ArrayAttr(iterators),
                 "reads": ArrayAttr(reads),
                 "writes": ArrayAttr(writes),
+                "operandSegmentSizes": _segments(len(ins), len(outs)),
             },
-            regions=[body, [finish] if finish is not None else []],
+            regions=[body] if finish is None else [body, finish],
         )
 
     # -- views
@@ -368,6 +372,11 @@ def _typed(parser: Parser, what: str, value: float | None, buffer: Attribute) ->
                 f"expected {what} that {element} has, from {low} to {high}, found {number_text(value)}"
             )
     return typed(value, element)
+
+
+@lru_cache(maxsize=1024)
+def _segments(*sizes: int) -> DenseArrayBase[IntegerType]:
+    return DenseArrayBase.from_list(i32, sizes)
 
 
 def _ins(nest: NestOp) -> Sequence[SSAValue]:
