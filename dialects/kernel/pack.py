@@ -120,8 +120,19 @@ def packed(index: AffineMap, shape: tuple[int, ...], src: Array) -> Array:
     forms = linear_map(index)
     bounds = [form.bounds(shape) for form in forms]
     if all(low >= 0 and high < n for (low, high), n in zip(bounds, src.shape, strict=True)):
-        return np.array(_view(src, forms, shape), order="C")
+        return _copied(_view(src, forms, shape))
     return _gathered(index, shape, src)
+
+
+def _copied(view: Array) -> Array:
+    """`view`, row-major. A row that is dense is copied as one element: in half the time, or less."""
+    rank, row = view.ndim, view.itemsize
+    while rank and view.strides[rank - 1] == row < _LONG_ROW:
+        rank, row = rank - 1, row * view.shape[rank - 1]
+    if rank == view.ndim:
+        return np.array(view, order="C")
+    rows = view.reshape(*view.shape[:rank], row // view.itemsize).view(np.dtype((np.void, row)))
+    return np.array(rows, order="C").view(view.dtype).reshape(view.shape)
 
 
 def _gathered(index: AffineMap, shape: tuple[int, ...], src: Array) -> Array:
@@ -139,6 +150,10 @@ def _gathered(index: AffineMap, shape: tuple[int, ...], src: Array) -> Array:
     for invalid in outside:
         np.copyto(result, 0, where=invalid)
     return result
+
+
+_LONG_ROW = 4096
+"""Bytes of a row that NumPy copies as fast in elements; the size of one is bounded."""
 
 
 def _view(src: Array, index: Sequence[Linear], shape: tuple[int, ...]) -> Array:

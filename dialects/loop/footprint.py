@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd
 
@@ -30,19 +30,21 @@ class Form:
     @property
     def span(self) -> tuple[int, int]:
         """The least and the largest element; both are in it."""
-        return _span(self, lambda _: True)
+        return _span(self)
 
     def moved(self, distance: int) -> Form:
         """The elements that are `distance` behind."""
         return Form(self.coefficients, self.sizes, self.constant + distance)
 
 
-def _span(form: Form, takes: Callable[[int], bool]) -> tuple[int, int]:
-    """Where the terms with coefficients that it `takes`, and the constant, run from and to."""
-    pairs = zip(form.coefficients, form.sizes, strict=True)
-    spans = [c * (size - 1) for c, size in pairs if takes(c)]
-    low = form.constant + sum(min(span, 0) for span in spans)
-    return low, form.constant + sum(max(span, 0) for span in spans)
+def _span(form: Form, step: int = 0) -> tuple[int, int]:
+    """From where to where the constant and the terms run: all, or those that are no multiples of `step`."""
+    low = high = form.constant
+    for coefficient, size in zip(form.coefficients, form.sizes, strict=True):
+        if step == 0 or coefficient % step != 0:
+            span = coefficient * (size - 1)
+            low, high = (low + span, high) if span < 0 else (low, high + span)
+    return low, high
 
 
 def span_of(forms: Iterable[Form]) -> tuple[int, int]:
@@ -73,8 +75,8 @@ def are_disjoint(a: Form, b: Form) -> bool:
 
 
 def _meet_nowhere(a: Form, b: Form, step: int) -> bool:
-    low, high = _span(a, lambda c: c % step != 0)
-    other_low, other_high = _span(b, lambda c: c % step != 0)
+    low, high = _span(a, step)
+    other_low, other_high = _span(b, step)
     # Is there a multiple of the step between the least and the largest difference?
     return (high - other_low) // step * step < low - other_high
 

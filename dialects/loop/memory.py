@@ -6,7 +6,7 @@ from abc import ABC
 from collections.abc import Sequence
 from typing import Any, TypeAlias, cast
 
-from xdsl.dialects.builtin import MemRefType, StridedLayoutAttr
+from xdsl.dialects.builtin import MemRefType, NoneAttr, StridedLayoutAttr
 from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.irdl import IRDLOperation
@@ -67,9 +67,10 @@ def buffer_shape(value: SSAValue) -> tuple[int, ...]:
 def strides_of(buffer: MemRef) -> tuple[tuple[int, ...], int] | None:
     """`(strides, offset)` in elements; None when either is dynamic or the layout is not strided."""
     layout = buffer.layout
+    if isinstance(layout, NoneAttr):
+        return row_major(tuple(buffer.get_shape())), 0
     if not isinstance(layout, StridedLayoutAttr):
-        is_plain = buffer.get_strides() is not None
-        return (row_major(tuple(buffer.get_shape())), 0) if is_plain else None
+        return None
     strides = layout.get_strides()
     offset = layout.get_offset()
     if any(stride is None for stride in strides) or offset is None:
