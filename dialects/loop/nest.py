@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any, Self, cast
 
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerType, MemRefType, i32
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, MemRefType, i32
 from xdsl.ir import Attribute, BlockArgument, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.irdl import (
@@ -94,15 +93,14 @@ class NestOp(BufferOp, Overlapping):
         body: Region,
         finish: Region | None = None,
     ) -> None:
-        # Not by `IRDLOperation`'s, which looks at what each part may be: a compilation makes thousands.
-        Operation.__init__(
+        Operation.__init__(  # not `IRDLOperation`'s, which asks what each part may be: thousands are made
             self,
             operands=[*ins, *outs],
             properties={
                 "iterators": ArrayAttr(iterators),
                 "reads": ArrayAttr(reads),
                 "writes": ArrayAttr(writes),
-                "operandSegmentSizes": _segments(len(ins), len(outs)),
+                "operandSegmentSizes": DenseArrayBase.from_list(i32, [len(ins), len(outs)]),
             },
             regions=[body] if finish is None else [body, finish],
         )
@@ -372,11 +370,6 @@ def _typed(parser: Parser, what: str, value: float | None, buffer: Attribute) ->
                 f"expected {what} that {element} has, from {low} to {high}, found {number_text(value)}"
             )
     return typed(value, element)
-
-
-@lru_cache(maxsize=1024)
-def _segments(*sizes: int) -> DenseArrayBase[IntegerType]:
-    return DenseArrayBase.from_list(i32, sizes)
 
 
 def _ins(nest: NestOp) -> Sequence[SSAValue]:
