@@ -199,9 +199,9 @@ def _checks_unit(parts: _Parts) -> str:
 def _amalgamation(parts: _Parts, weights: bytes | None) -> str:
     """All in one file. All kernels are static: another model's may be called the same in one program."""
     prefix, count = parts.program.prefix, parts.program.weights_bytes
-    reachable = parts.reachable()
+    reachable = {kernel.symbol for kernel in parts.reachable()}
     every = list(parts.kernels.values())
-    linkages = {k.symbol: "static " if k in reachable else _UNUSED for k in every}
+    linkages = {k.symbol: "static " if k.symbol in reachable else _UNUSED for k in every}
     prototypes = "".join(f"{linkages[k.symbol]}{k.head};\n" for k in every)
     bodies = "".join(f"\n{k.notes}{linkages[k.symbol]}{k.head}\n{k.body}" for k in every)
     units = [function.unit for function in (*every, *parts.entries)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 _KEYWORDS = """
 alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t
@@ -50,24 +50,26 @@ def identifier(name: str, default: str = "v") -> str:
 class Names:
     """The identifiers of one C scope; a child sees those of its parents."""
 
-    def __init__(self, taken: Iterable[str] = ()) -> None:
+    def __init__(self, taken: Iterable[str] = (), parents: Sequence[Collection[str]] = ()) -> None:
+        """`parents`, from the innermost on, are looked into where they are: children are many."""
         self._taken = set(taken)
+        self._every = (self._taken, *parents)
         self._counts: dict[str, int] = {}
 
     def fresh(self, hint: str) -> str:
         """A new identifier that looks like `hint`."""
         stem = identifier(hint)
         name, count = stem, self._counts.get(stem, 1)
-        while name in self._taken:
+        while any(name in taken for taken in self._every):
             name = f"{stem}_{count}"
             count += 1
         self._counts[stem] = count
         self._taken.add(name)
         return name
 
-    def child(self) -> Names:
-        """A scope within this one."""
-        return Names(self._taken)
+    def child(self, taken: Iterable[str] = ()) -> Names:
+        """A scope within this one, where some names are taken besides."""
+        return Names(taken, self._every)
 
 
 class Writer:

@@ -33,18 +33,21 @@ def functions_with_aliases(program: ProgramPlan) -> frozenset[str]:
     Those that such functions call are among them.
     """
     found: set[str] = set()
-    callers = [*program.public, *program.private]
-    changed = True
-    while changed:
-        changed = False
-        for caller in callers:
-            for op in caller.body.walk():
-                symbol = op.callee.root_reference.data if isinstance(op, CallOp) else ""
-                if symbol in found or symbol not in program.functions or not isinstance(op, CallOp):
-                    continue
-                if caller.sym_name.data in found or _overlaps(program, op, symbol):
-                    found.add(symbol)
-                    changed = True
+    callees: dict[str, set[str]] = {}
+    for caller in (*program.public, *program.private):
+        called = callees.setdefault(caller.sym_name.data, set())
+        for op in caller.body.walk():
+            symbol = op.callee.root_reference.data if isinstance(op, CallOp) else ""
+            if symbol not in program.functions or not isinstance(op, CallOp):
+                continue
+            called.add(symbol)
+            if symbol not in found and _overlaps(program, op, symbol):
+                found.add(symbol)
+    pending = list(found)
+    while pending:
+        inside = callees.get(pending.pop(), set()) - found
+        found |= inside
+        pending += inside
     return frozenset(found)
 
 

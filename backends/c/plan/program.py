@@ -75,7 +75,12 @@ class ProgramPlan:
                     found.setdefault(symbol, self.definitions[symbol])
         return tuple(_kernel_code(definition) for definition in found.values())
 
-    @property
+    @cached_property
+    def names(self) -> Names:
+        """What no function calls anything of its own: the functions of C, its own and of microkernels."""
+        return Names({*self.c_names.values(), *map(c_name, self.definitions.values())})
+
+    @cached_property
     def import_table(self) -> tuple[Import, ...]:
         """The slots: imports and registered microkernels, filled at load; then what is linked."""
         slots = [import_slot(self, function) for function in self.imports]
@@ -87,6 +92,11 @@ class ProgramPlan:
             if name not in names
         ]
         return (*bound, *kernels, *(slot for slot in slots if slot.linked is not None))
+
+    @cached_property
+    def slots(self) -> Mapping[str, int]:
+        """Where each import is in the table, by its name there."""
+        return {slot.name: position for position, slot in enumerate(self.import_table)}
 
     @cached_property  # asked for each op
     def functions(self) -> Mapping[str, FuncOp]:
@@ -166,6 +176,13 @@ def _c_names(prefix: str, public: Sequence[FuncOp], private: Sequence[FuncOp]) -
         symbol = function.sym_name.data
         result[symbol] = f"inarch_{kernels.fresh(f'kernel_{symbol}')}"
     return result
+
+
+def c_name(definition: DefOp) -> str:
+    """The C function that calls call: a library's only where it is called like the definition."""
+    if definition.source is not None:
+        return definition.function
+    return definition.sym_name.data
 
 
 # ---------------------------------------------------------------------------------- arguments

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from inarch.backends.c.plan.linear import Index, element_strides
-from inarch.backends.c.plan.program import ProgramPlan
+from inarch.backends.c.plan.program import ProgramPlan, c_name
 from inarch.backends.c.text import INDENT, comment
 from inarch.backends.c.types import element
 from inarch.backends.c.write.scope import Scope
@@ -75,7 +75,6 @@ def _emit_registered(
 ) -> None:
     """Tensors on the stack, of which the loops move the offsets; operands that are written come last."""
     assert definition.registered is not None, "the caller has seen to it"
-    slots = [slot.name for slot in program.import_table]
     meaning = parse(definition.computes.data)
     values = dict(zip(free_sizes(meaning), op.size_values, strict=True))
     sizes = shapes(meaning, values)
@@ -109,7 +108,7 @@ def _emit_registered(
         inside.writer.line(
             f"args[{number}].byte_offset = (uint64_t)({offsets[position]}) * {nbytes};"
         )
-    slot = slots.index(definition.registered.data)
+    slot = program.slots[definition.registered.data]
     inside.writer.line(f"const int32_t status = inarch_call_import({slot}, args, {len(rows)});")
     inside.writer.open("if (status != 0)")
     inside.writer.line("return status;")
@@ -144,13 +143,6 @@ def _close_loops(op: CallOp, inside: Scope) -> None:
 
 
 # ---------------------------------------------------------------------------------- functions
-
-
-def c_name(definition: DefOp) -> str:
-    """The C function that calls call: a library's only where it is called like the definition."""
-    if definition.source is not None:
-        return definition.function
-    return definition.sym_name.data
 
 
 def kernel_source(definition: DefOp) -> str:

@@ -17,7 +17,7 @@ from xdsl.ir.affine import AffineMap
 from xdsl.utils.exceptions import VerifyException
 
 from inarch.backends.c.plan.linear import element_strides
-from inarch.backends.c.plan.program import ProgramPlan, offset_of
+from inarch.backends.c.plan.program import ProgramPlan, is_private, offset_of
 from inarch.backends.c.text import atom, comment
 from inarch.backends.c.types import element
 from inarch.backends.c.write.call import emit_kernel_call
@@ -223,7 +223,7 @@ class FunctionEmitter:
         if callee.is_declaration:
             self.call_import(op, arguments, scope)
             return
-        if callee in self.program.public:
+        if not is_private(callee):
             raise InarchError(
                 f"'loop.call' expects a private function, found public @{symbol}",
                 where=location_text(op),

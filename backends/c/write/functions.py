@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.func import FuncOp
@@ -12,10 +12,15 @@ from xdsl.ir import BlockArgument
 from inarch.artifact.manifest import Port
 from inarch.backends.c.plan.gaps import ATTRIBUTE
 from inarch.backends.c.plan.linear import element_strides
-from inarch.backends.c.plan.program import ProgramPlan, c_function, import_slot, results_of
-from inarch.backends.c.text import INDENT, Names, Writer, comment
+from inarch.backends.c.plan.program import (
+    ProgramPlan,
+    c_function,
+    import_slot,
+    is_private,
+    results_of,
+)
+from inarch.backends.c.text import INDENT, Writer, comment
 from inarch.backends.c.types import element
-from inarch.backends.c.write.call import c_name
 from inarch.backends.c.write.function import FunctionEmitter
 from inarch.backends.c.write.scope import Scope, Unit
 from inarch.core.errors import InarchError
@@ -43,8 +48,7 @@ def _emitter(
     program: ProgramPlan, function: FuncOp, unit: Unit, taken: Iterable[str]
 ) -> tuple[FunctionEmitter, dict[BlockArgument, str]]:
     """The emitter of a function, and the names of its parameters."""
-    used = {*taken, *program.c_names.values(), *map(c_name, program.definitions.values())}
-    names = Names(used)
+    names = program.names.child(taken)
     results = results_of(program, function)
     parameters: dict[BlockArgument, str] = {}
     shared = KERNEL in function.attributes  # by models that call their values otherwise
@@ -54,10 +58,9 @@ def _emitter(
         parameters[argument] = names.fresh(hint or default)
     scope = Scope(Writer(), names, unit, {})
     scope.writer.depth = 1
-    slots = {slot.name: n for n, slot in enumerate(program.import_table)}
 
     def call_import(op: CallOp, pointers: Sequence[str], inner: Scope) -> None:
-        _call_import(program, op, pointers, slots, inner)
+        _call_import(program, op, pointers, inner)
 
     def refuse_import(op: CallOp, pointers: Sequence[str], inner: Scope) -> None:
         del pointers, inner
@@ -67,7 +70,7 @@ def _emitter(
             where=location_text(op),
         )
 
-    is_public = function in program.public
+    is_public = not is_private(function)
     emitter = FunctionEmitter(
         program, scope, is_public, call_import if is_public else refuse_import, {**parameters}
     )
@@ -138,13 +141,7 @@ def entry_text(program: ProgramPlan, function: FuncOp, vector_bytes: int) -> Fun
     )
 
 
-def _call_import(
-    program: ProgramPlan,
-    op: CallOp,
-    pointers: Sequence[str],
-    slots: Mapping[str, int],
-    scope: Scope,
-) -> None:
+def _call_import(program: ProgramPlan, op: CallOp, pointers: Sequence[str], scope: Scope) -> None:
     """Fills tensors on the stack and calls the slot; a failure ends the function with its code."""
     symbol = op.callee.root_reference.data
     function = program.functions[symbol]
@@ -175,11 +172,11 @@ def _call_import(
     for row in rows:
         writer.line(f"{INDENT}{row}")
     writer.line("};")
-    call = f"inarch_call_import({slots[symbol]}, args, {len(rows)})"
+    place = program.slots[symbol]
+    call = f"inarch_call_import({place}, args, {len(rows)})"
     if program.checked:
-        call = (
-            f"inarch_call_checked({slots[symbol]}, args, {len(rows)}, {len(slot.signature.inputs)})"
-        )
+        count = len(slot.signature.inputs)
+        call = f"inarch_call_checked({place}, args, {len(rows)}, {count})"
     writer.line(f"const int32_t status = {call};")
     writer.open("if (status != 0)")
     writer.line("return status;")

@@ -12,12 +12,12 @@ from inarch.dialects.graph.windows.pool import AvgPoolOp, MaxPoolOp
 
 def is_nonnegative(value: SSAValue) -> bool:
     """Whether no element of `value` is less than 0, by the op that makes it."""
+    while isinstance(op := value.owner, MaxPoolOp | AvgPoolOp | RelayoutOp):
+        value = op.operands[0]
     match value.owner:
         case ReluOp() | SigmoidOp() | ExpOp() | SqrtOp():
             return True
         case ClipOp(low=low) if low is not None:
             return low.value.data >= 0
-        case MaxPoolOp() | AvgPoolOp() | RelayoutOp() as op:
-            return is_nonnegative(op.operands[0])
         case _:
             return False
