@@ -1,10 +1,10 @@
 """Whether each pass takes time in proportion to the program: CPU seconds at two sizes, and the exponent.
 
-    python benchmarks/linear.py [--ops 50000] [--seconds 60] [--programs layers,moves] [--passes cse]
+    python benchmarks/linear.py [--ops 50000] [--seconds 300] [--programs layers,moves] [--passes cse]
 
 Each pass runs on what those before it left, in one process for each program and size: parsing, passes of
 no pipeline of ours, the default pipeline, verification, printing, emission of C. One that takes longer than
-`--seconds` is stopped: its time is printed as `> 60`, and those behind it get the program without it. The
+`--seconds` is stopped: its time is printed as `> 300`, and those behind it in the pipeline do not run. The
 exponent is `log(t / s) / log(n / m)` for t seconds of n ops and s of m, a quarter as many: 1 is linear. It
 is left out for what takes less than `LEAST_SECONDS`. The garbage collector, whose turns fall where they
 fall, waits meanwhile.
@@ -17,10 +17,10 @@ import gc
 import math
 import multiprocessing
 import signal
+import sys
 import time
 from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
@@ -35,7 +35,7 @@ from inarch.pipeline.manager import apply_pass
 from inarch.pipeline.registry import find_pass
 
 MORE = ("cse", "dce", "canonicalize")
-"""Passes of no pipeline of ours: they run on copies of the graph."""
+"""Passes of xDSL: they run on copies of the graph."""
 STEP = 4
 """The larger program has as many times the ops of the smaller one."""
 LEAST_SECONDS = 0.05
@@ -110,9 +110,9 @@ def constants(ops: int) -> str:
     for n in range(ops // 2):
         numbers = ", ".join(f"{(n * 25 + at) % 9973}.0" for at in range(25))
         lines += [
-            f"%c{n} = graph.constant dense<[{numbers}]> : tensor<25xf32>",
-            f"%r{n} = graph.reshape %c{n} shape = [5, 5] : tensor<25xf32> -> {rows}",
-            f"%{n + 1} = graph.matmul %{n}, %r{n} : {rows}, {rows} -> {rows}",
+            f"%{ops + n} = graph.constant dense<[{numbers}]> : tensor<25xf32>",
+            f"%{2 * ops + n} = graph.reshape %{ops + n} shape = [5, 5] : tensor<25xf32> -> {rows}",
+            f"%{n + 1} = graph.matmul %{n}, %{2 * ops + n} : {rows}, {rows} -> {rows}",
         ]
     return _main(f"%0: {rows}", lines, ops // 2, of=(rows, rows))
 
@@ -155,10 +155,14 @@ def functions(ops: int) -> str:
     found: list[str] = []
     calls: list[str] = []
     for n in range(ops // 4):
-        name, op = f"f{n}", f"%1 = graph.tanh %0 : {_T} -> {_T}"
-        mark = "private " if n % 2 else ""
+        name, mark = f"f{n}", "private " if n % 2 else ""
+        op = (
+            f"%1 = graph.matmul %0, %0 : {_T}, {_T} -> {_T}"
+            if n % 2
+            else f"%1 = graph.tanh %0 : {_T} -> {_T}"
+        )
         found.append(_function(f"{mark}@{name}", f"%0: {_T}", [op], 1, (_T, _T)))
-        if n % 2:
+        if n % 2:  # and what they compute does not become one nest
             at = len(calls)
             calls.append(f"%{at + 1} = graph.call @{name}(%{at}) : {_T} -> {_T}")
     return _module([*found, _function("@main", f"%0: {_T}", calls, len(calls), (_T, _T))])
@@ -223,11 +227,13 @@ def _at_most(seconds: float) -> Generator[None]:
         signal.signal(signal.SIGPROF, before)
 
 
-@dataclass
-class _Clock:
-    limit: float
-    found: dict[str, float]
-    """CPU seconds by what was done; infinite for what was stopped."""
+class Clock:
+    """CPU seconds. What takes longer than `limit` is stopped."""
+
+    def __init__(self, limit: float = math.inf) -> None:
+        self.limit = min(limit, 1e6)
+        self.found: dict[str, float] = {}
+        """By what was done; infinite for what was stopped."""
 
     def measure(self, what: str, work: Callable[..., Any], *arguments: Any) -> Any:
         """What `work` returns; None where it was stopped."""
@@ -247,33 +253,61 @@ class _Clock:
         return result
 
 
-def seconds(
-    text: str,
-    limit: float = math.inf,
-    wanted: Collection[str] = (),
-    more: Sequence[ModulePass] = (),
-) -> dict[str, float]:
-    """CPU seconds by what is done with a program: the name of a pass, `parse`, `verify`, `print` or `emit`.
+class Counter(Clock):
+    """Lines of Python, once for each turn of a loop, and calls of C: on any machine the same, however busy.
 
-    Infinite is what takes longer than `limit`. With `wanted`, no more is done than they need. `more` are
-    passes that run on copies of the graph, beside those of `MORE`.
+    A method of C that looks through all that it is of (`list.index`) counts for each element of that. What C
+    does without a call counts nothing: `in` where elements have no `__eq__` in Python, slices, displays.
     """
-    clock = _Clock(min(limit, 1e6), {})
+
+    _LOOKS = frozenset({"copy", "count", "index", "insert", "join", "remove", "union"})
+
+    def measure(self, what: str, work: Callable[..., Any], *arguments: Any) -> Any:
+        steps = 0
+
+        def line(_frame: FrameType, _event: str, _argument: Any) -> Any:
+            nonlocal steps
+            steps += 1
+            return line
+
+        def call(_frame: FrameType, event: str, function: Any) -> None:
+            nonlocal steps
+            if event == "c_call":
+                looks = function.__name__ in self._LOOKS and hasattr(function.__self__, "__len__")
+                steps += len(function.__self__) if looks else 1
+
+        traced = sys.gettrace()
+        sys.settrace(line)
+        sys.setprofile(call)
+        try:
+            return work(*arguments)
+        finally:
+            sys.setprofile(None)
+            sys.settrace(traced)
+            self.found[what] = self.found.get(what, 0.0) + steps
+
+
+def measured(
+    text: str, clock: Clock, wanted: Collection[str] = (), more: Sequence[ModulePass] = ()
+) -> dict[str, float]:
+    """What `clock` says, by what is done with a program: a pass's name, `parse`, `verify`, `print`, `emit`.
+
+    With `wanted`, no more is done than they need. `more` are passes that run on copies of the graph.
+    """
     context = new_context()
     module = clock.measure("parse", parse_module, context, text, "program.mlir")
     if module is None:
         return clock.found
-    for one in (*more, *(find_pass(name)() for name in MORE if not wanted or name in wanted)):
+    for one in more:
         clock.measure(one.name, apply_pass, context, module.clone(), one)
     passes = list(default_pipeline())
     if wanted:
         last = max((at for at, one in enumerate(passes) if one.name in wanted), default=-1)
         passes = passes[: last + 1]
     for one in passes:
-        before = module.clone()
         clock.measure(one.name, apply_pass, context, module, one)
         if math.isinf(clock.found[one.name]):
-            module = before
+            return clock.found
     if not wanted:
         clock.measure("verify", verify_module, module)
         clock.measure("print", print_module, module)
@@ -282,11 +316,12 @@ def seconds(
 
 
 def _run(program: str, ops: int, limit: float, wanted: tuple[str, ...], pipe: Any) -> None:
-    pipe.send(seconds(PROGRAMS[program](ops), limit, wanted))
+    more = [find_pass(name)() for name in MORE if not wanted or name in wanted]
+    pipe.send(measured(PROGRAMS[program](ops), Clock(limit), wanted, more))
 
 
 def _in_process(program: str, ops: int, limit: float, wanted: tuple[str, ...]) -> dict[str, float]:
-    """`seconds` in a process of its own: what one program leaves in memory costs another one nothing."""
+    """The seconds in a process of its own: what one program leaves in memory costs another one nothing."""
     ours, theirs = multiprocessing.Pipe()
     process = multiprocessing.get_context("fork").Process(
         target=_run, args=(program, ops, limit, wanted, theirs)
@@ -315,7 +350,7 @@ def main() -> int:
     )
     parser.add_argument("--ops", type=int, default=50_000)
     parser.add_argument(
-        "--seconds", type=float, default=60, help="CPU time of one pass at the most"
+        "--seconds", type=float, default=300, help="CPU time of one pass at the most"
     )
     parser.add_argument("--programs", default=",".join(PROGRAMS))
     parser.add_argument("--passes", default="", help="none after the last of these; default: all")
@@ -327,7 +362,7 @@ def main() -> int:
             _in_process(program, ops, arguments.seconds, wanted)
             for ops in (arguments.ops // STEP, arguments.ops)
         )
-        for what in large or small:
+        for what in small:
             times = [_text(each.get(what), arguments.seconds) for each in (small, large)]
             power = exponent(small[what], large.get(what, math.inf))
             told = f"{power:5.2f}" if power is not None else ""
