@@ -54,6 +54,10 @@ def find_edge(buffer: SSAValue, consumer: NestOp) -> Edge | None:
 
 def edges_from(producer: NestOp) -> list[Edge]:
     """The edges to all readers of what a nest writes; none where `find_edge` would refuse one."""
+    if (
+        written_dimensions(producer) is None
+    ):  # before the uses: many may write a part of what many read
+        return []
     buffer = producer.outs[0]
     readers: dict[NestOp, None] = {}
     for use in buffer.uses:
@@ -63,7 +67,7 @@ def edges_from(producer: NestOp) -> list[Edge]:
         if not isinstance(user, NestOp) or user is producer or use.index >= len(user.ins):
             return []
         readers[user] = None
-    if any(map(is_kept, (producer, *readers))) or written_dimensions(producer) is None:
+    if any(map(is_kept, (producer, *readers))):
         return []
     return [Edge(producer, buffer, reader) for reader in readers]
 
