@@ -54,9 +54,8 @@ def find_edge(buffer: SSAValue, consumer: NestOp) -> Edge | None:
 
 def edges_from(producer: NestOp) -> list[Edge]:
     """The edges to all readers of what a nest writes; none where `find_edge` would refuse one."""
-    if (
-        written_dimensions(producer) is None
-    ):  # before the uses: many may write a part of what many read
+    # Before the uses are looked at: many may write a part of what many read.
+    if written_dimensions(producer) is None:
         return []
     buffer = producer.outs[0]
     readers: dict[NestOp, None] = {}
