@@ -1,11 +1,12 @@
 """Whether a change has made models slower: a revision against the working tree, in one run.
 
     python benchmarks/before_after.py 09f59bd [--models resnet50,mobilenetv2] [--runs 5] [--json]
+    python benchmarks/before_after.py 09f59bd --models benchmarks/reductions/softmax_bert.mlir
 
 Each side compiles and runs in a process of its own, from a checkout of its own, on one thread. The two take
-turns: a round is a call of each, and its figure is CPU time of the calling thread. A run is the
-median of before over the median of after; the figure of a model is the median of its runs, and 1
-means: as fast as before, less: slower.
+turns: a round is a call of each (of what is short, as many as take 2 ms), and its figure is CPU time of the
+calling thread. A run is the median of before over the median of after; the figure of a model is the
+median of its runs, and 1 means: as fast as before, less: slower.
 """
 
 from __future__ import annotations
@@ -39,12 +40,15 @@ for spec in main.signature.inputs:
     draw = rng.standard_normal(spec.shape) if kind.kind == "f" else rng.integers(0, 2, spec.shape)
     inputs.append(draw.astype(kind))
 for _ in range(3):
+    start = time.thread_time()
     main(*inputs)
+count = max(1, int(2e-3 / (time.thread_time() - start)))
 print("ready", flush=True)
 for _ in sys.stdin:
     start = time.thread_time()
-    main(*inputs)
-    print(time.thread_time() - start, flush=True)
+    for _ in range(count):
+        main(*inputs)
+    print((time.thread_time() - start) / count, flush=True)
 """
 """Compiles a model, then answers each line with the seconds of a call."""
 
@@ -106,17 +110,30 @@ def run(before: Path, after: Path, model: Path, rounds: int) -> float:
     return statistics.median(times[before]) / statistics.median(times[after])
 
 
+def _maker(model: str) -> Path:
+    return ROOT / "benchmarks" / "models" / f"{model}.py"
+
+
 def main() -> int:
     """Measures, prints, and says by the exit code whether something has become slower."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("before", help="a revision of this repository")
-    parser.add_argument("--models", default=",".join(MODELS), help="as benchmarks/models has them")
+    parser.add_argument(
+        "--models", default=",".join(MODELS), help="as benchmarks/models has them, or files"
+    )
     parser.add_argument("--rounds", type=int, default=20, help="calls of each side in a run")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
+    for model in arguments.models.split(","):
+        if not Path(model).is_file() and not _maker(model).is_file():
+            names = ", ".join(MODELS)
+            parser.error(
+                f"--models: expected a file or a model of benchmarks/models ({names}, ...), "
+                f"found '{model}'"
+            )
     found: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory(prefix="inarch-before-") as name:
         folder = Path(name)
@@ -125,9 +142,10 @@ def main() -> int:
         subprocess.run([*git, "add", "-q", "--detach", str(old), arguments.before], check=True)
         try:
             for model in arguments.models.split(","):
-                path = folder / f"{model}.onnx"
-                maker = ROOT / "benchmarks" / "models" / f"{model}.py"
-                subprocess.run([sys.executable, str(maker), str(path)], check=True)
+                path = Path(model).resolve()
+                if not path.is_file():
+                    path = folder / f"{model}.onnx"
+                    subprocess.run([sys.executable, str(_maker(model)), str(path)], check=True)
                 for number in range(arguments.runs):
                     print(f"{model}: run {number + 1} of {arguments.runs}", file=sys.stderr)
                     ratio = run(old, ROOT, path, arguments.rounds)
@@ -138,9 +156,10 @@ def main() -> int:
     if arguments.json:
         print(json.dumps({"before": arguments.before, "runs": found, "medians": medians}))
     else:
-        print(f"{'model':12}  {'median':>7}  runs (time before / time after)")
+        wide = max(len(model) for model in ("model", *found))
+        print(f"{'model':{wide}}  {'median':>7}  runs (time before / time after)")
         for model, ratios in found.items():
-            print(f"{model:12}  {medians[model]:7.3f}  {' '.join(f'{r:.3f}' for r in ratios)}")
+            print(f"{model:{wide}}  {medians[model]:7.3f}  {' '.join(f'{r:.3f}' for r in ratios)}")
     return int(any(median < LEAST for median in medians.values()))
 
 
