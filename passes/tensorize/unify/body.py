@@ -112,7 +112,9 @@ def _tree(value: SSAValue, reads: int, budget: list[int]) -> Tree | None:
     assert isinstance(op, Operation)
     if isinstance(op, arith.ConstantOp):
         number = number_of(op.value)
-        return FunctionCall(op.name, (), "", None) if number is None else Literal(float(number))
+        if number is None or (isinstance(number, int) and float(number) != number):
+            return FunctionCall(op.name, (), "", None)  # a double holds not every i64
+        return Literal(float(number))
     arguments: list[Tree] = []
     for operand in op.operands:
         part = _tree(operand, reads, budget)

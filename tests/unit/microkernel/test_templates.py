@@ -243,3 +243,27 @@ def test_an_operator_of_unsigned_numbers_is_no_meaning_s() -> None:
 }""",
         pipeline="tensorize",
     )
+
+
+@pytest.mark.parametrize("number", [(1 << 63) - 1, (1 << 53) + 1, -(1 << 63) + 1])
+def test_numbers_that_no_double_holds_are_no_meaning_s(number: int) -> None:
+    """Each bit of an i64 counts, in what is summed up as in what follows."""
+    check_semantics(
+        f"""func.func @main(%x: memref<4x40xi64>, %y: memref<4xi64> {{inarch.result}}) {{
+  loop.nest (i = 4, r = 40 reduction) ins(%x[i, r] : memref<4x40xi64>) outs(%y[i] init 0 : memref<4xi64>) {{
+  ^bb0(%e: i64, %acc: i64):
+    %c = arith.constant {number} : i64
+    %0 = arith.muli %e, %c : i64
+    %1 = arith.addi %acc, %0 : i64
+    loop.yield %1 : i64
+  }} finish {{
+  ^bb0(%e: i64, %sum: i64):
+    %c = arith.constant {number} : i64
+    %0 = arith.muli %sum, %c : i64
+    %1 = arith.maxsi %sum, %0 : i64
+    loop.yield %1 : i64
+  }}
+  func.return
+}}""",
+        pipeline="tensorize",
+    )
