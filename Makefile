@@ -60,7 +60,7 @@ mutants: setup ## small faults, put in one at a time: do the tests see them? (te
 
 mutants-changed: setup ## of the files that changed since main all of them, of the others a sample
 	$(BIN)/python tests/mutants/run.py --jobs $(JOBS) --changed-since base \
-	  --sample 30 --seconds 60 --seed "$$(git rev-parse HEAD 2>/dev/null || date +%F)"
+	  --sample 30 --seconds 45 --seed "$$(git rev-parse HEAD 2>/dev/null || date +%F)"
 
 zig: setup ## the package ziglang in .venv: with it, `make slow` tests that it serves as the compiler
 	$(BIN)/python -m pip -qq install -e '.[zig]'

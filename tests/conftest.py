@@ -21,7 +21,7 @@ import pytest
 
 SAMPLE = 12
 """How many cases of a test run by default."""
-FEW = 2
+FEW = 1
 
 _GOLDEN = (5**0.5 - 1) / 2
 
@@ -33,7 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--cases",
         choices=("sample", "few", "all", "rest"),
         default="sample",
-        help="of parametrised tests: a fixed sample, two cases, all, or those beside the sample",
+        help="of parametrised tests: a fixed sample, one case, all, or those beside the sample",
     )
 
 

@@ -21,46 +21,46 @@ COMPILERS = [name for name in ("gcc", "clang", "clang-19") if shutil.which(name)
 SPECIAL = (np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -2.5, 1e-45, 3e38)
 
 
-@pytest.mark.skipif(
-    native().architecture != "x86-64", reason="what other CPUs get is tested by templates"
-)
-@pytest.mark.parametrize("compiler", COMPILERS)
-@pytest.mark.parametrize("function", ["max", "min"])
-@pytest.mark.parametrize("dtype", ["f32", "f64"])
-@pytest.mark.parametrize("nbytes", FLAGS)
-@pytest.mark.parametrize("is_portable", [False, True])
-@pytest.mark.every_case(reason="each is other C")
-def test_nan_where_either_is(
-    compiler: str, function: str, dtype: str, nbytes: int, is_portable: bool, tmp_path: Path
-) -> None:
-    """As `numpy.maximum`, the sign of a zero aside; -NaN and NaN are both NaN."""
-    if nbytes > native().vector_bytes:
-        pytest.skip(f"this CPU has no vectors of {nbytes} bytes")
+def _c(function: str, dtype: str, nbytes: int) -> str:
+    """A C function that stores the larger or smaller lanes of two vectors."""
     kind = DTYPES[dtype]
-    lanes = nbytes // kind.nbytes
-    name, macro = ordered_macro(function, lanes, kind)
-    flags = [] if is_portable else FLAGS[nbytes]
-    (tmp_path / "it.c").write_text(f"""{macro}
-typedef {kind.c} vec __attribute__((vector_size({nbytes})));
-typedef {"int" if kind.bits == 32 else "long long"} ints __attribute__((vector_size({nbytes})));
-void each(const {kind.c} *x, const {kind.c} *y, {kind.c} *out)
+    name, macro = ordered_macro(function, nbytes // kind.nbytes, kind)
+    return f"""{macro}
+void {function}_{dtype}_{nbytes}(const {kind.c} *x, const {kind.c} *y, {kind.c} *out)
 {{
+    typedef {kind.c} vec __attribute__((vector_size({nbytes})));
+    typedef {"int" if kind.bits == 32 else "long long"} ints __attribute__((vector_size({nbytes})));
     vec a, b;
     __builtin_memcpy(&a, x, {nbytes});
     __builtin_memcpy(&b, y, {nbytes});
     const vec found = {name}(a, b, vec, ints);
     __builtin_memcpy(out, &found, {nbytes});
 }}
-""")
-    command = [compiler, "-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", *flags]
+"""
+
+
+@pytest.mark.skipif(native().architecture != "x86-64", reason="templates test what others get")
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("most", [0, 16, 32, 64])
+def test_nan_where_either_is(compiler: str, most: int, tmp_path: Path) -> None:
+    """As `numpy.maximum`, the sign of a zero aside; `most` bytes of a vector have an instruction."""
+    if most > native().vector_bytes:
+        pytest.skip(f"this CPU has no vectors of {most} bytes")
+    widths = [nbytes for nbytes in FLAGS if nbytes <= native().vector_bytes]
+    cases = list(product(("max", "min"), ("f32", "f64"), widths))
+    (tmp_path / "it.c").write_text("".join(_c(*case) for case in cases))
+    command = [compiler, "-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", *FLAGS.get(most, [])]
     command += ["-shared", "-fPIC", "it.c", "-o", "it.so"]
     subprocess.run(command, cwd=tmp_path, check=True)
-    run = ctypes.CDLL(str(tmp_path / "it.so")).each
-    pairs = list(product(SPECIAL, SPECIAL))
-    pairs += [(1.0, 2.0)] * (-len(pairs) % lanes)
-    a, b = (np.array(side, kind.numpy) for side in zip(*pairs, strict=True))
-    found = np.empty_like(a)
-    for at in range(0, len(pairs), lanes):
-        run(*(part[at:].ctypes.data_as(ctypes.c_void_p) for part in (a, b, found)))
-    reference = np.maximum if function == "max" else np.minimum
-    np.testing.assert_array_equal(found, reference(a, b))
+    library = ctypes.CDLL(str(tmp_path / "it.so"))
+    for function, dtype, nbytes in cases:
+        lanes = nbytes // DTYPES[dtype].nbytes
+        pairs = list(product(SPECIAL, SPECIAL))
+        pairs += [(1.0, 2.0)] * (-len(pairs) % lanes)
+        a, b = (np.array(side, DTYPES[dtype].numpy) for side in zip(*pairs, strict=True))
+        found = np.empty_like(a)
+        for at in range(0, len(pairs), lanes):
+            arguments = (part[at:].ctypes.data_as(ctypes.c_void_p) for part in (a, b, found))
+            library[f"{function}_{dtype}_{nbytes}"](*arguments)
+        reference = np.maximum if function == "max" else np.minimum
+        np.testing.assert_array_equal(found, reference(a, b), f"{function} {dtype} {nbytes}")

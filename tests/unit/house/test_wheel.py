@@ -114,7 +114,7 @@ def test_the_installed_package_is_the_wheel(python: Path, tmp_path: Path) -> Non
 
 
 def test_the_unit_tests_pass_against_the_wheel(python: Path, tmp_path: Path) -> None:
-    """All but those of the tree, two cases of each, from a copy beside which there is no `inarch/`."""
+    """All but those of the tree, one case of each, from a copy beside which there is no `inarch/`."""
     ignored = shutil.ignore_patterns("__pycache__", "Output")
     for name in BESIDE:
         shutil.copytree(ROOT / name, tmp_path / name, ignore=ignored)

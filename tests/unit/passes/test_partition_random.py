@@ -283,7 +283,7 @@ def test_every_stage_keeps_the_invariants_and_the_numbers(
 
 
 @pytest.mark.fuzz
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=280, deadline=None)
 @given(programs(), backends("one"), backends("two"))
 def test_every_stage_at_length(program: Program, one: Backend, two: Backend) -> None:
     check_every_stage(*make(program), vectors(), one, two)
