@@ -58,6 +58,8 @@ from inarch.passes.tensorize.weigh.search import candidates, sweep
 
 WITHIN, NEVER, SHARE = 1.05, 1.25, 0.9
 """A choice is good up to the first regret; it must never pass the second; and so many must be good."""
+WARM = 8
+"""Calls a figure is averaged over at least: a cache that takes what another drops fills up over several."""
 TOLERANCE = 1e-4
 """Of the largest magnitude: sums in another order, and far below a wrong element."""
 PLAIN = "no kernel"
@@ -246,7 +248,7 @@ def _measured(shape: Shape, harness: Harness, most: int, rounds: int) -> Result:
     subject = Subject(shape, harness, most)
     subject.check(shape)
     entries, rivals = subject.entries, subject.rivals
-    counts = [calls_of(subject.nanoseconds(entry, 1)) for entry in entries]
+    counts = [max(WARM, calls_of(subject.nanoseconds(entry, 1))) for entry in entries]
     best = [math.inf] * len(entries)
     for turn in range(rounds):
         # What is far from the best is not measured to its last digit.

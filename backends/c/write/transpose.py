@@ -45,50 +45,48 @@ def transpose_of(op: NestOp, nest: LoopNest) -> Transpose | None:
     moves = list(zip(source.offset.coefficients, target.offset.coefficients, strict=True))
     along = [i for i, (by, to) in enumerate(moves) if by == 1 and abs(to) > 1]
     across = [i for i, (by, to) in enumerate(moves) if abs(by) > 1 and to == 1]
-    if len(along) != 1 or len(across) != 1:
+    if not along or not across:
         return None
-    j, k = along[0], across[0]
+    # Of a window, its position and its element both run along the source: the longer one makes more blocks.
+    j, k = (max(loops, key=lambda i: nest.loops[i].size) for loops in (along, across))
     if min(nest.loops[j].size, nest.loops[k].size) < EDGE:
         return None
     return Transpose(source, target, j, k)
 
 
 def emit_transpose(found: Transpose, nest: LoopNest, scope: Scope) -> None:
-    """Writes the blocks, then the rows and columns that are left."""
+    """Writes the blocks; the last ones of what no block divides do some elements twice, which a copy may."""
     loops, j, k = nest.loops, found.j, found.k
     outer = [i for i in range(len(loops)) if i not in (j, k)]
     values = [loop.name for loop in loops]
     open_loops(nest, outer, values, (), scope)
-    whole = {i: loops[i].size // EDGE * EDGE for i in (j, k)}
-    depth, name = scope.writer.depth, scope.names.fresh("line")
-    inside = scope.child()
-    _open(inside, name, 0, whole[k], _LINE)
+    depth, line = scope.writer.depth, scope.names.fresh("line")
+    inside, columns = scope.child(), loops[k].size
+    _open(inside, line, 0, columns, _LINE)
     end = inside.declare(
-        "int64_t", "end", f"{name} + {_LINE} < {whole[k]} ? {name} + {_LINE} : {whole[k]}"
+        "int64_t", "end", f"{line} + {_LINE} < {columns} ? {line} + {_LINE} : {columns}"
     )
-    _open(inside, values[j], 0, whole[j], EDGE)
-    _open(inside, values[k], name, end, EDGE)
+    values[j] = _open_blocks(inside, values[j], 0, loops[j].size, loops[j].size)
+    values[k] = _open_blocks(inside, values[k], line, end, columns)
     apart, to_apart = found.source.offset.coefficients[k], found.target.offset.coefficients[j]
     helper = scope.unit.need(f"inarch_transpose_b{found.source.dtype.bits}")
     source = f"{found.source.pointer} + {found.source.offset.text(values)}"
     target = f"{found.target.pointer} + {found.target.offset.text(values)}"
     inside.writer.line(f"{helper}({source}, {apart}, {target}, {to_apart});")
     inside.writer.close(depth)
-    for start, bounds in ((whole[k], (0, whole[j])), (0, (whole[j], loops[j].size))):
-        if start == loops[k].size or bounds[0] == bounds[1]:
-            continue
-        _open(scope, values[j], *bounds, 1)
-        _open(scope, values[k], start, loops[k].size, 1)
-        written = f"{found.target.pointer}[{found.target.offset.text(values)}]"
-        scope.writer.line(
-            f"{written} = {found.source.pointer}[{found.source.offset.text(values)}];"
-        )
-        scope.writer.close(depth)
+
+
+def _open_blocks(scope: Scope, name: str, start: int | str, end: int | str, size: int) -> str:
+    """A loop over blocks of `size` elements; where a block begins, none past the last that fits."""
+    _open(scope, name, start, end, EDGE)
+    if size % EDGE == 0:
+        return name
+    last = size - EDGE
+    return scope.declare("int64_t", f"{name}_block", f"{name} < {last} ? {name} : {last}")
 
 
 def _open(scope: Scope, name: str, start: int | str, end: int | str, step: int) -> None:
-    advance = f"{name}++" if step == 1 else f"{name} += {step}"
-    scope.writer.open(f"for (int64_t {name} = {start}; {name} < {end}; {advance})")
+    scope.writer.open(f"for (int64_t {name} = {start}; {name} < {end}; {name} += {step})")
 
 
 def _helper(bits: int) -> str:

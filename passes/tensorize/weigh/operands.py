@@ -179,6 +179,8 @@ def _operand(
     reason = _misfit(matched, piece, operand, strides, wanted, extents, offset, moves)
     if reason is None and access.is_constant and len(elements) == 1:
         reason, wanted = _crowded(access, strides, wanted, extents, machine)
+        if reason is None and operand in matched.pattern.kernel.layout:
+            reason = _scattered(strides, wanted, extents)
     if reason is None:
         return OperandPlan(access, strides, offset, moves, None, None)
     if len(elements) > 1:
@@ -201,6 +203,19 @@ def _crowded(
             reason = f"{extent} rows {stride * nbytes} bytes apart do not fit into a cache together"
             return reason, [*wanted[:axis], apart, *wanted[axis + 1 :]]
     return None, wanted
+
+
+def _scattered(
+    strides: Sequence[int], wanted: Sequence[KnownDemand], extents: Sequence[int]
+) -> str | None:
+    """A reason to copy what a call does not read in one run: a constant is laid out for nothing."""
+    layout = dense_layout(extents, wanted, 1)
+    if layout is None:
+        return None
+    dimensions = zip(strides, layout.strides, extents, strict=True)
+    if all(stride == dense or extent <= 1 for stride, dense, extent in dimensions):
+        return None
+    return "a constant is laid out in the order in which it is read"
 
 
 def _extents(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -66,6 +67,29 @@ def test_rows_and_columns_that_are_left() -> None:
     run((37, 9), (1, 0), "f32")
     run((9, 37), (1, 0), "f64")
     run((2, 9, 3, 37), (0, 3, 2, 1), "i32", offset=1)
+
+
+@pytest.mark.parametrize("positions", [4, 6, 8, 13])
+@pytest.mark.parametrize("channels", [5, 16, 31])
+def test_windows(positions: int, channels: int) -> None:
+    """`out[k, i, c] = in[c, k + i]`: two loops run along the source, as where a window is packed."""
+    context, width = new_context(), 3
+    source = f"memref<{channels}x{positions + width - 1}xf32>"
+    target = f"memref<{width}x{positions}x{channels}xf32>"
+    text = f"""func.func @main(%in: {source}, %out: {target} {{inarch.result}}) {{
+  loop.nest (k = {width}, i = {positions}, c = {channels})
+    ins(%in[c, k + i] : {source}) outs(%out[k, i, c] : {target}) {{
+  ^bb0(%x: f32, %acc: f32):
+    loop.yield %x : f32
+  }}
+  func.return
+}}
+"""
+    given = np.random.default_rng(0).random((channels, positions + width - 1), np.float32)
+    found = np.zeros((width, positions, channels), np.float32)
+    run_function(context, parse_module(context, text), "main", [given, found])
+    expected = np.stack([given[:, k : k + positions].T for k in range(width)])
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_bits_are_moved_as_they_are() -> None:

@@ -79,6 +79,14 @@ def test_what_a_constant_needs_is_not_copied_at_run_time() -> None:
     assert "B" not in copies(nest) or "B" in nest.taken.packed
 
 
+def test_a_constant_is_read_in_one_run() -> None:
+    """conv-first-f32 could read B where it is, 64 numbers of each row of 1280; as laid out it is one run."""
+    report = product(Product(4, 1280, 24), "x86-64-v4", "zen4")
+    ways = [way for way in report.candidates if way.kernel == "conv-first-f32"]
+    assert 1 in [way.params["S"] for way in ways]  # no stride of the rows is demanded
+    assert all("B" in [text.partition(":")[0] for text in way.copies] for way in ways)
+
+
 def test_few_terms_and_a_result_in_short_rows_are_left_to_the_c_compiler() -> None:
     """Lanes along 8 columns need no copy; kernels would copy the result. With 64 terms they pay."""
     short = product(Product(4416, 8, 4, transposed="a", is_given=True), "x86-64-v4", "zen4")
