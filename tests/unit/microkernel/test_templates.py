@@ -140,6 +140,25 @@ def test_a_reduction_is_done_by_a_kernel_made_for_it(
     check_semantics(text, pipeline=pipeline, compiled=True)
 
 
+@pytest.mark.parametrize("shape", [(7, 37), (5, 3)])
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize(("op", "sign"), [("max", -1.0), ("min", 1.0)])
+def test_an_extreme_begins_with_none(
+    op: str, sign: float, axis: int, shape: tuple[int, int]
+) -> None:
+    """The largest of negative numbers is no 0, and not the smallest of positive ones."""
+    from inarch.dialects import new_context
+    from inarch.ir.text import parse_module
+
+    height, width = shape
+    left = width if axis == 0 else height
+    reduce = f"graph.reduce_{op} %x axes = [{axis}] keepdims = false"
+    context, text = new_context(), _program("f32", f"{height}x{width}", reduce, str(left))
+    given = (1 + np.random.default_rng(0).random(shape, np.float32)) * np.float32(sign)
+    found = inarch.compile(parse_module(context, text), context=context)(given)
+    np.testing.assert_array_equal(found, getattr(given, op)(axis=axis))
+
+
 def test_equal_rows_have_equal_sums_whatever_is_left_over() -> None:
     """Seven rows: four at once, then what remains; each in the same order."""
     text = _program("f32", "7x1003", "graph.reduce_sum %x axes = [1] keepdims = false", "7")

@@ -72,3 +72,63 @@ func.func @aligned(%x: memref<8xf32>, %y: memref<8xf32> {inarch.result}) {
   }
   func.return
 }
+
+// -----
+
+// The result holds another value until it is read: what is made meanwhile is not made there.
+// CHECK-LABEL: @held_before
+func.func @held_before(%x: memref<8xf32>, %z: memref<8xf32> {inarch.result}, %y: memref<8xf32> {inarch.result}) {
+  // CHECK-NEXT: %[[D:.*]] = loop.alloc
+  %d = loop.alloc : memref<8xf32>
+  loop.nest (i = 8) ins(%x[i] : memref<8xf32>) outs(%y[i] : memref<8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = math.absf %a : f32
+    loop.yield %0 : f32
+  }
+  // CHECK: ins(%x[i] : memref<8xf32>) outs(%[[D]][i]
+  loop.nest (i = 8) ins(%x[i] : memref<8xf32>) outs(%d[i] : memref<8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = math.exp %a : f32
+    loop.yield %0 : f32
+  }
+  loop.nest (i = 8) ins(%y[i] : memref<8xf32>) outs(%z[i] : memref<8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = arith.negf %a : f32
+    loop.yield %0 : f32
+  }
+  // CHECK: ins(%[[D]][i] : memref<8xf32>) outs(%y[i]
+  loop.nest (i = 8) ins(%d[i] : memref<8xf32>) outs(%y[i] : memref<8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = arith.negf %a : f32
+    loop.yield %0 : f32
+  }
+  func.return
+}
+
+// -----
+
+// Another shape of the buffer is read afterwards.
+// CHECK-LABEL: @read_by_another_name
+func.func @read_by_another_name(%x: memref<2x4xf32>, %y: memref<2x4xf32> {inarch.result}, %z: memref<8xf32> {inarch.result}) {
+  // CHECK-NEXT: %[[D:.*]] = loop.alloc
+  %d = loop.alloc : memref<2x4xf32>
+  %e = loop.reshape %d : memref<2x4xf32> to memref<8xf32>
+  // CHECK: ins(%x[i, j] : memref<2x4xf32>) outs(%[[D]][i, j]
+  loop.nest (i = 2, j = 4) ins(%x[i, j] : memref<2x4xf32>) outs(%d[i, j] : memref<2x4xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = math.exp %a : f32
+    loop.yield %0 : f32
+  }
+  // CHECK: ins(%[[D]][i, j] : memref<2x4xf32>) outs(%y[i, j]
+  loop.nest (i = 2, j = 4) ins(%d[i, j] : memref<2x4xf32>) outs(%y[i, j] : memref<2x4xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = arith.negf %a : f32
+    loop.yield %0 : f32
+  }
+  loop.nest (i = 8) ins(%e[i] : memref<8xf32>) outs(%z[i] : memref<8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = arith.negf %a : f32
+    loop.yield %0 : f32
+  }
+  func.return
+}
