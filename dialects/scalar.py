@@ -20,7 +20,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from inarch.core.dtypes import DTYPES, DType
 from inarch.core.errors import InarchError
-from inarch.ir.lazy import arith, math
+from inarch.ir.payload.lazy import arith, math
 from inarch.ir.types import dtype_of, f32, i1, mlir_type, storage_type
 
 Number = bool | int | float

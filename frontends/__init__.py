@@ -46,7 +46,7 @@ class Frontend:
 
 @dataclass(frozen=True)
 class FilesRead:
-    """A fact (`inarch.ir.facts`): the files that a frontend has read besides the model, as they were."""
+    """A fact (`inarch.ir.report.facts`): files that a frontend has read besides the model, as they were."""
 
     states: Mapping[Path, State | None]
 

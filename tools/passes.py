@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from xdsl.context import Context
     from xdsl.passes import ModulePass
 
-    from inarch.ir.remarks import Remark
+    from inarch.ir.report.remarks import Remark
     from inarch.pipeline.instruments import Statistics, Timer
     from inarch.pipeline.manager import Instrument
 

@@ -28,8 +28,8 @@ from inarch.backends.c.write.functions import (
     kernel_text,
     without_comments,
 )
-from inarch.backends.c.write.math import helpers_text
 from inarch.backends.c.write.scope import Unit, VectorType
+from inarch.backends.c.write.value.math import helpers_text
 from inarch.backends.entries import Entry
 from inarch.core.dtypes import DTYPES
 from inarch.dialects.kernel.call import CallOp as KernelCallOp

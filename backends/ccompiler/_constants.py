@@ -10,9 +10,9 @@ from inarch.backends.ccompiler._types import c_type
 from inarch.core.lazy import np
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.op import tensor_dtype
-from inarch.ir.constants import constant_array
 from inarch.ir.context import ConstantStore
 from inarch.ir.location import location_text
+from inarch.ir.payload.constants import constant_array
 
 if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]

@@ -16,8 +16,8 @@ from inarch.core.errors import InternalError, UnsupportedError
 from inarch.core.lazy import Array, np
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.op import shape_of, tensor_dtype, tensor_of
-from inarch.ir.constants import constant_array
 from inarch.ir.context import store_of
+from inarch.ir.payload.constants import constant_array
 from inarch.passes.backend import Emission, EmitRequest
 
 MAX_RANK = 32

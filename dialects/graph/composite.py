@@ -22,9 +22,9 @@ from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure
 from inarch.dialects.graph.call import CallOp
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.op import Array, GraphOp, Tensor, tensor_of
-from inarch.ir.constants import constant_array
 from inarch.ir.context import ConstantStore
 from inarch.ir.op import op_definition
+from inarch.ir.payload.constants import constant_array
 from inarch.ir.require import require
 
 

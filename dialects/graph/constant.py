@@ -13,8 +13,8 @@ from xdsl.traits import ConstantLike
 
 from inarch.core.errors import InternalError
 from inarch.dialects.graph.op import Array, GraphOp, Tensor
-from inarch.ir.constants import ConstantAttr, constant_array
 from inarch.ir.op import op_definition
+from inarch.ir.payload.constants import ConstantAttr, constant_array
 
 
 @op_definition

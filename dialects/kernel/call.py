@@ -27,7 +27,7 @@ from inarch.dialects.kernel.extents import touched
 from inarch.dialects.loop.access import IteratorAttr
 from inarch.dialects.loop.footprint import Form, Overlapping, Places, may_meet, place_of, span_of
 from inarch.dialects.loop.memory import BufferOp, MemRef, check_linear, memref_of, strides_of
-from inarch.ir.affine import linear_form, parse_affine_expr, print_affine_expr
+from inarch.ir.index.affine import linear_form, parse_affine_expr, print_affine_expr
 from inarch.ir.op import op_definition
 from inarch.ir.require import require
 from inarch.ir.types import i64

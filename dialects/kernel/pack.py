@@ -16,8 +16,8 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from inarch.core.lazy import np
 from inarch.dialects.loop.footprint import Overlapping, Places, may_meet, place_of
 from inarch.dialects.loop.memory import BufferOp, buffer_shape, check_linear, memref_of
-from inarch.ir.affine import linear_form, print_affine_expr
-from inarch.ir.linear import Linear, linear_map
+from inarch.ir.index.affine import linear_form, print_affine_expr
+from inarch.ir.index.linear import Linear, linear_map
 from inarch.ir.op import op_definition
 from inarch.ir.require import require
 

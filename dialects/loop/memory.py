@@ -13,7 +13,7 @@ from xdsl.irdl import IRDLOperation
 from xdsl.utils.exceptions import VerifyException
 
 from inarch.core.errors import InarchError
-from inarch.ir.affine import linear_form
+from inarch.ir.index.affine import linear_form
 from inarch.ir.require import require
 from inarch.ir.types import dtype_of, is_supported, row_major, storage_type
 

@@ -26,7 +26,7 @@ from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr, numbe
 from inarch.dialects.loop.footprint import Overlapping, Places, place_of
 from inarch.dialects.loop.memory import BufferOp, MemRef, buffer_shape, check_linear, memref_of
 from inarch.dialects.loop.overlap import check_overlaps
-from inarch.ir.affine import linear_form, parse_affine_expr, print_affine_expr
+from inarch.ir.index.affine import linear_form, parse_affine_expr, print_affine_expr
 from inarch.ir.numbers import number_text, parse_number
 from inarch.ir.op import op_definition
 from inarch.ir.require import require

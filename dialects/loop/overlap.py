@@ -17,7 +17,7 @@ from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineMap
 
 from inarch.dialects.loop.footprint import Form, Place, Places, may_meet, place_of
-from inarch.ir.affine import linear_form, print_affine_expr
+from inarch.ir.index.affine import linear_form, print_affine_expr
 from inarch.ir.require import require
 
 if TYPE_CHECKING:  # it imports us

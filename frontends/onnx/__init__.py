@@ -32,7 +32,7 @@ from inarch.frontends.onnx.graph import FIRST_OPSET, Importer, Scope
 from inarch.frontends.onnx.report import NotSupportedError, Unsupported
 from inarch.frontends.onnx.tensors import Folders, check_shape, element_dtype
 from inarch.ir.context import store_of
-from inarch.ir.facts import facts_of
+from inarch.ir.report.facts import facts_of
 from inarch.ir.types import mlir_type, tensor
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 from inarch.core.errors import InarchError, UsageError
 from inarch.frontends.onnx._names import check_names
 from inarch.frontends.onnx._wire import MalformedError, Split, split_weights
-from inarch.ir.mapped import MappedFiles
+from inarch.ir.payload.mapped import MappedFiles
 
 if TYPE_CHECKING:
     from onnx import ModelProto

@@ -18,9 +18,9 @@ from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.op import GraphOp, Property, shape_of, tensor_dtype
 from inarch.frontends.onnx.report import NotSupportedError
 from inarch.frontends.onnx.tensors import check_shape
-from inarch.ir.constants import constant_attribute
 from inarch.ir.context import ConstantStore
 from inarch.ir.location import named_location
+from inarch.ir.payload.constants import constant_attribute
 
 if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]

@@ -14,7 +14,7 @@ from inarch.core.lazy import np
 from inarch.core.limits import TENSOR_BYTES
 from inarch.core.states import State, state_of
 from inarch.frontends.onnx.report import NotSupportedError
-from inarch.ir.mapped import MappedFiles
+from inarch.ir.payload.mapped import MappedFiles
 
 if TYPE_CHECKING:
     from onnx import TensorProto

@@ -24,8 +24,8 @@ from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.matmul import MatmulOp
 from inarch.dialects.graph.shape import TransposeOp
 from inarch.dialects.graph.windows.conv import ConvOp
-from inarch.ir.constants import constant_attribute
 from inarch.ir.context import store_of
+from inarch.ir.payload.constants import constant_attribute
 from inarch.ir.types import mlir_type, tensor
 
 MOST_FLOPS = 1.2e9

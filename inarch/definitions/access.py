@@ -12,7 +12,7 @@ from inarch.core.lazy import Array, np
 from inarch.definitions.buffers import Buffer, span, strided
 from inarch.definitions.elements import Element
 from inarch.definitions.frame import Frame, outside
-from inarch.ir.affine import linear_form
+from inarch.ir.index.affine import linear_form
 
 
 @dataclass(frozen=True)

@@ -172,7 +172,7 @@ class Function:
 
 
 OURS_ULPS = 2.0
-"""What `backends/c/write/math.py` promises of exp, log, tanh and erf in f32."""
+"""What `backends/c/write/value/math.py` promises of exp, log, tanh and erf in f32."""
 
 LIBRARY_ULPS = 4.0
 """What C libraries keep to: the manual of glibc, "Errors in Math Functions", lists at most 4."""

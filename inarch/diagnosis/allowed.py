@@ -35,8 +35,8 @@ def _all_operands(part: Slice, context: Context, inputs: dict[str, Array]) -> li
     """The arrays of the step's operands, constants among them."""
     from inarch.diagnosis.slices import steps, value_names
     from inarch.dialects.graph.constant import ConstantOp
-    from inarch.ir.constants import constant_array
     from inarch.ir.context import store_of
+    from inarch.ir.payload.constants import constant_array
 
     (step,) = steps(part.module)
     names = value_names(part.module)

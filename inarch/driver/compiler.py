@@ -29,8 +29,8 @@ from inarch.driver.host import build as build_program
 from inarch.driver.host import check_parts, emit, find_host
 from inarch.driver.offload import Emissions, Offload, is_wanted, offloading
 from inarch.driver.options import DEFAULT_HOST, Options, Settings
-from inarch.ir.facts import facts_of
 from inarch.ir.location import location_text
+from inarch.ir.report.facts import facts_of
 from inarch.ir.target import MACHINE, machine_of, set_machine, set_target, target_name, target_of
 from inarch.ir.verify import verify_module
 from inarch.machine.find import find_machine, measured_machine

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 
-from inarch.driver.decisions import decisions
+from inarch.driver.keep.decisions import decisions
 from inarch.ir.target import target_of
 from inarch.machine.target import Target
 from inarch.microkernel import Instance

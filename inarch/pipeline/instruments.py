@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from inarch.ir.context import store_of
-from inarch.ir.files import resources_of, write_atomically
+from inarch.ir.payload.files import resources_of, write_atomically
 from inarch.ir.text import print_module
 from inarch.pipeline.manager import Instrument, Step
 from inarch.pipeline.pipeline import Phase, Pipeline

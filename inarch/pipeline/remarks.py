@@ -8,8 +8,8 @@ from collections.abc import Callable
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from inarch.ir.facts import facts_of
-from inarch.ir.remarks import Remark, Remarks
+from inarch.ir.report.facts import facts_of
+from inarch.ir.report.remarks import Remark, Remarks
 from inarch.pipeline.manager import Instrument, Step
 
 

@@ -15,10 +15,10 @@ from inarch.dialects.graph.composites.normalization import BatchNormOp
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.op import ints
 from inarch.dialects.graph.windows.conv import ConvOp
-from inarch.ir.constants import constant_array, constant_attribute
 from inarch.ir.context import ConstantStore, store_of
 from inarch.ir.location import location_text
-from inarch.ir.remarks import Remarks, remarks_of
+from inarch.ir.payload.constants import constant_array, constant_attribute
+from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.passes.graph._dead import erase_dead
 
 

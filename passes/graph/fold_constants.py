@@ -15,8 +15,8 @@ from inarch.core.lazy import Array, np
 from inarch.dialects.graph.call import CallOp
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.op import GraphOp, shape_of, tensor_dtype
-from inarch.ir.constants import constant_array, constant_attribute
 from inarch.ir.context import ConstantStore, store_of
+from inarch.ir.payload.constants import constant_array, constant_attribute
 from inarch.passes.graph._dead import erase_dead
 
 SMALL_BYTES = 1 << 20

@@ -26,8 +26,8 @@ from inarch.dialects.graph.shape import (
     SliceOp,
     TransposeOp,
 )
-from inarch.ir.constants import constant_array
 from inarch.ir.context import ConstantStore, store_of
+from inarch.ir.payload.constants import constant_array
 from inarch.ir.rewrite import apply_patterns
 from inarch.passes.graph._dead import erase_dead
 

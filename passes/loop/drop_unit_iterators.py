@@ -18,7 +18,7 @@ from xdsl.passes import ModulePass
 
 from inarch.dialects.loop.keep import free_nests
 from inarch.dialects.loop.nest import NestOp
-from inarch.passes.loop.transform import replace_iterators
+from inarch.passes.loop.nests.transform import replace_iterators
 
 
 @dataclass(frozen=True)

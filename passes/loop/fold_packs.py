@@ -20,8 +20,8 @@ from inarch.dialects.kernel.pack import PackOp, packed
 from inarch.dialects.loop.buffer import AllocOp, ConstantOp, ReshapeOp
 from inarch.dialects.loop.memory import buffer_shape
 from inarch.dialects.loop.nest import NestOp
-from inarch.ir.constants import ConstantAttr, constant_array, constant_type, later_constant
 from inarch.ir.context import ConstantStore, store_of
+from inarch.ir.payload.constants import ConstantAttr, constant_array, constant_type, later_constant
 
 
 @dataclass(frozen=True)

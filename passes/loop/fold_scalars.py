@@ -24,8 +24,8 @@ from inarch.dialects.loop.keep import free_nests
 from inarch.dialects.loop.memory import buffer_shape, memref_of
 from inarch.dialects.loop.nest import NestOp
 from inarch.dialects.scalar import Number
-from inarch.ir.constants import constant_array
 from inarch.ir.context import ConstantStore, store_of
+from inarch.ir.payload.constants import constant_array
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,10 @@ from inarch.dialects.loop.buffer import AllocOp
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.functions import entry_blocks
 from inarch.ir.location import location_text
-from inarch.ir.remarks import Remarks, remarks_of
-from inarch.passes.loop.edge import Edge, find_edge
-from inarch.passes.loop.fusion import append_to_finish, inline_producer
-from inarch.passes.loop.writes import Writes, may_move, writes_by_root
+from inarch.ir.report.remarks import Remarks, remarks_of
+from inarch.passes.loop.nests.edge import Edge, find_edge
+from inarch.passes.loop.nests.fusion import append_to_finish, inline_producer
+from inarch.passes.loop.nests.writes import Writes, may_move, writes_by_root
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from xdsl.rewriter import InsertPoint
 from inarch.dialects.loop.buffer import AllocOp
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.functions import entry_blocks
-from inarch.passes.loop.edge import edges_from, is_elementwise
-from inarch.passes.loop.fusion import inline_producer
-from inarch.passes.loop.writes import Writes, may_move, writes_by_root
+from inarch.passes.loop.nests.edge import edges_from, is_elementwise
+from inarch.passes.loop.nests.fusion import inline_producer
+from inarch.passes.loop.nests.writes import Writes, may_move, writes_by_root
 
 MAX_OPS = 2
 """Of a producer's body: beside reading a row of a buffer they cost nothing."""

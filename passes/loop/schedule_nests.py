@@ -17,7 +17,7 @@ from xdsl.passes import ModulePass
 
 from inarch.dialects.loop.keep import free_nests
 from inarch.dialects.loop.nest import NestOp
-from inarch.passes.loop.transform import reorder, strides_along
+from inarch.passes.loop.nests.transform import reorder, strides_along
 
 MAX_ROW_ACCUMULATORS = 4096
 """Elements of a local accumulator array: 16 KiB of f32 stay in the first-level cache."""

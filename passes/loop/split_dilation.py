@@ -25,9 +25,9 @@ from xdsl.passes import ModulePass
 from inarch.dialects.loop.access import IteratorAttr
 from inarch.dialects.loop.keep import free_nests
 from inarch.dialects.loop.nest import NestOp
-from inarch.ir.linear import linear_map
-from inarch.passes.loop.contraction import match_contraction
-from inarch.passes.loop.transform import rebuild, strides_along
+from inarch.ir.index.linear import linear_map
+from inarch.passes.loop.nests.contraction import match_contraction
+from inarch.passes.loop.nests.transform import rebuild, strides_along
 
 
 @dataclass(frozen=True)

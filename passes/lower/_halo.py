@@ -10,7 +10,7 @@ from xdsl.ir import Block, Region, SSAValue
 from inarch.dialects.loop.access import IteratorAttr, WriteAttr, typed
 from inarch.dialects.loop.memory import memref_of
 from inarch.dialects.loop.nest import NestOp, YieldOp
-from inarch.ir.linear import Linear, affine_map
+from inarch.ir.index.linear import Linear, affine_map
 from inarch.passes.lower.physical import TensorPlace
 
 _Box = list[tuple[int, int]]

@@ -20,13 +20,13 @@ from inarch.dialects.loop.memory import buffer_shape, memref_of
 from inarch.dialects.loop.nest import NestOp, YieldOp
 from inarch.dialects.nest_spec import Body, NestSpec, Read
 from inarch.dialects.scalar import Scalar
-from inarch.ir.constants import (
+from inarch.ir.context import ConstantStore
+from inarch.ir.payload.constants import (
     ConstantAttr,
     constant_array,
     constant_attribute,
     constant_type,
 )
-from inarch.ir.context import ConstantStore
 from inarch.ir.types import memref, mlir_type
 from inarch.passes.lower._halo import border_nests
 from inarch.passes.lower.physical import TensorPlace, extents, physical_nest

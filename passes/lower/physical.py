@@ -19,7 +19,7 @@ from xdsl.ir.affine import AffineMap
 from inarch.core.errors import UnsupportedError
 from inarch.dialects.graph.layout import LayoutAttr
 from inarch.dialects.nest_spec import Iterator, NestSpec, Read
-from inarch.ir.linear import Linear, linear_map
+from inarch.ir.index.linear import Linear, linear_map
 
 
 class LayoutError(UnsupportedError):

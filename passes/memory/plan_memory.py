@@ -15,7 +15,7 @@ from inarch.dialects.loop.buffer import WORKSPACE_ALIGNMENT_BYTES, AllocOp, Cons
 from inarch.dialects.loop.control import CallOp, ForOp
 from inarch.dialects.loop.memory import memref_of, nbytes
 from inarch.ir.functions import entry_blocks, error_at, functions, is_public
-from inarch.ir.remarks import Remarks, remarks_of
+from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.passes.memory.arena import Lifetime, align, place
 from inarch.passes.memory.first_reads import check_first_reads
 

@@ -19,8 +19,8 @@ from inarch.dialects.loop.memory import memref_of
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.functions import entry_blocks
 from inarch.ir.types import dtype_of
-from inarch.passes.loop.edge import is_elementwise, written_dimensions
 from inarch.passes.loop.inline import end, inline
+from inarch.passes.loop.nests.edge import is_elementwise, written_dimensions
 
 
 @dataclass(frozen=True)

@@ -33,14 +33,14 @@ from inarch.dialects.loop.buffer import ConstantOp, root
 from inarch.dialects.loop.keep import is_kept
 from inarch.dialects.loop.memory import buffer_shape, memref_of
 from inarch.dialects.loop.nest import NestOp, YieldOp
-from inarch.ir.constants import constant_array
 from inarch.ir.context import ConstantStore, store_of
 from inarch.ir.functions import entry_blocks
-from inarch.ir.linear import Linear, linear_map
-from inarch.ir.remarks import Remarks, remarks_of
+from inarch.ir.index.linear import Linear, linear_map
+from inarch.ir.payload.constants import constant_array
+from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.ir.target import machine_of, target_of
-from inarch.passes.loop.contraction import match_contraction
-from inarch.passes.loop.transform import rebuild, strides_along
+from inarch.passes.loop.nests.contraction import match_contraction
+from inarch.passes.loop.nests.transform import rebuild, strides_along
 from inarch.passes.padding.known_zeros import Margins, zero_margins
 
 

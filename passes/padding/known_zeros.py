@@ -14,7 +14,7 @@ from inarch.dialects.loop.buffer import AllocOp
 from inarch.dialects.loop.memory import buffer_shape
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.functions import error_at
-from inarch.ir.linear import linear_map
+from inarch.ir.index.linear import linear_map
 from inarch.ir.types import i64
 
 HALO = "inarch.halo"

@@ -19,9 +19,9 @@ from inarch.dialects.loop.keep import is_kept
 from inarch.dialects.loop.memory import buffer_shape, memref_of
 from inarch.dialects.loop.nest import NestOp, YieldOp
 from inarch.ir.functions import entry_blocks
-from inarch.ir.linear import Linear, affine_map, linear_map
+from inarch.ir.index.linear import Linear, affine_map, linear_map
 from inarch.ir.types import memref
-from inarch.passes.loop.writes import written_roots
+from inarch.passes.loop.nests.writes import written_roots
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr
 from inarch.dialects.loop.keep import free_nests
 from inarch.dialects.loop.memory import buffer_shape
 from inarch.dialects.loop.nest import NestOp
-from inarch.ir.affine import linear_form
-from inarch.passes.loop.transform import rebuild
+from inarch.ir.index.affine import linear_form
+from inarch.passes.loop.nests.transform import rebuild
 
 
 @dataclass(frozen=True)

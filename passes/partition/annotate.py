@@ -11,7 +11,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from inarch.dialects.graph.composite import CompositeRegionOp
-from inarch.ir.facts import facts_of
+from inarch.ir.report.facts import facts_of
 from inarch.passes.backend import Backend
 from inarch.passes.partition.by_hand import (
     Selection,

@@ -12,7 +12,7 @@ from xdsl.passes import ModulePass
 
 from inarch.dialects.graph.composite import CompositeRegionOp
 from inarch.dialects.graph.constant import ConstantOp
-from inarch.ir.facts import facts_of
+from inarch.ir.report.facts import facts_of
 from inarch.passes.partition.common import (
     GIVE,
     REGION,

@@ -16,8 +16,8 @@ from xdsl.passes import ModulePass
 
 from inarch.core.errors import InarchError, UsageError
 from inarch.dialects.graph.call import CallOp
-from inarch.ir.facts import facts_of
-from inarch.ir.remarks import Remarks, remarks_of
+from inarch.ir.report.facts import facts_of
+from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.passes.backend import Backend
 from inarch.passes.partition.common import (
     BACKEND,

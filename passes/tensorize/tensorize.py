@@ -22,14 +22,16 @@ from xdsl.passes import ModulePass
 from inarch.core.errors import InarchError, InarchWarning
 from inarch.dialects.loop.keep import KEEP, is_kept
 from inarch.dialects.loop.nest import NestOp
-from inarch.ir.facts import facts_of
 from inarch.ir.functions import entry_blocks, error_at
 from inarch.ir.location import location_text
-from inarch.ir.remarks import Remarks, remarks_of
+from inarch.ir.report.facts import facts_of
+from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.ir.target import machine_of, target_of
 from inarch.microkernel import Instance
 from inarch.microkernel.table import MICROKERNELS, TEMPLATES
 from inarch.passes.tensorize.families import families_of
+from inarch.passes.tensorize.keep.memo import Decision, key_of_nest
+from inarch.passes.tensorize.keep.record import Store, decision_of, text_of
 from inarch.passes.tensorize.report import Choice, KernelReport, NestReport
 from inarch.passes.tensorize.unify.body import expression_of, tree_text
 from inarch.passes.tensorize.unify.match import Miss, axes_text, names_of
@@ -37,9 +39,7 @@ from inarch.passes.tensorize.unify.strided import StridedNest, strided_nest
 from inarch.passes.tensorize.weigh.candidates import Candidate, kernel_cycles, streams_of
 from inarch.passes.tensorize.weigh.family import Family
 from inarch.passes.tensorize.weigh.made import Maker
-from inarch.passes.tensorize.weigh.memo import Decision, key_of_nest
 from inarch.passes.tensorize.weigh.plain import plain_cycles
-from inarch.passes.tensorize.weigh.record import Store, decision_of, text_of
 from inarch.passes.tensorize.weigh.search import candidates
 from inarch.passes.tensorize.weigh.traffic import brought
 from inarch.passes.tensorize.write.build import build

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inarch.core.errors import UsageError, unknown
-from inarch.driver.kept import Entry, Found
+from inarch.driver.keep.kept import Entry, Found
 from inarch.tools.commands import Command
 from inarch.tools.options import (
     add_model_options,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from inarch.driver.built import Built
     from inarch.driver.offload import Offload
     from inarch.driver.options import Options
-    from inarch.ir.remarks import Remark
+    from inarch.ir.report.remarks import Remark
     from inarch.pipeline.manager import Instrument
     from inarch.pipeline.pipeline import Pipeline
 

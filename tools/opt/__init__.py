@@ -17,8 +17,8 @@ from inarch import __version__
 from inarch.core.errors import EnvironmentFault, InarchError, InternalError, PluginError
 from inarch.core.plugins import load_file
 from inarch.dialects import new_context
-from inarch.ir.files import decode, read_text, write_atomically
-from inarch.ir.remarks import Remark
+from inarch.ir.payload.files import decode, read_text, write_atomically
+from inarch.ir.report.remarks import Remark
 from inarch.pipeline.registry import pass_cards, pass_help
 from inarch.pipeline.text import parse_pipeline
 from inarch.tools.extensions import blamed, kinds

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 from inarch.core.errors import InarchError, InternalError, UsageError, unknown
 from inarch.dialects import new_context
 from inarch.ir.context import store_of
-from inarch.ir.files import read_resources, resources_of, write_atomically
+from inarch.ir.payload.files import read_resources, resources_of, write_atomically
 from inarch.ir.text import parse_module, print_module
 from inarch.ir.verify import verify_module
 from inarch.pipeline.instruments import Timed

@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 
 from inarch.core.errors import EnvironmentFault, InarchError, InternalError, PluginError
 from inarch.ir.context import store_of
-from inarch.ir.files import resources_of, write_atomically
+from inarch.ir.payload.files import resources_of, write_atomically
 from inarch.ir.text import print_module
 from inarch.pipeline.pipeline import Phase, Pipeline
 from inarch.tools.extensions import blamed

@@ -2,7 +2,7 @@
 
 Expressions of + - * / neg abs max min relu stay in vector registers. With exp, log, tanh, erf or sqrt the
 tile goes through a buffer in L1 and a loop over its lanes, which compilers vectorise: the functions of
-`backends/c/write/math.py` have no branches, and would else be written out once a register.
+`backends/c/write/value/math.py` have no branches, and would else be written out once a register.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from inarch.backends.c.microkernels._ordered import ordered_macros
-from inarch.backends.c.write.math import helpers_text
+from inarch.backends.c.write.value.math import helpers_text
 from inarch.meaning import Apply, Element, Expression, Number, Term
 from inarch.microkernel import Instance
 

@@ -19,8 +19,8 @@ from inarch.dialects.loop.access import number_of
 from inarch.dialects.loop.memory import buffer_shape, memref_of, strides_of
 from inarch.dialects.loop.nest import NestOp
 from inarch.dialects.scalar import Number
-from inarch.ir.affine import linear_form
-from inarch.ir.linear import Linear
+from inarch.ir.index.affine import linear_form
+from inarch.ir.index.linear import Linear
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from inarch.backends.c.plan.program import offset_of, planned_weights_bytes
 from inarch.core.lazy import np
 from inarch.dialects.loop.buffer import ConstantOp
 from inarch.dialects.loop.memory import memref_of
-from inarch.ir.constants import ConstantAttr, constant_array
 from inarch.ir.context import store_of
-from inarch.ir.facts import facts_of
-from inarch.ir.mapped import MappedFiles
+from inarch.ir.payload.constants import ConstantAttr, constant_array
+from inarch.ir.payload.mapped import MappedFiles
+from inarch.ir.report.facts import facts_of
 
 _CHUNK = 1 << 20
 

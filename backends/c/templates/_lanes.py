@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from inarch.backends.c.types import literal
-from inarch.backends.c.write.math import helpers_text
-from inarch.backends.c.write.ordered import ordered_macro
+from inarch.backends.c.write.value.math import helpers_text
+from inarch.backends.c.write.value.ordered import ordered_macro
 from inarch.core.dtypes import DTYPES, DType
 from inarch.meaning import Apply, Element, Expression, Number
 from inarch.microkernel import Instance, dtype_of, prototype

@@ -21,9 +21,9 @@ from inarch.backends.c.plan.program import ProgramPlan, is_private, offset_of
 from inarch.backends.c.text import atom, comment
 from inarch.backends.c.types import element
 from inarch.backends.c.write.call import emit_kernel_call
-from inarch.backends.c.write.expressions import is_scalar_op
 from inarch.backends.c.write.nest import emit_nest
 from inarch.backends.c.write.scope import Scope, emit_scalar_op
+from inarch.backends.c.write.value.expressions import is_scalar_op
 from inarch.core.errors import InarchError, UnsupportedError
 from inarch.dialects.kernel.call import CallOp as KernelCallOp
 from inarch.dialects.kernel.pack import PackOp

@@ -17,19 +17,19 @@ from inarch.backends.c.plan.gaps import reads_gaps
 from inarch.backends.c.plan.linear import LoopNest, loop_nest
 from inarch.backends.c.text import comment
 from inarch.backends.c.write.loops import open_loops, write_guards
-from inarch.backends.c.write.points import (
+from inarch.backends.c.write.scope import Scope, Values, initial_text
+from inarch.backends.c.write.tile import emit_tile
+from inarch.backends.c.write.transpose import emit_transpose, transpose_of
+from inarch.backends.c.write.value.points import (
     accumulate,
     finish_point,
     finish_tile,
     run_region,
     tile_index,
 )
-from inarch.backends.c.write.scope import Scope, Values, initial_text
-from inarch.backends.c.write.tile import emit_tile
-from inarch.backends.c.write.transpose import emit_transpose, transpose_of
 from inarch.core.errors import UnsupportedError
 from inarch.dialects.loop.nest import NestOp
-from inarch.ir.affine import print_affine_expr
+from inarch.ir.index.affine import print_affine_expr
 from inarch.ir.location import location_text
 
 MAX_TILE_ELEMENTS = 4096

@@ -12,7 +12,7 @@ from xdsl.traits import IsTerminator
 from inarch.backends.c.plan.linear import Guard, LoopNest, PointerAccess
 from inarch.backends.c.text import Names, Writer, is_atom
 from inarch.backends.c.types import element, literal
-from inarch.backends.c.write.expressions import constant_text, expression
+from inarch.backends.c.write.value.expressions import constant_text, expression
 from inarch.core.dtypes import DType
 
 Values = Sequence[str | int]

@@ -24,9 +24,9 @@ from xdsl.ir import SSAValue
 from inarch.backends.c.plan.linear import Guard, LoopNest, PointerAccess
 from inarch.backends.c.types import literal
 from inarch.backends.c.write.loops import open_loops, write_guards
-from inarch.backends.c.write.points import assignment, finish_tile, tile_index, together
 from inarch.backends.c.write.scope import Scope, Values, initial_text
-from inarch.backends.c.write.vectors import (
+from inarch.backends.c.write.value.points import assignment, finish_tile, tile_index, together
+from inarch.backends.c.write.value.vectors import (
     Value,
     evaluate_lanes,
     is_native,

@@ -6,8 +6,8 @@ from inarch.core.lazy import np
 from inarch.dialects.graph.elementwise import UnaryOp, evaluate
 from inarch.dialects.graph.op import Array
 from inarch.dialects.scalar import Scalar
-from inarch.ir.lazy import math
 from inarch.ir.op import op_definition
+from inarch.ir.payload.lazy import math
 
 
 @op_definition

@@ -12,8 +12,8 @@ from inarch.dialects.graph.layout import layout_of
 from inarch.dialects.graph.op import GraphOp, shape_of, tensor_dtype
 from inarch.dialects.graph.reduce import ReduceOp
 from inarch.dialects.graph.shape import PadOp
-from inarch.ir.constants import constant_array
 from inarch.ir.context import ConstantStore
+from inarch.ir.payload.constants import constant_array
 
 
 def keeps_zeros(op: GraphOp) -> bool:

@@ -18,8 +18,8 @@ from inarch.dialects.graph.elementwise.clip import ClipOp
 from inarch.dialects.graph.elementwise.unary import ReluOp
 from inarch.dialects.graph.matmul import MatmulOp
 from inarch.dialects.graph.windows.conv import ConvOp
-from inarch.ir.constants import constant_attribute
 from inarch.ir.context import store_of
+from inarch.ir.payload.constants import constant_attribute
 from inarch.ir.types import mlir_type, tensor
 
 

@@ -13,7 +13,7 @@ from inarch.definitions.buffers import Buffer, buffer_of, new_buffer
 from inarch.definitions.frame import Definition, Frame, outside, storage_dtype
 from inarch.dialects.loop.buffer import AllocOp, ConstantOp, ReshapeOp
 from inarch.dialects.loop.memory import memref_of
-from inarch.ir.constants import constant_array
+from inarch.ir.payload.constants import constant_array
 from inarch.ir.types import row_major
 
 

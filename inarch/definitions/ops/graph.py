@@ -12,8 +12,8 @@ from inarch.definitions.frame import Definition, Frame
 from inarch.dialects.graph.composite import CompositeRegionOp
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.op import GraphOp, shape_of, tensor_dtype
-from inarch.ir.constants import constant_array
 from inarch.ir.location import location_text
+from inarch.ir.payload.constants import constant_array
 
 
 def _reference(op: Operation, frame: Frame) -> None:

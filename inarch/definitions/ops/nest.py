@@ -27,7 +27,7 @@ from inarch.definitions.frame import Definition, Frame, definition_of
 from inarch.definitions.order import check_order
 from inarch.dialects.loop.access import number_of
 from inarch.dialects.loop.nest import NestOp
-from inarch.ir.affine import linear_form
+from inarch.ir.index.affine import linear_form
 
 _CHUNK = 1 << 18
 """Elements that are computed at once, at least where the parallel points are fewer."""

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from inarch.driver.offload import Emissions, emit_offloaded, parse_option
-from inarch.ir.facts import facts_of
+from inarch.ir.report.facts import facts_of
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from inarch.driver.kernel_choice import trial_for
-from inarch.ir.facts import facts_of
+from inarch.ir.report.facts import facts_of
 
 
 @dataclass(frozen=True)

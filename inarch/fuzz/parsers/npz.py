@@ -11,7 +11,7 @@ from inarch.core.npz import comment_of, read_arrays
 from inarch.fuzz import Parser
 from inarch.fuzz.files import written
 from inarch.ir.context import ConstantStore
-from inarch.ir.files import read_resources
+from inarch.ir.payload.files import read_resources
 
 
 def _seeds() -> list[bytes]:

@@ -59,7 +59,7 @@ class GeneratedProgram:
         Also where the text does not parse: such a program is what somebody wants to see.
         """
         from inarch.frontends.mlir import write_side_file
-        from inarch.ir.files import write_atomically
+        from inarch.ir.payload.files import write_atomically
 
         write_atomically(path, self.text.encode())
         write_side_file(path.with_suffix(".npz"), self.constants)

@@ -17,7 +17,7 @@ from inarch.dialects.loop.access import number_of
 from inarch.dialects.loop.buffer import root
 from inarch.dialects.loop.memory import memref_of, strides_of
 from inarch.dialects.loop.nest import NestOp
-from inarch.ir.linear import Linear, linear_map
+from inarch.ir.index.linear import Linear, linear_map
 from inarch.ir.types import dtype_of
 
 

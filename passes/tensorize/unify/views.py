@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from xdsl.ir import SSAValue
 
 from inarch.dialects.loop.memory import buffer_shape, is_row_major, memref_of
-from inarch.ir.linear import Linear
+from inarch.ir.index.linear import Linear
 from inarch.passes.tensorize.unify.strided import StridedAccess, StridedNest
 
 

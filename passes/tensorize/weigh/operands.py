@@ -10,7 +10,7 @@ from xdsl.ir import Operation
 
 from inarch.dialects.loop.buffer import WORKSPACE_ALIGNMENT_BYTES, root
 from inarch.dialects.loop.memory import memref_of, strides_of
-from inarch.ir.linear import Linear
+from inarch.ir.index.linear import Linear
 from inarch.machine.machine import Machine
 from inarch.meaning import Element, Term, element_text
 from inarch.microkernel import AtLeast, Demand, KnownDemand, known_demand

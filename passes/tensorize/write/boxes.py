@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from inarch.ir.linear import Linear
+from inarch.ir.index.linear import Linear
 from inarch.passes.tensorize.unify.strided import Axis
 from inarch.passes.tensorize.weigh.tiles import Cut, Piece
 

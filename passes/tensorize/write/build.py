@@ -15,7 +15,7 @@ from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr, numbe
 from inarch.dialects.loop.buffer import AllocOp, ReshapeOp
 from inarch.dialects.loop.memory import buffer_shape, memref_of
 from inarch.dialects.loop.nest import NestOp
-from inarch.ir.linear import Linear, affine_map, linear_map
+from inarch.ir.index.linear import Linear, affine_map, linear_map
 from inarch.ir.types import memref
 from inarch.passes.loop.inline import end, inline
 from inarch.passes.tensorize.unify.strided import StridedAccess

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from inarch.backends.c.write.math import helpers_text
+from inarch.backends.c.write.value.math import helpers_text
 
 Array = np.ndarray[Any, Any]
 

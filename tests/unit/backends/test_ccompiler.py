@@ -20,8 +20,8 @@ from inarch.backends.ccompiler import emit_function, emit_module
 from inarch.core.errors import InarchError
 from inarch.dialects import new_context
 from inarch.dialects.graph.constant import ConstantOp
-from inarch.ir.constants import constant_attribute
 from inarch.ir.context import store_of
+from inarch.ir.payload.constants import constant_attribute
 from inarch.ir.text import parse_module
 from inarch.testing import execute, random_inputs
 

@@ -21,8 +21,8 @@ from inarch.dialects import new_context
 from inarch.dialects.graph import DIALECT
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.op import GraphOp
-from inarch.ir.constants import constant_attribute
 from inarch.ir.context import store_of
+from inarch.ir.payload.constants import constant_attribute
 from inarch.ir.text import parse_module
 from inarch.ir.types import mlir_type, tensor
 from inarch.ir.verify import verify_module

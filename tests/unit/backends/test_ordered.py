@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from inarch.backends.c.write.ordered import ordered_macro
+from inarch.backends.c.write.value.ordered import ordered_macro
 from inarch.core.dtypes import DTYPES
 from inarch.machine.target import native
 

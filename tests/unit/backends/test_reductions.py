@@ -10,7 +10,7 @@ import pytest
 from inarch.dialects import new_context
 from inarch.driver.compiler import import_model
 from inarch.driver.options import Options
-from inarch.ir.facts import facts_of
+from inarch.ir.report.facts import facts_of
 from inarch.ir.text import parse_module
 from inarch.machine.target import native
 from inarch.passes.tensorize.report import KernelReport

@@ -21,8 +21,8 @@ from inarch.dialects import new_context
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.elementwise.arithmetic import AddOp, SubOp
 from inarch.dialects.graph.elementwise.unary import NegOp, RoundOp
-from inarch.ir.constants import constant_array, constant_attribute
 from inarch.ir.context import store_of
+from inarch.ir.payload.constants import constant_array, constant_attribute
 from inarch.ir.text import parse_module, print_module
 from inarch.ir.verify import verify_module
 from inarch.passes import PASSES

@@ -41,7 +41,7 @@ from inarch.dialects.graph.windows.conv import ConvOp
 from inarch.dialects.graph.windows.pool import AvgPoolOp, MaxPoolOp
 from inarch.dialects.kernel.pack import PackOp
 from inarch.dialects.nest_spec import NestSpec
-from inarch.ir.affine import linear_form
+from inarch.ir.index.affine import linear_form
 from inarch.ir.types import f32, memref, mlir_type, tensor
 
 # ------------------------------------------------------------------------------ evaluating nests

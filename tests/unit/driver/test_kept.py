@@ -23,13 +23,13 @@ from inarch.backends import BACKENDS
 from inarch.core import states
 from inarch.core.cache import Cache
 from inarch.dialects import new_context
-from inarch.driver import kept, sources
 from inarch.driver.built import Built
 from inarch.driver.compiler import build
-from inarch.driver.kept import KEYED, Entry, Found
+from inarch.driver.keep import kept, sources
+from inarch.driver.keep.kept import KEYED, Entry, Found
 from inarch.driver.options import Options
 from inarch.frontends import FilesRead
-from inarch.ir.facts import facts_of
+from inarch.ir.report.facts import facts_of
 from inarch.machine import compilers
 
 SETTLED = 0.06
@@ -365,7 +365,7 @@ def test_what_is_large_for_the_cache_is_not_kept(tmp_path: Path) -> None:
 def test_the_command(commands: Kept, more: list[str], is_kept: bool) -> None:
     """In a process of its own; what is kept needs no xDSL, which takes most of its time."""
     program = (
-        "import sys; from inarch.tools.cli import main; from inarch.driver import sources\n"
+        "import sys; from inarch.tools.cli import main; from inarch.driver.keep import sources\n"
         "sources.CHANGING_NS = -1; code = main()\n"
         "print('xdsl' in sys.modules, code, file=sys.stderr)"
     )

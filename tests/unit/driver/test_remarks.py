@@ -14,7 +14,7 @@ from xdsl.passes import ModulePass
 from inarch.core.errors import InarchError
 from inarch.dialects import new_context
 from inarch.dialects.graph.elementwise.unary import ReluOp
-from inarch.ir.remarks import Remark, remarks_of
+from inarch.ir.report.remarks import Remark, remarks_of
 from inarch.ir.text import parse_module
 from inarch.pipeline.manager import run_pipeline
 from inarch.pipeline.remarks import RemarkListener

@@ -25,7 +25,7 @@ from inarch.benchmark.subject.program import program_of
 from inarch.core.plugins import load_file
 from inarch.dialects import new_context
 from inarch.driver.compiler import build
-from inarch.ir.facts import facts_of
+from inarch.ir.report.facts import facts_of
 from inarch.microkernel.table import MICROKERNELS
 from inarch.passes.tensorize.report import KernelReport
 

@@ -13,9 +13,9 @@ import inarch
 from inarch.core.cache import default_cache
 from inarch.core.plugins import Extensions, load_file
 from inarch.dialects import new_context
-from inarch.driver import decisions as kept
-from inarch.driver import sources
-from inarch.driver.decisions import Decisions, decisions
+from inarch.driver.keep import decisions as kept
+from inarch.driver.keep import sources
+from inarch.driver.keep.decisions import Decisions, decisions
 from inarch.ir.context import store_of
 from inarch.ir.target import set_machine, set_target
 from inarch.ir.text import parse_module, print_module

@@ -15,9 +15,9 @@ from inarch.dialects.graph.composites.softmax import LogSoftmaxOp, SoftmaxOp
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.elementwise.unary import ExpOp
 from inarch.dialects.graph.op import GraphOp
-from inarch.ir.constants import constant_attribute
 from inarch.ir.context import store_of
 from inarch.ir.location import location_text
+from inarch.ir.payload.constants import constant_attribute
 from inarch.ir.text import parse_module
 from inarch.passes import PASSES
 from inarch.testing import check_semantics, execute, run_pass

@@ -33,8 +33,8 @@ from inarch.dialects.graph.windows.conv import ConvOp
 from inarch.dialects.graph.windows.pool import AvgPoolOp, MaxPoolOp
 from inarch.dialects.loop.nest import NestOp
 from inarch.driver.compiler import import_model
-from inarch.ir.constants import constant_attribute
 from inarch.ir.context import store_of
+from inarch.ir.payload.constants import constant_attribute
 from inarch.ir.types import f32, tensor
 from inarch.machine.target import parse
 from inarch.passes.graph.choose_layout import ChooseLayoutPass

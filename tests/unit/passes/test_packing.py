@@ -12,7 +12,7 @@ from inarch.dialects import new_context
 from inarch.dialects.loop.nest import NestOp
 from inarch.driver.compiler import import_model
 from inarch.driver.options import Options
-from inarch.ir.facts import facts_of
+from inarch.ir.report.facts import facts_of
 from inarch.machine.find import find_machine
 from inarch.machine.target import native
 from inarch.machine.target import parse as parse_target

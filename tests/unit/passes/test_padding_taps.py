@@ -17,8 +17,8 @@ from inarch.dialects import new_context
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.loop.nest import NestOp, nest_ops
 from inarch.driver.compiler import import_model
-from inarch.ir.constants import constant_attribute
 from inarch.ir.context import store_of
+from inarch.ir.payload.constants import constant_attribute
 from inarch.ir.text import parse_module
 from inarch.machine.target import parse
 from inarch.passes import PASSES

@@ -27,8 +27,8 @@ from inarch.dialects.graph.composite import CompositeRegionOp
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.elementwise.arithmetic import AddOp, MaximumOp, MulOp, SubOp
 from inarch.dialects.graph.elementwise.unary import AbsOp, NegOp, ReluOp, TanhOp
-from inarch.ir.constants import constant_attribute
 from inarch.ir.context import store_of
+from inarch.ir.payload.constants import constant_attribute
 from inarch.ir.text import parse_module, print_module
 from inarch.ir.verify import verify_module
 from inarch.passes.backend import BACKENDS, Backend, Emission, EmitRequest

@@ -29,7 +29,7 @@ from inarch.definitions.expected import kept_constants
 from inarch.definitions.functions import Array, functions_of, public_functions
 from inarch.dialects import DIALECTS, new_context
 from inarch.driver.watch import Watch
-from inarch.ir.facts import facts_of
+from inarch.ir.report.facts import facts_of
 from inarch.ir.text import parse_module, print_module
 from inarch.ir.verify import verify_module
 from inarch.microkernel.table import MICROKERNELS

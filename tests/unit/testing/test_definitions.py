@@ -9,7 +9,7 @@ from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import IndexType, IntegerType, f32, f64
 from xdsl.ir import Attribute, Block, Operation
 
-from inarch.backends.c.write.expressions import expression
+from inarch.backends.c.write.value.expressions import expression
 from inarch.core.errors import UnsupportedError
 from inarch.definitions.frame import definition_of
 from inarch.dialects import DIALECTS

@@ -20,8 +20,8 @@ from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.elementwise.unary import NegOp
 from inarch.dialects.scalar import Scalar
 from inarch.frontends import read_model
-from inarch.ir.constants import constant_array, constant_attribute
 from inarch.ir.context import store_of
+from inarch.ir.payload.constants import constant_array, constant_attribute
 from inarch.ir.text import parse_module, print_module
 from inarch.ir.verify import verify_module
 from inarch.machine.target import parse as parse_target

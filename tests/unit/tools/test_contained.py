@@ -18,7 +18,7 @@ from xdsl.dialects import arith
 
 from inarch.artifact.manifest import Port, Signature
 from inarch.backends.c.write import scope as _scope
-from inarch.backends.c.write import vectors as _vectors
+from inarch.backends.c.write.value import vectors as _vectors
 from inarch.core.dtypes import DTYPES
 from inarch.core.errors import InarchError, InternalError
 from inarch.core.lazy import Array

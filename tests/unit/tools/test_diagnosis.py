@@ -18,7 +18,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from inarch.backends.c.write import scope as _scope
-from inarch.backends.c.write import vectors as _vectors
+from inarch.backends.c.write.value import vectors as _vectors
 from inarch.core.errors import UsageError
 from inarch.diagnosis import Difference, VerifyOptions, verify_model
 from inarch.diagnosis.locate import failing_part

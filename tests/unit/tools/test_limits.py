@@ -25,7 +25,7 @@ from inarch.frontends import Sizes
 from inarch.frontends.onnx import import_onnx
 from inarch.frontends.onnx.tensors import Folders, tensor_array
 from inarch.ir.context import ConstantStore
-from inarch.ir.files import read_resources
+from inarch.ir.payload.files import read_resources
 from inarch.ir.text import parse_module
 from inarch.ir.verify import verify_module
 from inarch.pipeline.text import parse_pipeline

@@ -16,8 +16,8 @@ from inarch.core.lazy import np
 from inarch.definitions.functions import Array
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.op import shape_of, tensor_dtype
-from inarch.ir.constants import constant_attribute
 from inarch.ir.context import store_of
+from inarch.ir.payload.constants import constant_attribute
 from inarch.ir.types import mlir_type, tensor
 from inarch.testing.generate.choices import Choices
 from inarch.testing.generate.inputs import specials

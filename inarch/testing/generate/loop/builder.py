@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from inarch.core.dtypes import DTYPES
 from inarch.core.lazy import np
-from inarch.ir.constants import constant_attribute
 from inarch.ir.context import store_of
+from inarch.ir.payload.constants import constant_attribute
 from inarch.testing.generate.choices import Choices
 from inarch.testing.generate.inputs import random_array
 from inarch.testing.generate.loop.buffers import Buffer, buffer

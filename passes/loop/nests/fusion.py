@@ -12,8 +12,9 @@ from inarch.dialects.loop.access import WriteAttr, number_of
 from inarch.dialects.loop.buffer import root
 from inarch.dialects.loop.memory import buffer_shape, memref_of, strides_of
 from inarch.dialects.loop.nest import NestOp
-from inarch.ir.linear import Linear, affine_map, linear_map
-from inarch.passes.loop.edge import (
+from inarch.ir.index.linear import Linear, affine_map, linear_map
+from inarch.passes.loop.inline import end, fused_location, inline
+from inarch.passes.loop.nests.edge import (
     MAX_BUFFERS,
     Edge,
     dimension_of_iterator,
@@ -22,8 +23,7 @@ from inarch.passes.loop.edge import (
     regions,
     written_dimensions,
 )
-from inarch.passes.loop.inline import end, fused_location, inline
-from inarch.passes.loop.operands import Operands, new_block
+from inarch.passes.loop.nests.operands import Operands, new_block
 
 
 def inline_producer(edge: Edge) -> NestOp | None:

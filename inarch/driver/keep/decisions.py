@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from inarch.core.cache import Cache, default_cache, key_of
-from inarch.driver.sources import running
+from inarch.driver.keep.sources import running
 from inarch.microkernel.table import MICROKERNELS, TEMPLATES
 
 
 @dataclass(frozen=True)
 class Decisions:
-    """Records of decisions, as `inarch.passes.tensorize.weigh.record` writes them."""
+    """Records of decisions, as `inarch.passes.tensorize.keep.record` writes them."""
 
     cache: Cache
     sources: str

@@ -25,7 +25,7 @@ from inarch.core.cache import default_cache, key_of
 from inarch.core.errors import InarchError
 from inarch.core.states import State, digest_of, is_settled, state_of
 from inarch.driver.built import Built
-from inarch.driver.sources import sources
+from inarch.driver.keep.sources import sources
 
 if TYPE_CHECKING:
     from xdsl.context import Context
@@ -142,7 +142,7 @@ class Entry:
             with _warnings() as told:
                 found = Found(make(path), pipeline)
             from inarch.frontends import FilesRead
-            from inarch.ir.facts import facts_of
+            from inarch.ir.report.facts import facts_of
 
             read = facts_of(context).get(FilesRead)
             if read is not None and not told:

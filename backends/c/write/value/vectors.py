@@ -15,8 +15,8 @@ from xdsl.traits import IsTerminator
 
 from inarch.backends.c.text import atom
 from inarch.backends.c.types import element, unsigned
-from inarch.backends.c.write.expressions import constant_text, expression
 from inarch.backends.c.write.scope import Scope, VectorType
+from inarch.backends.c.write.value.expressions import constant_text, expression
 from inarch.core.dtypes import DTYPES
 
 _FLOATS: dict[type[Operation], str] = {

@@ -11,13 +11,13 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, Protocol
 
+from inarch.passes.tensorize.keep.memo import Decision
 from inarch.passes.tensorize.report import Choice
 from inarch.passes.tensorize.unify.iterators import Assignment
 from inarch.passes.tensorize.unify.match import Miss, bindings
 from inarch.passes.tensorize.unify.strided import StridedNest
 from inarch.passes.tensorize.weigh.candidates import Candidate, cutter_of, planned_again
 from inarch.passes.tensorize.weigh.family import Family
-from inarch.passes.tensorize.weigh.memo import Decision
 from inarch.passes.tensorize.weigh.operands import Matched
 
 

@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 from inarch.dialects.loop.access import ReadAttr
 from inarch.dialects.loop.memory import memref_of
 from inarch.dialects.loop.nest import NestOp
-from inarch.ir.linear import Linear, affine_map, linear_map
+from inarch.ir.index.linear import Linear, affine_map, linear_map
 
 _Key: TypeAlias = tuple[SSAValue, tuple[tuple[tuple[int, ...], int], ...], Attribute]
 """A buffer, coefficients and constant of each index, and the pad."""

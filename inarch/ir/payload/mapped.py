@@ -16,7 +16,7 @@ from inarch.core.states import State, state_of
 
 @dataclass(frozen=True)
 class MappedFiles:
-    """A fact (`inarch.ir.facts`): the mapped files of a program, and their states before."""
+    """A fact (`inarch.ir.report.facts`): the mapped files of a program, and their states before."""
 
     states: dict[Path, State] = field(default_factory=dict[Path, State])
 

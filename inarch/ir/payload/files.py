@@ -10,8 +10,8 @@ from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp
 from inarch.core.cache import replacing
 from inarch.core.errors import InarchError, UsageError
 from inarch.core.lazy import np
-from inarch.ir.constants import constant_array
 from inarch.ir.context import ConstantStore
+from inarch.ir.payload.constants import constant_array
 
 
 def decode(data: bytes, name: str) -> str:

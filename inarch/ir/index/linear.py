@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from xdsl.ir.affine import AffineExpr, AffineMap
 
-from inarch.ir.affine import linear_form
+from inarch.ir.index.affine import linear_form
 
 
 @dataclass(frozen=True)

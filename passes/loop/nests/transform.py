@@ -11,7 +11,7 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr
 from inarch.dialects.loop.memory import memref_of, strides_of
 from inarch.dialects.loop.nest import NestOp
-from inarch.ir.affine import linear_form
+from inarch.ir.index.affine import linear_form
 
 
 def rebuild(

@@ -13,7 +13,7 @@ from inarch.dialects.loop.buffer import AllocOp
 from inarch.dialects.loop.keep import is_kept
 from inarch.dialects.loop.memory import buffer_shape
 from inarch.dialects.loop.nest import NestOp
-from inarch.ir.linear import Linear, linear_map
+from inarch.ir.index.linear import Linear, linear_map
 
 MAX_BUFFERS = 16
 """Of one nest: each is a pointer and its strides in registers."""

@@ -16,8 +16,8 @@ from typing import Any
 from xdsl.context import Context
 from xdsl.ir import Operation
 
-from inarch.ir.facts import facts_of
 from inarch.ir.location import location_text
+from inarch.ir.report.facts import facts_of
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""What one point computes: scalars, vectors, and the functions that they call."""

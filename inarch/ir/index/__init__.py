@@ -1,0 +1,1 @@
+"""Places as sums: of iterators (`affine`), and of loops with whole coefficients (`linear`)."""

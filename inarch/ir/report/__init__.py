@@ -1,0 +1,1 @@
+"""What passes find out, and what they say of it."""
