@@ -74,6 +74,10 @@ class BuildRequest:
     """For the host's compiler, behind its own: tests build with `-O1`."""
     is_single: bool = False
     """As one translation unit: one run of the compiler, whose result is not wanted again in parts."""
+    jobs: int | None = None
+    """How many compilers may run at once; None: as many as there are CPUs for this process."""
+    timeout: float = 600.0
+    """The seconds that each of them may take."""
 
     def manifest(
         self, loader: str, name: str, functions: Iterable[Entry], imports: Iterable[Import] = ()

@@ -16,18 +16,22 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from inarch.core.errors import InarchError, UsageError
+from inarch.core.lazy import Array
 from inarch.core.plugins import API_VERSION, Extensions
 from inarch.core.states import State
+from inarch.frontends.values import fix_arguments
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """The sizes that a model leaves open."""
+    """The sizes that a model leaves open, and what else is known of its inputs when it is compiled."""
 
     dims: Mapping[str, int] = field(default_factory=dict[str, int])
     """Of symbolic dimensions, by name."""
     shapes: Mapping[str, Sequence[int]] = field(default_factory=dict[str, Sequence[int]])
     """Of whole inputs, by name."""
+    values: Mapping[str, Array] = field(default_factory=dict[str, Array])
+    """Of inputs that become constants, by name."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,9 @@ class Frontend:
     read: Callable[[Any, Context, Sizes], ModuleOp]
     takes: Callable[[object], bool] = lambda _: False
     """Whether an object that is not a path (bytes, a model in memory) is of this kind."""
+    uses_values: bool = False
+    """Whether `read` makes constants of `sizes.values`: shapes may depend on them. Where it does not, the
+    arguments of what it gives become constants."""
     api: int = API_VERSION
 
 
@@ -59,7 +66,11 @@ def read_model(source: Any, context: Context, sizes: Sizes | None = None) -> Mod
 
     Raises UsageError when no frontend reads such a source, and what the frontend raises.
     """
-    return _frontend_of(source).read(source, context, sizes or Sizes())
+    frontend, known = _frontend_of(source), sizes or Sizes()
+    module = frontend.read(source, context, known)
+    if not frontend.uses_values:
+        fix_arguments(module, known.values, context)
+    return module
 
 
 _EXPORTERS = {

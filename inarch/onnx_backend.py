@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from onnx import ModelProto, NodeProto, TensorProto, numpy_helper
+from onnx import ModelProto, NodeProto, TensorProto
 from onnx.backend.base import Backend, BackendRep
 from onnx.helper import (
     make_empty_tensor_value_info,
@@ -25,6 +25,7 @@ from onnx.helper import (
 from inarch.core.errors import ArgumentError, InarchError, UnsupportedError
 from inarch.core.lazy import np
 from inarch.driver.compiler import compile as compile_model
+from inarch.frontends.onnx.report import AT_RUN_TIME
 
 if TYPE_CHECKING:
     from inarch.runtime.module import Module
@@ -34,9 +35,6 @@ if TYPE_CHECKING:
 MAX_SPECIALISED = 64
 """Inputs of at most this many elements, and of rank 0 or 1, may be specialised on: the integers, and
 where these are not enough (scales are floats), all."""
-
-_AT_RUN_TIME = "is computed at run time"
-"""How the importer says that it needs a constant."""
 
 
 class InarchRep(BackendRep):
@@ -55,9 +53,9 @@ class InarchRep(BackendRep):
 
     @property
     def specialised(self) -> tuple[str, ...]:
-        """Inputs whose values were compiled in, as `inarch.compile` does of initializers alone.
+        """Inputs whose values were compiled in, as `inarch.compile` does of its `values`.
 
-        A model that needs that runs here, and compiled again for each value; not as one artifact.
+        A model that needs that is compiled again for each value.
         """
         return tuple(self._specialised)
 
@@ -100,7 +98,7 @@ class InarchRep(BackendRep):
         try:
             self._modules[_key(shapes, [])] = self.build(self._model, shapes)
         except UnsupportedError as error:
-            if _AT_RUN_TIME not in str(error):
+            if AT_RUN_TIME not in str(error):
                 raise
 
     def _module(self, arrays: Mapping[str, Array]) -> Module:
@@ -124,25 +122,24 @@ class InarchRep(BackendRep):
             try:
                 return self._compile(arrays)
             except UnsupportedError as error:
-                if _AT_RUN_TIME not in str(error):
+                if AT_RUN_TIME not in str(error):
                     raise
                 refused = error
         raise refused
 
     def _compile(self, arrays: Mapping[str, Array]) -> Module:
-        model = self._model
-        if self._specialised:
-            model = ModelProto()
-            model.CopyFrom(self._model)
-            model.graph.initializer.extend(
-                numpy_helper.from_array(arrays[name], name) for name in self._specialised
-            )
-        shapes = {n: array.shape for n, array in arrays.items() if n not in self._specialised}
-        return self.build(model, shapes)
+        values = {name: arrays[name] for name in self._specialised}
+        shapes = {name: array.shape for name, array in arrays.items() if name not in values}
+        return self.build(self._model, shapes, values)
 
-    def build(self, model: ModelProto, shapes: Mapping[str, Sequence[int]]) -> Module:
-        """What runs the model for these shapes of its inputs: compiled, in this class."""
-        return compile_model(model, shapes=shapes, target=self._target)
+    def build(
+        self,
+        model: ModelProto,
+        shapes: Mapping[str, Sequence[int]],
+        values: Mapping[str, Array] | None = None,
+    ) -> Module:
+        """What runs the model for these shapes, and these values, of its inputs: compiled, in this class."""
+        return compile_model(model, shapes=shapes, values=values, target=self._target)
 
 
 class InarchBackend(Backend):
@@ -163,7 +160,7 @@ class InarchBackend(Backend):
         try:
             import_onnx(model, new_context())
         except UnsupportedError as error:
-            return _AT_RUN_TIME in str(error)
+            return AT_RUN_TIME in str(error)
         except InarchError:
             return False
         return True

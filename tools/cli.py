@@ -7,10 +7,11 @@ import contextlib
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from inarch import __version__
 from inarch.core.errors import EnvironmentFault, InarchError, UsageError, unknown
@@ -19,6 +20,7 @@ from inarch.tools.alone import with_defaults
 from inarch.tools.commands import COMMANDS
 from inarch.tools.extensions import blamed, kinds, load_files
 from inarch.tools.outcome import Outcome
+from inarch.tools.snippet import tell
 from inarch.tools.warnings import plain_warnings
 
 EPILOG = """examples:
@@ -29,24 +31,40 @@ EPILOG = """examples:
 """
 
 
+Mark = Callable[[argparse.Action], None]
+"""What sees every argument of a command line, to say how a shell completes it."""
+
+
 class _Parser(argparse.ArgumentParser):
     """argparse, except that a wrong command line is a UsageError like any other."""
+
+    def __init__(self, *given: Any, mark: Mark | None = None, **settings: Any) -> None:
+        self._mark = mark
+        super().__init__(*given, **settings)
+
+    def add_argument(self, *names: Any, **settings: Any) -> argparse.Action:
+        """As argparse's; `mark` sees it."""
+        action = super().add_argument(*names, **settings)
+        if self._mark is not None:
+            self._mark(action)
+        return action
 
     def error(self, message: str) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         raise UsageError(f"{message}; see '{self.prog} --help'")
 
 
-def parser(command: str | None = None) -> argparse.ArgumentParser:
+def parser(command: str | None = None, mark: Mark | None = None) -> argparse.ArgumentParser:
     """The command line: one subcommand a module of `tools/commands`.
 
     Only `command` gets its options and is imported, so that running an artifact needs no compiler;
-    None: all.
+    None: all. `mark` is called with each argument, of the subcommands as well.
     """
     top = _Parser(
         prog="inarch",
         description="Compile models, run them, and see what is in them.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        mark=mark,
     )
     top.add_argument(
         "--load",
@@ -55,7 +73,12 @@ def parser(command: str | None = None) -> argparse.ArgumentParser:
         help="before the command: add what a file defines, a command of your own too (repeatable)",
     )
     top.add_argument("--version", action="version", version=f"inarch {__version__}")
-    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    commands = top.add_subparsers(
+        dest="command",
+        metavar="COMMAND",
+        required=True,
+        parser_class=cast("type[_Parser]", partial(_Parser, mark=mark)),
+    )
     for name in COMMANDS:
         if command in (None, name):
             _add_command(commands, name, is_asked=command == name)
@@ -162,7 +185,7 @@ def _run(arguments: Sequence[str], *, is_process: bool = False) -> int:
     except InarchError as error:
         if debug:
             traceback.print_exc()
-        print(error.line(), file=sys.stderr)
+        tell(sys.stderr, error, *error.more)
         return error.exit_code
     except OSError as error:
         # A full disk under the standard output, a file that vanished: the machine, not a bug.
@@ -174,7 +197,7 @@ def _run(arguments: Sequence[str], *, is_process: bool = False) -> int:
         if debug:
             traceback.print_exc()
         if (theirs := blamed(error)) is not None:
-            print(theirs.line(), file=sys.stderr)
+            tell(sys.stderr, theirs)
             return theirs.exit_code
         command = " ".join(arguments)
         print(

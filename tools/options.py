@@ -8,9 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from inarch.core.errors import UsageError, unknown
+from inarch.core.errors import InarchError, UsageError, unknown
 
 if TYPE_CHECKING:
+    from inarch.core.lazy import Array
     from inarch.driver.options import Options
     from inarch.machine.machine import Machine
 
@@ -33,6 +34,14 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
         metavar="INPUT=1x3x224x224",
         help="give an input its shape (repeatable)",
     )
+    parser.add_argument(
+        "--value",
+        action="append",
+        default=[],
+        metavar="INPUT=NUMBERS|FILE.npy",
+        help="an input that is always the same: it becomes a constant, on which shapes may depend "
+        "(axes=0,2; repeatable)",
+    )
     add_host_option(parser)
     parser.add_argument(
         "--target",
@@ -49,6 +58,19 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
         help="use this microkernel wherever it fits, or fail (repeatable); see `inarch list microkernels`",
     )
     parser.add_argument("--name", help="prefix of every symbol (default: the model's name)")
+    parser.add_argument(
+        "--jobs",
+        type=at_least_one,
+        metavar="N",
+        help="how many C compilers run at once (default: one a CPU)",
+    )
+    parser.add_argument(
+        "--timeout",
+        type=at_least_one,
+        default=600,
+        metavar="SECONDS",
+        help="that a C compiler may take for one file (default: 600)",
+    )
     parser.add_argument(
         "--load",
         action="append",
@@ -147,11 +169,14 @@ def compile_options(arguments: argparse.Namespace, *, load: bool = True) -> Opti
     options = Options(
         dims=dims_of(arguments.dim),
         shapes=shapes_of(arguments.shape),
+        values=values_of(arguments.value),
         host=arguments.host or DEFAULT_HOST,
         target=arguments.target,
         machine=arguments.machine,
         name=arguments.name,
         microkernels=microkernel_names(arguments.microkernel),
+        jobs=arguments.jobs,
+        timeout=float(arguments.timeout),
     )
     if "pipeline" in arguments:
         options = replace(
@@ -211,6 +236,50 @@ def shapes_of(texts: Iterable[str]) -> dict[str, tuple[int, ...]]:
     return _once("--shape", map(_shape, texts))
 
 
+def values_of(texts: Iterable[str]) -> dict[str, Array]:
+    """The arrays of `--value INPUT=0,2` or `INPUT=FILE.npy` by name. Raises UsageError."""
+    found: dict[str, Array] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name or not value:
+            raise UsageError(f"--value: expected INPUT=NUMBERS or INPUT=FILE.npy, found '{text}'")
+        if name in found:
+            raise UsageError(f"--value: '{name}' is given twice")
+        found[name] = _array_of(text, value)
+    return found
+
+
+def _array_of(text: str, value: str) -> Array:
+    from inarch.core.lazy import np
+
+    if value.endswith(".npy"):
+        from inarch.core.npz import read_arrays
+
+        try:
+            array = read_arrays(Path(value))
+        except InarchError as error:
+            raise UsageError(f"--value: {error.message}", where=error.where) from error
+        if isinstance(array, dict):
+            raise UsageError(f"--value: expected one array, found the archive '{value}'")
+        return array
+    try:
+        numbers = [_number(part) for part in value.split(",")]
+    except ValueError as error:
+        raise UsageError(
+            f"--value: expected INPUT=NUMBERS or INPUT=FILE.npy, found '{text}'"
+        ) from error
+    return np.array(numbers if "," in value else numbers[0])
+
+
+def _number(text: str) -> int | float | bool:
+    if text in ("true", "false"):
+        return text == "true"
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
+
+
 def _once(option: str, pairs: Iterable[tuple[str, T]]) -> dict[str, T]:
     """The values by name. Raises UsageError when a name has two."""
     found: dict[str, T] = {}
@@ -224,6 +293,13 @@ def count(text: str) -> int:
     """For argparse: a whole number that is not negative."""
     if not _is_whole(text):
         raise argparse.ArgumentTypeError(f"expected a whole number >= 0, found '{text}'")
+    return int(text)
+
+
+def at_least_one(text: str) -> int:
+    """For argparse: a whole number that is not 0, nor negative."""
+    if not _is_whole(text) or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"expected a whole number >= 1, found '{text}'")
     return int(text)
 
 

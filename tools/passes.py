@@ -70,6 +70,11 @@ def add_instruments(add: Add) -> None:
     add("--print-ir-after-change", action="store_true", help="... after every pass that changed it")
     add("--print-ir-after-failure", action="store_true", help="... as a pass left it that failed")
     add(
+        "--print-ir-module-scope",
+        action="store_true",
+        help="of the whole module, not of the function alone that changed (it always is)",
+    )
+    add(
         "--print-ir-tree-dir",
         type=Path,
         metavar="FOLDER",

@@ -1,4 +1,4 @@
-"""Progress of long work: one line that follows what is being done, on a terminal only."""
+"""Progress of long work: one line that follows what is being done on a terminal, or a line a step."""
 
 from __future__ import annotations
 
@@ -17,8 +17,14 @@ DELAY_SECONDS = 1.0
 
 
 @contextmanager
-def progress(*, quiet: bool = False) -> Generator[Progress | None]:
-    """A callback for `inarch.driver.compiler`, or None where nobody is looking (no terminal, no rich)."""
+def progress(*, quiet: bool = False, verbose: bool = False) -> Generator[Progress | None]:
+    """A callback for `inarch.driver.compiler`, or None where nobody is looking (no terminal, no rich).
+
+    `verbose`: it prints each step, with the seconds since the first, wherever stderr goes.
+    """
+    if verbose:
+        yield _told()
+        return
     if quiet or not sys.stderr.isatty():
         yield None
         return
@@ -47,3 +53,13 @@ def progress(*, quiet: bool = False) -> Generator[Progress | None]:
     finally:
         if started:
             bar.stop()
+
+
+def _told() -> Progress:
+    start = time.monotonic()
+
+    def report(what: str, done: int, total: int) -> None:
+        seconds = time.monotonic() - start
+        print(f"[{seconds:7.2f} s] {what} ({done} of {total} done)", file=sys.stderr, flush=True)
+
+    return report

@@ -45,6 +45,8 @@ def build(program: CProgram, request: BuildRequest) -> None:
                 libraries=tuple(dict.fromkeys([*linked.libraries, *foreign.libraries])),
                 exports=f"{program.prefix}_*" if linked.embeds else None,
                 progress=report,
+                jobs=request.jobs,
+                timeout=request.timeout,
             )
         except CompilerError as error:
             of_kernel = kernel_error(error, program.unit_kernels)

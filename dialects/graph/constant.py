@@ -21,7 +21,7 @@ from inarch.ir.payload.constants import ConstantAttr, constant_array
 class ConstantOp(GraphOp):
     """`out = value`: a tensor known at compile time, inline (`dense`) or a handle into the store.
 
-    The result has the type of `value`. Its array: `dialects._constants.constant_array(value, store)`.
+    The result has the type of `value`. Its array: `inarch.ir.payload.constants.constant_array(value, store)`.
     """
 
     name = "graph.constant"

@@ -21,7 +21,8 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
-from inarch.core.errors import InarchError
+from inarch.core.errors import InarchError, unknown
+from inarch.core.lazy import Array
 from inarch.frontends import FilesRead, Frontend, Sizes
 from inarch.frontends.names import program_name
 from inarch.frontends.onnx._bind import Bound, Signature, bind, signature
@@ -31,6 +32,7 @@ from inarch.frontends.onnx.builder import Builder, hint
 from inarch.frontends.onnx.graph import FIRST_OPSET, Importer, Scope
 from inarch.frontends.onnx.report import NotSupportedError, Unsupported
 from inarch.frontends.onnx.tensors import Folders, check_shape, element_dtype
+from inarch.frontends.values import fixed_value
 from inarch.ir.context import store_of
 from inarch.ir.report.facts import facts_of
 from inarch.ir.types import mlir_type, tensor
@@ -54,7 +56,7 @@ def _takes(source: object) -> bool:
     return is_bytes or type(source).__name__ == "ModelProto"
 
 
-FRONTEND = Frontend(suffixes=(".onnx",), read=import_onnx, takes=_takes)
+FRONTEND = Frontend(suffixes=(".onnx",), read=import_onnx, takes=_takes, uses_values=True)
 
 
 def _import(loaded: Loaded, context: Context, sizes: Sizes) -> ModuleOp:
@@ -76,11 +78,12 @@ def _import(loaded: Loaded, context: Context, sizes: Sizes) -> ModuleOp:
     bound = _add_inputs(importer, scope, inputs, sizes)
     importer.run(graph.node, scope, [info.name for info in graph.output])
     results = _outputs(importer, scope, graph)
-    importer.report.raise_if_any(where)
+    importer.report.raise_if_any(where, _fixable(inputs, sizes))
     builder.finish()
     facts_of(context).put(FilesRead(folders.read))
     facts_of(context).put(folders.files)
-    module = ModuleOp([_main(builder, [info.name for info in inputs], results)])
+    open_ones = [info.name for info in inputs if info.name not in sizes.values]
+    module = ModuleOp([_main(builder, open_ones, results)])
     module.attributes["inarch.name"] = StringAttr(program_name(loaded.stem))
     if bound.dims:
         dims = {name: IntegerAttr(size, i64) for name, size in bound.dims.items()}
@@ -121,6 +124,7 @@ def _add_inputs(
     skipped: set[str] = set()
     elements: dict[str, Attribute] = {}
     widths: dict[str, int] = {}
+    fixed: dict[str, Array] = {}
     for info in infos:
         if info.name in scope.values:
             raise InarchError(f"input '{info.name}' is given twice", where=importer.where)
@@ -137,10 +141,21 @@ def _add_inputs(
         except NotSupportedError as unsupported:
             importer.report.add(unsupported.reason, info.name)
             continue
+        if info.name in sizes.values:
+            shape = signatures[-1].shape
+            rank = None if shape is None else len(shape)
+            fixed[info.name] = fixed_value(info.name, sizes.values[info.name], dtype, rank)
+            continue
         elements[info.name] = mlir_type(dtype)
         widths[info.name] = dtype.nbytes
+    for name in sizes.values:
+        if name not in fixed and name not in skipped:
+            raise unknown("input", name, [info.name for info in infos], within="values")
     given = {name: shape for name, shape in sizes.shapes.items() if name not in skipped}
+    given = {name: array.shape for name, array in fixed.items()} | given
     bound = bind(signatures, sizes.dims, given, importer.where)
+    for name, array in fixed.items():
+        scope.values[name] = importer.builder.constant(array, name)
     for name, element in elements.items():
         check_shape(bound.shapes[name], widths[name], f"{importer.where}: input '{name}'")
         block = importer.builder.block
@@ -148,6 +163,21 @@ def _add_inputs(
         hint(argument, name)
         scope.values[name] = argument
     return bound
+
+
+def _fixable(infos: Sequence[ValueInfoProto], sizes: Sizes) -> list[str]:
+    """The inputs that say shapes, axes and the like: whole numbers, in a list at most."""
+    found: list[str] = []
+    for info in infos:
+        kind = info.type.tensor_type
+        is_list = kind.HasField("shape") and len(kind.shape.dim) <= 1
+        if is_list and kind.elem_type in _INTEGERS and info.name not in sizes.values:
+            found.append(info.name)
+    return found
+
+
+_INTEGERS = (6, 7)
+"""int32 and int64, as `TensorProto.DataType` numbers them."""
 
 
 def _outputs(importer: Importer, scope: Scope, graph: GraphProto) -> list[tuple[str, SSAValue]]:

@@ -20,7 +20,7 @@ from inarch.core.lazy import np
 from inarch.dialects.graph.op import GraphOp, Property, shape_of, tensor_dtype
 from inarch.dialects.graph.shape import BroadcastToOp, ReshapeOp
 from inarch.frontends.onnx.builder import Builder
-from inarch.frontends.onnx.report import NotSupportedError
+from inarch.frontends.onnx.report import AT_RUN_TIME, NotSupportedError
 from inarch.frontends.onnx.tensors import Folders, tensor_array
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Node:
         """Input `index` as a constant. Raises NotSupportedError: `what` is computed at run time."""
         value = self.x(index)
         if value not in self.builder.arrays:
-            raise NotSupportedError(f"{what} is computed at run time")
+            raise NotSupportedError(f"{what} {AT_RUN_TIME}")
         return self.builder.arrays[value]
 
     def numbers(self, index: int, what: str) -> list[int]:

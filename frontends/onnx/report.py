@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from inarch.core.errors import UnsupportedError
 
+AT_RUN_TIME = "is computed at run time"
+"""How a reason says that a constant was expected."""
 NAMES_SHOWN = 5
 """Nodes of one kind that the message names."""
 
@@ -28,13 +31,21 @@ class Unsupported:
         """`name` needs `what`."""
         self.items.setdefault(what, []).append(name)
 
-    def raise_if_any(self, where: str) -> None:
-        """One UnsupportedError with everything, `2 unsupported: Resize (2: 'r1', 'r2')`."""
+    def raise_if_any(self, where: str, fixable: Sequence[str] = ()) -> None:
+        """One UnsupportedError with everything, `2 unsupported: Resize (2: 'r1', 'r2')`.
+
+        `fixable` are inputs whose values, given at compile time, might make what needs constants possible.
+        """
         if not self.items:
             return
         count = sum(len(names) for names in self.items.values())
         parts = [f"{what} ({_names(names)})" for what, names in self.items.items()]
-        raise UnsupportedError(f"{count} unsupported: {', '.join(parts)}", where=where)
+        hint = ""
+        if fixable and any(AT_RUN_TIME in what for what in self.items):
+            hint = (
+                f"; where it is always the same, give it to the compiler: --value {fixable[0]}=..."
+            )
+        raise UnsupportedError(f"{count} unsupported: {', '.join(parts)}{hint}", where=where)
 
 
 def _names(names: list[str]) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from inarch.core.errors import UsageError
+from inarch.core.lazy import Array, np
 
 
 def checked_dims(dims: object) -> dict[str, int]:
@@ -34,6 +35,21 @@ def checked_shapes(shapes: object) -> dict[str, tuple[int, ...]]:
         if sizes is None or isinstance(value, str | bytes):
             raise UsageError(f"{role}: expected a tuple of sizes, found {_shown(value)}")
         found[name] = tuple(_size(f"{role}[{i}]", size) for i, size in enumerate(sizes))
+    return found
+
+
+def checked_values(values: object) -> dict[str, Array]:
+    """Arrays by name: a mapping of strings to what NumPy takes for one. Raises UsageError."""
+    found: dict[str, Array] = {}
+    for name, value in _items("values", values, "{'axis': 1}"):
+        try:
+            found[name] = np.asarray(value)
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"values['{name}']: expected an array, {_shown(value)}") from error
+        if found[name].dtype.kind not in "biuf":
+            raise UsageError(
+                f"values['{name}']: expected an array of numbers, found {_shown(value)}"
+            )
     return found
 
 

@@ -130,7 +130,16 @@ def build(
     program = emit(host, ctx, module)
     for line in program.notes:
         warnings.warn(line, stacklevel=2)
-    request = BuildRequest(host.name, ctx, module, emitted, Path(output), progress)
+    request = BuildRequest(
+        host.name,
+        ctx,
+        module,
+        emitted,
+        Path(output),
+        progress,
+        jobs=chosen.jobs,
+        timeout=chosen.timeout,
+    )
     if watch is None:
         build_program(host, program, request)
     else:
@@ -223,15 +232,19 @@ def import_model(
 
     Raises UsageError for a kind of file that no frontend reads, and for an argument of another type.
     """
-    from inarch.core.arguments import checked_dims, checked_shapes, checked_text
+    from inarch.core.arguments import checked_dims, checked_shapes, checked_text, checked_values
     from inarch.frontends import Sizes, read_model
+    from inarch.frontends.values import fix_arguments
 
     chosen = Options.of(options, settings)
-    sizes = Sizes(checked_dims(chosen.dims), checked_shapes(chosen.shapes))
+    sizes = Sizes(
+        checked_dims(chosen.dims), checked_shapes(chosen.shapes), checked_values(chosen.values)
+    )
     host = find_host(chosen.host)
     resolved = _resolve(host, checked_text("target", chosen.target, "x86-64-v3"))
     if isinstance(source, ModuleOp):
         module = source
+        fix_arguments(module, sizes.values, context)
     else:
         module = read_model(source, context, sizes)
     if chosen.name is not None:

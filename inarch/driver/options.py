@@ -22,6 +22,7 @@ class Settings(TypedDict, total=False):
 
     shapes: Mapping[str, Sequence[int]] | None
     dims: Mapping[str, int] | None
+    values: Mapping[str, object] | None
     host: str
     target: str
     machine: str | Machine | None
@@ -37,6 +38,8 @@ class Settings(TypedDict, total=False):
     places: Mapping[str, str]
     verify_each: bool
     verify_semantics: int | None
+    jobs: int | None
+    timeout: float
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,8 @@ class Options:
     """Shapes of inputs, by name."""
     dims: Mapping[str, int] | None = None
     """Values of symbolic dimensions, by name."""
+    values: Mapping[str, object] | None = None
+    """Values of inputs that are always the same, by name: arrays, or numbers. They become constants."""
     host: str = DEFAULT_HOST
     """Who compiles what no backend takes."""
     target: str = "native"
@@ -79,6 +84,10 @@ class Options:
     """Verify what each pass of ours has changed, too; those of others, and what all have made, always are."""
     verify_semantics: int | None = None
     """With a seed, run the program after each pass, and at last compiled, on random inputs."""
+    jobs: int | None = None
+    """How many C compilers run at once; None: as many as this process may use CPUs."""
+    timeout: float = 600.0
+    """The seconds that each of them may take."""
 
     @staticmethod
     def of(options: Options | None, settings: Settings) -> Options:

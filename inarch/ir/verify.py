@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from operator import is_ as _is
 from typing import Any, cast
 
 from xdsl.dialects.builtin import (
     IntegerAttr,
-    MemRefType,
     ModuleOp,
     StringAttr,
     SymbolRefAttr,
@@ -21,6 +19,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from inarch.core.errors import InarchError, reason
 from inarch.ir.location import location_text
+from inarch.ir.report.fingerprint import Fingerprint
 from inarch.ir.text import ESCAPES
 
 MOST_ERRORS = 20
@@ -112,48 +111,22 @@ def _linear_index(
 class Verified:
     """What was verified before: of a program that a pass has changed, the rest is not verified again.
 
-    An op in a function's body counts with all that is nested in it. It is the same where it has the same
-    ops in the same order, with the same operands of the same types, results and attributes.
+    An op in a function's body counts with all that is nested in it.
     """
 
     def __init__(self) -> None:
-        self._known: dict[Operation, tuple[object, ...]] = {}
-        self._found: dict[Operation, tuple[object, ...]] = {}
+        self._known: dict[Operation, Fingerprint] = {}
+        self._found: dict[Operation, Fingerprint] = {}
 
     def is_known(self, op: Operation) -> bool:
         """Whether `op` is as it was when all was verified last."""
-        made = _made_of(op)
-        self._found[op] = made
+        made = self._found[op] = Fingerprint(op)
         known = self._known.get(op)
-        return known is not None and len(known) == len(made) and all(map(_is, known, made))
+        return known is not None and known.is_same(made)
 
     def keep(self) -> None:
         """All of the program has been verified."""
         self._known, self._found = self._found, {}
-
-
-def _made_of(op: Operation) -> tuple[object, ...]:
-    parts: list[object] = []
-    for inner in op.walk():
-        parts.append(inner)
-        for operand in inner.operands:
-            parts += (operand, operand.type)
-            if isinstance(operand.type, MemRefType):
-                parts += _views(operand)
-        parts += (result.type for result in inner.results)
-        parts += inner.properties.values()
-        parts += inner.attributes.values()
-        parts += (argument.type for r in inner.regions for b in r.blocks for argument in b.args)
-    return tuple(parts)
-
-
-def _views(buffer: SSAValue) -> Iterator[object]:
-    """What a buffer is a view of: what is checked of an op may go through views."""
-    while isinstance(buffer, OpResult) and buffer.op.operands:
-        yield buffer.op
-        yield from buffer.op.properties.values()
-        buffer = buffer.op.operands[0]
-        yield buffer
 
 
 def verify_module(module: ModuleOp, verified: Verified | None = None) -> None:

@@ -14,6 +14,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
 from inarch.core.errors import InarchError, reason
+from inarch.ir.report.analyses import analyses_of
 from inarch.ir.verify import Verified, verify_module
 
 
@@ -75,6 +76,7 @@ def run_pipeline(
             for each in instruments:
                 each.failed(step, module, error)
             raise
+        analyses_of(context).forget_gone(module)
         for each in reversed(instruments):
             each.after(step, module)
 

@@ -8,7 +8,6 @@ from typing import ClassVar
 from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
@@ -16,10 +15,11 @@ from inarch.dialects.loop.buffer import AllocOp
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.functions import entry_blocks
 from inarch.ir.location import location_text
+from inarch.ir.report.analyses import analyses_of
 from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.passes.loop.nests.edge import Edge, find_edge
 from inarch.passes.loop.nests.fusion import append_to_finish, inline_producer
-from inarch.passes.loop.nests.writes import Writes, may_move, writes_by_root
+from inarch.passes.loop.nests.uses import BufferUses
 
 
 @dataclass(frozen=True)
@@ -38,29 +38,28 @@ class FuseNestsPass(ModulePass):
     is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for _, block in entry_blocks(op):
-            _fuse_block(block, remarks_of(ctx))
+        for function, _ in entry_blocks(op):
+            _fuse(analyses_of(ctx).get(BufferUses, function), remarks_of(ctx))
 
 
-def _fuse_block(block: Block, remarks: Remarks) -> None:
+def _fuse(uses: BufferUses, remarks: Remarks) -> None:
     """In program order, each nest takes in its producers until none fits.
 
-    Producers stand before their consumers, so that they are fused as far as they can be by then.
+    Producers stand before their consumers, so that they are fused as far as they can be by then. `uses` stay
+    what they are: a fused nest writes what its consumer wrote, in its place.
     """
-    places = [(op, index) for index, op in enumerate(block.ops)]
-    writes = writes_by_root(places)  # a fused nest writes what its consumer wrote, in its place
-    position = {op: index for op, index in places if isinstance(op, NestOp)}
+    position = {op: place for op, place in uses.places.items() if isinstance(op, NestOp)}
     for nest in list(position):
         current: NestOp | None = nest
         while current is not None:
-            fused = _fuse_once(current, position, writes, remarks)
+            fused = _fuse_once(current, position, uses, remarks)
             if fused is not None:
                 position[fused] = position[current]
             current = fused
 
 
 def _fuse_once(
-    consumer: NestOp, position: dict[NestOp, int], writes: Writes, remarks: Remarks
+    consumer: NestOp, position: dict[NestOp, int], uses: BufferUses, remarks: Remarks
 ) -> NestOp | None:
     """Fuses one producer into `consumer`; the nest that takes their place, or None."""
     edges = [
@@ -68,7 +67,7 @@ def _fuse_once(
         for buffer in dict.fromkeys(consumer.ins)
         if (edge := find_edge(buffer, consumer)) is not None
         and edge.producer in position
-        and may_move(edge.producer, position[edge.producer], position[consumer], writes)
+        and uses.may_move(edge.producer, position[edge.producer], position[consumer])
     ]
     # The latest producer of a residual block is the one that nothing else waits for.
     edges.sort(key=lambda edge: -position[edge.producer])

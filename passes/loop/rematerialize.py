@@ -16,9 +16,10 @@ from xdsl.rewriter import InsertPoint
 from inarch.dialects.loop.buffer import AllocOp
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.functions import entry_blocks
+from inarch.ir.report.analyses import analyses_of
 from inarch.passes.loop.nests.edge import edges_from, is_elementwise
 from inarch.passes.loop.nests.fusion import inline_producer
-from inarch.passes.loop.nests.writes import Writes, may_move, writes_by_root
+from inarch.passes.loop.nests.uses import BufferUses
 
 MAX_OPS = 2
 """Of a producer's body: beside reading a row of a buffer they cost nothing."""
@@ -48,23 +49,22 @@ class RematerializePass(ModulePass):
     is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for _, block in entry_blocks(op):
-            _rematerialize_block(block)
+        for function, block in entry_blocks(op):
+            _rematerialize_block(block, analyses_of(ctx).get(BufferUses, function))
 
 
 PASS = RematerializePass
 
 
-def _rematerialize_block(block: Block) -> None:
-    places = [(op, index) for index, op in enumerate(block.ops)]
-    writes = writes_by_root(places)  # a reader's new form writes what it wrote, in its place
-    position = {op: index for op, index in places if isinstance(op, NestOp)}
+def _rematerialize_block(block: Block, uses: BufferUses) -> None:
+    """`uses` stay what they are: a reader's new form writes what it wrote, in its place."""
+    position = {op: place for op, place in uses.places.items() if isinstance(op, NestOp)}
     for nest in list(position):
         if nest.parent is block:
-            _rematerialize(nest, position, writes)
+            _rematerialize(nest, position, uses)
 
 
-def _rematerialize(producer: NestOp, position: dict[NestOp, int], writes: Writes) -> None:
+def _rematerialize(producer: NestOp, position: dict[NestOp, int], uses: BufferUses) -> None:
     if not _is_cheap(producer):
         return
     edges = edges_from(producer)
@@ -73,7 +73,7 @@ def _rematerialize(producer: NestOp, position: dict[NestOp, int], writes: Writes
     fused: list[NestOp] = []
     for edge in edges:
         last = position.get(edge.consumer, -1)  # one inside of a loop has no place
-        moves = may_move(producer, position[producer], last, writes)
+        moves = uses.may_move(producer, position[producer], last)
         nest = inline_producer(edge) if moves else None
         if nest is None:
             return

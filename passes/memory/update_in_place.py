@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import MemRefType, ModuleOp, NoneAttr
+from xdsl.dialects.builtin import ModuleOp, NoneAttr
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
@@ -18,9 +18,11 @@ from inarch.dialects.loop.keep import is_kept
 from inarch.dialects.loop.memory import memref_of
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.functions import entry_blocks
+from inarch.ir.report.analyses import analyses_of
 from inarch.ir.types import dtype_of
 from inarch.passes.loop.inline import end, inline
 from inarch.passes.loop.nests.edge import is_elementwise, written_dimensions
+from inarch.passes.loop.nests.uses import BufferUses
 
 
 @dataclass(frozen=True)
@@ -37,8 +39,8 @@ class UpdateInPlacePass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         kernels = {each.sym_name.data: each for each in op.ops if isinstance(each, DefOp)}
-        for _, block in entry_blocks(op):
-            lives = _Lives(block, kernels)
+        for function, block in entry_blocks(op):
+            lives = _Lives(analyses_of(ctx).get(BufferUses, function), kernels)
             for nest in [each for each in block.ops if isinstance(each, NestOp)]:
                 _update(nest, block, lives)
 
@@ -55,25 +57,17 @@ class _Span:
 
 
 class _Lives:
-    """Where the buffers of a block are used, as their `root`s."""
+    """Where the buffers of a block are used, as their `root`s, while some become one."""
 
-    def __init__(self, block: Block, kernels: Mapping[str, DefOp]) -> None:
-        self._spans: dict[SSAValue, _Span] = {}
+    def __init__(self, uses: BufferUses, kernels: Mapping[str, DefOp]) -> None:
+        self._spans = {buffer: _Span(at[0], at[-1]) for buffer, at in uses.used.items()}
+        self.place: dict[Operation, int] = dict(uses.places)
         self.aligned: set[SSAValue] = set()
         """Those that a kernel wants aligned: allocations are, what a caller gives need not be."""
-        self.place: dict[Operation, int] = {}
-        for place, op in enumerate(block.ops):
-            self.place[op] = place
+        for op in uses.places:
             for inner in op.walk():
                 if isinstance(inner, CallOp):
                     self.aligned.update(map(root, _aligned(inner, kernels)))
-                for value in inner.operands:
-                    if isinstance(value.type, MemRefType):
-                        self._use(root(value), place)
-
-    def _use(self, buffer: SSAValue, place: int) -> None:
-        span = self._spans.setdefault(buffer, _Span(place, place))
-        span.last = place
 
     def ends(self, buffer: SSAValue, place: int) -> bool:
         """Whether nobody uses a buffer after `place`."""

@@ -21,7 +21,7 @@ from inarch.dialects.loop.nest import NestOp, YieldOp
 from inarch.ir.functions import entry_blocks
 from inarch.ir.index.linear import Linear, affine_map, linear_map
 from inarch.ir.types import memref
-from inarch.passes.loop.nests.writes import written_roots
+from inarch.passes.loop.nests.uses import written_roots
 
 
 @dataclass(frozen=True)

@@ -72,6 +72,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --emit of a level: where each op is from, so that stages resume with the model's names",
     )
     parser.add_argument("--json", action="store_true", help="print what was made as JSON")
+    parser.add_argument(
+        "-v",
+        "--verbose",
+        action="store_true",
+        help="print each step as it begins, with the seconds",
+    )
     parser.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
 
 
@@ -154,7 +160,7 @@ def _built(
     context = new_context()
 
     def make(path: Path) -> Built:
-        with progress(quiet=arguments.quiet) as report:
+        with progress(quiet=arguments.quiet, verbose=arguments.verbose) as report:
             return build(
                 arguments.model,
                 path,

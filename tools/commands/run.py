@@ -21,6 +21,7 @@ from inarch.tools.options import (
     check_output,
     compile_options,
     count,
+    values_of,
 )
 from inarch.tools.progress import progress
 
@@ -136,11 +137,16 @@ def _refuse_model_options(arguments: argparse.Namespace) -> None:
         "--host": arguments.host is not None,
         "--target": arguments.target != "native",
         "--name": arguments.name is not None,
+        "--jobs": arguments.jobs is not None,
     }
     for option in ("backend", "backend_option", "give", "keep", "require_offload", "checked"):
         given[f"--{option.replace('_', '-')}"] = bool(getattr(arguments, option))
     if not arguments.check or arguments.check.endswith(".npz"):
-        given |= {"--dim": bool(arguments.dim), "--shape": bool(arguments.shape)}
+        given |= {
+            "--dim": bool(arguments.dim),
+            "--shape": bool(arguments.shape),
+            "--value": bool(arguments.value),
+        }
     for option, is_given in given.items():
         if is_given:
             raise UsageError(
@@ -284,7 +290,7 @@ def _reference(arguments: argparse.Namespace, inputs: Arrays) -> Arrays:
             return arrays
         raise UsageError(f"--check: expected a .npz of outputs by name, found '{arguments.check}'")
     if arguments.check == "onnxruntime":
-        return _onnxruntime(arguments.model, inputs)
+        return _onnxruntime(arguments.model, inputs | _values(arguments))
     return _by_numpy(Path(arguments.check), arguments, inputs)
 
 
@@ -319,6 +325,26 @@ def _output_names(module: ModuleOp) -> list[str]:
         name.data if isinstance(name, StringAttr) else f"out{index}"
         for index, name in enumerate(names)
     ]
+
+
+def _values(arguments: argparse.Namespace) -> Arrays:
+    """What `--value` gives, for those who take the model as it is: of the model's dtypes and ranks."""
+    if not arguments.value:
+        return {}
+    from onnx import ModelProto, load_model  # pyright: ignore[reportUnknownVariableType]
+
+    from inarch.frontends.onnx.tensors import element_dtype
+    from inarch.frontends.values import fixed_value
+
+    found: Arrays = {}
+    values = values_of(arguments.value)
+    model: ModelProto = load_model(str(arguments.model), load_external_data=False)
+    for info in model.graph.input:
+        kind = info.type.tensor_type
+        if info.name in values:
+            dtype = element_dtype(kind.elem_type)
+            found[info.name] = fixed_value(info.name, values[info.name], dtype, len(kind.shape.dim))
+    return found
 
 
 def _onnxruntime(model: Path, inputs: Arrays) -> Arrays:

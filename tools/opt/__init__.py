@@ -22,7 +22,7 @@ from inarch.ir.report.remarks import Remark
 from inarch.pipeline.registry import pass_cards, pass_help
 from inarch.pipeline.text import parse_pipeline
 from inarch.tools.extensions import blamed, kinds
-from inarch.tools.opt.arguments import OptArguments, help_text, parse_arguments
+from inarch.tools.opt.arguments import OptArguments, new_parser, parse_arguments
 from inarch.tools.opt.diagnostics import Diagnostic, expectations, mismatches
 from inarch.tools.opt.driver import (
     SEPARATOR,
@@ -35,6 +35,7 @@ from inarch.tools.opt.driver import (
 from inarch.tools.opt.lists import cards_text, dialect_cards
 from inarch.tools.outcome import Outcome
 from inarch.tools.passes import Watchers
+from inarch.tools.snippet import tell
 from inarch.tools.warnings import plain_warnings, told_warnings
 
 
@@ -78,11 +79,11 @@ def _run(argv: Sequence[str], stdin: Callable[[], str], out: TextIO, err: TextIO
                 return 0
             return _process(options, stdin, out, err)
     except InarchError as error:
-        err.write(f"{error.line()}\n")
+        tell(err, error)
         return error.exit_code
     except Exception as error:  # noqa: BLE001 - a bug of ours is one line, too
         found = blamed(error) or _internal(error, argv, err)
-        err.write(f"{found.line()}\n")
+        tell(err, found)
         return found.exit_code
 
 
@@ -110,7 +111,7 @@ def _load(options: OptArguments, stack: ExitStack) -> None:
 def _information(options: OptArguments) -> str | None:
     """What was asked instead of a run, if anything was."""
     if options.help:
-        return help_text()
+        return new_parser().format_help()
     if options.version:
         return f"inarch-opt {__version__}\n"
     if options.list_passes:
@@ -178,8 +179,7 @@ def _processed(session: Session, program: Piece) -> tuple[str | None, list[Inarc
 
 def _tell(session: Session, errors: Sequence[InarchError]) -> int:
     """Prints errors; their exit code."""
-    for error in errors:
-        session.err.write(f"{error.line()}\n")
+    tell(session.err, *errors)
     return max((error.exit_code for error in errors), default=0)
 
 

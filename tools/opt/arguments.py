@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -22,6 +22,8 @@ example:
   inarch-opt model.mlir -p 'fold-constants,canonicalize' --print-ir-after-all -o out.mlir
   inarch-opt model.mlir --fold-constants --canonicalize    (a pass's name is an option, too)
   inarch-opt model.mlir -p compile --dump-pass-pipeline    (what `inarch compile` runs)
+
+mlir-opt's spellings do, too: --mlir-timing, --mlir-print-ir-after-all, --pass-pipeline='builtin.module(cse)'.
 
 exit codes: 0 success, 1 wrong program, 2 wrong usage, 3 wrong environment, 70 internal error
 """
@@ -48,6 +50,7 @@ class OptArguments:
     print_ir_after_all: bool
     print_ir_after_change: bool
     print_ir_after_failure: bool
+    print_ir_module_scope: bool
     print_ir_tree_dir: Path | None
     timing: bool
     pass_statistics: bool
@@ -89,22 +92,28 @@ def parse_arguments(argv: Sequence[str]) -> OptArguments:
 
 
 def _as_passes(word: str, options: Sequence[str]) -> str:
-    """A pass's name is an option: `--cse` is `--passes=cse`, `--tile=size=4` is `--passes=tile{size=4}`."""
+    """A pass's name is an option: `--cse` is `--passes=cse`, `--tile=size=4` is `--passes=tile{size=4}`.
+
+    And so is `--mlir-print-ir-after-all`, as mlir-opt spells it.
+    """
     name, equals, value = word.partition("=")
+    if name.startswith("--mlir-") and (own := f"--{name[len('--mlir-') :]}") in options:
+        return own + equals + value
     if not name.startswith("--") or name in options or not is_pass(name[2:]):
         return word
     return f"--passes={name[2:]}" + (f"{{{value}}}" if equals else "")
 
 
-def help_text() -> str:
-    """What `--help` prints."""
-    return _Parser().format_help()
+def new_parser(mark: Callable[[argparse.Action], None] | None = None) -> argparse.ArgumentParser:
+    """The command line, for what prints or completes it: `mark` is called with each argument."""
+    return _Parser(mark)
 
 
 class _Parser(argparse.ArgumentParser):
     """Raises where argparse's own would print and leave the process."""
 
-    def __init__(self) -> None:
+    def __init__(self, mark: Callable[[argparse.Action], None] | None = None) -> None:
+        self._mark = mark
         super().__init__(
             prog="inarch-opt",
             description=_DESCRIPTION,
@@ -125,7 +134,9 @@ class _Parser(argparse.ArgumentParser):
     def option(self, *names: str, **settings: Any) -> None:
         """An option, remembered by name for suggestions."""
         self.names += names
-        self.add_argument(*names, **settings)
+        action = self.add_argument(*names, **settings)
+        if self._mark is not None:
+            self._mark(action)
 
     def flag(self, *names: str, text: str) -> None:
         """An option without a value."""
@@ -148,7 +159,6 @@ def _add_input_and_output(parser: _Parser) -> None:
     parser.flag("--print-op-generic", text="print ops in the generic form")
     parser.option(
         "--print-debuginfo",
-        "--mlir-print-debuginfo",
         action="store_true",
         help="print locations",
     )

@@ -46,9 +46,9 @@ def module(name: str) -> Any:
 class Evaluated:
     """A model as what its graph ops are documented to compute; called as a `Module` is."""
 
-    def __init__(self, model: onnx.ModelProto, shapes: Mapping[str, Sequence[int]]) -> None:
+    def __init__(self, model: onnx.ModelProto, sizes: Sizes) -> None:
         self._context = new_context()
-        self._module = import_onnx(model, self._context, Sizes(shapes=shapes))
+        self._module = import_onnx(model, self._context, sizes)
         self._outputs = [output.name for output in model.graph.output]
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
@@ -59,8 +59,13 @@ class Evaluated:
 class EvaluatedRep(InarchRep):
     """The backend without a compiler."""
 
-    def build(self, model: onnx.ModelProto, shapes: Mapping[str, Sequence[int]]) -> Any:
-        return Evaluated(model, shapes)
+    def build(
+        self,
+        model: onnx.ModelProto,
+        shapes: Mapping[str, Sequence[int]],
+        values: Mapping[str, Any] | None = None,
+    ) -> Any:
+        return Evaluated(model, Sizes(shapes=shapes, values=values or {}))
 
 
 def problem(case: Any) -> str | None:

@@ -1,0 +1,80 @@
+"""Where buffers are used, and where written: a read must not move past a write."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import MemRefType
+from xdsl.ir import Block, Operation, SSAValue
+
+from inarch.dialects.loop.buffer import AllocOp, ConstantOp, ReshapeOp, root
+from inarch.dialects.loop.nest import NestOp
+
+_READERS = (AllocOp, ConstantOp, ReshapeOp, memref.SubviewOp, memref.LoadOp)
+"""Ops that write to none of their operands."""
+
+
+@dataclass(frozen=True)
+class BufferUses:
+    """An analysis of a function of one block: which of its ops use which buffers, each as its `root`.
+
+    An op's place is its position in the block; what is nested in it is at that place, too.
+    """
+
+    places: Mapping[Operation, int]
+    used: Mapping[SSAValue, Sequence[int]]
+    """Buffer -> the places of the ops with it as an operand, in order, each once."""
+    written: Mapping[SSAValue, Sequence[int]]
+    """Buffer -> the places of the ops that may write to it, in order."""
+
+    @classmethod
+    def of(cls, op: Operation) -> BufferUses:
+        """The uses in `op`'s one block."""
+        return cls.of_block(op.regions[0].block)
+
+    @classmethod
+    def of_block(cls, block: Block) -> BufferUses:
+        """The uses in a block."""
+        places: dict[Operation, int] = {}
+        used: defaultdict[SSAValue, list[int]] = defaultdict(list)
+        written: defaultdict[SSAValue, list[int]] = defaultdict(list)
+        for place, op in enumerate(block.ops):
+            places[op] = place
+            for buffer in _used_roots(op):
+                used[buffer].append(place)
+            for buffer in written_roots(op):
+                written[buffer].append(place)
+        return cls(places, dict(used), dict(written))
+
+    def may_move(self, nest: NestOp, first: int, last: int) -> bool:
+        """Whether a nest may move down from place `first` to `last`: what it reads is not written between."""
+        read = {root(value) for value in nest.ins}
+        return first < last and not any(
+            _is_within(self.written.get(b, ()), first, last) for b in read
+        )
+
+
+def written_roots(op: Operation) -> set[SSAValue]:
+    """The buffers that `op`, or an op in it, may write to: of a nest its outputs, else all that it uses."""
+    found: set[SSAValue] = set()
+    for inner in op.walk():
+        if isinstance(inner, NestOp):
+            found.update(root(out) for out in inner.outs)
+        elif not isinstance(inner, _READERS):
+            found.update(root(v) for v in inner.operands if isinstance(v.type, MemRefType))
+    return found
+
+
+def _used_roots(op: Operation) -> dict[SSAValue, None]:
+    values = (value for inner in op.walk() for value in inner.operands)
+    return dict.fromkeys(root(value) for value in values if isinstance(value.type, MemRefType))
+
+
+def _is_within(places: Sequence[int], first: int, last: int) -> bool:
+    """Whether one of `places`, in order, is between `first` and `last`."""
+    after = bisect_right(places, first)
+    return after < len(places) and places[after] < last
