@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 KEYED = ("shapes", "dims", "target", "name", "microkernels", "checked", "pipeline", "places")
 """The options that are in the key, as text; with any other one that is given nothing is kept."""
-_HOW = ("jobs", "timeout")
+HOW = ("jobs", "timeout")
 """Those that say how a compilation runs, and change nothing of what it makes."""
 
 _PREFIXES = ("INARCH_", "GCC_", "NPY_", "LD_", "PYTHON")
@@ -65,7 +65,7 @@ class Entry:
     @classmethod
     def of(cls, model: Path, options: Options) -> Entry | None:
         """The entry; None where nothing is kept."""
-        if not isinstance(options.pipeline, str | None) or set(options.given()) - {*KEYED, *_HOW}:
+        if not isinstance(options.pipeline, str | None) or set(options.given()) - {*KEYED, *HOW}:
             return None
         if model.suffix != ".onnx" or any(os.environ.get(name) for name in _HEADERS):
             return None

@@ -119,7 +119,8 @@ def test_as_onnxruntime(name: str, condition: bool) -> None:
         (
             "float[3] x, int64 m",
             f"y, w = Loop<{TURN}>(m, , x)",
-            "<model>: 1 unsupported: Loop: trip count is computed at run time (1: 'y')",
+            "<model>: 1 unsupported: Loop: trip count is computed at run time (1: 'y'); where it is always "
+            "the same, give it to the compiler: --value m=...",
         ),
         (
             "float[3] x",

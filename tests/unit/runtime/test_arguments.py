@@ -66,9 +66,9 @@ def fixture_double(tmp_path_factory: pytest.TempPathFactory) -> inarch.Module:
         ({"target": None}, "target: expected a string such as 'x86-64-v3', found a NoneType"),
         (
             {"output": "m.inarch"},
-            "no option 'output'. Known: backend_options, backends, checked, dims, give, host, keep, machine, "
-            "microkernels, name, pipeline, places, require_offload, shapes, target, verify_each, "
-            "verify_semantics",
+            "no option 'output'. Known: backend_options, backends, checked, dims, give, host, jobs, keep, "
+            "machine, microkernels, name, pipeline, places, require_offload, shapes, target, timeout, "
+            "values, verify_each, verify_semantics",
         ),
         ({"name": 3}, "name: expected a string such as 'model', found 3 (a int)"),
     ],
