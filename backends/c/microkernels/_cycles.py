@@ -38,13 +38,13 @@ def cycles(instance: Instance, contraction: Contraction) -> float:
     begin = 0 if instance.init == "zero" else 1
     finish = 1.0
     if instance.finish is not None:
-        finish += _finish(instance.finish) * machine.fma.cycles(nbytes)
+        finish += finish_operations(instance.finish) * machine.fma.cycles(nbytes)
     return machine.begin + steps * step + accumulators * (begin + finish)
 
 
-def _finish(expression: Expression) -> int:
+def finish_operations(expression: Expression) -> int:
     """Operations a vector of an epilogue: one for each operand and function."""
     if not isinstance(expression, Apply):
         return 1
     own = _SCALAR_FUNCTION if expression.function in _HEAVY else 1
-    return own + sum(_finish(argument) for argument in expression.arguments)
+    return own + sum(finish_operations(argument) for argument in expression.arguments)

@@ -16,6 +16,8 @@ _GEMM = Contraction(
     b=("r", "k", "v", "l"),
     c=("m", "v", "l"),
     sizes={"m": "MR", "v": "NV", "l": "VL", "r": "R", "k": "K"},
+    neighbour="m",
+    is_often_whole=True,
 )
 
 

@@ -144,6 +144,17 @@ class _Way:
         return found
 
     @cached_property
+    def passing(self) -> frozenset[int]:
+        """The axes whose points a call does not hold together: what it sums over, or takes one by one.
+
+        No register tile has a size that the call gives.
+        """
+        given = {name for _, name in self.family.pattern.given}
+        taken = zip(self.matched.nest.axes, self.matched.assignment.taken, strict=True)
+        pairs = enumerate(taken)
+        return frozenset(at for at, (axis, names) in pairs if axis.is_reduction or given & {*names})
+
+    @cached_property
     def streams(self) -> tuple[Stream, ...]:
         """The operands as memory sees them."""
         return tuple(streams_of(self.matched))
@@ -278,16 +289,20 @@ def _with_memory(rough: _Rough) -> _Rough:
     blocks = tuple([min(cut.block, axis.size) for cut, axis in zip(main.cuts, axes, strict=True)])
     counts = tuple([cut.count for cut in main.cuts])
     copied = copied_inputs(way.streams, rough.matched, way.family, main)
-    if (blocks, counts, copied) not in way.memory:
-        way.memory[blocks, counts, copied] = _memory(way, main, blocks, copied)
-    order, moved, is_crowded, nbytes = way.memory[blocks, counts, copied]
+    tile = tuple([1 if axis in way.passing else n for axis, n in enumerate(blocks)])
+    key = blocks, counts, copied, tile
+    if key not in way.memory:
+        way.memory[key] = _memory(way, main, blocks, copied, tile)
+    order, moved, is_crowded, nbytes = way.memory[key]
     crowding = CROWDED * rough.kernels if is_crowded else 0.0
     memory = costs.added(rough.kernels, moved) + crowding
     copies = max(rough.copies, costs.copy(nbytes))
     return replace(rough, order=order, copies=copies, memory=memory, crowding=crowding)
 
 
-def _memory(way: _Way, main: Piece, blocks: Sequence[int], copied: Sequence[int]) -> _Memory:
+def _memory(
+    way: _Way, main: Piece, blocks: Sequence[int], copied: Sequence[int], tile: Sequence[int]
+) -> _Memory:
     nest, costs = way.matched.nest, way.family.costs
     axes, streams, nbytes = nest.axes, list(way.streams), 0
     for at in copied:
@@ -297,9 +312,8 @@ def _memory(way: _Way, main: Piece, blocks: Sequence[int], copied: Sequence[int]
     sizes = [cut.count * block for cut, block in zip(main.cuts, blocks, strict=True)]
     order, moved = traffic(streams, sizes, blocks, loops_of(nest, main), costs)
     parts = math.prod([axis.size for axis in axes]) / math.prod(sizes)
-    rows = [1 if axis.is_reduction else n for axis, n in zip(axes, blocks, strict=True)]
     is_crowded = any(
-        stream.is_crowded(rows, costs.machine) for stream in streams if not stream.is_late
+        stream.is_crowded(tile, costs.machine) for stream in streams if not stream.is_late
     )
     given = [loop.axis for loop in order]
     rest = [axis for axis in range(len(axes)) if axis not in given]

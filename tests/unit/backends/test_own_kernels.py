@@ -39,7 +39,7 @@ from inarch.microkernel.table import MICROKERNELS
 
 Array = np.ndarray[Any, Any]
 
-KERNELS = ("gemm-f32", "conv-f32", "conv-first-f32")
+KERNELS = ("gemm-f32", "conv-f32", "conv-first-f32", "outer-f32")
 INCLUDES = "#include <stdint.h>\n"
 WARNINGS = ("-Wall", "-Wextra", "-Werror")
 
@@ -86,7 +86,7 @@ FINISHES: Mapping[str, tuple[str, tuple[str, ...]]] = {
 
 
 def _finish(name: str, kernel: str) -> tuple[Expression, dict[str, str]]:
-    row = "m" if kernel == "gemm-f32" else "p, q"
+    row = "p, q" if kernel.startswith("conv") else "m"
     text, extras = FINISHES[name]
     text = text.format(C=f"C[{row}, v, l]", row=row, first=row[0])
     return _expression(text), dict.fromkeys(extras, "f32")
@@ -111,7 +111,7 @@ def _cases(kernel: str, target: Target) -> list[Case]:
     generator = np.random.default_rng(3)
     finishes = [None, *FINISHES]
     cases: list[Case] = []
-    chosen = _sample(kernel, target)
+    chosen, inits = _sample(kernel, target), MICROKERNELS[kernel].inits
     while len(cases) < max(len(chosen), len(finishes) + 2):
         number = len(cases)
         params = chosen[number % len(chosen)]
@@ -122,7 +122,7 @@ def _cases(kernel: str, target: Target) -> list[Case]:
             kernel,
             params,
             target=target,
-            init=("zero", "accumulate")[number // 2 % 2],
+            init=inits[number // 2 % len(inits)],
             finish=finish,
             extras=extras,
         )
