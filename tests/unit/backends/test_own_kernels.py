@@ -146,6 +146,24 @@ def test_members_compute_their_meaning(kernel: str, target: str, tmp_path: Path)
             _compare(case, library[number], np.random.default_rng(number), exact)
 
 
+def test_rows_pass_by_a_b_in_registers(tmp_path: Path) -> None:
+    """`outer-f32`: as many rows as the call says, each with its own row of a residual."""
+    finish, extras = _finish("residual, clip", "outer-f32")
+    instance = instantiate(
+        MICROKERNELS["outer-f32"],
+        "outer-f32",
+        {"NV": 2, "VL": 4, "K": 3},
+        target=parse_target("generic"),
+        init="zero",
+        finish=finish,
+        extras=extras,
+    )
+    (call,) = _library([instance], tmp_path)
+    for rows in (1, 2, 5):
+        for exact in (True, False):
+            _compare(Case(instance, {"M": rows}), call, np.random.default_rng(rows), exact)
+
+
 def test_a_convolution_reads_through_overlapping_strides(tmp_path: Path) -> None:
     """K4: stride 2, dilation 2, from the middle of an image; fewer taps at a border are padding."""
     kernel = MICROKERNELS["conv-f32"]
