@@ -30,7 +30,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLES = Path(__file__).resolve().parent
@@ -176,10 +176,37 @@ def _files(tests: Iterable[str]) -> set[str]:
 
 
 def _changed_files(revision: str) -> set[str]:
-    """What differs from a revision, committed or not; `base`: from where the branch left main."""
+    """What differs from a revision, committed or not; `base`: from where the branch left main.
+
+    Of Python what it does: a file that has moved, or imports from where another one is now, is the same.
+    """
     if revision == "base":
         revision = _base()
-    return set(_git("diff", "--name-only", revision).split())
+    found: set[str] = set()
+    for line in _git("diff", "-M", "--name-status", revision).splitlines():
+        status, before, *after = line.split("\t")
+        path = after[0] if after else before
+        is_code = status[0] not in "AD" and path.endswith(".py")
+        now = (ROOT / path).read_text("utf-8") if is_code else ""
+        if not is_code or does(_git("show", f"{revision}:{before}")) != does(now):
+            found.add(path)
+    return found
+
+
+def does(source: str) -> str:
+    """What Python text does, comparable: without imports, and without prose."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(node, name, None)
+            if isinstance(block, list):
+                setattr(node, name, [each for each in cast("list[ast.stmt]", block) if _acts(each)])
+    return ast.dump(tree)
+
+
+def _acts(statement: ast.stmt) -> bool:
+    is_prose = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    return not is_prose and not isinstance(statement, ast.Import | ast.ImportFrom)
 
 
 def _base() -> str:

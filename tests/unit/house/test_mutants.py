@@ -223,3 +223,15 @@ def test_the_faults_of_changed_files_come_first_and_are_no_sample(
     assert seen
     assert (chosen[:sure], len(chosen)) == (here, sure + count)
     assert {fault.id for fault in chosen[sure:-5]} == {fault.id for fault in seen}
+
+
+def test_what_moved_is_not_what_changed() -> None:
+    """Imports and prose do nothing; all else counts, wherever it stands."""
+    does = runner().does
+    text = '"""A file."""\nfrom a import b\n\n\ndef f(x: int) -> int:\n    """Adds."""\n    return x + b\n'
+    moved = text.replace("from a", "from a.c.d").replace("A file", "The same").replace("Adds", "+")
+    assert does(moved) == does(text)
+    local = text.replace("    return", "    from e import g\n    return")
+    assert does(local) == does(text)
+    for new in (text.replace("x + b", "x - b"), text.replace("x: int", "y: int"), text + "f(1)\n"):
+        assert does(new) != does(text)
