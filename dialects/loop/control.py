@@ -28,17 +28,19 @@ from inarch.ir.require import require
 from inarch.ir.verify import Counts, SymbolUser
 
 FOR_MODES = ("serial", "parallel", "unroll")
+MAX_COPIES = 1024
+"""Of the body of a loop that is unrolled: text that somebody must compile."""
 
 
 @op_definition
 class ForOp(BufferOp, Counts):
     """`loop.for %i = lower to upper step step [parallel|unroll] { ... }`: an explicit loop.
 
-    The body runs for `i = lower, lower + step, ...` while `i < upper`. `parallel` promises that the
-    iterations are independent; `unroll` asks for copies of the body (the host `c` does neither yet: it
-    runs all modes in order). The body may use `memref.load`,
-    `memref.store`, `scf.if`, `arith` on indices, and nests on subviews.
-    C1: step > 0 and the mode is known. C2: the region has one argument of type index. No access of
+    The body runs for `i = lower, lower + step, ...` while `i < upper`. `unroll`: as copies of the body, each
+    with its number. `parallel` promises that the iterations are independent (the host `c` runs them in order
+    yet). The body may use `memref.load`, `memref.store`, `scf.if`, `arith` on indices, and nests on subviews.
+    C1: step > 0 and the mode is known. C2: the region has one argument of type index. C3: a loop that is
+    unrolled, with those around it that are, makes at most 1024 copies. No access of
     `memref.load` or `memref.store` at indices that are linear in constants and in the indices of
     loops is outside of its buffer (`verify_module`).
     """
@@ -72,12 +74,25 @@ class ForOp(BufferOp, Counts):
     def counted(self) -> range:
         return range(self.lower.data, self.upper.data, self.step.data)
 
+    @property
+    def copies(self) -> int:
+        """How often the body is written: by this loop and those around it that are unrolled."""
+        around = self.parent_op()
+        while around is not None and not isinstance(around, ForOp):
+            around = around.parent_op()
+        mine = len(self.counted()) if self.mode.data == "unroll" else 1
+        return mine * (around.copies if around is not None else 1)
+
     def verify_(self) -> None:
         require(self.step.data > 0, "C1", f"expected a step > 0, found {self.step.data}")
         known = self.mode.data in FOR_MODES
         require(known, "C1", f"expected a mode of {FOR_MODES}, found '{self.mode.data}'")
         types = [argument.type for argument in self.body.block.args]
         require(types == [IndexType()], "C2", "expected a region with one argument of type index")
+        copies = self.copies if self.mode.data == "unroll" else 0
+        require(
+            copies <= MAX_COPIES, "C3", "expected at most {} copies, found {}", MAX_COPIES, copies
+        )
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:

@@ -105,6 +105,10 @@ class FunctionEmitter:
                 )
 
     def _for(self, op: ForOp, scope: Scope) -> None:
+        if op.mode.data == "unroll":
+            for number in op.counted():
+                self._copy(op, number, scope.child())
+            return
         inside = scope.child()
         name = inside.names.fresh(op.induction.name_hint or "i")
         inside.values[op.induction] = name
@@ -112,6 +116,16 @@ class FunctionEmitter:
         advance = f"{name}++" if step == 1 else f"{name} += {step}"
         scope.writer.open(f"for (int64_t {name} = {lower}; {name} < {upper}; {advance})")
         self.block(op.body.block, inside)
+        scope.writer.close()
+
+    def _copy(self, op: ForOp, number: int, scope: Scope) -> None:
+        """One iteration of a loop that is unrolled; a named constant, as sums of literals would be of int."""
+        scope.writer.open()
+        if op.induction.first_use is not None:
+            name = scope.names.fresh(op.induction.name_hint or "i")
+            scope.values[op.induction] = name
+            scope.writer.line(f"const int64_t {name} = {number};")
+        self.block(op.body.block, scope)
         scope.writer.close()
 
     def _if(self, op: scf.IfOp, scope: Scope) -> None:

@@ -76,9 +76,13 @@ def test_types_are_checked_behind_every_link() -> None:
     assert {f"inarch/{folder}" for folder in FOLDERS} <= set(included)
 
 
-def test_the_root_is_no_package() -> None:
-    """With one, pytest and type checkers would name every module after the clone's folder."""
-    assert [name for name in ("__init__.py", "conftest.py") if (ROOT / name).exists()] == []
+def test_the_root_is_a_package_for_nobody_but_its_parent_folder() -> None:
+    """Under another name than `inarch` it is empty: no module is named after the clone's folder."""
+    assert not (ROOT / "conftest.py").exists()
+    _, only = ast.parse((ROOT / "__init__.py").read_text()).body
+    assert isinstance(only, ast.If)
+    assert ast.unparse(only.test) == "__name__ == 'inarch'"
+    assert not only.orelse
 
 
 @pytest.mark.parametrize("folder", sorted({path.parent for path in OURS}), ids=str)

@@ -228,7 +228,7 @@ def test_a_wrong_result_is_not_measured(harness: Harness, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_operations_are_those_that_the_loops_execute(shape: str) -> None:
-    """Without padding in the loops they are the nominal ones; never fewer where nothing is left out."""
+    """Never fewer than the nominal ones where nothing is left out; more where tiles run over an edge."""
     layer = parse_shape(shape)
     context = new_context()
     module = import_model(program_of(layer, arrays_of(layer), context), context, target="generic")
@@ -237,7 +237,7 @@ def test_operations_are_those_that_the_loops_execute(shape: str) -> None:
     assert all(step.flops == 0 for step in steps if not step.computes)
     executed = sum(step.flops for step in steps)
     if isinstance(layer, Gemm) or layer.window == 1:
-        assert executed == layer.flops
+        assert layer.flops <= executed < 2 * layer.flops
     assert executed > layer.flops / 2
 
 

@@ -23,6 +23,23 @@ func.func @mode() {
 
 // -----
 
+// for, C3, also by several loops
+func.func @copies() {
+  loop.for %i = 0 to 32 unroll {
+    loop.for %k = 0 to 9 {
+      // expected-error @below {{'loop.for' C3: expected at most 1024 copies, found 1056}}
+      loop.for %j = 0 to 65 step 2 unroll {
+        loop.yield
+      }
+      loop.yield
+    }
+    loop.yield
+  }
+  func.return
+}
+
+// -----
+
 // for, C2
 func.func @argument() {
   // expected-error @below {{'loop.for' C2: expected a region with one argument of type index}}
