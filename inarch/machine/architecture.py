@@ -105,7 +105,8 @@ def architecture_of(level: str) -> Architecture:
     """The family that has `level`. Raises UsageError with the names of all levels."""
     every = architectures()
     if level not in every:
-        raise unknown("target", level, [*every, "native"])
+        known = unknown("target", level, [*every, "native"])
+        raise UsageError(f"{known.message}; one of your own is a file: docs/extending.md, Target")
     return every[level]
 
 

@@ -75,7 +75,8 @@ def test_unknown_level() -> None:
         parse("x86-64-v5")
     assert str(caught.value) == (
         "no target 'x86-64-v5'; did you mean 'x86-64-v4'? "
-        "Known: aarch64, generic, native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4"
+        "Known: aarch64, generic, native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4; "
+        "one of your own is a file: docs/extending.md, Target"
     )
 
 
