@@ -3,9 +3,10 @@
     python benchmarks/moved_lines.py 09f59bd [--most 10]
 
 Functions, classes and constants at the top of a file of that revision that is gone, or lies elsewhere now:
-their lines then, and the lines of the same definitions now, with all that was added to them since. A definition is
-the same by its name, with or without an underscore, and where at least half of its text is (difflib), unless
-git says that its file moved there. New definitions, imports and tests do not count. Takes a minute.
+their lines then, and the lines of the same definitions now, with all that was added to them since. A
+definition is the same by its name, with or without an underscore, and where at least half of its text is
+(difflib), unless git says that its file moved there. New definitions, imports and tests do not count. Takes
+a minute.
 """
 
 from __future__ import annotations
