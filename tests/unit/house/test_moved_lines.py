@@ -27,10 +27,12 @@ def _path(name):
 def gone():
     return [each for each in KNOWN if each]
 '''
-NEW = OLD.replace("_path", "path").replace(
-    "    return os", "    name = name.lower()\n    return os"
+NEW = (
+    OLD[: OLD.index("def gone")]
+    .replace("_path", "path")
+    .replace("    return os", "    name = name.lower()\n    return os")
+    + "def gone():\n    raise SystemExit('something else')\n"
 )
-NEW = NEW[: NEW.index("def gone")] + "def gone():\n    raise SystemExit('something else')\n"
 
 
 def benchmark() -> ModuleType:
