@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from inarch.driver.compiler import compile
     from inarch.runtime.module import Module, load
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 BEGAN_NS = time.time_ns()
 """When this process began to read Inarch: a file that changes later may not be what runs."""
