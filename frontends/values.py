@@ -23,7 +23,8 @@ from inarch.ir.types import dtype_of
 def fixed_value(name: str, value: Array, dtype: DType, rank: int | None) -> Array:
     """`value` as input `name`, of a dtype and a rank (None: any), has it.
 
-    A number of another dtype is taken where it stays the same number, one number for an input of rank 0 or 1.
+    Floats are rounded to another float dtype; else a number of another dtype is taken where it stays the same
+    number. One number is taken for an input of rank 0 or 1.
     Raises UsageError for what does not fit; sizes are not looked at.
     """
     if rank in (0, 1) and value.size == 1 and value.ndim in (0, 1):
@@ -36,7 +37,10 @@ def fixed_value(name: str, value: Array, dtype: DType, rank: int | None) -> Arra
         raise UsageError(f"value of '{name}': expected numbers, found {value.dtype.name}")
     with np.errstate(invalid="ignore", over="ignore"):
         found = value.astype(dtype.numpy)
-    same = (found == value) | ((found != found) & (value != value))  # noqa: PLR0124 - NaN
+        if dtype.is_float and value.dtype.kind == "f":
+            same = np.isfinite(found) | ~np.isfinite(value)
+        else:  # there and back: comparing whole numbers with floats would round them
+            same = (found == value) & (found.astype(value.dtype) == value)
     if not np.all(same):
         lost = value[~same].reshape(-1)[0]
         raise UsageError(f"value of '{name}': expected numbers of {dtype.name}, found {lost}")

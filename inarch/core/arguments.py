@@ -45,7 +45,9 @@ def checked_values(values: object) -> dict[str, Array]:
         try:
             found[name] = np.asarray(value)
         except (TypeError, ValueError) as error:
-            raise UsageError(f"values['{name}']: expected an array, {_shown(value)}") from error
+            raise UsageError(
+                f"values['{name}']: expected an array, found {_shown(value)}"
+            ) from error
         if found[name].dtype.kind not in "biuf":
             raise UsageError(
                 f"values['{name}']: expected an array of numbers, found {_shown(value)}"

@@ -13,9 +13,11 @@ import onnx
 import pytest
 
 import inarch
+from inarch.core.dtypes import DTYPES
 from inarch.core.errors import InarchError, UnsupportedError, UsageError
 from inarch.dialects import new_context
 from inarch.driver.compiler import build, import_model
+from inarch.frontends.values import fixed_value
 from inarch.ir.functions import functions
 from inarch.ir.text import parse_module
 from inarch.tools.cli import run
@@ -80,6 +82,8 @@ def test_arguments_of_text_become_constants(tmp_path: Path, *, is_parsed: bool) 
         ({"k": 1e300}, "value of 'k': expected numbers of f32, found 1e+300"),
         ({"t": [6, 4]}, "no input 't' in values; did you mean 'to'? Known: k, to, x"),
         ({"to": "6,4"}, "values['to']: expected an array of numbers, found '6,4' (a str)"),
+        ({"to": 2**63}, f"value of 'to': expected numbers of i64, found {2**63}"),
+        ({"to": [[6], [4, 1]]}, "values['to']: expected an array, found [[6], [4, 1]] (a list)"),
         ([("to", 1)], "values: expected a dict such as {'axis': 1}, found [('to', 1)] (a list)"),
     ],
 )
@@ -87,6 +91,15 @@ def test_what_does_not_fit_is_one_line(values: Any, message: str) -> None:
     with pytest.raises(UsageError) as caught:
         inarch.compile(reshape(), values=values, dims={"N": 4})
     assert caught.value.message == message
+
+
+def test_a_float_is_rounded_and_a_whole_number_is_not() -> None:
+    module = inarch.compile(reshape(), values={"to": [6, 4], "k": 0.1}, dims={"N": 4})
+    assert np.array_equal(module.run({"x": X})["y"], X.reshape(6, 4) * np.float32(0.1))
+    for number in (2**53 + 1, 2**24 + 1):
+        dtype = DTYPES["f64" if number > 2**30 else "f32"]
+        with pytest.raises(UsageError, match=f"found {number}"):
+            fixed_value("k", np.asarray(number), dtype, 0)
 
 
 def test_a_value_of_another_size_is_refused() -> None:
