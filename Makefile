@@ -24,7 +24,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test tests lit unit docs lint types mutants mutants-changed zig slow exhaustive conformance fuzz wheel bench ci ci-stages clean
+.PHONY: help setup demo test tests lit unit docs lint types mutants mutants-changed zig slow exhaustive conformance fuzz wheel bench ci ci-stages upgrade clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -62,8 +62,13 @@ mutants-changed: setup ## of the files that changed since main all of them, of t
 	$(BIN)/python tests/mutants/run.py --jobs $(JOBS) --changed-since base \
 	  --sample 30 --seconds 45 --seed "$$(git rev-parse HEAD 2>/dev/null || date +%F)"
 
+upgrade: setup ## the newest versions that pyproject.toml allows, into .venv and constraints.txt
+	$(BIN)/python -m pip -qq install -U --upgrade-strategy eager -e '.[dev,zig]'
+	{ sed -n '/^#/p' constraints.txt; $(BIN)/python -m pip freeze --all --exclude-editable | grep -v '^pip='; } > .venv/pins
+	mv .venv/pins constraints.txt
+
 zig: setup ## the package ziglang in .venv: with it, `make slow` tests that it serves as the compiler
-	$(BIN)/python -m pip -qq install -e '.[zig]'
+	$(BIN)/python -m pip -qq install -c constraints.txt -e '.[zig]'
 
 slow: setup ## tests that take minutes: models, both compilers, numerics at length
 	$(PYTEST) $(PARALLEL) --durations=5 -m slow --ignore=tests/unit/house/test_wheel.py
@@ -93,12 +98,12 @@ clean: ## remove what the above made, and nothing else
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # Debian has venv without ensurepip unless python3-venv is there; pip can fill such a venv from outside.
-.venv/.stamp: pyproject.toml
+.venv/.stamp: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	  echo "error: expected Python 3.11 or newer, '$(PYTHON)' is $$($(PYTHON) -V 2>&1); use make PYTHON=python3.12" >&2; exit 1; }
 	@$(if $(CC_FOUND),,echo "no C compiler (gcc, clang) found: the ziglang package will be used")
 	@echo "setting up .venv with $$($(PYTHON) -V): pip install -e '.[$(EXTRAS)]'"
 	@$(PYTHON) -m venv .venv >/dev/null 2>&1 || { $(PYTHON) -m venv --clear --without-pip .venv && \
 	  $(PYTHON) -m pip -q --python .venv/bin/python install pip; }
-	@$(BIN)/python -m pip -qq install -e '.[$(EXTRAS)]'
+	@$(BIN)/python -m pip -qq install -c constraints.txt -e '.[$(EXTRAS)]'
 	@touch $@

@@ -71,6 +71,7 @@ def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     _run([sys.executable, "-m", "venv", "--without-pip", str(folder)], folder)
     made = folder / "bin" / "python"
     pip = [sys.executable, "-m", "pip", "-q", "--python", str(made), "install"]
+    pip += ["-c", str(ROOT / "constraints.txt")]
     _run([*pip, f"{wheel}[onnx,test,cblas]", "pytest-xdist", "onnxruntime"], folder)
     return made
 
