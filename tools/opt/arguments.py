@@ -76,6 +76,11 @@ def parse_arguments(argv: Sequence[str]) -> OptArguments:
     words = [_as_passes(word, parser.names) for word in with_defaults(argv)]
     found, rest = parser.parse_known_args(words)
     for word in rest:
+        if word.startswith("--emit-bytecode"):
+            raise UsageError(
+                f"{word}: MLIR's bytecode is neither written nor read, as xDSL has text only; "
+                "--print-op-generic -o FILE writes text of which mlir-opt makes bytecode"
+            )
         if word.startswith("-"):
             raise unknown("option", word.partition("=")[0], parser.names)
         raise UsageError(f"expected one input file, found '{found.input}' and '{word}'")

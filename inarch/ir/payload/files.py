@@ -13,9 +13,17 @@ from inarch.core.lazy import np
 from inarch.ir.context import ConstantStore
 from inarch.ir.payload.constants import constant_array
 
+_BYTECODE = b"ML\xefR"
+"""What begins a file of MLIR's bytecode, which xDSL cannot read."""
+
 
 def decode(data: bytes, name: str) -> str:
     """MLIR text. Raises InarchError for anything else, such as a model in another format."""
+    if data.startswith(_BYTECODE):
+        raise InarchError(
+            f"expected MLIR text, found MLIR's bytecode; `mlir-opt {name} -o FILE.mlir` makes text of it",
+            where=name,
+        )
     try:
         return data.decode()
     except UnicodeDecodeError as error:

@@ -215,6 +215,23 @@ def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     assert err.startswith(f"{path}: error: expected MLIR text in UTF-8, found other bytes")
 
 
+def test_bytecode_is_refused_with_what_makes_it(tmp_path: Path) -> None:
+    path = tmp_path / "model.mlirbc"
+    path.write_bytes(b"ML\xefR\x06MLIR21\x00")
+    assert run([str(path)]) == (
+        1,
+        "",
+        f"{path}: error: expected MLIR text, found MLIR's bytecode; `mlir-opt {path} -o FILE.mlir` "
+        "makes text of it\n",
+    )
+    assert run(["--emit-bytecode", "-"], EMPTY) == (
+        2,
+        "",
+        "error: --emit-bytecode: MLIR's bytecode is neither written nor read, as xDSL has text only; "
+        "--print-op-generic -o FILE writes text of which mlir-opt makes bytecode\n",
+    )
+
+
 def test_version_and_help() -> None:
     assert run(["--version"]) == (0, f"inarch-opt {inarch.__version__}\n", "")
     code, out, err = run(["--help"])
