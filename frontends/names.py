@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+from inarch.core.arguments import checked_text
+from inarch.core.errors import UsageError
+
 MAX_PREFIX = 100
 """Characters: the prefix is in names of files, which have at most 255 bytes."""
 
@@ -16,3 +19,12 @@ def program_name(stem: str) -> str:
     """
     text = re.sub(r"[^A-Za-z0-9_]", "_", stem).strip("_")[:MAX_PREFIX]
     return f"m{text}" if text[:1].isdigit() else text or "model"
+
+
+def check_name(name: object) -> None:
+    """Raises UsageError for what cannot be the prefix of C symbols."""
+    text = checked_text("name", name, "model")
+    if not text.isidentifier() or not text.isascii():
+        raise UsageError(f"expected a name that is a C identifier, found '{text}'")
+    if len(text) > MAX_PREFIX:
+        raise UsageError(f"expected a name of at most {MAX_PREFIX} characters, found {len(text)}")

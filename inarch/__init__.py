@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     )
     from inarch.driver.compiler import compile
     from inarch.runtime.module import Module, load
+    from inarch.runtime.threads import threads
 
 __version__ = "0.2.0.dev0"
 
@@ -43,6 +44,7 @@ if MovedFinder not in sys.meta_path:
 _HOMES = {
     "compile": "inarch.driver.compiler",
     "load": "inarch.runtime.module",
+    "threads": "inarch.runtime.threads",
     "Module": "inarch.runtime.module",
     "ArgumentError": "inarch.core.errors",
     "EnvironmentFault": "inarch.core.errors",
@@ -63,6 +65,7 @@ __all__ = [
     "__version__",
     "compile",
     "load",
+    "threads",
 ]
 
 

@@ -7,9 +7,11 @@ from difflib import get_close_matches
 from typing import TypeAlias, cast
 
 from inarch.artifact.manifest import Port, Signature
+from inarch.core.arguments import checked_threads
 from inarch.core.errors import ArgumentError
 from inarch.core.lazy import np
 from inarch.runtime.tensor import Array, as_array, as_output, check, check_bools, empty
+from inarch.runtime.threads import threads as limited
 
 Invoke: TypeAlias = Callable[[Sequence[Array]], None]
 """Runs a function on arrays that fit its signature: inputs, then outputs to write."""
@@ -27,8 +29,11 @@ class Function:
     array([2., 4.], dtype=float32)
     """
 
-    def __init__(self, name: str, signature: Signature, invoke: Invoke) -> None:
+    def __init__(
+        self, name: str, signature: Signature, invoke: Invoke, *, threads: int | None = None
+    ) -> None:
         self.name = name
+        self._threads = threads
         self.signature = signature
         self._invoke = invoke
         self._inputs = [(port, f"{name}: argument '{port.name}'") for port in signature.inputs]
@@ -42,13 +47,19 @@ class Function:
         return f"{self.name}({inputs}) -> ({outputs})"
 
     def __call__(
-        self, /, *args: object, out: object = None, **by_name: object
+        self,
+        /,
+        *args: object,
+        out: object = None,
+        threads: object = None,
+        **by_name: object,
     ) -> Array | tuple[Array, ...]:
         """The outputs: one array, or a tuple when there are several (or none).
 
         Inputs are given by position or by name: NumPy arrays, or anything with `__dlpack__` or the
         buffer protocol, of exactly the declared type and row-major. `out` is an array to write
-        into, or a sequence of them, one for each output.
+        into, or a sequence of them, one for each output. `threads`: at most so many run it, where code is
+        compiled so that threads share its loops (`inarch.runtime.threads`).
 
         Raises ArgumentError for what does not fit, and InarchError when the function fails.
         """
@@ -58,10 +69,10 @@ class Function:
             if out is None
             else self._checked_outputs(out, inputs)
         )
-        self._invoke((*inputs, *outputs))
+        self._run((*inputs, *outputs), threads)
         return outputs[0] if len(outputs) == 1 else outputs
 
-    def run(self, inputs: Mapping[str, object]) -> dict[str, Array]:
+    def run(self, inputs: Mapping[str, object], *, threads: int | None = None) -> dict[str, Array]:
         """The outputs by name, from the inputs by name: also for names that Python cannot spell."""
         if not isinstance(inputs, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ArgumentError(
@@ -69,9 +80,21 @@ class Function:
                 f"({_listed(self.signature.inputs)}), found a {type(inputs).__name__}"
             )
         outputs = tuple(empty(port) for port, _ in self._outputs)
-        self._invoke((*self._checked_inputs((), inputs), *outputs))
+        self._run((*self._checked_inputs((), inputs), *outputs), threads)
         names = (port.name for port, _ in self._outputs)
         return dict(zip(names, outputs, strict=True))
+
+    def _run(self, arrays: Sequence[Array], threads: object) -> None:
+        most = self._threads if threads is None else threads
+        if most is None:
+            self._invoke(arrays)
+            return
+        with limited(most):
+            self._invoke(arrays)
+
+    def with_threads(self, threads: int) -> Function:
+        """The same function, run by at most so many threads where a call does not say how many."""
+        return Function(self.name, self.signature, self._invoke, threads=checked_threads(threads))
 
     def _checked_inputs(self, args: Sequence[object], by_name: Mapping[str, object]) -> list[Array]:
         values = args if not by_name else self._in_order(args, by_name)

@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 from inarch.artifact import Artifact
 from inarch.artifact.manifest import Signature
-from inarch.core.arguments import checked_path
+from inarch.core.arguments import checked_path, checked_threads
 from inarch.core.cache import replacing
 from inarch.core.errors import UsageError, unknown
 from inarch.runtime.function import Function
@@ -63,10 +63,15 @@ class Module:
         return self.get_function(name)
 
     def __call__(
-        self, /, *args: object, out: object = None, **by_name: object
+        self,
+        /,
+        *args: object,
+        out: object = None,
+        threads: object = None,
+        **by_name: object,
     ) -> Array | tuple[Array, ...]:
         """Calls `main`; `Function.__call__` has the details."""
-        return self.get_function("main")(*args, out=out, **by_name)
+        return self.get_function("main")(*args, out=out, threads=threads, **by_name)
 
     @property
     def signature(self) -> Signature:
@@ -79,9 +84,21 @@ class Module:
             raise unknown("function", name, self.functions, within=f"module '{self.name}'")
         return self.functions[name]
 
-    def run(self, inputs: Mapping[str, object]) -> dict[str, Array]:
+    def run(self, inputs: Mapping[str, object], *, threads: int | None = None) -> dict[str, Array]:
         """Calls `main` with the inputs by name; the outputs by name."""
-        return self.get_function("main").run(inputs)
+        return self.get_function("main").run(inputs, threads=threads)
+
+    def with_threads(self, threads: int) -> Module:
+        """The same program, run by at most so many threads where a call does not say how many."""
+        functions = {name: each.with_threads(threads) for name, each in self.functions.items()}
+        return Module(
+            self.type_key,
+            self.name,
+            functions,
+            imports=self.imports,
+            sources=self._sources,
+            content=self._content,
+        )
 
     def get_source(self, fmt: str = "") -> str:
         """The program's text in the format `fmt` (`c`), by default in the first that there is.
@@ -129,6 +146,7 @@ def load(
     check: bool = True,
     imports: Imports | None = None,
     format: str | None = None,  # noqa: A002 - the word of the interface
+    threads: int | None = None,
 ) -> Module:
     """The program in the file at `path`.
 
@@ -137,16 +155,20 @@ def load(
     benchmarks/loads.py` measures it). `verify` compares the SHA-256 of all parts with the manifest: each
     time, 60 ms; with a manifest from somebody you trust, it is against malice. `imports` fills the
     program's import slots by name; what it lacks is looked up among the program's submodules, then
-    in `inarch.runtime.registry`. A file that is no artifact is read by the loader of `format`.
+    in `inarch.runtime.registry`. A file that is no artifact is read by the loader of `format`. `threads`: at
+    most so many run a call that does not say how many (`inarch.runtime.threads`).
 
     Raises InarchError for a file that is damaged or no artifact, or has an unfilled slot, and
     EnvironmentFault when this machine cannot run it.
     """
     file = checked_path(path)
+    most = None if threads is None else checked_threads(threads)
     if format is not None:
-        return LOADERS[format].from_file(file)
-    with Artifact.open(file, check=check) as artifact:
-        return _run_loader(artifact, verify, imports)
+        module = LOADERS[format].from_file(file)
+    else:
+        with Artifact.open(file, check=check) as artifact:
+            module = _run_loader(artifact, verify, imports)
+    return module if most is None else module.with_threads(most)
 
 
 def _run_loader(artifact: Artifact, verify: bool, imports: Imports | None) -> Module:

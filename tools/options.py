@@ -58,6 +58,9 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
         help="use this microkernel wherever it fits, or fail (repeatable); see `inarch list microkernels`",
     )
     parser.add_argument("--name", help="prefix of every symbol (default: the model's name)")
+    add_threads_option(
+        parser, "of a call, at most (default: whoever calls says; 1: compile none in)"
+    )
     parser.add_argument(
         "--jobs",
         type=at_least_one,
@@ -80,6 +83,11 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
         help="add the microkernel (.c, .S, .py), pass, frontend or other thing that a file defines "
         "(repeatable)",
     )
+
+
+def add_threads_option(parser: argparse.ArgumentParser, text: str) -> None:
+    """`--threads`: how many."""
+    parser.add_argument("--threads", type=at_least_one, metavar="N", help=f"threads {text}")
 
 
 def add_host_option(parser: argparse.ArgumentParser) -> None:
@@ -175,6 +183,7 @@ def compile_options(arguments: argparse.Namespace, *, load: bool = True) -> Opti
         machine=arguments.machine,
         name=arguments.name,
         microkernels=microkernel_names(arguments.microkernel),
+        threads=arguments.threads or 0,
         jobs=arguments.jobs,
         timeout=float(arguments.timeout),
     )

@@ -25,8 +25,17 @@ from xdsl.utils.exceptions import VerifyException
 from inarch.dialects.kernel.definition import DefOp
 from inarch.dialects.kernel.extents import touched
 from inarch.dialects.loop.access import IteratorAttr
-from inarch.dialects.loop.footprint import Form, Overlapping, Places, may_meet, place_of, span_of
+from inarch.dialects.loop.footprint import (
+    Form,
+    Overlapping,
+    Places,
+    may_meet,
+    place_of,
+    span_of,
+    turns_apart,
+)
 from inarch.dialects.loop.memory import BufferOp, MemRef, check_linear, memref_of, strides_of
+from inarch.dialects.loop.shared import shared_twice
 from inarch.ir.index.affine import linear_form, parse_affine_expr, print_affine_expr
 from inarch.ir.op import op_definition
 from inarch.ir.require import require
@@ -50,14 +59,14 @@ class CallOp(BufferOp, SymbolUser, Overlapping):
     those of a `reduction` accumulate. No loops: the `for (...)` is absent.
 
     C0: buffers are static, signless and strided. C1: sizes are >= 0, iterators have distinct
-    names and serial mode. C2: there is an operand, and one offset and one list of strides
-    for each. C3: offsets are linear in the iterators.
+    names, and are serial but for one at most, whose turns threads share (`i in 4 parallel`). C2: there
+    is an operand, and one offset and one list of strides for each. C3: offsets are linear in the iterators.
 
     Checked against the definition (`verify_module`): C4: operands fit in number, dtype and rank, sizes
     in number. C5: an operand that is written varies with every parallel iterator and with no
     reduction; where there is a reduction it is updated. C6: no element that the meaning touches
     lies outside its buffer. C7: what is written does not overlap another operand, also through views
-    of one buffer.
+    of one buffer. C8: no two turns of a parallel iterator write one element.
     """
 
     name = "kernel.call"
@@ -124,8 +133,10 @@ class CallOp(BufferOp, SymbolUser, Overlapping):
         names = self.names
         distinct = len(set(names)) == len(names)
         require(distinct, "C1", f"expected distinct iterators, found {', '.join(names)}")
-        serial = all(iterator.mode.data == "serial" for iterator in self.iterators)
-        require(serial, "C1", "expected serial iterators")
+        loops = all(iterator.mode.data in ("serial", "parallel") for iterator in self.iterators)
+        require(loops, "C1", "expected iterators that are serial or parallel")
+        if (name := shared_twice(self.iterators)) is not None:
+            raise VerifyException(f"C1: expected one parallel iterator at most, found also {name}")
         count = len(self.arguments)
         require(count > 0, "C2", "expected at least one operand, found none")
         found = len(self.offsets), len(self.strides)
@@ -146,6 +157,7 @@ class CallOp(BufferOp, SymbolUser, Overlapping):
             raise VerifyException(f"C4: expected a kernel.def, found '{definition.name}' @{callee}")
         self._check_operands(definition)
         self._check_loops(definition)
+        self._check_shared(definition)
         self._check_inside(definition)
         self._check_overlaps(definition)
 
@@ -193,6 +205,23 @@ class CallOp(BufferOp, SymbolUser, Overlapping):
                     f"reduction {name} overwrites operand {label}, which the kernel begins anew"
                 )
                 require(operand.access.data == "update", "C5", message)
+
+    def _check_shared(self, definition: DefOp) -> None:
+        """C8."""
+        for axis, iterator in enumerate(self.iterators):
+            if not iterator.is_shared:
+                continue
+            label = self.written_twice(definition, axis)
+            name = iterator.label.data
+            message = f"two turns of parallel iterator {name} write one element of operand {label}"
+            require(label is None, "C8", message)
+
+    def written_twice(self, definition: DefOp, axis: int) -> str | None:
+        """An operand of which two turns of the iterator at `axis` may write one element, if there is one."""
+        for operand, forms in zip(definition.arguments, self.elements(definition), strict=True):
+            if operand.access.data != "read" and forms and not turns_apart(forms, axis):
+                return operand.label.data
+        return None
 
     def elements(self, definition: DefOp) -> list[list[Form]]:
         """What each operand touches, in elements from element 0 of its buffer."""
@@ -311,7 +340,7 @@ def _integers(array: DenseArrayBase[IntegerType]) -> tuple[int, ...]:
 
 
 def _iterator_text(iterator: IteratorAttr) -> str:
-    kind = " reduction" if iterator.is_reduction else ""
+    kind = " reduction" if iterator.is_reduction else " parallel" if iterator.is_shared else ""
     return f"{iterator.label.data} in {iterator.size.data}{kind}"
 
 
@@ -319,8 +348,10 @@ def _parse_iterator(parser: Parser) -> IteratorAttr:
     label = parser.parse_identifier()
     parser.parse_keyword("in")
     size = parser.parse_integer(allow_boolean=False, allow_negative=False)
-    kind = "reduction" if parser.parse_optional_keyword("reduction") else "parallel"
-    return IteratorAttr.get(label, size, kind)
+    if parser.parse_optional_keyword("reduction"):
+        return IteratorAttr.get(label, size, "reduction")
+    mode = "parallel" if parser.parse_optional_keyword("parallel") else "serial"
+    return IteratorAttr.get(label, size, mode=mode)
 
 
 def _parse_operand(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from xdsl.dialects.builtin import AffineMapAttr, MemRefType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.irdl import operand_def, prop_def, traits_def
 from xdsl.parser import Parser
@@ -14,8 +14,10 @@ from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 
 from inarch.core.lazy import np
+from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr, typed
 from inarch.dialects.loop.footprint import Overlapping, Places, may_meet, place_of
 from inarch.dialects.loop.memory import BufferOp, buffer_shape, check_linear, memref_of
+from inarch.dialects.loop.nest import NestOp, YieldOp
 from inarch.ir.index.affine import linear_form, print_affine_expr
 from inarch.ir.index.linear import Linear, linear_map
 from inarch.ir.op import op_definition
@@ -64,6 +66,22 @@ class PackOp(BufferOp, Overlapping):
         src, dst = place_of(self.src, places), place_of(self.dst, places)
         apart = not may_meet(src, [src.elements], dst, [dst.elements])
         require(apart, "C3", "expected two buffers, found one")
+
+    def as_nest(self) -> NestOp:
+        """The copy nest that this is: one iterator a dimension of dst, reads padded with 0."""
+        shape, kind = buffer_shape(self.dst), memref_of(self.dst).element_type
+        body = Block(arg_types=[kind, kind])
+        body.add_op(YieldOp(body.args[0]))
+        nest = NestOp(
+            [IteratorAttr.get(f"d{dim}", size) for dim, size in enumerate(shape)],
+            [self.src],
+            [ReadAttr.get(self.map.data, typed(0, kind))],
+            [self.dst],
+            [WriteAttr.get(AffineMap.identity(len(shape)))],
+            Region(body),
+        )
+        nest.location = self.location
+        return nest
 
     def reference(self, src: Array) -> Array:
         """The contents of dst, row-major."""

@@ -25,15 +25,16 @@ from xdsl.utils.exceptions import VerifyException
 from inarch.dialects.scalar import Number, number_attribute
 
 KINDS = ("parallel", "reduction")
-MODES = ("serial", "unroll", "vector")
+MODES = ("serial", "parallel", "unroll", "vector")
 
 
 @irdl_attr_definition
 class IteratorAttr(ParametrizedAttribute):
-    """`#loop.iterator<name = size [reduction] [unroll|vector]>`: one loop of a nest.
+    """`#loop.iterator<name = size [reduction] [parallel|unroll|vector]>`: one loop of a nest.
 
-    `mode` says how the C emitter runs it: `serial` (a loop), `unroll` (copies of the body) or `vector`
-    (lanes of vector registers). C1: size >= 0; kind and mode are known.
+    `mode` says how the C emitter runs it: `serial` (a loop), `parallel` (a loop whose turns threads share),
+    `unroll` (copies of the body) or `vector` (lanes of vector registers). C1: size >= 0; kind and mode are
+    known; a reduction is not `parallel`.
     """
 
     name = "loop.iterator"
@@ -52,11 +53,21 @@ class IteratorAttr(ParametrizedAttribute):
         """Whether the accumulator is carried from point to point."""
         return self.kind.data == "reduction"
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether threads share its turns."""
+        return self.mode.data == "parallel"
+
     def verify(self) -> None:
         if self.size.data < 0 or self.kind.data not in KINDS or self.mode.data not in MODES:
             raise VerifyException(
                 f"C1: expected a size >= 0, a kind of {KINDS} and a mode of {MODES}, found "
                 f"{self.size.data}, '{self.kind.data}', '{self.mode.data}'"
+            )
+        if self.is_reduction and self.mode.data == "parallel":
+            raise VerifyException(
+                f"C1: expected an iterator without reduction to be parallel, found {self.label.data}, "
+                "whose sum threads would share"
             )
 
     @classmethod
@@ -66,7 +77,7 @@ class IteratorAttr(ParametrizedAttribute):
 
     @classmethod
     def parse_in(cls, parser: AttrParser) -> Self:
-        """Parses `name = size [reduction] [unroll|vector]`."""
+        """Parses `name = size [reduction] [parallel|unroll|vector]`."""
         label = parser.parse_identifier()
         parser.parse_punctuation("=")
         size = parser.parse_integer(allow_boolean=False, allow_negative=False)
@@ -75,7 +86,8 @@ class IteratorAttr(ParametrizedAttribute):
         start = parser.pos
         if (word := parser.parse_optional_identifier()) is not None:
             parser.raise_error(
-                f"expected [reduction] [unroll|vector] behind a size, found '{word}'", start
+                f"expected [reduction] [parallel|unroll|vector] behind a size, found '{word}'",
+                start,
             )
         return cls.get(label, size, kind, mode)
 

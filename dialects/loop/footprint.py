@@ -81,6 +81,34 @@ def _meet_nowhere(a: Form, b: Form, step: int) -> bool:
     return (high - other_low) // step * step < low - other_high
 
 
+def turns_apart(forms: Sequence[Form], axis: int) -> bool:
+    """Whether, provably, no element is touched with two values of the variable at `axis`.
+
+    The forms have their variables up to `axis` in common. An element tells the value as the digits of a
+    number do: the coefficient at `axis` is more than all that is below it can reach, and so is that of each
+    variable above it.
+
+    >>> turns_apart([Form((16, 4, 1), (8, 4, 4), 0)], 1)  # tiles of 4 in rows of 16
+    True
+    >>> turns_apart([Form((16, 3, 1), (8, 4, 4), 0)], 1)  # that overlap by one
+    False
+    """
+    constants = [form.constant for form in forms]
+    for form in forms:
+        own = abs(form.coefficients[axis])
+        terms = zip(form.coefficients, form.sizes, strict=True)
+        others = sorted((abs(c), n) for i, (c, n) in enumerate(terms) if c and n > 1 and i != axis)
+        reach = max(constants) - min(constants) + sum(c * (n - 1) for c, n in others if c < own)
+        if reach >= own:
+            return False
+        reach += own * (form.sizes[axis] - 1)
+        for coefficient, size in ((c, n) for c, n in others if c >= own):
+            if reach >= coefficient:
+                return False
+            reach += coefficient * (size - 1)
+    return True
+
+
 @dataclass(frozen=True)
 class Place:
     """Where a view lies: its element (i, ...) is `offset + sum of strides * (i, ...)` of `buffer`."""

@@ -26,6 +26,7 @@ from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr, numbe
 from inarch.dialects.loop.footprint import Overlapping, Places, place_of
 from inarch.dialects.loop.memory import BufferOp, MemRef, buffer_shape, check_linear, memref_of
 from inarch.dialects.loop.overlap import check_overlaps
+from inarch.dialects.loop.shared import check_shared
 from inarch.ir.index.affine import linear_form, parse_affine_expr, print_affine_expr
 from inarch.ir.numbers import number_text, parse_number
 from inarch.ir.op import op_definition
@@ -70,6 +71,7 @@ class NestOp(BufferOp, Overlapping):
     C7: pad and init have the buffer's element type.
     C8: an operand touches an element that an output writes only at the point that writes it, and no
     two outputs write one element; also through views. Two arguments of a function are different memory.
+    C9: at most one iterator is `parallel`, and it stands outside the outermost reduction.
     """
 
     name = "loop.nest"
@@ -149,6 +151,7 @@ class NestOp(BufferOp, Overlapping):
     def verify_(self) -> None:
         self.check_buffers()
         require(len(set(self.names)) == len(self.names), "C1", "expected distinct iterator names")
+        check_shared(self.iterators)
         counts = cast("Any", self.properties["operandSegmentSizes"]).get_values()
         wanted = (len(self.reads), len(self.writes))
         require(counts == wanted, "C2", "expected one access for each operand")

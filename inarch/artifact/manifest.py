@@ -19,7 +19,7 @@ from inarch.core.errors import InarchError
 FORMAT = 1
 """The layout of the file; a reader refuses any other."""
 
-ABI = 1
+ABI = 2
 """The C interface of the library; `<prefix>_abi_version()` returns it."""
 
 _MAX_BYTES = 1 << 62

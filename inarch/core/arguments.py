@@ -23,6 +23,13 @@ def checked_dims(dims: object) -> dict[str, int]:
     return sizes
 
 
+def checked_threads(threads: object) -> int:
+    """How many threads run a call. Raises UsageError for what is no whole number from 1 on."""
+    if type(threads) is not int or not 1 <= threads < 1 << 31:
+        raise UsageError(f"threads: expected a whole number from 1 on, found {_shown(threads)}")
+    return threads
+
+
 def checked_shapes(shapes: object) -> dict[str, tuple[int, ...]]:
     """Shapes by name: a mapping of strings to sequences of integers. Raises UsageError."""
     found: dict[str, tuple[int, ...]] = {}

@@ -31,7 +31,15 @@ from inarch.driver.offload import Emissions, Offload, is_wanted, offloading
 from inarch.driver.options import DEFAULT_HOST, Options, Settings
 from inarch.ir.location import location_text
 from inarch.ir.report.facts import facts_of
-from inarch.ir.target import MACHINE, machine_of, set_machine, set_target, target_name, target_of
+from inarch.ir.target import (
+    MACHINE,
+    machine_of,
+    set_machine,
+    set_target,
+    set_threads,
+    target_name,
+    target_of,
+)
 from inarch.ir.verify import verify_module
 from inarch.machine.find import find_machine, measured_machine
 from inarch.machine.machine import Machine
@@ -248,7 +256,9 @@ def import_model(
     else:
         module = read_model(source, context, sizes)
     if chosen.name is not None:
-        _check_name(chosen.name)
+        from inarch.frontends.names import check_name
+
+        check_name(chosen.name)
         module.attributes["inarch.name"] = StringAttr(chosen.name)
     module.attributes.setdefault("inarch.name", StringAttr("model"))
     if chosen.microkernels:
@@ -256,6 +266,8 @@ def import_model(
         module.attributes["inarch.microkernels"] = names
     if chosen.checked:
         module.attributes["inarch.checked"] = UnitAttr()
+    if chosen.threads:
+        set_threads(module, chosen.threads)
     own = target_name(module)
     is_native = chosen.target == "native" and own is None
     if own is None or chosen.target != "native":
@@ -304,17 +316,6 @@ def _check_functions(module: ModuleOp) -> None:
         "no public function to compile: expected a func.func such as @main that is not private",
         where=location_text(module),
     )
-
-
-def _check_name(name: str) -> None:
-    from inarch.core.arguments import checked_text
-
-    if not checked_text("name", name, "model").isidentifier() or not name.isascii():
-        raise UsageError(f"expected a name that is a C identifier, found '{name}'")
-    from inarch.frontends.names import MAX_PREFIX
-
-    if len(name) > MAX_PREFIX:
-        raise UsageError(f"expected a name of at most {MAX_PREFIX} characters, found {len(name)}")
 
 
 def lower(

@@ -38,6 +38,7 @@ class Settings(TypedDict, total=False):
     places: Mapping[str, str]
     verify_each: bool
     verify_semantics: int | None
+    threads: int
     jobs: int | None
     timeout: float
 
@@ -84,6 +85,8 @@ class Options:
     """Verify what each pass of ours has changed, too; those of others, and what all have made, always are."""
     verify_semantics: int | None = None
     """With a seed, run the program after each pass, and at last compiled, on random inputs."""
+    threads: int = 0
+    """By at most how many threads a call runs; 0: the one who calls says, 1: no loop is shared among any."""
     jobs: int | None = None
     """How many C compilers run at once; None: as many as this process may use CPUs."""
     timeout: float = 600.0

@@ -1,5 +1,6 @@
-"""Whom a program is for: the module attributes `inarch.target` and `inarch.machine`.
+"""Whom a program is for: the module attributes `inarch.target`, `inarch.machine` and `inarch.threads`.
 
+`inarch.threads` is the number of threads that share a loop, at most; without it, whoever calls says how many.
 `inarch.machine` is a machine's name (`"zen4"`), or all of one: a dictionary with the keys of its file.
 """
 
@@ -18,6 +19,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
+from inarch.core.arguments import checked_threads
 from inarch.core.errors import UsageError
 from inarch.machine.machine import Machine
 from inarch.machine.machine_file import MACHINES, machine_from, table_of
@@ -25,6 +27,7 @@ from inarch.machine.target import Target, parse
 
 TARGET = "inarch.target"
 MACHINE = "inarch.machine"
+THREADS = "inarch.threads"
 GENERIC = "generic"
 
 
@@ -54,6 +57,21 @@ def machine_of(module: ModuleOp) -> Machine:
     if not isinstance(found, DictionaryAttr):
         raise UsageError(f"expected a name or a dictionary for {MACHINE}, found {found}")
     return machine_from(_value(found), lambda keys: ".".join((MACHINE, *keys)))
+
+
+def threads_of(module: ModuleOp) -> int:
+    """How many threads share a loop, at most; 0 where the program does not say. Raises UsageError."""
+    found = module.attributes.get(THREADS)
+    if found is None:
+        return 0
+    if not isinstance(found, IntegerAttr) or found.value.data < 1:
+        raise UsageError(f"expected a whole number from 1 on for {THREADS}, found {found}")
+    return found.value.data
+
+
+def set_threads(module: ModuleOp, threads: int) -> None:
+    """At most so many threads share a loop of the program. Raises UsageError."""
+    module.attributes[THREADS] = IntegerAttr(checked_threads(threads), i64)
 
 
 def set_machine(module: ModuleOp, machine: Machine) -> None:

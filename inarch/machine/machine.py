@@ -107,6 +107,8 @@ class Machine:
     """None where there is none."""
     dram: Memory
     tlb: Tlb
+    fork: float = 800.0
+    """Cycles in which a loop is given to threads that wait for it, and they are waited for."""
 
     @property
     def summary(self) -> str:

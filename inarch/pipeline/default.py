@@ -14,7 +14,7 @@ PHASES = {
     "loop": ("graph-to-loop", "drop-unit-iterators", "fold-scalars", "rematerialize", "fuse-nests"),
     "padding": ("materialize-padding", "split-padding", "drop-padding-taps", "split-dilation"),
     "kernel": ("try-kernels", "tensorize"),
-    "schedule": ("schedule-nests", "drop-unit-iterators", "fold-packs"),
+    "schedule": ("schedule-nests", "drop-unit-iterators", "fold-packs", "parallelize"),
     "memory": ("update-in-place", "outline-nests", "plan-memory"),
 }
 """Phase -> the names of its passes, in order."""

@@ -1,4 +1,4 @@
-/* The C interface of compiled models, ABI v1.
+/* The C interface of compiled models, ABI v2.
  *
  * A library `<prefix>` exports, with C linkage:
  *
@@ -21,9 +21,19 @@
  *       The same without checks; `workspace` is 64-byte aligned and this call's own.
  *   const char *<prefix>_last_error(void);
  *       Why the last call of this thread that did not return 0 failed.
+ *   int32_t <prefix>_set_threads(int32_t threads);
+ *       By at most how many threads calls from this thread are run from now on; 0, as it is at first: by
+ *       INARCH_NUM_THREADS, or else one for each processor that the process may use (affinity, and quota
+ *       of the control group). More than four for a processor are four. Results do not depend on it.
+ *   const inarch_pool *<prefix>_pool(const inarch_pool *use);
+ *       `use`, if not NULL, runs the library's loops from now on: that of another library, so that a
+ *       process has one pool, or an application's own. It must outlive the library's use. Returns the
+ *       library's own pool, NULL where it has no loop that threads share. Not to be called at the same
+ *       time as anything else of the library.
  *
  * Functions return 0 for success; 1 an argument does not fit, 2 weights or imports are not bound, 3 no
- * memory, 4 an import left an output unwritten, 5 the CPU lacks a feature; an import's code is passed on.
+ * memory, 4 an import left an output unwritten, 5 the CPU lacks a feature, 6 no number of threads; an
+ * import's code is passed on.
  * A library that is closed frees what it holds; until then every thread must have left it. The header is C11 and C++11, and needs nothing else.
  */
 #ifndef INARCH_H
@@ -31,7 +41,7 @@
 
 #include <stdint.h>
 
-#define INARCH_ABI_VERSION 1
+#define INARCH_ABI_VERSION 2
 
 /* The values of DLDevice.device_type and DLDataType.code that are used here. */
 #define INARCH_CPU 1
@@ -78,6 +88,19 @@ typedef struct {
   int32_t (*call)(void *self, DLTensor *args, int32_t n);
   void *self;
 } inarch_import;
+#endif
+
+/* Who runs loops by several threads. `run` splits [0, count) into parts, calls `task(context, begin, end, part)`
+ * once for each, in whatever threads (at most `threads`; 0: as many as it has), and returns when all are done.
+ * It must be callable from several threads at once, and from within a task. */
+#ifndef INARCH_POOL
+#define INARCH_POOL
+typedef void (*inarch_task)(void *context, int64_t begin, int64_t end, int32_t part);
+
+typedef struct {
+  void (*run)(void *self, int32_t threads, int64_t count, inarch_task task, void *context);
+  void *self;
+} inarch_pool;
 #endif
 /* [end of structs] */
 

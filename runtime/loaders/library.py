@@ -23,8 +23,10 @@ from typing import Any
 from inarch.artifact import Artifact
 from inarch.artifact.manifest import ABI
 from inarch.artifact.mapping import Identity
+from inarch.core.errors import InarchError
 from inarch.runtime.abi import ffi, libc
 from inarch.runtime.native import NativeFunction
+from inarch.runtime.threads import POOL, POOL_TYPE
 
 Slot = tuple[Any, Any]
 """`(call, self)` of an import slot."""
@@ -57,10 +59,12 @@ class Library:
         bind = self.symbol(
             "bind", "int32_t(*)(const void *, int64_t, const inarch_import *, int32_t)"
         )
+        self._set_threads = self.symbol("set_threads", "int32_t(*)(int32_t)")
         nbytes = len(artifact.weights)
         weights = self._weights if nbytes else ffi().NULL
         if bind(weights, nbytes, table, len(slots)):
             raise artifact.error(f"expected to bind the library, found: {self.message()}")
+        self.has_threads = POOL.share(self.symbol("pool", POOL_TYPE), handle)
 
     def _check_weights(self, artifact: Artifact) -> None:
         own = ffi().string(self.symbol("weights_sha256", "const char *(*)(void)")()).decode()
@@ -77,6 +81,11 @@ class Library:
         if address == ffi().NULL:
             raise self._where.error(f"expected the symbol '{full}' in the library, found none")
         return ffi().cast(ctype, address)
+
+    def limit_threads(self, threads: int) -> None:
+        """Calls from this thread are run by at most so many threads; 0: by as many as there should be."""
+        if self._set_threads(threads):
+            raise InarchError(self.message())
 
     def release(self, pointer: Any) -> None:
         """Called when an array that a function of Python got is gone: until then it keeps this."""
@@ -129,6 +138,8 @@ class Opened:
 
     def _retire(self, handle: Any) -> None:
         """Closes a library whose `Library` is gone: at once, or when whoever opens one has done so."""
+        if POOL.is_of(handle):
+            return
         self._retired.append(handle)
         self._drain()
 

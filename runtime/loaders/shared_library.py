@@ -24,6 +24,7 @@ from inarch.runtime.loaders.imports import Slots
 from inarch.runtime.loaders.library import OPENED, Library
 from inarch.runtime.module import Imports, Module
 from inarch.runtime.tensor import Array, Layout
+from inarch.runtime.threads import threads_here
 
 _CALL = "int32_t(*)(DLTensor *, int32_t)"
 _SOURCE = "source."
@@ -79,11 +80,15 @@ def _bound(
     count = len(signature.inputs) + len(signature.outputs)
 
     def invoke(arrays: Sequence[Array]) -> None:
+        if library.has_threads:
+            library.limit_threads(threads_here())
         # cffi releases the GIL for the call; `arrays` keeps the memory alive.
         if call(layout.tensors(arrays), count):
             raise InarchError(_failure(name, library))
 
     def invoke_with_imports(arrays: Sequence[Array]) -> None:
+        if library.has_threads:
+            library.limit_threads(threads_here())
         with slots.running(library) as running:
             status = call(layout.tensors(arrays), count)
         if status:

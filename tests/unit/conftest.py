@@ -1,4 +1,4 @@
-"""What several tests share: a cache of their own, a small program after ABI v1, compiled microkernels."""
+"""What several tests share: a cache of their own, a small program after ABI v2, compiled microkernels."""
 
 from __future__ import annotations
 
@@ -52,6 +52,8 @@ static _Thread_local const char *message = "no error";
 API int32_t @_abi_version(void) { return ABI_VERSION; }
 API const char *@_last_error(void) { return message; }
 API const char *@_weights_sha256(void) { return "DIGEST_TEXT"; }
+API int32_t @_set_threads(int32_t threads) { (void)threads; return 0; }
+API const void *@_pool(const void *use) { (void)use; return NULL; }
 API int32_t @_bind(const void *weights, int64_t nbytes, const inarch_import *imports, int32_t count) {
   if (nbytes < 12) { message = "expected 12 bytes of weights or more"; return 2; }
   bias = weights;

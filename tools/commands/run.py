@@ -100,7 +100,7 @@ def _module(arguments: argparse.Namespace) -> Module:
     if _is_artifact(arguments.model):
         _refuse_model_options(arguments)
         load_files(arguments.load)  # the loaders of its submodules
-        return load(arguments.model, verify=arguments.verify)
+        return load(arguments.model, verify=arguments.verify, threads=arguments.threads)
     if arguments.verify:
         raise UsageError(
             f"--verify: expected an artifact, found the model '{arguments.model}', which is compiled now; "

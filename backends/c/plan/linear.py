@@ -15,7 +15,7 @@ from xdsl.ir.affine import AffineMap
 from inarch.backends.c.text import Names
 from inarch.backends.c.types import element
 from inarch.core.dtypes import DType
-from inarch.dialects.loop.access import number_of
+from inarch.dialects.loop.access import IteratorAttr, number_of
 from inarch.dialects.loop.memory import buffer_shape, memref_of, strides_of
 from inarch.dialects.loop.nest import NestOp
 from inarch.dialects.scalar import Number
@@ -31,6 +31,19 @@ class Loop:
     size: int
     is_reduction: bool
     mode: str
+    """`serial`, `unroll` or `vector`."""
+    turns: tuple[str, str] | None = None
+    """C for the first turn and the one behind the last, where a thread does some of them."""
+
+    @property
+    def begin(self) -> str:
+        """C for the number of the first turn."""
+        return "0" if self.turns is None else self.turns[0]
+
+    @property
+    def end(self) -> str:
+        """C for the number behind the last turn."""
+        return str(self.size) if self.turns is None else self.turns[1]
 
 
 class Index(Linear):
@@ -159,13 +172,15 @@ def element_strides(value: SSAValue) -> tuple[tuple[int, ...], int]:
     return tuple(stride or 0 for stride in strides), 0
 
 
-def loop_nest(op: NestOp, pointers: Sequence[str], names: Names) -> LoopNest:
-    """`op` in linear form; `pointers` are the C names of its operands, `ins` then `outs`."""
+def loop_nest(
+    op: NestOp, pointers: Sequence[str], names: Names, turns: tuple[str, str] | None = None
+) -> LoopNest:
+    """`op` in linear form; `pointers` are the C names of its operands, `ins` then `outs`.
+
+    `turns` of its parallel loop are done; None: all.
+    """
     kept = [i for i, size in enumerate(op.sizes) if size != 1]
-    iterators = [op.iterators.data[i] for i in kept]
-    loops = tuple(
-        Loop(it.label.data, it.size.data, it.is_reduction, it.mode.data) for it in iterators
-    )
+    loops = tuple(_loop(op.iterators.data[i], turns) for i in kept)
     reads = tuple(
         replace(
             _access(op, value, read.map.data, kept, pointer, guarded=read.is_padded),
@@ -184,6 +199,12 @@ def loop_nest(op: NestOp, pointers: Sequence[str], names: Names) -> LoopNest:
     merged = _merged(LoopNest(loops, reads, writes, empty))
     named = tuple(replace(loop, name=names.fresh(loop.name)) for loop in merged.loops)
     return replace(merged, loops=named)
+
+
+def _loop(iterator: IteratorAttr, turns: tuple[str, str] | None) -> Loop:
+    mode = "serial" if iterator.is_shared else iterator.mode.data
+    shared = turns if iterator.is_shared else None
+    return Loop(iterator.label.data, iterator.size.data, iterator.is_reduction, mode, shared)
 
 
 def _access(
@@ -234,6 +255,8 @@ def _merged(nest: LoopNest) -> LoopNest:
 def _can_join(nest: LoopNest, outer: int) -> bool:
     a, b = nest.loops[outer], nest.loops[outer + 1]
     if a.is_reduction != b.is_reduction or {a.mode, b.mode} != {"serial"} or 0 in (a.size, b.size):
+        return False
+    if a.turns is not None or b.turns is not None:
         return False
     for access in (*nest.reads, *nest.writes):
         line = access.offset.coefficients

@@ -36,10 +36,11 @@ from inarch.dialects.loop.control import CallOp
 from inarch.dialects.loop.memory import memref_of, nbytes
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.location import location_text
+from inarch.ir.target import threads_of
 from inarch.ir.verify import verify_symbol_user
 from inarch.microkernel.code import KernelCode
 
-_OWN = ("bind", "abi_version", "last_error", "weights_sha256")
+_OWN = ("bind", "abi_version", "last_error", "weights_sha256", "set_threads", "pool")
 """What a public function cannot be called: the library has functions of these names."""
 
 
@@ -64,6 +65,8 @@ class ProgramPlan:
     weights_bytes: int
     checked: bool
     """Whether every call of an import checks that each output is written (`inarch.checked`)."""
+    threads: int
+    """How many share a loop, at most; 0: as many as whoever calls says."""
 
     def kernels_of(self, functions: Iterable[FuncOp]) -> tuple[KernelCode, ...]:
         """The microkernels that `functions` call, in the order of their first call."""
@@ -138,6 +141,7 @@ def read_program(module: ModuleOp) -> ProgramPlan:
         _registered(module, definitions),
         planned_weights_bytes(module),
         "inarch.checked" in module.attributes,
+        threads_of(module),
     )
 
 

@@ -127,7 +127,8 @@ def _open_loops(op: CallOp, scope: Scope) -> tuple[Scope, list[str]]:
             continue
         name = inside.names.fresh(iterator.label.data)
         values.append(name)
-        inside.writer.open(f"for (int64_t {name} = 0; {name} < {iterator.size.data}; {name}++)")
+        begin, end = scope.turns if scope.turns and iterator.is_shared else (0, iterator.size.data)
+        inside.writer.open(f"for (int64_t {name} = {begin}; {name} < {end}; {name}++)")
     offsets: list[str] = []
     for position, argument in enumerate(op.arguments):
         coefficients, constant = op.offset_of(position)

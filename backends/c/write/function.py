@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from xdsl.dialects import memref, scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseResourceAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
-from xdsl.ir.affine import AffineMap
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from inarch.backends.c.plan.linear import element_strides
 from inarch.backends.c.plan.program import ProgramPlan, is_private, offset_of
+from inarch.backends.c.plan.turns import shared_turns
 from inarch.backends.c.text import atom, comment
 from inarch.backends.c.types import element
 from inarch.backends.c.write.call import emit_kernel_call
@@ -27,7 +27,6 @@ from inarch.backends.c.write.value.expressions import is_scalar_op
 from inarch.core.errors import InarchError, UnsupportedError
 from inarch.dialects.kernel.call import CallOp as KernelCallOp
 from inarch.dialects.kernel.pack import PackOp
-from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr, typed
 from inarch.dialects.loop.buffer import AllocOp, ConstantOp, ReshapeOp
 from inarch.dialects.loop.control import CallOp, ForOp
 from inarch.dialects.loop.memory import buffer_shape, memref_of
@@ -110,9 +109,12 @@ class FunctionEmitter:
                 self._copy(op, number, scope.child())
             return
         inside = scope.child()
+        inside.turns = None
         name = inside.names.fresh(op.induction.name_hint or "i")
         inside.values[op.induction] = name
-        lower, upper, step = op.lower.data, op.upper.data, op.step.data
+        lower, upper, step = str(op.lower.data), str(op.upper.data), op.step.data
+        if scope.turns is not None and op.mode.data == "parallel":
+            lower, upper = (_turn(op, turn) for turn in scope.turns)
         advance = f"{name}++" if step == 1 else f"{name} += {step}"
         scope.writer.open(f"for (int64_t {name} = {lower}; {name} < {upper}; {advance})")
         self.block(op.body.block, inside)
@@ -242,8 +244,28 @@ class FunctionEmitter:
                 f"'loop.call' expects a private function, found public @{symbol}",
                 where=location_text(op),
             )
-        call = f"{self.program.c_names[symbol]}({', '.join(arguments)});"
+        name, turns = self.program.c_names[symbol], shared_turns(callee)
+        if turns:
+            self._share(name, turns, arguments, scope, " ".join(["", *self._place(op)]))
+            return
+        call = f"{name}({', '.join(arguments)});"
         scope.writer.line(" ".join([call, *self._place(op)]))
+
+    def _share(
+        self, name: str, turns: int, arguments: Sequence[str], scope: Scope, place: str
+    ) -> None:
+        """A loop whose turns threads share; within a kernel, which may be a part of one, in order."""
+        buffers = scope.child().names.fresh("shared")
+        writer = scope.writer
+        writer.open()
+        pointers = ", ".join(f"(void *){argument}" for argument in arguments)
+        writer.line(f"void *const {buffers}[] = {{{pointers}}};")
+        context = f"(void *){buffers}"
+        if self.is_public:
+            writer.line(f"inarch_share({turns}, {name}, {context});{place}")
+        else:
+            writer.line(f"{name}({context}, 0, {turns}, 0);{place}")
+        writer.close()
 
     # -- nests
 
@@ -253,7 +275,7 @@ class FunctionEmitter:
         emit_nest(op, [self.pointer(buffer) for buffer in buffers], scope, alone=alone)
 
     def _pack(self, op: PackOp, scope: Scope, *, alone: bool) -> None:
-        nest = pack_nest(op)
+        nest = op.as_nest()
         self._nest(nest, [op.src, op.dst], scope, alone=alone)
         nest.drop_all_references()
 
@@ -269,6 +291,12 @@ def _constant_hint(op: AllocOp | ConstantOp) -> str:
     return "scratch" if isinstance(op, AllocOp) else "weight"
 
 
+def _turn(op: ForOp, number: str) -> str:
+    """C for the index of a turn; of the one behind the last, it is behind the last one's."""
+    scaled = number if op.step.data == 1 else f"{number} * {op.step.data}"
+    return scaled if op.lower.data == 0 else f"{op.lower.data} + {scaled}"
+
+
 def _times(text: str, stride: int) -> str:
     """`text * stride`, folded where either is a number."""
     if text.isdigit():
@@ -276,21 +304,3 @@ def _times(text: str, stride: int) -> str:
     if stride == 0:
         return "0"
     return atom(text) if stride == 1 else f"{atom(text)} * {stride}"
-
-
-def pack_nest(op: PackOp) -> NestOp:
-    """The copy nest that a `kernel.pack` is: one iterator a dimension of dst, reads padded with 0."""
-    shape = buffer_shape(op.dst)
-    kind = memref_of(op.dst).element_type
-    body = Block(arg_types=[kind, kind])
-    body.add_op(YieldOp(body.args[0]))
-    nest = NestOp(
-        [IteratorAttr.get(f"d{dim}", size) for dim, size in enumerate(shape)],
-        [op.src],
-        [ReadAttr.get(op.map.data, typed(0, kind))],
-        [op.dst],
-        [WriteAttr.get(AffineMap.identity(len(shape)))],
-        Region(body),
-    )
-    nest.location = op.location
-    return nest

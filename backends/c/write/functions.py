@@ -19,6 +19,7 @@ from inarch.backends.c.plan.program import (
     is_private,
     results_of,
 )
+from inarch.backends.c.plan.turns import shared_turns
 from inarch.backends.c.text import INDENT, Writer, comment
 from inarch.backends.c.types import element
 from inarch.backends.c.write.function import FunctionEmitter
@@ -29,6 +30,8 @@ from inarch.dialects.loop.memory import buffer_shape, memref_of
 from inarch.ir.location import location_text
 from inarch.passes.loop.outline_nests import KERNEL
 
+_TURNS = ("begin", "end")
+
 
 @dataclass(frozen=True)
 class FunctionText:
@@ -38,14 +41,31 @@ class FunctionText:
     c_name: str
     head: str
     body: str
+    part: str
+    """The head of a static function before it, with `part_body`: some turns of a loop; or empty."""
+    part_body: str
     unit: Unit
     notes: str
     """What stands before its definition: comment lines, and an attribute."""
     callees: frozenset[str]
 
+    def definition(self, linkage: str) -> str:
+        """The C that defines it."""
+        own = f"{linkage}{self.head}\n{self.body}"
+        return self.notes + (f"static {self.part}\n{self.part_body}\n{own}" if self.part else own)
+
+    @property
+    def text(self) -> str:
+        """Its code."""
+        return self.part_body + self.body
+
 
 def _emitter(
-    program: ProgramPlan, function: FuncOp, unit: Unit, taken: Iterable[str]
+    program: ProgramPlan,
+    function: FuncOp,
+    unit: Unit,
+    taken: Iterable[str],
+    turns: tuple[str, str] | None = None,
 ) -> tuple[FunctionEmitter, dict[BlockArgument, str]]:
     """The emitter of a function, and the names of its parameters."""
     names = program.names.child(taken)
@@ -56,7 +76,7 @@ def _emitter(
         default = "out" if argument.index in results else "in"
         hint = None if shared else argument.name_hint
         parameters[argument] = names.fresh(hint or default)
-    scope = Scope(Writer(), names, unit, {})
+    scope = Scope(Writer(), names, unit, {}, turns)
     scope.writer.depth = 1
 
     def call_import(op: CallOp, pointers: Sequence[str], inner: Scope) -> None:
@@ -83,11 +103,13 @@ def kernel_text(
 ) -> FunctionText:
     """A private function; its parameters are `__restrict` unless it is in `aliased`.
 
-    Nothing in it is of the model: no name of it, and no place in it.
+    Nothing in it is of the model: no name of it, and no place in it. Where threads share the turns of its
+    loop, it is a task of the pool (`inarch_task`), which takes the pointers as an array.
     """
     symbol = function.sym_name.data
     unit = Unit(vector_bytes)
-    emitter, parameters = _emitter(program, function, unit, ())
+    turns = _TURNS if shared_turns(function) else None
+    emitter, parameters = _emitter(program, function, unit, turns or (), turns)
     lines = emitter.scope.writer.lines
     written = program.written[symbol]
     restrict = "" if symbol in aliased else "__restrict "
@@ -96,13 +118,25 @@ def kernel_text(
         const = "" if argument.index in written else "const "
         c_type = element(memref_of(argument).element_type).c
         texts.append(f"{const}{c_type} *{restrict}{parameters[argument]}")
-    body = _unused(parameters.values(), lines) + lines
+    body = _unused([*parameters.values(), *(turns or ())], lines) + lines
     c_name = program.c_names[symbol]
+    head, text = f"void {c_name}({', '.join(texts) or 'void'})", _braced(body)
+    part = ""
+    if turns is not None:
+        part = f"void {c_name}_part({', '.join([*texts, *(f'int64_t {turn}' for turn in turns)])})"
+        kinds = [text.rpartition("*")[0] for text in texts]
+        pointers = [f"({kind}*)buffers[{at}]" for at, kind in enumerate(kinds)]
+        call = f"{INDENT}{c_name}_part({', '.join([*pointers, *turns])});"
+        head = f"void {c_name}(void *context, int64_t begin, int64_t end, int32_t part)"
+        buffers = f"{INDENT}void *const *buffers = (void *const *)context;"
+        text = _braced([f"{INDENT}(void)part;", buffers, call])
     return FunctionText(
         symbol,
         c_name,
-        f"void {c_name}({', '.join(texts) or 'void'})",
-        "{\n" + "".join(f"{line}\n" for line in body) + "}\n",
+        head,
+        text,
+        part,
+        _braced(body) if part else "",
         unit,
         _notes(function, None, unit),
         _callees(function),
@@ -134,7 +168,9 @@ def entry_text(program: ProgramPlan, function: FuncOp, vector_bytes: int) -> Fun
         symbol,
         c_name,
         f"int32_t {c_name}(void *const *buffers, const void *weights, void *workspace)",
-        "{\n" + "".join(f"{line}\n" for line in body) + "}\n",
+        _braced(body),
+        "",
+        "",
         unit,
         _notes(function, location_text(function), unit),
         _callees(function),
@@ -193,6 +229,10 @@ def _callees(function: FuncOp) -> frozenset[str]:
 def _notes(function: FuncOp, place: str | None, unit: Unit) -> str:
     text = comment(f"@{function.sym_name.data}" + (f", from {place}" if place else ""))
     return f"{text}\n{ATTRIBUTE}\n" if unit.reads_gaps else f"{text}\n"
+
+
+def _braced(lines: Iterable[str]) -> str:
+    return "{\n" + "".join(f"{line}\n" for line in lines) + "}\n"
 
 
 def _words(lines: Iterable[str]) -> set[str]:

@@ -48,14 +48,14 @@ def _open_loop(
 ) -> list[Guard]:
     loop = nest.loops[position]
     name = str(values[position])
-    end = str(loop.size)
+    end = loop.end
     left: list[Guard] = []
     for guard in guards:
         if guard.loops <= open_now and guard.high and guard.index.coefficients[position] == 1:
             end = _end(guard, position, end, values, scope, name)
             guard = replace(guard, high=False)  # noqa: PLW2901 - what is left of it
         left.append(guard)
-    scope.writer.open(f"for (int64_t {name} = 0; {name} < {end}; {name}++)")
+    scope.writer.open(f"for (int64_t {name} = {loop.begin}; {name} < {end}; {name}++)")
     return left
 
 

@@ -75,6 +75,8 @@ class Scope:
     unit: Unit
     values: dict[SSAValue, str]
 
+    turns: tuple[str, str] | None = None
+    """Of the parallel loop that a function of C does a part of: from which on, and up to which."""
     shared: dict[str, str] = field(default_factory=dict[str, str])
     """Declarations that can be used again: text -> name."""
 

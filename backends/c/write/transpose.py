@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from inarch.backends.c.plan.linear import LoopNest, PointerAccess
+from inarch.backends.c.plan.linear import Loop, LoopNest, PointerAccess
 from inarch.backends.c.write.loops import open_loops
 from inarch.backends.c.write.scope import Scope
 from inarch.dialects.loop.nest import NestOp
@@ -62,11 +62,10 @@ def emit_transpose(found: Transpose, nest: LoopNest, scope: Scope) -> None:
     open_loops(nest, outer, values, (), scope)
     depth, line = scope.writer.depth, scope.names.fresh("line")
     inside, columns = scope.child(), loops[k].size
-    _open(inside, line, 0, columns, _LINE)
-    end = inside.declare(
-        "int64_t", "end", f"{line} + {_LINE} < {columns} ? {line} + {_LINE} : {columns}"
-    )
-    values[j] = _open_blocks(inside, values[j], 0, loops[j].size, loops[j].size)
+    (first, last), rows = _cuts(loops[k], inside), _cuts(loops[j], inside)
+    _open(inside, line, first, last, _LINE)
+    end = inside.declare("int64_t", "end", f"{line} + {_LINE} < {last} ? {line} + {_LINE} : {last}")
+    values[j] = _open_blocks(inside, values[j], *rows, loops[j].size)
     values[k] = _open_blocks(inside, values[k], line, end, columns)
     apart, to_apart = found.source.offset.coefficients[k], found.target.offset.coefficients[j]
     helper = scope.unit.need(f"inarch_transpose_b{found.source.dtype.bits}")
@@ -74,6 +73,22 @@ def emit_transpose(found: Transpose, nest: LoopNest, scope: Scope) -> None:
     target = f"{found.target.pointer} + {found.target.offset.text(values)}"
     inside.writer.line(f"{helper}({source}, {apart}, {target}, {to_apart});")
     inside.writer.close(depth)
+
+
+def _cuts(loop: Loop, scope: Scope) -> tuple[str, str]:
+    """Where the blocks of a thread begin and end.
+
+    No two threads write one element, of which the last block has some that are of the block before it.
+    """
+    if loop.turns is None:
+        return loop.begin, loop.end
+    last = loop.size - EDGE
+
+    def cut(turn: str) -> str:
+        up = f"({turn} + {EDGE - 1}) / {EDGE} * {EDGE}"
+        return scope.declare("int64_t", f"{loop.name}_cut", f"{up} > {last} ? {loop.size} : {up}")
+
+    return cut(loop.begin), cut(loop.end)
 
 
 def _open_blocks(scope: Scope, name: str, start: int | str, end: int | str, size: int) -> str:

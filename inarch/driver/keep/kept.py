@@ -32,14 +32,30 @@ if TYPE_CHECKING:
 
     from inarch.driver.options import Options
 
-KEYED = ("shapes", "dims", "target", "name", "microkernels", "checked", "pipeline", "places")
+KEYED = (
+    "shapes",
+    "dims",
+    "target",
+    "name",
+    "microkernels",
+    "checked",
+    "threads",
+    "pipeline",
+    "places",
+)
 """The options that are in the key, as text; with any other one that is given nothing is kept."""
 HOW = ("jobs", "timeout")
 """Those that say how a compilation runs, and change nothing of what it makes."""
 
 _PREFIXES = ("INARCH_", "GCC_", "NPY_", "LD_", "PYTHON")
 _VARIABLES = ("COMPILER_PATH", "LIBRARY_PATH", "CCC_OVERRIDE_OPTIONS", "SOURCE_DATE_EPOCH")
-_NO_PART = ("INARCH_CACHE_DIR", "INARCH_CACHE_BYTES", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE")
+_NO_PART = (
+    "INARCH_CACHE_DIR",
+    "INARCH_CACHE_BYTES",
+    "INARCH_NUM_THREADS",
+    "PYTHONUNBUFFERED",
+    "PYTHONDONTWRITEBYTECODE",
+)
 _HEADERS = ("CPATH", "C_INCLUDE_PATH")
 """Where these name folders of headers, nothing is kept: nobody lists what is in them."""
 

@@ -138,6 +138,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "name": {"name": "other"},
     "microkernels": {"microkernels": ["gemm-f32"]},
     "checked": {"checked": True},
+    "threads": {"threads": 1},
     "pipeline": {"pipeline": "compile"},
     "places": {"places": {"dce": "after prepare"}},
 }

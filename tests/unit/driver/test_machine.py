@@ -54,12 +54,12 @@ def test_what_is_printed_is_read_again(name: str) -> None:
         (
             "bytes = 32768",
             "bytes = -1",
-            "m.toml:25: expected a whole number > 0 for l1.bytes, found -1",
+            "m.toml:26: expected a whole number > 0 for l1.bytes, found -1",
         ),
         (
             "ways = 8",
             "way = 8",
-            "m.toml:26: no key 'way' in [l1]; did you mean 'ways'? Known: bandwidth, bytes, latency, ways",
+            "m.toml:27: no key 'way' in [l1]; did you mean 'ways'? Known: bandwidth, bytes, latency, ways",
         ),
         (
             "ghz = 3.7\n",
@@ -69,7 +69,7 @@ def test_what_is_printed_is_read_again(name: str) -> None:
         (
             "walk = 40\n",
             "",
-            "m.toml:46: expected tlb.walk, which is missing; `inarch machine` prints a whole one",
+            "m.toml:47: expected tlb.walk, which is missing; `inarch machine` prints a whole one",
         ),
         ("cores = 8", 'cores = "8"', "m.toml:3: expected a whole number > 0 for cores, found '8'"),
         (
@@ -81,19 +81,19 @@ def test_what_is_printed_is_read_again(name: str) -> None:
         (
             "[fma]\n16",
             "[fma]\nwide",
-            "m.toml:10: expected bytes of a vector such as 32 in [fma], found 'wide'",
+            "m.toml:11: expected bytes of a vector such as 32 in [fma], found 'wide'",
         ),
         (
             "ways = 8",
             "ways = 1024",
-            "m.toml:25: expected l1.bytes of a line of 64 for each of 1024 ways, found 32768",
+            "m.toml:26: expected l1.bytes of a line of 64 for each of 1024 ways, found 32768",
         ),
         (
             "ghz = 3.7",
             "ghz 3.7",
             "m.toml:2: expected TOML: expected '=' after a key in a key/value pair",
         ),
-        ("[l1]", "[l9]", "m.toml:24: no key 'l9' in the machine. Known: branch_miss, "),
+        ("[l1]", "[l9]", "m.toml:25: no key 'l9' in the machine. Known: branch_miss, "),
         ("[tlb]", "tlb = 5\n[other]", "expected a table tlb, found 5"),
     ],
 )

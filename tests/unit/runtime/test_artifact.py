@@ -71,7 +71,7 @@ def inarch_dtype(name: str) -> Any:
 
 def test_it_is_a_library_and_a_zip(make_program: MakeProgram, tmp_path: Path) -> None:
     path = make_program(tmp_path / "a.inarch", members={"source.c": b"int x;"})
-    assert ctypes.CDLL(str(path)).tiny_abi_version() == 1
+    assert ctypes.CDLL(str(path)).tiny_abi_version() == 2
     with zipfile.ZipFile(path) as archive:
         assert archive.testzip() is None
         assert archive.namelist() == ["weights.bin", "source.c", "manifest.json"]
@@ -161,7 +161,7 @@ def test_a_folder_and_another_zip(tmp_path: Path) -> None:
 COMPLETE: dict[str, Any] = {
     **MANIFEST,
     "format": 1,
-    "abi": 1,
+    "abi": 2,
     "library_bytes": 0,
     "library_sha256": "",
     "weights_offset": 0,
@@ -183,12 +183,12 @@ WRONG: list[tuple[dict[str, Any], str | None]] = [
     ),
     (
         {"abi": 7, "inarch": "9.9"},
-        "m: error: expected artifact abi 1, found 7 (written by Inarch '9.9'); "
+        "m: error: expected artifact abi 2, found 7 (written by Inarch '9.9'); "
         "compile the model again",
     ),
     (
         {"abi": 0},
-        "m: error: expected artifact abi 1, found 0 (written by Inarch '0.1.0'); "
+        "m: error: expected artifact abi 2, found 0 (written by Inarch '0.1.0'); "
         "compile the model again",
     ),
     ({"format": True}, None),

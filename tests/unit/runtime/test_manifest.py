@@ -44,7 +44,7 @@ COMPLETE: dict[str, Any] = {
         }
     ],
     "format": 1,
-    "abi": 1,
+    "abi": 2,
     "library_bytes": 0,
     "library_sha256": "",
     "weights_offset": 0,

@@ -380,7 +380,7 @@ def test_a_library_of_another_abi(make_program: MakeProgram, tmp_path: Path) -> 
     """B6: of the library itself, in a file whose manifest says nothing of it."""
     path = make_program(tmp_path / "a.inarch", abi=7)
     assert message(lambda: load(path), InarchError) == (
-        f"{path}: error: expected a library of ABI version 1, found 7; compile the model again"
+        f"{path}: error: expected a library of ABI version 2, found 7; compile the model again"
     )
 
 
@@ -713,8 +713,9 @@ _HEADER_CHECK = """
 #define CHECK(x) _Static_assert(x, #x)
 #endif
 CHECK(sizeof(DLTensor) == 48 && sizeof(DLDataType) == 4 && sizeof(inarch_import) == 16);
+CHECK(sizeof(inarch_pool) == 16 && offsetof(inarch_pool, self) == 8);
 CHECK(offsetof(DLTensor, shape) == 24 && offsetof(DLTensor, byte_offset) == 40);
-CHECK(INARCH_ABI_VERSION == 1);
+CHECK(INARCH_ABI_VERSION == 2);
 """
 
 

@@ -31,18 +31,21 @@ from inarch.backends.c.write.abi.model_text import (
     CHECKS,
     ENTRY,
     ENTRY_FILL,
+    ENTRY_THREADS,
     ENTRY_WEIGHTS,
     ENTRY_WITH_WORKSPACE,
     IMPORTS,
     LINKED,
+    POOL_TYPES,
     PUBLIC,
     PUBLIC_FUNCTION,
     SHARED,
     STATE,
     TYPES,
     WEIGHTS,
-    WORKSPACES,
 )
+from inarch.backends.c.write.abi.threads import NO_THREADS, THREADS
+from inarch.backends.c.write.abi.workspaces_text import WORKSPACES
 from inarch.backends.entries import Entry
 
 
@@ -54,6 +57,7 @@ def declarations_text(prefix: str, functions: Sequence[Entry], stems: Sequence[s
     """The types of the ABI and the prototypes of the public functions."""
     return (
         TYPES
+        + POOL_TYPES
         + BASELINE
         + _fill(PUBLIC, {"prefix": prefix})
         + "".join(_fill(PUBLIC_FUNCTION, {"stem": stem}) for stem in stems)
@@ -112,18 +116,23 @@ def entries_text(
     features: Iterable[str],
     *,
     shared: bool,
+    pool: bool,
 ) -> str:
-    """The checked entries, bind, and what they need but what is `shared`; bind asks for `features`."""
+    """The checked entries, bind, and what they need but what is `shared`; bind asks for `features`.
+
+    `pool`: they share turns of loops among threads, of which it then is asked how many there are.
+    """
     bytes_needed = aligned(max((f.workspace_bytes for f in functions), default=0))
     text = "" if shared or not functions else ARGUMENT + _fill(CHECKS, {"linkage": "static "})
     if bytes_needed:
         text += _fill(WORKSPACES, {"bytes": bytes_needed})
     for function, stem in zip(functions, stems, strict=True):
         text += _arguments(function, stem)
-        text += _entry(prefix, function, stem, weights.nbytes)
+        text += _entry(prefix, function, stem, weights.nbytes, pool=pool)
     check = cpu_check(features, "static ")
     bind = _bind(prefix, imports, weights, checks_cpu=bool(check))
-    return text + ("" if shared else check) + bind
+    threads = _fill(THREADS if pool else NO_THREADS, {"prefix": prefix})
+    return text + ("" if shared else check) + bind + threads
 
 
 def _bind(prefix: str, imports: Sequence[Import], weights: Weights, *, checks_cpu: bool) -> str:
@@ -164,7 +173,7 @@ def _row(port: Port) -> str:
     return f"{string(port.name)}, {string(port.type)}, {numbers}"
 
 
-def _entry(prefix: str, function: Entry, stem: str, weights_bytes: int) -> str:
+def _entry(prefix: str, function: Entry, stem: str, weights_bytes: int, *, pool: bool) -> str:
     count = len(function.ports)
     values = {
         "prefix": prefix,
@@ -184,6 +193,7 @@ def _entry(prefix: str, function: Entry, stem: str, weights_bytes: int) -> str:
         {
             **values,
             "weights": _fill(ENTRY_WEIGHTS, values) if weights_bytes else "",
+            "threads": _fill(ENTRY_THREADS, values) if pool else "",
             "fill": _fill(ENTRY_FILL, values) if count else f"{INDENT}buffers[0] = NULL;\n",
             "call": call,
         },

@@ -37,12 +37,26 @@ typedef struct {
 #endif
 """
 
+POOL_TYPES = """
+#ifndef INARCH_POOL
+#define INARCH_POOL
+typedef void (*inarch_task)(void *context, int64_t begin, int64_t end, int32_t part);
+
+typedef struct {
+    void (*run)(void *self, int32_t threads, int64_t count, inarch_task task, void *context);
+    void *self;
+} inarch_pool;
+#endif
+"""
+
 PUBLIC = """
 INARCH_C INARCH_PUBLIC INARCH_BASELINE int32_t ${prefix}_abi_version(void);
 INARCH_C INARCH_PUBLIC INARCH_BASELINE int32_t ${prefix}_bind(
     const void *weights, int64_t nbytes, const inarch_import *imports, int32_t count);
 INARCH_C INARCH_PUBLIC INARCH_BASELINE const char *${prefix}_weights_sha256(void);
 INARCH_C INARCH_PUBLIC INARCH_BASELINE const char *${prefix}_last_error(void);
+INARCH_C INARCH_PUBLIC INARCH_BASELINE int32_t ${prefix}_set_threads(int32_t threads);
+INARCH_C INARCH_PUBLIC INARCH_BASELINE const inarch_pool *${prefix}_pool(const inarch_pool *use);
 """
 
 PUBLIC_FUNCTION = """\
@@ -319,49 +333,6 @@ ${linkage}int32_t inarch_check(const char *function, const inarch_argument *want
 }
 """
 
-WORKSPACES = """
-/* Workspaces that no call uses, in a list through their first bytes; every one is large enough for
-   every function. They are kept as long as the library is. */
-static void *inarch_free;
-static unsigned char inarch_lock;
-
-static void *inarch_take(void)
-{
-    while (__atomic_test_and_set(&inarch_lock, __ATOMIC_ACQUIRE)) {
-    }
-    void *workspace = inarch_free;
-    if (workspace != NULL) {
-        inarch_free = *(void **)workspace;
-    }
-    __atomic_clear(&inarch_lock, __ATOMIC_RELEASE);
-    return workspace != NULL ? workspace : aligned_alloc(64, ${bytes});
-}
-
-static void inarch_give(void *workspace)
-{
-    while (__atomic_test_and_set(&inarch_lock, __ATOMIC_ACQUIRE)) {
-    }
-    *(void **)workspace = inarch_free;
-    inarch_free = workspace;
-    __atomic_clear(&inarch_lock, __ATOMIC_RELEASE);
-}
-
-/* When the library is closed, or the process ends: never waits, for in a forked process nobody may be
-   there to give up the lock. */
-INARCH_BASELINE __attribute__((destructor)) static void inarch_free_workspaces(void)
-{
-    if (__atomic_test_and_set(&inarch_lock, __ATOMIC_ACQUIRE)) {
-        return;
-    }
-    while (inarch_free != NULL) {
-        void *workspace = inarch_free;
-        inarch_free = *(void **)workspace;
-        free(workspace);
-    }
-    __atomic_clear(&inarch_lock, __ATOMIC_RELEASE);
-}
-"""
-
 ENTRY = """
 int32_t ${stem}(DLTensor *args, int32_t n)
 {
@@ -369,13 +340,20 @@ int32_t ${stem}(DLTensor *args, int32_t n)
     if (fault != 0) {
         return fault;
     }
-${weights}    void *buffers[${slots}];
+${weights}${threads}    void *buffers[${slots}];
 ${fill}${call}}
 """
 
 ENTRY_WEIGHTS = """\
     if (inarch_weights == NULL) {
         return inarch_fail(2, "%s: weights are not bound; call ${prefix}_bind first", ${name});
+    }
+"""
+
+ENTRY_THREADS = """\
+    if (inarch_pool_threads() < 0) {
+        return inarch_fail(6, "%s: INARCH_NUM_THREADS: expected a number from 1 on, found '%s'", ${name},
+                           getenv("INARCH_NUM_THREADS"));
     }
 """
 

@@ -39,7 +39,7 @@ func.func @names(%a: memref<8xf32>) {
 
 // C1, a mode
 func.func @modes(%a: memref<8xf32>) {
-  // expected-error @below {{'kernel.call' C1: expected serial iterators}}
+  // expected-error @below {{'kernel.call' C1: expected iterators that are serial or parallel}}
   "kernel.call"(%a) <{callee = @modes, iterators = [#loop.iterator<i = 2 unroll>], offsets = [affine_map<(d0) -> (d0)>], strides = [array<i64: 1>], sizes = array<i64>}> : (memref<8xf32>) -> ()
   func.return
 }
@@ -277,5 +277,35 @@ func.func @column(%b: memref<8x16xf32>, %c: memref<4x32xf32>) {
   %v = loop.reshape %c : memref<4x32xf32> to memref<128xf32>
   // expected-error @below {{'kernel.call' C7: operand A touches elements 9 to 112 of the buffer in which operand C is written, 16 to 127}}
   kernel.call @gemm (%v[9] strides [32, 1], %b[0] strides [16, 1], %c[16] strides [32, 1]) sizes [8] : memref<128xf32>, memref<8x16xf32>, memref<4x32xf32>
+  func.return
+}
+
+// -----
+
+// C1, two loops that threads share
+kernel.def @gemm computes "for m in 4, n in 16, k in K: C[m, n] += A[m, k] * B[k, n]" arguments [#kernel.operand<A : f32 read rank 2 align 4>, #kernel.operand<B : f32 read rank 2 align 4>, #kernel.operand<C : f32 update rank 2 align 4>] needs [] source "x"
+func.func @two(%a: memref<16x24xf32>, %b: memref<24x32xf32>, %c: memref<16x32xf32>) {
+  // expected-error @below {{'kernel.call' C1: expected one parallel iterator at most, found also j}}
+  kernel.call @gemm for (i in 4 parallel, j in 2 parallel, k in 3 reduction) (%a[i * 96 + k * 8] strides [24, 1], %b[k * 256 + j * 16] strides [32, 1], %c[i * 128 + j * 16] strides [32, 1]) sizes [8] : memref<16x24xf32>, memref<24x32xf32>, memref<16x32xf32>
+  func.return
+}
+
+// -----
+
+// C8, tiles of 4 rows, 3 rows apart
+kernel.def @gemm computes "for m in 4, n in 16, k in K: C[m, n] += A[m, k] * B[k, n]" arguments [#kernel.operand<A : f32 read rank 2 align 4>, #kernel.operand<B : f32 read rank 2 align 4>, #kernel.operand<C : f32 update rank 2 align 4>] needs [] source "x"
+func.func @rows(%a: memref<16x24xf32>, %b: memref<24x16xf32>, %c: memref<16x16xf32>) {
+  // expected-error @below {{'kernel.call' C8: two turns of parallel iterator i write one element of operand C}}
+  kernel.call @gemm for (i in 4 parallel) (%a[i * 72] strides [24, 1], %b[0] strides [16, 1], %c[i * 48] strides [16, 1]) sizes [24] : memref<16x24xf32>, memref<24x16xf32>, memref<16x16xf32>
+  func.return
+}
+
+// -----
+
+// C8, columns of 16, 8 apart
+kernel.def @gemm computes "for m in 4, n in 16, k in K: C[m, n] += A[m, k] * B[k, n]" arguments [#kernel.operand<A : f32 read rank 2 align 4>, #kernel.operand<B : f32 read rank 2 align 4>, #kernel.operand<C : f32 update rank 2 align 4>] needs [] source "x"
+func.func @columns(%a: memref<4x24xf32>, %b: memref<24x24xf32>, %c: memref<4x24xf32>) {
+  // expected-error @below {{'kernel.call' C8: two turns of parallel iterator j write one element of operand C}}
+  kernel.call @gemm for (j in 2 parallel) (%a[0] strides [24, 1], %b[j * 8] strides [24, 1], %c[j * 8] strides [24, 1]) sizes [24] : memref<4x24xf32>, memref<24x24xf32>, memref<4x24xf32>
   func.return
 }

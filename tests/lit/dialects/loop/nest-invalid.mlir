@@ -144,6 +144,44 @@ func.func @reduced(%a: memref<8xf32>, %b: memref<8xf32>) {
 
 // -----
 
+// C1, threads would share a sum
+func.func @shared_sum(%a: memref<2x3xf32>, %b: memref<2xf32>) {
+  // expected-error @below {{C1: expected an iterator without reduction to be parallel, found k, whose sum threads would share}}
+  loop.nest (i = 2, k = 3 reduction parallel) ins(%a[i, k] : memref<2x3xf32>) outs(%b[i] : memref<2xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    %s = arith.addf %acc, %x : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+
+// -----
+
+// C9, two loops that threads share
+func.func @two_shared(%a: memref<2x3xf32>, %b: memref<2x3xf32>) {
+  // expected-error @below {{'loop.nest' C9: expected one parallel iterator at most, found also j}}
+  loop.nest (i = 2 parallel, j = 3 parallel) ins(%a[i, j] : memref<2x3xf32>) outs(%b[i, j] : memref<2x3xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    loop.yield %x : f32
+  }
+  func.return
+}
+
+// -----
+
+// C9, a tile of accumulators is one thread's
+func.func @inside(%a: memref<2x3xf32>, %b: memref<2xf32>) {
+  // expected-error @below {{'loop.nest' C9: expected the parallel iterator i outside the outermost reduction}}
+  loop.nest (k = 3 reduction, i = 2 parallel) ins(%a[i, k] : memref<2x3xf32>) outs(%b[i] : memref<2xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    %s = arith.addf %acc, %x : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+
+// -----
+
 // C4, a write that leaves out a parallel iterator
 func.func @left_out(%a: memref<8xf32>, %b: memref<8xf32>) {
   // expected-error @below {{'loop.nest' C4: a write does not use the parallel iterator j}}

@@ -49,13 +49,13 @@ func.func @matmul(%a: memref<4x3xf32>, %b: memref<3x16xf32>, %c: memref<4x16xf32
 
 // Modes; the accumulator starts at the element.
 // CHECK-LABEL: func.func @modes(
-// CHECK-NEXT: loop.nest (i = 2, k = 3 reduction unroll, j = 4 vector) ins(%a[i, k] : memref<2x3xf32>) outs(%b[i, j] : memref<2x4xf32>) {
+// CHECK-NEXT: loop.nest (i = 2 parallel, k = 3 reduction unroll, j = 4 vector) ins(%a[i, k] : memref<2x3xf32>) outs(%b[i, j] : memref<2x4xf32>) {
 // CHECK-NEXT: ^bb0(%x: f32, %acc: f32):
 // CHECK-NEXT: %s = arith.addf %acc, %x : f32
 // CHECK-NEXT: loop.yield %s : f32
 // CHECK-NEXT: }
 func.func @modes(%a: memref<2x3xf32>, %b: memref<2x4xf32>) {
-  loop.nest (i = 2, k = 3 reduction unroll, j = 4 vector) ins(%a[i, k] : memref<2x3xf32>) outs(%b[i, j] : memref<2x4xf32>) {
+  loop.nest (i = 2 parallel, k = 3 reduction unroll, j = 4 vector) ins(%a[i, k] : memref<2x3xf32>) outs(%b[i, j] : memref<2x4xf32>) {
   ^bb0(%x: f32, %acc: f32):
     %s = arith.addf %acc, %x : f32
     loop.yield %s : f32

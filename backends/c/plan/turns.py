@@ -1,0 +1,33 @@
+"""Which functions of C do a part of a loop: kernels of one op whose turns threads share."""
+
+from __future__ import annotations
+
+from xdsl.dialects import arith
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Operation
+
+from inarch.backends.c.plan.program import is_private
+from inarch.dialects.kernel.call import CallOp as KernelCallOp
+from inarch.dialects.loop.control import ForOp
+from inarch.dialects.loop.nest import NestOp
+
+
+def shared_turns(function: FuncOp) -> int:
+    """How many turns of its parallel loop threads share; 0 where it has none, or one turn only.
+
+    Of private functions: the loop is that of its one op, of a nest or a microkernel one of its iterators.
+    Parallel loops elsewhere run in order.
+    """
+    if not is_private(function) or function.is_declaration:
+        return 0
+    ops = [op for op in function.body.block.ops if not isinstance(op, arith.ConstantOp | ReturnOp)]
+    turns = _turns(ops[0]) if len(ops) == 1 else 0
+    return turns if turns > 1 else 0
+
+
+def _turns(op: Operation) -> int:
+    if isinstance(op, ForOp):
+        return len(op.counted()) if op.mode.data == "parallel" else 0
+    if isinstance(op, NestOp | KernelCallOp):
+        return next((each.size.data for each in op.iterators if each.is_shared), 0)
+    return 0

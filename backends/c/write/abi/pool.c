@@ -1,0 +1,340 @@
+/* A pool of threads that run the iterations of one loop together: part p of n does [count * p / n,
+   count * (p + 1) / n), part 0 in the thread that asks. Which thread does what never depends on time, and
+   parts write disjoint memory, so results do not depend on the number of threads.
+
+   One loop at a time: a loop that comes while another runs, from another thread or from within, is run by
+   who asks alone, so that concurrent calls share the processors. Workers start with the first loop. They
+   wait for the next one 50 us in a loop, then asleep. A worker that comes late, as its processor is busy,
+   costs the next loops half of their threads: beside a busy process that is fewer threads, not waiting.
+   After fork the child has no workers, and starts its own. */
+
+#define INARCH_THREADS_MOST 256
+#define INARCH_SPIN_NS 50000
+#define INARCH_LATE_NS 50000
+#define INARCH_FEWER_LOOPS 64
+#define INARCH_FEWER_MOST 4096
+
+static struct {
+    /* (number of the loop << 16) | parts: what workers watch. All else of a loop is read by its parts only. */
+    __attribute__((aligned(64))) uint64_t loop;
+    /* Parts that are not done. */
+    __attribute__((aligned(64))) int32_t pending;
+    __attribute__((aligned(64))) int32_t sleepers;
+    int32_t is_waited_for;
+    int32_t is_closed;
+    /* Held by the thread whose loop runs; what follows is its own. */
+    __attribute__((aligned(64))) unsigned char busy;
+    int32_t started;
+    int32_t cannot_start;
+    int32_t fewer_loops;
+    int32_t next_fewer;
+    int32_t watches_forks;
+    inarch_task task;
+    void *context;
+    int64_t count;
+    pthread_t threads[INARCH_THREADS_MOST];
+} inarch_pool_state;
+
+static pthread_mutex_t inarch_pool_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t inarch_pool_more = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t inarch_pool_done = PTHREAD_COND_INITIALIZER;
+
+static int64_t inarch_now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static inline void inarch_pause(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+static int64_t inarch_number_in(const char *path, int64_t *second)
+{
+    char text[64] = "";
+    FILE *file = fopen(path, "r");
+    if (file == NULL) {
+        return -1;
+    }
+    const size_t length = fread(text, 1, sizeof(text) - 1, file);
+    fclose(file);
+    text[length] = 0;
+    char *rest;
+    const long long first = strtoll(text, &rest, 10);
+    if (second != NULL) {
+        *second = strtoll(rest, NULL, 10);
+    }
+    return rest == text ? -1 : first;
+}
+
+/* Processors that this process may use: its affinity, and the quota of its control group, rounded up. Asked
+   once. */
+static int32_t inarch_processors(void)
+{
+    static int32_t known;
+    const int32_t before = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    if (before != 0) {
+        return before;
+    }
+    int64_t found = 0;
+    unsigned long mask[128];
+    const long bytes = syscall(SYS_sched_getaffinity, 0, sizeof(mask), mask);
+    for (long i = 0; i * (long)sizeof(mask[0]) < bytes; i++) {
+        found += __builtin_popcountl(mask[i]);
+    }
+    int64_t period = 0;
+    int64_t quota = inarch_number_in("/sys/fs/cgroup/cpu.max", &period);
+    if (quota < 0) {
+        quota = inarch_number_in("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", NULL);
+        period = inarch_number_in("/sys/fs/cgroup/cpu/cpu.cfs_period_us", NULL);
+    }
+    if (quota > 0 && period > 0 && (quota + period - 1) / period < found) {
+        found = (quota + period - 1) / period;
+    }
+    found = found < 1 ? 1 : found > INARCH_THREADS_MOST ? INARCH_THREADS_MOST : found;
+    __atomic_store_n(&known, (int32_t)found, __ATOMIC_RELAXED);
+    return (int32_t)found;
+}
+
+/* At most four threads for a processor: more only wait for each other. */
+static int32_t inarch_clamped(int64_t threads)
+{
+    const int64_t most = 4 * (int64_t)inarch_processors();
+    const int64_t least = most < INARCH_THREADS_MOST ? most : INARCH_THREADS_MOST;
+    return (int32_t)(threads < least ? threads : least);
+}
+
+/* The threads of a call for which no number is said: INARCH_NUM_THREADS, or a thread for each processor;
+   -1 where that variable is no number from 1 on. Asked once: the variable is that of the process's start. */
+${linkage}int32_t inarch_pool_threads(void)
+{
+    static int32_t known;
+    int32_t threads = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    if (threads != 0) {
+        return threads;
+    }
+    const char *text = getenv("INARCH_NUM_THREADS");
+    if (text == NULL || *text == 0) {
+        threads = inarch_processors();
+    } else {
+        char *rest;
+        const long long said = strtoll(text, &rest, 10);
+        threads = *rest != 0 || said < 1 ? -1 : inarch_clamped(said);
+    }
+    __atomic_store_n(&known, threads, __ATOMIC_RELAXED);
+    return threads;
+}
+
+static void inarch_part(int32_t part, int32_t parts)
+{
+    const int64_t count = inarch_pool_state.count;
+    const int64_t begin = count / parts * part + count % parts * part / parts;
+    const int64_t end = count / parts * (part + 1) + count % parts * (part + 1) / parts;
+    if (begin < end) {
+        inarch_pool_state.task(inarch_pool_state.context, begin, end, part);
+    }
+}
+
+/* Waits for another loop than `seen`: awake for a while, then asleep. */
+static uint64_t inarch_next_loop(uint64_t seen)
+{
+    const int64_t start = inarch_now_ns();
+    uint64_t loop;
+    for (int32_t i = 1; (loop = __atomic_load_n(&inarch_pool_state.loop, __ATOMIC_ACQUIRE)) == seen; i++) {
+        inarch_pause();
+        if (i % 64 == 0 && inarch_now_ns() - start > INARCH_SPIN_NS) {
+            break;
+        }
+    }
+    if (loop != seen) {
+        return loop;
+    }
+    pthread_mutex_lock(&inarch_pool_mutex);
+    /* Counted before the loop is read, as `inarch_pool_run` writes the loop before it counts: one sees the other. */
+    __atomic_add_fetch(&inarch_pool_state.sleepers, 1, __ATOMIC_SEQ_CST);
+    while ((loop = __atomic_load_n(&inarch_pool_state.loop, __ATOMIC_SEQ_CST)) == seen) {
+        pthread_cond_wait(&inarch_pool_more, &inarch_pool_mutex);
+    }
+    __atomic_sub_fetch(&inarch_pool_state.sleepers, 1, __ATOMIC_SEQ_CST);
+    pthread_mutex_unlock(&inarch_pool_mutex);
+    return loop;
+}
+
+typedef struct {
+    uint64_t seen;
+    int32_t part;
+} inarch_worker;
+
+static void *inarch_work(void *argument)
+{
+    inarch_worker own = *(inarch_worker *)argument;
+    free(argument);
+    for (;;) {
+        own.seen = inarch_next_loop(own.seen);
+        const int32_t parts = (int32_t)(own.seen & 0xffff);
+        if (parts == 0) { /* the pool is closed */
+            return NULL;
+        }
+        if (own.part >= parts) {
+            continue;
+        }
+        inarch_part(own.part, parts);
+        if (__atomic_sub_fetch(&inarch_pool_state.pending, 1, __ATOMIC_SEQ_CST) == 0
+            && __atomic_load_n(&inarch_pool_state.is_waited_for, __ATOMIC_SEQ_CST)) {
+            pthread_mutex_lock(&inarch_pool_mutex);
+            pthread_cond_signal(&inarch_pool_done);
+            pthread_mutex_unlock(&inarch_pool_mutex);
+        }
+    }
+}
+
+/* In the child of a fork only the thread that forked is there: nobody works, and nobody holds a lock. */
+static void inarch_pool_forked(void)
+{
+    inarch_pool_state.started = 0;
+    inarch_pool_state.cannot_start = 0;
+    inarch_pool_state.pending = 0;
+    inarch_pool_state.sleepers = 0;
+    inarch_pool_state.is_waited_for = 0;
+    inarch_pool_state.fewer_loops = 0;
+    inarch_pool_state.next_fewer = 0;
+    __atomic_clear(&inarch_pool_state.busy, __ATOMIC_RELEASE);
+    pthread_mutex_init(&inarch_pool_mutex, NULL);
+    pthread_cond_init(&inarch_pool_more, NULL);
+    pthread_cond_init(&inarch_pool_done, NULL);
+}
+
+/* Starts workers until there are `wanted` threads with the one that asks; as many as can be started. */
+static void inarch_pool_start(int32_t wanted)
+{
+    if (inarch_pool_state.cannot_start || inarch_pool_state.started >= wanted - 1) {
+        return;
+    }
+    if (!inarch_pool_state.watches_forks) {
+        inarch_pool_state.watches_forks = 1;
+        pthread_atfork(NULL, NULL, inarch_pool_forked);
+    }
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the threads of the application */
+    while (inarch_pool_state.started < wanted - 1) {
+        inarch_worker *own = (inarch_worker *)malloc(sizeof(*own));
+        if (own == NULL) {
+            break;
+        }
+        own->seen = inarch_pool_state.loop;
+        own->part = inarch_pool_state.started + 1;
+        pthread_t *thread = &inarch_pool_state.threads[inarch_pool_state.started];
+        if (pthread_create(thread, NULL, inarch_work, own) != 0) {
+            free(own);
+            inarch_pool_state.cannot_start = 1;
+            break;
+        }
+        inarch_pool_state.started++;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* Until all other parts are done. */
+static void inarch_join(void)
+{
+    const int64_t start = inarch_now_ns();
+    for (int32_t i = 1; __atomic_load_n(&inarch_pool_state.pending, __ATOMIC_ACQUIRE) != 0; i++) {
+        inarch_pause();
+        if (i % 64 == 0 && inarch_now_ns() - start > INARCH_SPIN_NS) {
+            break;
+        }
+    }
+    if (__atomic_load_n(&inarch_pool_state.pending, __ATOMIC_ACQUIRE) == 0) {
+        return;
+    }
+    pthread_mutex_lock(&inarch_pool_mutex);
+    __atomic_store_n(&inarch_pool_state.is_waited_for, 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&inarch_pool_state.pending, __ATOMIC_SEQ_CST) != 0) {
+        pthread_cond_wait(&inarch_pool_done, &inarch_pool_mutex);
+    }
+    __atomic_store_n(&inarch_pool_state.is_waited_for, 0, __ATOMIC_SEQ_CST);
+    pthread_mutex_unlock(&inarch_pool_mutex);
+}
+
+/* Whether the others kept up decides how many threads the next loops get. */
+static void inarch_adapt(int64_t own_ns, int64_t waited_ns)
+{
+    if (waited_ns <= own_ns + INARCH_LATE_NS) {
+        inarch_pool_state.next_fewer -= inarch_pool_state.next_fewer > 0;
+        return;
+    }
+    const int32_t before = inarch_pool_state.next_fewer;
+    const int32_t next = before == 0 ? INARCH_FEWER_LOOPS : 2 * before;
+    inarch_pool_state.next_fewer = next < INARCH_FEWER_MOST ? next : INARCH_FEWER_MOST;
+    inarch_pool_state.fewer_loops = inarch_pool_state.next_fewer;
+}
+
+/* Runs a loop by at most `threads` threads, 0: as many as there should be. */
+static void inarch_pool_run(void *self, int32_t threads, int64_t count, inarch_task task, void *context)
+{
+    (void)self;
+    int32_t parts = threads > 0 ? inarch_clamped(threads) : inarch_pool_threads();
+    parts = count < parts ? (int32_t)count : parts;
+    if (parts < 2 || __atomic_load_n(&inarch_pool_state.is_closed, __ATOMIC_RELAXED)
+        || __atomic_test_and_set(&inarch_pool_state.busy, __ATOMIC_ACQUIRE)) {
+        task(context, 0, count, 0);
+        return;
+    }
+    if (inarch_pool_state.fewer_loops > 0) {
+        inarch_pool_state.fewer_loops--;
+        parts /= 2;
+    }
+    if (parts > 1) {
+        inarch_pool_start(parts);
+        parts = inarch_pool_state.started + 1 < parts ? inarch_pool_state.started + 1 : parts;
+    }
+    if (parts < 2) {
+        __atomic_clear(&inarch_pool_state.busy, __ATOMIC_RELEASE);
+        task(context, 0, count, 0);
+        return;
+    }
+    inarch_pool_state.task = task;
+    inarch_pool_state.context = context;
+    inarch_pool_state.count = count;
+    __atomic_store_n(&inarch_pool_state.pending, parts - 1, __ATOMIC_RELAXED);
+    const uint64_t number = (inarch_pool_state.loop >> 16) + 1;
+    __atomic_store_n(&inarch_pool_state.loop, number << 16 | (uint64_t)parts, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&inarch_pool_state.sleepers, __ATOMIC_SEQ_CST) != 0) {
+        pthread_mutex_lock(&inarch_pool_mutex);
+        pthread_cond_broadcast(&inarch_pool_more);
+        pthread_mutex_unlock(&inarch_pool_mutex);
+    }
+    const int64_t begin = inarch_now_ns();
+    inarch_part(0, parts);
+    const int64_t end = inarch_now_ns();
+    inarch_join();
+    inarch_adapt(end - begin, inarch_now_ns() - end);
+    __atomic_clear(&inarch_pool_state.busy, __ATOMIC_RELEASE);
+}
+
+/* When the library is closed, or the process ends: workers are in its code. No loop runs any more. */
+INARCH_BASELINE __attribute__((destructor)) static void inarch_pool_close(void)
+{
+    __atomic_store_n(&inarch_pool_state.is_closed, 1, __ATOMIC_SEQ_CST);
+    if (__atomic_test_and_set(&inarch_pool_state.busy, __ATOMIC_ACQUIRE)) {
+        return; /* the process ends in the middle of a loop */
+    }
+    const uint64_t number = (inarch_pool_state.loop >> 16) + 1;
+    pthread_mutex_lock(&inarch_pool_mutex);
+    __atomic_store_n(&inarch_pool_state.loop, number << 16, __ATOMIC_SEQ_CST);
+    pthread_cond_broadcast(&inarch_pool_more);
+    pthread_mutex_unlock(&inarch_pool_mutex);
+    for (int32_t i = 0; i < inarch_pool_state.started; i++) {
+        pthread_join(inarch_pool_state.threads[i], NULL);
+    }
+    inarch_pool_state.started = 0;
+}
+
+${linkage}const inarch_pool inarch_own_pool = {inarch_pool_run, NULL};

@@ -1,0 +1,113 @@
+"""The C by which threads share the turns of loops: the pool of `pool.c`, and how a model asks for one."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from string import Template
+
+from inarch.backends.c.write.abi.model_text import POOL_TYPES
+
+__all__ = ["NO_THREADS", "POOL_INCLUDES", "POOL_TYPES", "THREADS", "pool_text", "threads_text"]
+
+POOL_INCLUDES = """
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+"""
+"""Before all other headers: C11 alone has neither clocks nor threads of POSIX."""
+
+_OWN = """
+/* Defined in pool.c, which is the same for all models. */
+__attribute__((visibility("hidden"))) extern const inarch_pool inarch_own_pool;
+__attribute__((visibility("hidden"))) int32_t inarch_pool_threads(void);
+"""
+
+_SHARE = """
+/* Who runs the loops, and by how many threads in calls of this thread, 0: as many as there should be. */
+static const inarch_pool *inarch_used_pool = &inarch_own_pool;
+static __thread int32_t inarch_most_threads;
+
+static void inarch_share(int64_t count, inarch_task task, void *context)
+{
+    int32_t threads = inarch_most_threads;
+${most}    if (threads == 1) {
+        task(context, 0, count, 0);
+        return;
+    }
+    inarch_used_pool->run(inarch_used_pool->self, threads, count, task, context);
+}
+"""
+
+_MOST = """\
+    threads = threads == 0 ? inarch_pool_threads() : threads;
+    threads = threads < 1 ? 1 : threads > ${most} ? ${most} : threads;
+"""
+
+_SET = """
+int32_t ${prefix}_set_threads(int32_t threads)
+{
+    if (threads < 0) {
+        return inarch_fail(6, "${prefix}_set_threads: expected a number from 0 on, found %d", (int)threads);
+    }
+"""
+
+THREADS = (
+    _SET
+    + """\
+    inarch_most_threads = threads;
+    return 0;
+}
+
+const inarch_pool *${prefix}_pool(const inarch_pool *use)
+{
+    if (use != NULL) {
+        inarch_used_pool = use;
+    }
+    return &inarch_own_pool;
+}
+"""
+)
+
+NO_THREADS = (
+    _SET
+    + """\
+    return 0;
+}
+
+const inarch_pool *${prefix}_pool(const inarch_pool *use)
+{
+    (void)use;
+    return NULL;
+}
+"""
+)
+
+
+@cache
+def _pool() -> Template:
+    return Template(files("inarch.backends.c.write.abi").joinpath("pool.c").read_text())
+
+
+def pool_text(linkage: str) -> str:
+    """The pool, behind `POOL_INCLUDES` and `POOL_TYPES`; `linkage` of what the model uses of it."""
+    return "\n" + _pool().substitute(linkage=linkage)
+
+
+def threads_text(*, shared: bool, pool: bool, most: int) -> str:
+    """How the unchecked entries share turns: among at most so many threads, 0: as many as are said.
+
+    `shared`: the pool is in a unit of its own.
+    """
+    if not pool:
+        return ""
+    bound = Template(_MOST).substitute(most=most) if most else ""
+    return (_OWN if shared else "") + Template(_SHARE).substitute(most=bound)

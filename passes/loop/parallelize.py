@@ -1,0 +1,201 @@
+"""Which loops threads share: of each op with work enough, one iterator whose turns write different elements.
+
+    loop.nest (i = 112, j = 3584) ...   -->   loop.nest (i = 112 parallel, j = 3584) ...
+
+A thread does neighbouring turns of it, and all of the other loops. Nothing is reordered, and no result
+depends on how many threads there are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp
+from xdsl.ir import Operation
+from xdsl.ir.affine import AffineMap
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from inarch.core.errors import UsageError
+from inarch.dialects.kernel.call import CallOp as KernelCallOp
+from inarch.dialects.kernel.definition import DefOp
+from inarch.dialects.kernel.pack import PackOp
+from inarch.dialects.loop.access import IteratorAttr
+from inarch.dialects.loop.keep import is_kept
+from inarch.dialects.loop.memory import memref_of, nbytes
+from inarch.dialects.loop.nest import NestOp, YieldOp
+from inarch.ir.functions import entry_blocks
+from inarch.ir.report.remarks import Remarks, remarks_of
+from inarch.ir.target import machine_of, target_of, threads_of
+from inarch.ir.types import dtype_of
+from inarch.machine.machine import Machine
+
+WORTH = 4
+"""Of the time that it takes to share a loop, which must be less than what half of its work takes: twice that,
+as the work is estimated from below and what another thread has made comes from further away.
+"""
+_FUNCTION = 10
+"""Operations of exp, tanh, ...: our own are polynomials of that many terms."""
+
+
+@dataclass(frozen=True)
+class ParallelizePass(ModulePass):
+    """Marks one iterator `parallel` of each nest and each call of a microkernel that has work enough.
+
+    `threads`: for how many the iterator is chosen; 0: what the program says (`inarch.threads`), or else for
+    two up to the machine's cores; 1: none is marked. `least`: cycles of work from which on an op is marked;
+    without it, what is worth the time that sharing takes on the machine.
+    """
+
+    name = "parallelize"
+    is_optional: ClassVar = True
+
+    threads: int = 0
+    least: int | None = None
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.threads < 0:
+            raise UsageError(
+                f"{self.name}: threads: expected a whole number from 0 on, found {self.threads}"
+            )
+        machine, vector_bytes = machine_of(op), target_of(op).vector_bytes
+        threads = self.threads or threads_of(op)
+        counts = (threads,) if threads else _counts(machine.cores)
+        if counts == (1,):
+            return
+        definitions = {each.sym_name.data: each for each in op.body.ops if isinstance(each, DefOp)}
+        least = WORTH * machine.fork if self.least is None else self.least
+        sharing = _Sharing(machine, vector_bytes, counts, least, definitions, remarks_of(ctx))
+        for _, block in entry_blocks(op):
+            for inner in list(block.ops):
+                sharing.visit(inner)
+
+
+def _counts(cores: int) -> tuple[int, ...]:
+    """2, 4, 8, ... threads, at last one for each core."""
+    powers = [1 << bit for bit in range(1, cores.bit_length()) if 1 << bit < cores]
+    return (*powers, max(cores, 2))
+
+
+@dataclass(frozen=True)
+class _Loop:
+    """An iterator whose turns threads may share."""
+
+    axis: int
+    name: str
+    turns: int
+    shares: tuple[bool, ...]
+    """For each operand, whether another turn looks at another part of it."""
+
+
+@dataclass(frozen=True)
+class _Sharing:
+    machine: Machine
+    vector_bytes: int
+    counts: tuple[int, ...]
+    least: float
+    definitions: Mapping[str, DefOp]
+    remarks: Remarks
+
+    def visit(self, op: Operation) -> None:
+        """Marks an iterator of `op` where that is worth it."""
+        if isinstance(op, PackOp):
+            nest = op.as_nest()
+            self.visit(nest)
+            if any(iterator.is_shared for iterator in nest.iterators):
+                Rewriter.replace_op(op, nest)
+            else:
+                nest.drop_all_references()
+            return
+        if not isinstance(op, NestOp | KernelCallOp) or any(i.is_shared for i in op.iterators):
+            return
+        if isinstance(op, NestOp) and is_kept(op):
+            return
+        touched = list(self._touched(op))
+        work = max(self._operations(op), sum(touched) / self.machine.l2.bandwidth)
+        if work < self.least:
+            return
+        where = f"{work / self.machine.ghz / 1000:.3g} us of work at least"
+        loops = list(self._loops(op))
+        if not loops:
+            self.remarks.missed(op, f"no loop to share among threads, of {where}")
+            return
+        best = min(loops, key=lambda loop: self._time(loop, work, touched))
+        _mark(op, best.axis)
+        self.remarks.done(op, f"threads share the {best.turns} turns of {best.name}, {where}")
+
+    def _time(self, loop: _Loop, work: float, touched: Sequence[int]) -> float:
+        """Cycles of the thread with the most turns, summed over the numbers of threads."""
+        total = 0.0
+        for threads in self.counts:
+            part = math.ceil(loop.turns / threads) / loop.turns
+            pairs = zip(touched, loop.shares, strict=True)
+            own = sum(count * (part if mine else 1) for count, mine in pairs)
+            total += work * part + own / self.machine.far.bandwidth
+        return total
+
+    def _touched(self, op: NestOp | KernelCallOp) -> Iterator[int]:
+        """Bytes of each operand, at most: no nest takes less than their way from the second-level cache."""
+        if isinstance(op, KernelCallOp):
+            every = op.elements(self._definition(op))
+            points = [sum(math.prod(form.sizes) for form in forms) for forms in every]
+        else:
+            points = [math.prod(op.sizes[i] for i in index.used_dims()) for index in _maps(op)]
+        for value, count in zip(op.operands, points, strict=True):
+            kind = memref_of(value)
+            yield min(nbytes(kind), count * dtype_of(kind.element_type).nbytes)
+
+    def _operations(self, op: NestOp | KernelCallOp) -> float:
+        """Cycles of its operations on whole vectors, at the rate of multiply-adds."""
+        lanes = self.vector_bytes // dtype_of(memref_of(op.operands[-1]).element_type).nbytes
+        rate = self.machine.fma.of(self.vector_bytes) * max(1, lanes)
+        if isinstance(op, NestOp):
+            return math.prod(op.sizes) * _weight(op) / rate
+        forms = op.elements(self._definition(op))
+        points = max((math.prod(form.sizes) for own in forms for form in own), default=0)
+        return points / rate
+
+    def _definition(self, call: KernelCallOp) -> DefOp:
+        return self.definitions[call.callee.root_reference.data]
+
+    def _loops(self, op: NestOp | KernelCallOp) -> Iterator[_Loop]:
+        """The iterators whose turns may be shared."""
+        if isinstance(op, KernelCallOp) and self._definition(op).source is None:
+            return  # a library may have threads of its own
+        for axis, iterator in enumerate(op.iterators):
+            if iterator.is_reduction and isinstance(op, NestOp):
+                return
+            if iterator.is_reduction or iterator.mode.data != "serial" or iterator.size.data < 2:
+                continue
+            if isinstance(op, KernelCallOp) and op.written_twice(self._definition(op), axis):
+                continue
+            shares = tuple(axis in index.used_dims() for index in _maps(op))
+            yield _Loop(axis, iterator.label.data, iterator.size.data, shares)
+
+
+def _maps(op: NestOp | KernelCallOp) -> list[AffineMap]:
+    """For each operand, where in it a point is."""
+    if isinstance(op, KernelCallOp):
+        return [offset.data for offset in op.offsets]
+    return [*(read.map.data for read in op.reads), *(write.map.data for write in op.writes)]
+
+
+def _weight(nest: NestOp) -> int:
+    """Operations of its body at each point."""
+    ops = [op for op in nest.body.block.ops if not isinstance(op, YieldOp | arith.ConstantOp)]
+    return sum(_FUNCTION if op.name.startswith("math.") else 1 for op in ops)
+
+
+def _mark(op: NestOp | KernelCallOp, axis: int) -> None:
+    iterators = list(op.iterators)
+    old = iterators[axis]
+    iterators[axis] = IteratorAttr.get(old.label.data, old.size.data, mode="parallel")
+    op.iterators = ArrayAttr(iterators)
+
+
+PASS = ParallelizePass

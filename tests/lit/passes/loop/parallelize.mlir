@@ -1,0 +1,118 @@
+// RUN: inarch-opt %s --split-input-file -p parallelize | filecheck %s
+// RUN: inarch-opt %s --split-input-file -p parallelize --verify-diagnostics --remarks -o %t
+// RUN: inarch-opt %s --split-input-file -p 'parallelize{threads=1}' | filecheck %s --check-prefix=ALONE
+// RUN: not inarch-opt %s --split-input-file -p 'parallelize{threads=-1}' 2>&1 | filecheck %s --check-prefix=WRONG
+// ALONE-NOT: parallel
+// WRONG: error: parallelize: threads: expected a whole number from 0 on, found -1
+
+// The outermost iterator whose turns write different elements, where all divide among the machine's cores.
+// CHECK-LABEL: @elementwise
+// CHECK: loop.nest (i = 64 parallel, j = 4096)
+func.func @elementwise(%x: memref<64x4096xf32>, %y: memref<64x4096xf32>) {
+  // expected-remark @below {{[parallelize] threads share the 64 turns of i,}}
+  loop.nest (i = 64, j = 4096) ins(%x[i, j] : memref<64x4096xf32>) outs(%y[i, j] : memref<64x4096xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    loop.yield %a : f32
+  }
+  func.return
+}
+
+// -----
+
+// Of 3 turns one of two threads has 2.
+// CHECK-LABEL: @three
+// CHECK: loop.nest (i = 3, j = 65536 parallel)
+func.func @three(%x: memref<3x65536xf32>, %y: memref<3x65536xf32>) {
+  // expected-remark @below {{threads share the 65536 turns of j}}
+  loop.nest (i = 3, j = 65536) ins(%x[i, j] : memref<3x65536xf32>) outs(%y[i, j] : memref<3x65536xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    loop.yield %a : f32
+  }
+  func.return
+}
+
+// -----
+
+// What is small is one thread's.
+// CHECK-LABEL: @small
+// CHECK: loop.nest (i = 64, j = 64) ins
+func.func @small(%x: memref<64x64xf32>, %y: memref<64x64xf32>) {
+  loop.nest (i = 64, j = 64) ins(%x[i, j] : memref<64x64xf32>) outs(%y[i, j] : memref<64x64xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    loop.yield %a : f32
+  }
+  func.return
+}
+
+// -----
+
+// A sum is one thread's.
+// CHECK-LABEL: @one_sum
+// CHECK: loop.nest (k = 1048576 reduction) ins
+func.func @one_sum(%x: memref<1048576xf32>, %y: memref<1xf32>) {
+  // expected-remark @below {{[parallelize] missed: no loop to share among threads, of}}
+  loop.nest (k = 1048576 reduction) ins(%x[k] : memref<1048576xf32>) outs(%y[0] init 0.0 : memref<1xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %s = arith.addf %acc, %a : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+
+// -----
+
+// A tile inside the reduction is one thread's, and what its author scheduled stays.
+// CHECK-LABEL: @inside
+// CHECK: loop.nest (k = 4096 reduction, i = 256) ins
+// CHECK: loop.nest (i = 64, j = 4096) {{.*}}attributes {inarch.keep}
+func.func @inside(%x: memref<4096x256xf32>, %y: memref<256xf32>, %z: memref<64x4096xf32>, %w: memref<64x4096xf32>) {
+  // expected-remark @below {{[parallelize] missed: no loop to share among threads, of}}
+  loop.nest (k = 4096 reduction, i = 256) ins(%x[k, i] : memref<4096x256xf32>) outs(%y[i] init 0.0 : memref<256xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %s = arith.addf %acc, %a : f32
+    loop.yield %s : f32
+  }
+  loop.nest (i = 64, j = 4096) ins(%z[i, j] : memref<64x4096xf32>) outs(%w[i, j] : memref<64x4096xf32>) attributes {inarch.keep} {
+  ^bb0(%a: f32, %acc: f32):
+    loop.yield %a : f32
+  }
+  func.return
+}
+
+// -----
+
+// The columns, of which each thread reads its part of B only, not the rows, for which each reads all of B.
+kernel.def @gemm computes "for m in 4, n in 16, k in K: C[m, n] += A[m, k] * B[k, n]" arguments [#kernel.operand<A : f32 read rank 2 align 4>, #kernel.operand<B : f32 read rank 2 align 4>, #kernel.operand<C : f32 update rank 2 align 4>] needs [] source "x"
+// CHECK-LABEL: @product
+// CHECK: kernel.call @gemm for (i in 2, j in 64 parallel) (
+func.func @product(%a: memref<8x1024xf32>, %b: memref<1024x1024xf32>, %c: memref<8x1024xf32>) {
+  // expected-remark @below {{threads share the 64 turns of j}}
+  kernel.call @gemm for (i in 2, j in 64) (%a[i * 4096] strides [1024, 1], %b[j * 16] strides [1024, 1], %c[i * 4096 + j * 16] strides [1024, 1]) sizes [1024] : memref<8x1024xf32>, memref<1024x1024xf32>, memref<8x1024xf32>
+  func.return
+}
+
+// -----
+
+// Tiles that overlap: neighbours would write one element at once, so the rows it is.
+kernel.def @gemm computes "for m in 4, n in 16, k in K: C[m, n] += A[m, k] * B[k, n]" arguments [#kernel.operand<A : f32 read rank 2 align 4>, #kernel.operand<B : f32 read rank 2 align 4>, #kernel.operand<C : f32 update rank 2 align 4>] needs [] source "x"
+// CHECK-LABEL: @overlapping
+// CHECK: kernel.call @gemm for (i in 8 parallel, j in 2) (
+func.func @overlapping(%a: memref<32x1024xf32>, %b: memref<1024x24xf32>, %c: memref<32x24xf32>) {
+  // expected-remark @below {{threads share the 8 turns of i}}
+  kernel.call @gemm for (i in 8, j in 2) (%a[i * 4096] strides [1024, 1], %b[j * 8] strides [24, 1], %c[i * 96 + j * 8] strides [24, 1]) sizes [1024] : memref<32x1024xf32>, memref<1024x24xf32>, memref<32x24xf32>
+  func.return
+}
+
+// -----
+
+// A copy into another layout becomes the nest that it is.
+// CHECK-LABEL: @pack
+// CHECK-NOT: kernel.pack
+// CHECK: loop.nest (d0 = 64 parallel, d1 = 1024, d2 = 16) ins(%w[d0 * 16 + d2, d1] pad 0.0
+// CHECK: kernel.pack
+func.func @pack(%w: memref<1020x1024xf32>, %p: memref<64x1024x16xf32>, %s: memref<20x3xf32>, %q: memref<2x3x16xf32>) {
+  // expected-remark @below {{threads share the 64 turns of d0}}
+  kernel.pack %w[o * 16 + v, i] to %p[o, i, v] : memref<1020x1024xf32>, memref<64x1024x16xf32>
+  kernel.pack %s[o * 16 + v, i] to %q[o, i, v] : memref<20x3xf32>, memref<2x3x16xf32>
+  func.return
+}
