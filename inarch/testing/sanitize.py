@@ -1,4 +1,7 @@
-"""Compiled programs under AddressSanitizer and UndefinedBehaviorSanitizer, on buffers of exactly their sizes.
+"""Compiled programs under the sanitizers, on buffers of exactly their sizes.
+
+AddressSanitizer and UndefinedBehaviorSanitizer (`MEMORY`), or ThreadSanitizer (`RACES`), for which threads
+share every loop that they can, however small.
 
 A program's machine code becomes a library with checks of every access, which an executable of its own
 (`sanitize.c`) calls: nothing of Python's allocator is near. What is seen: every access outside of an
@@ -27,21 +30,42 @@ from inarch.driver.compiler import import_model, lower
 from inarch.driver.host import find_host, machine_code
 from inarch.driver.options import DEFAULT_HOST, Options
 from inarch.machine.compilers import Compiler, find_compiler, run_compiler
+from inarch.passes.loop.parallelize import ParallelizePass
 
-_CHECKS = "-fsanitize=address,undefined"
-FLAGS = (
-    "-O1",
-    "-g1",
-    _CHECKS,
-    "-fno-sanitize-recover=all",
+
+@dataclass(frozen=True)
+class Checks:
+    """What is looked for: the compiler's flag, and others of its code generation."""
+
+    flag: str
+    others: tuple[str, ...] = ()
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """For each unit."""
+        return ("-O1", "-g1", self.flag, *self.others)
+
+    @property
+    def link(self) -> tuple[str, ...]:
+        """For the library; clang puts the run-time into executables only, where libraries find it."""
+        return (self.flag, "-Wl,-z,undefs")
+
+
+MEMORY = Checks(
+    "-fsanitize=address,undefined",
     # A local that is used before it is written is a large number, and not by chance the right one.
-    "-ftrivial-auto-var-init=pattern",
+    ("-fno-sanitize-recover=all", "-ftrivial-auto-var-init=pattern"),
 )
-LINK = (_CHECKS, "-Wl,-z,undefs")
-"""clang puts the run-time into executables only; libraries find it there."""
+RACES = Checks(
+    "-fsanitize=thread",
+    # Under these checks every thread is late, and loops would be left to one.
+    ("-DINARCH_LATE_NS=1000000000000",),
+)
 _OPTIONS = {
     "ASAN_OPTIONS": "detect_leaks=0:exitcode=99:color=never",
     "UBSAN_OPTIONS": "print_stacktrace=0:color=never",
+    "TSAN_OPTIONS": "exitcode=99:color=never",
+    "INARCH_NUM_THREADS": "3",
     # Another library may be preloaded here, and the run-time insists on being the first.
     "LD_PRELOAD": "",
 }
@@ -59,14 +83,14 @@ class Sanitized:
     weights: bytes
 
 
-def caller(folder: Path) -> Path:
+def caller(folder: Path, checks: Checks = MEMORY) -> Path:
     """The executable that calls libraries, built in `folder`.
 
     Raises EnvironmentFault where the compiler has no sanitizers, or what they make does not start.
     """
     compiler = find_compiler()
     path = folder / "sanitize"
-    command = [*compiler.command, "-std=c11", "-O1", "-g1", _CHECKS, "-rdynamic", str(_SOURCE)]
+    command = [*compiler.command, "-std=c11", "-O1", "-g1", checks.flag, "-rdynamic", str(_SOURCE)]
     status, said = run_compiler([*command, "-o", str(path), "-ldl"], folder, _SECONDS)
     if status == 0:
         # Without arguments it says what it expects, if the run-time starts at all.
@@ -75,13 +99,18 @@ def caller(folder: Path) -> Path:
             return path
         said = done.stderr
     raise EnvironmentFault(
-        f"expected a compiler with {_CHECKS}, found '{_name(compiler)}': {_last_line(said)}; "
+        f"expected a compiler with {checks.flag}, found '{_name(compiler)}': {_last_line(said)}; "
         "install its sanitizer libraries, or put another one in $CC"
     )
 
 
 def sanitized(
-    context: Context, module: ModuleOp, out: Path, target: str, host: str = DEFAULT_HOST
+    context: Context,
+    module: ModuleOp,
+    out: Path,
+    target: str,
+    host: str = DEFAULT_HOST,
+    checks: Checks = MEMORY,
 ) -> Sanitized:
     """Compiles a `graph` module, which is consumed, for `target` into the library `out`.
 
@@ -89,8 +118,11 @@ def sanitized(
     """
     chosen = Options(host=host, target=target)
     module = import_model(module, context, chosen)
-    lower(context, module, "kernel", pipeline=chosen.passes())
-    request = NativeRequest(context, module, out, flags=FLAGS, libraries=LINK)
+    pipeline = chosen.passes()
+    if "parallelize" in pipeline:
+        pipeline = pipeline.replace("parallelize", ParallelizePass(least=0))
+    lower(context, module, "kernel", pipeline=pipeline)
+    request = NativeRequest(context, module, out, flags=checks.flags, libraries=checks.link)
     made = machine_code(find_host(host))(request)
     return Sanitized(made, out, bytes(made.weights))
 

@@ -17,13 +17,14 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from inarch.backends.c.plan.linear import Loop
 from inarch.core.errors import EnvironmentFault
 from inarch.dialects import new_context
 from inarch.ir.text import parse_module
 from inarch.machine.target import parse
 from inarch.machine.toolchain import compile_library
 from inarch.testing.generate import inputs, programs
-from inarch.testing.sanitize import FLAGS, LINK, Sanitized, caller, report, sanitized
+from inarch.testing.sanitize import MEMORY, RACES, Sanitized, caller, report, sanitized
 
 TARGETS = [
     name for name in ("native", "x86-64-v3") if name == "native" or not parse(name).missing_here()
@@ -124,7 +125,9 @@ def test_a_status_that_is_not_0_is_reported(
 
 def _library(text: str, out: Path) -> None:
     """C that is not a program's, with the checks that programs get."""
-    compile_library({"model.c": text}, out, target=parse("native"), flags=FLAGS, libraries=LINK)
+    compile_library(
+        {"model.c": text}, out, target=parse("native"), flags=MEMORY.flags, libraries=MEMORY.link
+    )
 
 
 def test_a_compiler_without_sanitizers_is_named(
@@ -148,6 +151,54 @@ def test_a_compiler_without_sanitizers_is_named(
         f"error: expected a compiler with -fsanitize=address,undefined, found '{fake}': "
         "ld: cannot find libasan; install its sanitizer libraries, or put another one in $CC"
     )
+
+
+RACE = """
+func.func @main(%x: memref<64xf32>, %y: memref<64xf32> {inarch.result}) {
+  loop.nest (i = 64 parallel) ins(%x[i] : memref<64xf32>) outs(%y[i] : memref<64xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    loop.yield %a : f32
+  }
+  func.return
+}
+"""
+
+
+@pytest.fixture(name="racing", scope="module")
+def fixture_racing(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program that calls libraries, under ThreadSanitizer."""
+    try:
+        return caller(tmp_path_factory.mktemp("races"), RACES)
+    except EnvironmentFault as error:
+        pytest.skip(error.line())
+
+
+def test_a_race_is_reported(racing: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads do share the loop: where each one does also the turn behind its own, that is seen."""
+    context = new_context()
+    sound = sanitized(
+        context, parse_module(context, RACE), tmp_path / "sound.so", "native", checks=RACES
+    )
+    given = [np.ones(64, np.float32)]
+    assert report(racing, sound, "main", given) == ""
+    monkeypatch.setattr(Loop, "end", property(lambda _: "(end < 64 ? end + 1 : end)"))
+    broken = sanitized(
+        context, parse_module(context, RACE), tmp_path / "race.so", "native", checks=RACES
+    )
+    assert report(racing, broken, "main", given).startswith("ThreadSanitizer: data race")
+
+
+@pytest.mark.parametrize("level", ["graph", "loop"])
+def test_random_programs_have_no_race(racing: Path, tmp_path: Path, level: str) -> None:
+    """Whatever three threads can share they do."""
+    for program in programs(level, seed=17, count=4):
+        context, module = program.parse()
+        arrays = {name: inputs(module, 3, function=name) for name in program.functions()}
+        compiled = sanitized(
+            context, module, tmp_path / f"{program.name}.so", "native", checks=RACES
+        )
+        for name, given in arrays.items():
+            assert report(racing, compiled, name, given, shift=1) == "", program.name
 
 
 def test_random_graphs_have_no_report(executable: Path, tmp_path: Path) -> None:

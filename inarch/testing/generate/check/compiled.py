@@ -25,9 +25,13 @@ from inarch.ir.context import store_of
 from inarch.ir.target import set_target
 from inarch.ir.text import parse_module
 from inarch.ir.verify import verify_module
+from inarch.passes.loop.parallelize import ParallelizePass
 from inarch.testing.generate.check.room import Room
 from inarch.testing.generate.program import GeneratedProgram
 
+PREFIX = "generated"
+THREADS = 3
+"""Of the call that is compared with one by a single thread: turns that no number of them divides."""
 _SYMBOL = re.compile(r"@([A-Za-z_]\w*)")
 
 
@@ -64,8 +68,22 @@ class Compiled:
     def call(self, name: str, inputs: Sequence[Array]) -> list[Array]:
         """The outputs of function `name`.
 
-        Raises InarchError when it fails, or has written beyond an array, or to an input.
+        Raises InarchError when it fails, or has written beyond an array, or to an input, or gives other bits
+        by several threads than by one.
         """
+        outputs = self._called(name, inputs, 1)
+        again = self._called(name, inputs, THREADS)
+        for number, (one, other) in enumerate(zip(outputs, again, strict=True)):
+            if one.tobytes() != other.tobytes():
+                raise InarchError(
+                    f"@{name}: output {number} by {THREADS} threads is another than by one"
+                )
+        return outputs
+
+    def _called(self, name: str, inputs: Sequence[Array], threads: int) -> list[Array]:
+        set_threads = getattr(self.library, f"{PREFIX}_set_threads", None)
+        if set_threads is not None:  # a host that has threads
+            set_threads(threads)
         takes = signature(functions_of(self.module)[name], self.module)
         arrays = arguments_of(takes, [_signless(array, takes, n) for n, array in enumerate(inputs)])
         rooms = [Room(array) for array in arrays]
@@ -115,8 +133,11 @@ def compile_programs(
     chosen = Options(host=host)
     machine = find_host(host).machine(target)
     set_target(module, machine)
-    module.attributes["inarch.name"] = StringAttr("generated")
-    lower(context, module, "kernel", pipeline=chosen.passes())
+    module.attributes["inarch.name"] = StringAttr(PREFIX)
+    pipeline = chosen.passes()
+    if "parallelize" in pipeline:  # however small the programs are
+        pipeline = pipeline.replace("parallelize", ParallelizePass(least=0))
+    lower(context, module, "kernel", pipeline=pipeline)
     with tempfile.TemporaryDirectory(prefix="inarch-generate-") as folder:
         path = Path(folder) / "programs.so"
         request = NativeRequest(context, module, path, flags=tuple(flags), is_single=True)

@@ -1,0 +1,213 @@
+"""Threads that share loops: the same bits by any number, many callers, forks, and what is said wrongly."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from threading import Thread
+
+import numpy as np
+import pytest
+
+import inarch
+from inarch.core.errors import EnvironmentFault, UsageError
+from inarch.machine.compilers import find_compiler
+from inarch.tools.cli import run
+
+MODEL = """
+func.func @main(%x: tensor<96x512xf32> {inarch.name = "x"}, %w: tensor<512x256xf32> {inarch.name = "w"})
+    -> (tensor<96x256xf32> {inarch.name = "y"}) {
+  %0 = graph.matmul %x, %w : tensor<96x512xf32>, tensor<512x256xf32> -> tensor<96x256xf32>
+  %1 = graph.exp %0 : tensor<96x256xf32> -> tensor<96x256xf32>
+  func.return %1 : tensor<96x256xf32>
+}
+"""
+HARNESS = Path(__file__).with_name("threads.c")
+
+
+@pytest.fixture(name="model", scope="module")
+def fixture_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Compiled for this machine: a product of two inputs and exp, both shared among threads."""
+    source = tmp_path_factory.mktemp("threads") / "model.mlir"
+    source.write_text(MODEL)
+    path = source.with_suffix(".inarch")
+    inarch.compile(source, name="shared").save(path)
+    return path
+
+
+def _inputs() -> list[np.ndarray[tuple[int, ...], np.dtype[np.float32]]]:
+    rng = np.random.default_rng(7)
+    shapes = (96, 512), (512, 256)
+    return [(rng.standard_normal(shape) / 16).astype(np.float32) for shape in shapes]
+
+
+def _bits(result: object) -> bytes:
+    assert isinstance(result, np.ndarray)
+    return result.tobytes()
+
+
+def test_the_bits_do_not_depend_on_the_number_of_threads(model: Path) -> None:
+    """However it is said: for a call, at load, for a block."""
+    x, w = _inputs()
+    module = inarch.load(model)
+    one = module(x, w, threads=1)
+    wanted = np.exp(x.astype(np.float64) @ w)
+    assert np.allclose(one, wanted, rtol=1e-5)
+    for threads in (2, 3, 5, 7, 64, 1000000):
+        assert _bits(module(x, w, threads=threads)) == _bits(one)
+    assert _bits(inarch.load(model, threads=2)(x, w)) == _bits(one)
+    assert _bits(inarch.load(model, threads=2).run({"x": x, "w": w})["y"]) == _bits(one)
+    with inarch.threads(3):
+        assert _bits(module(x, w)) == _bits(one)
+
+
+def test_eight_threads_call_and_load_at_once(model: Path) -> None:
+    x, w = _inputs()
+    expected = _bits(inarch.load(model)(x, w, threads=1))
+    wrong: list[int] = []
+
+    def call(number: int) -> None:
+        for turn in range(20):
+            module = inarch.load(model)
+            if _bits(module(x, w, threads=1 + (number + turn) % 4)) != expected:
+                wrong.append(number)
+
+    threads = [Thread(target=call, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+@pytest.mark.parametrize("threads", [0, -1, 1.5, True, "2", 1 << 31])
+def test_what_is_no_number_of_threads(model: Path, threads: object) -> None:
+    module, (x, w) = inarch.load(model), _inputs()
+    shown = f"'{threads}' (a str)" if threads == "2" else f"{threads} (a {type(threads).__name__})"
+    message = f"threads: expected a whole number from 1 on, found {shown}"
+    with pytest.raises(UsageError, match=re.escape(message)):
+        module(x, w, threads=threads)
+    with pytest.raises(UsageError, match=re.escape(message)):
+        inarch.load(model, threads=threads)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(UsageError, match=re.escape(message)), inarch.threads(threads):
+        pass
+
+
+CALL = """
+import sys, numpy as np, inarch
+module = inarch.load(sys.argv[1])
+module(np.zeros((96, 512), np.float32), np.zeros((512, 256), np.float32))
+print(len(__import__('os').listdir('/proc/self/task')) - 1)
+"""
+
+
+def _in_a_process(model: Path, said: str) -> subprocess.CompletedProcess[str]:
+    """A call in a process of its own, which prints how many threads it has started."""
+    return subprocess.run(
+        [sys.executable, "-c", CALL, str(model)],
+        env={**os.environ, "INARCH_NUM_THREADS": said, "OPENBLAS_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(("said", "started"), [("1", 0), ("2", 1), ("3", 2)])
+def test_the_variable_says_how_many(model: Path, said: str, started: int) -> None:
+    done = _in_a_process(model, said)
+    assert (done.stdout, done.stderr) == (f"{started}\n", "")
+
+
+@pytest.mark.parametrize("said", ["0", "-1", "two", "1.5"])
+def test_a_variable_that_is_no_number(model: Path, said: str) -> None:
+    done = _in_a_process(model, said)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == (
+        "inarch.core.errors.InarchError: main: INARCH_NUM_THREADS: expected a number from 1 on, "
+        f"found '{said}'"
+    )
+
+
+def test_compiled_for_one_thread_there_is_no_pool(tmp_path: Path) -> None:
+    source = tmp_path / "alone.mlir"
+    source.write_text(MODEL)
+    assert "pthread" in _text(source)
+    assert "pthread" not in _text(source, "--threads=1")
+    assert "threads > 2 ? 2 : threads" in _text(source, "--threads=2")
+
+
+# ------------------------------------------------------------------------------------ from C
+
+
+def _text(source: Path, *options: str) -> str:
+    """The C of a program, which compiles alone."""
+    path = source.with_suffix(".c")
+    assert run(["compile", str(source), "--emit=c", "-q", "-o", str(path), *options]).code == 0
+    return path.read_text()
+
+
+def _built(folder: Path, *flags: str) -> Path:
+    """The harness of C with a program in it; skips where the compiler lacks what `flags` ask for."""
+    source = folder / "model.mlir"
+    source.write_text(MODEL)
+    (folder / "shared.c").write_text(_text(source, "--name=shared"))
+    compiler = find_compiler()
+    march = ["-march=native"] if os.uname().machine == "x86_64" else []
+    words = [*compiler.command, "-std=gnu11", "-O1", "-g", *march, *flags]
+    files = [str(folder / "shared.c"), str(HARNESS), "-o", str(folder / "harness")]
+    done = subprocess.run(
+        [*words, *files, "-lpthread", "-lm"], capture_output=True, text=True, check=False
+    )
+    if done.returncode and flags:
+        pytest.skip(EnvironmentFault(f"no {' '.join(flags)}: {done.stderr[-200:]}").line())
+    assert (done.returncode, done.stderr) == (0, "")
+    return folder / "harness"
+
+
+def _run(harness: Path, what: str, threads: int = 3) -> str:
+    done = subprocess.run(
+        [str(harness), what],
+        env={**os.environ, "INARCH_NUM_THREADS": str(threads)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(name="harness", scope="module")
+def fixture_harness(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return _built(tmp_path_factory.mktemp("harness"))
+
+
+def test_eight_threads_of_c_under_the_thread_sanitizer(tmp_path: Path) -> None:
+    assert _run(_built(tmp_path, "-fsanitize=thread"), "hammer") == "right\n"
+
+
+def test_eight_threads_while_others_fork(harness: Path) -> None:
+    """A child has no workers, starts its own, and never waits for what is not there."""
+    assert _run(harness, "fork") == "right\n"
+
+
+def test_a_pool_that_cannot_start_threads_is_of_fewer(harness: Path) -> None:
+    """No memory for a stack: the call is right, by those that there are."""
+    assert _run(harness, "no-threads", threads=8) == "right, 0 started\n"
+
+
+def test_an_application_brings_its_own_pool(harness: Path) -> None:
+    assert _run(harness, "own-pool") == "right, loops of mine\n"
+
+
+def test_a_loop_within_a_loop_is_run_by_who_asks(harness: Path) -> None:
+    assert _run(harness, "nested") == "right\n"
+
+
+def test_a_wrong_number_is_refused(harness: Path) -> None:
+    assert _run(harness, "wrong-number") == (
+        "6: shared_set_threads: expected a number from 0 on, found -1\n"
+    )
