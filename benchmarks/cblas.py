@@ -141,7 +141,10 @@ def measure(
         module = parse_module(context, program)
         chosen = [backend] if backend != "c" else []
         build(module, path, context=context, backends=chosen, require_offload=bool(chosen))
-    threads = {"OPENBLAS_NUM_THREADS": arguments.threads}
+    threads = {
+        "OPENBLAS_NUM_THREADS": arguments.threads,
+        "INARCH_NUM_THREADS": arguments.threads,
+    }
     columns = [Column(artifacts["c"], {})]
     columns += [
         Column(artifacts["cblas"], {**threads, **({"OPENBLAS_CORETYPE": core} if core else {})})

@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("INARCH_NUM_THREADS", "1")
 
 import numpy as np
 

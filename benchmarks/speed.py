@@ -115,7 +115,7 @@ def measure(name: str, folder: Path, rounds: int) -> dict[str, Any]:
     path = make_model(name, folder)
     artifact = folder / f"{name}.inarch"
     row: dict[str, Any] = {"model": name, **compile_cold(path, artifact, folder / f"cache-{name}")}
-    module = inarch.load(artifact)
+    module = inarch.load(artifact, threads=1)
     main = module["main"]
     inputs = random_inputs(main)
     options = onnxruntime.SessionOptions()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
@@ -57,6 +58,7 @@ class Harness:
         self.host = find_host(host)
         """Whose code is measured."""
         self._compile = machine_code(self.host)
+        os.environ["INARCH_NUM_THREADS"] = "1"  # what is measured is what one core does
         self.ffi: Any = FFI()
         self.ffi.cdef(_DECLARATIONS)
         source = (files("inarch.benchmark") / "harness.c").read_text()

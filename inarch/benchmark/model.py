@@ -112,7 +112,7 @@ def measure_model(
     with tempfile.TemporaryDirectory(prefix="inarch-bench-") as folder, ExitStack() as stack:
         artifact = Path(folder) / "model.inarch"
         build(path, artifact, options, progress=progress)
-        main = load(artifact)["main"]
+        main = load(artifact, threads=1)["main"]
         inputs = {
             port.name: random_array(port.shape, port.dtype.numpy) for port in main.signature.inputs
         }

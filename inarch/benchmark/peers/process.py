@@ -18,6 +18,7 @@ _ENVIRONMENT = {
     "MALLOC_MMAP_THRESHOLD_": str(1 << 30),
     "MALLOC_TRIM_THRESHOLD_": str(1 << 31),
     "OMP_NUM_THREADS": "1",
+    "INARCH_NUM_THREADS": "1",
 }
 
 

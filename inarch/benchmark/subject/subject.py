@@ -150,7 +150,7 @@ def _whole(
         path = Path(folder) / "layer.inarch"
         wish = Options(host=harness.host.name, target=target, machine=harness.machine)
         build(program_of(layer, arrays, context), path, wish, context=context)
-        main = load(path)["main"]
+        main = load(path, threads=1)["main"]
         artifact = Artifact.open(path)
         library = Path(folder) / "layer.so"
         library.write_bytes(artifact.library)

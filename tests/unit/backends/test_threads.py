@@ -15,6 +15,7 @@ import pytest
 import inarch
 from inarch.core.errors import EnvironmentFault, UsageError
 from inarch.machine.compilers import find_compiler
+from inarch.runtime.threads import threads_here
 from inarch.tools.cli import run
 
 MODEL = """
@@ -62,6 +63,10 @@ def test_the_bits_do_not_depend_on_the_number_of_threads(model: Path) -> None:
     assert _bits(inarch.load(model, threads=2).run({"x": x, "w": w})["y"]) == _bits(one)
     with inarch.threads(3):
         assert _bits(module(x, w)) == _bits(one)
+        with inarch.threads(2), inarch.threads(None):
+            assert threads_here() == 2
+        assert threads_here() == 3
+    assert threads_here() == 0
 
 
 def test_eight_threads_call_and_load_at_once(model: Path) -> None:
@@ -174,7 +179,7 @@ def _run(harness: Path, what: str, threads: int = 3) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=60,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

@@ -117,7 +117,7 @@ int main(int count, char **words)
         for (int i = 0; what[0] == 'f' && i < 20; i++) {
             const pid_t child = fork();
             if (child == 0) {
-                alarm(60); /* a child that hangs fails */
+                alarm(20); /* a child that hangs fails */
                 hammer(NULL);
                 _exit(0);
             }

@@ -309,3 +309,13 @@ func.func @columns(%a: memref<4x24xf32>, %b: memref<24x24xf32>, %c: memref<4x24x
   kernel.call @gemm for (j in 2 parallel) (%a[0] strides [24, 1], %b[j * 8] strides [24, 1], %c[j * 8] strides [24, 1]) sizes [24] : memref<4x24xf32>, memref<24x24xf32>, memref<4x24xf32>
   func.return
 }
+
+// -----
+
+// C8, the rows of 16 elements are 10 apart: the third of a row is the first of the next one
+kernel.def @copy computes "for i in 4: Y[i] = X[i]" arguments [#kernel.operand<X : f32 read rank 1 align 4>, #kernel.operand<Y : f32 write rank 1 align 4>] needs [] source "x"
+func.func @next_row(%x: memref<32xf32>, %y: memref<32xf32>) {
+  // expected-error @below {{'kernel.call' C8: two turns of parallel iterator j write one element of operand Y}}
+  kernel.call @copy for (i in 2, j in 4 parallel) (%x[i * 16 + j * 4] strides [1], %y[i * 10 + j * 4] strides [1]) sizes [] : memref<32xf32>, memref<32xf32>
+  func.return
+}

@@ -84,10 +84,10 @@ func.func @inside(%x: memref<4096x256xf32>, %y: memref<256xf32>, %z: memref<64x4
 // The columns, of which each thread reads its part of B only, not the rows, for which each reads all of B.
 kernel.def @gemm computes "for m in 4, n in 16, k in K: C[m, n] += A[m, k] * B[k, n]" arguments [#kernel.operand<A : f32 read rank 2 align 4>, #kernel.operand<B : f32 read rank 2 align 4>, #kernel.operand<C : f32 update rank 2 align 4>] needs [] source "x"
 // CHECK-LABEL: @product
-// CHECK: kernel.call @gemm for (i in 2, j in 64 parallel) (
-func.func @product(%a: memref<8x1024xf32>, %b: memref<1024x1024xf32>, %c: memref<8x1024xf32>) {
+// CHECK: kernel.call @gemm for (i in 64, j in 64 parallel) (
+func.func @product(%a: memref<256x1024xf32>, %b: memref<1024x1024xf32>, %c: memref<256x1024xf32>) {
   // expected-remark @below {{threads share the 64 turns of j}}
-  kernel.call @gemm for (i in 2, j in 64) (%a[i * 4096] strides [1024, 1], %b[j * 16] strides [1024, 1], %c[i * 4096 + j * 16] strides [1024, 1]) sizes [1024] : memref<8x1024xf32>, memref<1024x1024xf32>, memref<8x1024xf32>
+  kernel.call @gemm for (i in 64, j in 64) (%a[i * 4096] strides [1024, 1], %b[j * 16] strides [1024, 1], %c[i * 4096 + j * 16] strides [1024, 1]) sizes [1024] : memref<256x1024xf32>, memref<1024x1024xf32>, memref<256x1024xf32>
   func.return
 }
 
@@ -96,10 +96,10 @@ func.func @product(%a: memref<8x1024xf32>, %b: memref<1024x1024xf32>, %c: memref
 // Tiles that overlap: neighbours would write one element at once, so the rows it is.
 kernel.def @gemm computes "for m in 4, n in 16, k in K: C[m, n] += A[m, k] * B[k, n]" arguments [#kernel.operand<A : f32 read rank 2 align 4>, #kernel.operand<B : f32 read rank 2 align 4>, #kernel.operand<C : f32 update rank 2 align 4>] needs [] source "x"
 // CHECK-LABEL: @overlapping
-// CHECK: kernel.call @gemm for (i in 8 parallel, j in 2) (
-func.func @overlapping(%a: memref<32x1024xf32>, %b: memref<1024x24xf32>, %c: memref<32x24xf32>) {
+// CHECK: kernel.call @gemm for (j in 8, i in 8 parallel) (
+func.func @overlapping(%a: memref<32x1024xf32>, %b: memref<1024x72xf32>, %c: memref<32x72xf32>) {
   // expected-remark @below {{threads share the 8 turns of i}}
-  kernel.call @gemm for (i in 8, j in 2) (%a[i * 4096] strides [1024, 1], %b[j * 8] strides [24, 1], %c[i * 96 + j * 8] strides [24, 1]) sizes [1024] : memref<32x1024xf32>, memref<1024x24xf32>, memref<32x24xf32>
+  kernel.call @gemm for (j in 8, i in 8) (%a[i * 4096] strides [1024, 1], %b[j * 8] strides [72, 1], %c[i * 288 + j * 8] strides [72, 1]) sizes [1024] : memref<32x1024xf32>, memref<1024x72xf32>, memref<32x72xf32>
   func.return
 }
 
