@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from xdsl.dialects.builtin import (
-    IntegerAttr,
     ModuleOp,
     StringAttr,
     SymbolRefAttr,
@@ -18,6 +17,7 @@ from xdsl.traits import IsTerminator, NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from inarch.core.errors import InarchError, reason
+from inarch.ir.index.follow import linear_index
 from inarch.ir.location import location_text
 from inarch.ir.report.fingerprint import Fingerprint
 from inarch.ir.text import ESCAPES
@@ -43,8 +43,6 @@ class Counts(ABC):
 
 
 _ACCESSES = ("memref.load", "memref.store")
-_MAX_TERMS = 1000
-"""Ops that an index is followed through: beyond, it is taken for one that is not known."""
 
 
 def _check_access(op: Any) -> None:
@@ -58,7 +56,7 @@ def _check_access(op: Any) -> None:
         return
     shape: Sequence[int] = op.memref.type.get_shape()
     for axis, (index, size) in enumerate(zip(op.indices, shape, strict=True)):
-        form = _linear_index(index, counted, _MAX_TERMS)
+        form = linear_index(index, counted)
         if form is None or size < 0:
             continue
         ends = [(c * counted[v][0], c * counted[v][-1]) for v, c in form.items() if v is not None]
@@ -80,32 +78,6 @@ def _counted(op: Operation) -> dict[SSAValue, range] | None:
         inside = parent
     blocks = parent.regions[0].blocks if parent is not None else ()
     return found if len(blocks) == 1 else None
-
-
-def _linear_index(
-    value: SSAValue, counted: Mapping[SSAValue, range], terms: int
-) -> dict[SSAValue | None, int] | None:
-    """Coefficients by what is counted, the constant under None; None where it is not linear."""
-    if value in counted:
-        return {value: 1}
-    owner: Any = value.owner
-    if isinstance(owner, Block) or terms < 1:
-        return None
-    if owner.name == "arith.constant":
-        number: Any = owner.value
-        return {None: cast("Any", number).value.data} if isinstance(number, IntegerAttr) else None
-    if owner.name not in ("arith.addi", "arith.subi", "arith.muli"):
-        return None
-    left, right = (_linear_index(x, counted, (terms - 1) // 2) for x in owner.operands)
-    if left is None or right is None:
-        return None
-    if owner.name == "arith.muli":
-        for one, other in ((left, right), (right, left)):
-            if set(one) <= {None}:
-                return {key: one.get(None, 0) * factor for key, factor in other.items()}
-        return None
-    sign = -1 if owner.name == "arith.subi" else 1
-    return {key: left.get(key, 0) + sign * right.get(key, 0) for key in (*left, *right)}
 
 
 class Verified:
