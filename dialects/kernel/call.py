@@ -29,6 +29,8 @@ from inarch.dialects.loop.footprint import (
     Form,
     Overlapping,
     Places,
+    Touch,
+    Touching,
     may_meet,
     place_of,
     span_of,
@@ -37,6 +39,7 @@ from inarch.dialects.loop.footprint import (
 from inarch.dialects.loop.memory import BufferOp, MemRef, check_linear, memref_of, strides_of
 from inarch.dialects.loop.shared import shared_twice
 from inarch.ir.index.affine import linear_form, parse_affine_expr, print_affine_expr
+from inarch.ir.index.linear import Linear
 from inarch.ir.op import op_definition
 from inarch.ir.require import require
 from inarch.ir.types import i64
@@ -45,7 +48,7 @@ from inarch.meaning import free_sizes, parse
 
 
 @op_definition
-class CallOp(BufferOp, SymbolUser, Overlapping):
+class CallOp(BufferOp, SymbolUser, Overlapping, Touching):
     """Runs a microkernel at every point of the loops around it, in their written order.
 
         kernel.call @gemm_4x16 for (i in 4, k in 2 reduction)
@@ -166,6 +169,27 @@ class CallOp(BufferOp, SymbolUser, Overlapping):
         if isinstance(definition, DefOp):  # else it has an error of its own
             self._check_operands(definition)
             self._check_overlaps(definition, places)
+
+    def touches(self, symbols: Mapping[str, Operation]) -> list[Touch]:
+        definition = symbols[self.callee.root_reference.data]
+        try:
+            self.verify_symbols(symbols)
+        except VerifyException:  # an error of its own
+            return []
+        assert isinstance(definition, DefOp), "it has been verified"
+        operands = zip(definition.arguments, self.arguments, self.elements(definition), strict=True)
+        return [
+            Touch(
+                value,
+                operand.access.data != "read",
+                form.sizes,
+                (Linear(form.coefficients, form.constant),),
+                f" (operand {operand.label.data} of @{definition.sym_name.data})",
+                is_flat=True,
+            )
+            for operand, value, forms in operands
+            for form in forms
+        ]
 
     def _check_operands(self, definition: DefOp) -> None:
         """C4."""

@@ -15,7 +15,7 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 
 from inarch.core.lazy import np
 from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr, typed
-from inarch.dialects.loop.footprint import Overlapping, Places, may_meet, place_of
+from inarch.dialects.loop.footprint import Overlapping, Places, Touch, Touching, may_meet, place_of
 from inarch.dialects.loop.memory import BufferOp, buffer_shape, check_linear, memref_of
 from inarch.dialects.loop.nest import NestOp, YieldOp
 from inarch.ir.index.affine import linear_form, print_affine_expr
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @op_definition
-class PackOp(BufferOp, Overlapping):
+class PackOp(BufferOp, Overlapping, Touching):
     """`dst[i] = src[map(i)]` for every element of dst; 0 where `map(i)` is outside src.
 
         kernel.pack %w[o * 16 + v, i] to %p[o, i, v] : memref<20x3xf32>, memref<2x3x16xf32>
@@ -82,6 +82,11 @@ class PackOp(BufferOp, Overlapping):
         )
         nest.location = self.location
         return nest
+
+    def touches(self, symbols: Mapping[str, Operation]) -> list[Touch]:
+        shape = buffer_shape(self.dst)
+        read = Touch(self.src, False, shape, linear_map(self.map.data), is_exact=False)
+        return [read, Touch.of_all(self.dst, writes=True, is_exact=True)]
 
     def reference(self, src: Array) -> Array:
         """The contents of dst, row-major."""

@@ -21,7 +21,15 @@ from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
-from inarch.dialects.loop.footprint import Overlapping, Place, Places, may_meet, place_of
+from inarch.dialects.loop.dependence.check import check_independent
+from inarch.dialects.loop.footprint import (
+    Overlapping,
+    Place,
+    Places,
+    may_meet,
+    place_of,
+    written_by_import,
+)
 from inarch.dialects.loop.memory import BufferOp
 from inarch.ir.op import op_definition
 from inarch.ir.require import require
@@ -33,14 +41,17 @@ MAX_COPIES = 1024
 
 
 @op_definition
-class ForOp(BufferOp, Counts):
+class ForOp(BufferOp, Counts, SymbolUser):
     """`loop.for %i = lower to upper step step [parallel|unroll] { ... }`: an explicit loop.
 
     The body runs for `i = lower, lower + step, ...` while `i < upper`. `unroll`: as copies of the body, each
-    with its number. `parallel` promises that the iterations are independent (the host `c` runs them in order
-    yet). The body may use `memref.load`, `memref.store`, `scf.if`, `arith` on indices, and nests on subviews.
+    with its number. `parallel`: in any order, or at once (the host `c` runs them in order yet). The body may
+    use `memref.load`, `memref.store`, `scf.if`, `arith` on indices, and nests on subviews.
     C1: step > 0 and the mode is known. C2: the region has one argument of type index. C3: a loop that is
-    unrolled, with those around it that are, makes at most 1024 copies. No access of
+    unrolled, with those around it that are, makes at most 1024 copies. C4: no iteration of a parallel loop
+    touches an element that another one writes (`verify_module`), through views, nests, kernels and calls,
+    whatever a condition says; what cannot be shown to be so is refused. A `loop.alloc` in the body is each
+    iteration's own. No access of
     `memref.load` or `memref.store` at indices that are linear in constants and in the indices of
     loops is outside of its buffer (`verify_module`).
     """
@@ -93,6 +104,10 @@ class ForOp(BufferOp, Counts):
         require(
             copies <= MAX_COPIES, "C3", "expected at most {} copies, found {}", MAX_COPIES, copies
         )
+
+    def verify_symbols(self, symbols: Mapping[str, Operation]) -> None:
+        if self.mode.data == "parallel":
+            check_independent(self, symbols)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -173,9 +188,7 @@ class CallOp(BufferOp, SymbolUser, Overlapping):
     def _check_import(self, function: FuncOp, found: Sequence[Place]) -> None:
         """C1 for an import: its results are marked `inarch.result`, or else the last argument is."""
         count = len(found)
-        attributes = function.arg_attrs.data if function.arg_attrs is not None else ()
-        marked = {i for i, each in enumerate(attributes) if "inarch.result" in each.data}
-        for result in marked or {count - 1}:
+        for result in written_by_import(function) & {*range(count)}:
             for other in set(range(count)) - {result}:
                 a, b = found[other], found[result]
                 require(

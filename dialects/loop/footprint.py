@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from math import gcd
 
 from xdsl.dialects import memref
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
 from inarch.dialects.loop.buffer import ReshapeOp
 from inarch.dialects.loop.memory import buffer_shape, memref_of, strides_of
+from inarch.ir.index.linear import Linear
 
 
 @dataclass(frozen=True)
@@ -152,6 +154,45 @@ class Overlapping(ABC):
     @abstractmethod
     def verify_overlaps(self, symbols: Mapping[str, Operation], places: Places) -> None:
         """Its constraint on that, where the buffers are where `places` say. Raises VerifyException."""
+
+
+@dataclass(frozen=True)
+class Touch:
+    """What an op does with one of its buffers: reads, or writes, the elements at `index` over its points."""
+
+    value: SSAValue
+    writes: bool
+    sizes: tuple[int, ...]
+    """Of the op's iterators."""
+    index: tuple[Linear, ...]
+    """Over the iterators: an index a dimension; where it `is_flat`, elements from the buffer's element 0."""
+    text: str = ""
+    """Of the index, `[i, j + 1]`."""
+    is_flat: bool = False
+    is_exact: bool = True
+    """Whether it touches all of these elements; else, some of them."""
+
+    @classmethod
+    def of_all(cls, value: SSAValue, *, writes: bool, is_exact: bool = False) -> Touch:
+        """All elements of a buffer, or some."""
+        shape = buffer_shape(value)
+        index = tuple(Linear.iterator(axis, len(shape)) for axis in range(len(shape)))
+        return cls(value, writes, shape, index, is_exact=is_exact)
+
+
+class Touching(ABC):
+    """An op that says which elements of its buffers it reads and writes: C4 of `loop.for` asks."""
+
+    @abstractmethod
+    def touches(self, symbols: Mapping[str, Operation]) -> Sequence[Touch]:
+        """What it touches; of a write that depends on what was there, the write."""
+
+
+def written_by_import(function: FuncOp) -> set[int]:
+    """The arguments that an import writes: those that are marked `inarch.result`, or else the last."""
+    attributes = function.arg_attrs.data if function.arg_attrs is not None else ()
+    marked = {i for i, each in enumerate(attributes) if "inarch.result" in each.data}
+    return marked or {len(function.function_type.inputs) - 1}
 
 
 def place_of(value: SSAValue, places: Places | None = None) -> Place:

@@ -23,9 +23,9 @@ from xdsl.traits import IsTerminator, MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr, number_of, typed
-from inarch.dialects.loop.footprint import Overlapping, Places, place_of
+from inarch.dialects.loop.footprint import Overlapping, Places, Touch, Touching, place_of
 from inarch.dialects.loop.memory import BufferOp, MemRef, buffer_shape, check_linear, memref_of
-from inarch.dialects.loop.overlap import check_overlaps
+from inarch.dialects.loop.overlap import check_overlaps, touches_of
 from inarch.dialects.loop.shared import check_shared
 from inarch.ir.index.affine import linear_form, parse_affine_expr, print_affine_expr
 from inarch.ir.numbers import number_text, parse_number
@@ -48,7 +48,7 @@ class YieldOp(IRDLOperation):
 
 
 @op_definition
-class NestOp(BufferOp, Overlapping):
+class NestOp(BufferOp, Overlapping, Touching):
     """A perfect nest with one scalar body.
 
         for each point p of the parallel iterators, in any order:
@@ -173,6 +173,9 @@ class NestOp(BufferOp, Overlapping):
 
     def verify_overlaps(self, symbols: Mapping[str, Operation], places: Places) -> None:
         check_overlaps(self, places)
+
+    def touches(self, symbols: Mapping[str, Operation]) -> list[Touch]:
+        return touches_of(self)
 
     def _check_access(self, value: SSAValue, index: AffineMap, *, free: bool) -> None:
         shape = buffer_shape(value)

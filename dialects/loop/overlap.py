@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineMap
 
-from inarch.dialects.loop.footprint import Form, Place, Places, may_meet, place_of
+from inarch.dialects.loop.footprint import Form, Place, Places, Touch, may_meet, place_of
 from inarch.ir.index.affine import linear_form, print_affine_expr
+from inarch.ir.index.linear import linear_map
 from inarch.ir.require import require
 
 if TYPE_CHECKING:  # it imports us
@@ -122,6 +123,17 @@ def writes_of(nest: NestOp, places: Places | None = None) -> list[Access]:
     return [
         Access(nest, value, write.map.data, write.clips, place_of(value, places))
         for value, write in zip(nest.outs, nest.writes, strict=True)
+    ]
+
+
+def touches_of(nest: NestOp) -> list[Touch]:
+    """What a nest reads and writes, over its iterators."""
+    # A reduction without points still has the init and the finish of its outputs.
+    sizes = tuple(each.size.data or int(each.is_reduction) for each in nest.iterators)
+    both = [(False, read) for read in reads_of(nest)] + [(True, w) for w in writes_of(nest)]
+    return [
+        Touch(x.value, writes, sizes, linear_map(x.index), x.text, is_exact=not x.guarded)
+        for writes, x in both
     ]
 
 

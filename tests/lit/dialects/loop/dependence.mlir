@@ -1,0 +1,199 @@
+// C4 of loop.for: parallel loops whose iterations are independent.
+// RUN: inarch-opt %s | inarch-opt | filecheck %s
+
+// An element an iteration; the same one is read and written by its own iteration only.
+// CHECK-LABEL: func.func @elements
+// CHECK: parallel
+func.func @elements(%x: memref<64xf32>, %y: memref<64xf32>) {
+  loop.for %i = 0 to 64 parallel {
+    %a = memref.load %x[%i] : memref<64xf32>
+    %b = memref.load %y[%i] : memref<64xf32>
+    %c = arith.addf %a, %b : f32
+    memref.store %c, %y[%i] : memref<64xf32>
+    loop.yield
+  }
+  func.return
+}
+
+// Reads may overlap, also at places that are not known, as long as nothing writes there.
+func.func @reads(%x: memref<66xf32>, %y: memref<64xf32>) {
+  %one = arith.constant 1 : index
+  %last = arith.constant 7 : index
+  loop.for %i = 0 to 64 parallel {
+    %j = arith.addi %i, %one : index
+    %k = arith.minsi %i, %last : index
+    %a = memref.load %x[%i] : memref<66xf32>
+    %b = memref.load %x[%j] : memref<66xf32>
+    %d = memref.load %x[%k] : memref<66xf32>
+    %c = arith.addf %a, %b : f32
+    memref.store %c, %y[%i] : memref<64xf32>
+    loop.yield
+  }
+  func.return
+}
+
+// By the greatest common divisor: even elements are made of odd ones.
+func.func @even(%y: memref<64xf32>) {
+  %one = arith.constant 1 : index
+  %two = arith.constant 2 : index
+  loop.for %i = 0 to 32 parallel {
+    %even = arith.muli %i, %two : index
+    %odd = arith.addi %even, %one : index
+    %a = memref.load %y[%odd] : memref<64xf32>
+    memref.store %a, %y[%even] : memref<64xf32>
+    loop.yield
+  }
+  func.return
+}
+
+// By ranges: the first half is made of the second.
+func.func @halves(%y: memref<64xf32>) {
+  %half = arith.constant 32 : index
+  loop.for %i = 0 to 32 parallel {
+    %j = arith.addi %i, %half : index
+    %a = memref.load %y[%j] : memref<64xf32>
+    memref.store %a, %y[%i] : memref<64xf32>
+    loop.yield
+  }
+  func.return
+}
+
+// By the step of the loop: 3 elements an iteration, of which no other one is near enough.
+func.func @step(%y: memref<64xf32>) {
+  %two = arith.constant 2 : index
+  loop.for %i = 0 to 62 step 3 parallel {
+    %j = arith.addi %i, %two : index
+    %a = memref.load %y[%j] : memref<64xf32>
+    memref.store %a, %y[%i] : memref<64xf32>
+    loop.yield
+  }
+  func.return
+}
+
+// By mixed radix: i * 8 + j with j < 8; and that of two parallel loops, one in the other.
+func.func @radix(%y: memref<64xf32>, %z: memref<64xf32>) {
+  %c = arith.constant 1.0 : f32
+  %eight = arith.constant 8 : index
+  loop.for %i = 0 to 8 parallel {
+    loop.for %j = 0 to 8 {
+      %0 = arith.muli %i, %eight : index
+      %1 = arith.addi %0, %j : index
+      memref.store %c, %y[%1] : memref<64xf32>
+      loop.yield
+    }
+    loop.for %k = 0 to 8 parallel {
+      %2 = arith.muli %k, %eight : index
+      %3 = arith.addi %2, %i : index
+      memref.store %c, %z[%3] : memref<64xf32>
+      loop.yield
+    }
+    loop.yield
+  }
+  func.return
+}
+
+// Row by row; the loop around it is not parallel, so that it may come to a row again. One of one turn,
+// and one that never runs.
+func.func @rows(%y: memref<8x8xf32>, %s: memref<1xf32>, %n: index) {
+  %c = arith.constant 1.0 : f32
+  %zero = arith.constant 0 : index
+  loop.for %t = 0 to 8 {
+    loop.for %i = 0 to 8 parallel {
+      memref.store %c, %y[%i, %t] : memref<8x8xf32>
+      memref.store %c, %y[%i, %n] : memref<8x8xf32>
+      loop.yield
+    }
+    loop.yield
+  }
+  loop.for %i = 0 to 1 parallel {
+    memref.store %c, %s[%zero] : memref<1xf32>
+    loop.yield
+  }
+  loop.for %t = 0 to 0 {
+    loop.for %i = 0 to 8 parallel {
+      memref.store %c, %s[%zero] : memref<1xf32>
+      loop.yield
+    }
+    loop.yield
+  }
+  loop.for %i = 0 to 8 parallel {
+    loop.for %j = 0 to 0 {
+      memref.store %c, %s[%zero] : memref<1xf32>
+      loop.yield
+    }
+    loop.yield
+  }
+  func.return
+}
+
+// Tiles of a matrix that do not overlap, by views whose offsets the loop computes, and a view of its row.
+func.func @tiles(%y: memref<16x6xf32>) {
+  %c = arith.constant 1.0 : f32
+  %four = arith.constant 4 : index
+  loop.for %i = 0 to 4 parallel {
+    %row = arith.muli %i, %four : index
+    %tile = memref.subview %y[%row, 1] [4, 2] [1, 2]
+      : memref<16x6xf32> to memref<4x2xf32, strided<[6, 2], offset: ?>>
+    loop.for %j = 0 to 4 {
+      %part = memref.subview %tile[%j, 0] [1, 2] [1, 1]
+        : memref<4x2xf32, strided<[6, 2], offset: ?>> to memref<2xf32, strided<[2], offset: ?>>
+      loop.for %k = 0 to 2 {
+        memref.store %c, %part[%k] : memref<2xf32, strided<[2], offset: ?>>
+        loop.yield
+      }
+      loop.yield
+    }
+    loop.yield
+  }
+  func.return
+}
+
+// Through a reshape: an iteration has a row of the matrix, and the elements of it in the flat form.
+func.func @reshape(%y: memref<8x8xf32>) {
+  %eight = arith.constant 8 : index
+  %flat = loop.reshape %y : memref<8x8xf32> to memref<64xf32>
+  loop.for %i = 0 to 8 parallel {
+    loop.for %j = 0 to 8 {
+      %0 = arith.muli %i, %eight : index
+      %1 = arith.addi %0, %j : index
+      %a = memref.load %flat[%1] : memref<64xf32>
+      memref.store %a, %y[%i, %j] : memref<8x8xf32>
+      loop.yield
+    }
+    loop.yield
+  }
+  func.return
+}
+
+kernel.def @scale computes "for i in n: Y[i] = 2 * X[i]" arguments [
+    #kernel.operand<X : f32 read rank 1 align 4>,
+    #kernel.operand<Y : f32 write rank 1 align 4>] needs [] source "void scale(void);"
+func.func private @turn(%a: memref<4x4xf32>, %b: memref<4x4xf32>) {
+  loop.nest (i = 4, j = 4) ins(%a[j, i] : memref<4x4xf32>) outs(%b[i, j] : memref<4x4xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    loop.yield %x : f32
+  }
+  func.return
+}
+
+// Nests, packs, kernels and calls write to a buffer that is each iteration's own.
+func.func @own(%x: memref<4x4xf32>, %y: memref<8xf32>) {
+  %zero = arith.constant 0 : index
+  loop.for %i = 0 to 4 parallel {
+    %s = loop.alloc : memref<4x4xf32>
+    %t = loop.alloc : memref<4x4xf32>
+    %u = loop.alloc : memref<4x4xf32>
+    kernel.pack %x[c, d] to %s[c, d] : memref<4x4xf32>, memref<4x4xf32>
+    loop.call @turn(%s, %t) : memref<4x4xf32>, memref<4x4xf32>
+    kernel.call @scale(%t[0] strides [1], %u[0] strides [1]) sizes [16] : memref<4x4xf32>, memref<4x4xf32>
+    loop.nest (i = 4, j = 4 reduction) ins(%u[i, j] : memref<4x4xf32>) outs(%t[i, 0] init 0.0 : memref<4x4xf32>) {
+    ^bb0(%a: f32, %acc: f32):
+      %sum = arith.addf %a, %acc : f32
+      loop.yield %sum : f32
+    }
+    %v = memref.load %t[%i, %zero] : memref<4x4xf32>
+    memref.store %v, %y[%i] : memref<8xf32>
+    loop.yield
+  }
+  func.return
+}
