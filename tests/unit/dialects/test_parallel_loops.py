@@ -60,11 +60,12 @@ def test_a_system_is_solved_as_by_trying_all(
 
 def test_a_search_that_is_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Which is not to say that there is a solution, or that there is none."""
-    rows = [Equation(((0, 6), (1, 10), (2, 15)), -29)]
-    ranges = [(0, 9)] * 3
-    assert solve(rows, ranges) is None  # 29 is the largest number that is no such sum
-    monkeypatch.setattr(equations, "MOST_HALVINGS", 0)
-    assert solve(rows, ranges) == Found(None)
+    rows = [Equation(((0, 30), (1, 42), (2, 70), (3, 105)), -383)]
+    ranges = [(0, 20)] * 4
+    assert solve(rows, ranges) is None  # 383 is the largest number that is no such sum
+    for halvings in range(4):
+        monkeypatch.setattr(equations, "MOST_HALVINGS", halvings)
+        assert solve(rows, ranges) == Found(None)
 
 
 # ------------------------------------------------------------------------------ programs

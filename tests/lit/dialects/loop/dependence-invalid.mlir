@@ -297,13 +297,27 @@ func.func @recursive(%x: memref<4xf32>) {
 // -----
 
 // another name of a buffer, of what we do not know
-func.func @other_name(%x: memref<8xf32>) {
-  %y = "memref.cast"(%x) : (memref<8xf32>) -> memref<?xf32>
-  %c = arith.constant 1.0 : f32
-  // expected-error @below {{'loop.for' C4: expected independent iterations of a parallel loop, found a write of %y[%i] and a write of %y[%i], which cannot be shown to be of different elements in different iterations; make the loop serial}}
+func.func @other_name(%x: memref<9xf32>) {
+  %y = "memref.cast"(%x) : (memref<9xf32>) -> memref<9xf32>
+  %one = arith.constant 1 : index
+  // expected-error @below {{'loop.for' C4: expected independent iterations of a parallel loop, found a write of %y[%i] and a read of %x[%i + 1], which cannot be shown to be of different elements in different iterations; make the loop serial}}
   loop.for %i = 0 to 8 parallel {
-    %a = memref.load %x[%i] : memref<8xf32>
-    memref.store %a, %y[%i] : memref<?xf32>
+    %j = arith.addi %i, %one : index
+    %a = memref.load %x[%j] : memref<9xf32>
+    memref.store %a, %y[%i] : memref<9xf32>
+    loop.yield
+  }
+  func.return
+}
+
+// -----
+
+// a size that is not known: not how far a row is from the next one
+func.func @dynamic(%x: memref<?x?xf32>) {
+  %c = arith.constant 1.0 : f32
+  // expected-error @below {{'loop.for' C4: expected independent iterations of a parallel loop, found a write of %x[%i, %i] and a write of %x[%i, %i], which cannot be shown to be of different elements in different iterations; make the loop serial}}
+  loop.for %i = 0 to 8 parallel {
+    memref.store %c, %x[%i, %i] : memref<?x?xf32>
     loop.yield
   }
   func.return
