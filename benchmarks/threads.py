@@ -23,6 +23,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +56,7 @@ def prepared(
             str(model), options, providers=["CPUExecutionProvider"]
         )
         return lambda: session.run(None, dict(inputs))
-    import openvino
-
+    openvino: Any = import_module("openvino")
     hints = {
         "INFERENCE_NUM_THREADS": threads,
         "INFERENCE_PRECISION_HINT": "f32",

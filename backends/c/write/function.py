@@ -29,7 +29,7 @@ from inarch.dialects.kernel.call import CallOp as KernelCallOp
 from inarch.dialects.kernel.pack import PackOp
 from inarch.dialects.loop.buffer import AllocOp, ConstantOp, ReshapeOp
 from inarch.dialects.loop.control import CallOp, ForOp
-from inarch.dialects.loop.memory import buffer_shape, memref_of
+from inarch.dialects.loop.memory import buffer_shape, memref_of, strides_of
 from inarch.dialects.loop.nest import NestOp, YieldOp
 from inarch.ir.location import location_text
 
@@ -174,9 +174,9 @@ class FunctionEmitter:
         self.pointers[op.buffer] = name
 
     def _subview(self, op: memref.SubviewOp, scope: Scope) -> None:
-        """Static offsets are in the result's layout; dynamic ones move the pointer."""
+        """Offsets are in the result's layout where that says them; else they move the pointer."""
         source = self.pointer(op.source)
-        if not op.offsets:
+        if strides_of(memref_of(op.result)) is not None:
             self.pointers[op.result] = source
             return
         if op.sizes or op.strides:

@@ -24,6 +24,7 @@ from inarch.machine.target import parse
 from inarch.machine.toolchain import compile_library
 from inarch.pipeline.manager import apply_pipeline
 from inarch.pipeline.text import parse_pipeline
+from inarch.testing import execute_compiled
 
 Array = np.ndarray[Any, Any]
 
@@ -588,3 +589,30 @@ def test_run_function_runs_private_functions_and_keeps_the_module() -> None:
 
 def test_the_host_is_found_by_its_name() -> None:
     assert HOSTS["c"].emit(*_parse(ADD)).text == _emit(ADD).text
+
+
+VIEWS = """
+func.func @main(%x: memref<6x8xf32>, %y: memref<4x8xf32> {inarch.result}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  loop.for %i = 0 to 4 {
+    %rows = memref.subview %x[%i, 0] [3, 8] [1, 1]
+      : memref<6x8xf32> to memref<3x8xf32, strided<[8, 1], offset: ?>>
+    %part = memref.subview %rows[1, 2] [2, 4] [1, 1]
+      : memref<3x8xf32, strided<[8, 1], offset: ?>> to memref<2x4xf32, strided<[8, 1], offset: ?>>
+    %out = memref.subview %y[%i, 3] [1, 4] [1, 1]
+      : memref<4x8xf32> to memref<1x4xf32, strided<[8, 1], offset: ?>>
+    %e = memref.load %part[%c1, %c0] : memref<2x4xf32, strided<[8, 1], offset: ?>>
+    memref.store %e, %out[%c0, %c1] : memref<1x4xf32, strided<[8, 1], offset: ?>>
+    loop.yield
+  }
+  func.return
+}
+"""
+
+
+def test_a_view_of_a_view_moves_on() -> None:
+    """Also by numbers, where the place of the view that it is of is known at run time only."""
+    x = np.arange(48, dtype=np.float32).reshape(6, 8)
+    (y,) = execute_compiled(VIEWS, [x])
+    assert y[:, 4].tolist() == [x[i + 2, 2] for i in range(4)]
