@@ -45,7 +45,7 @@ class ForOp(BufferOp, Counts, SymbolUser):
     """`loop.for %i = lower to upper step step [parallel|unroll] { ... }`: an explicit loop.
 
     The body runs for `i = lower, lower + step, ...` while `i < upper`. `unroll`: as copies of the body, each
-    with its number. `parallel`: in any order, or at once (the host `c` runs them in order yet). The body may
+    with its number. `parallel`: in any order, or at once (threads share the loop of a kernel). The body may
     use `memref.load`, `memref.store`, `scf.if`, `arith` on indices, and nests on subviews.
     C1: step > 0 and the mode is known. C2: the region has one argument of type index. C3: a loop that is
     unrolled, with those around it that are, makes at most 1024 copies. C4: no iteration of a parallel loop
