@@ -126,6 +126,9 @@ class CallOp(BufferOp, SymbolUser, Overlapping):
         require(distinct, "C1", f"expected distinct iterators, found {', '.join(names)}")
         serial = all(iterator.mode.data == "serial" for iterator in self.iterators)
         require(serial, "C1", "expected serial iterators")
+        scans = [iterator.label.data for iterator in self.iterators if iterator.is_scan]
+        message = f"expected parallel iterators and reductions, found the scan {', '.join(scans)}"
+        require(not scans, "C1", message)
         count = len(self.arguments)
         require(count > 0, "C2", "expected at least one operand, found none")
         found = len(self.offsets), len(self.strides)
