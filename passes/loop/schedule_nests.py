@@ -8,6 +8,7 @@ operand follows along.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -47,10 +48,19 @@ def _put_contiguous_innermost(nest: NestOp) -> None:
     position = _contiguous_output(nest)
     if position is None or not nest.has_reduction:
         return
-    if nest.sizes[position] > MAX_ROW_ACCUMULATORS or not _follows(nest, position):
+    if _accumulators(nest, position) > MAX_ROW_ACCUMULATORS or not _follows(nest, position):
         return
     order = [i for i in range(len(nest.iterators)) if i != position]
     reorder(nest, [*order, position])
+
+
+def _accumulators(nest: NestOp, position: int) -> int:
+    """Elements of the local array with the iterator inside of the reduction, beside what is there already."""
+    reduces = [iterator.is_reduction for iterator in nest.iterators]
+    first = reduces.index(True)
+    return math.prod(
+        size for i, size in enumerate(nest.sizes) if i == position or (i > first and not reduces[i])
+    )
 
 
 def _contiguous_output(nest: NestOp) -> int | None:

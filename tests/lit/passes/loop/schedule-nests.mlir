@@ -26,3 +26,16 @@ func.func @keeps_a_sum_over_the_last_axis(%x: memref<7x9xf32>, %y: memref<7xf32>
 }
 // CHECK: loop.nest (i = 7, r = 9 reduction)
 
+// -----
+
+// With 70 and 17 inside already, seven rows would be 8330 accumulators: more than there is room for.
+// CHECK-LABEL: @keeps_what_would_be_too_many
+func.func @keeps_what_would_be_too_many(%x: memref<7x2x70x17xf32>, %y: memref<70x17x7xf32>) {
+  loop.nest (i = 7, r = 2 reduction, j = 70, l = 17) ins(%x[i, r, j, l] : memref<7x2x70x17xf32>, %y[j, l, i] : memref<70x17x7xf32>) outs(%y[j, l, i] init 0.0 : memref<70x17x7xf32>) {
+  ^bb0(%a: f32, %b: f32, %acc: f32):
+    %s = arith.addf %a, %acc : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+// CHECK: loop.nest (i = 7, r = 2 reduction, j = 70, l = 17)
