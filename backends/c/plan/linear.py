@@ -31,6 +31,7 @@ class Loop:
     size: int
     is_reduction: bool
     mode: str
+    is_scan: bool = False
 
 
 class Index(Linear):
@@ -123,13 +124,18 @@ class LoopNest:
     reads: tuple[PointerAccess, ...]
     writes: tuple[PointerAccess, ...]
     empty: bool
-    """Whether there is no point to compute: a parallel iterator of size 0."""
+    """Whether there is no point to compute: a parallel iterator, or the scan, of size 0."""
 
     @property
     def first_reduction(self) -> int:
         """Position of the outermost reduction loop; the number of loops when there is none."""
         reductions = (i for i, loop in enumerate(self.loops) if loop.is_reduction)
         return next(reductions, len(self.loops))
+
+    @property
+    def scan(self) -> int | None:
+        """Position of the scan loop; None where there is none (it may be one of a single point)."""
+        return next((i for i, loop in enumerate(self.loops) if loop.is_scan), None)
 
 
 @dataclass(frozen=True)
@@ -164,7 +170,8 @@ def loop_nest(op: NestOp, pointers: Sequence[str], names: Names) -> LoopNest:
     kept = [i for i, size in enumerate(op.sizes) if size != 1]
     iterators = [op.iterators.data[i] for i in kept]
     loops = tuple(
-        Loop(it.label.data, it.size.data, it.is_reduction, it.mode.data) for it in iterators
+        Loop(it.label.data, it.size.data, it.is_reduction, it.mode.data, it.is_scan)
+        for it in iterators
     )
     reads = tuple(
         replace(
@@ -234,6 +241,8 @@ def _merged(nest: LoopNest) -> LoopNest:
 def _can_join(nest: LoopNest, outer: int) -> bool:
     a, b = nest.loops[outer], nest.loops[outer + 1]
     if a.is_reduction != b.is_reduction or {a.mode, b.mode} != {"serial"} or 0 in (a.size, b.size):
+        return False
+    if a.is_scan or b.is_scan:  # rows that run on in memory: each begins a chain of its own
         return False
     for access in (*nest.reads, *nest.writes):
         line = access.offset.coefficients
