@@ -16,7 +16,7 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 from inarch.dialects.scalar import Number, Scalar
 
 Body = Callable[..., Scalar]
-"""Scalars of the operands, then the accumulator when the nest reduces; returns the new value."""
+"""Scalars of the operands, then the accumulator when there is an init; returns the new value."""
 
 
 def same(x: Scalar) -> Scalar:
@@ -26,11 +26,17 @@ def same(x: Scalar) -> Scalar:
 
 @dataclass(frozen=True)
 class Iterator:
-    """One loop of a nest: its name in the printed form, its trip count, whether it reduces."""
+    """One loop of a nest: its name in the printed form, its trip count, what it does."""
 
     name: str
     size: int
     reduction: bool = False
+    scan: bool = False
+
+    @property
+    def kind(self) -> str:
+        """What `loop.nest` calls it."""
+        return "reduction" if self.reduction else "scan" if self.scan else "parallel"
 
 
 @dataclass(frozen=True)
@@ -46,7 +52,7 @@ class Read:
 
 @dataclass(frozen=True)
 class NestSpec:
-    """One nest with one output. `init` is the accumulator's start (None: there is no reduction)."""
+    """One nest with one output. `init` is the accumulator's start (None: there is none)."""
 
     iterators: tuple[Iterator, ...]
     reads: tuple[Read, ...]
@@ -80,6 +86,10 @@ class NestBuilder:
     def reduction(self, name: str, size: int) -> AffineExpr:
         """A new reduction iterator; the order of its points may be changed at compile time."""
         return self._add(Iterator(name, size, reduction=True))
+
+    def scan(self, name: str, size: int) -> AffineExpr:
+        """A new iterator whose points come in order; the accumulator is written at each."""
+        return self._add(Iterator(name, size, scan=True))
 
     def shape(self, sizes: Sequence[int], prefix: str = "i") -> tuple[AffineExpr, ...]:
         """One parallel iterator a dimension, called `i0`, `i1`, ..."""

@@ -140,6 +140,9 @@ class CallOp(BufferOp, SymbolUser, Overlapping, Touching):
         require(loops, "C1", "expected iterators that are serial or parallel")
         if (name := shared_twice(self.iterators)) is not None:
             raise VerifyException(f"C1: expected one parallel iterator at most, found also {name}")
+        scans = [iterator.label.data for iterator in self.iterators if iterator.is_scan]
+        message = f"expected parallel iterators and reductions, found the scan {', '.join(scans)}"
+        require(not scans, "C1", message)
         count = len(self.arguments)
         require(count > 0, "C2", "expected at least one operand, found none")
         found = len(self.offsets), len(self.strides)

@@ -1,40 +1,45 @@
-"""The attributes of `loop.nest`: an iterator, how an operand is read, how an output is written."""
+"""The attributes of `loop.nest`, and their text: iterators, how operands are read, how outputs written."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Self, TypeVar
+from typing import Self, TypeVar, cast
 
 from xdsl.dialects.builtin import (
     AffineMapAttr,
     FloatAttr,
     IntAttr,
     IntegerAttr,
+    MemRefType,
     NoneAttr,
     StringAttr,
-    i1,
 )
-from xdsl.ir import Attribute, ParametrizedAttribute
+from xdsl.ir import Attribute, ParametrizedAttribute, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.irdl import irdl_attr_definition, param_def
-from xdsl.parser import AttrParser
+from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from inarch.dialects.loop.memory import MemRef, memref_of
 from inarch.dialects.scalar import Number, number_attribute
+from inarch.ir.index.affine import parse_affine_expr
+from inarch.ir.numbers import number_text
+from inarch.ir.require import require
+from inarch.ir.types import dtype_of, i1, is_supported
 
-KINDS = ("parallel", "reduction")
+KINDS = ("parallel", "reduction", "scan")
 MODES = ("serial", "parallel", "unroll", "vector")
 
 
 @irdl_attr_definition
 class IteratorAttr(ParametrizedAttribute):
-    """`#loop.iterator<name = size [reduction] [parallel|unroll|vector]>`: one loop of a nest.
+    """`#loop.iterator<name = size [reduction|scan] [parallel|unroll|vector]>`: one loop of a nest.
 
     `mode` says how the C emitter runs it: `serial` (a loop), `parallel` (a loop whose turns threads share),
     `unroll` (copies of the body) or `vector` (lanes of vector registers). C1: size >= 0; kind and mode are
-    known; a reduction is not `parallel`.
+    known; a reduction or scan has not the mode `parallel`.
     """
 
     name = "loop.iterator"
@@ -50,7 +55,7 @@ class IteratorAttr(ParametrizedAttribute):
 
     @property
     def is_reduction(self) -> bool:
-        """Whether the accumulator is carried from point to point."""
+        """Whether the accumulator is carried from point to point, and written behind the last one."""
         return self.kind.data == "reduction"
 
     @property
@@ -58,16 +63,21 @@ class IteratorAttr(ParametrizedAttribute):
         """Whether threads share its turns."""
         return self.mode.data == "parallel"
 
+    @property
+    def is_scan(self) -> bool:
+        """Whether the accumulator is carried from point to point in their order, and written at each."""
+        return self.kind.data == "scan"
+
     def verify(self) -> None:
         if self.size.data < 0 or self.kind.data not in KINDS or self.mode.data not in MODES:
             raise VerifyException(
                 f"C1: expected a size >= 0, a kind of {KINDS} and a mode of {MODES}, found "
                 f"{self.size.data}, '{self.kind.data}', '{self.mode.data}'"
             )
-        if self.is_reduction and self.mode.data == "parallel":
+        if self.kind.data != KINDS[0] and self.is_shared:
             raise VerifyException(
-                f"C1: expected an iterator without reduction to be parallel, found {self.label.data}, "
-                "whose sum threads would share"
+                f"C1: expected an iterator that carries nothing to be shared among threads, found "
+                f"{self.kind.data} {self.label.data}"
             )
 
     @classmethod
@@ -77,16 +87,16 @@ class IteratorAttr(ParametrizedAttribute):
 
     @classmethod
     def parse_in(cls, parser: AttrParser) -> Self:
-        """Parses `name = size [reduction] [parallel|unroll|vector]`."""
+        """Parses `name = size [reduction|scan] [parallel|unroll|vector]`."""
         label = parser.parse_identifier()
         parser.parse_punctuation("=")
         size = parser.parse_integer(allow_boolean=False, allow_negative=False)
-        kind = "reduction" if parser.parse_optional_keyword("reduction") else "parallel"
+        kind = next((kind for kind in KINDS[1:] if parser.parse_optional_keyword(kind)), KINDS[0])
         mode = next((mode for mode in MODES if parser.parse_optional_keyword(mode)), "serial")
         start = parser.pos
         if (word := parser.parse_optional_identifier()) is not None:
             parser.raise_error(
-                f"expected [reduction] [parallel|unroll|vector] behind a size, found '{word}'",
+                f"expected [reduction|scan] [parallel|unroll|vector] behind a size, found '{word}'",
                 start,
             )
         return cls.get(label, size, kind, mode)
@@ -97,7 +107,7 @@ class IteratorAttr(ParametrizedAttribute):
 
     def print_in(self, printer: Printer) -> None:
         """Prints what `parse_in` parses."""
-        kind = " reduction" if self.is_reduction else ""
+        kind = "" if self.kind.data == KINDS[0] else f" {self.kind.data}"
         mode = "" if self.mode.data == "serial" else f" {self.mode.data}"
         printer.print_string(f"{self.label.data} = {self.size.data}{kind}{mode}")
 
@@ -169,3 +179,37 @@ def number_of(attribute: Attribute) -> Number | None:
 def typed(value: Number | None, element_type: Attribute) -> Attribute | None:
     """`value` as an attribute of that type, for ReadAttr.pad and WriteAttr.init."""
     return None if value is None else number_attribute(value, element_type)
+
+
+def parse_map(parser: Parser, names: Sequence[str]) -> AffineMap:
+    """`[i, j + 1]` over iterators of these names."""
+    exprs = parser.parse_comma_separated_list(
+        parser.Delimiter.SQUARE, lambda: parse_affine_expr(parser, names)
+    )
+    return AffineMap(len(names), 0, tuple(exprs))
+
+
+def parse_typed(
+    parser: Parser, what: str, value: float | None, buffer: Attribute
+) -> Attribute | None:
+    """`value` as a number of the buffer's elements; an error where they have none that is equal."""
+    if value is None or not isinstance(buffer, MemRefType):
+        return None
+    element = cast("MemRef", buffer).element_type
+    if is_supported(element) and not dtype_of(element).is_float:
+        bits = dtype_of(element).bits if element != i1 else 1
+        # Of either sign: which one it is, is in the ops.
+        low, high = -(1 << bits >> 1) if bits > 1 else 0, (1 << bits) - 1
+        if not low <= value <= high or value != int(value):
+            parser.raise_error(
+                f"expected {what} that {element} has, from {low} to {high}, found {number_text(value)}"
+            )
+    return typed(value, element)
+
+
+def check_number(value: SSAValue, number: Attribute, what: str) -> None:
+    """C7 of a nest: a pad or an init is of the type of the buffer's elements."""
+    wanted = memref_of(value).element_type
+    found = getattr(number, "type", None)
+    is_typed = number_of(number) is None or found == wanted
+    require(is_typed, "C7", "expected {} of type {}, found {}", what, wanted, number)

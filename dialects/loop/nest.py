@@ -22,16 +22,24 @@ from xdsl.printer import Printer
 from xdsl.traits import IsTerminator, MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr, number_of, typed
+from inarch.dialects.loop.access import (
+    IteratorAttr,
+    ReadAttr,
+    WriteAttr,
+    check_number,
+    number_of,
+    parse_map,
+    parse_typed,
+)
 from inarch.dialects.loop.footprint import Overlapping, Places, Touch, Touching, place_of
-from inarch.dialects.loop.memory import BufferOp, MemRef, buffer_shape, check_linear, memref_of
+from inarch.dialects.loop.memory import BufferOp, buffer_shape, check_linear, memref_of
 from inarch.dialects.loop.overlap import check_overlaps, touches_of
+from inarch.dialects.loop.scan import check_scan
 from inarch.dialects.loop.shared import check_shared
-from inarch.ir.index.affine import linear_form, parse_affine_expr, print_affine_expr
+from inarch.ir.index.affine import linear_form, print_affine_expr
 from inarch.ir.numbers import number_text, parse_number
 from inarch.ir.op import op_definition
 from inarch.ir.require import require
-from inarch.ir.types import dtype_of, i1, is_supported
 
 
 @op_definition
@@ -57,6 +65,13 @@ class NestOp(BufferOp, Overlapping, Touching):
                 acc = body(ins[map(p, r)], acc)
             outs[map(p)] = finish(ins[map(p)], acc)  (acc, where there is no finish)
 
+    With a scan iterator, which stands in the place of the reductions, each of its points writes:
+
+            acc = init
+            for each point s of the scan iterator, in order:
+                acc = body(ins[map(p, s)], acc)
+                outs[map(p, s)] = finish(ins[map(p, s)], acc)
+
     Iterators are written in the order in which the emitted loops run; a compile-time reordering is
     always legal. Both regions take the elements of `ins`, then one accumulator an output, and end in
     `loop.yield` of the new accumulators.
@@ -64,14 +79,16 @@ class NestOp(BufferOp, Overlapping, Touching):
     C0: buffers are static and signless. C1: iterators are well formed, with distinct names.
     C2: a map has one linear result a dimension of its buffer, over the iterators.
     C3: every access is in bounds, except reads with `pad` and writes with `clip`.
-    C4: a write's map uses parallel iterators only, and no two points write one element; nor are two
-    elements of the output one in memory.
+    C4: a write's map uses no reduction iterator and all others, and no two points write one element;
+    nor are two elements of the output one in memory.
     C5: the regions' arguments are the elements of `ins`, then of `outs`; they yield those of `outs`.
     C6: `finish` uses no operand that varies with a reduction iterator.
     C7: pad and init have the buffer's element type.
     C8: an operand touches an element that an output writes only at the point that writes it, and no
     two outputs write one element; also through views. Two arguments of a function are different memory.
-    C9: at most one iterator is `parallel`, and it stands outside the outermost reduction.
+    C9: a scan iterator is serial and the only one, beside no reduction; every output has an init then,
+    and does not clip.
+    C10: at most one iterator is `parallel`, and it stands outside the outermost reduction or scan.
     """
 
     name = "loop.nest"
@@ -124,6 +141,16 @@ class NestOp(BufferOp, Overlapping, Touching):
         """Whether any iterator reduces."""
         return any(iterator.is_reduction for iterator in self.iterators)
 
+    @property
+    def has_scan(self) -> bool:
+        """Whether an iterator scans."""
+        return any(iterator.is_scan for iterator in self.iterators)
+
+    @property
+    def carries(self) -> bool:
+        """Whether a point goes on from what another one has left: it reduces or scans."""
+        return self.has_reduction or self.has_scan
+
     def read_map(self, index: int) -> AffineMap:
         """The map of operand `index`."""
         return self.reads.data[index].map.data
@@ -155,12 +182,13 @@ class NestOp(BufferOp, Overlapping, Touching):
         counts = cast("Any", self.properties["operandSegmentSizes"]).get_values()
         wanted = (len(self.reads), len(self.writes))
         require(counts == wanted, "C2", "expected one access for each operand")
+        check_scan(self.iterators.data, self.writes.data)
         for value, read in zip(self.ins, self.reads, strict=True):
             self._check_access(value, read.map.data, free=read.is_padded)
-            self._check_number(value, read.pad, "pad")
+            check_number(value, read.pad, "pad")
         for value, write in zip(self.outs, self.writes, strict=True):
             self._check_access(value, write.map.data, free=write.clips)
-            self._check_number(value, write.init, "init")
+            check_number(value, write.init, "init")
             self._check_write(write.map.data)
             kind = memref_of(value)
             distinct = place_of(value).is_injective
@@ -201,12 +229,6 @@ class NestOp(BufferOp, Overlapping, Touching):
                     f"{low} to {high}, outside a size of {size}"
                 )
 
-    def _check_number(self, value: SSAValue, number: Attribute, what: str) -> None:
-        wanted = memref_of(value).element_type
-        found = getattr(number, "type", None)
-        is_typed = number_of(number) is None or found == wanted
-        require(is_typed, "C7", "expected {} of type {}, found {}", what, wanted, number)
-
     def _check_write(self, index: AffineMap) -> None:
         used: set[int] = set()
         for expr in index.results:
@@ -230,9 +252,8 @@ class NestOp(BufferOp, Overlapping, Touching):
             if iterator.is_reduction:
                 require(position not in used, "C4", f"a write uses the reduction iterator {name}")
             elif iterator.size.data > 1:
-                require(
-                    position in used, "C4", f"a write does not use the parallel iterator {name}"
-                )
+                kind = iterator.kind.data
+                require(position in used, "C4", f"a write does not use the {kind} iterator {name}")
 
     def _check_region(self, region: Region) -> None:
         elements = [memref_of(value).element_type for value in (*self.ins, *self.outs)]
@@ -284,22 +305,23 @@ class NestOp(BufferOp, Overlapping, Touching):
 
         def parse_in() -> None:
             operand = parser.parse_unresolved_operand()
-            index = _parse_map(parser, names)
+            index = parse_map(parser, names)
             pad = parse_number(parser) if parser.parse_optional_keyword("pad") else None
             parser.parse_punctuation(":")
             buffer = parser.parse_type()
             ins.append(parser.resolve_operand(operand, buffer))
-            reads.append(ReadAttr.get(index, _typed(parser, "a pad", pad, buffer)))
+            reads.append(ReadAttr.get(index, parse_typed(parser, "a pad", pad, buffer)))
 
         def parse_out() -> None:
             operand = parser.parse_unresolved_operand()
-            index = _parse_map(parser, names)
+            index = parse_map(parser, names)
             init = parse_number(parser) if parser.parse_optional_keyword("init") else None
             clip = parser.parse_optional_keyword("clip") is not None
             parser.parse_punctuation(":")
             buffer = parser.parse_type()
             outs.append(parser.resolve_operand(operand, buffer))
-            writes.append(WriteAttr.get(index, _typed(parser, "an init", init, buffer), clip=clip))
+            start = parse_typed(parser, "an init", init, buffer)
+            writes.append(WriteAttr.get(index, start, clip=clip))
 
         if parser.parse_optional_keyword("ins"):
             parser.parse_comma_separated_list(parser.Delimiter.PAREN, parse_in)
@@ -353,29 +375,6 @@ class NestOp(BufferOp, Overlapping, Touching):
         printer.print_ssa_value(value)
         exprs = ", ".join(print_affine_expr(expr, self.names) for expr in index.results)
         printer.print_string(f"[{exprs}]")
-
-
-def _parse_map(parser: Parser, names: Sequence[str]) -> AffineMap:
-    exprs = parser.parse_comma_separated_list(
-        parser.Delimiter.SQUARE, lambda: parse_affine_expr(parser, names)
-    )
-    return AffineMap(len(names), 0, tuple(exprs))
-
-
-def _typed(parser: Parser, what: str, value: float | None, buffer: Attribute) -> Attribute | None:
-    """`value` as a number of the buffer's elements; an error where they have none that is equal."""
-    if value is None or not isinstance(buffer, MemRefType):
-        return None
-    element = cast("MemRef", buffer).element_type
-    if is_supported(element) and not dtype_of(element).is_float:
-        bits = dtype_of(element).bits if element != i1 else 1
-        # Of either sign: which one it is, is in the ops.
-        low, high = -(1 << bits >> 1) if bits > 1 else 0, (1 << bits) - 1
-        if not low <= value <= high or value != int(value):
-            parser.raise_error(
-                f"expected {what} that {element} has, from {low} to {high}, found {number_text(value)}"
-            )
-    return typed(value, element)
 
 
 def _ins(nest: NestOp) -> Sequence[SSAValue]:

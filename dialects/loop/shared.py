@@ -16,12 +16,12 @@ def shared_twice(iterators: Iterable[IteratorAttr]) -> str | None:
 
 
 def check_shared(iterators: Iterable[IteratorAttr]) -> None:
-    """C9 of a nest: threads share one loop, of no sum nor of what one thread sums up together."""
+    """C10 of a nest: threads share one loop, of no sum nor of what one thread sums up together."""
     if (name := shared_twice(iterators)) is not None:
-        raise VerifyException(f"C9: expected one parallel iterator at most, found also {name}")
-    inside = dropwhile(lambda iterator: not iterator.is_reduction, iterators)
+        raise VerifyException(f"C10: expected one parallel iterator at most, found also {name}")
+    inside = dropwhile(lambda one: not (one.is_reduction or one.is_scan), iterators)
     for iterator in inside:
         if iterator.is_shared:
             raise VerifyException(
-                f"C9: expected the parallel iterator {iterator.label.data} outside the outermost reduction"
+                f"C10: expected the parallel iterator {iterator.label.data} outside what is carried"
             )

@@ -3,7 +3,8 @@
     loop.nest (n = 1, c = 8) ins(%x[n, c] ...)  -->  loop.nest (c = 8) ins(%x[0, c] ...)
 
 Batch size 1, 1x1 convolutions and depthwise groups then look like what they are to every later pass.
-A nest that reduces keeps one reduction iterator, so that it still reads as a reduction.
+A nest that reduces keeps one reduction iterator, so that it still reads as a reduction; a scan
+stays, too.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ def _kept(nest: NestOp) -> list[int]:
     reductions = [i for i, iterator in enumerate(nest.iterators) if iterator.is_reduction]
     only_unit = reductions and all(nest.sizes[i] == 1 for i in reductions)
     needed = reductions[:1] if only_unit else []
+    needed += [i for i, iterator in enumerate(nest.iterators) if iterator.is_scan]
     return [i for i, size in enumerate(nest.sizes) if size != 1 or i in needed]
 
 

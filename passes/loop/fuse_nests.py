@@ -26,11 +26,11 @@ from inarch.passes.loop.nests.uses import BufferUses
 class FuseNestsPass(ModulePass):
     """Fuses a producer P into its one consumer C through a buffer B that nothing else uses.
 
-    Either P is elementwise, and C computes it where it reads B, unless that would compute it at
-    more points than P does (it may, where P only widens integers). Or C is elementwise, its points are
-    the elements of B, and P computes C in its `finish`: bias, activation, residual; but a reduction must
-    not come to write across the vectors in which it is computed. The fused nest stands where C stood.
-    That moves P down, past ops that neither read B nor write what P reads. A nest keeps to at most
+    Either P is elementwise, and C computes it where it reads B, unless that would compute it at more
+    points than P does (it may, where P only widens integers). Or C is elementwise, its points are the
+    elements of B, and P computes C in its `finish`: bias, activation, residual; but a reduction or a scan
+    must not come to write across the vectors in which it is computed. The fused nest stands where C
+    stood. That moves P down, past ops that neither read B nor write what P reads. A nest keeps to at most
     16 buffers and 128 scalar ops.
     """
 

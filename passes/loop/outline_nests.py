@@ -242,13 +242,15 @@ def _digest(text: str) -> str:
 
 
 def _kind(op: Operation) -> str:
-    """What a reader wants to know first: `contract`, `copy`, `loop`, `pack`, a microkernel's name."""
+    """What a reader wants to know first: `contract`, `scan`, `copy`, `loop`, a microkernel's name."""
     if isinstance(op, ForOp):
         return "loop"
     if isinstance(op, KernelCallOp):
         return re.sub(r"\W", "_", op.callee.root_reference.data)
     if not isinstance(op, NestOp):
         return op.name.removeprefix("kernel.").replace(".", "_")
+    if op.has_scan:
+        return "scan"
     if op.has_reduction:
         return "contract" if _is_contraction(op) else "reduce"
     yielded = op.yielded(op.body)

@@ -168,7 +168,7 @@ class _Sharing:
         if isinstance(op, KernelCallOp) and self._definition(op).source is None:
             return  # a library may have threads of its own
         for axis, iterator in enumerate(op.iterators):
-            if iterator.is_reduction and isinstance(op, NestOp):
+            if isinstance(op, NestOp) and (iterator.is_reduction or iterator.is_scan):
                 return
             if iterator.is_reduction or iterator.mode.data != "serial" or iterator.size.data < 2:
                 continue

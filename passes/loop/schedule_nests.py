@@ -3,11 +3,12 @@
     for c, oh, ow: for kh, kw: y[c, oh, ow] = max(...)     -->     for c, oh: for kh, kw: for ow: ...
 
 The C compiler vectorises the innermost loop: the contiguous iterator of the output goes there, where an
-operand follows along.
+operand follows along. The chains of a scan run side by side (`nests/chains.py`).
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -17,6 +18,8 @@ from xdsl.passes import ModulePass
 
 from inarch.dialects.loop.keep import free_nests
 from inarch.dialects.loop.nest import NestOp
+from inarch.ir.target import machine_of
+from inarch.passes.loop.nests.chains import put_chains_inside
 from inarch.passes.loop.nests.transform import reorder, strides_along
 
 MAX_ROW_ACCUMULATORS = 4096
@@ -25,13 +28,17 @@ MAX_ROW_ACCUMULATORS = 4096
 
 @dataclass(frozen=True)
 class ScheduleNestsPass(ModulePass):
-    """Puts the contiguous output iterator of a reduction innermost."""
+    """Puts the contiguous output iterator of a reduction innermost, and some chains of a scan inside it."""
 
     name = "schedule-nests"
     is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        machine = machine_of(op)
         for nest in free_nests(op):
+            if nest.has_scan:
+                put_chains_inside(nest, machine, MAX_ROW_ACCUMULATORS)
+                continue
             _put_contiguous_innermost(nest)
 
 
@@ -47,10 +54,19 @@ def _put_contiguous_innermost(nest: NestOp) -> None:
     position = _contiguous_output(nest)
     if position is None or not nest.has_reduction:
         return
-    if nest.sizes[position] > MAX_ROW_ACCUMULATORS or not _follows(nest, position):
+    if _accumulators(nest, position) > MAX_ROW_ACCUMULATORS or not _follows(nest, position):
         return
     order = [i for i in range(len(nest.iterators)) if i != position]
     reorder(nest, [*order, position])
+
+
+def _accumulators(nest: NestOp, position: int) -> int:
+    """Elements of the local array with the iterator inside of the reduction, beside what is there already."""
+    reduces = [iterator.is_reduction for iterator in nest.iterators]
+    first = reduces.index(True)
+    return math.prod(
+        size for i, size in enumerate(nest.sizes) if i == position or (i > first and not reduces[i])
+    )
 
 
 def _contiguous_output(nest: NestOp) -> int | None:

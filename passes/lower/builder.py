@@ -123,10 +123,7 @@ class LoopBuilder:
             trace(spec.finish, elements, dtypes, with_accumulator=True) if spec.finish else None
         )
         op = NestOp(
-            [
-                IteratorAttr.get(i.name, i.size, "reduction" if i.reduction else "parallel")
-                for i in spec.iterators
-            ],
+            [IteratorAttr.get(i.name, i.size, i.kind) for i in spec.iterators],
             ins,
             [
                 ReadAttr.get(read.map, typed(read.pad, element))

@@ -51,7 +51,7 @@ _Range = tuple[int, int]
 
 def _inside(nest: NestOp) -> list[_Range] | None:
     """The points of each iterator at which the read is inside its operand, where that is a box."""
-    if len(nest.ins) != 1 or nest.has_reduction or nest.finish is not None:
+    if len(nest.ins) != 1 or nest.carries or nest.finish is not None:
         return None
     if not nest.reads.data[0].is_padded or 0 in nest.sizes:
         return None

@@ -171,6 +171,8 @@ def _unsuitable(op: NestOp, block: Block) -> str | None:
         return f"the nest's schedule is its author's ({KEEP})"
     if op.parent_block() is not block:
         return "the nest is inside a loop or a branch, kernels are called outside of them"
+    if op.has_scan:
+        return "the nest scans: each point goes on from the one before, which no kernel does"
     if len(op.outs) != 1:
         return f"the nest writes {len(op.outs)} outputs, a kernel writes one"
     if 0 in op.sizes:
@@ -181,8 +183,9 @@ def _unsuitable(op: NestOp, block: Block) -> str | None:
 
 def _left_alone(op: NestOp, function: str, families: Sequence[Family], reason: str) -> NestReport:
     """The report of a nest that is not tried."""
+    kinds = {"parallel": "", "reduction": " reduction", "scan": " scan"}
     axes = ", ".join(
-        f"{name} = {size}{' reduction' if iterator.is_reduction else ''}"
+        f"{name} = {size}{kinds[iterator.kind.data]}"
         for name, size, iterator in zip(op.names, op.sizes, op.iterators, strict=True)
     )
     names = [family.pattern.name for family in families]

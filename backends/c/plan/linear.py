@@ -32,6 +32,7 @@ class Loop:
     is_reduction: bool
     mode: str
     """`serial`, `unroll` or `vector`."""
+    is_scan: bool = False
     turns: tuple[str, str] | None = None
     """C for the first turn and the one behind the last, where a thread does some of them."""
 
@@ -136,13 +137,18 @@ class LoopNest:
     reads: tuple[PointerAccess, ...]
     writes: tuple[PointerAccess, ...]
     empty: bool
-    """Whether there is no point to compute: a parallel iterator of size 0."""
+    """Whether there is no point to compute: a parallel iterator, or the scan, of size 0."""
 
     @property
     def first_reduction(self) -> int:
         """Position of the outermost reduction loop; the number of loops when there is none."""
         reductions = (i for i, loop in enumerate(self.loops) if loop.is_reduction)
         return next(reductions, len(self.loops))
+
+    @property
+    def scan(self) -> int | None:
+        """Position of the scan loop; None where there is none (it may be one of a single point)."""
+        return next((i for i, loop in enumerate(self.loops) if loop.is_scan), None)
 
 
 @dataclass(frozen=True)
@@ -204,7 +210,8 @@ def loop_nest(
 def _loop(iterator: IteratorAttr, turns: tuple[str, str] | None) -> Loop:
     mode = "serial" if iterator.is_shared else iterator.mode.data
     shared = turns if iterator.is_shared else None
-    return Loop(iterator.label.data, iterator.size.data, iterator.is_reduction, mode, shared)
+    is_reduction, is_scan = iterator.is_reduction, iterator.is_scan
+    return Loop(iterator.label.data, iterator.size.data, is_reduction, mode, is_scan, shared)
 
 
 def _access(
@@ -257,6 +264,8 @@ def _can_join(nest: LoopNest, outer: int) -> bool:
     if a.is_reduction != b.is_reduction or {a.mode, b.mode} != {"serial"} or 0 in (a.size, b.size):
         return False
     if a.turns is not None or b.turns is not None:
+        return False
+    if a.is_scan or b.is_scan:  # rows that run on in memory: each begins a chain of its own
         return False
     for access in (*nest.reads, *nest.writes):
         line = access.offset.coefficients

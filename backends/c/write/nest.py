@@ -1,8 +1,9 @@
-"""`loop.nest` in C: which of the three forms a nest takes, and the two forms with plain scalars.
+"""`loop.nest` in C: which of the four forms a nest takes, and the two forms with plain scalars.
 
 - No parallel loop inside a reduction: one scalar accumulator for each output.
 - All parallel loops inside the outermost reduction are serial: a local array of accumulators.
 - They are all `unroll` or `vector`: registers (`write/tile.py`).
+- One of the loops scans: `write/scan.py`.
 Mixed modes take the array. In the scalar forms modes are ignored: the C compiler unrolls and vectorises.
 """
 
@@ -17,6 +18,7 @@ from inarch.backends.c.plan.gaps import reads_gaps
 from inarch.backends.c.plan.linear import LoopNest, loop_nest
 from inarch.backends.c.text import comment
 from inarch.backends.c.write.loops import open_loops, write_guards
+from inarch.backends.c.write.scan import emit_scan
 from inarch.backends.c.write.scope import Scope, Values, initial_text
 from inarch.backends.c.write.tile import emit_tile
 from inarch.backends.c.write.transpose import emit_transpose, transpose_of
@@ -55,6 +57,9 @@ def emit_nest(op: NestOp, pointers: Sequence[str], scope: Scope, *, alone: bool 
     transpose = transpose_of(op, nest)
     if transpose is not None:
         emit_transpose(transpose, nest, scope)
+    elif nest.scan is not None:
+        _check_accumulators(op, nest, range(nest.scan + 1, len(nest.loops)), "scan")
+        emit_scan(op, nest, nest.scan, scope)
     elif not inner:
         _emit_scalar(op, nest, scope)
     elif all(loop.mode in ("unroll", "vector") for loop in inner):
@@ -72,7 +77,7 @@ def nest_text(op: NestOp, pointers: Sequence[str]) -> str:
 
     loops: list[str] = []
     for iterator in op.iterators:
-        kind = " reduction" if iterator.is_reduction else ""
+        kind = "" if iterator.kind.data == "parallel" else f" {iterator.kind.data}"
         mode = "" if iterator.mode.data == "serial" else f" {iterator.mode.data}"
         loops.append(f"{iterator.label.data} = {iterator.size.data}{kind}{mode}")
     maps = [read.map.data for read in op.reads] + [write.map.data for write in op.writes]
@@ -125,14 +130,7 @@ def _emit_array(op: NestOp, nest: LoopNest, scope: Scope) -> None:
     inner = range(first, len(nest.loops))
     tile = [i for i in inner if not nest.loops[i].is_reduction]
     sizes = [nest.loops[i].size for i in tile]
-    elements = math.prod(sizes)
-    if elements > MAX_TILE_ELEMENTS:
-        names = ", ".join(nest.loops[i].name for i in tile)
-        raise UnsupportedError(
-            f"'loop.nest' has {elements} accumulators inside its outermost reduction (at most "
-            f"{MAX_TILE_ELEMENTS}); order some of {names} outside it",
-            where=location_text(op),
-        )
+    elements = _check_accumulators(op, nest, tile, "outermost reduction")
     left = open_loops(nest, range(first), values, write_guards(nest), scope)
     index = tile_index(tile, sizes, values)
     arrays = [scope.names.fresh("acc") for _ in nest.writes]
@@ -152,3 +150,16 @@ def _emit_array(op: NestOp, nest: LoopNest, scope: Scope) -> None:
     scope.writer.close(depth)
 
     finish_tile(op, nest, tile, values, slots, left, scope)
+
+
+def _check_accumulators(op: NestOp, nest: LoopNest, tile: Sequence[int], what: str) -> int:
+    """How many accumulators an output has inside of `what`. Raises UnsupportedError for too many."""
+    elements = math.prod(nest.loops[i].size for i in tile)
+    if elements > MAX_TILE_ELEMENTS:
+        names = ", ".join(nest.loops[i].name for i in tile)
+        raise UnsupportedError(
+            f"'loop.nest' has {elements} accumulators inside its {what} (at most "
+            f"{MAX_TILE_ELEMENTS}); order some of {names} outside it",
+            where=location_text(op),
+        )
+    return elements

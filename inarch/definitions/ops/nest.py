@@ -1,4 +1,4 @@
-"""`loop.nest`: every parallel point at once, the points of the reduction folded or one after the other.
+"""`loop.nest`: every parallel point at once, those of a reduction folded, those of a scan one by one.
 
 The order of parallel points is free. Each point reads before it writes; a nest in which one point reads, or
 writes, what another one writes has no meaning, and is an error.
@@ -35,13 +35,14 @@ _CHUNK = 1 << 18
 
 @dataclass(frozen=True)
 class _Points:
-    """The iterators, reductions first, as axes: boxes of them are evaluated at once."""
+    """The iterators, reductions or the scan first, as axes: boxes of them are evaluated at once."""
 
     order: tuple[int, ...]
     """Axis -> iterator of the op."""
     reductions: tuple[int, ...]
     """Sizes."""
     parallel: tuple[int, ...]
+    """The scan's is the first of them: each of its points has an element of the output, too."""
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -67,6 +68,7 @@ def _nest(op: Operation, frame: Frame) -> None:
     flags = [iterator.is_reduction for iterator in op.iterators]
     reductions = [i for i, flag in enumerate(flags) if flag]
     parallel = [i for i, flag in enumerate(flags) if not flag]
+    parallel.sort(key=lambda i: not op.iterators.data[i].is_scan)
     order = (*reductions, *parallel)
     sizes = op.sizes
     points = _Points(order, tuple(sizes[i] for i in reductions), tuple(sizes[i] for i in parallel))
@@ -76,6 +78,11 @@ def _nest(op: Operation, frame: Frame) -> None:
     targets = [_Target(op, frame, number, points) for number in range(len(op.outs))]
     check_order(op, _used_reads(op, frame, points), targets, points.reductions)
     accumulators = [target.start(frame) for target in targets]
+    if op.has_scan:
+        scanned = _scan(op, frame, points, reads, accumulators)
+        for target, parts in zip(targets, scanned, strict=True):
+            target.write(parts)
+        return
     if not reductions:
         elements = [read.at(frame, *_origin(points)) if read else None for read in reads]
         accumulators = frame.run(op.body.block, [*elements, *accumulators])
@@ -318,6 +325,37 @@ def _one_by_one(
 def _flat(element: Element, frame: Frame, rank: int) -> Element:
     parts = [_without(part, rank) for part in frame.domain.parts(element)]
     return frame.domain.element(parts, element.dtype)
+
+
+# ---------------------------------------------------------------------------------- scans
+
+
+def _scan(
+    op: NestOp,
+    frame: Frame,
+    points: _Points,
+    reads: Sequence[Access | None],
+    accumulators: list[Element],
+) -> list[list[Array]]:
+    """By output, what all points write: the body at each point of the scan, in order, then `finish`."""
+    scan, *others = points.parallel
+    shape = [1, *others]
+    steps: list[list[Sequence[Array]]] = []
+    for step in range(scan):
+        start = [step, *(0 for _ in others)]
+        elements = [read.at(frame, start, shape) if read else None for read in reads]
+        accumulators = frame.run(op.body.block, [*elements, *accumulators])
+        results = accumulators
+        if op.finish is not None:
+            results = frame.run(op.finish.block, [*elements, *accumulators])
+        steps.append([frame.domain.parts(each) for each in results])
+    return [
+        [
+            np.concatenate([np.broadcast_to(part, shape) for part in parts])
+            for parts in zip(*of_output, strict=True)
+        ]
+        for of_output in zip(*steps, strict=True)
+    ]
 
 
 DEFINITIONS: Mapping[type[Operation], Definition] = {NestOp: _nest}

@@ -107,7 +107,7 @@ def dimension_of_iterator(
 
 def is_elementwise(nest: NestOp) -> bool:
     """One output, computed from the operands of its point alone."""
-    if nest.has_reduction or nest.finish is not None or len(nest.outs) != 1:
+    if nest.carries or nest.finish is not None or len(nest.outs) != 1:
         return False
     return not nest.accumulators(nest.body)[0].uses
 

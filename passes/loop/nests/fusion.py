@@ -146,13 +146,13 @@ def append_to_finish(edge: Edge) -> NestOp | None:
 
 
 def _turns(edge: Edge, point: Sequence[Linear]) -> bool:
-    """Whether a reduction would write across the vectors in which it is computed: a copy does that better."""
+    """Whether it would come to write across the vectors in which it is computed: a copy does that better."""
     producer, consumer = edge.producer, edge.consumer
     count = len(producer.iterators)
     moved = [form.substitute(point, count) for form in linear_map(consumer.write_map(0))]
     before = _contiguous(producer, edge.buffer, linear_map(producer.write_map(0)))
     after = _contiguous(producer, consumer.outs[0], moved)
-    return producer.has_reduction and before is not None and before != after
+    return producer.carries and before is not None and before != after
 
 
 def _contiguous(nest: NestOp, buffer: SSAValue, index: Sequence[Linear]) -> int | None:

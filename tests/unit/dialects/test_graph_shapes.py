@@ -18,6 +18,7 @@ from xdsl.utils.exceptions import VerifyException
 from inarch.core.dtypes import from_numpy
 from inarch.core.errors import UnsupportedError
 from inarch.dialects.graph.call import CallOp
+from inarch.dialects.graph.cumulative import CumprodOp, CumsumOp, CumulativeOp
 from inarch.dialects.graph.gather import GatherOp
 from inarch.dialects.graph.matmul import MatmulOp
 from inarch.dialects.graph.op import Array, GraphOp, Property, StructuredOp
@@ -348,6 +349,20 @@ def test_reductions_are_those_of_onnx(kind: type[ReduceOp], keepdims: bool) -> N
     np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
+@pytest.mark.parametrize("kind", [CumsumOp, CumprodOp])
+@pytest.mark.parametrize("exclusive", [False, True])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_cumulative_ops_are_those_of_onnx(
+    kind: type[CumulativeOp], exclusive: bool, reverse: bool
+) -> None:
+    x = random([3, 5])
+    found = make(kind, x, axis=-1, exclusive=exclusive, reverse=reverse).reference(x)
+    name = "CumSum" if kind is CumsumOp else "CumProd"
+    flags = {"exclusive": int(exclusive), "reverse": int(reverse)}
+    expected = onnx_reference(name, [x, np.array(1)], **flags)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
 def test_slice_takes_backwards_like_onnx() -> None:
     x = random([5, 6, 7])
     op = make(SliceOp, x, starts=[4, 5, 1], sizes=[3, 6, 2], steps=[-2, -1, 3])
@@ -402,6 +417,17 @@ def test_reductions_of_nothing_give_the_start_value() -> None:
     ]
     assert found == [[0, 0], [1, 1], [-math.inf] * 2, [math.inf] * 2]
     assert np.isnan(make(ReduceMeanOp, x, axes=[1]).reference(x)).all()
+
+
+def test_cumulative_ops_of_one_element_and_of_none() -> None:
+    """A zero keeps its sign; exclusive, one element is what nothing is; bytes wrap."""
+    x = np.array([-0.0], np.float32)
+    assert np.signbit(make(CumsumOp, x, axis=0).reference(x)).all()
+    assert make(CumprodOp, x, axis=0, exclusive=True).reference(x).tolist() == [1]
+    empty = np.zeros((2, 0), np.float32)
+    assert make(CumsumOp, empty, axis=1, exclusive=True).reference(empty).shape == (2, 0)
+    large = np.array([100, 100, 100], np.int8)
+    assert make(CumsumOp, large, axis=0).reference(large).tolist() == [100, -56, 44]
 
 
 def test_an_integer_mean_divides_towards_zero() -> None:

@@ -62,12 +62,12 @@ def test_a_block_that_does_not_end() -> None:
         (
             "m = 4",
             "m = 4 vectr",
-            "2:20: expected [reduction] [parallel|unroll|vector] behind a size, found 'vectr'",
+            "2:20: expected [reduction|scan] [parallel|unroll|vector] behind a size, found 'vectr'",
         ),
         (
             "k = 8 reduction",
             "k = 8 unroll reduction",
-            "2:34: expected [reduction] [parallel|unroll|vector] behind a size, found 'reduction'",
+            "2:34: expected [reduction|scan] [parallel|unroll|vector] behind a size, found 'reduction'",
         ),
     ],
 )

@@ -104,6 +104,32 @@ def test_a_reduction_without_points_is_its_init() -> None:
     np.testing.assert_array_equal(execute(text, [np.zeros((2, 0), np.float32)])[0], [7, 7])
 
 
+def test_a_scan_writes_what_finish_makes_of_each_step_and_goes_on_without_it() -> None:
+    """Backwards; two accumulators, of which one reads what the other was; no point writes nothing."""
+    text = """
+func.func @main(%a: memref<3xi8>, %p: memref<3xi8>, %q: memref<3xi8> {inarch.result}) {
+  loop.nest (k = 3 scan) ins(%a[-k + 2] : memref<3xi8>)
+      outs(%p[k] init 100 : memref<3xi8>, %q[-k + 2] init 0 : memref<3xi8>) {
+  ^body(%x: i8, %s: i8, %t: i8):
+    %next = arith.addi %s, %x : i8
+    %sum = arith.addi %t, %s : i8
+    loop.yield %next, %sum : i8, i8
+  } finish {
+  ^last(%x: i8, %s: i8, %t: i8):
+    %less = arith.subi %t, %x : i8
+    loop.yield %t, %less : i8, i8
+  }
+  func.return
+}""".replace("%p: memref<3xi8>,", "%p: memref<3xi8> {inarch.result},")
+    a = np.array([1, 20, 30], np.int8)
+    p, q = execute(text, [a])
+    assert p.tolist() == [100, -26, 124]  # 100, 100 + 130, 230 + 150, of 8 bits
+    assert q.tolist() == [123, -46, 70]  # 380 - 1, 230 - 20, 100 - 30
+    empty = text.replace("k = 3 scan", "k = 0 scan")
+    before = execute(empty, [a])
+    assert [each.tolist() for each in execute(empty, [a * 0])] == [each.tolist() for each in before]
+
+
 def test_two_reductions_of_one_term_do_not_see_each_other() -> None:
     text = """
 func.func @main(%x: memref<3xf32>, %p: memref<f32> {inarch.result}, %s: memref<f32> {inarch.result}) {

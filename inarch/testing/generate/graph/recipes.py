@@ -11,7 +11,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from inarch.core.dtypes import DTYPES, DType
 from inarch.core.lazy import np
-from inarch.dialects.graph import DIALECT, matmul, reduce, shape
+from inarch.dialects.graph import DIALECT, cumulative, matmul, reduce, shape
 from inarch.dialects.graph.call import CallOp
 from inarch.dialects.graph.composites import gelu, normalization, softmax
 from inarch.dialects.graph.constant import ConstantOp
@@ -177,6 +177,17 @@ def _reduce(kind: type[reduce.ReduceOp]) -> Recipe:
     return recipe
 
 
+def _cumulative(kind: type[cumulative.CumulativeOp]) -> Recipe:
+    def recipe(b: GraphBuilder) -> None:
+        x = b.value(_numbers, lambda s: len(s) >= 1, lambda: b.shape(1, 4))
+        rank = len(shape_of(x))
+        axis = b.choices.integer(-rank, rank - 1)
+        exclusive, reverse = b.choices.chance(30), b.choices.chance(30)
+        b.add(kind.make(x, axis=axis, exclusive=exclusive, reverse=reverse))
+
+    return recipe
+
+
 def _along(kind: type[softmax.AxisOp]) -> Recipe:
     def recipe(b: GraphBuilder) -> None:
         x = b.value(_floats)
@@ -293,6 +304,7 @@ _FAMILIES: tuple[tuple[type[GraphOp], Callable[[Any], Recipe]], ...] = (
     (UnaryOp, _unary),
     (BinaryOp, _binary),
     (reduce.ReduceOp, _reduce),
+    (cumulative.CumulativeOp, _cumulative),
     (softmax.AxisOp, _along),
     (pool.PoolOp, pooling),
 )

@@ -17,16 +17,28 @@ class Loops:
     sizes: list[int]
     reduces: list[bool]
     modes: list[str]
+    scan: int | None = None
+    """The position of one that scans: it does not reduce, and nothing else does."""
 
     @property
     def parallel(self) -> list[int]:
-        """The positions of those that do not reduce."""
+        """The positions of those that do not reduce: each of their points is written."""
         return [i for i, reduces in enumerate(self.reduces) if not reduces]
 
     @property
     def reduction(self) -> list[int]:
         """The positions of those that reduce."""
         return [i for i, reduces in enumerate(self.reduces) if reduces]
+
+    @property
+    def carries(self) -> bool:
+        """Whether an accumulator is carried from point to point."""
+        return bool(self.reduction) or self.scan is not None
+
+    @property
+    def first(self) -> int:
+        """The position of the outermost one that carries; behind all where none does."""
+        return next(iter(self.reduction), len(self.sizes) if self.scan is None else self.scan)
 
     def only(self, wanted: list[int]) -> list[int]:
         """The sizes, with 1 for iterators that are not `wanted`."""
@@ -35,10 +47,11 @@ class Loops:
     def text(self) -> str:
         """As they stand in a nest."""
         parts: list[str] = []
-        for name, size, reduces, mode in zip(
-            self.names, self.sizes, self.reduces, self.modes, strict=True
+        for at, (name, size, mode) in enumerate(
+            zip(self.names, self.sizes, self.modes, strict=True)
         ):
-            words = [f"{name} = {size}", "reduction" if reduces else "", mode]
+            kind = "reduction" if self.reduces[at] else "scan" if at == self.scan else ""
+            words = [f"{name} = {size}", kind, mode]
             parts.append(" ".join(word for word in words if word and word != "serial"))
         return ", ".join(parts)
 
@@ -78,7 +91,7 @@ def nest_text(
         for number, (_, access, _) in enumerate(reads)
         if not access.uses() & set(loops.reduction)
     ]
-    finishes = bool(loops.reduction) and choices.chance(45)
+    finishes = loops.carries and choices.chance(45)
     elements = [found.element for found, _, _ in reads]
     names = [f"%e{n}" for n in range(len(reads))]
     body = Body(choices, "v")
@@ -90,12 +103,13 @@ def nest_text(
             if len(writes) == 1 or not choices.chance(30)
         ]
         value = body.grow(leaves, one.element, choices.integer(0, 3))
-        if loops.reduction:
+        accumulator = (f"%acc{number}", one.element)
+        if loops.scan is not None and choices.chance(30):  # whatever it is: it has an order
+            value = body.grow([accumulator, (value, one.element)], one.element, 1)
+        elif loops.carries:
             value = _reduced(body, f"%acc{number}", value, one.element)
         elif _may_use_accumulator(one, loops) and choices.chance(40):
-            value = body.grow(
-                [(f"%acc{number}", one.element), (value, one.element)], one.element, 0
-            )
+            value = body.grow([accumulator, (value, one.element)], one.element, 0)
         yields.append(value)
     types = [one.element for one in writes]
     lines = [head, *_region(names, elements, types, body, yields)]

@@ -1,4 +1,4 @@
-"""Random `loop.nest`s: iterators, every form of access map, reductions, outputs that clip."""
+"""Random `loop.nest`s: iterators, every form of access map, reductions, scans, outputs that clip."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from inarch.testing.generate.loop.scalars import is_float
 SIZES = (2, 3, 4, 1, 5, 7, 8, 16, 17, 33, 64, 70, 200)
 MOST_POINTS = 20_000
 MOST_REDUCED = 300
-"""Points of a reduction: definitions run many of them one after the other."""
+"""Points of a reduction, or of a scan: definitions run many of them one after the other."""
 MOST_ELEMENTS = 200_000
 """Of an argument."""
 MOST_TILE = 4096
-"""Of points of parallel iterators inside a reduction: what the emitter has accumulators for."""
+"""Of points of parallel iterators inside a reduction or a scan: what the emitter has accumulators for."""
 
 
 def nest(b: LoopText) -> None:
@@ -32,7 +32,10 @@ def nest(b: LoopText) -> None:
         writes.append(found)
     outputs = [one.buffer for one in writes]
     reads: list[tuple[Buffer, RandomAccess, str | None]] = []
-    for _ in range(choices.integer(0 if choices.chance(10) else 1, 4)):
+    is_plain = loops.scan is not None and choices.chance(50)
+    if is_plain:  # a cumulative sum: what is written at a point is read at that index
+        reads.append(_plain(b, writes[0]))
+    for _ in range(0 if is_plain else choices.integer(0 if choices.chance(10) else 1, 4)):
         inner = choices.chance(75)
         reads.append(_read(b, loops, outputs, everywhere=inner or not loops.reduction))
     reads += _in_place(b, loops, writes, reads)
@@ -66,11 +69,21 @@ def _loops(choices: Choices) -> Loops:
         sizes.append(size)
     names = [f"{'r' if reduces else 'i'}{n}" for n, reduces in enumerate(kinds)]
     loops = Loops(names, sizes, kinds, ["serial"] * len(kinds))
-    first = kinds.index(True) if True in kinds else len(kinds)
-    tile = math.prod(sizes[i] for i in range(first, len(kinds)) if not kinds[i])
-    if tile > MOST_TILE:  # all that is parallel outside
-        order = [*loops.parallel, *loops.reduction]
-        loops = Loops(*([one[i] for i in order] for one in (names, sizes, kinds, loops.modes)))  # pyright: ignore[reportArgumentType]
+    if parallel and not reduction and choices.chance(30):
+        loops.scan = choices.integer(0, parallel - 1)
+        names[loops.scan] = f"s{loops.scan}"
+    inside = [i for i in loops.parallel if i > loops.first and i != loops.scan]
+    if math.prod(sizes[i] for i in inside) > MOST_TILE:  # all that is parallel outside
+        last = [*loops.reduction, *([] if loops.scan is None else [loops.scan])]
+        order = [*(i for i in loops.parallel if i != loops.scan), *last]
+        scan = None if loops.scan is None else len(order) - 1
+        loops = Loops(
+            [names[i] for i in order],
+            [sizes[i] for i in order],
+            [kinds[i] for i in order],
+            loops.modes,
+            scan,
+        )
     return loops
 
 
@@ -100,8 +113,7 @@ def _modes(
     """Modes as the scheduler gives them: all parallel loops inside a reduction, or single ones."""
     if choices.chance(60) or any(pad is not None for _, _, pad in reads):
         return
-    first = loops.reduction[0] if loops.reduction else len(loops.sizes)
-    inner = [i for i in loops.parallel if i > first]
+    inner = [i for i in loops.parallel if i > loops.first]
     copies = 1
     vector = False
     for i in reversed(inner):
@@ -138,7 +150,7 @@ def _output(b: LoopText, loops: Loops, taken: list[Buffer]) -> Write:
     if reuse and choices.chance(35):
         found = choices.pick(reuse[::-1])
     else:
-        if choices.chance(20) and shape:
+        if choices.chance(20) and shape and loops.scan is None:
             clip = True
             cut = [choices.integer(0, max(0, size - 1) // 2) for size in shape]
             shift = [choices.pick((0, 0, 1, 2)) for _ in shape]
@@ -187,9 +199,9 @@ def _init(
     """Where the accumulator starts: a number, unless what is there may be read."""
     sizes = loops.only(loops.parallel)
     known = readable(found, access, sizes, padded=clip)
-    if known and b.choices.chance(60):
+    if loops.scan is None and known and b.choices.chance(60):
         return None
-    if not loops.reduction and b.choices.chance(70):
+    if not loops.carries and b.choices.chance(70):
         return None  # `nest_text` will not use the accumulator
     if is_float(found.element):
         return b.choices.pick(("0.0", "1.0", "-inf", "0.5"))
@@ -217,6 +229,16 @@ def _read(
         if readable(found, access, loops.sizes, padded=padded):
             return found, access, _pad(choices, found.element) if padded else None
     return _new_read(b, loops, wanted)
+
+
+def _plain(b: LoopText, write: Write) -> tuple[Buffer, RandomAccess, str | None]:
+    """What a scan reads where it writes, or at the neighbours: then outside of the buffer, too."""
+    element, access = b.element(), write.access
+    found = b.input(element, write.buffer.shape)
+    if not b.choices.chance(25):
+        return found, access, None
+    moved = [constant + b.choices.pick((0, -1, 1)) for constant in access.constants]
+    return found, RandomAccess(access.terms, moved), _pad(b.choices, element)
 
 
 def _pad(choices: Choices, element: str) -> str:

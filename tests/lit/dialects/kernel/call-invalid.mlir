@@ -46,6 +46,15 @@ func.func @modes(%a: memref<8xf32>) {
 
 // -----
 
+// C1, a scan
+func.func @scans(%a: memref<8xf32>) {
+  // expected-error @below {{'kernel.call' C1: expected parallel iterators and reductions, found the scan i}}
+  "kernel.call"(%a) <{callee = @scans, iterators = [#loop.iterator<i = 2 scan>], offsets = [affine_map<(d0) -> (d0)>], strides = [array<i64: 1>], sizes = array<i64>}> : (memref<8xf32>) -> ()
+  func.return
+}
+
+// -----
+
 // C2, no operand
 func.func @nothing() {
   // expected-error @below {{'kernel.call' C2: expected at least one operand, found none}}

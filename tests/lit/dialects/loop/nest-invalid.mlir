@@ -146,7 +146,7 @@ func.func @reduced(%a: memref<8xf32>, %b: memref<8xf32>) {
 
 // C1, threads would share a sum
 func.func @shared_sum(%a: memref<2x3xf32>, %b: memref<2xf32>) {
-  // expected-error @below {{C1: expected an iterator without reduction to be parallel, found k, whose sum threads would share}}
+  // expected-error @below {{C1: expected an iterator that carries nothing to be shared among threads, found reduction k}}
   loop.nest (i = 2, k = 3 reduction parallel) ins(%a[i, k] : memref<2x3xf32>) outs(%b[i] : memref<2xf32>) {
   ^bb0(%x: f32, %acc: f32):
     %s = arith.addf %acc, %x : f32
@@ -157,9 +157,9 @@ func.func @shared_sum(%a: memref<2x3xf32>, %b: memref<2xf32>) {
 
 // -----
 
-// C9, two loops that threads share
+// C10, two loops that threads share
 func.func @two_shared(%a: memref<2x3xf32>, %b: memref<2x3xf32>) {
-  // expected-error @below {{'loop.nest' C9: expected one parallel iterator at most, found also j}}
+  // expected-error @below {{'loop.nest' C10: expected one parallel iterator at most, found also j}}
   loop.nest (i = 2 parallel, j = 3 parallel) ins(%a[i, j] : memref<2x3xf32>) outs(%b[i, j] : memref<2x3xf32>) {
   ^bb0(%x: f32, %acc: f32):
     loop.yield %x : f32
@@ -169,9 +169,9 @@ func.func @two_shared(%a: memref<2x3xf32>, %b: memref<2x3xf32>) {
 
 // -----
 
-// C9, a tile of accumulators is one thread's
+// C10, a tile of accumulators is one thread's
 func.func @inside(%a: memref<2x3xf32>, %b: memref<2xf32>) {
-  // expected-error @below {{'loop.nest' C9: expected the parallel iterator i outside the outermost reduction}}
+  // expected-error @below {{'loop.nest' C10: expected the parallel iterator i outside what is carried}}
   loop.nest (k = 3 reduction, i = 2 parallel) ins(%a[i, k] : memref<2x3xf32>) outs(%b[i] : memref<2xf32>) {
   ^bb0(%x: f32, %acc: f32):
     %s = arith.addf %acc, %x : f32
@@ -402,6 +402,102 @@ func.func @same_outputs(%a: memref<8xf32>, %b: memref<8xf32>) {
   loop.nest (i = 8) ins(%a[i] : memref<8xf32>) outs(%b[i] : memref<8xf32>, %b[i] : memref<8xf32>) {
   ^bb0(%x: f32, %p: f32, %q: f32):
     loop.yield %x, %x : f32, f32
+  }
+  func.return
+}
+
+// -----
+
+// C4, a write that leaves out the scan iterator
+func.func @scan_left_out(%a: memref<8xf32>, %b: memref<8xf32>) {
+  // expected-error @below {{'loop.nest' C4: a write does not use the scan iterator k}}
+  loop.nest (k = 8 scan) ins(%a[k] : memref<8xf32>) outs(%b[0] init 0.0 : memref<8xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    loop.yield %x : f32
+  }
+  func.return
+}
+
+// -----
+
+// C4, two points of a scan write one element
+func.func @scan_twice(%a: memref<8xf32>, %b: memref<8xf32>) {
+  // expected-error @below {{'loop.nest' C4: i + k writes one element twice}}
+  loop.nest (i = 4, k = 4 scan) ins(%a[i] : memref<8xf32>) outs(%b[i + k] init 0.0 : memref<8xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    loop.yield %x : f32
+  }
+  func.return
+}
+
+// -----
+
+// C8, a scan that reads what it has written: the element is in its accumulator
+func.func @scan_back(%b: memref<8xf32>) {
+  // expected-error @below {{'loop.nest' C8: expected operand 0 to read what output 0 writes at the same point only, found a read at [k] and a write at [k + 1] of one buffer; write to another buffer}}
+  loop.nest (k = 7 scan) ins(%b[k] : memref<8xf32>) outs(%b[k + 1] init 0.0 : memref<8xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    loop.yield %x : f32
+  }
+  func.return
+}
+
+// -----
+
+// C9, two scans
+func.func @two_scans(%a: memref<8x8xf32>, %b: memref<8x8xf32>) {
+  // expected-error @below {{'loop.nest' C9: expected one scan iterator at most, found i, k}}
+  loop.nest (i = 8 scan, k = 8 scan) ins(%a[i, k] : memref<8x8xf32>) outs(%b[i, k] init 0.0 : memref<8x8xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    loop.yield %x : f32
+  }
+  func.return
+}
+
+// -----
+
+// C9, in lanes
+func.func @scan_mode(%a: memref<8xf32>, %b: memref<8xf32>) {
+  // expected-error @below {{'loop.nest' C9: expected a serial scan iterator, found k vector}}
+  loop.nest (k = 8 scan vector) ins(%a[k] : memref<8xf32>) outs(%b[k] init 0.0 : memref<8xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    loop.yield %x : f32
+  }
+  func.return
+}
+
+// -----
+
+// C9, a reduction beside it
+func.func @scan_reduction(%a: memref<8x4xf32>, %b: memref<8xf32>) {
+  // expected-error @below {{'loop.nest' C9: expected no reduction beside the scan iterator k, found r}}
+  loop.nest (k = 8 scan, r = 4 reduction) ins(%a[k, r] : memref<8x4xf32>) outs(%b[k] init 0.0 : memref<8xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    loop.yield %x : f32
+  }
+  func.return
+}
+
+// -----
+
+// C9, no init
+func.func @scan_init(%a: memref<8xf32>, %b: memref<8xf32>) {
+  // expected-error @below {{'loop.nest' C9: expected an init of output 0, over which k scans, found none}}
+  loop.nest (k = 8 scan) ins(%a[k] : memref<8xf32>) outs(%b[k] : memref<8xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    loop.yield %x : f32
+  }
+  func.return
+}
+
+// -----
+
+// C9, an output that clips
+func.func @scan_clip(%a: memref<8xf32>, %b: memref<4xf32>) {
+  // expected-error @below {{'loop.nest' C9: expected output 0, over which k scans, not to clip}}
+  loop.nest (k = 8 scan) ins(%a[k] : memref<8xf32>) outs(%b[k] init 0.0 clip : memref<4xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    loop.yield %x : f32
   }
   func.return
 }

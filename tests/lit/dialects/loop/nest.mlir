@@ -141,3 +141,37 @@ func.func @empty(%a: memref<0xf32>, %b: memref<0xf32>) {
   }
   func.return
 }
+
+// A scan: the accumulator is written at each of its points.
+// CHECK-LABEL: func.func @scan(
+// CHECK-NEXT: loop.nest (i = 4, k = 8 scan) ins(%a[i, k] : memref<4x8xf32>) outs(%b[i, k] init 0.0 : memref<4x8xf32>) {
+// CHECK-NEXT: ^bb0(%x: f32, %acc: f32):
+// CHECK-NEXT: %s = arith.addf %acc, %x : f32
+// CHECK-NEXT: loop.yield %s : f32
+// CHECK-NEXT: }
+func.func @scan(%a: memref<4x8xf32>, %b: memref<4x8xf32>) {
+  loop.nest (i = 4, k = 8 scan) ins(%a[i, k] : memref<4x8xf32>) outs(%b[i, k] init 0.0 : memref<4x8xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    %s = arith.addf %acc, %x : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+
+// Backwards and in place, with a finish that reads what varies with the scan, and two outputs.
+// CHECK-LABEL: func.func @scans(
+// CHECK-NEXT: loop.nest (k = 8 scan, i = 4 unroll) ins(%b[-k + 7, i] : memref<8x4xf32>) outs(%b[-k + 7, i] init 1.0 : memref<8x4xf32>, %c[k, i] init 0.0 : memref<8x4xf32>) {
+// CHECK: } finish {
+func.func @scans(%b: memref<8x4xf32>, %c: memref<8x4xf32>) {
+  loop.nest (k = 8 scan, i = 4 unroll) ins(%b[7 - k, i] : memref<8x4xf32>) outs(%b[7 - k, i] init 1.0 : memref<8x4xf32>, %c[k, i] init 0.0 : memref<8x4xf32>) {
+  ^bb0(%x: f32, %p: f32, %s: f32):
+    %q = arith.mulf %p, %x : f32
+    %t = arith.addf %s, %x : f32
+    loop.yield %q, %t : f32, f32
+  } finish {
+  ^bb0(%x: f32, %p: f32, %s: f32):
+    %t = arith.subf %s, %x : f32
+    loop.yield %p, %t : f32, f32
+  }
+  func.return
+}

@@ -46,3 +46,17 @@ func.func @an_empty_loop_stays(%x: memref<0xf32>, %y: memref<0xf32>) {
   func.return
 }
 // CHECK-NEXT: loop.nest (i = 0)
+
+// -----
+
+// A scan of one point stays one, so that nobody takes the nest for an elementwise one.
+// CHECK-LABEL: @a_scan_stays
+func.func @a_scan_stays(%x: memref<1x8x1xf32>, %y: memref<1x8x1xf32>) {
+  loop.nest (i = 1, j = 8, k = 1 scan) ins(%x[i, j, k] : memref<1x8x1xf32>) outs(%y[i, j, k] init 0.0 : memref<1x8x1xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %s = arith.addf %a, %acc : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+// CHECK-NEXT: loop.nest (j = 8, k = 1 scan) ins(%x[0, j, k] : memref<1x8x1xf32>) outs(%y[0, j, k] init 0.0 : memref<1x8x1xf32>)

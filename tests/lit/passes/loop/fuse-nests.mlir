@@ -417,3 +417,83 @@ func.func @keeps_arithmetic_that_many_points_read(%x: memref<8xf32>, %w: memref<
 // CHECK-LABEL: @keeps_arithmetic_that_many_points_read
 // CHECK:         outs(%t[k] : memref<8xf32>)
 // CHECK:         ins(%t[k] : memref<8xf32>, %w[m, k] : memref<3x8xf32>) outs(%y[m] init 0.0 : memref<3xf32>)
+
+// -----
+
+// A scan computes an elementwise producer where it reads it, and a consumer at the end of each of its
+// points: the accumulator goes on without what `finish` makes of it.
+func.func @a_scan_between_two(%x: memref<4x8xf32>, %b: memref<8xf32>, %y: memref<4x8xf32> {inarch.result}) {
+  %t0 = loop.alloc : memref<4x8xf32>
+  %t1 = loop.alloc : memref<4x8xf32>
+  loop.nest (i = 4, j = 8) ins(%x[i, j] : memref<4x8xf32>) outs(%t0[i, j] : memref<4x8xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %n = arith.negf %e : f32
+    loop.yield %n : f32
+  }
+  // expected-remark-re @below {{[fuse-nests] computes {{[^ ]+}}:{{[0-9]+}}:3 where it reads it}}
+  loop.nest (i = 4, k = 8 scan) ins(%t0[i, k] : memref<4x8xf32>) outs(%t1[i, k] init 0.0 : memref<4x8xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %s = arith.addf %acc, %e : f32
+    loop.yield %s : f32
+  }
+  // expected-remark-re @below {{[fuse-nests] computed at the end of {{.*}}}}
+  loop.nest (i = 4, j = 8) ins(%t1[i, j] : memref<4x8xf32>, %b[j] : memref<8xf32>) outs(%y[i, j] : memref<4x8xf32>) {
+  ^bb0(%e: f32, %bias: f32, %acc: f32):
+    %m = arith.mulf %e, %bias : f32
+    loop.yield %m : f32
+  }
+  func.return
+}
+// CHECK-LABEL: @a_scan_between_two
+// CHECK-NEXT:    loop.nest (i = 4, k = 8 scan) ins(%x[i, k] : memref<4x8xf32>, %b[k] : memref<8xf32>) outs(%y[i, k] init 0.0 : memref<4x8xf32>) {
+// CHECK-NEXT:    ^bb0(%e: f32, %bias: f32, %acc: f32):
+// CHECK-NEXT:      %[[N:.*]] = arith.negf %e : f32
+// CHECK-NEXT:      %[[S:.*]] = arith.addf %acc, %[[N]] : f32
+// CHECK-NEXT:      loop.yield %[[S]] : f32
+// CHECK-NEXT:    } finish {
+// CHECK-NEXT:    ^bb0(%{{.*}}: f32, %[[B:.*]]: f32, %[[ACC:.*]]: f32):
+// CHECK-NEXT:      %[[M:.*]] = arith.mulf %[[ACC]], %[[B]] : f32
+// CHECK-NEXT:      loop.yield %[[M]] : f32
+// CHECK-NEXT:    }
+// CHECK-NEXT:    func.return
+
+// -----
+
+// A scan is no elementwise nest, whatever its body is: its points come in their order, and are all of them.
+func.func @a_scan_is_no_producer(%x: memref<8xf32>, %w: memref<8xf32>, %y: memref<8xf32> {inarch.result}) {
+  %t = loop.alloc : memref<8xf32>
+  loop.nest (k = 8 scan) ins(%x[k] : memref<8xf32>) outs(%t[k] init 0.0 : memref<8xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    loop.yield %e : f32
+  }
+  loop.nest (i = 8) ins(%t[-i + 7] : memref<8xf32>, %w[i] : memref<8xf32>) outs(%y[i] : memref<8xf32>) {
+  ^bb0(%e: f32, %f: f32, %acc: f32):
+    %s = arith.addf %e, %f : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+// CHECK-LABEL: @a_scan_is_no_producer
+// CHECK-NEXT:    loop.alloc
+// CHECK-NEXT:    loop.nest (k = 8 scan)
+// CHECK:         loop.nest (i = 8)
+
+// -----
+
+// What a scan computes along memory is not written across it: that is a copy's.
+func.func @a_scan_does_not_turn(%x: memref<4x8xf32>, %y: memref<8x4xf32> {inarch.result}) {
+  %t = loop.alloc : memref<4x8xf32>
+  loop.nest (i = 4, k = 8 scan) ins(%x[i, k] : memref<4x8xf32>) outs(%t[i, k] init 0.0 : memref<4x8xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %s = arith.addf %acc, %e : f32
+    loop.yield %s : f32
+  }
+  loop.nest (j = 8, i = 4) ins(%t[i, j] : memref<4x8xf32>) outs(%y[j, i] : memref<8x4xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    loop.yield %e : f32
+  }
+  func.return
+}
+// CHECK-LABEL: @a_scan_does_not_turn
+// CHECK:         loop.nest (i = 4, k = 8 scan)
+// CHECK:         loop.nest (j = 8, i = 4)

@@ -136,3 +136,16 @@ func.func @a_pack_that_is_still_there_is_a_kernel_too(%w: memref<20x3xf32>, %p: 
 // CHECK-NEXT:    loop.call @[[PACK:pack_2x3x16_[0-9a-f]+]](%w, %p) : memref<20x3xf32>, memref<2x3x16xf32>
 // CHECK:       func.func private @[[PACK]](%w: memref<20x3xf32>, %p: memref<2x3x16xf32>) attributes {inarch.kernel} {
 // CHECK-NEXT:    kernel.pack %w[d0 * 16 + d2, d1] to %p[d0, d1, d2] : memref<20x3xf32>, memref<2x3x16xf32>
+
+// -----
+
+func.func @a_scan_is_called_one(%x: memref<4x8xf32>, %y: memref<4x8xf32> {inarch.result}) {
+  loop.nest (i = 4, k = 8 scan) ins(%x[i, k] : memref<4x8xf32>) outs(%y[i, k] init 0.0 : memref<4x8xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %s = arith.addf %acc, %e : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+// CHECK-LABEL: func.func @a_scan_is_called_one
+// CHECK-NEXT:    loop.call @scan_4x8_{{[0-9a-f]+}}(%x, %y)

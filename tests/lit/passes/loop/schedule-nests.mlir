@@ -26,3 +26,144 @@ func.func @keeps_a_sum_over_the_last_axis(%x: memref<7x9xf32>, %y: memref<7xf32>
 }
 // CHECK: loop.nest (i = 7, r = 9 reduction)
 
+// -----
+
+// With 70 and 17 inside already, seven rows would be 8330 accumulators: more than there is room for.
+// CHECK-LABEL: @keeps_what_would_be_too_many
+func.func @keeps_what_would_be_too_many(%x: memref<7x2x70x17xf32>, %y: memref<70x17x7xf32>) {
+  loop.nest (i = 7, r = 2 reduction, j = 70, l = 17) ins(%x[i, r, j, l] : memref<7x2x70x17xf32>, %y[j, l, i] : memref<70x17x7xf32>) outs(%y[j, l, i] init 0.0 : memref<70x17x7xf32>) {
+  ^bb0(%a: f32, %b: f32, %acc: f32):
+    %s = arith.addf %a, %acc : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+// CHECK: loop.nest (i = 7, r = 2 reduction, j = 70, l = 17)
+
+// -----
+
+// A scan along the rows: four of them side by side. A sum takes four cycles, and one a cycle is stored.
+// CHECK-LABEL: @a_scan_along_rows
+func.func @a_scan_along_rows(%x: memref<2x8x9xf32>, %y: memref<2x8x9xf32>) {
+  loop.nest (b = 2, i = 8, k = 9 scan) ins(%x[b, i, k] : memref<2x8x9xf32>) outs(%y[b, i, k] init 0.0 : memref<2x8x9xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %s = arith.addf %a, %acc : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+// CHECK-NEXT: loop.nest (b = 2, i = 2, k = 9 scan, i_4 = 4 unroll) ins(%x[b, i * 4 + i_4, k] : memref<2x8x9xf32>) outs(%y[b, i * 4 + i_4, k] init 0.0 : memref<2x8x9xf32>)
+
+// -----
+
+// Seven rows are four and three.
+// CHECK-LABEL: @rows_that_are_left
+func.func @rows_that_are_left(%x: memref<7x9xf32>, %y: memref<7x9xf32>) {
+  loop.nest (i = 7, k = 9 scan) ins(%x[i, k] : memref<7x9xf32>) outs(%y[i, -k + 8] init 0.0 : memref<7x9xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %s = arith.addf %a, %acc : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+// CHECK-NEXT: loop.nest (k = 9 scan, i = 4 unroll) ins(%x[i, k] : memref<7x9xf32>) outs(%y[i, -k + 8] init 0.0 : memref<7x9xf32>)
+// CHECK:      loop.nest (k = 9 scan, i = 3 unroll) ins(%x[i + 4, k] : memref<7x9xf32>) outs(%y[i + 4, -k + 8] init 0.0 : memref<7x9xf32>)
+
+// -----
+
+// Three operands of rows that are 4096 bytes apart: of four rows twelve lines would share a set of eight.
+// CHECK-LABEL: @rows_that_crowd
+func.func @rows_that_crowd(%x: memref<8x1024xf32>, %w: memref<8x1024xf32>, %y: memref<8x1024xf32>) {
+  loop.nest (i = 8, k = 1024 scan) ins(%x[i, k] : memref<8x1024xf32>, %w[i, k] : memref<8x1024xf32>) outs(%y[i, k] init 0.0 : memref<8x1024xf32>) {
+  ^bb0(%a: f32, %b: f32, %acc: f32):
+    %p = arith.mulf %a, %b : f32
+    %s = arith.addf %p, %acc : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+// CHECK-NEXT: loop.nest (i = 4, k = 1024 scan, i_2 = 2 unroll)
+
+// -----
+
+// A scan across the rows: as many columns as half the first-level cache has accumulators for, in shares
+// of whole lines; equal ones are one nest.
+// CHECK-LABEL: @a_scan_across_rows
+func.func @a_scan_across_rows(%x: memref<3x9x9001xf32>, %y: memref<3x9x9001xf32>) {
+  loop.nest (b = 3, j = 9001, k = 9 scan) ins(%x[b, k, j] : memref<3x9x9001xf32>) outs(%y[b, k, j] init 0.0 : memref<3x9x9001xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %s = arith.addf %a, %acc : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+// CHECK-NEXT: loop.nest (b = 3, j = 2, k = 9 scan, j_3008 = 3008) ins(%x[b, k, j * 3008 + j_3008] : memref<3x9x9001xf32>)
+// CHECK:      loop.nest (b = 3, k = 9 scan, j = 2985) ins(%x[b, k, j + 6016] : memref<3x9x9001xf32>)
+
+// -----
+
+// CHECK-LABEL: @equal_shares
+func.func @equal_shares(%x: memref<9x9000xf32>, %y: memref<9x9000xf32>) {
+  loop.nest (j = 9000, k = 9 scan) ins(%x[k, j] : memref<9x9000xf32>) outs(%y[k, j] init 0.0 : memref<9x9000xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %s = arith.addf %a, %acc : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+// CHECK-NEXT: loop.nest (j = 3, k = 9 scan, j_3000 = 3000)
+// CHECK-NOT:  loop.nest
+
+// -----
+
+// Columns of two dimensions run on; the image before them does not.
+// CHECK-LABEL: @a_scan_of_images
+func.func @a_scan_of_images(%x: memref<3x9x4x5xf32>, %y: memref<3x9x4x5xf32>) {
+  loop.nest (b = 3, h = 4, w = 5, k = 9 scan) ins(%x[b, k, h, w] : memref<3x9x4x5xf32>) outs(%y[b, k, h, w] init 0.0 : memref<3x9x4x5xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %s = arith.addf %a, %acc : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+// CHECK-NEXT: loop.nest (b = 3, k = 9 scan, h = 4, w = 5)
+
+// -----
+
+// Two columns are not enough not to wait: two rows of them.
+// CHECK-LABEL: @a_scan_of_pairs
+func.func @a_scan_of_pairs(%x: memref<6x9x2xf32>, %y: memref<6x9x2xf32>) {
+  loop.nest (b = 6, j = 2, k = 9 scan) ins(%x[b, k, j] : memref<6x9x2xf32>) outs(%y[b, k, j] init 0.0 : memref<6x9x2xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %s = arith.addf %a, %acc : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+// CHECK-NEXT: loop.nest (b = 3, k = 9 scan, b_2 = 2 unroll, j = 2 unroll)
+
+// -----
+
+// One chain, none, and what has a mode stay.
+// CHECK-LABEL: @scans_that_stay
+func.func @scans_that_stay(%x: memref<8x9xf32>, %z: memref<9xf32>, %n: memref<0x9xf32>, %y: memref<8x9xf32>, %o: memref<9xf32>, %p: memref<0x9xf32>) {
+  loop.nest (k = 9 scan) ins(%z[k] : memref<9xf32>) outs(%o[k] init 0.0 : memref<9xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %s = arith.addf %a, %acc : f32
+    loop.yield %s : f32
+  }
+  loop.nest (i = 0, k = 9 scan) ins(%n[i, k] : memref<0x9xf32>) outs(%p[i, k] init 0.0 : memref<0x9xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %s = arith.addf %a, %acc : f32
+    loop.yield %s : f32
+  }
+  loop.nest (i = 8 unroll, k = 9 scan) ins(%x[i, k] : memref<8x9xf32>) outs(%y[i, k] init 0.0 : memref<8x9xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %s = arith.addf %a, %acc : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+// CHECK-NEXT: loop.nest (k = 9 scan)
+// CHECK:      loop.nest (i = 0, k = 9 scan)
+// CHECK:      loop.nest (i = 8 unroll, k = 9 scan)

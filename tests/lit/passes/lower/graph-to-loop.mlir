@@ -171,3 +171,46 @@ func.func @maximum_beside_a_halo(%x: tensor<1x8x4xf32>) -> (tensor<1x8x5xf32>, t
 // CHECK:        %[[V:.*]] = memref.subview %{{.*}}[0, 0, 1, 0] [1, 1, 4, 8] [1, 1, 1, 1] : memref<1x1x6x8xf32> to memref<1x1x4x8xf32, strided<[48, 48, 8, 1], offset: 8>>
 // CHECK-NEXT:   loop.nest {{.*}} ins(%[[V]][n, c_o, ow + kw - 1, c_i] pad -inf : memref<1x1x4x8xf32, strided<[48, 48, 8, 1], offset: 8>>)
 // CHECK:        loop.nest {{.*}} ins(%{{.*}}[n, c_o, ow + kw, c_i] : memref<1x1x6x8xf32>)
+
+// -----
+
+// A cumulative sum is a nest that scans, from -0, to which every number is added as it is.
+func.func @cumsum(%x: tensor<2x4x3xf32>) -> tensor<2x4x3xf32> {
+  %0 = graph.cumsum %x axis = -2 : tensor<2x4x3xf32> -> tensor<2x4x3xf32>
+  func.return %0 : tensor<2x4x3xf32>
+}
+// CHECK:      func.func @cumsum(%x: memref<2x4x3xf32>, %[[OUT:.*]]: memref<2x4x3xf32> {inarch.result}) {
+// CHECK-NEXT:   loop.nest (i0 = 2, i2 = 3, k = 4 scan) ins(%x[i0, k, i2] : memref<2x4x3xf32>) outs(%[[OUT]][i0, k, i2] init -0.0 : memref<2x4x3xf32>) {
+// CHECK-NEXT:   ^bb0(%[[X:.*]]: f32, %[[ACC:.*]]: f32):
+// CHECK-NEXT:     %[[S:.*]] = arith.addf %[[ACC]], %[[X]] : f32
+// CHECK-NEXT:     loop.yield %[[S]] : f32
+// CHECK-NEXT:   }
+// CHECK-NEXT:   func.return
+
+// -----
+
+// Backwards and exclusive: the last element is 1, the others are one before what they read last.
+func.func @cumprod(%x: tensor<2x4xi32>) -> tensor<2x4xi32> {
+  %0 = graph.cumprod %x axis = 1 exclusive = true reverse = true : tensor<2x4xi32> -> tensor<2x4xi32>
+  func.return %0 : tensor<2x4xi32>
+}
+// CHECK:      func.func @cumprod(%x: memref<2x4xi32>, %[[OUT:.*]]: memref<2x4xi32> {inarch.result}) {
+// CHECK-NEXT:   loop.nest (i0 = 2) outs(%[[OUT]][i0, 3] init 1 : memref<2x4xi32>) {
+// CHECK-NEXT:   ^bb0(%[[ACC:.*]]: i32):
+// CHECK-NEXT:     loop.yield %[[ACC]] : i32
+// CHECK-NEXT:   }
+// CHECK-NEXT:   loop.nest (i0 = 2, k = 3 scan) ins(%x[i0, -k + 3] : memref<2x4xi32>) outs(%[[OUT]][i0, -k + 2] init 1 : memref<2x4xi32>) {
+
+// -----
+
+// Of one element nothing is read; of none nothing is written.
+func.func @exclusive_of_one_and_none(%x: tensor<1xf32>, %y: tensor<0xf32>) -> (tensor<1xf32>, tensor<0xf32>) {
+  %0 = graph.cumsum %x axis = 0 exclusive = true : tensor<1xf32> -> tensor<1xf32>
+  %1 = graph.cumsum %y axis = 0 exclusive = true : tensor<0xf32> -> tensor<0xf32>
+  func.return %0, %1 : tensor<1xf32>, tensor<0xf32>
+}
+// CHECK-LABEL: @exclusive_of_one_and_none
+// CHECK-NEXT:   loop.nest () outs(%{{.*}}[0] init 0.0 : memref<1xf32>) {
+// CHECK:        loop.nest (k = 0 scan)
+// CHECK:        loop.nest (k = 0 scan)
+// CHECK-NOT:    loop.nest

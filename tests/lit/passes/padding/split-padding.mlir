@@ -42,3 +42,17 @@ func.func @keeps_a_read_at_two_iterators(%x: memref<8xf32>, %y: memref<4x3xf32>)
   func.return
 }
 // CHECK: pad 0.0
+
+// -----
+
+// A scan goes on over the points at which it reads a pad.
+// CHECK-LABEL: @a_scan_stays_whole
+func.func @a_scan_stays_whole(%x: memref<8xf32>, %y: memref<10xf32>) {
+  loop.nest (k = 10 scan) ins(%x[k - 1] pad 0.5 : memref<8xf32>) outs(%y[k] init 0.0 : memref<10xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %s = arith.addf %acc, %a : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+// CHECK-NEXT: loop.nest (k = 10 scan) ins(%x[k - 1] pad 0.5 : memref<8xf32>) outs(%y[k] init 0.0 : memref<10xf32>) {

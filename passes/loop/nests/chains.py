@@ -1,0 +1,188 @@
+"""How many chains of a scan run side by side: the parallel iterators that go inside of it.
+
+A step of a chain waits for the one before; steps of different chains do not wait for each other. Two forms,
+by what is contiguous in memory:
+
+    along the scan: y[i, k] += x[i, k]      a few rows, their accumulators in registers
+        for i, k                       -->      for i in 16: for k: for i_4 in 4
+    across it: y[k, j] += x[k, j]           a strip of columns, its accumulators in the first-level cache
+        for j, k                       -->      for j in 64: for k: for j_4096 in 4096
+
+What a strip does not divide is a nest of its own. Nothing is reordered along the scan.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from xdsl.builder import Builder
+from xdsl.ir.affine import AffineExpr
+from xdsl.rewriter import InsertPoint
+
+from inarch.dialects.loop.access import IteratorAttr
+from inarch.dialects.loop.memory import memref_of
+from inarch.dialects.loop.nest import NestOp
+from inarch.ir.types import dtype_of
+from inarch.machine.machine import Machine
+from inarch.passes.loop.nests.transform import rebuild, strides_along
+
+
+@dataclass(frozen=True)
+class _Chains:
+    """An iterator of which `count` neighbouring points go inside the scan."""
+
+    position: int
+    count: int
+
+
+def put_chains_inside(nest: NestOp, machine: Machine, most: int) -> None:
+    """Replaces a nest that scans by one, or two, with at most `most` accumulators an output inside the scan.
+
+    A nest in which an iterator has a mode is its author's, and stays.
+    """
+    if 0 in nest.sizes or any(iterator.mode.data != "serial" for iterator in nest.iterators):
+        return
+    inside = _Choice(nest, machine, most).inside()
+    if not inside:
+        return
+    last = inside[-1]
+    size = nest.sizes[last.position]
+    whole = size // last.count * last.count
+    pieces = [_piece(nest, inside, 0, whole, machine)]
+    if whole < size:
+        rest = [*inside[:-1], _Chains(last.position, size - whole)]
+        pieces.append(_piece(nest, rest, whole, size, machine))
+    for piece in pieces:
+        Builder(InsertPoint.before(nest)).insert(piece)
+    nest.detach()
+    nest.erase()
+
+
+class _Choice:
+    """Which iterators of a nest go inside its scan, and how many points of them."""
+
+    def __init__(self, nest: NestOp, machine: Machine, most: int) -> None:
+        self.nest, self.machine = nest, machine
+        reads = [(v, nest.read_map(at)) for at, v in enumerate(nest.ins)]
+        writes = [(v, nest.write_map(at)) for at, v in enumerate(nest.outs)]
+        self.strides = [strides_along(nest, value, index) for value, index in (*reads, *writes)]
+        """By access, then by iterator; the outputs' last."""
+        self.nbytes = [dtype_of(memref_of(v).element_type).nbytes for v, _ in (*reads, *writes)]
+        accumulators = sum(self.nbytes[len(reads) :])
+        # Half the cache: what is read and written passes through the other half.
+        self.strip = min(most, max(machine.l1.bytes // 2 // accumulators, 1))
+
+    def inside(self) -> list[_Chains]:
+        """Those along which memory is contiguous first; each runs on where the one before ends."""
+        nest = self.nest
+        scan = next(i for i, iterator in enumerate(nest.iterators) if iterator.is_scan)
+        order = [i for i, size in enumerate(nest.sizes) if size > 1 and i != scan]
+        order.sort(key=lambda i: (-self._contiguous(i), abs(self.strides[-1][i])))
+        is_strip = bool(order) and self._contiguous(order[0]) > self._contiguous(scan)
+        found: list[_Chains] = []
+        count = 1
+        for before, position in zip([None, *order], order, strict=False):
+            if before is not None and is_strip and not self._runs_on(position, before):
+                is_strip = False
+            room = (self.strip if is_strip else self._rows(position)) // count
+            if room < 2:
+                break
+            size = nest.sizes[position]
+            taken = self._share(position, room)
+            found.append(_Chains(position, taken))
+            count *= taken
+            if taken < size:
+                break
+        return found
+
+    def _contiguous(self, position: int) -> int:
+        """How many accesses move by one element along an iterator."""
+        return sum(abs(strides[position]) == 1 for strides in self.strides)
+
+    def _runs_on(self, outer: int, inner: int) -> bool:
+        """Whether every access that moves along `inner` moves on along `outer`."""
+        size = self.nest.sizes[inner]
+        return all(strides[outer] == strides[inner] * size for strides in self.strides)
+
+    def _rows(self, position: int) -> int:
+        """Chains such that none waits: each step stores, and the next one of its chain may begin a sum later.
+
+        Rows that are a power of two apart are in one set of the cache: then no more than it has lines for.
+        """
+        machine = self.machine
+        stored = self.nbytes[-1]
+        rows = math.ceil(machine.fma_latency * machine.stores.of(stored))
+        moving = [
+            abs(strides[position]) * nbytes
+            for strides, nbytes in zip(self.strides, self.nbytes, strict=True)
+            if strides[position]
+        ]
+        while rows > 1 and any(machine.crowds(rows * len(moving), step) for step in moving):
+            rows -= 1
+        return rows
+
+    def _share(self, position: int, room: int) -> int:
+        """How many points of an iterator go inside where there is `room`: as many in each piece.
+
+        Where one is left over, of an iterator along which memory is contiguous whole cache lines.
+        """
+        size = self.nest.sizes[position]
+        if size <= room:
+            return size
+        share = math.ceil(size / math.ceil(size / room))
+        line = max(self.machine.line_bytes // self.nbytes[-1], 1)
+        if size % share == 0 or share < line or not self._contiguous(position):
+            return share
+        return min(math.ceil(share / line) * line, room)
+
+
+def _piece(nest: NestOp, inside: list[_Chains], begin: int, end: int, machine: Machine) -> NestOp:
+    """The points `begin` to `end` of the last iterator of `inside`, in groups of its count."""
+    counts = {each.position: each.count for each in inside}
+    last = inside[-1].position
+    is_unrolled = math.prod(counts.values()) <= math.ceil(machine.fma_latency)
+    mode = "unroll" if is_unrolled else "serial"
+    names = set(nest.names)
+    outer: list[IteratorAttr] = []
+    inner: dict[int, IteratorAttr] = {}
+    scan: list[IteratorAttr] = []
+    place: dict[int, int] = {}
+    for position, iterator in enumerate(nest.iterators):
+        label, size = iterator.label.data, iterator.size.data
+        if iterator.is_scan:
+            scan = [iterator]
+            continue
+        groups = size
+        if position in counts:
+            groups = (end - begin if position == last else size) // counts[position]
+            inner[position] = IteratorAttr.get(
+                label if groups == 1 else _fresh(f"{label}_{counts[position]}", names),
+                counts[position],
+                mode=mode,
+            )
+        if position not in counts or groups > 1:
+            place[position] = len(outer)
+            outer.append(IteratorAttr.get(label, groups))
+    order = [each.position for each in reversed(inside)]
+    depth = {position: len(outer) + 1 + at for at, position in enumerate(order)}
+    substitution: list[AffineExpr] = []
+    for position, iterator in enumerate(nest.iterators):
+        if iterator.is_scan:
+            substitution.append(AffineExpr.dimension(len(outer)))
+            continue
+        terms = AffineExpr.constant(begin if position == last else 0)
+        if position in place:
+            terms = AffineExpr.dimension(place[position]) * counts.get(position, 1) + terms
+        if position in depth:
+            terms = AffineExpr.dimension(depth[position]) + terms
+        substitution.append(terms)
+    return rebuild(nest, [*outer, *scan, *(inner[position] for position in order)], substitution)
+
+
+def _fresh(name: str, names: set[str]) -> str:
+    """A name that is not among `names`, to which it is added."""
+    while name in names:
+        name += "_"
+    names.add(name)
+    return name
