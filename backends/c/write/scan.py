@@ -6,8 +6,11 @@ compiler makes vectors:
 
     for i: acc0 = init, acc1 = init                   for j: acc[j] = init
         for k: acc0 += x[2 * i][k]                    for k: for j: acc[j] += x[k][j]
-               y[2 * i][k] = acc0                                   y[k][j] = acc[j]
+               y[2 * i][k] = acc0                            for j: y[k][j] = acc[j]
                acc1 += x[2 * i + 1][k] ...
+
+The two loops over j are not one: gcc would do two steps of the scan at once in it ("unroll and jam"), and
+write two rows of y by turns, which takes twice as long (gcc 12, rows of 1 to 4 KiB).
 
 Along the scan nothing is reordered: C keeps the order of floating-point sums. Modes other than `unroll` are
 ignored, as they are where accumulators are an array.
@@ -22,7 +25,12 @@ from collections.abc import Sequence
 from inarch.backends.c.plan.linear import LoopNest
 from inarch.backends.c.write.loops import open_loops
 from inarch.backends.c.write.scope import Scope, initial_text
-from inarch.backends.c.write.value.points import accumulate, finish_point, tile_index
+from inarch.backends.c.write.value.points import (
+    accumulate,
+    finish_point,
+    finish_tile,
+    tile_index,
+)
 from inarch.dialects.loop.nest import NestOp
 
 MAX_COPIES = 32
@@ -66,7 +74,7 @@ def _emit_copies(
 def _emit_array(
     op: NestOp, nest: LoopNest, scan: int, values: Sequence[str | int], scope: Scope
 ) -> None:
-    """A local array of accumulators for each output, and loops around one body."""
+    """A local array of accumulators for each output; at each step loops around the body, then `finish`."""
     tile = range(scan + 1, len(nest.loops))
     sizes = [nest.loops[i].size for i in tile]
     index = tile_index(tile, sizes, values)
@@ -80,8 +88,11 @@ def _emit_array(
     for write, slot in zip(nest.writes, slots, strict=True):
         scope.writer.line(f"{slot} = {initial_text(write, values)};")
     scope.writer.close(depth)
+    open_loops(nest, [scan], values, (), scope)
+    step = scope.writer.depth
     inside = scope.child()
-    open_loops(nest, range(scan, len(nest.loops)), values, (), inside)
+    open_loops(nest, tile, values, (), inside)
     accumulate(op, nest, values, slots, inside)
-    finish_point(op, nest, values, slots, inside)
+    scope.writer.close(step)
+    finish_tile(op, nest, tile, values, slots, (), scope)
     scope.writer.close(depth)

@@ -48,7 +48,7 @@ func.func private @chains(%x: memref<6x5xf32>, %y: memref<6x5xf32>) {
   func.return
 }
 
-// Serial loops inside have an array of accumulators, along which they run.
+// Serial loops inside have an array of accumulators, along which they run: to add, then to store.
 // CHECK-LABEL: void inarch_kernel_columns(
 // CHECK:          int32_t acc[6];
 // CHECK-NEXT:     for (int64_t i_j = 0; i_j < 6; i_j++) {
@@ -57,6 +57,8 @@ func.func private @chains(%x: memref<6x5xf32>, %y: memref<6x5xf32>) {
 // CHECK-NEXT:     for (int64_t k = 0; k < 5; k++) {
 // CHECK-NEXT:         for (int64_t i_j = 0; i_j < 6; i_j++) {
 // CHECK-NEXT:             acc[i_j] = {{.*}}acc[i_j]{{.*}}x[k * 6 + i_j]{{.*}};
+// CHECK-NEXT:         }
+// CHECK-NEXT:         for (int64_t i_j = 0; i_j < 6; i_j++) {
 // CHECK-NEXT:             y[k * 6 + i_j] = acc[i_j];
 // CHECK-NEXT:         }
 // CHECK-NEXT:     }
