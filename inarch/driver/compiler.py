@@ -363,7 +363,8 @@ def kernel_report(context: Context, module: ModuleOp, host: str = DEFAULT_HOST) 
             f"host '{host}' takes no microkernels: expected the pass 'tensorize' in its pipeline, "
             f"found {pipeline}"
         )
-    _run(context, module, pipeline.until("tensorize"), Options(), [])
+    last = "parallelize" if "parallelize" in pipeline else "tensorize"
+    _run(context, module, pipeline.until(last), Options(), [])
     report = facts_of(context).get(KernelReport)
     assert report is not None, "tensorize is one of the passes"
     return report

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -30,10 +30,13 @@ from inarch.dialects.loop.keep import is_kept
 from inarch.dialects.loop.memory import memref_of, nbytes
 from inarch.dialects.loop.nest import NestOp, YieldOp
 from inarch.ir.functions import entry_blocks
+from inarch.ir.location import location_text
+from inarch.ir.report.facts import facts_of
 from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.ir.target import machine_of, target_of, threads_of
 from inarch.ir.types import dtype_of
 from inarch.machine.machine import Machine
+from inarch.passes.loop.sharing import Sharing, SharingReport
 
 WORTH = 4
 """Of the time that it takes to share a loop, which must be less than what half of its work takes: twice that,
@@ -74,6 +77,7 @@ class ParallelizePass(ModulePass):
         for _, block in entry_blocks(op):
             for inner in list(block.ops):
                 sharing.visit(inner)
+        facts_of(ctx).put(SharingReport(tuple(sharing.found)))
 
 
 def _counts(cores: int) -> tuple[int, ...]:
@@ -101,6 +105,7 @@ class _Sharing:
     least: float
     definitions: Mapping[str, DefOp]
     remarks: Remarks
+    found: list[Sharing] = field(default_factory=list[Sharing])
 
     def visit(self, op: Operation) -> None:
         """Marks an iterator of `op` where that is worth it."""
@@ -118,16 +123,24 @@ class _Sharing:
             return
         touched = list(self._touched(op))
         work = max(self._operations(op), sum(touched) / self.machine.l2.bandwidth)
+        us = work / self.machine.ghz / 1000
         if work < self.least:
+            self._tell(op, Sharing(location_text(op), us, None, 1, "too little"))
             return
-        where = f"{work / self.machine.ghz / 1000:.3g} us of work at least"
         loops = list(self._loops(op))
         if not loops:
-            self.remarks.missed(op, f"no loop to share among threads, of {where}")
+            self._tell(op, Sharing(location_text(op), us, None, 1, "no loop to share"))
             return
         best = min(loops, key=lambda loop: self._time(loop, work, touched))
         _mark(op, best.axis)
-        self.remarks.done(op, f"threads share the {best.turns} turns of {best.name}, {where}")
+        self._tell(op, Sharing(location_text(op), us, best.name, best.turns, ""))
+
+    def _tell(self, op: Operation, one: Sharing) -> None:
+        self.found.append(one)
+        if one.loop is not None:
+            self.remarks.done(op, one.text())
+        elif one.why != "too little":
+            self.remarks.missed(op, one.text())
 
     def _time(self, loop: _Loop, work: float, touched: Sequence[int]) -> float:
         """Cycles of the thread with the most turns, summed over the numbers of threads."""

@@ -7,6 +7,7 @@ import json
 import re
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,8 +17,9 @@ from inarch.tools.commands import Command
 from inarch.tools.options import add_model_options, compile_options
 
 if TYPE_CHECKING:
+    from inarch.passes.loop.sharing import SharingReport
     from inarch.passes.partitioning import OpReport, PartitionReport
-    from inarch.passes.tensorize.report import KernelReport
+    from inarch.passes.tensorize.report import KernelReport, NestReport
     from inarch.tools.explain.html import Box
 
 SCHEMA = 1
@@ -76,16 +78,18 @@ def _execute(arguments: argparse.Namespace) -> int:
     from inarch.core.cache import check_writable, replacing
     from inarch.dialects import new_context
     from inarch.driver.compiler import import_model
+    from inarch.ir.report.facts import facts_of
+    from inarch.passes.loop.sharing import SharingReport
     from inarch.passes.partitioning import HOST, explain, parse_selection
     from inarch.pipeline.default import default_pipeline
     from inarch.pipeline.manager import run_pipeline
     from inarch.pipeline.places import placed
     from inarch.tools.explain.graph import boxes_of, run_required
     from inarch.tools.explain.html import page
-    from inarch.tools.explain.kernels import at, everything, kernels_of
+    from inarch.tools.explain.kernels import at, kernels_of
     from inarch.tools.explain.kernels import facts as kernel_facts
     from inarch.tools.explain.kernels import summary as kernel_summary
-    from inarch.tools.explain.kernels import table as kernel_table
+    from inarch.tools.explain.threads import summary as sharing_summary
 
     if arguments.html is not None:
         check_writable(arguments.html)
@@ -109,30 +113,50 @@ def _execute(arguments: argparse.Namespace) -> int:
     kernels = (
         kernels_of(context, module, options.host, backends, **by_hand) if with_kernels else None
     )
+    chosen: list[NestReport] = []
     if kernels is not None:
         chosen = [nest for location in arguments.why for nest in at(kernels, location)]
         boxes = [_with_kernels(box, kernels) for box in boxes]
-    else:
-        chosen = []
+    sharing = facts_of(context).get(SharingReport)
     if arguments.html is not None:
         owners = [*backends, HOST]
-        lines = [*_summary(report), *_causes(report), *(kernel_summary(kernels) if kernels else [])]
+        lines = [*_summary(report), *_causes(report)]
+        lines += kernel_summary(kernels) if kernels else []
+        lines += sharing_summary(sharing) if sharing else []
         with replacing(arguments.html) as file:
             file.write(page(arguments.model.name, boxes, owners, lines).encode())
     if arguments.json:
         found = _facts(arguments.model.name, report)
-        if kernels is not None:
-            found["kernels"] = kernel_facts(kernels)
+        found |= {"kernels": kernel_facts(kernels)} if kernels is not None else {}
+        found |= {"threads": [one.to_json() for one in sharing.ops]} if sharing else {}
         print(json.dumps(found, indent=1))
         return 0
     parts = [_table(report, every=arguments.all)] if backends and not chosen else []
-    if chosen and kernels is not None:
-        once = {id(nest): nest for nest in chosen}
-        parts += [everything(nest, kernels) for nest in once.values()]
-    elif kernels is not None:
-        parts.append(kernel_table(kernels, every=arguments.all))
+    parts += _kernel_parts(arguments, chosen, kernels, sharing)
     sys.stdout.write("\n".join(parts))
     return 0
+
+
+def _kernel_parts(
+    arguments: argparse.Namespace,
+    chosen: Sequence[NestReport],
+    kernels: KernelReport | None,
+    sharing: SharingReport | None,
+) -> list[str]:
+    """What is said of microkernels and threads: of the chosen nests all, else a table."""
+    from inarch.tools.explain.kernels import everything, table
+    from inarch.tools.explain.threads import of_places, summary
+
+    if kernels is None:
+        return []
+    said: list[str] = []
+    if chosen:
+        parts = [everything(nest, kernels) for nest in {id(n): n for n in chosen}.values()]
+        said = of_places(sharing, [n.location or "" for n in chosen]) if sharing else []
+    else:
+        parts = [table(kernels, every=arguments.all)]
+        said = summary(sharing) if sharing else []
+    return [*parts, "\n".join([*said, ""])] if said else parts
 
 
 def _backends(arguments: argparse.Namespace) -> tuple[str, ...]:

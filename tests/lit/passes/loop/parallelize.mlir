@@ -50,7 +50,7 @@ func.func @small(%x: memref<64x64xf32>, %y: memref<64x64xf32>) {
 // CHECK-LABEL: @one_sum
 // CHECK: loop.nest (k = 1048576 reduction) ins
 func.func @one_sum(%x: memref<1048576xf32>, %y: memref<1xf32>) {
-  // expected-remark @below {{[parallelize] missed: no loop to share among threads, of}}
+  // expected-remark @below {{[parallelize] missed: one thread: no loop to share,}}
   loop.nest (k = 1048576 reduction) ins(%x[k] : memref<1048576xf32>) outs(%y[0] init 0.0 : memref<1xf32>) {
   ^bb0(%a: f32, %acc: f32):
     %s = arith.addf %acc, %a : f32
@@ -66,7 +66,7 @@ func.func @one_sum(%x: memref<1048576xf32>, %y: memref<1xf32>) {
 // CHECK: loop.nest (k = 4096 reduction, i = 256) ins
 // CHECK: loop.nest (i = 64, j = 4096) {{.*}}attributes {inarch.keep}
 func.func @inside(%x: memref<4096x256xf32>, %y: memref<256xf32>, %z: memref<64x4096xf32>, %w: memref<64x4096xf32>) {
-  // expected-remark @below {{[parallelize] missed: no loop to share among threads, of}}
+  // expected-remark @below {{[parallelize] missed: one thread: no loop to share,}}
   loop.nest (k = 4096 reduction, i = 256) ins(%x[k, i] : memref<4096x256xf32>) outs(%y[i] init 0.0 : memref<256xf32>) {
   ^bb0(%a: f32, %acc: f32):
     %s = arith.addf %acc, %a : f32
