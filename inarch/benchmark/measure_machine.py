@@ -15,6 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from inarch.benchmark.fork import fork_ns
 from inarch.core.errors import EnvironmentFault
 from inarch.machine.find import MEASURED
 from inarch.machine.machine import Cache, Machine, Memory, Ports, Tlb
@@ -152,6 +153,7 @@ def _measured(target: Target, probes: dict[int, _Probe]) -> Machine:
         l3=levels[2] if len(levels) > 2 else None,
         dram=Memory(*found[-1]),
         tlb=_tlb(widest, line, cycles),
+        fork=usual.fork if (shared := fork_ns(str(target))) is None else round(shared * ghz),
     )
 
 

@@ -85,11 +85,15 @@ static int32_t inarch_processors(void)
         return before;
     }
     int64_t found = 0;
+#if defined(SYS_sched_getaffinity)
     unsigned long mask[128];
     const long bytes = syscall(SYS_sched_getaffinity, 0, sizeof(mask), mask);
     for (long i = 0; i * (long)sizeof(mask[0]) < bytes; i++) {
         found += __builtin_popcountl(mask[i]);
     }
+#else
+    found = sysconf(_SC_NPROCESSORS_ONLN);
+#endif
     int64_t period = 0;
     int64_t quota = inarch_number_in("/sys/fs/cgroup/cpu.max", &period);
     if (quota < 0) {
