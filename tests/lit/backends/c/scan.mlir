@@ -48,7 +48,8 @@ func.func private @chains(%x: memref<6x5xf32>, %y: memref<6x5xf32>) {
   func.return
 }
 
-// Serial loops inside have an array of accumulators, along which they run: to add, then to store.
+// Serial loops inside have an array of accumulators, along which they run: to add, then to store, where rows
+// follow each other.
 // CHECK-LABEL: void inarch_kernel_columns(
 // CHECK:          int32_t acc[6];
 // CHECK-NEXT:     for (int64_t i_j = 0; i_j < 6; i_j++) {
@@ -67,6 +68,23 @@ func.func private @columns(%x: memref<5x2x3xi32>, %y: memref<5x2x3xi32>) {
   ^bb0(%a: i32, %acc: i32):
     %s = arith.addi %acc, %a : i32
     loop.yield %s : i32
+  }
+  func.return
+}
+
+// Of longer rows a strip is added and stored at once.
+// CHECK-LABEL: void inarch_kernel_strips(
+// CHECK:          for (int64_t k = 0; k < 5; k++) {
+// CHECK-NEXT:         for (int64_t j = 0; j < 3; j++) {
+// CHECK-NEXT:             acc[j] += x[i * 3 + k * 6 + j];
+// CHECK-NEXT:             y[i * 3 + k * 6 + j] = acc[j];
+// CHECK-NEXT:         }
+// CHECK-NEXT:     }
+func.func private @strips(%x: memref<5x6xf32>, %y: memref<5x6xf32>) {
+  loop.nest (i = 2, k = 5 scan, j = 3) ins(%x[k, i * 3 + j] : memref<5x6xf32>) outs(%y[k, i * 3 + j] init 0.0 : memref<5x6xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %s = arith.addf %acc, %a : f32
+    loop.yield %s : f32
   }
   func.return
 }
