@@ -25,7 +25,7 @@ _NEST = """
 def fork_ns(target: str) -> float | None:
     """Nanoseconds of giving a loop to one more thread that waits, and of waiting for it: the median of many.
 
-    None where there is no other processor, or it is busy: the pool then leaves loops to one thread, for a while.
+    None where there is no other processor, or it is busy: the pool then leaves loops to one thread.
     """
     context = new_context()
     text = (

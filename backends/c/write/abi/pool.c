@@ -1,20 +1,25 @@
 /* A pool of threads that run the iterations of one loop together: part p of n does [count * p / n,
-   count * (p + 1) / n), part 0 in the thread that asks. Which thread does what never depends on time, and
-   parts write disjoint memory, so results do not depend on the number of threads.
+   count * (p + 1) / n), part 0 in the thread that asks, and each other one in a worker of its own, unless
+   that has not begun when the one that asks is done with its own: then that does it, and nobody waits for a
+   worker that sleeps. Parts write disjoint memory, so results do not depend on the number of threads.
 
    One loop at a time: a loop that comes while another runs, from another thread or from within, is run by
    who asks alone, so that concurrent calls share the processors. Workers start with the first loop. They
-   wait for the next one 50 us in a loop, then asleep. A worker that comes late, as its processor is busy,
-   costs the next loops half of their threads: beside a busy process that is fewer threads, not waiting.
+   wait for the next one 50 us in a loop, then asleep. Where the one that asks waits nearly as long as it
+   works, of some 64 loops, others have the processors: the next loops get half of their threads. Beside a
+   busy process that is fewer threads, not waiting. A worker that finds
+   itself on the processor of the one that asks, where systems like to wake it, moves to another; it is bound
+   to none.
    After fork the child has no workers, and starts its own. */
 
 #define INARCH_THREADS_MOST 256
 #define INARCH_SPIN_NS 50000
+/* Of waiting, within some 64 loops, below which nothing is done. */
 #ifndef INARCH_LATE_NS
-#define INARCH_LATE_NS 50000
+#define INARCH_LATE_NS 1000000
 #endif
 #define INARCH_FEWER_LOOPS 64
-#define INARCH_FEWER_MOST 4096
+#define INARCH_FEWER_MOST 1024
 
 static struct {
     /* (number of the loop << 16) | parts: what workers watch. All else of a loop is read by its parts only. */
@@ -24,17 +29,23 @@ static struct {
     __attribute__((aligned(64))) int32_t sleepers;
     int32_t is_waited_for;
     int32_t is_closed;
+    /* The processor of the thread whose loop runs. */
+    int32_t processor;
     /* Held by the thread whose loop runs; what follows is its own. */
     __attribute__((aligned(64))) unsigned char busy;
     int32_t started;
     int32_t cannot_start;
     int32_t fewer_loops;
     int32_t next_fewer;
+    int64_t worked_ns;
+    int64_t waited_ns;
     int32_t watches_forks;
     inarch_task task;
     void *context;
     int64_t count;
     pthread_t threads[INARCH_THREADS_MOST];
+    /* The number of the last loop of which somebody does this part. */
+    uint64_t begun[INARCH_THREADS_MOST];
 } inarch_pool_state;
 
 static pthread_mutex_t inarch_pool_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -137,6 +148,47 @@ ${linkage}int32_t inarch_pool_threads(void)
     return threads;
 }
 
+/* Has the system move this thread off a processor, where it may use others. */
+static void inarch_leave(int32_t processor)
+{
+#if defined(CPU_SETSIZE)
+    cpu_set_t all, others;
+    if (processor < 0 || processor >= CPU_SETSIZE || sched_getcpu() != processor
+        || sched_getaffinity(0, sizeof(all), &all) != 0) {
+        return;
+    }
+    others = all;
+    CPU_CLR((size_t)processor, &others);
+    if (CPU_COUNT(&others) > 0 && sched_setaffinity(0, sizeof(others), &others) == 0) {
+        sched_setaffinity(0, sizeof(all), &all);
+    }
+#else
+    (void)processor;
+#endif
+}
+
+static int32_t inarch_here(void)
+{
+#if defined(CPU_SETSIZE)
+    return (int32_t)sched_getcpu();
+#else
+    return -1;
+#endif
+}
+
+/* Whether a part of a loop is to be done by who asks; for everybody else it is not from then on. */
+static int inarch_begins(int32_t part, uint64_t number)
+{
+    uint64_t last = __atomic_load_n(&inarch_pool_state.begun[part], __ATOMIC_RELAXED);
+    while (last < number) {
+        if (__atomic_compare_exchange_n(&inarch_pool_state.begun[part], &last, number, 0, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_RELAXED)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 static void inarch_part(int32_t part, int32_t parts)
 {
     const int64_t count = inarch_pool_state.count;
@@ -187,7 +239,10 @@ static void *inarch_work(void *argument)
         if (parts == 0) { /* the pool is closed */
             return NULL;
         }
-        if (own.part >= parts) {
+        if (own.part < parts) {
+            inarch_leave(__atomic_load_n(&inarch_pool_state.processor, __ATOMIC_RELAXED));
+        }
+        if (own.part >= parts || !inarch_begins(own.part, own.seen >> 16)) {
             continue;
         }
         inarch_part(own.part, parts);
@@ -269,10 +324,13 @@ static void inarch_join(void)
     pthread_mutex_unlock(&inarch_pool_mutex);
 }
 
-/* Whether the others kept up decides how many threads the next loops get. */
-static void inarch_adapt(int64_t own_ns, int64_t waited_ns)
+/* Whether sharing pays decides how many threads the next loops get: twice as many loops get fewer each time. */
+static void inarch_adapt(int64_t worked_ns, int64_t waited_ns)
 {
-    if (waited_ns <= own_ns + INARCH_LATE_NS) {
+    inarch_pool_state.worked_ns += worked_ns - inarch_pool_state.worked_ns / 64;
+    inarch_pool_state.waited_ns += waited_ns - inarch_pool_state.waited_ns / 64;
+    if (inarch_pool_state.waited_ns <= INARCH_LATE_NS
+        || inarch_pool_state.waited_ns <= inarch_pool_state.worked_ns / 4 * 3) {
         inarch_pool_state.next_fewer -= inarch_pool_state.next_fewer > 0;
         return;
     }
@@ -280,6 +338,8 @@ static void inarch_adapt(int64_t own_ns, int64_t waited_ns)
     const int32_t next = before == 0 ? INARCH_FEWER_LOOPS : 2 * before;
     inarch_pool_state.next_fewer = next < INARCH_FEWER_MOST ? next : INARCH_FEWER_MOST;
     inarch_pool_state.fewer_loops = inarch_pool_state.next_fewer;
+    inarch_pool_state.worked_ns = 0;
+    inarch_pool_state.waited_ns = 0;
 }
 
 /* Runs a loop by at most `threads` threads, 0: as many as there should be. */
@@ -310,6 +370,7 @@ static void inarch_pool_run(void *self, int32_t threads, int64_t count, inarch_t
     inarch_pool_state.context = context;
     inarch_pool_state.count = count;
     __atomic_store_n(&inarch_pool_state.pending, parts - 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&inarch_pool_state.processor, inarch_here(), __ATOMIC_RELAXED);
     const uint64_t number = (inarch_pool_state.loop >> 16) + 1;
     __atomic_store_n(&inarch_pool_state.loop, number << 16 | (uint64_t)parts, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&inarch_pool_state.sleepers, __ATOMIC_SEQ_CST) != 0) {
@@ -320,8 +381,15 @@ static void inarch_pool_run(void *self, int32_t threads, int64_t count, inarch_t
     const int64_t begin = inarch_now_ns();
     inarch_part(0, parts);
     const int64_t end = inarch_now_ns();
+    for (int32_t part = parts - 1; part > 0; part--) {
+        if (inarch_begins(part, number)) {
+            inarch_part(part, parts);
+            __atomic_sub_fetch(&inarch_pool_state.pending, 1, __ATOMIC_SEQ_CST);
+        }
+    }
+    const int64_t rest = inarch_now_ns();
     inarch_join();
-    inarch_adapt(end - begin, inarch_now_ns() - end);
+    inarch_adapt(end - begin, inarch_now_ns() - rest);
     __atomic_clear(&inarch_pool_state.busy, __ATOMIC_RELEASE);
 }
 
