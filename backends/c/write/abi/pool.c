@@ -7,9 +7,8 @@
    who asks alone, so that concurrent calls share the processors. Workers start with the first loop. They
    wait for the next one 50 us in a loop, then asleep. Where the one that asks waits nearly as long as it
    works, of some 64 loops, others have the processors: the next loops get half of their threads. Beside a
-   busy process that is fewer threads, not waiting. A worker that finds
-   itself on the processor of the one that asks, where systems like to wake it, moves to another; it is bound
-   to none.
+   busy process that is fewer threads, not waiting. Workers are kept off the processor of the one that wakes
+   them, where systems like to put what is woken, and where it would wait for the one that asks.
    After fork the child has no workers, and starts its own. */
 
 #define INARCH_THREADS_MOST 256
@@ -19,7 +18,7 @@
 #define INARCH_LATE_NS 1000000
 #endif
 #define INARCH_FEWER_LOOPS 64
-#define INARCH_FEWER_MOST 1024
+#define INARCH_FEWER_MOST 4096
 
 static struct {
     /* (number of the loop << 16) | parts: what workers watch. All else of a loop is read by its parts only. */
@@ -29,17 +28,18 @@ static struct {
     __attribute__((aligned(64))) int32_t sleepers;
     int32_t is_waited_for;
     int32_t is_closed;
-    /* The processor of the thread whose loop runs. */
-    int32_t processor;
     /* Held by the thread whose loop runs; what follows is its own. */
     __attribute__((aligned(64))) unsigned char busy;
     int32_t started;
     int32_t cannot_start;
     int32_t fewer_loops;
     int32_t next_fewer;
+    int32_t good_loops;
     int64_t worked_ns;
     int64_t waited_ns;
     int32_t watches_forks;
+    int32_t kept_off; /* a processor, plus 1 */
+    int32_t kept;
     inarch_task task;
     void *context;
     int64_t count;
@@ -148,34 +148,6 @@ ${linkage}int32_t inarch_pool_threads(void)
     return threads;
 }
 
-/* Has the system move this thread off a processor, where it may use others. */
-static void inarch_leave(int32_t processor)
-{
-#if defined(CPU_SETSIZE)
-    cpu_set_t all, others;
-    if (processor < 0 || processor >= CPU_SETSIZE || sched_getcpu() != processor
-        || sched_getaffinity(0, sizeof(all), &all) != 0) {
-        return;
-    }
-    others = all;
-    CPU_CLR((size_t)processor, &others);
-    if (CPU_COUNT(&others) > 0 && sched_setaffinity(0, sizeof(others), &others) == 0) {
-        sched_setaffinity(0, sizeof(all), &all);
-    }
-#else
-    (void)processor;
-#endif
-}
-
-static int32_t inarch_here(void)
-{
-#if defined(CPU_SETSIZE)
-    return (int32_t)sched_getcpu();
-#else
-    return -1;
-#endif
-}
-
 /* Whether a part of a loop is to be done by who asks; for everybody else it is not from then on. */
 static int inarch_begins(int32_t part, uint64_t number)
 {
@@ -239,9 +211,6 @@ static void *inarch_work(void *argument)
         if (parts == 0) { /* the pool is closed */
             return NULL;
         }
-        if (own.part < parts) {
-            inarch_leave(__atomic_load_n(&inarch_pool_state.processor, __ATOMIC_RELAXED));
-        }
         if (own.part >= parts || !inarch_begins(own.part, own.seen >> 16)) {
             continue;
         }
@@ -260,6 +229,7 @@ static void inarch_pool_forked(void)
 {
     inarch_pool_state.started = 0;
     inarch_pool_state.cannot_start = 0;
+    inarch_pool_state.kept_off = 0;
     inarch_pool_state.pending = 0;
     inarch_pool_state.sleepers = 0;
     inarch_pool_state.is_waited_for = 0;
@@ -331,15 +301,39 @@ static void inarch_adapt(int64_t worked_ns, int64_t waited_ns)
     inarch_pool_state.waited_ns += waited_ns - inarch_pool_state.waited_ns / 64;
     if (inarch_pool_state.waited_ns <= INARCH_LATE_NS
         || inarch_pool_state.waited_ns <= inarch_pool_state.worked_ns / 4 * 3) {
-        inarch_pool_state.next_fewer -= inarch_pool_state.next_fewer > 0;
+        /* Long enough without waiting, it is forgotten by halves. */
+        if (++inarch_pool_state.good_loops > 16 * inarch_pool_state.next_fewer) {
+            inarch_pool_state.next_fewer /= 2;
+            inarch_pool_state.good_loops = 0;
+        }
         return;
     }
     const int32_t before = inarch_pool_state.next_fewer;
     const int32_t next = before == 0 ? INARCH_FEWER_LOOPS : 2 * before;
     inarch_pool_state.next_fewer = next < INARCH_FEWER_MOST ? next : INARCH_FEWER_MOST;
     inarch_pool_state.fewer_loops = inarch_pool_state.next_fewer;
+    inarch_pool_state.good_loops = 0;
     inarch_pool_state.worked_ns = 0;
     inarch_pool_state.waited_ns = 0;
+}
+
+/* Lets the workers use every processor that this thread may use but the one that it is on. */
+static void inarch_keep_off(void)
+{
+#if defined(CPU_SETSIZE)
+    const int32_t here = (int32_t)sched_getcpu();
+    cpu_set_t others;
+    if ((here + 1 == inarch_pool_state.kept_off && inarch_pool_state.kept == inarch_pool_state.started)
+        || here < 0 || here >= CPU_SETSIZE || sched_getaffinity(0, sizeof(others), &others) != 0) {
+        return;
+    }
+    CPU_CLR((size_t)here, &others);
+    for (int32_t i = 0; CPU_COUNT(&others) > 0 && i < inarch_pool_state.started; i++) {
+        pthread_setaffinity_np(inarch_pool_state.threads[i], sizeof(others), &others);
+    }
+    inarch_pool_state.kept_off = here + 1;
+    inarch_pool_state.kept = inarch_pool_state.started;
+#endif
 }
 
 /* Runs a loop by at most `threads` threads, 0: as many as there should be. */
@@ -370,10 +364,10 @@ static void inarch_pool_run(void *self, int32_t threads, int64_t count, inarch_t
     inarch_pool_state.context = context;
     inarch_pool_state.count = count;
     __atomic_store_n(&inarch_pool_state.pending, parts - 1, __ATOMIC_RELAXED);
-    __atomic_store_n(&inarch_pool_state.processor, inarch_here(), __ATOMIC_RELAXED);
     const uint64_t number = (inarch_pool_state.loop >> 16) + 1;
     __atomic_store_n(&inarch_pool_state.loop, number << 16 | (uint64_t)parts, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&inarch_pool_state.sleepers, __ATOMIC_SEQ_CST) != 0) {
+        inarch_keep_off();
         pthread_mutex_lock(&inarch_pool_mutex);
         pthread_cond_broadcast(&inarch_pool_more);
         pthread_mutex_unlock(&inarch_pool_mutex);
