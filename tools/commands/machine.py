@@ -51,7 +51,7 @@ def _machine(arguments: argparse.Namespace) -> Machine:
     from inarch.machine.target import native
 
     if arguments.measure:
-        from inarch.benchmark.measure_machine import measure_machine
+        from inarch.benchmark.probe.machine import measure_machine
 
         if arguments.machine is not None:
             raise UsageError(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from inarch.artifact import Artifact
-from inarch.benchmark.measure_machine import measure_machine
+from inarch.benchmark.probe.machine import measure_machine
 from inarch.core.errors import UsageError
 from inarch.dialects import new_context
 from inarch.driver.compiler import build, import_model, kernel_report

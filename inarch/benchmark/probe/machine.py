@@ -15,7 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from inarch.benchmark.fork import fork_ns
+from inarch.benchmark.probe.fork import fork_ns
 from inarch.core.errors import EnvironmentFault
 from inarch.machine.find import MEASURED
 from inarch.machine.machine import Cache, Machine, Memory, Ports, Tlb
@@ -90,7 +90,7 @@ class _Probe:
         ffi: Any = FFI()
         ffi.cdef(_DECLARATIONS)
         path = folder / f"probe{width}.so"
-        source = (files("inarch.benchmark") / "machine_probe.c").read_text()
+        source = (files("inarch.benchmark.probe") / "machine_probe.c").read_text()
         compile_library(
             {"machine_probe.c": f"#define VECTOR_BYTES {width}\n{source}"}, path, target=target
         )
