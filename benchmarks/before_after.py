@@ -63,7 +63,7 @@ class Side:
             stdout=subprocess.PIPE,
             text=True,
             cwd=model.parent,
-            env={**os.environ, "PYTHONPATH": str(root)},
+            env={**os.environ, "PYTHONPATH": str(root), "INARCH_NUM_THREADS": "1"},
         )
 
     def wait(self) -> None:

@@ -351,15 +351,12 @@ static void inarch_pool_run(void *self, int32_t threads, int64_t count, inarch_t
         inarch_pool_state.fewer_loops--;
         parts /= 2;
     }
-    if (parts > 1) {
-        inarch_pool_start(parts);
-        parts = inarch_pool_state.started + 1 < parts ? inarch_pool_state.started + 1 : parts;
-    }
     if (parts < 2) {
         __atomic_clear(&inarch_pool_state.busy, __ATOMIC_RELEASE);
         task(context, 0, count, 0);
         return;
     }
+    inarch_pool_start(parts);
     inarch_pool_state.task = task;
     inarch_pool_state.context = context;
     inarch_pool_state.count = count;
