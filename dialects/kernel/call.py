@@ -238,14 +238,16 @@ class CallOp(BufferOp, SymbolUser, Overlapping, Touching):
         for axis, iterator in enumerate(self.iterators):
             if not iterator.is_shared:
                 continue
-            label = self.written_twice(definition, axis)
+            label = self.written_twice(definition, axis, self.elements(definition))
             name = iterator.label.data
             message = f"two turns of parallel iterator {name} write one element of operand {label}"
             require(label is None, "C8", message)
 
-    def written_twice(self, definition: DefOp, axis: int) -> str | None:
-        """An operand of which two turns of the iterator at `axis` may write one element, if there is one."""
-        for operand, forms in zip(definition.arguments, self.elements(definition), strict=True):
+    def written_twice(
+        self, definition: DefOp, axis: int, elements: Sequence[Sequence[Form]]
+    ) -> str | None:
+        """The operand, if any, of whose `elements` two turns of the iterator at `axis` may write one."""
+        for operand, forms in zip(definition.arguments, elements, strict=True):
             if operand.access.data != "read" and forms and not turns_apart(forms, axis):
                 return operand.label.data
         return None

@@ -26,6 +26,7 @@ from inarch.dialects.kernel.call import CallOp as KernelCallOp
 from inarch.dialects.kernel.definition import DefOp
 from inarch.dialects.kernel.pack import PackOp
 from inarch.dialects.loop.access import IteratorAttr
+from inarch.dialects.loop.footprint import Form
 from inarch.dialects.loop.keep import is_kept
 from inarch.dialects.loop.memory import memref_of, nbytes
 from inarch.dialects.loop.nest import NestOp, YieldOp
@@ -42,6 +43,8 @@ WORTH = 4
 """Of the time that it takes to share a loop, which must be less than what half of its work takes: twice that,
 as the work is estimated from below and what another thread has made comes from further away.
 """
+Forms = Sequence[Sequence[Form]]
+"""Of each operand of a kernel's call, the elements that it touches."""
 _FUNCTION = 10
 """Operations of exp, tanh, ...: our own are polynomials of that many terms."""
 
@@ -121,13 +124,14 @@ class _Sharing:
             return
         if isinstance(op, NestOp) and is_kept(op):
             return
-        touched = list(self._touched(op))
-        work = max(self._operations(op), sum(touched) / self.machine.l2.bandwidth)
+        forms = op.elements(self._definition(op)) if isinstance(op, KernelCallOp) else []
+        touched = list(_touched(op, forms))
+        work = max(self._operations(op, forms), sum(touched) / self.machine.l2.bandwidth)
         us = work / self.machine.ghz / 1000
         if work < self.least:
             self._tell(op, Sharing(location_text(op), us, None, 1, "too little"))
             return
-        loops = list(self._loops(op))
+        loops = list(self._loops(op, forms))
         if not loops:
             self._tell(op, Sharing(location_text(op), us, None, 1, "no loop to share"))
             return
@@ -152,31 +156,19 @@ class _Sharing:
             total += work * part + own / self.machine.far.bandwidth
         return total
 
-    def _touched(self, op: NestOp | KernelCallOp) -> Iterator[int]:
-        """Bytes of each operand, at most: no nest takes less than their way from the second-level cache."""
-        if isinstance(op, KernelCallOp):
-            every = op.elements(self._definition(op))
-            points = [sum(math.prod(form.sizes) for form in forms) for forms in every]
-        else:
-            points = [math.prod(op.sizes[i] for i in index.used_dims()) for index in _maps(op)]
-        for value, count in zip(op.operands, points, strict=True):
-            kind = memref_of(value)
-            yield min(nbytes(kind), count * dtype_of(kind.element_type).nbytes)
-
-    def _operations(self, op: NestOp | KernelCallOp) -> float:
+    def _operations(self, op: NestOp | KernelCallOp, forms: Forms) -> float:
         """Cycles of its operations on whole vectors, at the rate of multiply-adds."""
         lanes = self.vector_bytes // dtype_of(memref_of(op.operands[-1]).element_type).nbytes
         rate = self.machine.fma.of(self.vector_bytes) * max(1, lanes)
         if isinstance(op, NestOp):
             return math.prod(op.sizes) * _weight(op) / rate
-        forms = op.elements(self._definition(op))
         points = max((math.prod(form.sizes) for own in forms for form in own), default=0)
         return points / rate
 
     def _definition(self, call: KernelCallOp) -> DefOp:
         return self.definitions[call.callee.root_reference.data]
 
-    def _loops(self, op: NestOp | KernelCallOp) -> Iterator[_Loop]:
+    def _loops(self, op: NestOp | KernelCallOp, forms: Forms) -> Iterator[_Loop]:
         """The iterators whose turns may be shared."""
         if isinstance(op, KernelCallOp) and self._definition(op).source is None:
             return  # a library may have threads of its own
@@ -185,10 +177,21 @@ class _Sharing:
                 return
             if iterator.is_reduction or iterator.mode.data != "serial" or iterator.size.data < 2:
                 continue
-            if isinstance(op, KernelCallOp) and op.written_twice(self._definition(op), axis):
+            if isinstance(op, KernelCallOp) and op.written_twice(self._definition(op), axis, forms):
                 continue
             shares = tuple(axis in index.used_dims() for index in _maps(op))
             yield _Loop(axis, iterator.label.data, iterator.size.data, shares)
+
+
+def _touched(op: NestOp | KernelCallOp, forms: Forms) -> Iterator[int]:
+    """Bytes of each operand, at most: no nest takes less than their way from the second-level cache."""
+    if isinstance(op, KernelCallOp):
+        points = [sum(math.prod(form.sizes) for form in own) for own in forms]
+    else:
+        points = [math.prod(op.sizes[i] for i in index.used_dims()) for index in _maps(op)]
+    for value, count in zip(op.operands, points, strict=True):
+        kind = memref_of(value)
+        yield min(nbytes(kind), count * dtype_of(kind.element_type).nbytes)
 
 
 def _maps(op: NestOp | KernelCallOp) -> list[AffineMap]:

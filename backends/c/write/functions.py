@@ -52,7 +52,12 @@ class FunctionText:
     def definition(self, linkage: str) -> str:
         """The C that defines it."""
         own = f"{linkage}{self.head}\n{self.body}"
-        return self.notes + (f"static {self.part}\n{self.part_body}\n{own}" if self.part else own)
+        # Not inlined: gcc forgets then that the parameters are different memory.
+        return self.notes + (
+            f"static __attribute__((noinline)) {self.part}\n{self.part_body}\n{own}"
+            if self.part
+            else own
+        )
 
     @property
     def text(self) -> str:

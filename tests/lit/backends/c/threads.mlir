@@ -7,7 +7,7 @@ kernel.def @scale computes "for i in 4: Y[i] = 2 * X[i]" arguments [
     #kernel.operand<Y : f32 write rank 1 align 4>] needs [] source "void scale(const float *X, float *Y, int64_t X_0, int64_t Y_0) { for (int64_t i = 0; i < 4; i++) Y[i * Y_0] = 2 * X[i * X_0]; }"
 
 // A kernel whose turns threads share does some of them; the pool calls it with an array of its pointers.
-// CHECK: static void [[MAP:inarch_kernel_map_6x8_[0-9a-f]+]]_part(const float *__restrict in, float *__restrict out, int64_t begin, int64_t end)
+// CHECK: static __attribute__((noinline)) void [[MAP:inarch_kernel_map_6x8_[0-9a-f]+]]_part(const float *__restrict in, float *__restrict out, int64_t begin, int64_t end)
 // CHECK-NEXT: {
 // CHECK-NEXT: (i = 6 parallel, j = 8)
 // CHECK-NEXT:     for (int64_t i = begin; i < end; i++) {
