@@ -320,7 +320,7 @@ def test_what_is_refused_has_a_dependence_and_nothing_else_has(program: Program)
 def test_the_programs_above_were_of_both_kinds() -> None:
     SEEN.clear()
     test_what_is_refused_has_a_dependence_and_nothing_else_has()
-    assert SEEN["dependent"] > 25
+    assert SEEN["dependent"] > 5  # 46 on average
     assert SEEN["independent"] > 50
     assert SEEN["not seen"] <= 2, "of small programs, all are decided"
 
