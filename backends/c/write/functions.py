@@ -128,10 +128,12 @@ def kernel_text(
     head, text = f"void {c_name}({', '.join(texts) or 'void'})", _braced(body)
     part = ""
     if turns is not None:
-        part = f"void {c_name}_part({', '.join([*texts, *(f'int64_t {turn}' for turn in turns)])})"
+        # Another beginning than any kernel's: `@k` and `@k_part` may both be there.
+        part_name = c_name.replace("inarch_kernel_", "inarch_part_", 1)
+        part = f"void {part_name}({', '.join([*texts, *(f'int64_t {turn}' for turn in turns)])})"
         kinds = [text.rpartition("*")[0] for text in texts]
         pointers = [f"({kind}*)buffers[{at}]" for at, kind in enumerate(kinds)]
-        call = f"{INDENT}{c_name}_part({', '.join([*pointers, *turns])});"
+        call = f"{INDENT}{part_name}({', '.join([*pointers, *turns])});"
         head = f"void {c_name}(void *context, int64_t begin, int64_t end, int32_t part)"
         buffers = f"{INDENT}void *const *buffers = (void *const *)context;"
         text = _braced([f"{INDENT}(void)part;", buffers, call])

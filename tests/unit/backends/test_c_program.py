@@ -616,3 +616,32 @@ def test_a_view_of_a_view_moves_on() -> None:
     x = np.arange(48, dtype=np.float32).reshape(6, 8)
     (y,) = execute_compiled(VIEWS, [x])
     assert y[:, 4].tolist() == [x[i + 2, 2] for i in range(4)]
+
+
+TWO_NAMES = """
+func.func @main(%x: memref<4xf32>, %y: memref<4xf32> {inarch.result}) {
+  %t = loop.alloc : memref<4xf32>
+  loop.call @k(%x, %t) : memref<4xf32>, memref<4xf32>
+  loop.call @k_part(%t, %y) : memref<4xf32>, memref<4xf32>
+  func.return
+}
+""" + "".join(
+    f"""func.func private @{name}(%x: memref<4xf32>, %y: memref<4xf32>) {{
+  loop.nest (i = 4 parallel) ins(%x[i] : memref<4xf32>) outs(%y[i] : memref<4xf32>) {{
+  ^bb0(%a: f32, %acc: f32):
+    %s = arith.{op} %a, %a : f32
+    loop.yield %s : f32
+  }}
+  func.return
+}}
+"""
+    for name, op in (("k", "addf"), ("k_part", "mulf"))
+)
+
+
+def test_a_kernel_may_be_called_like_a_part_of_another(tmp_path: Path) -> None:
+    """In the file that compiles alone both are in one scope."""
+    text = _emit(TWO_NAMES.replace("alloc :", "alloc at 0 :")).text
+    compile_library({"all.c": text}, tmp_path / "all.so", target=parse("generic"))
+    (y,) = execute_compiled(TWO_NAMES, [np.arange(4, dtype=np.float32)])
+    assert y.tolist() == [0, 4, 16, 36]

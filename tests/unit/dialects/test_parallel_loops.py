@@ -297,7 +297,7 @@ def refusal(text: str) -> str | None:
 
 
 @given(programs())
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250, deadline=None, derandomize=True)
 def test_what_is_refused_has_a_dependence_and_nothing_else_has(program: Program) -> None:
     """Exact, also through views: where it is refused, the two iterations that are named do meet."""
     conflicts = program.conflicts()
@@ -320,7 +320,7 @@ def test_what_is_refused_has_a_dependence_and_nothing_else_has(program: Program)
 def test_the_programs_above_were_of_both_kinds() -> None:
     SEEN.clear()
     test_what_is_refused_has_a_dependence_and_nothing_else_has()
-    assert SEEN["dependent"] > 5  # 46 on average
+    assert SEEN["dependent"] > 25
     assert SEEN["independent"] > 50
     assert SEEN["not seen"] <= 2, "of small programs, all are decided"
 

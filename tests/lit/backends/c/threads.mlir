@@ -7,7 +7,7 @@ kernel.def @scale computes "for i in 4: Y[i] = 2 * X[i]" arguments [
     #kernel.operand<Y : f32 write rank 1 align 4>] needs [] source "void scale(const float *X, float *Y, int64_t X_0, int64_t Y_0) { for (int64_t i = 0; i < 4; i++) Y[i * Y_0] = 2 * X[i * X_0]; }"
 
 // A kernel whose turns threads share does some of them; the pool calls it with an array of its pointers.
-// CHECK: static __attribute__((noinline)) void [[MAP:inarch_kernel_map_6x8_[0-9a-f]+]]_part(const float *__restrict in, float *__restrict out, int64_t begin, int64_t end)
+// CHECK: static __attribute__((noinline)) void inarch_part_map_6x8_[[MAP:[0-9a-f]+]](const float *__restrict in, float *__restrict out, int64_t begin, int64_t end)
 // CHECK-NEXT: {
 // CHECK-NEXT: (i = 6 parallel, j = 8)
 // CHECK-NEXT:     for (int64_t i = begin; i < end; i++) {
@@ -15,17 +15,17 @@ kernel.def @scale computes "for i in 4: Y[i] = 2 * X[i]" arguments [
 // CHECK-NEXT: {
 // CHECK-NEXT:     (void)part;
 // CHECK-NEXT:     void *const *buffers = (void *const *)context;
-// CHECK-NEXT:     inarch_kernel_map_6x8_{{[0-9a-f]+}}_part((const float *)buffers[0], (float *)buffers[1], begin, end);
+// CHECK-NEXT:     inarch_part_map_6x8_[[MAP]]((const float *)buffers[0], (float *)buffers[1], begin, end);
 // CHECK-NEXT: }
 
 // The loop need not be the outermost one.
-// CHECK: inarch_kernel_scale_2x6_{{[0-9a-f]+}}_part(
+// CHECK: inarch_part_scale_2x6_{{[0-9a-f]+}}(
 // CHECK:     for (int64_t j = 0; j < 2; j++) {
 // CHECK-NEXT:         for (int64_t i = begin; i < end; i++) {
 // CHECK-NEXT:             scale(in + j * 4 + i * 8, out + j * 4 + i * 8, 1, 1);
 
 // A loop that is written as one, from where it begins in its steps.
-// CHECK: inarch_kernel_loop_3_{{[0-9a-f]+}}_part(
+// CHECK: inarch_part_loop_3_{{[0-9a-f]+}}(
 // CHECK:     for (int64_t k = 1 + begin * 2; k < 1 + end * 2; k += 2) {
 
 // One turn is nobody's to share.
