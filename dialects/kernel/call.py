@@ -358,9 +358,7 @@ class CallOp(BufferOp, SymbolUser, Overlapping, Touching):
 
 def _last_element(buffer: MemRef) -> int:
     """The offset of a buffer's last element from its element 0; -1 for an empty one."""
-    found = strides_of(buffer)
-    assert found is not None, "check_buffer has seen to it"
-    form = Form(found[0], tuple(buffer.get_shape()), 0)
+    form = Form(strides_of(buffer), tuple(buffer.get_shape()), 0)
     return -1 if form.is_empty else form.span[1]
 
 

@@ -36,6 +36,7 @@ WORKSPACE_ALIGNMENT_BYTES = 64
 class AllocOp(BufferOp):
     """A scratch buffer of the function's workspace; its contents are undefined at first.
 
+    In a loop, at the start of each iteration: in a parallel one, each thread has its own.
     `plan-memory` gives it its `offset` in bytes: `loop.alloc at 4096 : memref<8xf32>`.
     C0: the buffer is static. C1: offset >= 0 and a multiple of 64. C2: it is row-major.
     """
@@ -125,9 +126,9 @@ def root(value: SSAValue) -> SSAValue:
     return value
 
 
-def check_offset(offset: IntegerAttr | None) -> None:
-    """C1 of alloc and constant: a byte offset is not negative and 64-byte aligned."""
+def check_offset(offset: IntegerAttr | None, label: str = "C1") -> None:
+    """Of alloc, constant, and call: a byte offset is not negative and 64-byte aligned."""
     if offset is not None:
         value = offset.value.data
         aligned = value >= 0 and value % WORKSPACE_ALIGNMENT_BYTES == 0
-        require(aligned, "C1", f"expected an offset that is a multiple of 64, found {value}")
+        require(aligned, label, f"expected an offset that is a multiple of 64, found {value}")

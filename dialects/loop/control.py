@@ -9,18 +9,20 @@ from xdsl.dialects.builtin import (
     FlatSymbolRefAttrConstr,
     IndexType,
     IntAttr,
+    IntegerAttr,
     MemRefType,
     StringAttr,
     SymbolRefAttr,
 )
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.irdl import prop_def, region_def, traits_def, var_operand_def
+from xdsl.irdl import opt_prop_def, prop_def, region_def, traits_def, var_operand_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
+from inarch.dialects.loop.buffer import check_offset
 from inarch.dialects.loop.dependence.check import check_independent
 from inarch.dialects.loop.footprint import (
     Overlapping,
@@ -31,9 +33,11 @@ from inarch.dialects.loop.footprint import (
     written_by_import,
 )
 from inarch.dialects.loop.memory import BufferOp
+from inarch.ir.index.inside import Counts
 from inarch.ir.op import op_definition
 from inarch.ir.require import require
-from inarch.ir.verify import Counts, SymbolUser
+from inarch.ir.types import i64
+from inarch.ir.verify import SymbolUser
 
 FOR_MODES = ("serial", "parallel", "unroll")
 MAX_COPIES = 1024
@@ -141,22 +145,33 @@ class CallOp(BufferOp, SymbolUser, Overlapping):
     """`loop.call @f(%a, %b) : memref<...>, ...`: calls a function of the module on buffers.
 
     A function without a body is an import: at run time a slot of the library's import table.
-    The callee's existence is checked once a module (`verify_module`), its signature by `plan-memory`.
+    The callee's existence is checked once a module (`verify_module`), its signature by `plan-memory`, which
+    says where in the caller's workspace that of the callee is, if it has one, and for how many threads at
+    most, each of which has its own: `loop.call @f(%a) at 4096 for 8 : memref<...>`.
     C0: buffers are static. C1: where two arguments share memory, the function does with them only what its
-    ops may do with one buffer; an import writes to no memory that another argument has.
+    ops may do with one buffer; an import writes to no memory that another argument has. C2: a
+    workspace is at an offset >= 0 that is a multiple of 64, for one thread or more.
     """
 
     name = "loop.call"
     callee = prop_def(FlatSymbolRefAttrConstr)
     arguments = var_operand_def(MemRefType)
+    workspace = opt_prop_def(IntegerAttr.constr(type=i64))
+    threads = opt_prop_def(IntegerAttr.constr(type=i64))
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-    assembly_format = "$callee `(` $arguments `)` attr-dict `:` type($arguments)"
+    assembly_format = (
+        "$callee `(` $arguments `)` (`at` $workspace^)? (`for` $threads^)? attr-dict `:` "
+        "type($arguments)"
+    )
 
     def __init__(self, callee: str, arguments: Sequence[SSAValue]) -> None:
         super().__init__(operands=[list(arguments)], properties={"callee": SymbolRefAttr(callee)})
 
     def verify_(self) -> None:
         self.check_buffers()
+        check_offset(self.workspace, "C2")
+        threads = 1 if self.threads is None else self.threads.value.data
+        require(threads > 0, "C2", f"expected one thread or more, found {threads}")
 
     def verify_symbols(self, symbols: Mapping[str, Operation]) -> None:
         self.verify_overlaps(symbols, {})

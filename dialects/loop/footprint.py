@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from math import gcd
 
 from xdsl.dialects import memref
+from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
 from inarch.dialects.loop.buffer import ReshapeOp
-from inarch.dialects.loop.memory import buffer_shape, memref_of, strides_of
+from inarch.dialects.loop.memory import buffer_shape, memref_of
 from inarch.ir.index.linear import Linear
+from inarch.ir.types import layout_of
 
 
 @dataclass(frozen=True)
@@ -119,16 +121,27 @@ class Place:
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     offset: int
-    is_known: bool = True
-    """False where an offset is known at run time only."""
+    moves: frozenset[tuple[SSAValue, int]] | None = frozenset()
+    """What more it is moved by, `sum of value * factor`, at run time; None: that is not known.
+
+    A value is the same number for all operands of an op.
+    """
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it is the same at all times."""
+        return self.moves is not None and not self.moves
 
     @property
     def elements(self) -> Form:
-        """All of its elements, as its buffer has them; where its place is not known, the whole buffer's."""
-        if not self.is_known:
-            strides, offset = strides_of(memref_of(self.buffer)) or ((), 0)
-            return Form(strides, buffer_shape(self.buffer), offset)
+        """All of its elements, but for what it is moved by at run time."""
         return Form(self.strides, self.shape, self.offset)
+
+    @property
+    def somewhere(self) -> Form:
+        """The elements of its buffer: some of them are its own."""
+        strides, offset = layout_of(memref_of(self.buffer)) or ((), 0)
+        return Form(strides, buffer_shape(self.buffer), offset or 0)
 
     @property
     def is_injective(self) -> bool:
@@ -198,23 +211,55 @@ def written_by_import(function: FuncOp) -> set[int]:
 def place_of(value: SSAValue, places: Places | None = None) -> Place:
     """The place of a view in the buffer that it is part of, or in that which `places` say.
 
-    A view's layout counts from element 0 of the buffer, through every view and call between.
+    A static offset of a layout counts from element 0 of the buffer, through every view and call between.
     """
-    found = strides_of(memref_of(value))
-    strides, offset = found or ((), 0)
-    is_known, root = found is not None, value
+    shape = buffer_shape(value)
+    strides, offset = layout_of(memref_of(value)) or ((), None)
+    root, moved = value, 0
+    moves: dict[SSAValue, int] | None = {}
     while isinstance(owner := root.owner, ReshapeOp | memref.SubviewOp):
-        is_known &= not (isinstance(owner, memref.SubviewOp) and owner.offsets)
+        if isinstance(owner, memref.SubviewOp) and offset is None:
+            moved += _moved(owner, moves) if moves is not None else 0
+            moves = None if owner.sizes or owner.strides else moves
         root = owner.source
-    if places is not None and root in places:
-        root, is_known = places[root].buffer, is_known and places[root].is_known
-    return Place(root, buffer_shape(value), strides, offset, is_known)
+        if offset is None and (start := _start(root)) is not None:
+            offset = start + moved  # it lies at that place of its buffer
+    outer = None if places is None else places.get(root)
+    if offset is None:  # from an argument whose place its caller knows
+        offset = moved if outer is None else moved + outer.offset
+        for each, factor in (outer.moves or ()) if outer is not None else ():
+            if moves is not None:
+                moves[each] = moves.get(each, 0) + factor
+        moves = None if outer is not None and outer.moves is None else moves
+    if outer is not None:
+        root = outer.buffer
+    known = None if moves is None else frozenset((v, by) for v, by in moves.items() if by)
+    return Place(root, shape, strides, offset, known)
+
+
+def _start(value: SSAValue) -> int | None:
+    layout = layout_of(memref_of(value))
+    return None if layout is None else layout[1]
+
+
+def _moved(op: memref.SubviewOp, moves: dict[SSAValue, int]) -> int:
+    """By how many elements of the buffer a view lies behind its source; what is no number goes to `moves`."""
+    strides, _ = layout_of(memref_of(op.source)) or ((), None)
+    dynamic = iter(op.offsets)
+    total = 0
+    for offset, stride in zip(op.static_offsets.get_values(), strides, strict=False):
+        if offset == DYNAMIC_INDEX:
+            value = next(dynamic)
+            moves[value] = moves.get(value, 0) + stride
+        else:
+            total += int(offset) * stride
+    return total
 
 
 def may_meet(a: Place, some: Iterable[Form], b: Place, others: Sequence[Form]) -> bool:
     """Whether one of `some` elements of a's buffer may be one of the `others` of b's."""
     if a.buffer is not b.buffer:
         return False
-    if not a.is_known or not b.is_known:
+    if a.moves is None or a.moves != b.moves:
         return True
     return any(not are_disjoint(one, other) for one in some for other in others)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Sequence
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
-from xdsl.dialects.builtin import MemRefType, NoneAttr, StridedLayoutAttr
-from xdsl.ir import Attribute, SSAValue
+from xdsl.dialects.builtin import MemRefType
+from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.irdl import IRDLOperation
 from xdsl.utils.exceptions import VerifyException
@@ -15,13 +14,14 @@ from xdsl.utils.exceptions import VerifyException
 from inarch.core.errors import InarchError
 from inarch.ir.index.affine import linear_form
 from inarch.ir.require import require
-from inarch.ir.types import dtype_of, is_supported, row_major, storage_type
-
-MemRef: TypeAlias = MemRefType[Attribute]
+from inarch.ir.types import MemRef, dtype_of, is_supported, layout_of, row_major, storage_type
 
 
 class BufferOp(IRDLOperation, ABC):
-    """An op on buffers. C0: every buffer is static, of a supported dtype in its signless form."""
+    """An op on buffers. C0: every buffer is static, of a supported dtype in its signless form.
+
+    A view of a place that is computed (`strided<[64, 1], offset: ?>`) is: its shape and strides are known.
+    """
 
     def emit_error(self, message: str, underlying_error: Exception) -> Any:
         """Without the text of the whole module, which xDSL would attach."""
@@ -43,13 +43,13 @@ def check_linear(expr: AffineExpr, count: int, label: str) -> tuple[list[int], i
 
 
 def check_buffer(buffer: MemRef) -> None:
-    """C0: static, of a supported dtype, signless, with static strides and offset."""
+    """C0: of a static shape, a supported dtype, signless, with static strides."""
     require(buffer.has_static_shape(), "C0", "expected a static shape, found {}", buffer)
     element = buffer.element_type
     fits = is_supported(element) and storage_type(element) == element
     require(fits, "C0", "expected a supported signless dtype, found {}", buffer)
-    is_static = strides_of(buffer) is not None
-    require(is_static, "C0", "expected static strides and offset, found {}", buffer)
+    is_static = layout_of(buffer) is not None
+    require(is_static, "C0", "expected static strides, found {}", buffer)
 
 
 def memref_of(value: SSAValue) -> MemRef:
@@ -64,23 +64,16 @@ def buffer_shape(value: SSAValue) -> tuple[int, ...]:
     return tuple(memref_of(value).get_shape())
 
 
-def strides_of(buffer: MemRef) -> tuple[tuple[int, ...], int] | None:
-    """`(strides, offset)` in elements; None when either is dynamic or the layout is not strided."""
-    layout = buffer.layout
-    if isinstance(layout, NoneAttr):
-        return row_major(tuple(buffer.get_shape())), 0
-    if not isinstance(layout, StridedLayoutAttr):
-        return None
-    strides = layout.get_strides()
-    offset = layout.get_offset()
-    if any(stride is None for stride in strides) or offset is None:
-        return None
-    return tuple(cast("Sequence[int]", strides)), offset
+def strides_of(buffer: MemRef) -> tuple[int, ...]:
+    """The static strides of a buffer, in elements: `check_buffer` has seen to them."""
+    found = layout_of(buffer)
+    assert found is not None, "check_buffer has seen to it"
+    return found[0]
 
 
 def is_row_major(buffer: MemRef) -> bool:
     """Whether the buffer is dense, row-major and starts at its pointer."""
-    found = strides_of(buffer)
+    found = layout_of(buffer)
     if found is None:
         return False
     strides, offset = found
@@ -91,12 +84,17 @@ def is_row_major(buffer: MemRef) -> bool:
 
 
 def nbytes(buffer: MemRef) -> int:
-    """Bytes from the buffer's pointer to the end of its last element; 0 for an empty buffer."""
-    found = strides_of(buffer)
+    """Bytes from the buffer's pointer to the end of its last element; 0 for an empty buffer.
+
+    A dynamic offset is in the pointer.
+    """
+    found = layout_of(buffer)
     assert found is not None, "check_buffer has seen to it"
     strides, offset = found
     shape = buffer.get_shape()
     if any(size == 0 for size in shape):
         return 0
-    last = offset + sum(stride * (size - 1) for stride, size in zip(strides, shape, strict=True))
+    last = (offset or 0) + sum(
+        stride * (size - 1) for stride, size in zip(strides, shape, strict=True)
+    )
     return (last + 1) * dtype_of(buffer.element_type).nbytes

@@ -90,12 +90,11 @@ class Access:
         """Whether both are at one element at each point."""
         if self.place.buffer is not other.place.buffer:
             return False
-        same_view = self.value is other.value or (
-            self.place.is_known and other.place.is_known and self.place == other.place
-        )
+        same_place = self.place.moves is not None and self.place.moves == other.place.moves
+        same_view = self.value is other.value or (same_place and self.place == other.place)
         if same_view and self._linear == other._linear:
             return True
-        if self.guarded or other.guarded or not (self.place.is_known and other.place.is_known):
+        if self.guarded or other.guarded or not same_place:
             return False
         return self._address == other._address
 

@@ -123,6 +123,8 @@ class Frame:
 
     state: RunState
     values: dict[SSAValue, Any] = field(default_factory=dict[SSAValue, Any])
+    workspace: int = 0
+    """Where its part of the workspace begins, in bytes."""
 
     @property
     def domain(self) -> Domain:

@@ -84,10 +84,12 @@ def _workspace_bytes(function: FuncOp) -> int | None:
     """The size of a planned function's workspace; None where buffers have no places yet."""
     allocs = [op for op in function.walk() if isinstance(op, AllocOp)]
     given = function.attributes.get("inarch.workspace_bytes")
-    if not allocs or any(op.offset is None for op in allocs):
+    if any(op.offset is None for op in allocs):
         return None
     if isinstance(given, IntegerAttr):
         return given.value.data
+    if not allocs:
+        return None
     raise InarchError(
         f"expected inarch.workspace_bytes of @{function.sym_name.data}, whose buffers have offsets",
         where=location_text(function),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import cast
+from typing import TypeAlias, cast
 
 from xdsl.dialects.builtin import (
     Float32Type,
@@ -12,13 +12,17 @@ from xdsl.dialects.builtin import (
     IndexType,
     IntegerType,
     MemRefType,
+    NoneAttr,
     Signedness,
+    StridedLayoutAttr,
     TensorType,
 )
 from xdsl.ir import Attribute
 
 from inarch.core.dtypes import DTYPES, DType
 from inarch.core.errors import UnsupportedError
+
+MemRef: TypeAlias = MemRefType[Attribute]
 
 f32 = Float32Type()
 f64 = Float64Type()
@@ -99,3 +103,19 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
         strides.append(step)
         step *= size
     return tuple(reversed(strides))
+
+
+def layout_of(buffer: MemRef) -> tuple[tuple[int, ...], int | None] | None:
+    """`(strides, offset)` in elements, the offset None where it is dynamic.
+
+    None when a stride is dynamic, or the layout is not strided.
+    """
+    layout = buffer.layout
+    if isinstance(layout, NoneAttr):
+        return row_major(tuple(buffer.get_shape())), 0
+    if not isinstance(layout, StridedLayoutAttr):
+        return None
+    strides = layout.get_strides()
+    if any(stride is None for stride in strides):
+        return None
+    return tuple(cast("Sequence[int]", strides)), layout.get_offset()

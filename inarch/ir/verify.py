@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 from xdsl.dialects.builtin import (
     ModuleOp,
@@ -17,7 +16,7 @@ from xdsl.traits import IsTerminator, NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from inarch.core.errors import InarchError, reason
-from inarch.ir.index.follow import linear_index
+from inarch.ir.index.inside import check_inside
 from inarch.ir.location import location_text
 from inarch.ir.report.fingerprint import Fingerprint
 from inarch.ir.text import ESCAPES
@@ -32,52 +31,6 @@ class SymbolUser(ABC):
     @abstractmethod
     def verify_symbols(self, symbols: Mapping[str, Operation]) -> None:
         """Raises VerifyException when what a symbol stands for does not fit; all of them exist."""
-
-
-class Counts(ABC):
-    """An op whose region runs once for each number of a static range: its first argument."""
-
-    @abstractmethod
-    def counted(self) -> range:
-        """The numbers, in order; none when the region never runs."""
-
-
-_ACCESSES = ("memref.load", "memref.store")
-
-
-def _check_access(op: Any) -> None:
-    """Raises VerifyException where an access is outside of its buffer, whatever the inputs are.
-
-    Indices that are linear in constants and in arguments of `Counts` are followed. What is under a
-    condition is not: it may never happen.
-    """
-    counted = _counted(op)
-    if counted is None or not all(counted.values()):
-        return
-    shape: Sequence[int] = op.memref.type.get_shape()
-    for axis, (index, size) in enumerate(zip(op.indices, shape, strict=True)):
-        form = linear_index(index, counted)
-        if form is None or size < 0:
-            continue
-        ends = [(c * counted[v][0], c * counted[v][-1]) for v, c in form.items() if v is not None]
-        low, high = (form.get(None, 0) + sum(map(choose, ends)) for choose in (min, max))
-        if low < 0 or high >= size:
-            wanted = f"an index from 0 to {size - 1}" if size else "no access to a size of 0"
-            found = f"{low}" if low == high else f"{low} to {high}"
-            raise VerifyException(f"expected {wanted} in dimension {axis}, found {found}")
-
-
-def _counted(op: Operation) -> dict[SSAValue, range] | None:
-    """What the ops around `op` count; None where something else decides whether it runs."""
-    found: dict[SSAValue, range] = {}
-    inside = op
-    while (parent := inside.parent_op()) is not None and parent.name != "func.func":
-        if not isinstance(parent, Counts):
-            return None
-        found[parent.regions[0].blocks[0].args[0]] = parent.counted()
-        inside = parent
-    blocks = parent.regions[0].blocks if parent is not None else ()
-    return found if len(blocks) == 1 else None
 
 
 class Verified:
@@ -137,8 +90,7 @@ def _check_op(op: Operation) -> None:
     try:
         _check_terminator(op)
         op.verify_()
-        if op.name in _ACCESSES:
-            _check_access(op)
+        check_inside(op)
     except VerifyException as error:
         raise _at(op, f"'{op.name}' {reason(error)}") from error
     except RecursionError as error:

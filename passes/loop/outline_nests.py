@@ -19,6 +19,7 @@ from xdsl.rewriter import InsertPoint
 from inarch.dialects.kernel.call import CallOp as KernelCallOp
 from inarch.dialects.kernel.definition import DefOp
 from inarch.dialects.kernel.pack import PackOp
+from inarch.dialects.loop.buffer import ReshapeOp
 from inarch.dialects.loop.control import CallOp, ForOp
 from inarch.dialects.loop.memory import buffer_shape
 from inarch.dialects.loop.nest import NestOp
@@ -212,8 +213,8 @@ def _written(op: Operation, definitions: Mapping[str, DefOp]) -> set[SSAValue]:
                 pairs = zip(arguments, inner.arguments, strict=True)
                 outs = [value for operand, value in pairs if operand.access.data != "read"]
                 found.update(views.get(out, out) for out in outs)
-            case _ if inner.results and isinstance(inner.results[0].type, MemRefType):
-                source = inner.operands[0]
+            case ReshapeOp() | memref.SubviewOp():
+                source = inner.source
                 views[inner.results[0]] = views.get(source, source)
             case _:
                 pass

@@ -37,7 +37,7 @@ from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.ir.target import machine_of, target_of, threads_of
 from inarch.ir.types import dtype_of
 from inarch.machine.machine import Machine
-from inarch.passes.loop.sharing import Sharing, SharingReport
+from inarch.passes.loop.threads.sharing import Sharing, SharingReport
 
 WORTH = 4
 """Of the time that it takes to share a loop, which must be less than what half of its work takes: twice that,

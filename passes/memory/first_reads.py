@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import MemRefType, ModuleOp
@@ -163,7 +163,7 @@ class _Walk:
         for operand, value, own in zip(definition.arguments, op.arguments, touched, strict=True):
             place = place_of(value, places)
             forms = [form.moved(place.offset) for form in own]
-            use = _Use(f"operand {operand.label.data}", place, forms, place.is_known)
+            use = _at(f"operand {operand.label.data}", place, forms)
             if operand.access.data != "write":
                 reads.append(use)
             if operand.access.data != "read":
@@ -208,7 +208,7 @@ def _runs(loop: ForOp) -> bool:
 def _some(what: str, value: SSAValue, places: Places) -> _Use:
     """Elements of a buffer, which ones is not known."""
     place = place_of(value, places)
-    return _Use(what, place, [place.elements], is_exact=False)
+    return replace(_at(what, place, [place.elements]), is_exact=False)
 
 
 def _results(function: Operation | None, call: CallOp) -> set[int]:
@@ -247,5 +247,10 @@ def _nest_writes(nest: NestOp, places: Places) -> Iterator[_Use]:
 
 
 def _use(what: str, access: Access, hint: str = "write it first") -> _Use:
-    is_exact = access.place.is_known and not access.guarded
-    return _Use(what, access.place, [access.elements_outside], is_exact, hint)
+    found = _at(what, access.place, [access.elements_outside], hint)
+    return replace(found, is_exact=found.is_exact and not access.guarded)
+
+
+def _at(what: str, place: Place, forms: Sequence[Form], hint: str = "write it first") -> _Use:
+    """All of `forms` of a buffer; some elements of it, where its place is known at run time only."""
+    return _Use(what, place, forms if place.is_known else [place.somewhere], place.is_known, hint)

@@ -17,7 +17,7 @@ from inarch.tools.commands import Command
 from inarch.tools.options import add_model_options, compile_options
 
 if TYPE_CHECKING:
-    from inarch.passes.loop.sharing import SharingReport
+    from inarch.passes.loop.threads.sharing import SharingReport
     from inarch.passes.partitioning import OpReport, PartitionReport
     from inarch.passes.tensorize.report import KernelReport, NestReport
     from inarch.tools.explain.html import Box
@@ -79,7 +79,7 @@ def _execute(arguments: argparse.Namespace) -> int:
     from inarch.dialects import new_context
     from inarch.driver.compiler import import_model
     from inarch.ir.report.facts import facts_of
-    from inarch.passes.loop.sharing import SharingReport
+    from inarch.passes.loop.threads.sharing import SharingReport
     from inarch.passes.partitioning import HOST, explain, parse_selection
     from inarch.pipeline.default import default_pipeline
     from inarch.pipeline.manager import run_pipeline

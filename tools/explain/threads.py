@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from inarch.passes.loop.sharing import SharingReport
+    from inarch.passes.loop.threads.sharing import SharingReport
 
 _COUNTS = (2, 4, 8)
 

@@ -11,7 +11,7 @@ from inarch.backends.c.plan.linear import element_strides
 from inarch.backends.c.plan.program import ProgramPlan, offset_of
 from inarch.dialects.loop.buffer import AllocOp, ConstantOp, ReshapeOp, root
 from inarch.dialects.loop.control import CallOp
-from inarch.dialects.loop.memory import buffer_shape, memref_of, nbytes, strides_of
+from inarch.dialects.loop.memory import buffer_shape, memref_of, nbytes
 from inarch.ir.types import dtype_of
 
 
@@ -65,7 +65,7 @@ def _overlaps(program: ProgramPlan, op: CallOp, symbol: str) -> bool:
 def _extent(value: SSAValue) -> _Extent:
     buffer = root(value)
     low, high = 0, nbytes(memref_of(buffer))
-    if strides_of(memref_of(value)) is not None and not _moves(value):
+    if not _moves(value):
         itemsize = dtype_of(memref_of(value).element_type).nbytes
         strides, offset = element_strides(value)
         span = sum(s * (n - 1) for s, n in zip(strides, buffer_shape(value), strict=True))

@@ -16,11 +16,12 @@ from inarch.backends.c.text import Names
 from inarch.backends.c.types import element
 from inarch.core.dtypes import DType
 from inarch.dialects.loop.access import IteratorAttr, number_of
-from inarch.dialects.loop.memory import buffer_shape, memref_of, strides_of
+from inarch.dialects.loop.memory import buffer_shape, memref_of
 from inarch.dialects.loop.nest import NestOp
 from inarch.dialects.scalar import Number
 from inarch.ir.index.affine import linear_form
 from inarch.ir.index.linear import Linear
+from inarch.ir.types import layout_of
 
 
 @dataclass(frozen=True)
@@ -170,12 +171,9 @@ class Buffer:
 
 def element_strides(value: SSAValue) -> tuple[tuple[int, ...], int]:
     """`(strides, offset)` of a buffer; a dynamic offset is in the pointer already, so it counts 0."""
-    kind = memref_of(value)
-    found = strides_of(kind)
-    if found is not None:
-        return found
-    strides = kind.get_strides() or ()
-    return tuple(stride or 0 for stride in strides), 0
+    found = layout_of(memref_of(value))
+    assert found is not None, "check_buffer has seen to it"
+    return found[0], found[1] or 0
 
 
 def loop_nest(

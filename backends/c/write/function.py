@@ -17,7 +17,6 @@ from xdsl.utils.exceptions import VerifyException
 
 from inarch.backends.c.plan.linear import element_strides
 from inarch.backends.c.plan.program import ProgramPlan, is_private, offset_of
-from inarch.backends.c.plan.turns import shared_turns
 from inarch.backends.c.text import atom, comment
 from inarch.backends.c.types import element
 from inarch.backends.c.write.call import emit_kernel_call
@@ -29,9 +28,12 @@ from inarch.dialects.kernel.call import CallOp as KernelCallOp
 from inarch.dialects.kernel.pack import PackOp
 from inarch.dialects.loop.buffer import AllocOp, ConstantOp, ReshapeOp
 from inarch.dialects.loop.control import CallOp, ForOp
-from inarch.dialects.loop.memory import buffer_shape, memref_of, strides_of
+from inarch.dialects.loop.memory import buffer_shape, memref_of, nbytes
 from inarch.dialects.loop.nest import NestOp, YieldOp
 from inarch.ir.location import location_text
+from inarch.ir.types import layout_of
+from inarch.passes.loop.threads.turns import shared_turns
+from inarch.passes.memory.workspaces import WORKSPACE_BYTES, workspace_bytes
 
 ImportCall = Callable[[CallOp, Sequence[str], Scope], None]
 """Writes the call of an import on pointers, or raises where imports cannot be called."""
@@ -156,15 +158,17 @@ class FunctionEmitter:
 
     def _planned(self, op: AllocOp | ConstantOp) -> None:
         """A pointer into the workspace or the weights, declared at the function's head."""
-        if not self.is_public:
+        is_alloc = isinstance(op, AllocOp)
+        if not self.is_public and not is_alloc:
             raise InarchError(
                 f"expected {op.name} in a public function only; pass the buffer as an argument",
                 where=location_text(op),
             )
-        is_alloc = isinstance(op, AllocOp)
         hint = op.buffer.name_hint or _constant_hint(op)
         name = self.scope.names.fresh(hint)
         offset = offset_of(op)
+        if is_alloc:
+            _check_room(op, offset + nbytes(memref_of(op.buffer)))
         c_type = element(memref_of(op.buffer).element_type).c
         const, base = ("", "workspace") if is_alloc else ("const ", "weights")
         place = f"({const}char *){base} + {offset}"
@@ -176,7 +180,8 @@ class FunctionEmitter:
     def _subview(self, op: memref.SubviewOp, scope: Scope) -> None:
         """Offsets are in the result's layout where that says them; else they move the pointer."""
         source = self.pointer(op.source)
-        if strides_of(memref_of(op.result)) is not None:
+        layout = layout_of(memref_of(op.result))
+        if layout is not None and layout[1] is not None:
             self.pointers[op.result] = source
             return
         if op.sizes or op.strides:
@@ -245,24 +250,42 @@ class FunctionEmitter:
                 where=location_text(op),
             )
         name, turns = self.program.c_names[symbol], shared_turns(callee)
+        if workspace_bytes(callee):
+            arguments.append(self._workspace(op))
         if turns:
-            self._share(name, turns, arguments, scope, " ".join(["", *self._place(op)]))
+            self._share(op, turns, arguments, scope)
             return
         call = f"{name}({', '.join(arguments)});"
         scope.writer.line(" ".join([call, *self._place(op)]))
 
-    def _share(
-        self, name: str, turns: int, arguments: Sequence[str], scope: Scope, place: str
-    ) -> None:
+    def _workspace(self, op: CallOp) -> str:
+        """C for the workspace of what is called."""
+        if op.workspace is None:
+            raise InarchError(
+                "'loop.call' has no place for the workspace of what it calls; run plan-memory",
+                where=location_text(op),
+            )
+        offset = op.workspace.value.data
+        threads = 1 if op.threads is None else op.threads.value.data
+        needed = workspace_bytes(self.program.functions[op.callee.root_reference.data])
+        _check_room(op, offset + threads * needed)
+        return f"(char *)workspace + {offset}" if offset else "workspace"
+
+    def _share(self, op: CallOp, turns: int, arguments: Sequence[str], scope: Scope) -> None:
         """A loop whose turns threads share; within a kernel, which may be a part of one, in order."""
+        name = self.program.c_names[op.callee.root_reference.data]
+        place = " ".join(["", *self._place(op)])
+        most = 0  # as many as there are
+        if op.workspace is not None:
+            most = 1 if op.threads is None else op.threads.value.data
         buffers = scope.child().names.fresh("shared")
         writer = scope.writer
         writer.open()
-        pointers = ", ".join(f"(void *){argument}" for argument in arguments)
+        pointers = ", ".join(f"(void *){atom(argument)}" for argument in arguments)
         writer.line(f"void *const {buffers}[] = {{{pointers}}};")
         context = f"(void *){buffers}"
         if self.is_public:
-            writer.line(f"inarch_share({turns}, {name}, {context});{place}")
+            writer.line(f"inarch_share({turns}, {most}, {name}, {context});{place}")
         else:
             writer.line(f"{name}({context}, 0, {turns}, 0);{place}")
         writer.close()
@@ -283,6 +306,22 @@ class FunctionEmitter:
         """A comment on where in the model `op` is from; none in kernels, which models share."""
         place = location_text(op) if self.is_public else None
         return [] if place is None else [comment(f"from {place}")]
+
+
+def _check_room(op: Operation, end: int) -> None:
+    """What lies in a workspace ends within it: a function of its own has only what it says that it needs."""
+    function: Operation | None = op
+    while function is not None and not isinstance(function, FuncOp):
+        function = function.parent_op()
+    assert isinstance(function, FuncOp), "it is in one"
+    stated = WORKSPACE_BYTES in function.attributes
+    room = workspace_bytes(function)
+    if end > room and (stated or is_private(function) or isinstance(op, CallOp)):
+        raise InarchError(
+            f"'{op.name}' expects {end} bytes of workspace in @{function.sym_name.data}, found {room} "
+            f"({WORKSPACE_BYTES}); run plan-memory",
+            where=location_text(op),
+        )
 
 
 def _constant_hint(op: AllocOp | ConstantOp) -> str:

@@ -19,7 +19,6 @@ from inarch.backends.c.plan.program import (
     is_private,
     results_of,
 )
-from inarch.backends.c.plan.turns import shared_turns
 from inarch.backends.c.text import INDENT, Writer, comment
 from inarch.backends.c.types import element
 from inarch.backends.c.write.function import FunctionEmitter
@@ -29,6 +28,8 @@ from inarch.dialects.loop.control import CallOp
 from inarch.dialects.loop.memory import buffer_shape, memref_of
 from inarch.ir.location import location_text
 from inarch.passes.loop.outline_nests import KERNEL
+from inarch.passes.loop.threads.turns import shared_turns
+from inarch.passes.memory.workspaces import workspace_bytes
 
 _TURNS = ("begin", "end")
 
@@ -114,8 +115,12 @@ def kernel_text(
     symbol = function.sym_name.data
     unit = Unit(vector_bytes)
     turns = _TURNS if shared_turns(function) else None
-    emitter, parameters = _emitter(program, function, unit, turns or (), turns)
+    own = workspace_bytes(function)
+    taken = (*(turns or ()), *(("workspace",) if own else ()))
+    emitter, parameters = _emitter(program, function, unit, taken, turns)
     lines = emitter.scope.writer.lines
+    mentioned = _words(lines)
+    heads = [f"{INDENT}{text}" for name, text in emitter.heads if name in mentioned]
     written = program.written[symbol]
     restrict = "" if symbol in aliased else "__restrict "
     texts: list[str] = []
@@ -123,7 +128,10 @@ def kernel_text(
         const = "" if argument.index in written else "const "
         c_type = element(memref_of(argument).element_type).c
         texts.append(f"{const}{c_type} *{restrict}{parameters[argument]}")
-    body = _unused([*parameters.values(), *(turns or ())], lines) + lines
+    if own:
+        texts.append("void *__restrict workspace")
+    lines = [*heads, *lines]
+    body = _unused([*parameters.values(), *taken], lines) + lines
     c_name = program.c_names[symbol]
     head, text = f"void {c_name}({', '.join(texts) or 'void'})", _braced(body)
     part = ""
@@ -133,10 +141,12 @@ def kernel_text(
         part = f"void {part_name}({', '.join([*texts, *(f'int64_t {turn}' for turn in turns)])})"
         kinds = [text.rpartition("*")[0] for text in texts]
         pointers = [f"({kind}*)buffers[{at}]" for at, kind in enumerate(kinds)]
+        if own:  # each thread has its own
+            pointers[-1] = f"(char *)buffers[{len(texts) - 1}] + part * INT64_C({own})"
         call = f"{INDENT}{part_name}({', '.join([*pointers, *turns])});"
         head = f"void {c_name}(void *context, int64_t begin, int64_t end, int32_t part)"
         buffers = f"{INDENT}void *const *buffers = (void *const *)context;"
-        text = _braced([f"{INDENT}(void)part;", buffers, call])
+        text = _braced([*([] if own else [f"{INDENT}(void)part;"]), buffers, call])
     return FunctionText(
         symbol,
         c_name,

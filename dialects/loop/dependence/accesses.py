@@ -14,7 +14,7 @@ from inarch.dialects.loop.buffer import AllocOp, ConstantOp, ReshapeOp
 from inarch.dialects.loop.dependence.views import Affine, Frame, Variable, View, part, whole
 from inarch.dialects.loop.footprint import Touch, Touching, written_by_import
 from inarch.ir.index.follow import linear_index
-from inarch.ir.verify import Counts
+from inarch.ir.index.inside import Counts
 
 _LARGEST = 1 << 62
 """Of an index: beyond, the sum of 64 bits may have come round."""

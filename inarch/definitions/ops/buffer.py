@@ -26,7 +26,7 @@ def _alloc(op: Operation, frame: Frame) -> None:
     if op.offset is None or not frame.domain.keeps_offsets or state.workspace is None:
         frame.set(op, new_buffer(frame.domain, dtype, shape, tag))
         return
-    start = op.offset.value.data
+    start = frame.workspace + op.offset.value.data
     end = start + math.prod(shape) * dtype.itemsize
     if end > state.workspace.size:
         raise outside(

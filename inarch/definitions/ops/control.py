@@ -104,7 +104,8 @@ def _call(op: Operation, frame: Frame) -> None:
             f"({', '.join(str(kind) for kind in op.arguments.types)})",
             where=location_text(op),
         )
-    Frame(frame.state).run(function.body.block, arguments)
+    own = 0 if op.workspace is None else op.workspace.value.data
+    Frame(frame.state, workspace=frame.workspace + own).run(function.body.block, arguments)
 
 
 def _import(op: CallOp, frame: Frame, name: str, arguments: Sequence[Buffer]) -> None:

@@ -14,7 +14,8 @@ from inarch.definitions.access import with_garbage
 from inarch.definitions.buffers import Buffer
 from inarch.definitions.elements import plain
 from inarch.definitions.frame import Definition, Frame, outside
-from inarch.dialects.loop.memory import memref_of, strides_of
+from inarch.dialects.loop.memory import memref_of
+from inarch.ir.types import layout_of
 
 
 def _places(op: Operation, frame: Frame, buffer: Buffer, indices: Sequence[SSAValue]) -> Array:
@@ -85,11 +86,11 @@ def _subview(op: Operation, frame: Frame) -> None:
     kind = memref_of(op.result)
     kept = _kept(sizes, tuple(kind.get_shape()))
     window = source.window([sizes[i] for i in kept], [strides[i] for i in kept], offset)
-    declared = strides_of(kind)
+    declared = layout_of(kind)
     if declared is not None:
         wanted = [s for s, n in zip(declared[0], window.shape, strict=True) if n > 1]
         found = [s for s, n in zip(window.strides, window.shape, strict=True) if n > 1]
-        if wanted != found or (0 not in window.shape and declared[1] != window.offset):
+        if wanted != found or (0 not in window.shape and declared[1] not in (None, window.offset)):
             raise outside(op, f"expected strides {found} at element {window.offset}, found {kind}")
     frame.set(op, window)
 

@@ -157,10 +157,9 @@ def _turns(edge: Edge, point: Sequence[Linear]) -> bool:
 
 def _contiguous(nest: NestOp, buffer: SSAValue, index: Sequence[Linear]) -> int | None:
     """The iterator of more than one point along which `buffer[index]` moves by one element."""
-    layout = strides_of(memref_of(buffer))
-    assert layout is not None, "the verifier has seen to it"
+    strides = strides_of(memref_of(buffer))
     for position, size in enumerate(nest.sizes):
-        pairs = zip(layout[0], index, strict=True)
+        pairs = zip(strides, index, strict=True)
         if size > 1 and abs(sum(s * form.coefficients[position] for s, form in pairs)) == 1:
             return position
     return None

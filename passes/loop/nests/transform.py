@@ -65,10 +65,9 @@ def reorder(nest: NestOp, order: Sequence[int]) -> None:
 
 def strides_along(nest: NestOp, buffer: SSAValue, index: AffineMap) -> list[int]:
     """Elements by which an access moves per step of each iterator."""
-    layout = strides_of(memref_of(buffer))
-    assert layout is not None
+    strides = strides_of(memref_of(buffer))
     forms = [linear_form(expr, len(nest.iterators))[0] for expr in index.results]
     return [
-        sum(stride * form[i] for stride, form in zip(layout[0], forms, strict=True))
+        sum(stride * form[i] for stride, form in zip(strides, forms, strict=True))
         for i in range(len(nest.iterators))
     ]

@@ -108,9 +108,7 @@ def _access(
     nest: NestOp, buffer: SSAValue, indices: tuple[Linear, ...], *, is_free: bool
 ) -> StridedAccess:
     """With a stride for each iterator of the nest; the caller picks those of the axes."""
-    layout = strides_of(memref_of(buffer))
-    assert layout is not None, "the verifier has seen to it"
-    strides, _ = layout
+    strides = strides_of(memref_of(buffer))
     count = len(nest.iterators)
     moves = tuple(
         sum(stride * form.coefficients[i] for stride, form in zip(strides, indices, strict=True))

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from xdsl.ir import Operation
 
 from inarch.dialects.loop.buffer import WORKSPACE_ALIGNMENT_BYTES, root
-from inarch.dialects.loop.memory import memref_of, strides_of
+from inarch.dialects.loop.memory import memref_of
 from inarch.ir.index.linear import Linear
+from inarch.ir.types import layout_of
 from inarch.machine.machine import Machine
 from inarch.meaning import Element, Term, element_text
 from inarch.microkernel import AtLeast, Demand, KnownDemand, known_demand
@@ -299,8 +300,9 @@ def _misfit(
     if align > nbytes:
         owner = root(access.buffer).owner
         known = isinstance(owner, Operation) and owner.name in ("loop.alloc", "loop.constant")
-        layout = strides_of(memref_of(access.buffer))
-        start = layout[1] if layout is not None else 1  # of a view, within the buffer
+        layout = layout_of(memref_of(access.buffer))
+        start = layout[1] if layout is not None else None  # of a view, within the buffer
+        start = 1 if start is None else start
         steps = [by for by, cut in zip(moves, piece.cuts, strict=True) if cut.count > 1]
         if not known or any(step * nbytes % align for step in (start + offset, *steps)):
             return f"an alignment of {align} bytes is demanded"

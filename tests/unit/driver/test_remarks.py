@@ -90,7 +90,7 @@ def test_a_compilation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("m.mlir").write_text(TEXT)
     command = ["compile", "m.mlir", "--target", "generic"]
-    said = "[plan-memory] @main: 0 bytes of workspace, for 0 bytes of buffers"
+    said = "[plan-memory] @main: 0 bytes of workspace, for 0 bytes of buffers, of which 0 are needed at once"
     code, _, err = cli.run([*command, "--remarks=^plan-memory$"])
     assert (code, err) == (0, f"m.mlir:1:1: remark: {said}\n")
     code, out, err = cli.run([*command, "--remarks", "--json"])

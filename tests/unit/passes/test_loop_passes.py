@@ -398,20 +398,14 @@ func.func @main(%x: memref<4xf32>) {
             ),
         ),
         (
-            "func.func private @k() {\n%b = loop.alloc : memref<4xf32>\nfunc.return\n}",
             (
-                "<text>:2:1: expected loop.alloc in a public function only, found it in "
-                "private @k; pass the buffer as an argument"
-            ),
-        ),
-        (
-            (
-                "func.func @main() {\nloop.for %i = 0 to 4 parallel {\n"
-                "%b = loop.alloc : memref<4xf32>\nloop.yield\n}\nfunc.return\n}"
+                "func.func private @k() {\n%b = loop.alloc : memref<4xf32>\n"
+                "loop.call @l() :\nfunc.return\n}\n"
+                "func.func private @l() {\nloop.call @k() :\nfunc.return\n}"
             ),
             (
-                "<text>:3:1: expected loop.alloc outside parallel loops, whose iterations would "
-                "share it; allocate one slice an iteration before the loop"
+                "<text>:7:1: expected no function with scratch that calls itself, found "
+                "@k -> @l -> @k; give it the buffers as arguments"
             ),
         ),
         (

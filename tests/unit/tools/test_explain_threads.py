@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from inarch.passes.loop.sharing import Sharing, SharingReport
+from inarch.passes.loop.threads.sharing import Sharing, SharingReport
 from inarch.tools.cli import run
 from inarch.tools.explain.threads import of_places, summary
 

@@ -37,10 +37,15 @@ _SHARE = """
 static const inarch_pool *inarch_used_pool = &inarch_own_pool;
 static __thread int32_t inarch_most_threads;
 
-static void inarch_share(int64_t count, inarch_task task, void *context)
+/* `room`: for how many threads there is a workspace; 0: the loop needs none. */
+static void inarch_share(int64_t count, int32_t room, inarch_task task, void *context)
 {
     int32_t threads = inarch_most_threads;
-${most}    if (threads == 1) {
+${most}    if (room != 0) {
+        threads = threads == 0 ? inarch_pool_threads() : threads;
+        threads = threads < 1 ? 1 : threads > room ? room : threads;
+    }
+    if (threads == 1) {
         task(context, 0, count, 0);
         return;
     }

@@ -33,9 +33,9 @@ kernel.def @scale computes "for i in 4: Y[i] = 2 * X[i]" arguments [
 
 // CHECK: int32_t net_main_run(void *const *buffers, const void *weights, void *workspace)
 // CHECK:         void *const shared[] = {(void *)x, (void *)y};
-// CHECK-NEXT:    inarch_share(6, inarch_kernel_map_6x8_{{[0-9a-f]+}}, (void *)shared);
-// CHECK:         inarch_share(6, inarch_kernel_scale_2x6_
-// CHECK:         inarch_share(3, inarch_kernel_loop_3_
+// CHECK-NEXT:    inarch_share(6, 0, inarch_kernel_map_6x8_{{[0-9a-f]+}}, (void *)shared);
+// CHECK:         inarch_share(6, 0, inarch_kernel_scale_2x6_
+// CHECK:         inarch_share(3, 0, inarch_kernel_loop_3_
 // CHECK:     inarch_kernel_map_1x8_{{[0-9a-f]+}}(x, v);
 
 // CHECK: int32_t net_main(DLTensor *args, int32_t n)

@@ -26,7 +26,7 @@ func.func @unsigned(%a: memref<8xui8>, %b: memref<8xf32>) {
 
 // C0, dynamic strides
 func.func @strides(%a: memref<8xf32, strided<[?]>>, %b: memref<8xf32>) {
-  // expected-error @below {{'loop.nest' C0: expected static strides and offset, found memref<8xf32, strided<[?]>>}}
+  // expected-error @below {{'loop.nest' C0: expected static strides, found memref<8xf32, strided<[?]>>}}
   loop.nest (i = 8) ins(%a[i] : memref<8xf32, strided<[?]>>) outs(%b[i] : memref<8xf32>) {
   ^bb0(%x: f32, %acc: f32):
     loop.yield %x : f32

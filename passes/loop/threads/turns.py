@@ -1,4 +1,4 @@
-"""Which functions of C do a part of a loop: kernels of one op whose turns threads share."""
+"""Which functions do a part of a loop: kernels of one op whose turns threads share."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from xdsl.dialects import arith
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation
 
-from inarch.backends.c.plan.program import is_private
 from inarch.dialects.kernel.call import CallOp as KernelCallOp
 from inarch.dialects.loop.control import ForOp
 from inarch.dialects.loop.nest import NestOp
+from inarch.ir.functions import is_public
 
 
 def shared_turns(function: FuncOp) -> int:
@@ -18,7 +18,7 @@ def shared_turns(function: FuncOp) -> int:
     Of private functions: the loop is that of its one op, of a nest or a microkernel one of its iterators.
     Parallel loops elsewhere run in order.
     """
-    if not is_private(function) or function.is_declaration:
+    if is_public(function) or function.is_declaration:
         return 0
     ops = [op for op in function.body.block.ops if not isinstance(op, arith.ConstantOp | ReturnOp)]
     turns = _turns(ops[0]) if len(ops) == 1 else 0

@@ -1,0 +1,1 @@
+"""Which loops threads share, and why."""
