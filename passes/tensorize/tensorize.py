@@ -16,7 +16,6 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
-from xdsl.ir import Block
 from xdsl.passes import ModulePass
 
 from inarch.core.errors import InarchError, InarchWarning
@@ -27,7 +26,7 @@ from inarch.ir.location import location_text
 from inarch.ir.report.facts import facts_of
 from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.ir.target import machine_of, target_of
-from inarch.microkernel import Instance
+from inarch.microkernel import Instance, is_foreign
 from inarch.microkernel.table import MICROKERNELS, TEMPLATES
 from inarch.passes.tensorize.families import families_of
 from inarch.passes.tensorize.keep.memo import Decision, key_of_nest
@@ -152,7 +151,7 @@ def tensorize(
         nests = [op for op in block.walk() if isinstance(op, NestOp)]
         reports += [
             _tensorize_nest(op, symbol, chooser, definitions, pick)
-            if (reason := _unsuitable(op, block)) is None
+            if (reason := _unsuitable(op)) is None
             else _left_alone(op, symbol, families, reason)
             for op in nests
         ]
@@ -165,12 +164,15 @@ def tensorize(
     return report
 
 
-def _unsuitable(op: NestOp, block: Block) -> str | None:
-    """Why no kernel at all can do the nest; `block` is the function's."""
+_OUTSIDE = (
+    "the nest is inside a loop or a branch, functions of libraries are called outside of them"
+)
+
+
+def _unsuitable(op: NestOp) -> str | None:
+    """Why no kernel at all can do the nest."""
     if is_kept(op):
         return f"the nest's schedule is its author's ({KEEP})"
-    if op.parent_block() is not block:
-        return "the nest is inside a loop or a branch, kernels are called outside of them"
     if op.has_scan:
         return "the nest scans: each point goes on from the one before, which no kernel does"
     if len(op.outs) != 1:
@@ -285,7 +287,10 @@ def _decide(
     # Those that may be cheapest come first: what is far from them need not be looked into.
     for family in sorted(families, key=lambda one: one.best_cycles_a_point if one.members else 0):
         name, has_cost = family.pattern.name, family.pattern.kernel.cost is not None
-        result = candidates(nest, family, known if has_cost and name not in demanded else math.inf)
+        result: list[Candidate] | Miss = Miss(_OUTSIDE, 0)
+        if not (nest.is_in_loop and is_foreign(family.pattern.kernel)):
+            most = known if has_cost and name not in demanded else math.inf
+            result = candidates(nest, family, most)
         results[name] = result
         if has_cost and not isinstance(result, Miss):
             known = min(known, result[0].cost)

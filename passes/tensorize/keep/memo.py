@@ -45,6 +45,7 @@ def key_of_nest(nest: StridedNest) -> object:
             tuple(form.coefficients for form in access.indices),
             access.is_inside,
             access.is_constant,
+            access.turns,
             buffer.owner.name if isinstance(buffer.owner, Operation) else None,
             buffers.index(buffer),  # which accesses are of the same memory
         )
@@ -54,6 +55,7 @@ def key_of_nest(nest: StridedNest) -> object:
     body = expression_of(op, op.body)
     return (
         nest.axes,
+        nest.is_in_loop,
         accesses,
         str(body),
         op.finish is not None,

@@ -11,14 +11,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
 from inarch.dialects.loop.access import number_of
-from inarch.dialects.loop.buffer import root
+from inarch.dialects.loop.buffer import ReshapeOp
 from inarch.dialects.loop.memory import memref_of, strides_of
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.index.linear import Linear, linear_map
 from inarch.ir.types import dtype_of
+from inarch.passes.loop.nests.unmoved import turns, unmoved
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,8 @@ class StridedAccess:
     """By dimension of the buffer, over the nest's iterators (not over its axes)."""
     is_inside: bool
     """Whether every point lies inside the buffer (a read with `pad`, a write with `clip` may not)."""
+    turns: int = 1
+    """Of loops around the nest in which nothing writes the buffer: a copy is made once for all of them."""
 
     @cached_property
     def nbytes(self) -> int:
@@ -51,7 +55,9 @@ class StridedAccess:
     @cached_property
     def is_constant(self) -> bool:
         """Whether it is of a constant of the weights, so that packing it costs nothing at run time."""
-        owner = root(self.buffer).owner
+        buffer = self.buffer
+        while isinstance(owner := buffer.owner, ReshapeOp):
+            buffer = owner.source
         return isinstance(owner, Operation) and owner.name == "loop.constant"
 
 
@@ -63,6 +69,11 @@ class StridedNest:
     axes: tuple[Axis, ...]
     reads: tuple[StridedAccess, ...]
     write: StridedAccess
+
+    @property
+    def is_in_loop(self) -> bool:
+        """Whether it is within another op of its function."""
+        return not isinstance(self.nest.parent_op(), FuncOp)
 
     @property
     def accesses(self) -> tuple[StridedAccess, ...]:
@@ -116,7 +127,8 @@ def _access(
     )
     offset = sum(stride * form.constant for stride, form in zip(strides, indices, strict=True))
     is_inside = not is_free or _lies_inside(nest, buffer, indices)
-    return StridedAccess(buffer, offset, moves, indices, is_inside)
+    around = turns(unmoved(nest, buffer))
+    return StridedAccess(buffer, offset, moves, indices, is_inside, around)
 
 
 def _lies_inside(nest: NestOp, buffer: SSAValue, indices: Sequence[Linear]) -> bool:

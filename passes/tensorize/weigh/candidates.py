@@ -323,7 +323,7 @@ def _moved_bytes(candidate: Candidate) -> float:
             key = copy_key(operand)
             if key not in copied:
                 copied.add(key)
-                total += 2 * _copied_bytes(operand, line)
+                total += 2 * _copied_bytes(operand, line) / operand.access.turns
     for group in candidate.groups:
         written, first = candidate.output_of(group), group[0]
         if written.copy is not None:

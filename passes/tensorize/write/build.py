@@ -18,6 +18,7 @@ from inarch.dialects.loop.nest import NestOp
 from inarch.ir.index.linear import Linear, affine_map, linear_map
 from inarch.ir.types import memref
 from inarch.passes.loop.inline import end, inline
+from inarch.passes.loop.nests.unmoved import unmoved
 from inarch.passes.tensorize.unify.strided import StridedAccess
 from inarch.passes.tensorize.unify.views import View, view_of
 from inarch.passes.tensorize.weigh.candidates import Call, Candidate, Group, copy_key
@@ -40,7 +41,13 @@ class _Builder:
     definitions: Definitions
     nest: NestOp
     _packed: dict[object, SSAValue] = field(default_factory=dict[object, SSAValue])
-    _flat: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    _flat: dict[tuple[SSAValue, Operation], SSAValue] = field(
+        default_factory=dict[tuple[SSAValue, Operation], SSAValue]
+    )
+
+    def __post_init__(self) -> None:
+        self._place: Operation = self.nest
+        """Before which ops are inserted: a copy that serves all turns of a loop is made before it."""
 
     @property
     def output(self) -> str:
@@ -141,8 +148,11 @@ class _Builder:
             return operand.access.buffer
         key = copy_key(operand)
         if key not in self._packed:
+            around = unmoved(self.nest, operand.access.buffer)
+            self._place = around[-1] if around else self.nest
             buffer = self._alloc(operand, f"{_hint(operand.access.buffer)}_packed")
             self._pack(operand, buffer)
+            self._place = self.nest
             self._packed[key] = buffer
         return self._packed[key]
 
@@ -176,13 +186,13 @@ class _Builder:
         """The buffer that a view indexes."""
         if not view.is_flat or len(buffer_shape(view.buffer)) == 1:
             return view.buffer
-        if view.buffer not in self._flat:
+        if (view.buffer, self._place) not in self._flat:
             element = memref_of(view.buffer).element_type
             reshape = ReshapeOp(view.buffer, memref(element, view.shape))
             self._insert(reshape)
             reshape.result.name_hint = f"{_hint(view.buffer)}_flat"
-            self._flat[view.buffer] = reshape.result
-        return self._flat[view.buffer]
+            self._flat[view.buffer, self._place] = reshape.result
+        return self._flat[view.buffer, self._place]
 
     # -- nests over everything
 
@@ -330,9 +340,9 @@ class _Builder:
 
     def _insert(self, op: Operation) -> None:
         op.location = self.nest.location
-        parent = self.nest.parent
+        parent = self._place.parent
         assert parent is not None
-        parent.insert_op_before(op, self.nest)
+        parent.insert_op_before(op, self._place)
 
 
 def _iterators(box: Box) -> list[IteratorAttr]:

@@ -81,9 +81,9 @@ def tree(b: LoopText) -> None:
     """
     choices = b.choices
     kind = b.kind if b.kind != "i1" else "f32"
-    rows, count = choices.pick((2, 1, 4, 7)), choices.pick((3, 1, 2, 5))
-    width, blocks = choices.pick((4, 1, 8, 17, 32)), choices.pick((1, 1, 2, 3))
-    depth = choices.pick((3, 1, 8, 16))
+    rows, count = choices.pick((2, 1, 4, 7, 14)), choices.pick((3, 1, 2, 5))
+    width, blocks = choices.pick((4, 1, 8, 17, 32, 48)), choices.pick((1, 1, 2, 3))
+    depth = choices.pick((3, 1, 8, 16, 64))
     whole = width * blocks
     a = _of(b.input(kind, (rows * count, depth)))
     w = _of(b.input(kind, (depth, whole)))
