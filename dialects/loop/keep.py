@@ -18,9 +18,9 @@ from inarch.ir.location import location_text
 KEEP = "inarch.keep"
 
 
-def is_kept(nest: NestOp) -> bool:
-    """Whether the schedule of `nest` is its author's."""
-    op: Operation | None = nest
+def is_kept(found: Operation) -> bool:
+    """Whether the schedule of a nest or a loop is its author's."""
+    op: Operation | None = found
     while op is not None:
         if KEEP in op.attributes:
             return True

@@ -11,7 +11,14 @@ PHASES = {
     # Backends take their parts, and emit them.
     "offload": ("annotate", "merge-composites", "merge-regions", "partition", "emit-offloaded"),
     "graph": ("decompose-composites", "fold-constants", "simplify-graph", "choose-layout"),
-    "loop": ("graph-to-loop", "drop-unit-iterators", "fold-scalars", "rematerialize", "fuse-nests"),
+    "loop": (
+        "graph-to-loop",
+        "drop-unit-iterators",
+        "fold-scalars",
+        "rematerialize",
+        "fuse-nests",
+        "tile-and-fuse",
+    ),
     "padding": ("materialize-padding", "split-padding", "drop-padding-taps", "split-dilation"),
     "kernel": ("try-kernels", "tensorize"),
     "schedule": ("schedule-nests", "drop-unit-iterators", "fold-packs", "parallelize"),

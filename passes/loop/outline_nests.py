@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,10 +25,15 @@ from inarch.dialects.loop.control import CallOp, ForOp
 from inarch.dialects.loop.memory import buffer_shape
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.functions import entry_blocks, error_at
+from inarch.ir.target import machine_of
 from inarch.ir.text import print_module
 
 KERNEL = "inarch.kernel"
 _HASH_DIGITS = 8
+_CALLS = 16
+"""Calls in whose time a nest in a loop does as many points: a call of its own is then nothing beside it."""
+_RUNS = (NestOp, PackOp, KernelCallOp, CallOp)
+"""What takes time in a loop."""
 
 _Structure = tuple[object, ...]
 """Equal for two ops only if the texts of their kernels are."""
@@ -37,6 +43,7 @@ _Structure = tuple[object, ...]
 class OutlineNestsPass(ModulePass):
     """Moves each nest, `kernel` op and `loop.for` of a public function into a kernel of its own.
 
+    So do nests within a loop that are not its only work, before the loop does.
     A kernel is a private function with the unit attribute `inarch.kernel`; a `loop.call` takes the
     op's place and keeps its location. Arguments are the buffers it reads, then those it writes (of
     a nest: its operands, in order). Ops of equal text, but for names of values and locations, share
@@ -48,10 +55,32 @@ class OutlineNestsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         kernels = _Kernels(op)
+        least = _CALLS * machine_of(op).call
         for _, block in entry_blocks(op):
             for inner in list(block.ops):
-                if kernels.takes(inner):
-                    kernels.outline(inner)
+                if not kernels.takes(inner):
+                    continue
+                for nest in _parts(inner, least):
+                    kernels.outline(nest)
+                kernels.outline(inner)
+
+
+def _parts(op: Operation, least: float) -> list[Operation]:
+    """The nests in a loop that are kernels of their own: not a loop's only one, nor one of a few points.
+
+    C compilers know that the parameters of a function are different memory, and of nothing else.
+    """
+    if not isinstance(op, ForOp):
+        return []
+    inside = [inner for inner in op.walk() if isinstance(inner, _RUNS)]
+    if len(inside) < 2:
+        return []
+    nests = [inner for inner in inside if isinstance(inner, NestOp | PackOp)]
+    return [nest for nest in nests if _points(nest) >= least]
+
+
+def _points(op: NestOp | PackOp) -> int:
+    return math.prod(op.sizes if isinstance(op, NestOp) else buffer_shape(op.dst))
 
 
 @dataclass
@@ -208,6 +237,8 @@ def _written(op: Operation, definitions: Mapping[str, DefOp]) -> set[SSAValue]:
                 found.update(views.get(out, out) for out in inner.outs)
             case PackOp():
                 found.add(views.get(inner.dst, inner.dst))
+            case CallOp():  # of a nest's kernel, whose output is the last
+                found.add(views.get(inner.arguments[-1], inner.arguments[-1]))
             case KernelCallOp():
                 arguments = definitions[inner.callee.root_reference.data].arguments
                 pairs = zip(arguments, inner.arguments, strict=True)

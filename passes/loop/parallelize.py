@@ -15,17 +15,21 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.ir.affine import AffineMap
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
+from xdsl.utils.exceptions import VerifyException
 
 from inarch.core.errors import UsageError
 from inarch.dialects.kernel.call import CallOp as KernelCallOp
 from inarch.dialects.kernel.definition import DefOp
 from inarch.dialects.kernel.pack import PackOp
 from inarch.dialects.loop.access import IteratorAttr
+from inarch.dialects.loop.control import ForOp
+from inarch.dialects.loop.dependence.check import check_independent
 from inarch.dialects.loop.footprint import Form
 from inarch.dialects.loop.keep import is_kept
 from inarch.dialects.loop.memory import memref_of, nbytes
@@ -74,9 +78,11 @@ class ParallelizePass(ModulePass):
         counts = (threads,) if threads else _counts(machine.cores)
         if counts == (1,):
             return
-        definitions = {each.sym_name.data: each for each in op.body.ops if isinstance(each, DefOp)}
+        symbols: dict[str, Operation] = {
+            each.sym_name.data: each for each in op.body.ops if isinstance(each, DefOp | FuncOp)
+        }
         least = WORTH * machine.fork if self.least is None else self.least
-        sharing = _Sharing(machine, vector_bytes, counts, least, definitions, remarks_of(ctx))
+        sharing = _Sharing(machine, vector_bytes, counts, least, symbols, remarks_of(ctx))
         for _, block in entry_blocks(op):
             for inner in list(block.ops):
                 sharing.visit(inner)
@@ -106,7 +112,7 @@ class _Sharing:
     vector_bytes: int
     counts: tuple[int, ...]
     least: float
-    definitions: Mapping[str, DefOp]
+    symbols: Mapping[str, Operation]
     remarks: Remarks
     found: list[Sharing] = field(default_factory=list[Sharing])
 
@@ -120,13 +126,16 @@ class _Sharing:
             else:
                 nest.drop_all_references()
             return
+        if isinstance(op, ForOp):
+            self._loop(op)
+            return
         if not isinstance(op, NestOp | KernelCallOp) or any(i.is_shared for i in op.iterators):
             return
         if isinstance(op, NestOp) and is_kept(op):
             return
         forms = op.elements(self._definition(op)) if isinstance(op, KernelCallOp) else []
         touched = list(_touched(op, forms))
-        work = max(self._operations(op, forms), sum(touched) / self.machine.l2.bandwidth)
+        work = self._work(op, forms, touched)
         us = work / self.machine.ghz / 1000
         if work < self.least:
             self._tell(op, Sharing(location_text(op), us, None, 1, "too little"))
@@ -138,6 +147,44 @@ class _Sharing:
         best = min(loops, key=lambda loop: self._time(loop, work, touched))
         _mark(op, best.axis)
         self._tell(op, Sharing(location_text(op), us, best.name, best.turns, ""))
+
+    def _loop(self, op: ForOp) -> None:
+        """A loop around nests and calls: its turns, where they are independent."""
+        turns = len(op.counted())
+        if op.mode.data != "serial" or turns < 2 or is_kept(op):
+            return
+        work = self._work_in(op)
+        us = work / self.machine.ghz / 1000
+        if work < self.least:
+            self._tell(op, Sharing(location_text(op), us, None, 1, "too little"))
+            return
+        try:
+            check_independent(op, self.symbols)
+        except VerifyException as error:
+            why = str(error).partition("found ")[2].partition("; make")[0]
+            self._tell(op, Sharing(location_text(op), us, None, 1, why or "no loop to share"))
+            return
+        op.mode = StringAttr("parallel")
+        name = op.induction.name_hint or "i"
+        self._tell(op, Sharing(location_text(op), us, name, turns, ""))
+
+    def _work_in(self, op: ForOp) -> float:
+        """Cycles of all turns of what is in a loop, as of the ops alone."""
+        total = 0.0
+        for inner in op.body.block.ops:
+            if isinstance(inner, ForOp):
+                total += self._work_in(inner)
+            elif isinstance(inner, NestOp | KernelCallOp):
+                forms = (
+                    inner.elements(self._definition(inner))
+                    if isinstance(inner, KernelCallOp)
+                    else []
+                )
+                total += self._work(inner, forms, list(_touched(inner, forms)))
+        return total * len(op.counted())
+
+    def _work(self, op: NestOp | KernelCallOp, forms: Forms, touched: Sequence[int]) -> float:
+        return max(self._operations(op, forms), sum(touched) / self.machine.l2.bandwidth)
 
     def _tell(self, op: Operation, one: Sharing) -> None:
         self.found.append(one)
@@ -166,7 +213,9 @@ class _Sharing:
         return points / rate
 
     def _definition(self, call: KernelCallOp) -> DefOp:
-        return self.definitions[call.callee.root_reference.data]
+        found = self.symbols[call.callee.root_reference.data]
+        assert isinstance(found, DefOp), "the verifier has seen to it"
+        return found
 
     def _loops(self, op: NestOp | KernelCallOp, forms: Forms) -> Iterator[_Loop]:
         """The iterators whose turns may be shared."""

@@ -26,6 +26,7 @@ from inarch.ir.target import set_target
 from inarch.ir.text import parse_module
 from inarch.ir.verify import verify_module
 from inarch.passes.loop.parallelize import ParallelizePass
+from inarch.passes.loop.tile_and_fuse import TileAndFusePass
 from inarch.testing.generate.check.room import Room
 from inarch.testing.generate.program import GeneratedProgram
 
@@ -137,6 +138,8 @@ def compile_programs(
     pipeline = chosen.passes()
     if "parallelize" in pipeline:  # however small the programs are
         pipeline = pipeline.replace("parallelize", ParallelizePass(least=0))
+    if "tile-and-fuse" in pipeline and programs[0].index % 2:
+        pipeline = pipeline.replace("tile-and-fuse", TileAndFusePass(rows=3, always=True))
     lower(context, module, "kernel", pipeline=pipeline)
     with tempfile.TemporaryDirectory(prefix="inarch-generate-") as folder:
         path = Path(folder) / "programs.so"

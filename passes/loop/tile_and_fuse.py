@@ -1,0 +1,74 @@
+"""Nests that hand large buffers on run block by block, in loops around all of them.
+
+    S = Q K    (1024 x 1024)                for i = 0 to 1024 step 32:
+    P = exp(S - max(S))             -->         S = Q[i : i + 32] K    (32 x 1024)
+    Y = P V / sum(P)                            P = exp(S - max(S))
+                                                Y[i : i + 32] = P V / sum(P)
+
+What is handed on is then as large as a block, and is still in the caches when it is read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block
+from xdsl.passes import ModulePass
+
+from inarch.core.errors import UsageError
+from inarch.ir.functions import entry_blocks
+from inarch.ir.report.remarks import Remarks, remarks_of
+from inarch.ir.target import machine_of
+from inarch.machine.machine import Machine
+from inarch.passes.loop.tiling.group import Group, groups
+from inarch.passes.loop.tiling.loops import run_in_blocks
+from inarch.passes.loop.tiling.worth import Plan, plan_of
+
+
+@dataclass(frozen=True)
+class TileAndFusePass(ModulePass):
+    """Puts loops around nests that share large buffers, where the caches gain more than they lose.
+
+    `rows`: how many points of the innermost loop a block has; 0: as many as the caches have room for.
+    `always`: whatever it costs, for tests.
+    """
+
+    name = "tile-and-fuse"
+    is_optional: ClassVar = True
+
+    rows: int = 0
+    always: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.rows < 0:
+            raise UsageError(
+                f"{self.name}: rows: expected a whole number from 0 on, found {self.rows}"
+            )
+        for _, block in entry_blocks(op):
+            self._tile(block, machine_of(op), remarks_of(ctx))
+
+    def _tile(self, block: Block, machine: Machine, remarks: Remarks) -> None:
+        """The best group of all, as long as there is one."""
+        while True:
+            best: tuple[Group, Plan] | None = None
+            for group in groups(block):
+                plan = plan_of(group, machine, self.rows)
+                pays = plan.gain > 0 or self.always
+                if pays and (best is None or plan.is_better_than(best[1])):
+                    best = group, plan
+            if best is None:
+                return
+            group, plan = best
+            names = " x ".join(map(str, plan.blocks))
+            remarks.done(
+                group.nests[-1],
+                f"{len(group.nests)} nests run in blocks of {names}: {plan.before} bytes of scratch are "
+                f"{plan.after}",
+            )
+            run_in_blocks(group, plan.blocks)
+
+
+PASS = TileAndFusePass
