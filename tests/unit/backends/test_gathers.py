@@ -235,6 +235,36 @@ def test_an_index_may_be_padded_and_a_view() -> None:
     np.testing.assert_array_equal(y, wanted)
 
 
+def test_a_nest_in_a_shared_loop_picks_by_what_the_loop_names() -> None:
+    """The index is a view that the loop moves, as is the row that is written: turns are independent."""
+    id_kind, row_kind = (f"memref<{k}, strided<[1], offset: ?>>" for k in ("1xi64", "4xf32"))
+    args = "%ids: memref<8xi64>, %t: memref<9x4xf32>, %y: memref<8x4xf32> {inarch.result}"
+    text = f"""func.func @f({args}) {{
+  loop.for %i = 0 to 8 parallel {{
+    %id = memref.subview %ids[%i] [1] [1] : memref<8xi64> to {id_kind}
+    %row = memref.subview %y[%i, 0] [1, 4] [1, 1] : memref<8x4xf32> to {row_kind}
+    loop.nest (j = 4) ins(%id[0] : {id_kind}, %t[at(0), j] : memref<9x4xf32>)
+        outs(%row[j] : {row_kind}) {{
+    ^bb0(%k: i64, %x: f32, %o: f32):
+      loop.yield %x : f32
+    }}
+    loop.yield
+  }}
+  func.return
+}}"""
+    context = new_context()
+    module = parse_module(context, text)
+    verify_module(module)
+    ids, table = np.array([0, 8, -1, -9, -99, 99, 3, 4]), np.arange(36, dtype=np.float32)
+    table = table.reshape(9, 4)
+    wanted = table[[place(int(index), 9) for index in ids]]
+    (found,) = execute(module, [ids, table], context)
+    np.testing.assert_array_equal(found, wanted)
+    y = np.empty_like(wanted)
+    run_function(context, module, "f", [ids, table, y])
+    np.testing.assert_array_equal(y, wanted)
+
+
 def test_a_nest_that_writes_what_it_picks_by_has_no_meaning() -> None:
     """Though no point uses the index but to read by it."""
     text = """func.func @f(%t: memref<4xi64>, %y: memref<4xi64> {inarch.result}) {
