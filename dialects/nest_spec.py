@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from xdsl.ir.affine import AffineExpr, AffineMap
 
 from inarch.dialects.scalar import Number, Scalar
+from inarch.ir.index.affine import indirect_map
 
 Body = Callable[..., Scalar]
 """Scalars of the operands, then the accumulator when there is an init; returns the new value."""
@@ -91,6 +92,10 @@ class NestBuilder:
         """A new iterator whose points come in order; the accumulator is written at each."""
         return self._add(Iterator(name, size, scan=True))
 
+    def at(self, operand: int) -> AffineExpr:
+        """An index that is the element of that operand, in a dimension of a read (alone)."""
+        return AffineExpr.symbol(operand)
+
     def shape(self, sizes: Sequence[int], prefix: str = "i") -> tuple[AffineExpr, ...]:
         """One parallel iterator a dimension, called `i0`, `i1`, ..."""
         return tuple(self.parallel(f"{prefix}{n}", size) for n, size in enumerate(sizes))
@@ -121,5 +126,5 @@ class NestBuilder:
         return AffineExpr.dimension(len(self.iterators) - 1)
 
     def _map(self, exprs: Sequence[AffineExpr | int]) -> AffineMap:
-        results = tuple(AffineExpr.constant(e) if isinstance(e, int) else e for e in exprs)
-        return AffineMap(len(self.iterators), 0, results)
+        results = [AffineExpr.constant(e) if isinstance(e, int) else e for e in exprs]
+        return indirect_map(len(self.iterators), results)

@@ -25,6 +25,7 @@ from xdsl.utils.exceptions import VerifyException
 from inarch.dialects.kernel.definition import DefOp
 from inarch.dialects.kernel.extents import touched
 from inarch.dialects.loop.access import IteratorAttr
+from inarch.dialects.loop.constraints.shared import shared_twice
 from inarch.dialects.loop.footprint import (
     Form,
     Overlapping,
@@ -37,7 +38,6 @@ from inarch.dialects.loop.footprint import (
     turns_apart,
 )
 from inarch.dialects.loop.memory import BufferOp, MemRef, check_linear, memref_of, strides_of
-from inarch.dialects.loop.shared import shared_twice
 from inarch.ir.index.affine import linear_form, parse_affine_expr, print_affine_expr
 from inarch.ir.index.linear import Linear
 from inarch.ir.op import op_definition

@@ -13,10 +13,11 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     MemRefType,
     NoneAttr,
+    NoneType,
     StringAttr,
 )
 from xdsl.ir import Attribute, ParametrizedAttribute, SSAValue
-from xdsl.ir.affine import AffineMap
+from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.irdl import irdl_attr_definition, param_def
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
@@ -24,7 +25,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from inarch.dialects.loop.memory import MemRef, memref_of
 from inarch.dialects.scalar import Number, number_attribute
-from inarch.ir.index.affine import parse_affine_expr
+from inarch.ir.index.affine import indirect_map, parse_affine_expr, parse_optional_pick
 from inarch.ir.numbers import number_text
 from inarch.ir.require import require
 from inarch.ir.types import dtype_of, i1, is_supported
@@ -122,7 +123,10 @@ def _iterator(cls: type[_Iterator], label: str, size: int, kind: str, mode: str)
 
 @irdl_attr_definition
 class ReadAttr(ParametrizedAttribute):
-    """`#loop.read<map, pad>`: element `map(iterators)` of an operand; outside it, `pad` (or none)."""
+    """`#loop.read<map, pad>`: element `map(iterators)` of an operand; outside it, `pad` (or none).
+
+    The symbol n of the map is the element of operand n: an index that is read.
+    """
 
     name = "loop.read"
     map: AffineMapAttr = param_def()
@@ -138,6 +142,15 @@ class ReadAttr(ParametrizedAttribute):
     def is_padded(self) -> bool:
         """Whether it may leave its operand, where it reads `pad`."""
         return not isinstance(self.pad, NoneAttr)
+
+    @property
+    def is_indirect(self) -> bool:
+        """Whether an index of it is the element of another operand."""
+        return self.map.data.num_symbols > 0
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        return _parameters(parser)
 
 
 @irdl_attr_definition
@@ -164,6 +177,16 @@ class WriteAttr(ParametrizedAttribute):
         """Whether writes outside the output are dropped."""
         return self.clip.data == "clip"
 
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        return _parameters(parser)
+
+
+def _parameters(parser: AttrParser) -> list[Attribute]:
+    """Those of an attribute; xDSL prints `none` for what is not there, and reads the type of that name."""
+    found = parser.parse_paramattr_parameters()
+    return [NoneAttr() if isinstance(each, NoneType) else each for each in found]
+
 
 def number_of(attribute: Attribute) -> Number | None:
     """The Python number of a typed number, 0 or 1 for a bool; None for `none`."""
@@ -181,12 +204,15 @@ def typed(value: Number | None, element_type: Attribute) -> Attribute | None:
     return None if value is None else number_attribute(value, element_type)
 
 
-def parse_map(parser: Parser, names: Sequence[str]) -> AffineMap:
-    """`[i, j + 1]` over iterators of these names."""
-    exprs = parser.parse_comma_separated_list(
-        parser.Delimiter.SQUARE, lambda: parse_affine_expr(parser, names)
-    )
-    return AffineMap(len(names), 0, tuple(exprs))
+def parse_map(parser: Parser, names: Sequence[str], *, picks: bool = False) -> AffineMap:
+    """`[i, j + 1]` over iterators of these names; an index may be `at(n)` where the map `picks`."""
+
+    def parse_index() -> AffineExpr:
+        picked = parse_optional_pick(parser) if picks else None
+        return parse_affine_expr(parser, names) if picked is None else picked
+
+    exprs = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parse_index)
+    return indirect_map(len(names), exprs)
 
 
 def parse_typed(

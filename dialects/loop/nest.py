@@ -22,22 +22,16 @@ from xdsl.printer import Printer
 from xdsl.traits import IsTerminator, MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from inarch.dialects.loop.access import (
-    IteratorAttr,
-    ReadAttr,
-    WriteAttr,
-    check_number,
-    number_of,
-    parse_map,
-    parse_typed,
-)
+from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr, check_number
+from inarch.dialects.loop.constraints.indices import check_indices
+from inarch.dialects.loop.constraints.scan import check_scan
+from inarch.dialects.loop.constraints.shared import check_shared
 from inarch.dialects.loop.footprint import Overlapping, Places, Touch, Touching, place_of
+from inarch.dialects.loop.indirect import base_of, iterators_of
 from inarch.dialects.loop.memory import BufferOp, buffer_shape, check_linear, memref_of
+from inarch.dialects.loop.nest_text import parse_accesses, print_accesses
 from inarch.dialects.loop.overlap import check_overlaps, touches_of
-from inarch.dialects.loop.scan import check_scan
-from inarch.dialects.loop.shared import check_shared
 from inarch.ir.index.affine import linear_form, print_affine_expr
-from inarch.ir.numbers import number_text, parse_number
 from inarch.ir.op import op_definition
 from inarch.ir.require import require
 
@@ -76,19 +70,24 @@ class NestOp(BufferOp, Overlapping, Touching):
     always legal. Both regions take the elements of `ins`, then one accumulator an output, and end in
     `loop.yield` of the new accumulators.
 
+    An index of a read may be the element of another operand: `ins(%ids[i], %table[at(0), j])` reads
+    row ids[i] of the table. A negative one counts from the end, any other is clamped to the dimension.
+
     C0: buffers are static and signless. C1: iterators are well formed, with distinct names.
-    C2: a map has one linear result a dimension of its buffer, over the iterators.
+    C2: a map has one linear result a dimension of its buffer, over the iterators (but for C11).
     C3: every access is in bounds, except reads with `pad` and writes with `clip`.
     C4: a write's map uses no reduction iterator and all others, and no two points write one element;
     nor are two elements of the output one in memory.
     C5: the regions' arguments are the elements of `ins`, then of `outs`; they yield those of `outs`.
-    C6: `finish` uses no operand that varies with a reduction iterator.
+    C6: `finish` uses no operand that varies, or whose index does, with a reduction iterator.
     C7: pad and init have the buffer's element type.
     C8: an operand touches an element that an output writes only at the point that writes it, and no
     two outputs write one element; also through views. Two arguments of a function are different memory.
     C9: a scan iterator is serial and the only one, beside no reduction; every output has an init then,
     and does not clip.
     C10: at most one iterator is `parallel`, and it stands outside the outermost reduction or scan.
+    C11: `at(n)` is the whole index of a dimension that has an element, in a read without pad; operand
+    n is i32 or i64, and read at linear indices.
     """
 
     name = "loop.nest"
@@ -152,7 +151,7 @@ class NestOp(BufferOp, Overlapping, Touching):
         return self.has_reduction or self.has_scan
 
     def read_map(self, index: int) -> AffineMap:
-        """The map of operand `index`."""
+        """The map of operand `index`; it has symbols where an index is read (`loop/indirect.py`)."""
         return self.reads.data[index].map.data
 
     def write_map(self, index: int) -> AffineMap:
@@ -183,8 +182,9 @@ class NestOp(BufferOp, Overlapping, Touching):
         wanted = (len(self.reads), len(self.writes))
         require(counts == wanted, "C2", "expected one access for each operand")
         check_scan(self.iterators.data, self.writes.data)
+        check_indices(self)
         for value, read in zip(self.ins, self.reads, strict=True):
-            self._check_access(value, read.map.data, free=read.is_padded)
+            self._check_access(value, base_of(read.map.data), free=read.is_padded)
             check_number(value, read.pad, "pad")
         for value, write in zip(self.outs, self.writes, strict=True):
             self._check_access(value, write.map.data, free=write.clips)
@@ -216,9 +216,10 @@ class NestOp(BufferOp, Overlapping, Touching):
             len(shape),
             index,
         )
+        unused = 0 in self.sizes and self._touches_nothing(index)
         for axis, (expr, size) in enumerate(zip(index.results, shape, strict=True)):
             coefficients, constant = check_linear(expr, count, "C2")
-            if free or 0 in self.sizes:
+            if free or unused:
                 continue
             spans = [c * (n - 1) for c, n in zip(coefficients, self.sizes, strict=True)]
             low = constant + sum(min(span, 0) for span in spans)
@@ -228,6 +229,12 @@ class NestOp(BufferOp, Overlapping, Touching):
                     f"C3: index {print_affine_expr(expr, self.names)} of dimension {axis} runs from "
                     f"{low} to {high}, outside a size of {size}"
                 )
+
+    def _touches_nothing(self, index: AffineMap) -> bool:
+        """Of a nest with an iterator of no points, whether no point does: `finish` has no reduction."""
+        empty = [i for i, size in enumerate(self.sizes) if size == 0]
+        used = index.used_dims()
+        return any(i in used or not self.iterators.data[i].is_reduction for i in empty)
 
     def _check_write(self, index: AffineMap) -> None:
         used: set[int] = set()
@@ -272,18 +279,18 @@ class NestOp(BufferOp, Overlapping, Touching):
             )
 
     def _check_finish(self, finish: Region) -> None:
-        for argument, read in zip(self.element_arguments(finish), self.reads, strict=True):
+        for argument in self.element_arguments(finish):
             if argument.uses:
-                varying = self.reduction_uses(read.map.data)
+                varying = self.reduction_uses(argument.index)
                 require(
                     not varying,
                     "C6",
                     f"finish uses operand {argument.index}, which varies with {', '.join(varying)}",
                 )
 
-    def reduction_uses(self, index: AffineMap) -> list[str]:
-        """The names of the reduction iterators that a map uses."""
-        used = index.used_dims()
+    def reduction_uses(self, index: int) -> list[str]:
+        """The names of the reduction iterators that the element of operand `index` varies with."""
+        used = iterators_of(self, index)
         return [
             iterator.label.data
             for position, iterator in enumerate(self.iterators)
@@ -298,35 +305,7 @@ class NestOp(BufferOp, Overlapping, Touching):
             parser.Delimiter.PAREN, lambda: IteratorAttr.parse_in(parser)
         )
         names = [iterator.label.data for iterator in iterators]
-        ins: list[SSAValue] = []
-        reads: list[ReadAttr] = []
-        outs: list[SSAValue] = []
-        writes: list[WriteAttr] = []
-
-        def parse_in() -> None:
-            operand = parser.parse_unresolved_operand()
-            index = parse_map(parser, names)
-            pad = parse_number(parser) if parser.parse_optional_keyword("pad") else None
-            parser.parse_punctuation(":")
-            buffer = parser.parse_type()
-            ins.append(parser.resolve_operand(operand, buffer))
-            reads.append(ReadAttr.get(index, parse_typed(parser, "a pad", pad, buffer)))
-
-        def parse_out() -> None:
-            operand = parser.parse_unresolved_operand()
-            index = parse_map(parser, names)
-            init = parse_number(parser) if parser.parse_optional_keyword("init") else None
-            clip = parser.parse_optional_keyword("clip") is not None
-            parser.parse_punctuation(":")
-            buffer = parser.parse_type()
-            outs.append(parser.resolve_operand(operand, buffer))
-            start = parse_typed(parser, "an init", init, buffer)
-            writes.append(WriteAttr.get(index, start, clip=clip))
-
-        if parser.parse_optional_keyword("ins"):
-            parser.parse_comma_separated_list(parser.Delimiter.PAREN, parse_in)
-        parser.parse_keyword("outs")
-        parser.parse_comma_separated_list(parser.Delimiter.PAREN, parse_out)
+        ins, reads, outs, writes = parse_accesses(parser, names)
         attributes = parser.parse_optional_attr_dict_with_keyword()
         body = parser.parse_region()
         finish = parser.parse_region() if parser.parse_optional_keyword("finish") else None
@@ -339,42 +318,13 @@ class NestOp(BufferOp, Overlapping, Touching):
         printer.print_string(" (")
         printer.print_list(self.iterators, lambda iterator: iterator.print_in(printer))
         printer.print_string(")")
-        if self.ins:
-            printer.print_string(" ins(")
-            printer.print_list(
-                list(zip(self.ins, self.reads, strict=True)), lambda p: self._print_in(printer, *p)
-            )
-            printer.print_string(")")
-        printer.print_string(" outs(")
-        printer.print_list(
-            list(zip(self.outs, self.writes, strict=True)), lambda p: self._print_out(printer, *p)
-        )
-        printer.print_string(")")
+        print_accesses(printer, self)
         printer.print_op_attributes(self.attributes, print_keyword=True)
         printer.print_string(" ")
         printer.print_region(self.body)
         if self.finish is not None:
             printer.print_string(" finish ")
             printer.print_region(self.finish)
-
-    def _print_in(self, printer: Printer, value: SSAValue, read: ReadAttr) -> None:
-        self._print_access(printer, value, read.map.data)
-        if (pad := number_of(read.pad)) is not None:
-            printer.print_string(f" pad {number_text(pad)}")
-        printer.print_string(" : ")
-        printer.print_attribute(value.type)
-
-    def _print_out(self, printer: Printer, value: SSAValue, write: WriteAttr) -> None:
-        self._print_access(printer, value, write.map.data)
-        if (init := number_of(write.init)) is not None:
-            printer.print_string(f" init {number_text(init)}")
-        printer.print_string(" clip : " if write.clips else " : ")
-        printer.print_attribute(value.type)
-
-    def _print_access(self, printer: Printer, value: SSAValue, index: AffineMap) -> None:
-        printer.print_ssa_value(value)
-        exprs = ", ".join(print_affine_expr(expr, self.names) for expr in index.results)
-        printer.print_string(f"[{exprs}]")
 
 
 def _ins(nest: NestOp) -> Sequence[SSAValue]:

@@ -17,8 +17,9 @@ from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineMap
 
 from inarch.dialects.loop.footprint import Form, Place, Places, Touch, may_meet, place_of
+from inarch.dialects.loop.indirect import base_of, over_all, picks_of
+from inarch.dialects.loop.memory import buffer_shape
 from inarch.ir.index.affine import linear_form, print_affine_expr
-from inarch.ir.index.linear import linear_map
 from inarch.ir.require import require
 
 if TYPE_CHECKING:  # it imports us
@@ -37,9 +38,19 @@ class Access:
     place: Place
 
     @cached_property
+    def picked(self) -> tuple[int, ...]:
+        """The dimensions whose index is read: any of their elements may be touched at any point."""
+        return tuple(picks_of(self.index))
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it touches all of its `elements`; else, some of them."""
+        return not self.guarded and not self.picked
+
+    @cached_property
     def _linear(self) -> list[tuple[list[int], int]]:
         """By dimension, the coefficient of each iterator (0 for one of a single point), and the constant."""
-        forms = [linear_form(expr, len(self.nest.sizes)) for expr in self.index.results]
+        forms = [linear_form(expr, len(self.nest.sizes)) for expr in base_of(self.index).results]
         moves = [size > 1 for size in self.nest.sizes]
         return [([c * m for c, m in zip(cs, moves, strict=True)], k) for cs, k in forms]
 
@@ -48,13 +59,21 @@ class Access:
         return self._address_over(self.nest.sizes)
 
     def _address_over(self, sizes: tuple[int, ...]) -> Form:
-        """The element of the buffer, over the iterators; outside of the view where it is guarded."""
+        """The element of the buffer, over the iterators (and the dimensions that are picked).
+
+        It is outside of the view where the access is guarded.
+        """
         coefficients = [0] * len(self.nest.sizes)
         constant = self.place.offset
         for stride, (own, start) in zip(self.place.strides, self._linear, strict=True):
             coefficients = [c + stride * more for c, more in zip(coefficients, own, strict=True)]
             constant += stride * start
-        return Form(tuple(coefficients), sizes, constant)
+        coefficients += [self.place.strides[axis] for axis in self.picked]
+        return Form(
+            tuple(coefficients),
+            (*sizes, *(self.place.shape[axis] for axis in self.picked)),
+            constant,
+        )
 
     @cached_property
     def elements(self) -> Form:
@@ -88,7 +107,7 @@ class Access:
 
     def is_at_point_of(self, other: Access) -> bool:
         """Whether both are at one element at each point."""
-        if self.place.buffer is not other.place.buffer:
+        if self.place.buffer is not other.place.buffer or self.picked or other.picked:
             return False
         same_place = self.place.moves is not None and self.place.moves == other.place.moves
         same_view = self.value is other.value or (same_place and self.place == other.place)
@@ -130,10 +149,12 @@ def touches_of(nest: NestOp) -> list[Touch]:
     # A reduction without points still has the init and the finish of its outputs.
     sizes = tuple(each.size.data or int(each.is_reduction) for each in nest.iterators)
     both = [(False, read) for read in reads_of(nest)] + [(True, w) for w in writes_of(nest)]
-    return [
-        Touch(x.value, writes, sizes, linear_map(x.index), x.text, is_exact=not x.guarded)
-        for writes, x in both
-    ]
+    found: list[Touch] = []
+    for writes, x in both:
+        index, picked = over_all(x.index, buffer_shape(x.value))
+        where = (*sizes, *picked)
+        found.append(Touch(x.value, writes, where, index, x.text, is_exact=x.is_exact))
+    return found
 
 
 def check_overlaps(nest: NestOp, places: Places | None = None) -> None:

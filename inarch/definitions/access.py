@@ -12,6 +12,7 @@ from inarch.core.lazy import Array, np
 from inarch.definitions.buffers import Buffer, span, strided
 from inarch.definitions.elements import Element
 from inarch.definitions.frame import Frame, outside
+from inarch.dialects.loop.indirect import base_of, picks_of
 from inarch.ir.index.affine import linear_form
 
 
@@ -29,6 +30,10 @@ class Access:
         views = self.buffer.views(offset, sizes, self.strides)
         return frame.domain.element(views, self.buffer.dtype)
 
+    def ordered(self, order: Sequence[int]) -> Access:
+        """The same over other axes: axis -> iterator."""
+        return replace(self, strides=tuple(self.strides[iterator] for iterator in order))
+
     def addresses(self, starts: Sequence[int], sizes: Sequence[int]) -> Array:
         """The index of each element in the flat memory."""
         total = np.full((1,) * len(sizes), self.offset)
@@ -36,6 +41,53 @@ class Access:
             line = (start + np.arange(size)) * stride
             total = total + line.reshape([-1 if d == axis else 1 for d in range(len(sizes))])
         return np.broadcast_to(total, tuple(sizes))
+
+
+@dataclass(frozen=True)
+class Pick:
+    """An index that is the element of another operand, of a dimension of `size` elements `stride` apart."""
+
+    index: Access
+    size: int
+    stride: int
+
+
+@dataclass(frozen=True)
+class PickedAccess:
+    """An access whose element is moved by what `picks` say at each point."""
+
+    base: Access
+    picks: tuple[Pick, ...]
+
+    @property
+    def buffer(self) -> Buffer:
+        """What is read."""
+        return self.base.buffer
+
+    def ordered(self, order: Sequence[int]) -> PickedAccess:
+        """As `Access.ordered`."""
+        picks = (replace(pick, index=pick.index.ordered(order)) for pick in self.picks)
+        return PickedAccess(self.base.ordered(order), tuple(picks))
+
+    def at(self, frame: Frame, starts: Sequence[int], sizes: Sequence[int]) -> Element:
+        """As `Access.at`; an element whose index has an error may be any."""
+        places = self.addresses(starts, sizes)
+        parts = [part[places] for part in self.buffer.parts]
+        for pick in self.picks:
+            for error in pick.index.buffer.parts[1:2]:
+                unsure = error[pick.index.addresses(starts, sizes)] > 0
+                parts[1] = np.where(unsure, np.inf, parts[1])
+        return frame.domain.element(parts, self.buffer.dtype)
+
+    def addresses(self, starts: Sequence[int], sizes: Sequence[int]) -> Array:
+        """As `Access.addresses`."""
+        total = self.base.addresses(starts, sizes)
+        for pick in self.picks:
+            named = pick.index.buffer.parts[0][pick.index.addresses(starts, sizes)]
+            named = named.astype(np.int64)
+            counted = np.where(named < 0, named + pick.size, named)
+            total = total + np.clip(counted, 0, pick.size - 1) * pick.stride
+        return total
 
 
 def read_access(
@@ -48,12 +100,16 @@ def read_access(
 ) -> Access:
     """What `index` reads at the points of `sizes`; with a `pad`, of a copy of the buffer that has it around.
 
-    Elements that nothing has written hold garbage. Raises InarchError for an index outside.
+    Of an index that is read, that of 0. Elements that nothing has written hold garbage. Raises InarchError
+    for an index outside.
     """
-    forms = [linear_form(expr, len(sizes)) for expr in index.results]
+    picks = picks_of(index)
+    forms = [linear_form(expr, len(sizes)) for expr in base_of(index).results]
     if 0 in sizes:
         return Access(buffer, buffer.offset, (0,) * len(sizes))
     ranges = [span(constant, sizes, line) for line, constant in forms]
+    for axis in picks:
+        ranges[axis] = (0, buffer.shape[axis] - 1)
     if pad is None:
         check_ranges(op, buffer, ranges, forms_text(index))
     buffer = with_garbage(op, frame, buffer, _reached(buffer, ranges))

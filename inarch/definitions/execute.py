@@ -37,8 +37,8 @@ def random_inputs(
     """Inputs for a function, or for the module's only one (or `@main`, or `function`), by `seed`.
 
     Floats are standard normal, signed integers -4 to 4, unsigned ones 0 to 8, bools are fair;
-    shapes and dtypes are those of the arguments that are not outputs. What `graph.gather` takes as
-    indices as it is given are valid ones. Where they are computed, and for integer division, inputs of
+    shapes and dtypes are those of the arguments that are not outputs. What is read as an index
+    as it is given is a valid one. Where they are computed, and for integer division, inputs of
     your own may be needed.
     """
     if isinstance(program, FuncOp):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
@@ -25,6 +25,9 @@ from inarch.dialects.graph.op import shape_of
 from inarch.dialects.graph.shape import BroadcastToOp, ReshapeOp, SliceOp, TransposeOp
 from inarch.dialects.kernel.call import CallOp as KernelCallOp
 from inarch.dialects.kernel.definition import DefOp
+from inarch.dialects.loop.indirect import picks_of
+from inarch.dialects.loop.memory import buffer_shape
+from inarch.dialects.loop.nest import NestOp
 from inarch.ir.types import dtype_of
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
@@ -191,18 +194,25 @@ _KEEPING = (ReshapeOp, TransposeOp, BroadcastToOp, SliceOp, CastOp)
 
 
 def indexed_sizes(function: FuncOp) -> dict[int, int]:
-    """By position of an argument: the least size of what `graph.gather` takes its elements as indices of."""
+    """By position of an argument: the least size of a dimension that its elements are indices of."""
     sizes: dict[int, int] = {}
-    for op in function.walk():
-        if not isinstance(op, GatherOp):
-            continue
-        value: SSAValue = op.indices
+    for indices, size in (pair for op in function.walk() for pair in indexed(op)):
+        value = indices
         while isinstance(value.owner, _KEEPING):
             value = value.owner.operands[0]
-        size = shape_of(op.data)[op.axis.value.data]
         if isinstance(value, BlockArgument) and value.block is function.body.first_block and size:
             sizes[value.index] = min(size, sizes.get(value.index, size))
     return sizes
+
+
+def indexed(op: Operation) -> Iterator[tuple[SSAValue, int]]:
+    """What an op reads its indices of, and the size of the dimension that they are of."""
+    if isinstance(op, GatherOp):
+        yield op.indices, shape_of(op.data)[op.axis.value.data]
+    if isinstance(op, NestOp):
+        for value, read in zip(op.ins, op.reads, strict=True):
+            for axis, operand in picks_of(read.map.data).items():
+                yield op.ins[operand], buffer_shape(value)[axis]
 
 
 def random_array(takes: Signature, position: int, generator: np.random.Generator) -> Array:

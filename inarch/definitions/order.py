@@ -10,7 +10,7 @@ from xdsl.ir import Operation
 
 from inarch.core.errors import InarchError
 from inarch.core.lazy import Array, np
-from inarch.definitions.access import Access
+from inarch.definitions.access import Access, PickedAccess
 from inarch.definitions.buffers import Buffer
 from inarch.ir.location import location_text
 
@@ -30,7 +30,7 @@ class Writes(Protocol):
 
 def check_order(
     op: Operation,
-    reads: Sequence[tuple[Access, Array | None]],
+    reads: Sequence[tuple[Access | PickedAccess, Array | None]],
     writes: Sequence[Writes],
     reductions: Sequence[int],
 ) -> None:
@@ -49,7 +49,7 @@ def check_order(
 def _check_one(
     op: Operation,
     write: Writes,
-    reads: Sequence[tuple[Access, Array | None]],
+    reads: Sequence[tuple[Access | PickedAccess, Array | None]],
     others: Sequence[Writes],
     reductions: Sequence[int],
 ) -> None:

@@ -1,6 +1,7 @@
 """A constant of one element becomes a number in the bodies of the nests that read it.
 
     y[i] = x[i] * three[0]     -->     y[i] = x[i] * 3.0
+    y[j] = x[at three[0], j]   -->     y[j] = x[3, j]
 
 So the C compiler sees it, a nest needs no buffer for it, and a microkernel that means the number matches.
 """
@@ -14,17 +15,20 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import AffineMapAttr, ModuleOp
 from xdsl.ir import Region
+from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
-from inarch.dialects.loop.access import typed
+from inarch.dialects.loop.access import ReadAttr, typed
 from inarch.dialects.loop.buffer import ConstantOp, root
+from inarch.dialects.loop.indirect import picked, picks_of, renamed
 from inarch.dialects.loop.keep import free_nests
 from inarch.dialects.loop.memory import buffer_shape, memref_of
 from inarch.dialects.loop.nest import NestOp
 from inarch.dialects.scalar import Number
 from inarch.ir.context import ConstantStore, store_of
+from inarch.ir.index.affine import indirect_map
 from inarch.ir.payload.constants import constant_array
 
 
@@ -60,10 +64,11 @@ def _fold(nest: NestOp, store: ConstantStore) -> None:
     if not numbers or len(numbers) == len(nest.ins):
         return
     kept = [position for position in range(len(nest.ins)) if position not in numbers]
+    places = {old: new for new, old in enumerate(kept)}
     folded = NestOp(
         list(nest.iterators),
         [nest.ins[position] for position in kept],
-        [nest.reads.data[position] for position in kept],
+        [_read(nest, position, places, numbers) for position in kept],
         list(nest.outs),
         list(nest.writes),
         _without(nest, nest.body, numbers),
@@ -76,6 +81,23 @@ def _fold(nest: NestOp, store: ConstantStore) -> None:
     parent.insert_op_before(folded, nest)
     nest.detach()
     nest.erase()
+
+
+def _read(
+    nest: NestOp, position: int, places: Mapping[int, int], numbers: Mapping[int, Number]
+) -> ReadAttr:
+    """How an operand is read when the others are at `places`, or `numbers`: as an index, that is a place."""
+    read = nest.reads.data[position]
+    index = read.map.data
+    if not read.is_indirect:
+        return read
+    exprs = list(index.results)
+    for axis, named in picks_of(index).items():
+        if named in numbers:
+            place = picked(int(numbers[named]), buffer_shape(nest.ins[position])[axis])
+            exprs[axis] = AffineExpr.constant(place)
+    rest = indirect_map(index.num_dims, exprs)
+    return ReadAttr(AffineMapAttr(renamed(rest, places)), read.pad)
 
 
 def _number(nest: NestOp, position: int, store: ConstantStore) -> Number | None:

@@ -12,6 +12,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from inarch.dialects.loop.buffer import AllocOp
+from inarch.dialects.loop.indirect import is_indirect
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.functions import entry_blocks
 from inarch.ir.location import location_text
@@ -29,7 +30,8 @@ class FuseNestsPass(ModulePass):
     Either P is elementwise, and C computes it where it reads B, unless that would compute it at more
     points than P does (it may, where P only widens integers). Or C is elementwise, its points are the
     elements of B, and P computes C in its `finish`: bias, activation, residual; but a reduction or a scan
-    must not come to write across the vectors in which it is computed. The fused nest stands where C
+    must not come to write across the vectors in which it is computed. A nest that reads indices joins
+    elementwise ones only, where it reads rows by them, and computes no index. The fused nest stands where C
     stood. That moves P down, past ops that neither read B nor write what P reads. A nest keeps to at most
     16 buffers and 128 scalar ops.
     """
@@ -71,8 +73,11 @@ def _fuse_once(
     ]
     # The latest producer of a residual block is the one that nothing else waits for.
     edges.sort(key=lambda edge: -position[edge.producer])
+    sums = any(edge.producer.carries for edge in edges)
     for fuse in (inline_producer, append_to_finish):
         for edge in edges:
+            if sums and is_indirect(edge.producer):
+                continue  # the consumer could not become the end of the sum, of which kernels do both
             fused = fuse(edge)
             if fused is not None:
                 name = location_text(edge.producer) or "a nest"

@@ -22,6 +22,7 @@ from inarch.dialects.kernel.definition import DefOp
 from inarch.dialects.kernel.pack import PackOp
 from inarch.dialects.loop.buffer import ReshapeOp
 from inarch.dialects.loop.control import CallOp, ForOp
+from inarch.dialects.loop.indirect import is_indirect
 from inarch.dialects.loop.memory import buffer_shape
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.functions import entry_blocks, error_at
@@ -274,7 +275,7 @@ def _digest(text: str) -> str:
 
 
 def _kind(op: Operation) -> str:
-    """What a reader wants to know first: `contract`, `scan`, `copy`, `loop`, a microkernel's name."""
+    """What a reader wants to know first: `contract`, `scan`, `gather`, `loop`, a microkernel's name."""
     if isinstance(op, ForOp):
         return "loop"
     if isinstance(op, KernelCallOp):
@@ -287,6 +288,8 @@ def _kind(op: Operation) -> str:
         return "contract" if _is_contraction(op) else "reduce"
     yielded = op.yielded(op.body)
     copies = all(isinstance(value, BlockArgument) for value in yielded) and op.finish is None
+    if copies and is_indirect(op):
+        return "gather"
     return "copy" if copies else "map"
 
 

@@ -18,7 +18,6 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
-from xdsl.ir.affine import AffineMap
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
@@ -31,6 +30,7 @@ from inarch.dialects.loop.access import IteratorAttr
 from inarch.dialects.loop.control import ForOp
 from inarch.dialects.loop.dependence.check import check_independent
 from inarch.dialects.loop.footprint import Form
+from inarch.dialects.loop.indirect import iterators_of
 from inarch.dialects.loop.keep import is_kept
 from inarch.dialects.loop.memory import memref_of, nbytes
 from inarch.dialects.loop.nest import NestOp, YieldOp
@@ -228,7 +228,7 @@ class _Sharing:
                 continue
             if isinstance(op, KernelCallOp) and op.written_twice(self._definition(op), axis, forms):
                 continue
-            shares = tuple(axis in index.used_dims() for index in _maps(op))
+            shares = tuple(axis in used for used in _moving(op))
             yield _Loop(axis, iterator.label.data, iterator.size.data, shares)
 
 
@@ -237,17 +237,18 @@ def _touched(op: NestOp | KernelCallOp, forms: Forms) -> Iterator[int]:
     if isinstance(op, KernelCallOp):
         points = [sum(math.prod(form.sizes) for form in own) for own in forms]
     else:
-        points = [math.prod(op.sizes[i] for i in index.used_dims()) for index in _maps(op)]
+        points = [math.prod(op.sizes[i] for i in used) for used in _moving(op)]
     for value, count in zip(op.operands, points, strict=True):
         kind = memref_of(value)
         yield min(nbytes(kind), count * dtype_of(kind.element_type).nbytes)
 
 
-def _maps(op: NestOp | KernelCallOp) -> list[AffineMap]:
-    """For each operand, where in it a point is."""
+def _moving(op: NestOp | KernelCallOp) -> list[set[int]]:
+    """For each operand, the iterators that its element varies with."""
     if isinstance(op, KernelCallOp):
-        return [offset.data for offset in op.offsets]
-    return [*(read.map.data for read in op.reads), *(write.map.data for write in op.writes)]
+        return [offset.data.used_dims() for offset in op.offsets]
+    reads = [iterators_of(op, position) for position in range(len(op.ins))]
+    return [*reads, *(write.map.data.used_dims() for write in op.writes)]
 
 
 def _weight(nest: NestOp) -> int:

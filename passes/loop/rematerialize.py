@@ -14,6 +14,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from inarch.dialects.loop.buffer import AllocOp
+from inarch.dialects.loop.indirect import is_indirect
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.functions import entry_blocks
 from inarch.ir.report.analyses import analyses_of
@@ -95,6 +96,8 @@ def _erase(op: Operation) -> None:
 
 def _is_cheap(nest: NestOp) -> bool:
     if not is_elementwise(nest) or not isinstance(nest.outs[0].owner, AllocOp):
+        return False
+    if is_indirect(nest):  # rows that are anywhere are read once
         return False
     ops = list(nest.body.block.ops)[:-1]
     moving = {position for position, size in enumerate(nest.sizes) if size > 1}

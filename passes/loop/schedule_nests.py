@@ -20,7 +20,7 @@ from inarch.dialects.loop.keep import free_nests
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.target import machine_of
 from inarch.passes.loop.nests.chains import put_chains_inside
-from inarch.passes.loop.nests.transform import reorder, strides_along
+from inarch.passes.loop.nests.transform import read_strides, reorder, strides_along
 
 MAX_ROW_ACCUMULATORS = 4096
 """Elements of a local accumulator array: 16 KiB of f32 stay in the first-level cache."""
@@ -80,7 +80,5 @@ def _contiguous_output(nest: NestOp) -> int | None:
 
 def _follows(nest: NestOp, position: int) -> bool:
     """Whether some operand is read contiguously, or nearly so, along the iterator."""
-    strides = [
-        strides_along(nest, value, nest.read_map(i))[position] for i, value in enumerate(nest.ins)
-    ]
-    return any(0 < abs(stride) <= 4 for stride in strides)
+    strides = [read_strides(nest, i)[position] for i in range(len(nest.ins))]
+    return any(stride is not None and 0 < abs(stride) <= 4 for stride in strides)

@@ -62,6 +62,8 @@ def physical_nest(spec: NestSpec, ins: Sequence[TensorPlace], out: TensorPlace) 
     """
     if all(place.layout is None for place in (*ins, out)):
         return spec
+    if any(read.map.num_symbols for read in spec.reads):
+        raise LayoutError("reads at an index that is an element of another operand")
     accesses = [*((read.map, place) for read, place in zip(spec.reads, ins, strict=True))]
     accesses.append((spec.write, out))
     blocks = _splits(spec, accesses)

@@ -19,6 +19,7 @@ from inarch.dialects.loop.access import number_of
 from inarch.dialects.loop.buffer import AllocOp, ReshapeOp
 from inarch.dialects.loop.control import CallOp, ForOp
 from inarch.dialects.loop.footprint import Form, Place, Places, are_disjoint, place_of
+from inarch.dialects.loop.indirect import used_operands
 from inarch.dialects.loop.nest import NestOp
 from inarch.dialects.loop.overlap import Access, reads_of, writes_of
 from inarch.ir.functions import entry_blocks, error_at
@@ -226,15 +227,13 @@ def _nest_reads(nest: NestOp, places: Places) -> Iterator[_Use]:
     """The operands whose elements are used, and the outputs that the accumulators start from."""
     if any(not it.is_reduction and it.size.data == 0 for it in nest.iterators):
         return
-    regions = [region for region in (nest.body, nest.finish) if region is not None]
-    if any(it.is_reduction and it.size.data == 0 for it in nest.iterators):
-        regions = regions[1:]
+    runs = not any(it.is_reduction and it.size.data == 0 for it in nest.iterators)
+    used = used_operands(nest, finish_only=not runs)
     for position, access in enumerate(reads_of(nest, places)):
-        if any(nest.element_arguments(region)[position].first_use for region in regions):
+        if position in used:
             yield _use(f"operand {position}", access)
     for position, access in enumerate(writes_of(nest, places)):
         starts = number_of(nest.writes.data[position].init) is None
-        runs = regions[:1] == [nest.body]
         if starts and (not runs or nest.accumulators(nest.body)[position].first_use):
             hint = "give it an init, or write it first"
             yield _use(f"output {position}, which has no init,", access, hint)
@@ -248,7 +247,7 @@ def _nest_writes(nest: NestOp, places: Places) -> Iterator[_Use]:
 
 def _use(what: str, access: Access, hint: str = "write it first") -> _Use:
     found = _at(what, access.place, [access.elements_outside], hint)
-    return replace(found, is_exact=found.is_exact and not access.guarded)
+    return replace(found, is_exact=found.is_exact and access.is_exact)
 
 
 def _at(what: str, place: Place, forms: Sequence[Form], hint: str = "write it first") -> _Use:

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, NoneAttr
+from xdsl.dialects.builtin import AffineMapAttr, ModuleOp, NoneAttr
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from inarch.dialects.kernel.call import CallOp
 from inarch.dialects.kernel.definition import DefOp
+from inarch.dialects.loop.access import ReadAttr
 from inarch.dialects.loop.buffer import AllocOp, root
+from inarch.dialects.loop.indirect import index_operands, renamed
 from inarch.dialects.loop.keep import is_kept
 from inarch.dialects.loop.memory import memref_of
 from inarch.dialects.loop.nest import NestOp
@@ -100,8 +102,11 @@ def _update(nest: NestOp, block: Block, lives: _Lives) -> None:
     begins = isinstance(nest.writes.data[0].init, NoneAttr)
     if not begins or not _is_ours(written) or not lives.begins(written, here):
         return
+    indices = index_operands(nest.reads.data)
     for position, read in enumerate(nest.ins):
         if not isinstance(read.owner, AllocOp) or read.owner.parent is not block:
+            continue
+        if position in indices:  # an accumulator is no index
             continue
         at_index = nest.reads.data[position]
         same = at_index.map == nest.writes.data[0].map and not at_index.is_padded
@@ -135,10 +140,12 @@ def _rewritten(nest: NestOp, position: int) -> NestOp:
         values[at] = argument
     for argument, at in zip(block.args, [*kept, position], strict=True):
         argument.name_hint = nest.body.block.args[at].name_hint
+    places = {old: new for new, old in enumerate(kept)}
+    reads = [nest.reads.data[at] for at in kept]
     made = NestOp(
         nest.iterators.data,
         [nest.ins[at] for at in kept],
-        [nest.reads.data[at] for at in kept],
+        [ReadAttr(AffineMapAttr(renamed(read.map.data, places)), read.pad) for read in reads],
         nest.outs,
         nest.writes.data,
         Region(end(block, inline(nest.body.block, values, block))),

@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
 from inarch.core.errors import InarchError, InarchWarning
+from inarch.dialects.loop.indirect import is_indirect
 from inarch.dialects.loop.keep import KEEP, is_kept
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.functions import entry_blocks, error_at
@@ -175,6 +176,8 @@ def _unsuitable(op: NestOp) -> str | None:
         return f"the nest's schedule is its author's ({KEEP})"
     if op.has_scan:
         return "the nest scans: each point goes on from the one before, which no kernel does"
+    if is_indirect(op):
+        return "the nest reads its indices, a kernel's operands lie at steps that are known"
     if len(op.outs) != 1:
         return f"the nest writes {len(op.outs)} outputs, a kernel writes one"
     if 0 in op.sizes:

@@ -16,6 +16,7 @@ from inarch.backends.c.text import Names
 from inarch.backends.c.types import element
 from inarch.core.dtypes import DType
 from inarch.dialects.loop.access import IteratorAttr, number_of
+from inarch.dialects.loop.indirect import base_of, picks_of
 from inarch.dialects.loop.memory import buffer_shape, memref_of
 from inarch.dialects.loop.nest import NestOp
 from inarch.dialects.scalar import Number
@@ -54,6 +55,11 @@ class Index(Linear):
     def uses(self, loop: int) -> bool:
         """Whether it varies with that loop."""
         return self.coefficients[loop] != 0
+
+    @property
+    def loops(self) -> frozenset[int]:
+        """The loops that it varies with."""
+        return frozenset(i for i, c in enumerate(self.coefficients) if c)
 
     def text(self, values: Sequence[str | int]) -> str:
         """C for it, where `values` are the loops' variables or numbers.
@@ -109,12 +115,27 @@ class Guard:
     @property
     def loops(self) -> frozenset[int]:
         """The loops that it varies with."""
-        return frozenset(i for i, c in enumerate(self.index.coefficients) if c)
+        return self.index.loops
+
+
+@dataclass(frozen=True)
+class Pick:
+    """An index that is read: element `index`, as an index into `size`, counts `stride` elements."""
+
+    index: PointerAccess
+    size: int
+    stride: int
+
+    @property
+    def loops(self) -> frozenset[int]:
+        """The loops that it varies with."""
+        guards = [guard.loops for guard in self.index.guards]
+        return frozenset(self.index.offset.loops).union(*guards)
 
 
 @dataclass(frozen=True)
 class PointerAccess:
-    """Element `pointer[offset]`, which exists where all guards hold."""
+    """Element `pointer[offset]`, which exists where all guards hold; `picks` move it further."""
 
     pointer: str
     dtype: DType
@@ -124,6 +145,14 @@ class PointerAccess:
     """Of a read: the value outside the guards."""
     init: Number | None = None
     """Of a write: where the accumulator starts; None: at the element's value."""
+    picks: tuple[Pick, ...] = ()
+
+    def step(self, loop: int | None) -> int | None:
+        """Elements by which it moves along that loop (0 along none); None where it moves anywhere."""
+        if loop is None:
+            return 0
+        is_picked = any(loop in pick.loops for pick in self.picks)
+        return None if is_picked else self.offset.coefficients[loop]
 
     def within(self, known: Sequence[Guard]) -> PointerAccess:
         """The access where the guards `known` hold."""
@@ -185,12 +214,16 @@ def loop_nest(
     """
     kept = [i for i, size in enumerate(op.sizes) if size != 1]
     loops = tuple(_loop(op.iterators.data[i], turns) for i in kept)
-    reads = tuple(
+    linear = [
         replace(
-            _access(op, value, read.map.data, kept, pointer, guarded=read.is_padded),
+            _access(op, value, base_of(read.map.data), kept, pointer, guarded=read.is_padded),
             pad=number_of(read.pad),
         )
         for value, read, pointer in zip(op.ins, op.reads, pointers, strict=False)
+    ]
+    reads = tuple(
+        replace(access, picks=_picks(value, read.map.data, linear))
+        for value, read, access in zip(op.ins, op.reads, linear, strict=True)
     )
     writes = tuple(
         replace(
@@ -243,6 +276,12 @@ def _access(
     )
 
 
+def _picks(value: SSAValue, index: AffineMap, reads: Sequence[PointerAccess]) -> tuple[Pick, ...]:
+    shape, (strides, _) = buffer_shape(value), element_strides(value)
+    named = picks_of(index).items()
+    return tuple(Pick(reads[operand], shape[axis], strides[axis]) for axis, operand in named)
+
+
 # -------------------------------------------------------------------------------------- merging
 
 
@@ -286,7 +325,8 @@ def _joined(nest: LoopNest, outer: int) -> LoopNest:
 
     def join(access: PointerAccess) -> PointerAccess:
         guards = tuple(replace(guard, index=without(guard.index)) for guard in access.guards)
-        return replace(access, offset=without(access.offset), guards=guards)
+        picks = tuple(replace(pick, index=join(pick.index)) for pick in access.picks)
+        return replace(access, offset=without(access.offset), guards=guards, picks=picks)
 
     return replace(
         nest,

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from inarch.backends.c.plan.linear import Guard, LoopNest
+from xdsl.ir import Region
+
+from inarch.backends.c.plan.linear import Guard, LoopNest, PointerAccess
 from inarch.backends.c.text import atom
-from inarch.backends.c.write.scope import Scope, Values
+from inarch.backends.c.write.scope import Scope, Values, pick_call
+from inarch.dialects.loop.nest import NestOp
 
 
 def write_guards(nest: LoopNest) -> tuple[Guard, ...]:
@@ -36,6 +39,41 @@ def open_loops(
         left = _open_loop(nest, position, open_now, values, left, scope)
         left = _test(left, open_now, values, scope)
     return left
+
+
+def open_and_pick(
+    nest: LoopNest,
+    loops: Sequence[int],
+    values: Values,
+    guards: Sequence[Guard],
+    scope: Scope,
+    reads: Sequence[PointerAccess],
+) -> list[Guard]:
+    """`open_loops`; what picks a row of `reads` gets a name where the loops that it varies with are open.
+
+    All of `reads` are used in these loops. `scope` ends with them: the names are not known elsewhere.
+    """
+    picks = [pick for read in reads for pick in read.picks]
+    known = set(range(min(loops, default=0)))
+    left = open_loops(nest, (), values, guards, scope)
+    for position in (None, *loops):
+        if position is not None:
+            left = open_loops(nest, [position], values, left, scope, [*known])
+            known.add(position)
+        for pick in picks:
+            is_new = position in pick.loops or (position is None and not known)
+            if is_new and pick.loops <= known:
+                scope.share("int64_t", "row", pick_call(pick, values, scope))
+    return left
+
+
+def used_reads(op: NestOp, nest: LoopNest, regions: Sequence[Region | None]) -> list[PointerAccess]:
+    """The accesses whose elements one of these regions of `op` uses."""
+    used = [
+        any(region and op.element_arguments(region)[at].first_use for region in regions)
+        for at in range(len(nest.reads))
+    ]
+    return [read for read, is_used in zip(nest.reads, used, strict=True) if is_used]
 
 
 def _open_loop(

@@ -17,7 +17,7 @@ from xdsl.ir import SSAValue
 from inarch.backends.c.plan.gaps import reads_gaps
 from inarch.backends.c.plan.linear import LoopNest, loop_nest
 from inarch.backends.c.text import comment
-from inarch.backends.c.write.loops import open_loops, write_guards
+from inarch.backends.c.write.loops import open_and_pick, open_loops, used_reads, write_guards
 from inarch.backends.c.write.scan import emit_scan
 from inarch.backends.c.write.scope import Scope, Values, initial_text
 from inarch.backends.c.write.tile import emit_tile
@@ -96,16 +96,18 @@ def nest_text(op: NestOp, pointers: Sequence[str]) -> str:
 def _emit_scalar(op: NestOp, nest: LoopNest, scope: Scope) -> None:
     values = [loop.name for loop in nest.loops]
     outer = range(nest.first_reduction)
-    open_loops(nest, outer, values, write_guards(nest), scope)
+    reads = used_reads(op, nest, op.regions)
+    open_and_pick(nest, outer, values, write_guards(nest), scope, reads)
     if nest.first_reduction == len(nest.loops):
-        starts = [initial_text(write, values) for write in nest.writes]
+        starts = [initial_text(write, values, scope) for write in nest.writes]
         arguments: dict[SSAValue, str] = dict(zip(op.accumulators(op.body), starts, strict=True))
         results = run_region(op, nest, values, arguments, scope)
     else:
         results = _accumulators(nest, values, scope)
         depth = scope.writer.depth
         inside = scope.child()
-        open_loops(nest, range(nest.first_reduction, len(nest.loops)), values, (), inside)
+        inner = range(nest.first_reduction, len(nest.loops))
+        open_and_pick(nest, inner, values, (), inside, used_reads(op, nest, [op.body]))
         accumulate(op, nest, values, results, inside)
         scope.writer.close(depth)
     finish_point(op, nest, values, results, scope)
@@ -116,7 +118,7 @@ def _accumulators(nest: LoopNest, values: Values, scope: Scope) -> list[str]:
     names: list[str] = []
     for write in nest.writes:
         name = scope.names.fresh("acc")
-        scope.writer.line(f"{write.dtype.c} {name} = {initial_text(write, values)};")
+        scope.writer.line(f"{write.dtype.c} {name} = {initial_text(write, values, scope)};")
         names.append(name)
     return names
 
@@ -131,7 +133,8 @@ def _emit_array(op: NestOp, nest: LoopNest, scope: Scope) -> None:
     tile = [i for i in inner if not nest.loops[i].is_reduction]
     sizes = [nest.loops[i].size for i in tile]
     elements = _check_accumulators(op, nest, tile, "outermost reduction")
-    left = open_loops(nest, range(first), values, write_guards(nest), scope)
+    reads = used_reads(op, nest, op.regions)
+    left = open_and_pick(nest, range(first), values, write_guards(nest), scope, reads)
     index = tile_index(tile, sizes, values)
     arrays = [scope.names.fresh("acc") for _ in nest.writes]
     for write, array in zip(nest.writes, arrays, strict=True):
@@ -141,11 +144,11 @@ def _emit_array(op: NestOp, nest: LoopNest, scope: Scope) -> None:
 
     open_loops(nest, tile, values, (), scope)
     for write, slot in zip(nest.writes, slots, strict=True):
-        scope.writer.line(f"{slot} = {initial_text(write, values)};")
+        scope.writer.line(f"{slot} = {initial_text(write, values, scope)};")
     scope.writer.close(depth)
 
     inside = scope.child()
-    open_loops(nest, inner, values, (), inside)
+    open_and_pick(nest, inner, values, (), inside, used_reads(op, nest, [op.body]))
     accumulate(op, nest, values, slots, inside)
     scope.writer.close(depth)
 

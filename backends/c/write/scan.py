@@ -20,7 +20,7 @@ import math
 from collections.abc import Sequence
 
 from inarch.backends.c.plan.linear import LoopNest
-from inarch.backends.c.write.loops import open_loops
+from inarch.backends.c.write.loops import open_and_pick, open_loops, used_reads
 from inarch.backends.c.write.scope import Scope, initial_text
 from inarch.backends.c.write.value.points import (
     accumulate,
@@ -37,7 +37,7 @@ MAX_COPIES = 32
 def emit_scan(op: NestOp, nest: LoopNest, scan: int, scope: Scope) -> None:
     """Writes `op`, whose loop at position `scan` scans; outputs have an init and no guards (C9)."""
     values: list[str | int] = [loop.name for loop in nest.loops]
-    open_loops(nest, range(scan), values, (), scope)
+    open_and_pick(nest, range(scan), values, (), scope, used_reads(op, nest, op.regions))
     tile = range(scan + 1, len(nest.loops))
     copies = math.prod(nest.loops[i].size for i in tile)
     if all(nest.loops[i].mode == "unroll" for i in tile) and copies <= MAX_COPIES:
@@ -57,7 +57,7 @@ def _emit_copies(
         names: list[str] = []
         for write in nest.writes:
             names.append(scope.names.fresh("acc"))
-            scope.writer.line(f"{write.dtype.c} {names[-1]} = {initial_text(write, at)};")
+            scope.writer.line(f"{write.dtype.c} {names[-1]} = {initial_text(write, at, scope)};")
         chains.append((at, names))
     depth = scope.writer.depth
     inside = scope.child()
@@ -83,7 +83,7 @@ def _emit_array(
     depth = scope.writer.depth
     open_loops(nest, tile, values, (), scope)
     for write, slot in zip(nest.writes, slots, strict=True):
-        scope.writer.line(f"{slot} = {initial_text(write, values)};")
+        scope.writer.line(f"{slot} = {initial_text(write, values, scope)};")
     scope.writer.close(depth)
     open_loops(nest, [scan], values, (), scope)
     step = scope.writer.depth

@@ -9,7 +9,7 @@ from xdsl.dialects import arith
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.traits import IsTerminator
 
-from inarch.backends.c.plan.linear import Guard, LoopNest, PointerAccess
+from inarch.backends.c.plan.linear import Guard, LoopNest, Pick, PointerAccess
 from inarch.backends.c.text import Names, Writer, is_atom
 from inarch.backends.c.types import element, literal
 from inarch.backends.c.write.value.expressions import constant_text, expression
@@ -136,9 +136,29 @@ def evaluate(block: Block, arguments: Mapping[SSAValue, str], scope: Scope) -> l
 # ---------------------------------------------------------------------------------- elements
 
 
-def load_text(access: PointerAccess, values: Values) -> str:
+PICK = "inarch_pick"
+"""The helper that makes an index of what was read."""
+
+
+def pick_call(pick: Pick, values: Values, scope: Scope) -> str:
+    """C that makes an index of what is read."""
+    return f"{scope.unit.need(PICK)}({load_text(pick.index, values, scope)}, {pick.size})"
+
+
+def place_text(access: PointerAccess, values: Values, scope: Scope) -> str:
+    """C for the number of an element, from the pointer on."""
+    place = access.offset.text(values)
+    terms: list[str] = []
+    for pick in access.picks:
+        call = pick_call(pick, values, scope)
+        row = scope.shared.get(f"int64_t {call}", call)  # what a loop around has named
+        terms.append(row if pick.stride == 1 else f"{row} * {pick.stride}")
+    return " + ".join([*terms, *([place] if place != "0" or not terms else [])])
+
+
+def load_text(access: PointerAccess, values: Values, scope: Scope) -> str:
     """C that reads an element, or the pad outside its guards."""
-    text = f"{access.pointer}[{access.offset.text(values)}]"
+    text = f"{access.pointer}[{place_text(access, values, scope)}]"
     conditions = [c for guard in access.guards for c in guard.conditions(values)]
     if not conditions:
         return text
@@ -158,12 +178,14 @@ def element_values(
     `known` are guards that the loops around have tested.
     """
     return {
-        argument: bind(argument, load_text(access.within(known), values), scope)
+        argument: bind(argument, load_text(access.within(known), values, scope), scope)
         for argument, access in zip(arguments, nest.reads, strict=True)
         if argument.first_use is not None
     }
 
 
-def initial_text(access: PointerAccess, values: Values) -> str:
+def initial_text(access: PointerAccess, values: Values, scope: Scope) -> str:
     """C for where an accumulator starts: its init, or what its element holds."""
-    return load_text(access, values) if access.init is None else literal(access.init, access.dtype)
+    if access.init is None:
+        return load_text(access, values, scope)
+    return literal(access.init, access.dtype)

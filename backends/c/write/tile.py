@@ -23,8 +23,8 @@ from xdsl.ir import SSAValue
 
 from inarch.backends.c.plan.linear import Guard, LoopNest, PointerAccess
 from inarch.backends.c.types import literal
-from inarch.backends.c.write.loops import open_loops, write_guards
-from inarch.backends.c.write.scope import Scope, Values, initial_text
+from inarch.backends.c.write.loops import open_and_pick, open_loops, used_reads, write_guards
+from inarch.backends.c.write.scope import Scope, Values, initial_text, place_text
 from inarch.backends.c.write.value.points import assignment, finish_tile, tile_index, together
 from inarch.backends.c.write.value.vectors import (
     Value,
@@ -84,7 +84,8 @@ def emit_tile(op: NestOp, nest: LoopNest, scope: Scope) -> None:
     """Writes a nest whose parallel loops inside the outermost reduction are all unroll or vector."""
     tile = _tile_of(op, nest, scope)
     values: list[str | int] = [loop.name for loop in nest.loops]
-    left = open_loops(nest, range(nest.first_reduction), values, write_guards(nest), scope)
+    reads, outer = used_reads(op, nest, op.regions), range(nest.first_reduction)
+    left = open_and_pick(nest, outer, values, write_guards(nest), scope, reads)
     needs_array = _needs_array(op, nest, tile, left)
     loads_array = any(w.init is None and not _is_whole(w, tile) for w in nest.writes)
     slots = _local_arrays(nest, tile, values, scope) if needs_array or loads_array else []
@@ -92,7 +93,7 @@ def emit_tile(op: NestOp, nest: LoopNest, scope: Scope) -> None:
         depth = scope.writer.depth
         open_loops(nest, tile.loops, values, (), scope)
         for slot, write in zip(slots, nest.writes, strict=True):
-            scope.writer.line(f"{slot.text} = {initial_text(write, values)};")
+            scope.writer.line(f"{slot.text} = {initial_text(write, values, scope)};")
         scope.writer.close(depth)
     accumulators = _declare(nest, tile, values, slots if loads_array else [], scope)
     _reduce(op, nest, tile, values, accumulators, scope)
@@ -311,7 +312,7 @@ def _arguments(
     for argument, access in zip(op.element_arguments(region), nest.reads, strict=True):
         if argument.first_use is None:
             continue
-        along = 0 if tile.vector is None else access.offset.coefficients[tile.vector]
+        along = access.step(tile.vector)
         text, kind = _element(access, tile, values, along, scope)
         if text not in loaded:
             loaded[text] = scope.declare(kind, f"{access.pointer}_value", text)
@@ -320,20 +321,19 @@ def _arguments(
 
 
 def _element(
-    access: PointerAccess, tile: _Tile, values: Values, along: int, scope: Scope
+    access: PointerAccess, tile: _Tile, values: Values, along: int | None, scope: Scope
 ) -> tuple[str, str]:
     """C that reads an operand at a register's lanes, and its type."""
     if along == 0:
-        return f"{access.pointer}[{access.offset.text(values)}]", access.dtype.c
+        return f"{access.pointer}[{place_text(access, values, scope)}]", access.dtype.c
     kind = scope.unit.vector(access.dtype, tile.lanes)
     if along == 1:
-        return load(access.pointer, access.offset.text(values), kind), kind.c
+        return load(access.pointer, place_text(access, values, scope), kind), kind.c
     assert tile.vector is not None, "along is 0 without a vector loop"
     start = int(values[tile.vector])
-    offsets = (
-        access.offset.text(_at(values, [tile.vector], [start + lane])) for lane in range(tile.lanes)
-    )
-    return lanes_of(f"{access.pointer}[{offset}]" for offset in offsets), kind.c
+    lanes = [_at(values, [tile.vector], [start + lane]) for lane in range(tile.lanes)]
+    places = (place_text(access, lane, scope) for lane in lanes)
+    return lanes_of(f"{access.pointer}[{place}]" for place in places), kind.c
 
 
 # ---------------------------------------------------------------------------- storing

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Block, Operation, SSAValue
@@ -17,6 +17,8 @@ from xdsl.traits import IsTerminator
 from inarch.core.lazy import Array, np
 from inarch.definitions.access import (
     Access,
+    Pick,
+    PickedAccess,
     linear_access,
     read_access,
     with_garbage,
@@ -25,7 +27,8 @@ from inarch.definitions.access import (
 from inarch.definitions.elements import FOLDS, Element, fold
 from inarch.definitions.frame import Definition, Frame, definition_of
 from inarch.definitions.order import check_order
-from inarch.dialects.loop.access import number_of
+from inarch.dialects.loop.access import ReadAttr, number_of
+from inarch.dialects.loop.indirect import base_of, picks_of, used_operands
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.index.affine import linear_form
 
@@ -117,41 +120,61 @@ def _origin(points: _Points) -> tuple[list[int], list[int]]:
     return [0] * len(points.order), [*ones, *points.parallel]
 
 
-def _read(op: NestOp, frame: Frame, number: int, points: _Points) -> Access | None:
+def _read(op: NestOp, frame: Frame, number: int, points: _Points) -> Access | PickedAccess | None:
     """None where nothing uses the element."""
     regions = [op.body, *([op.finish] if op.finish is not None else [])]
     if not any(op.element_arguments(region)[number].uses for region in regions):
         return None
-    if 0 in points.reductions and op.reduction_uses(op.read_map(number)):
+    if 0 in points.reductions and op.reduction_uses(number):
         return None
-    pad = number_of(op.reads.data[number].pad)
-    sizes = [max(size, 1) for size in op.sizes]
+    return _access(op, frame, number).ordered(points.order)
+
+
+def _access(op: NestOp, frame: Frame, number: int) -> Access | PickedAccess:
+    """How operand `number` is read, over all iterators; garbage is in what nothing has written."""
+    read = op.reads.data[number]
     buffer = frame.buffer(op.ins[number])
-    return _ordered(read_access(op, frame, buffer, op.read_map(number), sizes, pad), points)
+    sizes = [max(size, 1) for size in op.sizes]
+    base = read_access(op, frame, buffer, read.map.data, sizes, number_of(read.pad))
+    return _picked(base, read, lambda named: _access(op, frame, named))
 
 
-def _used_reads(op: NestOp, frame: Frame, points: _Points) -> list[tuple[Access, Array | None]]:
+def _picked(
+    base: Access, read: ReadAttr, access_of: Callable[[int], Access | PickedAccess]
+) -> Access | PickedAccess:
+    """The access with the indices that are read, which are those of other operands."""
+    if not read.is_indirect:
+        return base
+    picks: list[Pick] = []
+    for axis, named in picks_of(read.map.data).items():
+        index = access_of(named)
+        assert isinstance(index, Access), "the verifier has seen to it"
+        picks.append(Pick(index, base.buffer.shape[axis], base.buffer.strides[axis]))
+    return PickedAccess(base, tuple(picks))
+
+
+def _used_reads(
+    op: NestOp, frame: Frame, points: _Points
+) -> list[tuple[Access | PickedAccess, Array | None]]:
     """Where each operand is read that may share memory with an output, and which points do."""
-    found: list[tuple[Access, Array | None]] = []
+    found: list[tuple[Access | PickedAccess, Array | None]] = []
+    used = used_operands(op)
     outs = [frame.buffer(out) for out in op.outs]
     sizes = [max(size, 1) for size in op.sizes]
     for number, value in enumerate(op.ins):
         buffer = frame.buffer(value)
         if not any(buffer.shares_memory(out) for out in outs):
             continue
-        regions = [op.body, *([op.finish] if op.finish is not None else [])]
-        if not any(op.element_arguments(region)[number].uses for region in regions):
+        if number not in used:
             continue
-        forms = [linear_form(expr, len(sizes)) for expr in op.read_map(number).results]
-        access = _ordered(linear_access(buffer, forms, len(sizes)), points)
+        read = op.reads.data[number]
+        forms = [linear_form(expr, len(sizes)) for expr in base_of(read.map.data).results]
+        access = _picked(
+            linear_access(buffer, forms, len(sizes)), read, lambda named: _access(op, frame, named)
+        ).ordered(points.order)
         inside = _inside(forms, buffer.shape, points)
         found.append((access, None if inside.all() else inside))
     return found
-
-
-def _ordered(access: Access, points: _Points) -> Access:
-    strides = tuple(access.strides[iterator] for iterator in points.order)
-    return Access(access.buffer, access.offset, strides)
 
 
 def _inside(
@@ -260,7 +283,7 @@ def _reduce(
     op: NestOp,
     frame: Frame,
     points: _Points,
-    reads: Sequence[Access | None],
+    reads: Sequence[Access | PickedAccess | None],
     accumulators: list[Element],
 ) -> list[Element]:
     folds = _folds(op)
@@ -304,7 +327,7 @@ def _one_by_one(
     op: NestOp,
     frame: Frame,
     points: _Points,
-    reads: Sequence[Access | None],
+    reads: Sequence[Access | PickedAccess | None],
     accumulators: list[Element],
 ) -> list[Element]:
     """The body at each reduction point, in the written order, for all parallel points."""
@@ -334,7 +357,7 @@ def _scan(
     op: NestOp,
     frame: Frame,
     points: _Points,
-    reads: Sequence[Access | None],
+    reads: Sequence[Access | PickedAccess | None],
     accumulators: list[Element],
 ) -> list[list[Array]]:
     """By output, what all points write: the body at each point of the scan, in order, then `finish`."""

@@ -10,6 +10,8 @@ from xdsl.ir.affine import (
     AffineConstantExpr,
     AffineDimExpr,
     AffineExpr,
+    AffineMap,
+    AffineSymExpr,
 )
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError
@@ -39,11 +41,33 @@ def parse_affine_expr(parser: Parser, names: Sequence[str]) -> AffineExpr:
     return expr
 
 
+def parse_optional_pick(parser: Parser) -> AffineExpr | None:
+    """`at(n)`, the symbol n; None where something else stands, also an iterator that is called `at`."""
+    start = parser.pos
+    if parser.parse_optional_keyword("at") is None:
+        return None
+    if parser.parse_optional_punctuation("(") is None:
+        parser._resume_from(start)  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
+        return None
+    number = parser.parse_integer(allow_boolean=False, allow_negative=False)
+    parser.parse_punctuation(")")
+    return AffineExpr.symbol(number)
+
+
+def indirect_map(count: int, results: Sequence[AffineExpr]) -> AffineMap:
+    """A map over `count` iterators, of which some results may be symbols."""
+    symbols = [expr.position for expr in results if isinstance(expr, AffineSymExpr)]
+    return AffineMap(count, max(symbols, default=-1) + 1, tuple(results))
+
+
 def print_affine_expr(expr: AffineExpr, names: Sequence[str]) -> str:
     """An affine expression over the iterators `names`, without redundant parentheses.
 
-    Only linear expressions occur in Inarch's dialects; a term is `name`, `name * c` or `c`.
+    Only linear expressions occur in Inarch's dialects; a term is `name`, `name * c` or `c`. And a symbol
+    alone, `at(n)`.
     """
+    if isinstance(expr, AffineSymExpr):
+        return f"at({expr.position})"
     coefficients, constant = linear_form(expr, len(names))
     text = ""
     for name, coefficient in zip(names, coefficients, strict=True):

@@ -10,9 +10,7 @@ from xdsl.ir import SSAValue
 
 from inarch.core.dtypes import DType
 from inarch.core.lazy import np
-from inarch.definitions.functions import Array, signature, the_function
-from inarch.dialects.graph.gather import GatherOp
-from inarch.dialects.graph.op import shape_of
+from inarch.definitions.functions import Array, indexed, signature, the_function
 from inarch.testing.generate.program import GeneratedProgram
 
 SPECIAL_PERCENT = 20
@@ -33,7 +31,7 @@ def inputs(
 
     By `seed` each array is normal, of small whole numbers, in [0, 1), of all magnitudes, or constant;
     with `special`, in a fifth of them stand NaN, infinities, zeros of both signs, denormals, and
-    numbers that overflow when multiplied; of integers, the extremes. Indices of a `gather` are in range,
+    numbers that overflow when multiplied; of integers, the extremes. What is read as an index is in range,
     negative ones among them; with `special`, some of a fifth of them are not.
     """
     module = program.parse()[1] if isinstance(program, GeneratedProgram) else program
@@ -54,18 +52,14 @@ def inputs(
 
 
 def index_ranges(function: FuncOp, module: ModuleOp) -> dict[int, tuple[int, int]]:
-    """Argument -> the half-open range of what may stand in it, where it holds indices of a `gather`."""
+    """Argument -> the half-open range of what is to stand in it, where it holds indices of something."""
     del module
     found: dict[int, tuple[int, int]] = {}
-    for op in function.walk():
-        if not isinstance(op, GatherOp):
-            continue
-        position = _argument(op.indices, function)
-        if position is None:
-            continue
-        size = shape_of(op.data)[op.axis.value.data]
-        low, high = found.get(position, (-size, size))
-        found[position] = (max(low, -size), min(high, size))
+    for indices, size in (pair for op in function.walk() for pair in indexed(op)):
+        position = _argument(indices, function)
+        if position is not None and size:
+            low, high = found.get(position, (-size, size))
+            found[position] = (max(low, -size), min(high, size))
     return found
 
 

@@ -25,7 +25,7 @@ from inarch.dialects.loop.memory import memref_of
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.types import dtype_of
 from inarch.machine.machine import Machine
-from inarch.passes.loop.nests.transform import rebuild, strides_along
+from inarch.passes.loop.nests.transform import read_strides, rebuild, strides_along
 
 
 @dataclass(frozen=True)
@@ -64,11 +64,11 @@ class _Choice:
 
     def __init__(self, nest: NestOp, machine: Machine, most: int) -> None:
         self.nest, self.machine = nest, machine
-        reads = [(v, nest.read_map(at)) for at, v in enumerate(nest.ins)]
-        writes = [(v, nest.write_map(at)) for at, v in enumerate(nest.outs)]
-        self.strides = [strides_along(nest, value, index) for value, index in (*reads, *writes)]
-        """By access, then by iterator; the outputs' last."""
-        self.nbytes = [dtype_of(memref_of(v).element_type).nbytes for v, _ in (*reads, *writes)]
+        reads = [read_strides(nest, at) for at in range(len(nest.ins))]
+        writes = [strides_along(nest, v, nest.write_map(at)) for at, v in enumerate(nest.outs)]
+        self.strides = [[stride or 0 for stride in strides] for strides in (*reads, *writes)]
+        """By access, then by iterator; the outputs' last. Of what moves anywhere, 0."""
+        self.nbytes = [dtype_of(memref_of(v).element_type).nbytes for v in (*nest.ins, *nest.outs)]
         accumulators = sum(self.nbytes[len(reads) :])
         # Half the cache: what is read and written passes through the other half.
         self.strip = min(most, max(machine.l1.bytes // 2 // accumulators, 1))

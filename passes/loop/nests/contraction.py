@@ -17,6 +17,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import NoneAttr
 from xdsl.ir import BlockArgument, SSAValue
 
+from inarch.dialects.loop.indirect import is_indirect
 from inarch.dialects.loop.nest import NestOp
 
 
@@ -37,7 +38,10 @@ class Contraction:
 
 
 def match_contraction(nest: NestOp) -> Contraction | None:
-    """`nest` as a contraction of floats, or None when its body is anything but `acc + a * b`."""
+    """`nest` as a contraction of floats, or None when its body is anything but `acc + a * b`.
+
+    None, too, where an index is read: of such an operand the map does not say how it moves.
+    """
     factors = _factors(nest)
     if factors is None or not nest.has_reduction or isinstance(nest.writes.data[0].init, NoneAttr):
         return None
@@ -60,7 +64,7 @@ def match_contraction(nest: NestOp) -> Contraction | None:
 
 def _factors(nest: NestOp) -> tuple[int, int] | None:
     """The two operands that the body multiplies and adds to its accumulator."""
-    if len(nest.outs) != 1:
+    if len(nest.outs) != 1 or is_indirect(nest):
         return None
     (accumulator,) = nest.accumulators(nest.body)
     (yielded,) = nest.yielded(nest.body)

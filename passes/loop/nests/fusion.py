@@ -6,13 +6,16 @@ import math
 from collections.abc import Sequence
 
 from xdsl.dialects import arith
+from xdsl.dialects.builtin import i32
 from xdsl.ir import Block, Region, SSAValue
 
 from inarch.dialects.loop.access import WriteAttr, number_of
 from inarch.dialects.loop.buffer import root
+from inarch.dialects.loop.indirect import index_operands, is_indirect
 from inarch.dialects.loop.memory import buffer_shape, memref_of, strides_of
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.index.linear import Linear, affine_map, linear_map
+from inarch.ir.types import i64
 from inarch.passes.loop.inline import end, fused_location, inline
 from inarch.passes.loop.nests.edge import (
     MAX_BUFFERS,
@@ -24,39 +27,51 @@ from inarch.passes.loop.nests.edge import (
     written_dimensions,
 )
 from inarch.passes.loop.nests.operands import Operands, new_block
+from inarch.passes.loop.nests.transform import read_strides
 
 
 def inline_producer(edge: Edge) -> NestOp | None:
     """The consumer with the elementwise producer computed where its buffer is read, or None.
 
     The producer must not be computed at more points than it has now; but for integers that it only widens:
-    the narrow ones are quicker to read, and microkernels multiply them.
+    the narrow ones are quicker to read, and microkernels multiply them. What is read as an index must be a
+    copy. Of what reads indices, only rows are computed in another nest, and that must be elementwise.
     """
     producer, consumer = edge.producer, edge.consumer
     if not is_elementwise(producer) or not fits(edge):
         return None
     if _evaluations(edge) > math.prod(producer.sizes) and not _widens(producer):
         return None
-    operands = Operands(len(consumer.iterators))
-    for position, value in enumerate(consumer.ins):
-        if value is not edge.buffer:
-            operands.keep(consumer, position)
+    if is_indirect(producer) and (consumer.carries or not _reads_rows(producer)):
+        return None  # kernels take sums of what lies in order, and vectors what lies side by side
+    picking = index_operands(consumer.reads.data).intersection(edge.reads)
+    if picking and not _is_same_number(producer):
+        return None  # an index is an element, not what is computed of some
     dimension = written_dimensions(producer)
     assert dimension is not None, "find_edge has seen to it"
-    computed: dict[int, list[int]] = {}
+    points: dict[int, list[Linear]] = {}
     for position in edge.reads:
         read = consumer.reads.data[position]
-        if read.is_padded:
+        if read.is_padded or read.is_indirect:
             return None
         index = linear_map(read.map.data)
         zero = Linear((0,) * len(consumer.iterators), 0)
-        point = [zero if axis is None else index[axis] for axis in dimension]
-        computed[position] = operands.add_all(producer, point)
+        points[position] = [zero if axis is None else index[axis] for axis in dimension]
+    operands = Operands(len(consumer.iterators))
+    indices = {
+        position: operands.add_moved(producer, 0, points[position]) for position in sorted(picking)
+    }
+    kept = {
+        position: operands.keep(consumer, position, indices)
+        for position in range(len(consumer.ins))
+        if position not in points
+    }
+    computed = {at: operands.add_all(producer, point) for at, point in points.items()}
     if len(operands.values) + len(consumer.outs) > MAX_BUFFERS:
         return None
     if _overwrites(consumer, operands):
         return None
-    return _with_producer(edge, operands, computed)
+    return _with_producer(edge, operands, kept, computed)
 
 
 def _overwrites(consumer: NestOp, operands: Operands) -> bool:
@@ -72,8 +87,30 @@ def _widens(nest: NestOp) -> bool:
     return len(ops) == 2 and isinstance(value.owner, arith.ExtSIOp | arith.ExtUIOp)
 
 
-def _with_producer(edge: Edge, operands: Operands, computed: dict[int, list[int]]) -> NestOp:
-    """`computed[i]` are the positions of the producer's operands for the consumer's operand `i`."""
+def _reads_rows(nest: NestOp) -> bool:
+    """Whether neighbours of what an elementwise nest writes are of one row of what it reads."""
+    along = _contiguous(nest, nest.outs[0], linear_map(nest.write_map(0)))
+    return along is None or all(
+        read_strides(nest, position)[along] is not None for position in range(len(nest.ins))
+    )
+
+
+def _is_same_number(nest: NestOp) -> bool:
+    """Whether an elementwise nest copies its one operand, as it is or extended with its sign: an index."""
+    (value,) = nest.yielded(nest.body)
+    if isinstance(value.owner, arith.ExtSIOp):
+        value = value.owner.input
+    is_read = len(nest.ins) == 1 and value is nest.body.block.args[0]
+    return is_read and not nest.reads.data[0].is_padded and value.type in (i32, i64)
+
+
+def _with_producer(
+    edge: Edge, operands: Operands, kept: dict[int, int], computed: dict[int, list[int]]
+) -> NestOp:
+    """`computed[i]` are the positions of the producer's operands for the consumer's operand `i`.
+
+    `kept[i]` is that of an operand that the producer does not write.
+    """
     producer, consumer = edge.producer, edge.consumer
 
     def merged(region: Region) -> Region:
@@ -81,9 +118,8 @@ def _with_producer(edge: Edge, operands: Operands, computed: dict[int, list[int]
         values: list[SSAValue] = []
         shared: dict[tuple[int, ...], SSAValue] = {}
         for position, argument in enumerate(consumer.element_arguments(region)):
-            if position not in computed:
-                read = consumer.reads.data[position]
-                values.append(block.args[operands.find(consumer.ins[position], read)])
+            if position in kept:
+                values.append(block.args[kept[position]])
                 continue
             if not argument.uses:
                 values.append(block.args[0])  # stands for a value that nothing uses
@@ -127,6 +163,8 @@ def append_to_finish(edge: Edge) -> NestOp | None:
     producer, consumer = edge.producer, edge.consumer
     if not is_elementwise(consumer) or consumer.writes.data[0].clips or not fits(edge):
         return None
+    if is_indirect(consumer):
+        return None  # kernels take sums of what lies in order
     if number_of(producer.writes.data[0].init) is None:  # it goes on from what the buffer holds
         return None
     out = consumer.outs[0]
@@ -136,13 +174,12 @@ def append_to_finish(edge: Edge) -> NestOp | None:
     if point is None or _turns(edge, point):
         return None
     operands = Operands(len(producer.iterators))
-    for position in range(len(producer.ins)):
-        operands.keep(producer, position)
+    own = [operands.keep(producer, position) for position in range(len(producer.ins))]
     kept = [i for i in range(len(consumer.ins)) if i not in edge.reads]
     positions = {i: operands.add_moved(consumer, i, point) for i in kept}
     if len(operands.values) + 1 > MAX_BUFFERS or _overwrites(consumer, operands):
         return None
-    return _with_consumer(edge, operands, positions, point)
+    return _with_consumer(edge, operands, own, positions, point)
 
 
 def _turns(edge: Edge, point: Sequence[Linear]) -> bool:
@@ -166,16 +203,17 @@ def _contiguous(nest: NestOp, buffer: SSAValue, index: Sequence[Linear]) -> int 
 
 
 def _with_consumer(
-    edge: Edge, operands: Operands, positions: dict[int, int], point: Sequence[Linear]
+    edge: Edge,
+    operands: Operands,
+    own: Sequence[int],
+    positions: dict[int, int],
+    point: Sequence[Linear],
 ) -> NestOp:
-    """`positions` are where the consumer's other operands are in `operands`."""
+    """`own` are where the producer's operands are in `operands`, `positions` where the consumer's others."""
     producer, consumer = edge.producer, edge.consumer
 
     def moved(region: Region, block: Block) -> list[SSAValue]:
-        elements = [
-            block.args[operands.find(value, read)]
-            for value, read in zip(producer.ins, producer.reads, strict=True)
-        ]
+        elements = [block.args[position] for position in own]
         return inline(region.block, [*elements, block.args[-1]], block)
 
     body = new_block(operands, consumer.outs, producer.body.block)

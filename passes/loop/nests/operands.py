@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from xdsl.dialects.builtin import AffineMapAttr
 from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir.affine import AffineExpr
 
 from inarch.dialects.loop.access import ReadAttr
+from inarch.dialects.loop.indirect import base_of, picks_of, renamed
 from inarch.dialects.loop.memory import memref_of
 from inarch.dialects.loop.nest import NestOp
+from inarch.ir.index.affine import indirect_map
 from inarch.ir.index.linear import Linear, affine_map, linear_map
 
-_Key: TypeAlias = tuple[SSAValue, tuple[tuple[tuple[int, ...], int], ...], Attribute]
-"""A buffer, coefficients and constant of each index, and the pad."""
+_Key: TypeAlias = tuple[SSAValue, tuple[Linear | int, ...], Attribute]
+"""A buffer, each index (of one that is read, the operand), and the pad."""
 
 
 @dataclass
@@ -39,20 +42,26 @@ class Operands:
             self.hints.append(hint)
         return self._places[key]
 
-    def keep(self, nest: NestOp, position: int) -> int:
-        """Operand `position` of `nest`, as it is."""
-        hint = nest.body.block.args[position].name_hint
-        return self.add(nest.ins[position], nest.reads.data[position], hint)
-
-    def find(self, value: SSAValue, read: ReadAttr) -> int:
-        """The position of what was added before."""
-        return self._places[self._key(value, read)]
+    def keep(self, nest: NestOp, position: int, known: Mapping[int, int] | None = None) -> int:
+        """Operand `position` of `nest`, as it is; its indices are at `known` places, or kept as well."""
+        read = nest.reads.data[position]
+        if read.is_indirect:
+            places = {
+                n: known[n] if known and n in known else self.keep(nest, n)
+                for n in picks_of(read.map.data).values()
+            }
+            read = ReadAttr(AffineMapAttr(renamed(read.map.data, places)), read.pad)
+        return self.add(nest.ins[position], read, nest.body.block.args[position].name_hint)
 
     def add_moved(self, nest: NestOp, position: int, point: Sequence[Linear]) -> int:
         """Operand `position` of `nest`, whose iterators are at `point` of this one's."""
         read = nest.reads.data[position]
-        index = [result.substitute(point, self.count) for result in linear_map(read.map.data)]
-        moved = ReadAttr(AffineMapAttr(affine_map(index, self.count)), read.pad)
+        index = read.map.data
+        results = [form.substitute(point, self.count) for form in linear_map(base_of(index))]
+        exprs = list(affine_map(results, self.count).results)
+        for axis, picking in picks_of(index).items():
+            exprs[axis] = AffineExpr.symbol(self.add_moved(nest, picking, point))
+        moved = ReadAttr(AffineMapAttr(indirect_map(self.count, exprs)), read.pad)
         return self.add(nest.ins[position], moved, nest.body.block.args[position].name_hint)
 
     def add_all(self, nest: NestOp, point: Sequence[Linear]) -> list[int]:
@@ -61,8 +70,10 @@ class Operands:
 
     def _key(self, value: SSAValue, read: ReadAttr) -> _Key:
         # Two maps of equal meaning may differ as attributes.
-        index = tuple((r.coefficients, r.constant) for r in linear_map(read.map.data))
-        return value, index, read.pad
+        index: list[Linear | int] = [*linear_map(base_of(read.map.data))]
+        for axis, operand in picks_of(read.map.data).items():
+            index[axis] = operand
+        return value, tuple(index), read.pad
 
 
 def new_block(operands: Operands, outs: Sequence[SSAValue], accumulators: Block) -> Block:

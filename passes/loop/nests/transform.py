@@ -9,6 +9,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
 from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr
+from inarch.dialects.loop.indirect import base_of, picks_of
 from inarch.dialects.loop.memory import memref_of, strides_of
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.index.affine import linear_form
@@ -53,7 +54,8 @@ def _number(attribute: Attribute) -> Attribute | None:
 
 
 def _substitute(index: AffineMap, substitution: Sequence[AffineExpr], count: int) -> AffineMap:
-    return index.replace_dims_and_symbols(list(substitution), [], count, 0)
+    symbols = [AffineExpr.symbol(position) for position in range(index.num_symbols)]
+    return index.replace_dims_and_symbols(list(substitution), symbols, count, len(symbols))
 
 
 def reorder(nest: NestOp, order: Sequence[int]) -> None:
@@ -64,10 +66,18 @@ def reorder(nest: NestOp, order: Sequence[int]) -> None:
 
 
 def strides_along(nest: NestOp, buffer: SSAValue, index: AffineMap) -> list[int]:
-    """Elements by which an access moves per step of each iterator."""
+    """Elements by which an access, none of whose indices is read, moves per step of each iterator."""
     strides = strides_of(memref_of(buffer))
     forms = [linear_form(expr, len(nest.iterators))[0] for expr in index.results]
     return [
         sum(stride * form[i] for stride, form in zip(strides, forms, strict=True))
         for i in range(len(nest.iterators))
     ]
+
+
+def read_strides(nest: NestOp, position: int) -> list[int | None]:
+    """Those of an operand; None for an iterator along which an index of it is read: it moves anywhere."""
+    index = nest.read_map(position)
+    strides = strides_along(nest, nest.ins[position], base_of(index))
+    picking = {i for n in picks_of(index).values() for i in nest.read_map(n).used_dims()}
+    return [None if i in picking else stride for i, stride in enumerate(strides)]

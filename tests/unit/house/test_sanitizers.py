@@ -236,6 +236,49 @@ def test_random_graphs_have_no_report(executable: Path, tmp_path: Path) -> None:
             assert report(executable, compiled, name, given, shift=1) == "", program.name
 
 
+PICKS = """
+func.func @main(%ids: memref<6xIxx>, %all: memref<2x6xIxx>, %t: memref<5x8xf32>, %u: memref<8x5xf32>,
+    %y: memref<6x8xf32> {inarch.result}, %z: memref<6x8xf32> {inarch.result},
+    %w: memref<8xf32> {inarch.result}) {
+  loop.nest (i = 6, j = 8)
+      ins(%ids[i] : memref<6xIxx>, %t[at(0), j] : memref<5x8xf32>)
+      outs(%y[i, j] : memref<6x8xf32>) {
+  ^bb0(%k: Ixx, %x: f32, %o: f32):
+    loop.yield %x : f32
+  }
+  loop.nest (i = 6, r = 2 reduction, j = 8)
+      ins(%all[r, i] : memref<2x6xIxx>, %u[j, at(0)] : memref<8x5xf32>)
+      outs(%z[i, j] init 0.0 : memref<6x8xf32>) {
+  ^bb0(%k: Ixx, %x: f32, %acc: f32):
+    %s = arith.addf %acc, %x : f32
+    loop.yield %s : f32
+  }
+  loop.nest (r = 6 reduction, j = 8 vector)
+      ins(%ids[r] : memref<6xIxx>, %t[at(0), j] : memref<5x8xf32>)
+      outs(%w[j] init 0.0 : memref<8xf32>) {
+  ^bb0(%k: Ixx, %x: f32, %acc: f32):
+    %s = arith.addf %acc, %x : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+"""
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_an_index_outside_reads_inside(
+    executable: Path, tmp_path: Path, dtype: type[np.int32 | np.int64]
+) -> None:
+    """The extremes and those beside the ends: none leaves the table, and no sum of one overflows."""
+    limits = np.iinfo(dtype)
+    ids = np.array([limits.min, limits.max, -6, 5, -5, 4], dtype)
+    context = new_context()
+    module = parse_module(context, PICKS.replace("Ixx", f"i{limits.bits}"))
+    compiled = sanitized(context, module, tmp_path / "picks.so", "native")
+    given = [ids, np.stack([ids, ids[::-1]]), np.ones((5, 8), "f4"), np.ones((8, 5), "f4")]
+    assert report(executable, compiled, "main", given) == ""
+
+
 def benchmark() -> ModuleType:
     """`benchmarks/sanitizers.py`, which is a script and not part of the package."""
     spec = importlib.util.spec_from_file_location("sanitizers", BENCHMARK)

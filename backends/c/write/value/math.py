@@ -245,8 +245,18 @@ static inline {dtype.c} inarch_{name}_{dtype.name}({dtype.c} x)
 """
 
 
+_PICK = """
+/* What an index names of size elements: a negative one counts from the end, any other is the nearest. */
+static inline int64_t inarch_pick(int64_t index, int64_t size)
+{
+    const int64_t counted = index < 0 ? index + size : index;
+    return counted < 0 ? 0 : counted < size ? counted : size - 1;
+}
+"""
+
 _HELPERS: dict[str, str] = {
     **TRANSPOSES,
+    "inarch_pick": _PICK,
     "inarch_exp_f32": _EXP,
     "inarch_log_f32": _LOG,
     "inarch_tanh_f32": _TANH,

@@ -64,12 +64,16 @@ class RandomAccess:
 
     terms: list[dict[int, int]] = field(default_factory=list[dict[int, int]])
     constants: list[int] = field(default_factory=list[int])
+    picks: dict[int, tuple[int, RandomAccess]] = field(
+        default_factory=dict[int, "tuple[int, RandomAccess]"]
+    )
+    """Dimension -> the operand whose element is the index there, and how that is read."""
 
     def text(self, names: Sequence[str]) -> str:
-        """`i * 2 + j - 1, k`."""
+        """`i * 2 + j - 1, at(0)`."""
         return ", ".join(
-            index_text(form, constant, names)
-            for form, constant in zip(self.terms, self.constants, strict=True)
+            f"at({self.picks[d][0]})" if d in self.picks else index_text(form, constant, names)
+            for d, (form, constant) in enumerate(zip(self.terms, self.constants, strict=True))
         )
 
     def indices(self, sizes: Sequence[int]) -> list[Any]:
@@ -94,7 +98,8 @@ class RandomAccess:
 
     def uses(self) -> set[int]:
         """The iterators that some index varies with."""
-        return {i for form in self.terms for i, coefficient in form.items() if coefficient}
+        own = {i for form in self.terms for i, coefficient in form.items() if coefficient}
+        return own.union(*(access.uses() for _, access in self.picks.values()))
 
 
 def index_text(form: dict[int, int], constant: int, names: Sequence[str]) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from inarch.testing.generate.choices import Choices
 from inarch.testing.generate.loop.buffers import Buffer, RandomAccess, readable, write
 from inarch.testing.generate.loop.builder import LoopText
+from inarch.testing.generate.loop.gathers import INDICES, Read, gathered
 from inarch.testing.generate.loop.nest_text import Loops, Write, nest_text
 from inarch.testing.generate.loop.scalars import is_float
 
@@ -31,13 +33,21 @@ def nest(b: LoopText) -> None:
         found = _output(b, loops, [one.buffer for one in writes])
         writes.append(found)
     outputs = [one.buffer for one in writes]
-    reads: list[tuple[Buffer, RandomAccess, str | None]] = []
+    reads: list[Read] = []
     is_plain = loops.scan is not None and choices.chance(50)
     if is_plain:  # a cumulative sum: what is written at a point is read at that index
         reads.append(_plain(b, writes[0]))
     for _ in range(0 if is_plain else choices.integer(0 if choices.chance(10) else 1, 4)):
         inner = choices.chance(75)
         reads.append(_read(b, loops, outputs, everywhere=inner or not loops.reduction))
+    if not is_plain and choices.chance(20):
+        reads += gathered(
+            b,
+            loops,
+            outputs,
+            len(reads),
+            lambda: _read(b, loops, outputs, everywhere=choices.chance(60), kinds=INDICES),
+        )
     reads += _in_place(b, loops, writes, reads)
     if not is_tile:
         _modes(choices, loops, reads)
@@ -107,9 +117,7 @@ def _tile(choices: Choices) -> Loops:
     return Loops(names, sizes, reduces, [mode for _, _, mode in kinds])
 
 
-def _modes(
-    choices: Choices, loops: Loops, reads: list[tuple[Buffer, RandomAccess, str | None]]
-) -> None:
+def _modes(choices: Choices, loops: Loops, reads: list[Read]) -> None:
     """Modes as the scheduler gives them: all parallel loops inside a reduction, or single ones."""
     if choices.chance(60) or any(pad is not None for _, _, pad in reads):
         return
@@ -214,13 +222,25 @@ def _init(
 
 
 def _read(
-    b: LoopText, loops: Loops, outputs: list[Buffer], *, everywhere: bool
-) -> tuple[Buffer, RandomAccess, str | None]:
-    """A read that varies with all iterators, or with parallel ones only (`finish` may use it)."""
+    b: LoopText,
+    loops: Loops,
+    outputs: list[Buffer],
+    *,
+    everywhere: bool,
+    kinds: Sequence[str] = (),
+) -> Read:
+    """A read that varies with all iterators, or with parallel ones only (`finish` may use it).
+
+    Of elements of these `kinds`, if any are given.
+    """
     choices = b.choices
     wanted = list(range(len(loops.sizes))) if everywhere else loops.parallel
     roots = {one.root for one in outputs}
-    old = [one for one in b.buffers if one.root not in roots and one.mask.any()]
+    old = [
+        one
+        for one in b.buffers
+        if one.root not in roots and one.mask.any() and (not kinds or one.element in kinds)
+    ]
     for _ in range(2):
         if not old or choices.chance(35):
             break
@@ -228,10 +248,10 @@ def _read(
         access, padded = _fitted(choices, loops, wanted, found)
         if readable(found, access, loops.sizes, padded=padded):
             return found, access, _pad(choices, found.element) if padded else None
-    return _new_read(b, loops, wanted)
+    return _new_read(b, loops, wanted, choices.pick(kinds) if kinds else b.element())
 
 
-def _plain(b: LoopText, write: Write) -> tuple[Buffer, RandomAccess, str | None]:
+def _plain(b: LoopText, write: Write) -> Read:
     """What a scan reads where it writes, or at the neighbours: then outside of the buffer, too."""
     element, access = b.element(), write.access
     found = b.input(element, write.buffer.shape)
@@ -281,9 +301,7 @@ def _fitted(
     return access, padded
 
 
-def _new_read(
-    b: LoopText, loops: Loops, wanted: list[int]
-) -> tuple[Buffer, RandomAccess, str | None]:
+def _new_read(b: LoopText, loops: Loops, wanted: list[int], element: str) -> Read:
     """A map that comes first, and an argument (or a constant) of the shape that it reaches."""
     choices = b.choices
     left = choices.shuffled(wanted) if choices.chance(40) else list(wanted)
@@ -304,7 +322,6 @@ def _new_read(
     if choices.chance(8):
         access.terms.append({})
         access.constants.append(0)
-    element = b.element()
     padded = choices.chance(20)
     shape = _shape(choices, loops, access, padded=padded)
     if math.prod(shape) > MOST_ELEMENTS:  # of a product of iterators, squared
@@ -334,10 +351,10 @@ def _in_place(
     b: LoopText,
     loops: Loops,
     writes: list[Write],
-    reads: list[tuple[Buffer, RandomAccess, str | None]],
-) -> list[tuple[Buffer, RandomAccess, str | None]]:
+    reads: list[Read],
+) -> list[Read]:
     """What is there already, read where it is written: an update in place."""
-    found: list[tuple[Buffer, RandomAccess, str | None]] = []
+    found: list[Read] = []
     for one in writes:
         sizes = loops.only(loops.parallel)
         known = not one.clip and readable(one.buffer, one.access, sizes, padded=False)

@@ -16,6 +16,17 @@ func.func @attributes(%x: memref<4xf32>, %y: memref<4xf32>) {
 // GENERIC-SAME: writes = [#loop.write<affine_map<(d0, d1) -> (d0)>, {{.*}} : f32, "clip">]
 // CHECK: loop.nest (i = 4 unroll, r = 2 reduction) ins(%x[i + r] pad 1.5 : memref<4xf32>) outs(%y[i] init -inf clip : memref<4xf32>)
 
+// What is not there, is not there when it was parsed in its generic form either: such a read stays in its buffer.
+func.func @none(%x: memref<4xf32>, %y: memref<4xf32>) {
+  loop.nest (i = 4) ins(%x[i] : memref<4xf32>) outs(%y[i] : memref<4xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    loop.yield %a : f32
+  }
+  func.return
+}
+// GENERIC: reads = [#loop.read<affine_map<(d0) -> (d0)>, none>], writes = [#loop.write<affine_map<(d0) -> (d0)>, none, "none">]
+// CHECK: loop.nest (i = 4) ins(%x[i] : memref<4xf32>) outs(%y[i] : memref<4xf32>)
+
 // The extremes of each dtype; a number of either sign is printed as the signed one of the same bits.
 func.func @extremes_of_i1(%x: memref<4xi1>, %y: memref<4xi1>) {
   loop.nest (i = 4) ins(%x[i + 1] pad 0 : memref<4xi1>) outs(%y[i] init 1 : memref<4xi1>) {

@@ -351,3 +351,23 @@ func.func @fits(%x: memref<64xf32>) {
   }
   func.return
 }
+
+// -----
+
+// a nest in it reads any row of the column that the loop writes
+func.func @picked_rows(%ids: memref<1xi64>, %t: memref<9x4xf32>) {
+  %zero = arith.constant 0 : index
+  // expected-error @below {{'loop.for' C4: expected independent iterations of a parallel loop, found a read of %t[at(0), 3] and a write of %t[%i, 3], which cannot be shown to be of different elements in different iterations; make the loop serial}}
+  loop.for %i = 0 to 8 parallel {
+    %e = loop.alloc : memref<1xf32>
+    loop.nest (j = 1) ins(%ids[j] : memref<1xi64>, %t[at(0), 3] : memref<9x4xf32>) outs(%e[j] : memref<1xf32>) {
+    ^bb0(%a: i64, %x: f32, %o: f32):
+      loop.yield %x : f32
+    }
+    %x = memref.load %e[%zero] : memref<1xf32>
+    %three = arith.constant 3 : index
+    memref.store %x, %t[%i, %three] : memref<9x4xf32>
+    loop.yield
+  }
+  func.return
+}

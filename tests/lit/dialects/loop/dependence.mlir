@@ -197,3 +197,25 @@ func.func @own(%x: memref<4x4xf32>, %y: memref<8xf32>) {
   }
   func.return
 }
+
+// A nest in a loop reads any row of a table, of which the loop writes another column.
+// CHECK-LABEL: func.func @picked_columns
+// CHECK: parallel
+func.func @picked_columns(%ids: memref<8xi64>, %t: memref<9x4xf32>) {
+  loop.for %i = 0 to 8 parallel {
+    %v = loop.alloc : memref<1xi64>
+    %e = loop.alloc : memref<1xf32>
+    %zero = arith.constant 0 : index
+    %k = memref.load %ids[%i] : memref<8xi64>
+    memref.store %k, %v[%zero] : memref<1xi64>
+    loop.nest (j = 1) ins(%v[j] : memref<1xi64>, %t[at(0), 3] : memref<9x4xf32>) outs(%e[j] : memref<1xf32>) {
+    ^bb0(%a: i64, %x: f32, %o: f32):
+      loop.yield %x : f32
+    }
+    %x = memref.load %e[%zero] : memref<1xf32>
+    %one = arith.constant 1 : index
+    memref.store %x, %t[%i, %one] : memref<9x4xf32>
+    loop.yield
+  }
+  func.return
+}

@@ -72,18 +72,25 @@ func.func @concat_writes_parts(%a: tensor<2x3xf32>, %b: tensor<1x3xf32>) -> tens
 
 // -----
 
-// A gather depends on data: explicit loops, an index wrapped and clamped.
-func.func @gather_is_a_loop(%a: tensor<5x3xf32>, %i: tensor<2xi64>) -> tensor<2x3xf32> {
-  %0 = graph.gather %a, %i axis = 0 : tensor<5x3xf32>, tensor<2xi64> -> tensor<2x3xf32>
-  func.return %0 : tensor<2x3xf32>
+// A gather reads one of its indices.
+func.func @gather(%a: tensor<4x5x3xf32>, %i: tensor<2x6xi64>) -> tensor<4x2x6x3xf32> {
+  %0 = graph.gather %a, %i axis = 1 : tensor<4x5x3xf32>, tensor<2x6xi64> -> tensor<4x2x6x3xf32>
+  func.return %0 : tensor<4x2x6x3xf32>
 }
-// CHECK: func.func @gather_is_a_loop
-// CHECK:   loop.for %[[I:.*]] = 0 to 2 {
-// CHECK:     loop.for %[[J:.*]] = 0 to 3 {
-// CHECK:       %[[ROW:.*]] = memref.load %i[%[[I]]] : memref<2xi64>
-// CHECK:       arith.minsi
-// CHECK:       memref.load %a[%{{.*}}, %[[J]]] : memref<5x3xf32>
-// CHECK:       memref.store %{{.*}}, %{{.*}}[%[[I]], %[[J]]] : memref<2x3xf32>
+// CHECK: func.func @gather
+// CHECK-NEXT: loop.nest (i0 = 4, i1 = 2, i2 = 6, i3 = 3) ins(%i[i1, i2] : memref<2x6xi64>, %a[i0, at(0), i3] : memref<4x5x3xf32>) outs(%{{.*}}[i0, i1, i2, i3] : memref<4x2x6x3xf32>) {
+// CHECK-NEXT: ^bb0(%{{.*}}: i64, %[[X:.*]]: f32, %{{.*}}: f32):
+// CHECK-NEXT:   loop.yield %[[X]] : f32
+
+// -----
+
+// Of one element, by an index without dimensions: no iterator.
+func.func @gather_one(%a: tensor<5xf32>, %i: tensor<i32>) -> tensor<f32> {
+  %0 = graph.gather %a, %i axis = 0 : tensor<5xf32>, tensor<i32> -> tensor<f32>
+  func.return %0 : tensor<f32>
+}
+// CHECK: func.func @gather_one
+// CHECK-NEXT: loop.nest () ins(%i[] : memref<i32>, %a[at(0)] : memref<5xf32>) outs(%{{.*}}[] : memref<f32>) {
 
 // -----
 

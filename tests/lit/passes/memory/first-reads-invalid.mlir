@@ -139,3 +139,33 @@ func.func @columns(%x: memref<8xf32>, %y: memref<3xf32> {inarch.result}) {
   }
   func.return
 }
+
+// -----
+
+// An index of which nothing was written
+func.func @index(%t: memref<8xf32>, %y: memref<4xf32> {inarch.result}) {
+  %ids = loop.alloc : memref<4xi64>
+  // expected-error-re @below {{expected operand 1 of 'loop.nest' to be written before it is read, found element 0 of loop.alloc %ids ({{.*}}), which nothing has written; write it first}}
+  loop.nest (i = 4) ins(%t[at(1)] : memref<8xf32>, %ids[i] : memref<4xi64>) outs(%y[i] : memref<4xf32>) {
+  ^bb0(%a: f32, %k: i64, %o: f32):
+    loop.yield %a : f32
+  }
+  func.return
+}
+
+// -----
+
+// A column of which nothing was written, in whatever row
+func.func @column(%ids: memref<4xi64>, %x: memref<8xf32>, %y: memref<4xf32> {inarch.result}) {
+  %t = loop.alloc : memref<8x2xf32>
+  loop.nest (i = 8) ins(%x[i] : memref<8xf32>) outs(%t[i, 0] : memref<8x2xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    loop.yield %a : f32
+  }
+  // expected-error-re @below {{expected operand 1 of 'loop.nest' to be written before it is read, found elements of loop.alloc %t ({{.*}}), which nothing has written; write it first}}
+  loop.nest (i = 4) ins(%ids[i] : memref<4xi64>, %t[at(0), 1] : memref<8x2xf32>) outs(%y[i] : memref<4xf32>) {
+  ^bb0(%k: i64, %a: f32, %o: f32):
+    loop.yield %a : f32
+  }
+  func.return
+}

@@ -130,3 +130,19 @@ func.func @parts(%x: memref<8xf32>, %y: memref<8xf32> {inarch.result}) {
   }
   func.return
 }
+
+// Rows that are picked: nobody knows that one of them is not written. An index that nothing uses is not read.
+// CHECK-LABEL: func.func @picked(
+func.func @picked(%ids: memref<4xi64>, %x: memref<2xf32>, %y: memref<4xf32> {inarch.result}) {
+  %t = loop.alloc : memref<8xf32>
+  %u = loop.alloc : memref<4xi64>
+  loop.nest (i = 2) ins(%x[i] : memref<2xf32>) outs(%t[i + 3] : memref<8xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    loop.yield %p : f32
+  }
+  loop.nest (i = 4) ins(%ids[i] : memref<4xi64>, %t[at(0)] : memref<8xf32>, %u[i] : memref<4xi64>, %x[at(2)] : memref<2xf32>) outs(%y[i] : memref<4xf32>) {
+  ^bb0(%k: i64, %p: f32, %l: i64, %q: f32, %o: f32):
+    loop.yield %p : f32
+  }
+  func.return
+}
