@@ -22,6 +22,7 @@ from xdsl.passes import ModulePass
 from inarch.core.errors import InarchError, InarchWarning
 from inarch.dialects.loop.keep import KEEP, is_kept
 from inarch.dialects.loop.nest import NestOp
+from inarch.dialects.loop.scalar import points_of
 from inarch.ir.functions import entry_blocks, error_at
 from inarch.ir.location import location_text
 from inarch.ir.report.facts import facts_of
@@ -175,6 +176,8 @@ def _unsuitable(op: NestOp, block: Block) -> str | None:
         return "the nest scans: each point goes on from the one before, which no kernel does"
     if len(op.outs) != 1:
         return f"the nest writes {len(op.outs)} outputs, a kernel writes one"
+    if any(points_of(region.block) for region in op.regions):
+        return "the nest computes with the place of its points, which no kernel knows"
     if 0 in op.sizes:
         name = op.names[op.sizes.index(0)]
         return f"the nest has no points: {name} = 0; there is nothing to do"

@@ -27,6 +27,7 @@ from inarch.definitions.frame import Definition, Frame, definition_of
 from inarch.definitions.order import check_order
 from inarch.dialects.loop.access import number_of
 from inarch.dialects.loop.nest import NestOp
+from inarch.dialects.loop.scalar import PointOp, points_of
 from inarch.ir.index.affine import linear_form
 
 _CHUNK = 1 << 18
@@ -85,6 +86,7 @@ def _nest(op: Operation, frame: Frame) -> None:
         return
     if not reductions:
         elements = [read.at(frame, *_origin(points)) if read else None for read in reads]
+        _place(op, op.body.block, frame, points, *_origin(points))
         accumulators = frame.run(op.body.block, [*elements, *accumulators])
     elif 0 not in points.reductions:
         accumulators = _reduce(op, frame, points, reads, accumulators)
@@ -93,6 +95,7 @@ def _nest(op: Operation, frame: Frame) -> None:
             read.at(frame, *_origin(points)) if read and argument.uses else None
             for read, argument in zip(reads, op.element_arguments(op.finish), strict=True)
         ]
+        _place(op, op.finish.block, frame, points, *_origin(points))
         accumulators = frame.run(op.finish.block, [*elements, *accumulators])
     shape = points.parallel
     results = [
@@ -115,6 +118,33 @@ def _origin(points: _Points) -> tuple[list[int], list[int]]:
     """The first point of the reductions, all parallel points."""
     ones = [1] * len(points.reductions)
     return [0] * len(points.order), [*ones, *points.parallel]
+
+
+def _place(
+    op: NestOp,
+    block: Block,
+    frame: Frame,
+    points: _Points,
+    starts: Sequence[int],
+    sizes: Sequence[int],
+) -> None:
+    """What the `loop.point`s of a region are for a box; without the axes of a single reduction point."""
+    rank = len(points.parallel) if math.prod(sizes[: len(points.reductions)]) == 1 else len(sizes)
+    for point in points_of(block):
+        line = point.over(op.names)
+        total = np.full((1,) * len(sizes), line.constant, np.int64)
+        for axis, (iterator, start, size) in enumerate(
+            zip(points.order, starts, sizes, strict=True)
+        ):
+            steps = (start + np.arange(size)) * line.coefficients[iterator]
+            total = total + steps.reshape([-1 if a == axis else 1 for a in range(len(sizes))])
+        full = np.broadcast_to(total, tuple(sizes))
+        frame.set(point, frame.domain.exact(_without(np.array(full), rank)))
+
+
+def _point(op: Operation, frame: Frame) -> None:
+    """Its nest has placed it."""
+    assert op.results[0] in frame.values
 
 
 def _read(op: NestOp, frame: Frame, number: int, points: _Points) -> Access | None:
@@ -271,6 +301,7 @@ def _reduce(
     for starts, sizes in points.chunks():
         shape = (*sizes, *points.parallel)
         elements = [read.at(frame, [*starts, *parallel], shape) if read else None for read in reads]
+        _place(op, op.body.block, frame, points, [*starts, *parallel], shape)
         _run_terms(op.body.block, frame, [*elements, *accumulators], folds)
         terms = [frame.get(each.term) for each in folds]  # several may fold one term
         for number, (each, term) in enumerate(zip(folds, terms, strict=True)):
@@ -318,6 +349,7 @@ def _one_by_one(
             else None
             for read in reads
         ]
+        _place(op, op.body.block, frame, points, [*starts, *parallel], [*ones, *points.parallel])
         accumulators = frame.run(op.body.block, [*elements, *accumulators])
     return accumulators
 
@@ -344,9 +376,11 @@ def _scan(
     for step in range(scan):
         start = [step, *(0 for _ in others)]
         elements = [read.at(frame, start, shape) if read else None for read in reads]
+        _place(op, op.body.block, frame, points, start, shape)
         accumulators = frame.run(op.body.block, [*elements, *accumulators])
         results = accumulators
         if op.finish is not None:
+            _place(op, op.finish.block, frame, points, start, shape)
             results = frame.run(op.finish.block, [*elements, *accumulators])
         steps.append([frame.domain.parts(each) for each in results])
     return [
@@ -358,4 +392,4 @@ def _scan(
     ]
 
 
-DEFINITIONS: Mapping[type[Operation], Definition] = {NestOp: _nest}
+DEFINITIONS: Mapping[type[Operation], Definition] = {NestOp: _nest, PointOp: _point}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from xdsl.dialects import arith
 from xdsl.ir import Block, Region, SSAValue
@@ -12,8 +13,9 @@ from inarch.dialects.loop.access import WriteAttr, number_of
 from inarch.dialects.loop.buffer import root
 from inarch.dialects.loop.memory import buffer_shape, memref_of, strides_of
 from inarch.dialects.loop.nest import NestOp
+from inarch.dialects.loop.scalar import points_of
 from inarch.ir.index.linear import Linear, affine_map, linear_map
-from inarch.passes.loop.inline import end, fused_location, inline
+from inarch.passes.loop.inline import Move, end, fused_location, inline
 from inarch.passes.loop.nests.edge import (
     MAX_BUFFERS,
     Edge,
@@ -43,7 +45,7 @@ def inline_producer(edge: Edge) -> NestOp | None:
             operands.keep(consumer, position)
     dimension = written_dimensions(producer)
     assert dimension is not None, "find_edge has seen to it"
-    computed: dict[int, list[int]] = {}
+    computed: dict[int, _Computed] = {}
     for position in edge.reads:
         read = consumer.reads.data[position]
         if read.is_padded:
@@ -51,7 +53,7 @@ def inline_producer(edge: Edge) -> NestOp | None:
         index = linear_map(read.map.data)
         zero = Linear((0,) * len(consumer.iterators), 0)
         point = [zero if axis is None else index[axis] for axis in dimension]
-        computed[position] = operands.add_all(producer, point)
+        computed[position] = _Computed(tuple(operands.add_all(producer, point)), tuple(point))
     if len(operands.values) + len(consumer.outs) > MAX_BUFFERS:
         return None
     if _overwrites(consumer, operands):
@@ -72,14 +74,23 @@ def _widens(nest: NestOp) -> bool:
     return len(ops) == 2 and isinstance(value.owner, arith.ExtSIOp | arith.ExtUIOp)
 
 
-def _with_producer(edge: Edge, operands: Operands, computed: dict[int, list[int]]) -> NestOp:
-    """`computed[i]` are the positions of the producer's operands for the consumer's operand `i`."""
+@dataclass(frozen=True)
+class _Computed:
+    """How an operand of the consumer is computed: from which operands, and at which point of the producer."""
+
+    operands: tuple[int, ...]
+    point: tuple[Linear, ...]
+
+
+def _with_producer(edge: Edge, operands: Operands, computed: dict[int, _Computed]) -> NestOp:
+    """`computed[i]` says how the consumer's operand `i` is."""
     producer, consumer = edge.producer, edge.consumer
+    knows_points = bool(points_of(producer.body.block))
 
     def merged(region: Region) -> Region:
         block = new_block(operands, consumer.outs, region.block)
         values: list[SSAValue] = []
-        shared: dict[tuple[int, ...], SSAValue] = {}
+        shared: dict[_Computed, SSAValue] = {}
         for position, argument in enumerate(consumer.element_arguments(region)):
             if position not in computed:
                 read = consumer.reads.data[position]
@@ -88,11 +99,15 @@ def _with_producer(edge: Edge, operands: Operands, computed: dict[int, list[int]
             if not argument.uses:
                 values.append(block.args[0])  # stands for a value that nothing uses
                 continue
-            key = tuple(computed[position])
+            key = computed[position]
+            if not knows_points:  # equal operands are all that it is made of
+                key = _Computed(key.operands, ())
             if key not in shared:
-                elements = [block.args[i] for i in key]
+                elements = [block.args[i] for i in key.operands]
+                move = Move(producer, consumer, key.point) if knows_points else None
                 # An elementwise body does not use its accumulator: any value will do.
-                (shared[key],) = inline(producer.body.block, [*elements, block.args[-1]], block)
+                arguments = [*elements, block.args[-1]]
+                (shared[key],) = inline(producer.body.block, arguments, block, move)
             values.append(shared[key])
         values += block.args[len(operands.values) :]
         return Region(end(block, inline(region.block, values, block)))
@@ -187,7 +202,8 @@ def _with_consumer(
     values = [
         finish.args[positions[i]] if i in positions else result for i in range(len(consumer.ins))
     ]
-    end(finish, inline(consumer.body.block, [*values, finish.args[-1]], finish))
+    move = Move(consumer, producer, point)
+    end(finish, inline(consumer.body.block, [*values, finish.args[-1]], finish, move))
     count = len(producer.iterators)
     index = [result.substitute(point, count) for result in linear_map(consumer.write_map(0))]
     fused = NestOp(
