@@ -20,6 +20,7 @@ from inarch.backends.c.write.scope import Scope, Values, VectorType
 from inarch.backends.c.write.value.expressions import constant_text, expression
 from inarch.core.dtypes import DTYPES
 from inarch.dialects.loop.scalar import PointOp
+from inarch.passes.loop.nests.arg_reduce import sources_of
 
 _FLOATS: dict[type[Operation], str] = {
     arith.AddfOp: "+",
@@ -66,13 +67,36 @@ def evaluate_lanes(
     block: Block, arguments: Mapping[SSAValue, Value], lanes: int, scope: Scope
 ) -> list[Value]:
     """What `block` yields on `lanes` lanes at once, given its arguments and its `loop.point`s."""
+    last = block.last_op
+    assert last is not None, "the verifier has seen to it"
+    ops = [op for op in block.ops if not op.has_trait(IsTerminator)]
+    return _evaluate_ops(ops, last.operands, arguments, lanes, scope)
+
+
+def evaluate_values(
+    wanted: Sequence[SSAValue], arguments: Mapping[SSAValue, Value], lanes: int, scope: Scope
+) -> list[Value]:
+    """Values of a block on `lanes` lanes at once, and nothing that they do not need."""
+    needed = set[SSAValue]().union(*map(sources_of, wanted))
+    blocks = {value.owner.parent for value in needed if isinstance(value.owner, Operation)}
+    ops = [op for block in blocks if block for op in block.ops if set(op.results) & needed]
+    return _evaluate_ops(ops, wanted, arguments, lanes, scope)
+
+
+def _evaluate_ops(
+    ops: Sequence[Operation],
+    wanted: Sequence[SSAValue],
+    arguments: Mapping[SSAValue, Value],
+    lanes: int,
+    scope: Scope,
+) -> list[Value]:
     values = dict(arguments)
 
     def value_of(operand: SSAValue) -> Value:
         return values[operand] if operand in values else Value(scope.values[operand], False)
 
-    for op in block.ops:
-        if op.has_trait(IsTerminator) or isinstance(op, PointOp):
+    for op in ops:
+        if isinstance(op, PointOp):
             continue
         result = op.results[0]
         if isinstance(op, arith.ConstantOp):
@@ -80,9 +104,7 @@ def evaluate_lanes(
             continue
         operands = [value_of(operand) for operand in op.operands]
         values[result] = _evaluate(op, operands, lanes, scope)
-    last = block.last_op
-    assert last is not None, "the verifier has seen to it"
-    return [value_of(operand) for operand in last.operands]
+    return [value_of(operand) for operand in wanted]
 
 
 def _evaluate(op: Operation, operands: Sequence[Value], lanes: int, scope: Scope) -> Value:
