@@ -1,4 +1,4 @@
-"""Reductions along axes: sum, mean, max, min, prod."""
+"""Reductions along axes: sum, mean, max, min, prod; and where the largest or smallest element is."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from inarch.core.dtypes import DType
 from inarch.core.lazy import np
 from inarch.dialects.graph.op import (
     Array,
+    GraphOp,
     StructuredOp,
     Tensor,
     element_of,
@@ -222,6 +223,84 @@ class ReduceProdOp(ReduceOp):
 
     def reduce(self, x: Array, axes: tuple[int, ...]) -> Array:
         return np.prod(x, axis=axes, dtype=_accumulator(x), keepdims=True)
+
+
+class ArgReduceOp(GraphOp):
+    """`out = the position along axis of the element that the op looks for`, counted from 0.
+
+    Of equal elements that of the first, with `last` that of the last one; -0 and 0 are equal. A NaN is found
+    before every other element. `axis` has size 1 in `out` where `keepdims` is set, and is left out otherwise.
+    C1: the op is defined on the dtype (never on bool). C2: -rank <= axis < rank. C3: there are elements
+    along the axis.
+    """
+
+    x = operand_def(TensorType)
+    axis = prop_def(IntegerAttr.constr(i64))
+    keepdims = prop_def(IntegerAttr.constr(type=i1), default_value=IntegerAttr(0, 1))
+    last = prop_def(IntegerAttr.constr(type=i1), default_value=IntegerAttr(0, 1))
+    out = result_def(TensorType)
+    assembly_format = (
+        "$x `axis` `=` $axis (`keepdims` `=` $keepdims^)? (`last` `=` $last^)? attr-dict "
+        "`:` type($x) `->` type($out)"
+    )
+
+    @abstractmethod
+    def first(self, x: Array, axis: int) -> Array:
+        """The op in NumPy, of equal elements the first; without the axis."""
+
+    def along(self) -> int:
+        """The axis, counted from the front."""
+        return self.axis.value.data % len(shape_of(self.x))
+
+    def keeps_axis(self) -> bool:
+        """Whether the axis stays, with size 1."""
+        return bool(self.keepdims.value.data)
+
+    def takes_last(self) -> bool:
+        """Whether of equal elements the last one counts."""
+        return bool(self.last.value.data)
+
+    def check(self) -> None:
+        found, shape = tensor_dtype(self.x).name, shape_of(self.x)
+        require(found != "i1", "C1", f"expected a float or integer dtype, found {found}")
+        axis, rank = self.axis.value.data, len(shape)
+        is_one = -rank <= axis < rank
+        require(is_one, "C2", f"expected an axis of a tensor of rank {rank}, found {axis}")
+        message = f"expected elements along axis {axis}, found shape {shape}"
+        require(shape[axis] > 0, "C3", message)
+
+    def infer(self) -> Sequence[Tensor]:
+        kept = list(shape_of(self.x))
+        kept[self.along() : self.along() + 1] = [1] if self.keeps_axis() else []
+        return [tensor(i64, kept)]
+
+    def reference(self, x: Array) -> Array:
+        axis = self.along()
+        found = self.first(np.flip(x, axis) if self.takes_last() else x, axis)
+        if self.takes_last():
+            found = x.shape[axis] - 1 - found
+        (kind,) = self.infer()
+        return np.asarray(found, dtype=np.int64).reshape(kind.get_shape())
+
+
+@op_definition
+class ArgMaxOp(ArgReduceOp):
+    """`out = position of the largest x along axis`. See ArgReduceOp."""
+
+    name = "graph.argmax"
+
+    def first(self, x: Array, axis: int) -> Array:
+        return np.argmax(x, axis)
+
+
+@op_definition
+class ArgMinOp(ArgReduceOp):
+    """`out = position of the smallest x along axis`. See ArgReduceOp."""
+
+    name = "graph.argmin"
+
+    def first(self, x: Array, axis: int) -> Array:
+        return np.argmin(x, axis)
 
 
 def lowest(dtype: DType) -> Number:

@@ -39,7 +39,8 @@ class IteratorAttr(ParametrizedAttribute):
     """`#loop.iterator<name = size [reduction|scan] [parallel|unroll|vector]>`: one loop of a nest.
 
     `mode` says how the C emitter runs it: `serial` (a loop), `parallel` (a loop whose turns threads share),
-    `unroll` (copies of the body) or `vector` (lanes of vector registers). C1: size >= 0; kind and mode are
+    `unroll` (copies of the body) or `vector` (lanes of vector registers; of a reduction, where a nest is an
+    arg-reduction: lanes with a result each, which are put together). C1: size >= 0; kind and mode are
     known; a reduction or scan has not the mode `parallel`.
     """
 

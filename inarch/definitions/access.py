@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.ir import Operation
@@ -12,6 +12,7 @@ from inarch.core.lazy import Array, np
 from inarch.definitions.buffers import Buffer, span, strided
 from inarch.definitions.elements import Element
 from inarch.definitions.frame import Frame, outside
+from inarch.dialects.loop.access import ReadAttr
 from inarch.dialects.loop.indirect import base_of, picks_of
 from inarch.ir.index.affine import linear_form
 
@@ -216,3 +217,17 @@ def _row_major(shape: Sequence[int]) -> tuple[int, ...]:
     from inarch.ir.types import row_major
 
     return row_major(shape)
+
+
+def picked(
+    base: Access, read: ReadAttr, access_of: Callable[[int], Access | PickedAccess]
+) -> Access | PickedAccess:
+    """The access with the indices that are read, which are those of other operands."""
+    if not read.is_indirect:
+        return base
+    picks: list[Pick] = []
+    for axis, named in picks_of(read.map.data).items():
+        index = access_of(named)
+        assert isinstance(index, Access), "the verifier has seen to it"
+        picks.append(Pick(index, base.buffer.shape[axis], base.buffer.strides[axis]))
+    return PickedAccess(base, tuple(picks))

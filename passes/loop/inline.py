@@ -3,27 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects.builtin import FusedLoc, LocationAttr, NoneAttr, UnknownLoc
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from inarch.dialects.loop.nest import YieldOp
+from inarch.dialects.loop.nest import NestOp, YieldOp
+from inarch.dialects.loop.scalar import PointOp
+from inarch.ir.index.linear import Linear
 
 MAX_FUSED_LOCATIONS = 4
 """Of these many ops a fused nest names the origin; more would not fit one message."""
 
 
-def inline(source: Block, arguments: Sequence[SSAValue], target: Block) -> list[SSAValue]:
+@dataclass(frozen=True)
+class Move:
+    """From a nest into another one, over whose iterators each of the first one's is given."""
+
+    source: NestOp
+    target: NestOp
+    places: Sequence[Linear]
+
+
+def inline(
+    source: Block, arguments: Sequence[SSAValue], target: Block, move: Move | None = None
+) -> list[SSAValue]:
     """Copies the ops of `source`, with `arguments` for its own, to the end of `target`.
 
-    Returns what `source` yields; its terminator is not copied.
+    Returns what `source` yields; its terminator is not copied. Without a `move`, `target` is of a nest
+    with the iterators that `source` knows.
     """
     values: dict[SSAValue, SSAValue] = dict(zip(source.args, arguments, strict=True))
     for op in source.ops:
         if isinstance(op, YieldOp):
             return [values.get(value, value) for value in op.values]
-        target.add_op(op.clone(values))
+        copy = op.clone(values)
+        if move is not None and isinstance(copy, PointOp):
+            copy.move(move.source.names, move.target.names, move.places)
+        target.add_op(copy)
     raise AssertionError("verify_module has seen to it that a region ends in loop.yield")
 
 

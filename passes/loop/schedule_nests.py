@@ -3,7 +3,8 @@
     for c, oh, ow: for kh, kw: y[c, oh, ow] = max(...)     -->     for c, oh: for kh, kw: for ow: ...
 
 The C compiler vectorises the innermost loop: the contiguous iterator of the output goes there, where an
-operand follows along. The chains of a scan run side by side (`nests/chains.py`).
+operand follows along. The chains of a scan run side by side (`nests/chains.py`), and columns of a reduction
+with several outputs; an arg-reduction along what is contiguous runs in lanes.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.passes import ModulePass
 
+from inarch.dialects.loop.access import IteratorAttr
 from inarch.dialects.loop.keep import free_nests
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.target import machine_of
+from inarch.passes.loop.nests.arg_reduce import match_arg_reduction
 from inarch.passes.loop.nests.chains import put_chains_inside
 from inarch.passes.loop.nests.transform import read_strides, reorder, strides_along
 
@@ -28,7 +31,11 @@ MAX_ROW_ACCUMULATORS = 4096
 
 @dataclass(frozen=True)
 class ScheduleNestsPass(ModulePass):
-    """Puts the contiguous output iterator of a reduction innermost, and some chains of a scan inside it."""
+    """Puts the contiguous output iterator of a reduction innermost, and some chains of a scan inside it.
+
+    Of a reduction with several outputs a strip of columns goes inside; an arg-reduction of rows gets the mode
+    `vector`.
+    """
 
     name = "schedule-nests"
     is_optional: ClassVar = True
@@ -36,13 +43,33 @@ class ScheduleNestsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         machine = machine_of(op)
         for nest in free_nests(op):
-            if nest.has_scan:
+            if nest.has_scan or (nest.has_reduction and len(nest.outs) > 1):
+                _mark_lanes(nest)
                 put_chains_inside(nest, machine, MAX_ROW_ACCUMULATORS)
                 continue
             _put_contiguous_innermost(nest)
 
 
 PASS = ScheduleNestsPass
+
+
+def _mark_lanes(nest: NestOp) -> None:
+    """Lets an arg-reduction along what is contiguous run in lanes, its only reduction innermost."""
+    reductions = [i for i, iterator in enumerate(nest.iterators) if iterator.is_reduction]
+    if len(reductions) != 1 or any(iterator.mode.data != "serial" for iterator in nest.iterators):
+        return
+    if match_arg_reduction(nest) is None:
+        return
+    (position,) = reductions
+    strides = [strides_along(nest, value, nest.read_map(i)) for i, value in enumerate(nest.ins)]
+    contiguous = [sum(abs(s[i]) == 1 for s in strides) for i in range(len(nest.iterators))]
+    if contiguous[position] == 0 or contiguous[position] < max(contiguous):
+        return
+    others = [i for i in range(len(nest.iterators)) if i != position]
+    reorder(nest, [*others, position])
+    old = nest.iterators.data[-1]
+    vector = IteratorAttr.get(old.label.data, old.size.data, old.kind.data, "vector")
+    nest.iterators = ArrayAttr([*nest.iterators.data[:-1], vector])
 
 
 def _put_contiguous_innermost(nest: NestOp) -> None:

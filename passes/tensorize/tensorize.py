@@ -19,8 +19,6 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
 from inarch.core.errors import InarchError, InarchWarning
-from inarch.dialects.loop.indirect import is_indirect
-from inarch.dialects.loop.keep import KEEP, is_kept
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.functions import entry_blocks, error_at
 from inarch.ir.location import location_text
@@ -36,6 +34,7 @@ from inarch.passes.tensorize.report import Choice, KernelReport, NestReport
 from inarch.passes.tensorize.unify.body import expression_of, tree_text
 from inarch.passes.tensorize.unify.match import Miss, axes_text, names_of
 from inarch.passes.tensorize.unify.strided import StridedNest, strided_nest
+from inarch.passes.tensorize.unsuitable import left_alone, unsuitable
 from inarch.passes.tensorize.weigh.candidates import Candidate, kernel_cycles, streams_of
 from inarch.passes.tensorize.weigh.family import Family
 from inarch.passes.tensorize.weigh.made import Maker
@@ -152,8 +151,8 @@ def tensorize(
         nests = [op for op in block.walk() if isinstance(op, NestOp)]
         reports += [
             _tensorize_nest(op, symbol, chooser, definitions, pick)
-            if (reason := _unsuitable(op)) is None
-            else _left_alone(op, symbol, families, reason)
+            if (reason := unsuitable(op)) is None
+            else left_alone(op, symbol, families, reason)
             for op in nests
         ]
     unusable |= {f.pattern.name: f.failure for f in families if f.failure is not None}
@@ -168,42 +167,6 @@ def tensorize(
 _OUTSIDE = (
     "the nest is inside a loop or a branch, functions of libraries are called outside of them"
 )
-
-
-def _unsuitable(op: NestOp) -> str | None:
-    """Why no kernel at all can do the nest."""
-    if is_kept(op):
-        return f"the nest's schedule is its author's ({KEEP})"
-    if op.has_scan:
-        return "the nest scans: each point goes on from the one before, which no kernel does"
-    if is_indirect(op):
-        return "the nest reads its indices, a kernel's operands lie at steps that are known"
-    if len(op.outs) != 1:
-        return f"the nest writes {len(op.outs)} outputs, a kernel writes one"
-    if 0 in op.sizes:
-        name = op.names[op.sizes.index(0)]
-        return f"the nest has no points: {name} = 0; there is nothing to do"
-    return None
-
-
-def _left_alone(op: NestOp, function: str, families: Sequence[Family], reason: str) -> NestReport:
-    """The report of a nest that is not tried."""
-    kinds = {"parallel": "", "reduction": " reduction", "scan": " scan"}
-    axes = ", ".join(
-        f"{name} = {size}{kinds[iterator.kind.data]}"
-        for name, size, iterator in zip(op.names, op.sizes, op.iterators, strict=True)
-    )
-    names = [family.pattern.name for family in families]
-    return NestReport(
-        location_text(op),
-        function,
-        axes or "none",
-        None,
-        (),
-        dict.fromkeys(names, reason),
-        dict.fromkeys(names, 0),
-        op.has_reduction,
-    )
 
 
 @dataclass

@@ -19,6 +19,7 @@ from inarch.dialects.loop.access import IteratorAttr, number_of
 from inarch.dialects.loop.indirect import base_of, picks_of
 from inarch.dialects.loop.memory import buffer_shape, memref_of
 from inarch.dialects.loop.nest import NestOp
+from inarch.dialects.loop.scalar import points_of
 from inarch.dialects.scalar import Number
 from inarch.ir.index.affine import linear_form
 from inarch.ir.index.linear import Linear
@@ -168,6 +169,8 @@ class LoopNest:
     writes: tuple[PointerAccess, ...]
     empty: bool
     """Whether there is no point to compute: a parallel iterator, or the scan, of size 0."""
+    points: tuple[tuple[SSAValue, Index], ...] = ()
+    """What the regions' `loop.point`s are."""
 
     @property
     def first_reduction(self) -> int:
@@ -233,7 +236,12 @@ def loop_nest(
         for value, write, pointer in zip(op.outs, op.writes, pointers[len(reads) :], strict=True)
     )
     empty = any(loop.size == 0 and not loop.is_reduction for loop in loops)
-    merged = _merged(LoopNest(loops, reads, writes, empty))
+    points = tuple(
+        (point.out, _index(point.over(op.names), kept))
+        for region in op.regions
+        for point in points_of(region.block)
+    )
+    merged = _merged(LoopNest(loops, reads, writes, empty, points))
     named = tuple(replace(loop, name=names.fresh(loop.name)) for loop in merged.loops)
     return replace(merged, loops=named)
 
@@ -243,6 +251,11 @@ def _loop(iterator: IteratorAttr, turns: tuple[str, str] | None) -> Loop:
     shared = turns if iterator.is_shared else None
     is_reduction, is_scan = iterator.is_reduction, iterator.is_scan
     return Loop(iterator.label.data, iterator.size.data, is_reduction, mode, is_scan, shared)
+
+
+def _index(line: Linear, kept: Sequence[int]) -> Index:
+    """A form over the iterators, over those that are loops: the others are at 0."""
+    return Index(tuple(line.coefficients[i] for i in kept), line.constant)
 
 
 def _access(
@@ -304,13 +317,13 @@ def _can_join(nest: LoopNest, outer: int) -> bool:
         return False
     if a.is_scan or b.is_scan:  # rows that run on in memory: each begins a chain of its own
         return False
-    for access in (*nest.reads, *nest.writes):
-        line = access.offset.coefficients
+    accesses = (*nest.reads, *nest.writes)
+    for index in (*(access.offset for access in accesses), *(index for _, index in nest.points)):
+        line = index.coefficients
         if line[outer] != line[outer + 1] * b.size:
             return False
-        if any(guard.loops & {outer, outer + 1} for guard in access.guards):
-            return False
-    return True
+    guards = (guard for access in accesses for guard in access.guards)
+    return not any(guard.loops & {outer, outer + 1} for guard in guards)
 
 
 def _joined(nest: LoopNest, outer: int) -> LoopNest:
@@ -333,4 +346,5 @@ def _joined(nest: LoopNest, outer: int) -> LoopNest:
         loops=loops,
         reads=tuple(map(join, nest.reads)),
         writes=tuple(map(join, nest.writes)),
+        points=tuple((value, without(index)) for value, index in nest.points),
     )

@@ -1,9 +1,10 @@
-"""`loop.nest` in C: which of the four forms a nest takes, and the two forms with plain scalars.
+"""`loop.nest` in C: which of the five forms a nest takes, and the two forms with plain scalars.
 
 - No parallel loop inside a reduction: one scalar accumulator for each output.
 - All parallel loops inside the outermost reduction are serial: a local array of accumulators.
 - They are all `unroll` or `vector`: registers (`write/tile.py`).
 - One of the loops scans: `write/scan.py`.
+- It looks for the best value and where it is, in lanes: `write/arg_reduce.py`.
 Mixed modes take the array. In the scalar forms modes are ignored: the C compiler unrolls and vectorises.
 """
 
@@ -17,6 +18,7 @@ from xdsl.ir import SSAValue
 from inarch.backends.c.plan.gaps import reads_gaps
 from inarch.backends.c.plan.linear import LoopNest, loop_nest
 from inarch.backends.c.text import comment
+from inarch.backends.c.write.arg_reduce import arg_form, emit_arg_reduction
 from inarch.backends.c.write.loops import open_and_pick, open_loops, used_reads, write_guards
 from inarch.backends.c.write.scan import emit_scan
 from inarch.backends.c.write.scope import Scope, Values, initial_text
@@ -54,12 +56,15 @@ def emit_nest(op: NestOp, pointers: Sequence[str], scope: Scope, *, alone: bool 
     if not alone:
         scope.writer.open()
     inner = [loop for loop in nest.loops[nest.first_reduction :] if not loop.is_reduction]
-    transpose = transpose_of(op, nest)
+    transpose, searched = transpose_of(op, nest), arg_form(op, nest)
     if transpose is not None:
         emit_transpose(transpose, nest, scope)
     elif nest.scan is not None:
         _check_accumulators(op, nest, range(nest.scan + 1, len(nest.loops)), "scan")
         emit_scan(op, nest, nest.scan, scope)
+    elif searched is not None:
+        _check_accumulators(op, nest, range(searched.reduction + 1, len(nest.loops)), "reduction")
+        emit_arg_reduction(op, nest, searched, scope)
     elif not inner:
         _emit_scalar(op, nest, scope)
     elif all(loop.mode in ("unroll", "vector") for loop in inner):

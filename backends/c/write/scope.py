@@ -14,6 +14,7 @@ from inarch.backends.c.text import Names, Writer, is_atom
 from inarch.backends.c.types import element, literal
 from inarch.backends.c.write.value.expressions import constant_text, expression
 from inarch.core.dtypes import DType
+from inarch.dialects.loop.scalar import PointOp
 
 Values = Sequence[str | int]
 """For each loop of a nest its variable, or the number it has in unrolled text."""
@@ -123,10 +124,10 @@ def bind(value: SSAValue, text: str, scope: Scope) -> str:
 
 
 def evaluate(block: Block, arguments: Mapping[SSAValue, str], scope: Scope) -> list[str]:
-    """The expressions that `block` of scalar ops yields, given its arguments'."""
+    """The expressions that `block` of scalar ops yields, given those of its arguments and `loop.point`s."""
     scope.values.update(arguments)
     for op in block.ops:
-        if not op.has_trait(IsTerminator):
+        if not op.has_trait(IsTerminator) and not isinstance(op, PointOp):
             emit_scalar_op(op, scope)
     last = block.last_op
     assert last is not None, "the verifier has seen to it"
@@ -181,6 +182,15 @@ def element_values(
         argument: bind(argument, load_text(access.within(known), values, scope), scope)
         for argument, access in zip(arguments, nest.reads, strict=True)
         if argument.first_use is not None
+    }
+
+
+def point_values(block: Block, nest: LoopNest, values: Values, scope: Scope) -> dict[SSAValue, str]:
+    """What the `loop.point`s of a region are called at a point."""
+    return {
+        value: bind(value, index.text(values), scope)
+        for value, index in nest.points
+        if value.owner.parent is block and value.first_use is not None
     }
 
 

@@ -32,6 +32,7 @@ from inarch.backends.c.write.value.vectors import (
     is_native,
     lanes_of,
     load,
+    point_lanes,
     splat,
     store,
 )
@@ -308,7 +309,7 @@ def _arguments(
 ) -> dict[SSAValue, Value]:
     """The elements that a region uses, each loaded once (`loaded`: C of the load -> its name)."""
     region = op.finish if finish and op.finish is not None else op.body
-    result: dict[SSAValue, Value] = {}
+    result = point_lanes(region.block, nest, values, tile.vector, tile.lanes, scope)
     for argument, access in zip(op.element_arguments(region), nest.reads, strict=True):
         if argument.first_use is None:
             continue

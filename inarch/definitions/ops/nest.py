@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Block, Operation, SSAValue
@@ -17,9 +17,9 @@ from xdsl.traits import IsTerminator
 from inarch.core.lazy import Array, np
 from inarch.definitions.access import (
     Access,
-    Pick,
     PickedAccess,
     linear_access,
+    picked,
     read_access,
     with_garbage,
     write_access,
@@ -27,9 +27,10 @@ from inarch.definitions.access import (
 from inarch.definitions.elements import FOLDS, Element, fold
 from inarch.definitions.frame import Definition, Frame, definition_of
 from inarch.definitions.order import check_order
-from inarch.dialects.loop.access import ReadAttr, number_of
-from inarch.dialects.loop.indirect import base_of, picks_of, used_operands
+from inarch.dialects.loop.access import number_of
+from inarch.dialects.loop.indirect import base_of, used_operands
 from inarch.dialects.loop.nest import NestOp
+from inarch.dialects.loop.scalar import PointOp, points_of
 from inarch.ir.index.affine import linear_form
 
 _CHUNK = 1 << 18
@@ -88,6 +89,7 @@ def _nest(op: Operation, frame: Frame) -> None:
         return
     if not reductions:
         elements = [read.at(frame, *_origin(points)) if read else None for read in reads]
+        _place(op, op.body.block, frame, points, *_origin(points))
         accumulators = frame.run(op.body.block, [*elements, *accumulators])
     elif 0 not in points.reductions:
         accumulators = _reduce(op, frame, points, reads, accumulators)
@@ -96,6 +98,7 @@ def _nest(op: Operation, frame: Frame) -> None:
             read.at(frame, *_origin(points)) if read and argument.uses else None
             for read, argument in zip(reads, op.element_arguments(op.finish), strict=True)
         ]
+        _place(op, op.finish.block, frame, points, *_origin(points))
         accumulators = frame.run(op.finish.block, [*elements, *accumulators])
     shape = points.parallel
     results = [
@@ -120,6 +123,33 @@ def _origin(points: _Points) -> tuple[list[int], list[int]]:
     return [0] * len(points.order), [*ones, *points.parallel]
 
 
+def _place(
+    op: NestOp,
+    block: Block,
+    frame: Frame,
+    points: _Points,
+    starts: Sequence[int],
+    sizes: Sequence[int],
+) -> None:
+    """What the `loop.point`s of a region are for a box; without the axes of a single reduction point."""
+    rank = len(points.parallel) if math.prod(sizes[: len(points.reductions)]) == 1 else len(sizes)
+    for point in points_of(block):
+        line = point.over(op.names)
+        total = np.full((1,) * len(sizes), line.constant, np.int64)
+        for axis, (iterator, start, size) in enumerate(
+            zip(points.order, starts, sizes, strict=True)
+        ):
+            steps = (start + np.arange(size)) * line.coefficients[iterator]
+            total = total + steps.reshape([-1 if a == axis else 1 for a in range(len(sizes))])
+        full = np.broadcast_to(total, tuple(sizes))
+        frame.set(point, frame.domain.exact(_without(np.array(full), rank)))
+
+
+def _point(op: Operation, frame: Frame) -> None:
+    """Its nest has placed it."""
+    assert op.results[0] in frame.values
+
+
 def _read(op: NestOp, frame: Frame, number: int, points: _Points) -> Access | PickedAccess | None:
     """None where nothing uses the element."""
     regions = [op.body, *([op.finish] if op.finish is not None else [])]
@@ -136,21 +166,7 @@ def _access(op: NestOp, frame: Frame, number: int) -> Access | PickedAccess:
     buffer = frame.buffer(op.ins[number])
     sizes = [max(size, 1) for size in op.sizes]
     base = read_access(op, frame, buffer, read.map.data, sizes, number_of(read.pad))
-    return _picked(base, read, lambda named: _access(op, frame, named))
-
-
-def _picked(
-    base: Access, read: ReadAttr, access_of: Callable[[int], Access | PickedAccess]
-) -> Access | PickedAccess:
-    """The access with the indices that are read, which are those of other operands."""
-    if not read.is_indirect:
-        return base
-    picks: list[Pick] = []
-    for axis, named in picks_of(read.map.data).items():
-        index = access_of(named)
-        assert isinstance(index, Access), "the verifier has seen to it"
-        picks.append(Pick(index, base.buffer.shape[axis], base.buffer.strides[axis]))
-    return PickedAccess(base, tuple(picks))
+    return picked(base, read, lambda named: _access(op, frame, named))
 
 
 def _used_reads(
@@ -169,7 +185,7 @@ def _used_reads(
             continue
         read = op.reads.data[number]
         forms = [linear_form(expr, len(sizes)) for expr in base_of(read.map.data).results]
-        access = _picked(
+        access = picked(
             linear_access(buffer, forms, len(sizes)), read, lambda named: _access(op, frame, named)
         ).ordered(points.order)
         inside = _inside(forms, buffer.shape, points)
@@ -294,6 +310,7 @@ def _reduce(
     for starts, sizes in points.chunks():
         shape = (*sizes, *points.parallel)
         elements = [read.at(frame, [*starts, *parallel], shape) if read else None for read in reads]
+        _place(op, op.body.block, frame, points, [*starts, *parallel], shape)
         _run_terms(op.body.block, frame, [*elements, *accumulators], folds)
         terms = [frame.get(each.term) for each in folds]  # several may fold one term
         for number, (each, term) in enumerate(zip(folds, terms, strict=True)):
@@ -341,6 +358,7 @@ def _one_by_one(
             else None
             for read in reads
         ]
+        _place(op, op.body.block, frame, points, [*starts, *parallel], [*ones, *points.parallel])
         accumulators = frame.run(op.body.block, [*elements, *accumulators])
     return accumulators
 
@@ -367,9 +385,11 @@ def _scan(
     for step in range(scan):
         start = [step, *(0 for _ in others)]
         elements = [read.at(frame, start, shape) if read else None for read in reads]
+        _place(op, op.body.block, frame, points, start, shape)
         accumulators = frame.run(op.body.block, [*elements, *accumulators])
         results = accumulators
         if op.finish is not None:
+            _place(op, op.finish.block, frame, points, start, shape)
             results = frame.run(op.finish.block, [*elements, *accumulators])
         steps.append([frame.domain.parts(each) for each in results])
     return [
@@ -381,4 +401,4 @@ def _scan(
     ]
 
 
-DEFINITIONS: Mapping[type[Operation], Definition] = {NestOp: _nest}
+DEFINITIONS: Mapping[type[Operation], Definition] = {NestOp: _nest, PointOp: _point}

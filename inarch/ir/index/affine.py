@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from xdsl.ir.affine import (
     AffineBinaryOpExpr,
@@ -19,13 +20,49 @@ from xdsl.utils.exceptions import ParseError
 from inarch.core.errors import InarchError, unknown
 from inarch.ir.text import LocatedParser, check_affine_depth
 
+if TYPE_CHECKING:
+    from xdsl.parser.affine_parser import AffineParser
+
 
 def parse_affine_expr(parser: Parser, names: Sequence[str]) -> AffineExpr:
     """Parses one affine expression over the iterators `names`: `oh * 2 + kh - 1`."""
+    affine = _affine_parser(parser)
+    optional_id = affine._get_parse_optional_bare_id(list(names), [])  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
+    try:
+        return _parse_expr(parser, affine, optional_id)
+    except ParseError as error:
+        if not error.msg.startswith("Identifier not in space"):
+            raise
+        raise ParseError(error.span, unknown("iterator", error.span.text, names).message) from error
+
+
+def parse_open_affine_expr(parser: Parser) -> tuple[list[str], AffineExpr]:
+    """Parses one affine expression over whatever iterators it names: them, in order, and it over them."""
+    from xdsl.utils.mlir_lexer import MLIRTokenKind
+
+    affine = _affine_parser(parser)
+    names: list[str] = []
+
+    def optional_id() -> AffineExpr | None:
+        token = affine._parse_optional_token(MLIRTokenKind.BARE_IDENT)  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
+        if token is None:
+            return None
+        if token.span.text not in names:
+            names.append(token.span.text)
+        return AffineExpr.dimension(names.index(token.span.text))
+
+    return names, _parse_expr(parser, affine, optional_id)
+
+
+def _affine_parser(parser: Parser) -> AffineParser:
     from xdsl.parser.affine_parser import AffineParser
 
-    affine = AffineParser(parser._parser_state)  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
-    optional_id = affine._get_parse_optional_bare_id(list(names), [])  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
+    return AffineParser(parser._parser_state)  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
+
+
+def _parse_expr(
+    parser: Parser, affine: AffineParser, optional_id: Callable[[], AffineExpr | None]
+) -> AffineExpr:
     start = parser.pos
     where = parser.where(start) if isinstance(parser, LocatedParser) else None
     try:
@@ -33,10 +70,6 @@ def parse_affine_expr(parser: Parser, names: Sequence[str]) -> AffineExpr:
     except NotImplementedError as error:
         message = "expected a linear index expression, found a product of iterators"
         raise InarchError(message, where=where) from error
-    except ParseError as error:
-        if not error.msg.startswith("Identifier not in space"):
-            raise
-        raise ParseError(error.span, unknown("iterator", error.span.text, names).message) from error
     check_affine_depth(expr, where)
     return expr
 

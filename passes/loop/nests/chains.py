@@ -1,4 +1,4 @@
-"""How many chains of a scan run side by side: the parallel iterators that go inside of it.
+"""How many chains run side by side: the parallel iterators that go inside of a scan, or of a reduction.
 
 A step of a chain waits for the one before; steps of different chains do not wait for each other. Two forms,
 by what is contiguous in memory:
@@ -25,6 +25,7 @@ from inarch.dialects.loop.memory import memref_of
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.types import dtype_of
 from inarch.machine.machine import Machine
+from inarch.passes.loop.nests.arg_reduce import match_arg_reduction
 from inarch.passes.loop.nests.transform import read_strides, rebuild, strides_along
 
 
@@ -39,7 +40,8 @@ class _Chains:
 def put_chains_inside(nest: NestOp, machine: Machine, most: int) -> None:
     """Replaces a nest that scans by one, or two, with at most `most` accumulators an output inside the scan.
 
-    A nest in which an iterator has a mode is its author's, and stays.
+    One that reduces gets strips of columns only, as many at least as the machine has cores. A nest in which
+    an iterator has a mode is its author's, and stays.
     """
     if 0 in nest.sizes or any(iterator.mode.data != "serial" for iterator in nest.iterators):
         return
@@ -69,22 +71,42 @@ class _Choice:
         self.strides = [[stride or 0 for stride in strides] for strides in (*reads, *writes)]
         """By access, then by iterator; the outputs' last. Of what moves anywhere, 0."""
         self.nbytes = [dtype_of(memref_of(v).element_type).nbytes for v in (*nest.ins, *nest.outs)]
-        accumulators = sum(self.nbytes[len(reads) :])
-        # Half the cache: what is read and written passes through the other half.
-        self.strip = min(most, max(machine.l1.bytes // 2 // accumulators, 1))
+        self.strip = min(most, self._most_columns())
+
+    def _most_columns(self) -> int:
+        """Of a strip: half the first-level cache, as what is read and written passes through the other half.
+
+        Of an arg-reduction all of it, as candidates are loaded and stored once for several rows; its places
+        are as wide as its values. A reduction gets a strip a core, but of a page at least: narrower pieces
+        of rows cost a page each, of its translation and of what is read ahead.
+        """
+        nest, machine = self.nest, self.machine
+        written = self.nbytes[len(nest.ins) :]
+        if not nest.has_reduction:
+            return max(machine.l1.bytes // 2 // sum(written), 1)
+        is_search = match_arg_reduction(nest) is not None
+        room = machine.l1.bytes // (2 * sum(written) if not is_search else 2 * max(written[0], 4))
+        parallel = [i for i, each in enumerate(nest.iterators) if not each.is_reduction]
+        each = math.ceil(math.prod(nest.sizes[i] for i in parallel) / machine.cores)
+        return max(min(room, max(each, machine.tlb.page_bytes // min(self.nbytes))), 1)
 
     def inside(self) -> list[_Chains]:
         """Those along which memory is contiguous first; each runs on where the one before ends."""
         nest = self.nest
-        scan = next(i for i, iterator in enumerate(nest.iterators) if iterator.is_scan)
-        order = [i for i, size in enumerate(nest.sizes) if size > 1 and i != scan]
+        carried = [i for i, each in enumerate(nest.iterators) if each.is_scan or each.is_reduction]
+        order = [i for i, size in enumerate(nest.sizes) if size > 1 and i not in carried]
         order.sort(key=lambda i: (-self._contiguous(i), abs(self.strides[-1][i])))
-        is_strip = bool(order) and self._contiguous(order[0]) > self._contiguous(scan)
+        along = max(map(self._contiguous, carried))
+        is_strip = bool(order) and self._contiguous(order[0]) > along
+        if nest.has_reduction and not (is_strip and self._follows(order[0])):
+            return []
         found: list[_Chains] = []
         count = 1
         for before, position in zip([None, *order], order, strict=False):
             if before is not None and is_strip and not self._runs_on(position, before):
                 is_strip = False
+            if nest.has_reduction and not is_strip:
+                break
             room = (self.strip if is_strip else self._rows(position)) // count
             if room < 2:
                 break
@@ -99,6 +121,10 @@ class _Choice:
     def _contiguous(self, position: int) -> int:
         """How many accesses move by one element along an iterator."""
         return sum(abs(strides[position]) == 1 for strides in self.strides)
+
+    def _follows(self, position: int) -> bool:
+        """Whether an operand is read contiguously along an iterator."""
+        return any(abs(strides[position]) == 1 for strides in self.strides[: len(self.nest.ins)])
 
     def _runs_on(self, outer: int, inner: int) -> bool:
         """Whether every access that moves along `inner` moves on along `outer`."""
@@ -141,17 +167,18 @@ def _piece(nest: NestOp, inside: list[_Chains], begin: int, end: int, machine: M
     """The points `begin` to `end` of the last iterator of `inside`, in groups of its count."""
     counts = {each.position: each.count for each in inside}
     last = inside[-1].position
-    is_unrolled = math.prod(counts.values()) <= math.ceil(machine.fma_latency)
+    is_few = math.prod(counts.values()) <= math.ceil(machine.fma_latency)
+    is_unrolled = is_few and not nest.has_reduction
     mode = "unroll" if is_unrolled else "serial"
     names = set(nest.names)
     outer: list[IteratorAttr] = []
     inner: dict[int, IteratorAttr] = {}
-    scan: list[IteratorAttr] = []
+    carried: dict[int, IteratorAttr] = {}
     place: dict[int, int] = {}
     for position, iterator in enumerate(nest.iterators):
         label, size = iterator.label.data, iterator.size.data
-        if iterator.is_scan:
-            scan = [iterator]
+        if iterator.is_scan or iterator.is_reduction:
+            carried[position] = iterator
             continue
         groups = size
         if position in counts:
@@ -165,11 +192,12 @@ def _piece(nest: NestOp, inside: list[_Chains], begin: int, end: int, machine: M
             place[position] = len(outer)
             outer.append(IteratorAttr.get(label, groups))
     order = [each.position for each in reversed(inside)]
-    depth = {position: len(outer) + 1 + at for at, position in enumerate(order)}
+    depth = {position: len(outer) + len(carried) + at for at, position in enumerate(order)}
+    middle = {position: len(outer) + at for at, position in enumerate(carried)}
     substitution: list[AffineExpr] = []
-    for position, iterator in enumerate(nest.iterators):
-        if iterator.is_scan:
-            substitution.append(AffineExpr.dimension(len(outer)))
+    for position in range(len(nest.iterators)):
+        if position in middle:
+            substitution.append(AffineExpr.dimension(middle[position]))
             continue
         terms = AffineExpr.constant(begin if position == last else 0)
         if position in place:
@@ -177,7 +205,8 @@ def _piece(nest: NestOp, inside: list[_Chains], begin: int, end: int, machine: M
         if position in depth:
             terms = AffineExpr.dimension(depth[position]) + terms
         substitution.append(terms)
-    return rebuild(nest, [*outer, *scan, *(inner[position] for position in order)], substitution)
+    iterators = [*outer, *carried.values(), *(inner[position] for position in order)]
+    return rebuild(nest, iterators, substitution)
 
 
 def _fresh(name: str, names: set[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import i32
@@ -14,9 +15,10 @@ from inarch.dialects.loop.buffer import root
 from inarch.dialects.loop.indirect import index_operands, is_indirect
 from inarch.dialects.loop.memory import buffer_shape, memref_of, strides_of
 from inarch.dialects.loop.nest import NestOp
+from inarch.dialects.loop.scalar import points_of
 from inarch.ir.index.linear import Linear, affine_map, linear_map
 from inarch.ir.types import i64
-from inarch.passes.loop.inline import end, fused_location, inline
+from inarch.passes.loop.inline import Move, end, fused_location, inline
 from inarch.passes.loop.nests.edge import (
     MAX_BUFFERS,
     Edge,
@@ -66,7 +68,10 @@ def inline_producer(edge: Edge) -> NestOp | None:
         for position in range(len(consumer.ins))
         if position not in points
     }
-    computed = {at: operands.add_all(producer, point) for at, point in points.items()}
+    computed = {
+        at: _Computed(tuple(operands.add_all(producer, point)), tuple(point))
+        for at, point in points.items()
+    }
     if len(operands.values) + len(consumer.outs) > MAX_BUFFERS:
         return None
     if _overwrites(consumer, operands):
@@ -104,19 +109,28 @@ def _is_same_number(nest: NestOp) -> bool:
     return is_read and not nest.reads.data[0].is_padded and value.type in (i32, i64)
 
 
-def _with_producer(
-    edge: Edge, operands: Operands, kept: dict[int, int], computed: dict[int, list[int]]
-) -> NestOp:
-    """`computed[i]` are the positions of the producer's operands for the consumer's operand `i`.
+@dataclass(frozen=True)
+class _Computed:
+    """How an operand of the consumer is computed: from which operands, and at which point of the producer."""
 
-    `kept[i]` is that of an operand that the producer does not write.
+    operands: tuple[int, ...]
+    point: tuple[Linear, ...]
+
+
+def _with_producer(
+    edge: Edge, operands: Operands, kept: dict[int, int], computed: dict[int, _Computed]
+) -> NestOp:
+    """`computed[i]` says how the consumer's operand `i` is.
+
+    `kept[i]` is the position of an operand that the producer does not write.
     """
     producer, consumer = edge.producer, edge.consumer
+    knows_points = bool(points_of(producer.body.block))
 
     def merged(region: Region) -> Region:
         block = new_block(operands, consumer.outs, region.block)
         values: list[SSAValue] = []
-        shared: dict[tuple[int, ...], SSAValue] = {}
+        shared: dict[_Computed, SSAValue] = {}
         for position, argument in enumerate(consumer.element_arguments(region)):
             if position in kept:
                 values.append(block.args[kept[position]])
@@ -124,11 +138,15 @@ def _with_producer(
             if not argument.uses:
                 values.append(block.args[0])  # stands for a value that nothing uses
                 continue
-            key = tuple(computed[position])
+            key = computed[position]
+            if not knows_points:  # equal operands are all that it is made of
+                key = _Computed(key.operands, ())
             if key not in shared:
-                elements = [block.args[i] for i in key]
+                elements = [block.args[i] for i in key.operands]
+                move = Move(producer, consumer, key.point) if knows_points else None
                 # An elementwise body does not use its accumulator: any value will do.
-                (shared[key],) = inline(producer.body.block, [*elements, block.args[-1]], block)
+                arguments = [*elements, block.args[-1]]
+                (shared[key],) = inline(producer.body.block, arguments, block, move)
             values.append(shared[key])
         values += block.args[len(operands.values) :]
         return Region(end(block, inline(region.block, values, block)))
@@ -225,7 +243,8 @@ def _with_consumer(
     values = [
         finish.args[positions[i]] if i in positions else result for i in range(len(consumer.ins))
     ]
-    end(finish, inline(consumer.body.block, [*values, finish.args[-1]], finish))
+    move = Move(consumer, producer, point)
+    end(finish, inline(consumer.body.block, [*values, finish.args[-1]], finish, move))
     count = len(producer.iterators)
     index = [result.substitute(point, count) for result in linear_map(consumer.write_map(0))]
     fused = NestOp(

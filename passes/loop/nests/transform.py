@@ -12,7 +12,9 @@ from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr
 from inarch.dialects.loop.indirect import base_of, picks_of
 from inarch.dialects.loop.memory import memref_of, strides_of
 from inarch.dialects.loop.nest import NestOp
+from inarch.dialects.loop.scalar import points_of
 from inarch.ir.index.affine import linear_form
+from inarch.ir.index.linear import Linear
 
 
 def rebuild(
@@ -31,7 +33,8 @@ def replace_iterators(
     """Gives `nest` other `iterators`.
 
     `substitution[i]` is old iterator `i` over the new ones: `[d0 * 4 + d1, d2]` splits the first by 4. The
-    caller sees to it that the points are those of before.
+    caller sees to it that the points are those of before. Every pass that changes iterators does it here:
+    what the bodies say of where they are (`loop.point`) moves along.
     """
     count = len(iterators)
     reads = [
@@ -44,6 +47,12 @@ def replace_iterators(
         )
         for write in nest.writes
     ]
+    points = [point for region in nest.regions for point in points_of(region.block)]
+    if points:
+        names = [iterator.label.data for iterator in iterators]
+        places = [Linear.of(expr, count) for expr in substitution]
+        for point in points:
+            point.move(nest.names, names, places)
     nest.iterators = ArrayAttr(iterators)
     nest.reads = ArrayAttr(reads)
     nest.writes = ArrayAttr(writes)

@@ -14,8 +14,10 @@ from functools import cached_property
 from xdsl.ir import Block, Operation, SSAValue
 
 from inarch.dialects.loop.buffer import AllocOp, root
+from inarch.dialects.loop.indirect import is_indirect
 from inarch.dialects.loop.keep import is_kept
 from inarch.dialects.loop.nest import NestOp
+from inarch.dialects.loop.scalar import points_of
 from inarch.ir.index.linear import Linear, linear_map
 from inarch.passes.loop.nests.uses import written_roots
 
@@ -139,8 +141,14 @@ def _may_pass(taken: Sequence[NestOp], between: Sequence[Operation]) -> bool:
 
 
 def _is_simple(nest: NestOp) -> bool:
-    """One that has points and one output, and that no author has scheduled."""
-    return len(nest.outs) == 1 and 0 not in nest.sizes and not nest.has_scan and not is_kept(nest)
+    """One that has points and one output, and that no author has scheduled.
+
+    Its reads are where its iterators say, and it does not ask where its points are: a block's begin at 0.
+    """
+    if len(nest.outs) != 1 or 0 in nest.sizes or nest.has_scan or is_kept(nest):
+        return False
+    regions = [nest.body, *([nest.finish] if nest.finish is not None else [])]
+    return not is_indirect(nest) and not any(points_of(region.block) for region in regions)
 
 
 def _classes(nests: Sequence[NestOp], written: set[SSAValue]) -> tuple[tuple[int, ...], ...]:

@@ -23,6 +23,9 @@ from inarch.dialects.graph.gather import GatherOp
 from inarch.dialects.graph.matmul import MatmulOp
 from inarch.dialects.graph.op import Array, GraphOp, Property, StructuredOp
 from inarch.dialects.graph.reduce import (
+    ArgMaxOp,
+    ArgMinOp,
+    ArgReduceOp,
     ReduceMaxOp,
     ReduceMeanOp,
     ReduceMinOp,
@@ -361,6 +364,26 @@ def test_cumulative_ops_are_those_of_onnx(
     flags = {"exclusive": int(exclusive), "reverse": int(reverse)}
     expected = onnx_reference(name, [x, np.array(1)], **flags)
     np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [ArgMaxOp, ArgMinOp])
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_arg_reductions_are_those_of_onnx(
+    kind: type[ArgReduceOp], last: bool, keepdims: bool
+) -> None:
+    x = np.random.default_rng(1).integers(0, 3, (4, 9)).astype(np.float32)
+    found = make(kind, x, axis=-1, keepdims=keepdims, last=last).reference(x)
+    flags = {"axis": 1, "keepdims": int(keepdims), "select_last_index": int(last)}
+    expected = onnx_reference("ArgMax" if kind is ArgMaxOp else "ArgMin", [x], **flags)
+    np.testing.assert_array_equal(found, expected, strict=True)
+
+
+@pytest.mark.parametrize("kind", [ArgMaxOp, ArgMinOp])
+def test_arg_reductions_find_nan_first(kind: type[ArgReduceOp]) -> None:
+    x = np.array([[0, np.nan, np.inf, np.nan, -np.inf], [0, -0.0, 0, -0.0, 0]], np.float32)
+    assert make(kind, x, axis=1).reference(x).tolist() == [1, 0]
+    assert make(kind, x, axis=1, last=True).reference(x).tolist() == [3, 4]
 
 
 def test_slice_takes_backwards_like_onnx() -> None:

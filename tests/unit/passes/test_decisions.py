@@ -79,7 +79,8 @@ def decided(
 def test_what_is_restored_is_what_was_decided(level: str, monkeypatch: pytest.MonkeyPatch) -> None:
     store, taken = Kept(), 0
     known: list[tuple[GeneratedProgram, KernelReport, str]] = []
-    for program in programs(level, seed=11, count=12):
+    seed = {"graph": 11, "loop": 1}[level]  # of which kernels do something
+    for program in programs(level, seed=seed, count=12):
         report, text = decided(program.text, store, constants=dict(program.constants))
         taken += sum(nest.taken is not None for nest in report.nests)
         known.append((program, report, text))

@@ -12,7 +12,7 @@ from inarch.ir.verify import verify_module
 from inarch.passes.loop.tile_and_fuse import TileAndFusePass
 from inarch.testing import check_semantics
 
-STEPS = ("map", "row", "row", "product", "outside", "outside", "shifted", "other", "other")
+STEPS = ("map", "row", "row", "product", "outside", "outside", "shifted", "other", "other", "place")
 
 
 @dataclass
@@ -51,12 +51,15 @@ class _Chain:
         ins: list[str],
         out: str,
         body: str,
+        kinds: tuple[str, ...] = (),
     ) -> None:
         """`body` of its elements `%a`, `%b`, ... and of what is there, `%o`, gives `%r`."""
         names = [f"%{chr(ord('a') + at)}" for at in range(len(ins))]
-        heads = ", ".join(f"{name}: f32" for name in (*names, "%o"))
+        of = (*(kinds or ("f32",) * len(ins)), "f32")
+        heads = ", ".join(f"{name}: {kind}" for name, kind in zip((*names, "%o"), of, strict=True))
+        taken = f" ins({', '.join(ins)})" if ins else ""
         self.lines += [
-            f"loop.nest ({loops}) ins({', '.join(ins)}) outs({out}) {{",
+            f"loop.nest ({loops}){taken} outs({out}) {{",
             f"^bb0({heads}):",
             *(f"  {line}" for line in body.split("; ")),
             "  loop.yield %r : f32",
@@ -89,7 +92,18 @@ class _Chain:
         kind = self.shape(order, columns)
         whole = f"{name}[{', '.join(order)}] : {kind}"
         what = self.random.choice(
-            ("map", "row", "row", "product", "outside", "outside", "shifted", "other", "other")
+            (
+                "map",
+                "row",
+                "row",
+                "product",
+                "outside",
+                "outside",
+                "shifted",
+                "other",
+                "other",
+                "place",
+            )
         )
         if "n" not in order or what == "map":
             self._map(whole, order, columns)
@@ -132,6 +146,8 @@ class _Chain:
         elif what == "shifted":  # of another row, that another turn would write
             at = ", ".join("m - 1" if axis == "m" else axis for axis in order)
             self._map(f"{name}[{at}] pad 0.5 : {kind}", order, columns)
+        elif what == "place":
+            self._placed(whole, order, columns)
         elif self.outside and self.random.random() < 0.6:  # what others have read
             out, size = self.random.choice(self.outside)
             kind = f"memref<{size}xf32>"
@@ -151,6 +167,22 @@ class _Chain:
                 f"{out}[i] : memref<7xf32>",
                 "%r = arith.negf %a : f32",
             )
+
+    def _placed(self, whole: str, order: tuple[str, ...], columns: int) -> None:
+        """A nest that asks where it is, or reads where another one says."""
+        out = self.scratch(("h", "m"), columns)
+        row = f"{out}[h, m] : {self.shape(('h', 'm'), 0)}"
+        loops = f"h = {self.heads}, m = {self.rows}"
+        if self.random.random() < 0.5:
+            place = "%p = loop.point m * 2 + 1 : index; %q = arith.index_cast %p : index to i64; "
+            self.nest(loops, [], row, place + "%r = arith.sitofp %q : i64 to f32")
+        else:
+            ids = self.argument(f"memref<{self.rows}xi64>")
+            table = self.argument(f"memref<{self.heads}x6xf32>")
+            picked = f"{table}[h, at(0)] : memref<{self.heads}x6xf32>"
+            of = f"{ids}[m] : memref<{self.rows}xi64>"
+            self.nest(loops, [of, picked], row, "%r = arith.negf %b : f32", kinds=("i64", "f32"))
+        self._map(whole, order, columns, row)
 
     def _map(
         self, whole: str, order: tuple[str, ...], columns: int, other: str | None = None

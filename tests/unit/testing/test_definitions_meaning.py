@@ -130,6 +130,59 @@ func.func @main(%a: memref<3xi8>, %p: memref<3xi8>, %q: memref<3xi8> {inarch.res
     assert [each.tolist() for each in execute(empty, [a * 0])] == [each.tolist() for each in before]
 
 
+POINT = """
+func.func @main(%y: memref<2x3xi64> {{inarch.result}}) {{
+  loop.nest ({loops}) outs(%y[i, j] init 0 : memref<2x3xi64>) {{
+  ^bb0(%acc: i64):
+    %k = loop.point {place} : index
+    %p = arith.index_cast %k : index to i64
+    {step}
+    loop.yield %s : i64
+  }} finish {{
+  ^bb0(%acc: i64):
+    %k = loop.point i * 1000 - j * 100 : index
+    %p = arith.index_cast %k : index to i64
+    %s = arith.addi %acc, %p : i64
+    loop.yield %s : i64
+  }}
+  func.return
+}}"""
+ADD = "%s = arith.addi %acc, %p : i64"
+HORNER = "%t = arith.addi %acc, %acc : i64\n    %s = arith.addi %t, %p : i64"
+"""Twice the accumulator, and the place: an order of its own."""
+
+
+@pytest.mark.parametrize(
+    ("loops", "place", "step"),
+    [
+        ("i = 2, j = 3", "i * 10 + j + 5", ADD),
+        ("j = 3, i = 2", "i * 10 - j", ADD),
+        ("i = 2, r = 4 reduction, j = 3, q = 2 reduction", "i * 10 + r * 2 - q + j", ADD),
+        ("r = 1 reduction, i = 2, j = 3", "r * 9 + i + j * 2", ADD),
+        ("r = 4 reduction, j = 3, q = 2 reduction, i = 2", "i * 10 + r * 2 - q + j", HORNER),
+        ("i = 2, j = 3 scan", "i * 10 + j * 3", ADD),
+        ("i = 2, r = 300000 reduction, j = 3", "r + i * 7 + j", ADD),
+        ("i = 2, r = 0 reduction, j = 3", "r + i * 7 + j", ADD),
+    ],
+    ids=["map", "turned", "sum", "one", "order", "scan", "parts", "none"],
+)
+def test_a_point_is_where_the_nest_is(loops: str, place: str, step: str) -> None:
+    """In any order of loops; at once, folded in parts, one by one, in a scan; in finish as well."""
+    text = POINT.format(loops=loops, place=place, step=step)
+    (found,) = execute(text, [])
+    sizes = {name: int(size) for name, size in re.findall(r"(\w) = (\d+)", loops)}
+    is_scan, is_horner = "scan" in loops, step is not ADD
+    r, q = np.meshgrid(np.arange(sizes.get("r", 1)), np.arange(sizes.get("q", 1)), indexing="ij")
+    for i in range(2):
+        total = 0
+        for j in range(3):
+            terms = np.broadcast_to(eval(place, {"i": i, "j": j, "r": r, "q": q}), r.shape).ravel()
+            total = total if is_scan else 0
+            for term in terms if is_horner else [terms.sum()]:
+                total = total * (2 if is_horner else 1) + int(term)
+            assert found[i, j] == total + i * 1000 - j * 100
+
+
 def test_two_reductions_of_one_term_do_not_see_each_other() -> None:
     text = """
 func.func @main(%x: memref<3xf32>, %p: memref<f32> {inarch.result}, %s: memref<f32> {inarch.result}) {

@@ -252,12 +252,12 @@ MODELS: dict[str, tuple[list[onnx.NodeProto], list[int], dict[str, Any], int, st
         1,
         "node 'e' (EyeLike): error: " + ELEMENTS.format("39999999..."),
     ),
-    "ArgMax": (
-        [Node("ArgMax", ["x"], ["y"])],
+    "Hardmax": (
+        [Node("Hardmax", ["x"], ["y"], axis=0)],
         [10**11, 1],
         {},
         1,
-        "node 'y' (ArgMax): error: " + ELEMENTS.format("7999999..."),
+        "node 'y' (Hardmax): error: " + ELEMENTS.format("7999999..."),
     ),
     "Expand": (
         [Node("Expand", ["x", "s"], ["y"])],

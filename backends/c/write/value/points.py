@@ -10,7 +10,13 @@ from xdsl.ir import SSAValue
 from inarch.backends.c.plan.linear import Guard, LoopNest, PointerAccess
 from inarch.backends.c.text import is_atom, unwrapped
 from inarch.backends.c.write.loops import open_loops
-from inarch.backends.c.write.scope import Scope, Values, element_values, evaluate
+from inarch.backends.c.write.scope import (
+    Scope,
+    Values,
+    element_values,
+    evaluate,
+    point_values,
+)
 from inarch.dialects.loop.nest import NestOp
 
 
@@ -19,7 +25,8 @@ def run_region(
 ) -> list[str]:
     """What `body` yields at a point, as expressions."""
     elements = element_values(op.element_arguments(op.body), nest, values, scope)
-    return evaluate(op.body.block, {**arguments, **elements}, scope)
+    points = point_values(op.body.block, nest, values, scope)
+    return evaluate(op.body.block, {**arguments, **elements, **points}, scope)
 
 
 def accumulate(
@@ -72,6 +79,7 @@ def finish_point(
             arguments[argument] = name
         known = nest.writes[0].guards if len(nest.writes) == 1 else ()
         arguments |= element_values(op.element_arguments(op.finish), nest, values, scope, known)
+        arguments |= point_values(op.finish.block, nest, values, scope)
         results = evaluate(op.finish.block, arguments, scope)
     results = together(results, [write.dtype.c for write in nest.writes], scope)
     for write, text in zip(nest.writes, results, strict=True):

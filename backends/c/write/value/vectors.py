@@ -13,11 +13,14 @@ from xdsl.dialects import arith
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator
 
+from inarch.backends.c.plan.linear import LoopNest
 from inarch.backends.c.text import atom
 from inarch.backends.c.types import element, unsigned
-from inarch.backends.c.write.scope import Scope, VectorType
+from inarch.backends.c.write.scope import Scope, Values, VectorType
 from inarch.backends.c.write.value.expressions import constant_text, expression
 from inarch.core.dtypes import DTYPES
+from inarch.dialects.loop.scalar import PointOp
+from inarch.passes.loop.nests.arg_reduce import sources_of
 
 _FLOATS: dict[type[Operation], str] = {
     arith.AddfOp: "+",
@@ -63,14 +66,37 @@ def is_native(op: Operation) -> bool:
 def evaluate_lanes(
     block: Block, arguments: Mapping[SSAValue, Value], lanes: int, scope: Scope
 ) -> list[Value]:
-    """What `block` yields on `lanes` lanes at once."""
+    """What `block` yields on `lanes` lanes at once, given its arguments and its `loop.point`s."""
+    last = block.last_op
+    assert last is not None, "the verifier has seen to it"
+    ops = [op for op in block.ops if not op.has_trait(IsTerminator)]
+    return _evaluate_ops(ops, last.operands, arguments, lanes, scope)
+
+
+def evaluate_values(
+    wanted: Sequence[SSAValue], arguments: Mapping[SSAValue, Value], lanes: int, scope: Scope
+) -> list[Value]:
+    """Values of a block on `lanes` lanes at once, and nothing that they do not need."""
+    needed = set[SSAValue]().union(*map(sources_of, wanted))
+    blocks = {value.owner.parent for value in needed if isinstance(value.owner, Operation)}
+    ops = [op for block in blocks if block for op in block.ops if set(op.results) & needed]
+    return _evaluate_ops(ops, wanted, arguments, lanes, scope)
+
+
+def _evaluate_ops(
+    ops: Sequence[Operation],
+    wanted: Sequence[SSAValue],
+    arguments: Mapping[SSAValue, Value],
+    lanes: int,
+    scope: Scope,
+) -> list[Value]:
     values = dict(arguments)
 
     def value_of(operand: SSAValue) -> Value:
         return values[operand] if operand in values else Value(scope.values[operand], False)
 
-    for op in block.ops:
-        if op.has_trait(IsTerminator):
+    for op in ops:
+        if isinstance(op, PointOp):
             continue
         result = op.results[0]
         if isinstance(op, arith.ConstantOp):
@@ -78,9 +104,7 @@ def evaluate_lanes(
             continue
         operands = [value_of(operand) for operand in op.operands]
         values[result] = _evaluate(op, operands, lanes, scope)
-    last = block.last_op
-    assert last is not None, "the verifier has seen to it"
-    return [value_of(operand) for operand in last.operands]
+    return [value_of(operand) for operand in wanted]
 
 
 def _evaluate(op: Operation, operands: Sequence[Value], lanes: int, scope: Scope) -> Value:
@@ -158,6 +182,26 @@ def _lane_by_lane(op: Operation, operands: Sequence[Value], kind: VectorType, sc
     scope.writer.line(f"{result}[lane] = {expression(op, named, scope.unit.need)};")
     scope.writer.close()
     return result
+
+
+def point_lanes(
+    block: Block, nest: LoopNest, values: Values, vector: int | None, lanes: int, scope: Scope
+) -> dict[SSAValue, Value]:
+    """What the `loop.point`s of a region are in lanes along a loop, whose first one is in `values`."""
+    found: dict[SSAValue, Value] = {}
+    for value, index in nest.points:
+        if value.owner.parent is not block or value.first_use is None:
+            continue
+        if vector is None or not index.uses(vector):
+            found[value] = Value(scope.declare("int64_t", "point", index.text(values)), False)
+            continue
+        places = [list(values) for _ in range(lanes)]
+        for lane, place in enumerate(places):
+            place[vector] = int(values[vector]) + lane
+        kind = scope.unit.vector(DTYPES["i64"], lanes)
+        texts = lanes_of(index.text(place) for place in places)
+        found[value] = Value(scope.declare(kind.c, "point", texts), True)
+    return found
 
 
 def splat(text: str, kind: VectorType) -> str:

@@ -10,11 +10,11 @@ from inarch.core.errors import InarchError
 from inarch.core.lazy import np
 from inarch.dialects.graph.elementwise.arithmetic import AddOp, MulOp
 from inarch.dialects.graph.elementwise.cast import CastOp
-from inarch.dialects.graph.elementwise.logic import EqualOp, LessOp, LogicalOrOp, NotEqualOp
+from inarch.dialects.graph.elementwise.logic import EqualOp, LessOp
 from inarch.dialects.graph.elementwise.select import SelectOp
 from inarch.dialects.graph.gather import GatherOp
 from inarch.dialects.graph.op import element_of, shape_of
-from inarch.dialects.graph.reduce import ReduceMaxOp, ReduceMinOp, ReduceOp, ReduceSumOp
+from inarch.dialects.graph.reduce import ArgMaxOp, ArgMinOp, ArgReduceOp, ReduceSumOp
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.ir.types import i64
 
@@ -26,29 +26,12 @@ def _positions(node: Node, size: int, axis: int, rank: int) -> SSAValue:
     return node.constant(np.arange(size, dtype=np.int64).reshape(shape))
 
 
-def _extreme(node: Node, kind: type[ReduceOp], x: SSAValue, axis: int, *, last: bool) -> SSAValue:
-    """Where `kind` finds its value along `axis` first (or last), which is kept; NaN is found."""
-    shape = shape_of(x)
-    if not shape[axis]:
-        raise InarchError(f"expected elements along axis {axis}, found shape {shape}")
-    found = node.emit(EqualOp, x, node.emit(kind, x, axes=[axis], keepdims=True))
-    if node.dtype().is_float:
-        found = node.emit(LogicalOrOp, found, node.emit(NotEqualOp, x, x))
-    positions = _positions(node, shape[axis], axis, len(shape))
-    elsewhere = node.like(-1 if last else shape[axis], positions)
-    candidates = node.emit(SelectOp, found, positions, elsewhere)
-    reduction = ReduceMaxOp if last else ReduceMinOp
-    return node.emit(reduction, candidates, axes=[axis], keepdims=True)
-
-
-def _arg(kind: type[ReduceOp]) -> Converter:
+def _arg(kind: type[ArgReduceOp]) -> Converter:
     def convert(node: Node) -> SSAValue:
         axis = node.axis(node.int("axis", 0), len(node.shape()))
+        keepdims = node.flag("keepdims", default=True)
         last = node.flag("select_last_index", default=False)
-        result = _extreme(node, kind, node.x(), axis, last=last)
-        if node.flag("keepdims", default=True):
-            return result
-        return node.reshape(result, [n for d, n in enumerate(node.shape()) if d != axis])
+        return node.emit(kind, node.x(), axis=axis, keepdims=keepdims, last=last)
 
     return convert
 
@@ -59,7 +42,7 @@ def _hardmax(node: Node) -> SSAValue:
     axis = node.axis(node.int("axis", -1 if node.opset >= 13 else 1), len(shape))
     rows = shape if node.opset >= 13 else (math.prod(shape[:axis]), math.prod(shape[axis:]))
     axis = axis if node.opset >= 13 else 1
-    first = _extreme(node, ReduceMaxOp, node.reshape(x, rows), axis, last=False)
+    first = node.emit(ArgMaxOp, node.reshape(x, rows), axis=axis, keepdims=True)
     hot = node.emit(EqualOp, first, _positions(node, rows[axis], axis, len(rows)))
     return node.reshape(node.emit(CastOp, hot, to=element_of(x)), shape)
 
@@ -153,8 +136,8 @@ def _gather_nd(node: Node) -> SSAValue:
 
 
 CONVERTERS: dict[str, Converter] = {
-    "ArgMax": _arg(ReduceMaxOp),
-    "ArgMin": _arg(ReduceMinOp),
+    "ArgMax": _arg(ArgMaxOp),
+    "ArgMin": _arg(ArgMinOp),
     "GatherElements": _gather_elements,
     "GatherND": _gather_nd,
     "Hardmax": _hardmax,

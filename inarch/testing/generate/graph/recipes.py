@@ -188,6 +188,19 @@ def _cumulative(kind: type[cumulative.CumulativeOp]) -> Recipe:
     return recipe
 
 
+def _search(kind: type[reduce.ArgReduceOp]) -> Recipe:
+    def recipe(b: GraphBuilder) -> None:
+        x = b.value(_numbers, lambda s: len(s) >= 1 and _some(s), lambda: b.shape(1, 4))
+        axes = [axis for axis, size in enumerate(shape_of(x)) if size]
+        if not axes:
+            return
+        axis = b.choices.pick(axes) - len(shape_of(x)) * b.choices.integer(0, 1)
+        keepdims, last = b.choices.chance(50), b.choices.chance(40)
+        b.add(kind.make(x, axis=axis, keepdims=keepdims, last=last))
+
+    return recipe
+
+
 def _along(kind: type[softmax.AxisOp]) -> Recipe:
     def recipe(b: GraphBuilder) -> None:
         x = b.value(_floats)
@@ -304,6 +317,7 @@ _FAMILIES: tuple[tuple[type[GraphOp], Callable[[Any], Recipe]], ...] = (
     (UnaryOp, _unary),
     (BinaryOp, _binary),
     (reduce.ReduceOp, _reduce),
+    (reduce.ArgReduceOp, _search),
     (cumulative.CumulativeOp, _cumulative),
     (softmax.AxisOp, _along),
     (pool.PoolOp, pooling),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from inarch.testing.generate.loop.buffers import Buffer, RandomAccess, readable
+from inarch.testing.generate.loop.buffers import Buffer, RandomAccess, index_text, readable
 from inarch.testing.generate.loop.builder import LoopText
 from inarch.testing.generate.loop.scalars import REDUCERS_FLOAT, REDUCERS_INT, Body, is_float
 
@@ -102,6 +102,7 @@ def nest_text(
             for name, element in zip(names, elements, strict=True)
             if len(writes) == 1 or not choices.chance(30)
         ]
+        leaves += _place(body, loops, list(range(len(loops.sizes))))
         value = body.grow(leaves, one.element, choices.integer(0, 3))
         accumulator = (f"%acc{number}", one.element)
         if loops.scan is not None and choices.chance(30):  # whatever it is: it has an order
@@ -118,13 +119,30 @@ def nest_text(
     last = Body(choices, "w")
     yields = [
         last.grow(
-            [(f"%acc{n}", one.element), *((names[i], elements[i]) for i in steady)],
+            [
+                (f"%acc{n}", one.element),
+                *((names[i], elements[i]) for i in steady),
+                *_place(last, loops, loops.parallel),
+            ],
             one.element,
             choices.integer(0, 2),
         )
         for n, one in enumerate(writes)
     ]
     return [*lines, "} finish {", *_region(names, elements, types, last, yields), "}"]
+
+
+def _place(body: Body, loops: Loops, seen: list[int]) -> list[tuple[str, str]]:
+    """Now and then where a point is, as a number: linear in one or two of the iterators that are `seen`."""
+    choices = body.choices
+    if not choices.chance(12):
+        return []
+    used = choices.shuffled(seen)[: choices.integer(0, 2)]
+    form = {i: choices.weighted([(6, 1), (1, 2), (1, -1), (1, 7)]) for i in used}
+    text = index_text(form, choices.weighted([(4, 0), (1, 3)]), loops.names)
+    found = body.emit(f"loop.point {text} : index")
+    element = choices.pick(("i32", "i64", "i16", "i8", "i1"))
+    return [(body.emit(f"arith.index_cast {found} : index to {element}"), element)]
 
 
 def _may_use_accumulator(one: Write, loops: Loops) -> bool:

@@ -9,6 +9,7 @@ from inarch.dialects import new_context
 from inarch.ir.text import parse_module
 from inarch.ir.verify import verify_module
 from inarch.testing.generate.choices import Choices
+from inarch.testing.generate.loop.arg_reduce import search
 from inarch.testing.generate.loop.buffers import Buffer, buffer
 from inarch.testing.generate.loop.builder import ELEMENTS, LoopText
 from inarch.testing.generate.loop.control import call, elements, rows
@@ -81,6 +82,7 @@ STEPS: list[tuple[int, Callable[[LoopText], None]]] = [
     (1, rows),
     (1, call),
     (2, tree),
+    (1, search),
 ]
 
 

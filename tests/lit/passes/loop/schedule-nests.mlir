@@ -167,3 +167,112 @@ func.func @scans_that_stay(%x: memref<8x9xf32>, %z: memref<9xf32>, %n: memref<0x
 // CHECK-NEXT: loop.nest (k = 9 scan)
 // CHECK:      loop.nest (i = 0, k = 9 scan)
 // CHECK:      loop.nest (i = 8 unroll, k = 9 scan)
+
+// -----
+
+// The largest along what is contiguous: in lanes, which the mode says.
+// CHECK-LABEL: @search_along_rows
+func.func @search_along_rows(%x: memref<5x900xf32>, %v: memref<5xf32>, %n: memref<5xi64>) {
+  loop.nest (k = 900 reduction, i = 5) ins(%x[i, k] : memref<5x900xf32>) outs(%v[i] init -inf : memref<5xf32>, %n[i] init 0 : memref<5xi64>) {
+  ^bb0(%a: f32, %b: f32, %q: i64):
+    %k = loop.point k : index
+    %p = arith.index_cast %k : index to i64
+    %0 = arith.cmpf ogt, %a, %b : f32
+    %1 = arith.cmpf oeq, %a, %b : f32
+    %2 = arith.cmpf une, %a, %a : f32
+    %3 = arith.cmpf oeq, %b, %b : f32
+    %4 = arith.andi %2, %3 : i1
+    %5 = arith.ori %0, %4 : i1
+    %6 = arith.cmpf une, %b, %b : f32
+    %7 = arith.andi %2, %6 : i1
+    %8 = arith.ori %1, %7 : i1
+    %9 = arith.cmpi slt, %p, %q : i64
+    %10 = arith.andi %8, %9 : i1
+    %11 = arith.ori %5, %10 : i1
+    %12 = arith.select %11, %a, %b : f32
+    %13 = arith.select %11, %p, %q : i64
+    loop.yield %12, %13 : f32, i64
+  }
+  func.return
+}
+// CHECK-NEXT: loop.nest (i = 5, k = 900 reduction vector)
+
+// -----
+
+// Across it: strips of columns, of integers.
+// CHECK-LABEL: @search_across_rows
+func.func @search_across_rows(%x: memref<7x9001xi32>, %v: memref<9001xi32>, %n: memref<9001xi64>) {
+  loop.nest (i = 9001, k = 7 reduction) ins(%x[k, i] : memref<7x9001xi32>) outs(%v[i] init -2147483648 : memref<9001xi32>, %n[i] init 0 : memref<9001xi64>) {
+  ^bb0(%a: i32, %b: i32, %q: i64):
+    %k = loop.point k : index
+    %p = arith.index_cast %k : index to i64
+    %0 = arith.cmpi sgt, %a, %b : i32
+    %1 = arith.cmpi eq, %a, %b : i32
+    %9 = arith.cmpi slt, %p, %q : i64
+    %10 = arith.andi %1, %9 : i1
+    %11 = arith.ori %0, %10 : i1
+    %12 = arith.select %11, %a, %b : i32
+    %13 = arith.select %11, %p, %q : i64
+    loop.yield %12, %13 : i32, i64
+  }
+  func.return
+}
+// CHECK-NEXT: loop.nest (i = 3, k = 7 reduction, i_
+// CHECK:      loop.nest (k = 7 reduction, i =
+
+// -----
+
+// A rule that is not one of an order: of equal elements, any. It is reduced as it is written.
+// CHECK-LABEL: @no_order
+func.func @no_order(%x: memref<5x900xi32>, %v: memref<5xi32>, %n: memref<5xi64>) {
+  loop.nest (i = 5, k = 900 reduction) ins(%x[i, k] : memref<5x900xi32>) outs(%v[i] init -2147483648 : memref<5xi32>, %n[i] init 0 : memref<5xi64>) {
+  ^bb0(%a: i32, %b: i32, %q: i64):
+    %k = loop.point k : index
+    %p = arith.index_cast %k : index to i64
+    %0 = arith.cmpi sgt, %a, %b : i32
+    %12 = arith.select %0, %a, %b : i32
+    %13 = arith.select %0, %p, %q : i64
+    loop.yield %12, %13 : i32, i64
+  }
+  func.return
+}
+// CHECK-NEXT: loop.nest (i = 5, k = 900 reduction) ins
+
+// -----
+
+// An element that is made of what was found before has an order.
+// CHECK-LABEL: @no_element
+func.func @no_element(%x: memref<5x900xi32>, %v: memref<5xi32>, %n: memref<5xi64>) {
+  loop.nest (i = 5, k = 900 reduction) ins(%x[i, k] : memref<5x900xi32>) outs(%v[i] init -2147483648 : memref<5xi32>, %n[i] init 0 : memref<5xi64>) {
+  ^bb0(%e: i32, %b: i32, %q: i64):
+    %a = arith.xori %e, %b : i32
+    %k = loop.point k : index
+    %p = arith.index_cast %k : index to i64
+    %0 = arith.cmpi sgt, %a, %b : i32
+    %1 = arith.cmpi eq, %a, %b : i32
+    %9 = arith.cmpi slt, %p, %q : i64
+    %10 = arith.andi %1, %9 : i1
+    %11 = arith.ori %0, %10 : i1
+    %12 = arith.select %11, %a, %b : i32
+    %13 = arith.select %11, %p, %q : i64
+    loop.yield %12, %13 : i32, i64
+  }
+  func.return
+}
+// CHECK-NEXT: loop.nest (i = 5, k = 900 reduction) ins
+
+// -----
+
+// Two sums of a row: nothing is contiguous along the output.
+// CHECK-LABEL: @two_sums_of_a_row
+func.func @two_sums_of_a_row(%x: memref<5x900xf32>, %v: memref<5xf32>, %n: memref<5xf32>) {
+  loop.nest (i = 5, k = 900 reduction) ins(%x[i, k] : memref<5x900xf32>) outs(%v[i] init 0.0 : memref<5xf32>, %n[i] init 0.0 : memref<5xf32>) {
+  ^bb0(%a: f32, %b: f32, %q: f32):
+    %0 = arith.addf %b, %a : f32
+    %1 = arith.mulf %a, %a : f32
+    %2 = arith.addf %q, %1 : f32
+    loop.yield %0, %2 : f32, f32
+  }
+  func.return
+}
+// CHECK-NEXT: loop.nest (i = 5, k = 900 reduction) ins

@@ -221,3 +221,24 @@ func.func @exclusive_of_one_and_none(%x: tensor<1xf32>, %y: tensor<0xf32>) -> (t
 // CHECK:        loop.nest (k = 0 scan)
 // CHECK:        loop.nest (k = 0 scan)
 // CHECK-NOT:    loop.nest
+
+// -----
+
+// One nest with a value and a position; of unsigned elements by their order.
+func.func @arg_reduce(%x: tensor<4x3x5xui8>, %y: tensor<6xf32>) -> (tensor<4x1x5xi64>, tensor<i64>) {
+  %0 = graph.argmax %x axis = 1 keepdims = true : tensor<4x3x5xui8> -> tensor<4x1x5xi64>
+  %1 = graph.argmin %y axis = -1 last = true : tensor<6xf32> -> tensor<i64>
+  func.return %0, %1 : tensor<4x1x5xi64>, tensor<i64>
+}
+// CHECK-LABEL: func.func @arg_reduce
+// CHECK-NEXT:   %[[V:.*]] = loop.alloc : memref<4x1x5xi8>
+// CHECK-NEXT:   loop.nest (i0 = 4, i2 = 5, r1 = 3 reduction) ins(%x[i0, r1, i2] : memref<4x3x5xi8>) outs(%[[V]][i0, 0, i2] init 0 : memref<4x1x5xi8>, %out[i0, 0, i2] init 0 : memref<4x1x5xi64>) {
+// CHECK:          %[[K:.*]] = loop.point r1 : index
+// CHECK-NEXT:     %[[P:.*]] = arith.index_cast %[[K]] : index to i64
+// CHECK-NEXT:     arith.cmpi ugt, %x{{.*}}, %value : i8
+// CHECK-NEXT:     arith.cmpi eq
+// CHECK-NEXT:     arith.cmpi slt, %[[P]], %position : i64
+// CHECK:          loop.yield
+// CHECK:        loop.nest (r0 = 6 reduction) ins(%y[r0] : memref<6xf32>) outs(%{{.*}}[] init inf : memref<f32>, %out_1[] init 0 : memref<i64>) {
+// CHECK:          arith.cmpf olt
+// CHECK:          arith.cmpi sgt
