@@ -14,6 +14,9 @@ from inarch.diagnosis.slices import Slice
 from inarch.dialects.graph.matmul import MatmulOp
 from inarch.dialects.graph.op import shape_of
 from inarch.dialects.graph.windows.conv import ConvOp
+from inarch.dialects.graph.windows.conv_transpose import ConvTransposeOp
+
+_PRODUCTS = (ConvOp, ConvTransposeOp, MatmulOp)
 
 Expected = list[tuple[Array, Array]]
 """By output: the values, and the error that is allowed to each."""
@@ -25,7 +28,7 @@ def expected_of(part: Slice, op: Operation, context: Context, inputs: Sequence[A
     Products that are summed (the bulk of a network) are bounded in closed form, which is as much work as
     computing them once more; everything else by running its definition with bounds.
     """
-    if isinstance(op, ConvOp | MatmulOp) and inputs[0].dtype.kind == "f":
+    if isinstance(op, _PRODUCTS) and inputs[0].dtype.kind == "f":
         operands = dict(zip(part.takes, inputs, strict=True))
         return [_sum_of_products(op, _all_operands(part, context, operands))]
     return [(each.center, each.bound) for each in bounded(context, part.module, inputs)]
@@ -48,7 +51,9 @@ def _all_operands(part: Slice, context: Context, inputs: dict[str, Array]) -> li
     ]
 
 
-def _sum_of_products(op: ConvOp | MatmulOp, operands: Sequence[Array]) -> tuple[Array, Array]:
+def _sum_of_products(
+    op: ConvOp | ConvTransposeOp | MatmulOp, operands: Sequence[Array]
+) -> tuple[Array, Array]:
     """The value in float64, and `gamma(n) * (the same of absolute values)`: any order, with or without FMA.
 
     N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1; n counts a product's
@@ -66,6 +71,8 @@ def _sum_of_products(op: ConvOp | MatmulOp, operands: Sequence[Array]) -> tuple[
         return value, np.where(np.isfinite(size), gamma * size + least, np.inf)
 
 
-def _terms(op: ConvOp | MatmulOp) -> int:
+def _terms(op: ConvOp | ConvTransposeOp | MatmulOp) -> int:
     right = shape_of(op.operands[1])
+    if isinstance(op, ConvTransposeOp):  # at the most
+        return math.prod(right) // right[1] // op.groups.value.data if right[1] else 0
     return math.prod(right[1:]) if isinstance(op, ConvOp) else right[-2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -20,6 +21,7 @@ from inarch.ir.report.analyses import analyses_of
 from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.passes.loop.nests.edge import Edge, find_edge
 from inarch.passes.loop.nests.fusion import append_to_finish, inline_producer
+from inarch.passes.loop.nests.parts import find_parts
 from inarch.passes.loop.nests.uses import BufferUses
 
 
@@ -30,7 +32,8 @@ class FuseNestsPass(ModulePass):
     Either P is elementwise, and C computes it where it reads B, unless that would compute it at more
     points than P does (it may, where P only widens integers). Or C is elementwise, its points are the
     elements of B, and P computes C in its `finish`: bias, activation, residual; but a reduction or a scan
-    must not come to write across the vectors in which it is computed. A nest that reads indices joins
+    must not come to write across the vectors in which it is computed. So do several P that write B in parts
+    (the phases of a transposed convolution): each computes C for its part. A nest that reads indices joins
     elementwise ones only, where it reads rows by them, and computes no index. The fused nest stands where C
     stood. That moves P down, past ops that neither read B nor write what P reads. A nest keeps to at most
     16 buffers and 128 scalar ops.
@@ -88,15 +91,54 @@ def _fuse_once(
                     else f"computes {name} where it reads it"
                 )
                 remarks.done(edge.consumer, how)
-                _replace(edge, fused)
+                _replace([edge], [fused])
                 return fused
+    _fuse_with_parts(consumer, position, uses, remarks)
     return None
 
 
-def _replace(edge: Edge, fused: NestOp) -> None:
-    """Puts `fused` in the place of the consumer, and erases what it replaces."""
-    Builder(InsertPoint.before(edge.consumer)).insert(fused)
-    for op in (edge.consumer, edge.producer):
+def _fuse_with_parts(
+    consumer: NestOp, position: dict[NestOp, int], uses: BufferUses, remarks: Remarks
+) -> None:
+    """Lets the nests that together make an operand of `consumer` compute it, where they can."""
+    for buffer in dict.fromkeys(consumer.ins):
+        edges = find_parts(buffer, consumer)
+        place = position[consumer]
+        if not edges or not all(
+            edge.producer in position
+            and uses.may_move(edge.producer, position[edge.producer], place)
+            for edge in edges
+        ):
+            continue
+        edges.sort(key=lambda edge: position[edge.producer])
+        fused = _appended(edges)
+        if fused is None:
+            continue
+        name = location_text(edges[0].producer) or "nests"
+        remarks.done(consumer, f"computed at the end of {name}, parts: {len(edges)}")
+        position |= dict.fromkeys(fused, place)
+        _replace(edges, fused)
+        return
+
+
+def _appended(edges: Sequence[Edge]) -> list[NestOp] | None:
+    """Every producer with the consumer in its `finish`; None where that is not possible for one."""
+    fused: list[NestOp] = []
+    for edge in edges:
+        nest = append_to_finish(edge)
+        if nest is None:
+            for other in fused:
+                other.erase()  # it has never been in a block, and would count as a user of its operands
+            return None
+        fused.append(nest)
+    return fused
+
+
+def _replace(edges: Sequence[Edge], fused: Sequence[NestOp]) -> None:
+    """Puts `fused` in the place of the one consumer, and erases what they replace."""
+    edge = edges[0]
+    Builder(InsertPoint.before(edge.consumer)).insert(list(fused))
+    for op in (edge.consumer, *(each.producer for each in edges)):
         op.detach()
         op.erase()
     alloc = edge.buffer.owner

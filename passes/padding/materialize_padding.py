@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from xdsl.builder import Builder
@@ -30,8 +30,9 @@ class MaterializePaddingPass(ModulePass):
 
     The copy has exactly the extents that the nest touches: a strided convolution may leave out part
     of the padding or of the buffer. Nests that touch the same extents of the same buffer with the
-    same `pad` share one copy. A read whose padding is never touched only loses its `pad`. With
-    `all`, also in nests that do not reduce, except copies, which are what this pass makes.
+    same `pad` share one copy, and so do nests that write parts of one buffer, as the phases of a transposed
+    convolution do: of all that they touch. A read whose padding is never touched only loses its `pad`.
+    With `all`, also in nests that do not reduce, except copies, which are what this pass makes.
     """
 
     name = "materialize-padding"
@@ -39,7 +40,8 @@ class MaterializePaddingPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for _, block in entry_blocks(op):
-            copies = _Copies()
+            nests = [each for each in block.ops if isinstance(each, NestOp) and self._takes(each)]
+            copies = _Copies(_touched(nests))
             for each in list(block.ops):
                 if isinstance(each, NestOp) and self._takes(each):
                     _materialize(each, copies)
@@ -67,10 +69,11 @@ def _materialize(nest: NestOp, copies: _Copies) -> None:
             continue
         source = nest.ins[position]
         index = linear_map(read.map.data)
-        window = tuple(result.bounds(nest.sizes) for result in index)
+        window = _window(nest, read)
         if _is_inside(window, buffer_shape(source)):
             reads.append(ReadAttr.get(read.map.data))
             continue
+        window = copies.touched[source, nest.outs[0], read.pad]
         operands[position] = copies.of(source, window, read.pad, nest)
         shifted = [
             Linear(result.coefficients, result.constant - low)
@@ -85,6 +88,27 @@ _Window = tuple[tuple[int, int], ...]
 """The least and the largest index touched, a dimension."""
 
 
+_Reader = tuple[SSAValue, SSAValue, Attribute]
+"""A buffer, what a nest that reads it writes, and the pad."""
+
+
+def _touched(nests: Iterable[NestOp]) -> dict[_Reader, _Window]:
+    """What nests that write one buffer touch of another one, all together."""
+    found: dict[_Reader, _Window] = {}
+    for nest in nests:
+        for source, read in zip(nest.ins, nest.reads, strict=True):
+            if not read.is_padded:
+                continue
+            key, window = (source, nest.outs[0], read.pad), _window(nest, read)
+            pairs = zip(window, found.get(key, window), strict=True)
+            found[key] = tuple((min(a, c), max(b, d)) for (a, b), (c, d) in pairs)
+    return found
+
+
+def _window(nest: NestOp, read: ReadAttr) -> _Window:
+    return tuple(form.bounds(nest.sizes) for form in linear_map(read.map.data))
+
+
 def _is_inside(window: _Window, shape: tuple[int, ...]) -> bool:
     return all(low >= 0 and high < n for (low, high), n in zip(window, shape, strict=True))
 
@@ -97,6 +121,8 @@ _Key = tuple[SSAValue, _Window, Attribute]
 class _Copies:
     """The padded copies made so far in one function, of buffers that did not change since."""
 
+    touched: Mapping[_Reader, _Window]
+    """What a copy for such a nest holds."""
     made: defaultdict[SSAValue, dict[_Key, SSAValue]] = field(
         default_factory=lambda: defaultdict(dict)
     )

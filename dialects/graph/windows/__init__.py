@@ -31,7 +31,16 @@ class Window:
 
     def check(self, spatial: Sequence[int], label: str, fits: str) -> None:
         """Constraint `label`: one number a dimension, in range; `fits`: a window fits the input."""
-        rank = len(spatial)
+        self.check_numbers(label, rank := len(spatial))
+        for d, (size, extent) in enumerate(zip(spatial, self.extents, strict=True)):
+            padded = size + self.pads[d] + self.pads[rank + d]
+            message = (
+                f"expected {extent} or more with padding in spatial dimension {d}, found {padded}"
+            )
+            require(padded >= extent, fits, message)
+
+    def check_numbers(self, label: str, rank: int) -> None:
+        """Constraint `label`: one number for each of `rank` dimensions, in range."""
         for name, numbers, count, least in (
             ("window sizes", self.sizes, rank, 1),
             ("strides", self.strides, rank, 1),
@@ -43,12 +52,6 @@ class Window:
             require(good, label, message)
             message = f"expected {name} below 2**31, found {list(numbers)}"
             require(max(numbers, default=0) < 1 << 31, label, message)
-        for d, (size, extent) in enumerate(zip(spatial, self.extents, strict=True)):
-            padded = size + self.pads[d] + self.pads[rank + d]
-            message = (
-                f"expected {extent} or more with padding in spatial dimension {d}, found {padded}"
-            )
-            require(padded >= extent, fits, message)
 
     @property
     def begins(self) -> tuple[int, ...]:

@@ -18,6 +18,7 @@ from xdsl.ir import Operation, SSAValue, Use
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.op import ints, shape_of
 from inarch.dialects.graph.windows.conv import ConvOp
+from inarch.dialects.graph.windows.conv_transpose import ConvTransposeOp
 from inarch.machine.machine import Machine
 from inarch.passes.graph.layout.roles import Role, elements
 
@@ -31,6 +32,8 @@ SAVED_POINT = 0.08
 """The same for windows of one tap."""
 SAVED_SHORT_ROW = 10.0
 """Stores of an output of a depthwise convolution whose row-major rows do not fill a vector."""
+SAVED_PHASE = 4.0
+"""Stores of an output of a transposed one, at the least: row-major phases write every second pixel."""
 
 
 F32_BYTES = 4
@@ -87,10 +90,20 @@ def _root(op: Operation, root: dict[Operation, Operation]) -> Operation:
 
 
 def _saved(region: Mapping[Operation, Role], rates: Rates) -> float:
-    return sum(_saved_by(op, rates) for op in region if isinstance(op, ConvOp))
+    kinds = (ConvOp, ConvTransposeOp)
+    return sum(_saved_by(op, rates) for op in region if isinstance(op, kinds))
 
 
-def _saved_by(op: ConvOp, rates: Rates) -> float:
+def _saved_by(op: ConvOp | ConvTransposeOp, rates: Rates) -> float:
+    if isinstance(op, ConvTransposeOp):
+        inputs, _, *window = shape_of(op.w)
+        terms = inputs // op.groups.value.data * math.prod(window) / math.prod(ints(op.strides))
+        least, more = SAVED_PHASE * rates.store, SAVED_WINDOW * terms * rates.term
+        return elements(op.out) * max(least, more)
+    return _saved_by_convolution(op, rates)
+
+
+def _saved_by_convolution(op: ConvOp, rates: Rates) -> float:
     """[outputs, inputs of a group, *window] are the weights: so many terms has an output."""
     outputs, (_, *terms) = elements(op.out), shape_of(op.w)
     if terms[0] == 1 and op.groups.value.data > 1:

@@ -14,6 +14,7 @@ from inarch.dialects.graph.facts.nonnegative import is_nonnegative
 from inarch.dialects.graph.op import shape_of
 from inarch.dialects.graph.windows import Window
 from inarch.dialects.graph.windows.conv import ConvOp
+from inarch.dialects.graph.windows.conv_transpose import ConvTransposeOp
 from inarch.dialects.graph.windows.pool import AvgPoolOp, MaxPoolOp
 from inarch.passes.graph.layout.roles import Role
 
@@ -32,6 +33,8 @@ def _room(use: Use, chosen: Mapping[Operation, Role]) -> list[int] | None:
     match op:
         case ConvOp():
             return _outside(op.window(), op.x, op.out)
+        case ConvTransposeOp():
+            return op.halo()
         case AvgPoolOp():
             return _outside(op.sliding(), op.x, op.out)
         case MaxPoolOp() if is_nonnegative(op.x):

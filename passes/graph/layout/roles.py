@@ -19,6 +19,7 @@ from inarch.dialects.graph.op import GraphOp, element_of, ints, shape_of
 from inarch.dialects.graph.reduce import ReduceOp
 from inarch.dialects.graph.shape import ConcatOp, PadOp, SliceOp
 from inarch.dialects.graph.windows.conv import ConvOp
+from inarch.dialects.graph.windows.conv_transpose import ConvTransposeOp
 from inarch.dialects.graph.windows.pool import PoolOp
 from inarch.ir.types import f32
 
@@ -49,7 +50,7 @@ def roles(block: Block, lanes: int) -> dict[Operation, Role]:
 def _role(op: GraphOp, found: Mapping[Operation, Role], lanes: int) -> Role | None:
     if isinstance(op, ConstantOp) or any(not _is_f32(v) for v in (*op.operands, *op.results)):
         return None
-    if isinstance(op, ConvOp):
+    if isinstance(op, ConvOp | ConvTransposeOp):
         return _convolution(op, found, lanes)
     if not any(_is_blocked(operand, found) for operand in op.operands):
         return None
@@ -111,13 +112,15 @@ def _is_whole(value: SSAValue, added: Sequence[int], lanes: int) -> bool:
     return not any(added) or all(size % lanes == 0 for size in (shape_of(value)[1], *added))
 
 
-def _convolution(op: ConvOp, found: Mapping[Operation, Role], lanes: int) -> Role | None:
+def _convolution(
+    op: ConvOp | ConvTransposeOp, found: Mapping[Operation, Role], lanes: int
+) -> Role | None:
     """One group, or depthwise; a first layer reads its few channels from a row-major image.
 
     Weights that are to be filled up, or laid out by lanes (depthwise), must be constant.
     """
     channels, groups = shape_of(op.x)[1], op.groups.value.data
-    outputs = shape_of(op.w)[0]
+    outputs = shape_of(op.out)[1]
     depthwise = groups == channels == outputs > 1
     if not _is_blockable(op.out, lanes) or (groups > 1 and not depthwise):
         return None

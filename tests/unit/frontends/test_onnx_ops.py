@@ -119,6 +119,11 @@ CASES: dict[str, tuple[int, str, str]] = {
         f"{X}, float[3,1,3,3] w",
         "y = ConvTranspose<strides=[2,2], output_shape=[15,16]>(x, w)",
     ),
+    "ConvTranspose of more phases than 64": (
+        11,
+        f"{X}, float[3,2,3,9] w, float[2] b",
+        "y = ConvTranspose<strides=[9,8], pads=[1,0,0,1], output_padding=[1,0]>(x, w, b)",
+    ),
     "ConvTranspose, same upper": (
         11,
         f"{X}, float[3,1,4,4] w",
@@ -592,3 +597,12 @@ def test_argmax_finds_nan() -> None:
     model = parse(13, "float[4] x", "y = ArgMax<keepdims=0>(x)")
     (found,) = evaluate(model, {"x": np.array([1, np.nan, 3, 2], "float32")})
     assert found == 1
+
+
+def test_what_an_output_shape_lacks_is_added_at_the_end() -> None:
+    # onnxruntime refuses it; ONNX's own example, `test_convtranspose_output_shape`, has it.
+    node = "y = ConvTranspose<strides=[2], output_shape=[6]>(x, w, b)"
+    model = parse(11, "float[1,1,2] x, float[1,1,2] w, float[1] b", node)
+    given = {"x": [[[1, 2]]], "w": [[[3, 4]]], "b": [5]}
+    (found,) = evaluate(model, {name: np.array(v, np.float32) for name, v in given.items()})
+    np.testing.assert_array_equal(found, [[[8, 9, 11, 13, 5, 5]]])

@@ -94,6 +94,54 @@ def random_conv(r: Random, rng: np.random.Generator) -> tuple[onnx.ModelProto, d
     return model_of(nodes, inputs, {}), given(rng, inputs) | arrays
 
 
+def random_conv_transpose(
+    r: Random, rng: np.random.Generator
+) -> tuple[onnx.ModelProto, dict[str, Array]]:
+    """One to three spatial dimensions, any strides and cuts, groups, and what follows it."""
+    rank = r.choice([1, 2, 2, 2, 3])
+    groups = r.choice([1, 1, 1, 2])
+    channels, features = groups * r.choice([1, 5, 16, 32]), r.choice([1, 3, 16, 24])
+    if r.random() < 0.2:
+        groups, features = r.choice([4, 16, 24]), 1  # depthwise
+        channels = groups
+    kernel = [r.randint(1, 5) for _ in range(rank)]
+    dilations = [r.choice([1, 1, 1, 2, 3]) for _ in range(rank)]
+    strides = [r.choice([1, 2, 2, 3, 4]) for _ in range(rank)]
+    size = [r.randint(1, {1: 12, 2: 9, 3: 4}[rank]) for _ in range(rank)]
+    extra = [r.randint(0, s - 1) for s in strides]
+    full = [
+        (n - 1) * s + (k - 1) * d + 1 + e
+        for n, s, k, d, e in zip(size, strides, kernel, dilations, extra, strict=True)
+    ]
+    pads = [min(r.randint(0, 3), (n - 1) // 2) for n in full * 2]
+    inputs = {"x": (r.choice([1, 1, 2]), channels, *size)}
+    arrays = {"w": rng.standard_normal((channels, features, *kernel), np.float32)}
+    if r.random() < 0.5:
+        arrays["b"] = rng.standard_normal(groups * features, np.float32)
+    nodes = [
+        helper.make_node(
+            "ConvTranspose",
+            ["x", *arrays],
+            ["y"],
+            strides=strides,
+            dilations=dilations,
+            pads=pads,
+            output_padding=extra,
+            group=groups,
+        )
+    ]
+    if r.random() < 0.7:
+        nodes.append(helper.make_node(r.choice(["Relu", "Sigmoid"]), ["y"], ["z"]))
+    if r.random() < 0.3:
+        nodes.append(helper.make_node("Add", [nodes[-1].output[0], "r"], ["s"]))
+        cut = [n - a - b for n, a, b in zip(full, pads[:rank], pads[rank:], strict=True)]
+        inputs["r"] = (inputs["x"][0], groups * features, *cut)
+    if r.random() < 0.7:
+        return model_of(nodes, inputs, arrays), given(rng, inputs)
+    shapes = inputs | {name: array.shape for name, array in arrays.items()}
+    return model_of(nodes, shapes, {}), given(rng, inputs) | arrays
+
+
 def random_pool(r: Random, rng: np.random.Generator) -> tuple[onnx.ModelProto, dict[str, Array]]:
     """Maxima and averages, with ceil_mode and count_include_pad."""
     rank = r.choice([1, 2, 2, 3])
@@ -142,7 +190,12 @@ def given(rng: np.random.Generator, shapes: dict[str, tuple[int, ...]]) -> dict[
     return {name: rng.standard_normal(shape, np.float32) for name, shape in shapes.items()}
 
 
-KINDS = {"conv": random_conv, "pool": random_pool, "matmul": random_matmul}
+KINDS = {
+    "conv": random_conv,
+    "transposed": random_conv_transpose,
+    "pool": random_pool,
+    "matmul": random_matmul,
+}
 
 
 @pytest.mark.sampled(3, reason="seeds are alike; each kind once")
@@ -155,7 +208,9 @@ def test_random(kind: str, seed: int) -> None:
 
 @pytest.mark.fuzz
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize(("kind", "count"), [("conv", 40), ("pool", 25), ("matmul", 25)])
+@pytest.mark.parametrize(
+    ("kind", "count"), [("conv", 40), ("transposed", 40), ("pool", 25), ("matmul", 25)]
+)
 def test_many_random(kind: str, count: int, target: str) -> None:
     for seed in range(100, 100 + count):
         model, inputs = KINDS[kind](Random(seed), np.random.default_rng(seed))

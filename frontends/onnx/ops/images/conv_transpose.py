@@ -1,4 +1,8 @@
-"""ConvTranspose: a convolution of its input, spread out by the strides, with its weights turned."""
+"""ConvTranspose: graph.conv_transpose.
+
+Where nothing is spread out (strides of 1), or the strides make more phases than `graph.conv_transpose` has:
+a convolution of its input, spread out by the strides, with its weights turned.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from inarch.core.errors import InarchError
 from inarch.dialects.graph.op import shape_of
 from inarch.dialects.graph.shape import PadOp, SliceOp, TransposeOp
 from inarch.dialects.graph.windows.conv import ConvOp
+from inarch.dialects.graph.windows.conv_transpose import MAX_PHASES, ConvTransposeOp, phase_count
 from inarch.frontends.onnx.node import Converter, Node
 
 
@@ -43,6 +48,30 @@ def _conv_transpose(node: Node) -> SSAValue:
         raise InarchError(f"expected kernel_shape = {list(w[2:])} as in W, found {given}")
     windows = _windows(node, x[2:], w[2:])
     starts, ends = _cuts(node, windows)
+    outputs = [v.full - a - b for v, a, b in zip(windows, starts, ends, strict=True)]
+    if min(outputs) < 1:
+        found = [x[0], w[1] * groups, *outputs]
+        raise InarchError(f"expected pads that leave something, found a result of shape {found}")
+    strides = [v.stride for v in windows]
+    if 1 < phase_count(strides, outputs) <= MAX_PHASES:
+        operands = [node.x(i) for i in range(3) if node.has(i)]
+        return node.emit(
+            ConvTransposeOp,
+            *operands,
+            groups=groups,
+            strides=strides,
+            dilations=[v.dilation for v in windows],
+            pads=[*starts, *(max(0, cut) for cut in ends)],
+            output_padding=[v.extra + max(0, -cut) for v, cut in zip(windows, ends, strict=True)],
+        )
+    return _convolution(node, windows, starts, ends)
+
+
+def _convolution(
+    node: Node, windows: Sequence[_Window], starts: Sequence[int], ends: Sequence[int]
+) -> SSAValue:
+    """The input spread out, with zeros around it that are cut off where they are negative."""
+    groups = node.int("group", 1)
     low = [(v.taps - 1) * v.dilation - cut for v, cut in zip(windows, starts, strict=True)]
     high = [(v.taps - 1) * v.dilation + v.extra - cut for v, cut in zip(windows, ends, strict=True)]
     bias = [node.x(2)] if node.has(2) else []
@@ -52,7 +81,7 @@ def _conv_transpose(node: Node) -> SSAValue:
         _turned(node, groups),
         *bias,
         groups=groups,
-        strides=[1] * rank,
+        strides=[1] * len(windows),
         dilations=[v.dilation for v in windows],
         pads=[max(0, pad) for pad in (*low, *high)],
     )
@@ -140,8 +169,6 @@ def _cut(node: Node, x: SSAValue, starts: Sequence[int], ends: Sequence[int]) ->
         return x
     low, high = [0, 0, *starts], [0, 0, *ends]
     sizes = [size - a - b for size, a, b in zip(shape, low, high, strict=True)]
-    if min(sizes[2:]) < 1:
-        raise InarchError(f"expected pads that leave something, found a result of shape {sizes}")
     return node.emit(SliceOp, x, starts=low, sizes=sizes, steps=[1] * len(shape))
 
 

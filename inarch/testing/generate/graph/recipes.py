@@ -33,12 +33,13 @@ from inarch.dialects.graph.op import GraphOp, shape_of, tensor_dtype
 from inarch.dialects.graph.relayout import RelayoutOp
 from inarch.dialects.graph.windows import pool
 from inarch.dialects.graph.windows.conv import ConvOp
+from inarch.dialects.graph.windows.conv_transpose import ConvTransposeOp
 from inarch.ir.types import mlir_type
 from inarch.testing.generate.choices import Choices
 from inarch.testing.generate.graph import moves as _moves
 from inarch.testing.generate.graph.builder import GraphBuilder, Recipe
 from inarch.testing.generate.graph.products import batch_norm, epsilon, product
-from inarch.testing.generate.graph.windows import conv, layer, pooling
+from inarch.testing.generate.graph.windows import conv, conv_transpose, layer, pooling
 
 
 def _floats(dtype: DType) -> bool:
@@ -307,6 +308,7 @@ OWN: Mapping[type[Operation], Recipe] = {
     GatherOp: _moves.gather,
     matmul.MatmulOp: product,
     ConvOp: conv,
+    ConvTransposeOp: conv_transpose,
     CallOp: _call,
     RelayoutOp: _relayout,
     ConstantOp: _constant,
@@ -340,10 +342,10 @@ def graph_recipes() -> dict[type[Operation], Recipe]:
     return {kind: recipe for kind, recipe in found.items() if recipe is not None}
 
 
-_HEAVY = (ConvOp, matmul.MatmulOp, pool.MaxPoolOp, pool.AvgPoolOp)
+_HEAVY = (ConvOp, ConvTransposeOp, matmul.MatmulOp, pool.MaxPoolOp, pool.AvgPoolOp)
 _THEMES: Mapping[str, tuple[type[Operation] | str, ...]] = {
-    "network": (ConvOp, pool.MaxPoolOp, pool.AvgPoolOp, normalization.BatchNormOp, unary.ReluOp,
-                ClipOp, arithmetic.AddOp, arithmetic.MulOp, shape.ConcatOp, shape.PadOp,
+    "network": (ConvOp, ConvTransposeOp, pool.MaxPoolOp, pool.AvgPoolOp, normalization.BatchNormOp,
+                unary.ReluOp, ClipOp, arithmetic.AddOp, arithmetic.MulOp, shape.ConcatOp, shape.PadOp,
                 reduce.ReduceMeanOp, unary.SigmoidOp, shape.SliceOp),
     "tokens": (matmul.MatmulOp, softmax.SoftmaxOp, normalization.LayerNormOp, gelu.GeluOp,
                shape.TransposeOp, shape.ReshapeOp, arithmetic.AddOp, GatherOp, arithmetic.MulOp,

@@ -12,6 +12,7 @@ from inarch.dialects.graph.matmul import MatmulOp
 from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.dialects.graph.windows import pool
 from inarch.dialects.graph.windows.conv import ConvOp
+from inarch.dialects.graph.windows.conv_transpose import MAX_PHASES, ConvTransposeOp, phase_count
 from inarch.testing.generate.choices import Choices
 from inarch.testing.generate.graph.builder import GraphBuilder, Recipe
 from inarch.testing.generate.graph.layers import CONVOLUTIONS, PRODUCTS
@@ -122,6 +123,49 @@ def conv(b: GraphBuilder) -> None:
             *operands,
             strides=window.strides,
             pads=window.pads,
+            dilations=window.dilations,
+            groups=groups,
+        )
+    )
+    follow(b, y)
+
+
+def conv_transpose(b: GraphBuilder) -> None:
+    """A transposed convolution: of any rank, grouped, dilated, with a stride beyond its window, and cut."""
+    x = b.value(_numbers, _fits, lambda: _image(b))
+    if not _fits(shape_of(x)):
+        return
+    batch, channels, *spatial = shape_of(x)
+    choices = b.choices
+    window, extra, outputs = _window(choices, spatial, most_pad=None), list[int](), list[int]()
+    for d, (size, stride) in enumerate(zip(spatial, window.strides, strict=True)):
+        extent = (window.sizes[d] - 1) * window.dilations[d] + 1
+        extra.append(choices.weighted([(6, 0), (3, 1), (1, stride + 2)]))
+        full = (size - 1) * stride + extent + extra[d]
+        window.begins[d] = min(window.begins[d], full - 1)
+        window.ends[d] = min(window.ends[d], full - 1 - window.begins[d])
+        outputs.append(full - window.begins[d] - window.ends[d])
+    if phase_count(window.strides, outputs) > MAX_PHASES:
+        return
+    divisors = [g for g in range(1, channels + 1) if channels % g == 0]
+    kind = choices.weighted([(6, "dense"), (2, "depthwise"), (2, "grouped")])
+    groups = {"dense": 1, "depthwise": channels, "grouped": choices.pick(divisors)}[kind]
+    filters = choices.pick((1, 2)) if groups > 1 else _channels(b)
+    points, taps = batch * math.prod(outputs), math.prod(window.sizes)
+    if points * filters * groups > 4 * b.most_elements or (
+        batch * math.prod(spatial) * filters * channels * taps > 2 * b.most_work
+    ):
+        filters = 1
+    dtype = tensor_dtype(x)
+    operands = [x, b.fresh(dtype, (channels, filters, *window.sizes), 60)]
+    if choices.chance(40):
+        operands.append(b.fresh(dtype, (groups * filters,), 70))
+    y = b.add(
+        ConvTransposeOp.make(
+            *operands,
+            strides=window.strides,
+            pads=window.pads,
+            output_padding=extra,
             dilations=window.dilations,
             groups=groups,
         )

@@ -497,3 +497,146 @@ func.func @a_scan_does_not_turn(%x: memref<4x8xf32>, %y: memref<8x4xf32> {inarch
 // CHECK-LABEL: @a_scan_does_not_turn
 // CHECK:         loop.nest (i = 4, k = 8 scan)
 // CHECK:         loop.nest (j = 8, i = 4)
+
+// -----
+
+// Two nests write every element once: the even ones and the odd ones. Each computes the relu of its own.
+func.func @appends_to_all_parts(%x: memref<4x8xf32>, %w: memref<2x8xf32>, %b: memref<8xf32>, %y: memref<8xf32> {inarch.result}) {
+  %t = loop.alloc : memref<8xf32>
+  loop.nest (m = 4, k = 8 reduction) ins(%x[m, k] : memref<4x8xf32>, %w[0, k] : memref<2x8xf32>) outs(%t[m * 2] init 0.0 : memref<8xf32>) {
+  ^bb0(%e: f32, %f: f32, %acc: f32):
+    %p = arith.mulf %e, %f : f32
+    %s = arith.addf %acc, %p : f32
+    loop.yield %s : f32
+  }
+  loop.nest (m = 4, k = 8 reduction) ins(%x[m, k] : memref<4x8xf32>, %w[1, k] : memref<2x8xf32>) outs(%t[m * 2 + 1] init 0.0 : memref<8xf32>) {
+  ^bb0(%e: f32, %f: f32, %acc: f32):
+    %p = arith.mulf %e, %f : f32
+    %s = arith.addf %acc, %p : f32
+    loop.yield %s : f32
+  }
+  // expected-remark-re @below {{[fuse-nests] computed at the end of {{[^ ]+}}:{{[0-9]+}}:3, parts: 2}}
+  loop.nest (i = 8) ins(%t[i] : memref<8xf32>, %b[i] : memref<8xf32>) outs(%y[i] : memref<8xf32>) {
+  ^bb0(%e: f32, %bias: f32, %acc: f32):
+    %s = arith.maximumf %e, %bias : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+// CHECK-LABEL: @appends_to_all_parts
+// CHECK-NEXT:    loop.nest (m = 4, k = 8 reduction) ins(%x[m, k] : memref<4x8xf32>, %w[0, k] : memref<2x8xf32>, %b[m * 2] : memref<8xf32>) outs(%y[m * 2] init 0.0 : memref<8xf32>) {
+// CHECK:         finish
+// CHECK:           arith.maximumf
+// CHECK:         loop.nest (m = 4, k = 8 reduction) ins(%x[m, k] : memref<4x8xf32>, %w[1, k] : memref<2x8xf32>, %b[m * 2 + 1] : memref<8xf32>) outs(%y[m * 2 + 1] init 0.0 : memref<8xf32>) {
+// CHECK:         finish
+// CHECK:           arith.maximumf
+// CHECK-NOT:     loop.nest
+// CHECK:         func.return
+
+// -----
+
+// The two write as many elements as there are, but one of them twice and another one never.
+func.func @keeps_parts_that_meet(%x: memref<4x8xf32>, %y: memref<8xf32> {inarch.result}) {
+  %t = loop.alloc : memref<8xf32>
+  loop.nest (m = 4, k = 8 reduction) ins(%x[m, k] : memref<4x8xf32>) outs(%t[m * 2] init 0.0 : memref<8xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %s = arith.addf %acc, %e : f32
+    loop.yield %s : f32
+  }
+  loop.nest (m = 4, k = 8 reduction) ins(%x[m, k] : memref<4x8xf32>) outs(%t[m + 4] init 0.0 : memref<8xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %s = arith.addf %acc, %e : f32
+    loop.yield %s : f32
+  }
+  loop.nest (i = 8) ins(%t[i] : memref<8xf32>) outs(%y[i] : memref<8xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %s = arith.addf %e, %e : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+// CHECK-LABEL: @keeps_parts_that_meet
+// CHECK:         outs(%t[m * 2] init 0.0
+// CHECK:         outs(%t[m + 4] init 0.0
+// CHECK:         ins(%t[i] : memref<8xf32>) outs(%y[i] : memref<8xf32>)
+
+// -----
+
+// A part that another op fills is not known; one that goes on from what is there has no end of its own.
+func.func @keeps_what_is_not_all_nests(%x: memref<4x8xf32>, %z: memref<4x8xf32>, %y: memref<8xf32> {inarch.result}) {
+  %t = loop.alloc : memref<8xf32>
+  loop.nest (m = 4, k = 8 reduction) ins(%x[m, k] : memref<4x8xf32>) outs(%t[m * 2] init 0.0 : memref<8xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %s = arith.addf %acc, %e : f32
+    loop.yield %s : f32
+  }
+  loop.nest (m = 4) ins(%z[m, 0] : memref<4x8xf32>) outs(%t[m * 2 + 1] : memref<8xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    loop.yield %e : f32
+  }
+  loop.nest (i = 8) ins(%t[i] : memref<8xf32>) outs(%y[i] : memref<8xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %s = arith.addf %e, %e : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+// CHECK-LABEL: @keeps_what_is_not_all_nests
+// CHECK:         outs(%t[m * 2] init 0.0
+// CHECK:         outs(%t[m * 2 + 1] : memref<8xf32>)
+// CHECK:         ins(%t[i] : memref<8xf32>) outs(%y[i] : memref<8xf32>)
+
+// -----
+
+// Two of the elements are nobody's, and a part of the consumer would be missing.
+func.func @keeps_parts_with_a_hole(%x: memref<3x8xf32>, %y: memref<8xf32> {inarch.result}) {
+  %t = loop.alloc : memref<8xf32>
+  loop.nest (m = 3, k = 8 reduction) ins(%x[m, k] : memref<3x8xf32>) outs(%t[m * 2] init 0.0 : memref<8xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %s = arith.addf %acc, %e : f32
+    loop.yield %s : f32
+  }
+  loop.nest (m = 3, k = 8 reduction) ins(%x[m, k] : memref<3x8xf32>) outs(%t[m * 2 + 1] init 0.0 : memref<8xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %s = arith.addf %acc, %e : f32
+    loop.yield %s : f32
+  }
+  loop.nest (i = 8) ins(%t[i] : memref<8xf32>) outs(%y[i] : memref<8xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %s = arith.addf %e, %e : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+// CHECK-LABEL: @keeps_parts_with_a_hole
+// CHECK:         ins(%t[i] : memref<8xf32>) outs(%y[i] : memref<8xf32>)
+
+// -----
+
+// What the first part reads is written before the consumer runs.
+func.func @keeps_parts_before_a_write(%x: memref<4x8xf32>, %y: memref<8xf32> {inarch.result}) {
+  %t = loop.alloc : memref<8xf32>
+  loop.nest (m = 4, k = 8 reduction) ins(%x[m, k] : memref<4x8xf32>) outs(%t[m * 2] init 0.0 : memref<8xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %s = arith.addf %acc, %e : f32
+    loop.yield %s : f32
+  }
+  loop.nest (m = 4, k = 8) outs(%x[m, k] : memref<4x8xf32>) {
+  ^bb0(%acc: f32):
+    %one = arith.constant 1.0 : f32
+    loop.yield %one : f32
+  }
+  loop.nest (m = 4, k = 8 reduction) ins(%x[m, k] : memref<4x8xf32>) outs(%t[m * 2 + 1] init 0.0 : memref<8xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %s = arith.addf %acc, %e : f32
+    loop.yield %s : f32
+  }
+  loop.nest (i = 8) ins(%t[i] : memref<8xf32>) outs(%y[i] : memref<8xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %s = arith.addf %e, %e : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+// CHECK-LABEL: @keeps_parts_before_a_write
+// CHECK:         ins(%t[i] : memref<8xf32>) outs(%y[i] : memref<8xf32>)

@@ -242,3 +242,29 @@ func.func @arg_reduce(%x: tensor<4x3x5xui8>, %y: tensor<6xf32>) -> (tensor<4x1x5
 // CHECK:        loop.nest (r0 = 6 reduction) ins(%y[r0] : memref<6xf32>) outs(%{{.*}}[] init inf : memref<f32>, %out_1[] init 0 : memref<i64>) {
 // CHECK:          arith.cmpf olt
 // CHECK:          arith.cmpi sgt
+
+// -----
+
+// A transposed convolution is a nest for each phase. Of a window of 3 and a stride of 2 the even outputs see
+// taps 2 and 0, the odd ones tap 1. No zero is put between the elements of x.
+func.func @phases(%x: tensor<1x2x4xf32>, %w: tensor<2x3x3xf32>) -> tensor<1x3x9xf32> {
+  %0 = graph.conv_transpose %x, %w strides = [2] pads = [0, 0] output_padding = [0] dilations = [1] groups = 1 : tensor<1x2x4xf32>, tensor<2x3x3xf32> -> tensor<1x3x9xf32>
+  func.return %0 : tensor<1x3x9xf32>
+}
+// CHECK-LABEL: @phases
+// CHECK-NEXT:   loop.nest (n = 1, oc = 3, ow = 5, ic = 2 reduction, kw = 2 reduction) ins(%x[n, ic, ow + kw - 1] pad 0.0 : memref<1x2x4xf32>, %w[ic, oc, -kw * 2 + 2] : memref<2x3x3xf32>) outs(%{{.*}}[n, oc, ow * 2] init 0.0 : memref<1x3x9xf32>) {
+// CHECK:        loop.nest (n = 1, oc = 3, ow = 4, ic = 2 reduction, kw = 1 reduction) ins(%x[n, ic, ow + kw] : memref<1x2x4xf32>, %w[ic, oc, -kw * 2 + 1] : memref<2x3x3xf32>) outs(%{{.*}}[n, oc, ow * 2 + 1] init 0.0 : memref<1x3x9xf32>) {
+// CHECK-NOT:    loop.nest
+
+// -----
+
+// A phase that no tap meets is the bias. With a dilation of 3, the two taps are an element apart and in two phases.
+func.func @phases_of_few_taps(%x: tensor<1x2x4xf32>, %w: tensor<2x3x2xf32>, %b: tensor<3xf32>) -> tensor<1x3x17xf32> {
+  %0 = graph.conv_transpose %x, %w bias %b strides = [4] pads = [0, 0] output_padding = [1] dilations = [3] groups = 1 : tensor<1x2x4xf32>, tensor<2x3x2xf32>, tensor<3xf32> -> tensor<1x3x17xf32>
+  func.return %0 : tensor<1x3x17xf32>
+}
+// CHECK-LABEL: @phases_of_few_taps
+// CHECK-NEXT:   loop.nest (n = 1, oc = 3, ow = 5, ic = 2 reduction, kw = 1 reduction) ins(%x[n, ic, ow + kw * 3] pad 0.0 : memref<1x2x4xf32>, %w[ic, oc, -kw * 4] : memref<2x3x2xf32>, %b[oc] : memref<3xf32>) outs(%{{.*}}[n, oc, ow * 4] init 0.0
+// CHECK:        loop.nest (n = 1, oc = 3, ow = 4) ins(%b[oc] : memref<3xf32>) outs(%{{.*}}[n, oc, ow * 4 + 1] init 0.0
+// CHECK:        loop.nest (n = 1, oc = 3, ow = 4) ins(%b[oc] : memref<3xf32>) outs(%{{.*}}[n, oc, ow * 4 + 2] init 0.0
+// CHECK:        loop.nest (n = 1, oc = 3, ow = 4, ic = 2 reduction, kw = 1 reduction) ins(%x[n, ic, ow + kw * 3] : memref<1x2x4xf32>, %w[ic, oc, -kw * 4 + 1] : memref<2x3x2xf32>, %b[oc] : memref<3xf32>) outs(%{{.*}}[n, oc, ow * 4 + 3] init 0.0

@@ -130,3 +130,33 @@ func.func @zeros(%x: memref<8xf32>, %y: memref<8xf32> {inarch.result}, %z: memre
   }
   func.return
 }
+
+// -----
+
+// Two nests write the even and the odd elements of one buffer: they share a copy of all that they touch.
+func.func @parts_of_one_buffer_share_the_copy(%x: memref<4xf32>, %y: memref<8xf32> {inarch.result}, %z: memref<4xf32> {inarch.result}) {
+  loop.nest (o = 4, k = 2 reduction) ins(%x[o + k - 1] pad 0.0 : memref<4xf32>) outs(%y[o * 2] init 0.0 : memref<8xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %s = arith.addf %acc, %e : f32
+    loop.yield %s : f32
+  }
+  loop.nest (o = 4, k = 2 reduction) ins(%x[o + k] pad 0.0 : memref<4xf32>) outs(%y[o * 2 + 1] init 0.0 : memref<8xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %s = arith.addf %acc, %e : f32
+    loop.yield %s : f32
+  }
+  loop.nest (o = 4, k = 2 reduction) ins(%x[o + k] pad 0.0 : memref<4xf32>) outs(%z[o] init 0.0 : memref<4xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %s = arith.addf %acc, %e : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+// CHECK-LABEL: @parts_of_one_buffer_share_the_copy
+// CHECK-NEXT:    %[[BOTH:.*]] = loop.alloc : memref<6xf32>
+// CHECK-NEXT:    loop.nest (i0 = 6) ins(%x[i0 - 1] pad 0.0 : memref<4xf32>) outs(%[[BOTH]][i0] : memref<6xf32>) {
+// CHECK:         loop.nest (o = 4, k = 2 reduction) ins(%[[BOTH]][o + k] : memref<6xf32>) outs(%y[o * 2]
+// CHECK-NOT:     loop.alloc
+// CHECK:         loop.nest (o = 4, k = 2 reduction) ins(%[[BOTH]][o + k + 1] : memref<6xf32>) outs(%y[o * 2 + 1]
+// CHECK:         %[[OWN:.*]] = loop.alloc : memref<5xf32>
+// CHECK:         loop.nest (o = 4, k = 2 reduction) ins(%[[OWN]][o + k] : memref<5xf32>) outs(%z[o]
