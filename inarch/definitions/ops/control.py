@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from xdsl.dialects import func, memref, scf
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 from xdsl.traits import IsTerminator
 
+from inarch.core.dtypes import DTYPES
 from inarch.core.errors import InarchError, UnsupportedError
-from inarch.core.lazy import np
+from inarch.core.lazy import Array, np
 from inarch.definitions.buffers import Buffer
 from inarch.definitions.elements import plain
 from inarch.definitions.frame import Definition, Frame
@@ -114,9 +116,19 @@ def _import(op: CallOp, frame: Frame, name: str, arguments: Sequence[Buffer]) ->
         raise UnsupportedError(
             f"cannot evaluate a call of @{name}: it has no body", where=location_text(op)
         )
-    found(*(each.views(each.offset, each.shape, each.strides)[0] for each in arguments))
+    function = frame.state.symbols.get(name)
+    views = [each.views(each.offset, each.shape, each.strides)[0] for each in arguments]
+    found(*(_declared(function, at, view) for at, view in enumerate(views)))
     for each in arguments:
         each.mark(each.offset, each.shape, each.strides)
+
+
+def _declared(function: Operation | None, index: int, view: Array) -> Array:
+    """An argument of an import as its function declares it: buffers are signless, `inarch.dtype` is not."""
+    if not isinstance(function, func.FuncOp) or function.arg_attrs is None:
+        return view
+    declared = function.arg_attrs.data[index].data.get("inarch.dtype")
+    return view.view(DTYPES[declared.data].numpy) if isinstance(declared, StringAttr) else view
 
 
 def _graph_call(op: Operation, frame: Frame) -> None:

@@ -363,9 +363,6 @@ def _flat(element: Element, frame: Frame, rank: int) -> Element:
     return frame.domain.element(parts, element.dtype)
 
 
-# ---------------------------------------------------------------------------------- scans
-
-
 def _scan(
     op: NestOp,
     frame: Frame,

@@ -186,7 +186,7 @@ def test_a_race_is_reported(racing: Path, tmp_path: Path, monkeypatch: pytest.Mo
         context, parse_module(context, RACE), tmp_path / "race.so", "native", checks=RACES
     )
     # A thread that comes late may find all in order by chance.
-    said = [report(racing, broken, "main", given) for _ in range(8)]
+    said = (report(racing, broken, "main", given) for _ in range(60))
     assert any(text.startswith("ThreadSanitizer: data race") for text in said)
 
 
