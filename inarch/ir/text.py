@@ -13,8 +13,10 @@ from typing import Any
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
     AnyFloat,
+    ArrayAttr,
     ComplexType,
     DenseIntOrFPElementsAttr,
+    DictionaryAttr,
     FileLineColLoc,
     IndexType,
     IntAttr,
@@ -348,10 +350,22 @@ def _check_depth(text: str, name: str, line_offset: int) -> None:
 _OPENING, _CLOSING = frozenset("([{<"), frozenset(")]}>")
 
 
+class _Printer(Printer):
+    """A function without a body is in generic form where the short one would drop attributes of arguments."""
+
+    def print_op(self, op: Operation) -> None:
+        before = self.print_generic_format
+        said = op.properties.get("arg_attrs") if op.name == "func.func" else None
+        if isinstance(said, ArrayAttr) and not op.regions[0].blocks:
+            self.print_generic_format |= any(each != DictionaryAttr({}) for each in list[Any](said))
+        super().print_op(op)
+        self.print_generic_format = before
+
+
 def print_module(module: Operation, *, generic: bool = False, locations: bool = False) -> str:
     """The text of `module`, ending in a newline."""
     stream = StringIO()
-    printer = Printer(stream, print_generic_format=generic, print_debuginfo=locations)
+    printer = _Printer(stream, print_generic_format=generic, print_debuginfo=locations)
     try:
         printer.print_op(module)
     except RecursionError as error:
