@@ -32,6 +32,7 @@ from inarch.driver.options import DEFAULT_HOST, Options, Settings
 from inarch.ir.location import location_text
 from inarch.ir.report.facts import facts_of
 from inarch.ir.target import (
+    DEMANDED,
     MACHINE,
     machine_of,
     set_machine,
@@ -263,7 +264,7 @@ def import_model(
     module.attributes.setdefault("inarch.name", StringAttr("model"))
     if chosen.microkernels:
         names = ArrayAttr(StringAttr(kernel) for kernel in chosen.microkernels)
-        module.attributes["inarch.microkernels"] = names
+        module.attributes[DEMANDED] = names
     if chosen.checked:
         module.attributes["inarch.checked"] = UnitAttr()
     if chosen.threads:

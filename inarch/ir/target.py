@@ -1,14 +1,17 @@
-"""Whom a program is for: the module attributes `inarch.target`, `inarch.machine` and `inarch.threads`.
+"""Whom a program is for: module attributes like `inarch.target`.
 
-`inarch.threads` is the number of threads that share a loop, at most; without it, whoever calls says how many.
-`inarch.machine` is a machine's name (`"zen4"`), or all of one: a dictionary with the keys of its file.
+`inarch.target` is the processor whose instructions it may use. `inarch.machine` is a machine's name
+(`"zen4"`), or all of one: a dictionary with the keys of its file. `inarch.threads` is the number of threads
+that share a loop, at most; without it, whoever calls says how many. `inarch.microkernels` names the kernels
+that somebody demands: what is theirs stays whole for them.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects.builtin import (
+    ArrayAttr,
     DictionaryAttr,
     FloatAttr,
     IntegerAttr,
@@ -21,6 +24,7 @@ from xdsl.ir import Attribute
 
 from inarch.core.arguments import checked_threads
 from inarch.core.errors import UsageError
+from inarch.ir.functions import error_at
 from inarch.machine.machine import Machine
 from inarch.machine.machine_file import MACHINES, machine_from, table_of
 from inarch.machine.target import Target, parse
@@ -28,6 +32,7 @@ from inarch.machine.target import Target, parse
 TARGET = "inarch.target"
 MACHINE = "inarch.machine"
 THREADS = "inarch.threads"
+DEMANDED = "inarch.microkernels"
 GENERIC = "generic"
 
 
@@ -100,3 +105,15 @@ def _value(attribute: Attribute) -> Any:
     if isinstance(attribute, IntegerAttr | FloatAttr):
         return attribute.value.data  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
     return attribute.data if isinstance(attribute, StringAttr) else attribute
+
+
+def demanded_kernels(module: ModuleOp) -> list[str]:
+    """The microkernels that are demanded by name. Raises InarchError for what is no list of names."""
+    names = module.attributes.get(DEMANDED)
+    if names is None:
+        return []
+    found = list(cast("ArrayAttr[Attribute]", names)) if isinstance(names, ArrayAttr) else []
+    texts = [name.data for name in found if isinstance(name, StringAttr)]
+    if not isinstance(names, ArrayAttr) or len(texts) < len(found):
+        raise error_at(module, f"expected {DEMANDED} to be an array of strings, found {names}")
+    return texts

@@ -8,7 +8,7 @@ import struct
 from bisect import bisect_right
 from difflib import get_close_matches
 from io import StringIO
-from typing import Any
+from typing import Any, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
@@ -357,7 +357,8 @@ class _Printer(Printer):
         before = self.print_generic_format
         said = op.properties.get("arg_attrs") if op.name == "func.func" else None
         if isinstance(said, ArrayAttr) and not op.regions[0].blocks:
-            self.print_generic_format |= any(each != DictionaryAttr({}) for each in list[Any](said))
+            each = list(cast("ArrayAttr[Attribute]", said))
+            self.print_generic_format |= any(one != DictionaryAttr({}) for one in each)
         super().print_op(op)
         self.print_generic_format = before
 

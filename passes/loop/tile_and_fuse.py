@@ -15,17 +15,17 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block
+from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
 from inarch.core.errors import UsageError
 from inarch.ir.functions import entry_blocks
 from inarch.ir.report.remarks import Remarks, remarks_of
-from inarch.ir.target import machine_of
+from inarch.ir.target import demanded_kernels, machine_of
 from inarch.machine.machine import Machine
-from inarch.passes.loop.tiling.group import Group, groups
+from inarch.passes.loop.tiling.group import groups
 from inarch.passes.loop.tiling.loops import run_in_blocks
-from inarch.passes.loop.tiling.worth import Plan, plan_of
+from inarch.passes.loop.tiling.worth import least_bytes, plan_of
 
 
 @dataclass(frozen=True)
@@ -47,21 +47,26 @@ class TileAndFusePass(ModulePass):
             raise UsageError(
                 f"{self.name}: rows: expected a whole number from 0 on, found {self.rows}"
             )
+        whole_products = bool(demanded_kernels(op))
         for _, block in entry_blocks(op):
-            self._tile(block, machine_of(op), remarks_of(ctx))
+            self._tile(block, machine_of(op), remarks_of(ctx), whole_products=whole_products)
 
-    def _tile(self, block: Block, machine: Machine, remarks: Remarks) -> None:
-        """The best group of all, as long as there is one."""
-        while True:
-            best: tuple[Group, Plan] | None = None
-            for group in groups(block):
-                plan = plan_of(group, machine, self.rows)
-                pays = plan.gain > 0 or self.always
-                if pays and (best is None or plan.is_better_than(best[1])):
-                    best = group, plan
-            if best is None:
-                return
-            group, plan = best
+    def _tile(
+        self, block: Block, machine: Machine, remarks: Remarks, *, whole_products: bool
+    ) -> None:
+        """The best group of all, then the best that shares no nest with it, and so on."""
+        least = 0 if self.always else least_bytes(machine)
+        found = [
+            (group, plan)
+            for group in groups(block, least_bytes=least, whole_products=whole_products)
+            if (plan := plan_of(group, machine, self.rows)).gain > 0 or self.always
+        ]
+        found.sort(key=lambda one: one[1].merit, reverse=True)
+        tiled: set[Operation] = set()
+        for group, plan in found:
+            if not tiled.isdisjoint(group.nests):
+                continue
+            tiled.update(group.nests)
             names = " x ".join(map(str, plan.blocks))
             remarks.done(
                 group.nests[-1],

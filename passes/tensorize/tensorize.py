@@ -15,16 +15,16 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from inarch.core.errors import InarchError, InarchWarning
 from inarch.dialects.loop.nest import NestOp
-from inarch.ir.functions import entry_blocks, error_at
+from inarch.ir.functions import entry_blocks
 from inarch.ir.location import location_text
 from inarch.ir.report.facts import facts_of
 from inarch.ir.report.remarks import Remarks, remarks_of
-from inarch.ir.target import machine_of, target_of
+from inarch.ir.target import demanded_kernels, machine_of, target_of
 from inarch.microkernel import Instance, is_foreign
 from inarch.microkernel.table import MICROKERNELS, TEMPLATES
 from inarch.passes.tensorize.families import families_of
@@ -50,7 +50,6 @@ Usable = Callable[[Instance], str | None]
 Pick = Callable[[StridedNest, Candidate], Candidate]
 """A nest and the candidate chosen for it -> the one that is built."""
 
-DEMANDED = "inarch.microkernels"
 """Module attribute: the kernels that must be used, by name, the first one preferred."""
 
 
@@ -132,7 +131,7 @@ def tensorize(
     where the kernel was demanded InarchError is raised. `pick` may put another candidate in the place of
     the one chosen, for measuring; the report does not know. What is in `kept` is not searched for again.
     """
-    demanded = _demanded(module)
+    demanded = demanded_kernels(module)
     asked = [*MICROKERNELS, *TEMPLATES] if kernels is None else kernels
     named = dict.fromkeys([*demanded, *asked])
     names = [name for name in named if name in MICROKERNELS or name not in TEMPLATES]
@@ -346,17 +345,6 @@ def _choice(candidate: Candidate) -> Choice:
         candidate.idle,
         tuple(packed),
     )
-
-
-def _demanded(module: ModuleOp) -> list[str]:
-    names = module.attributes.get(DEMANDED)
-    if names is None:
-        return []
-    found = list(names) if isinstance(names, ArrayAttr) else [names]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    texts = [name.data for name in found if isinstance(name, StringAttr)]  # pyright: ignore[reportUnknownVariableType]
-    if not isinstance(names, ArrayAttr) or len(texts) < len(found):  # pyright: ignore[reportUnknownArgumentType]
-        raise error_at(module, f"expected {DEMANDED} to be an array of strings, found {names}")
-    return texts
 
 
 def _unused(module: ModuleOp, name: str, report: KernelReport) -> InarchError:

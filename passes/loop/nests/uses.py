@@ -53,9 +53,13 @@ class BufferUses:
     def may_move(self, nest: NestOp, first: int, last: int) -> bool:
         """Whether a nest may move down from place `first` to `last`: what it reads is not written between."""
         read = {root(value) for value in nest.ins}
-        return first < last and not any(
-            _is_within(self.written.get(b, ()), first, last) for b in read
-        )
+        return first < last and not any(self.is_written_within(b, first, last) for b in read)
+
+    def is_written_within(self, buffer: SSAValue, first: int, last: int) -> bool:
+        """Whether an op between two places may write to a buffer, a `root`."""
+        places = self.written.get(buffer, ())
+        after = bisect_right(places, first)
+        return after < len(places) and places[after] < last
 
 
 def written_roots(op: Operation) -> set[SSAValue]:
@@ -72,9 +76,3 @@ def written_roots(op: Operation) -> set[SSAValue]:
 def _used_roots(op: Operation) -> dict[SSAValue, None]:
     values = (value for inner in op.walk() for value in inner.operands)
     return dict.fromkeys(root(value) for value in values if isinstance(value.type, MemRefType))
-
-
-def _is_within(places: Sequence[int], first: int, last: int) -> bool:
-    """Whether one of `places`, in order, is between `first` and `last`."""
-    after = bisect_right(places, first)
-    return after < len(places) and places[after] < last

@@ -1,59 +1,26 @@
-"""Which nests may share a loop: those whose common buffers each turn writes and reads one part of.
-
-A *class* is one iterator of each nest, all of one size and parallel, such that every buffer that one of them
-writes and another one touches is indexed by it, alone in its dimension. A loop over a class then runs them
-all for a part of it: what a turn reads of such a buffer, the same turn has written, and no other one touches.
-"""
+"""Which nests of a block may share loops: they lead to each other, and have iterators that go together."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, SSAValue
 
 from inarch.dialects.loop.buffer import AllocOp, root
 from inarch.dialects.loop.indirect import is_indirect
 from inarch.dialects.loop.keep import is_kept
+from inarch.dialects.loop.memory import memref_of, nbytes
 from inarch.dialects.loop.nest import NestOp
 from inarch.dialects.loop.scalar import points_of
-from inarch.ir.index.linear import Linear, linear_map
-from inarch.passes.loop.nests.uses import written_roots
+from inarch.passes.loop.nests.contraction import match_contraction
+from inarch.passes.loop.nests.uses import BufferUses
+from inarch.passes.loop.tiling.classes import Classes, Operand, operands_of
 
-MOST_NESTS = 32
+MOST_NESTS = 16
 """Of a group: the text of a loop's body."""
-
-
-@dataclass(frozen=True)
-class Operand:
-    """A buffer as a nest touches it."""
-
-    value: SSAValue
-    index: tuple[Linear, ...]
-    is_guarded: bool
-    """Whether indices may be outside of it: `pad` and `clip` count from its borders."""
-
-    def uses(self, iterator: int) -> bool:
-        """Whether it touches another part where the iterator is another."""
-        return any(form.coefficients[iterator] for form in self.index)
-
-    def dimension_of(self, iterator: int) -> int | None:
-        """The one dimension that the iterator indexes, alone; None where there is no such."""
-        found = [axis for axis, form in enumerate(self.index) if form.coefficients[iterator]]
-        if len(found) != 1 or self.index[found[0]].lone_iterator != iterator:
-            return None
-        return found[0]
-
-
-def operands_of(nest: NestOp) -> list[Operand]:
-    """What a nest reads, then what it writes."""
-    reads = zip(nest.ins, nest.reads, strict=True)
-    writes = zip(nest.outs, nest.writes, strict=True)
-    return [
-        *(Operand(v, linear_map(r.map.data), r.is_padded) for v, r in reads),
-        *(Operand(v, linear_map(w.map.data), w.clips) for v, w in writes),
-    ]
 
 
 @dataclass(frozen=True)
@@ -92,52 +59,75 @@ class Group:
         return None
 
 
-def groups(block: Block) -> Iterator[Group]:
-    """For each nest of a block, the groups that begin with it, each with one more than the one before."""
-    nests = [op for op in block.ops if isinstance(op, NestOp)]
-    for first, nest in enumerate(nests):
-        if _is_simple(nest) and any(isinstance(out.owner, AllocOp) for out in nest.outs):
-            yield from _grown(nest, nests[first + 1 :])
+def groups(block: Block, *, least_bytes: int = 0, whole_products: bool = False) -> Iterator[Group]:
+    """For each nest of a block, the groups that begin with it, each with one more than the one before.
+
+    `least_bytes`: those that write less are left out. `whole_products`: products stay out of them, for a
+    kernel of whole ones.
+    """
+    found = _Search(BufferUses.of_block(block), least_bytes, whole_products)
+    starts = {op: size for op in found.ops if isinstance(op, NestOp) and (size := _scratch_of(op))}
+    if MOST_NESTS * max(starts.values(), default=0) < least_bytes:
+        return  # without a look at any: small programs have many of them
+    for nest in starts:
+        yield from found.grown(nest)
 
 
-def _grown(nest: NestOp, rest: Sequence[NestOp]) -> Iterator[Group]:
-    taken = [nest]
-    written = {root(out) for out in nest.outs}
-    between: list[Operation] = []
-    current: Operation = nest
-    for follower in rest:
-        between += _ops_between(current, follower)
-        current = follower
-        if not any(root(value) in written for value in follower.ins):
-            between.append(follower)
-            continue
-        if not _is_simple(follower) or not _may_pass(taken, between) or len(taken) == MOST_NESTS:
+class _Search:
+    """The groups of a block. What is asked of a nest again and again is found once."""
+
+    def __init__(self, uses: BufferUses, least_bytes: int, whole_products: bool) -> None:
+        self.uses = uses
+        self.least_bytes = least_bytes
+        self.ops = list(uses.places)
+        self.whole_products = whole_products
+        self.operands = cache(operands_of)
+        self.fits = cache(self._fits)
+
+    def grown(self, nest: NestOp) -> Iterator[Group]:
+        """The groups that begin with a nest: who uses what they write is one of them, or is behind them."""
+        if not self.fits(nest):
             return
-        taken.append(follower)
-        written |= {root(out) for out in follower.outs}
-        classes = _classes(taken, written)
-        if not classes:
-            return
-        yield Group(tuple(taken), classes)
+        taken, classes = [nest], Classes(nest, self.operands(nest))
+        touched = {root(value) for value in nest.operands}
+        written = {root(out) for out in nest.outs}
+        nbytes_written = _scratch_of(nest)
+        place = self.uses.places[nest]
+        while len(taken) < MOST_NESTS:
+            following = self._next_use(written, place)
+            if following is None:
+                return
+            follower = self.ops[following]
+            if not isinstance(follower, NestOp) or not self.fits(follower):
+                return
+            if any(self.uses.is_written_within(value, place, following) for value in touched):
+                return  # they cannot move down to it
+            taken.append(follower)
+            touched |= {root(value) for value in follower.operands}
+            written |= {root(out) for out in follower.outs}
+            nbytes_written += _scratch_of(follower)
+            place = following
+            classes.grow(follower, self.operands(follower))
+            if not classes.found:
+                return
+            if nbytes_written >= self.least_bytes:
+                yield Group(tuple(taken), classes.found)
 
+    def _next_use(self, buffers: Iterable[SSAValue], place: int) -> int | None:
+        """The first place behind `place` where one of them is used."""
+        return min(
+            (
+                places[after]
+                for places in (self.uses.used[buffer] for buffer in buffers)
+                if (after := bisect_right(places, place)) < len(places)
+            ),
+            default=None,
+        )
 
-def _ops_between(first: Operation, last: Operation) -> Iterator[Operation]:
-    op = first.next_op
-    while op is not None and op is not last:
-        yield op
-        op = op.next_op
-
-
-def _may_pass(taken: Sequence[NestOp], between: Sequence[Operation]) -> bool:
-    """Whether nests may move down behind others: these touch nothing of theirs that one of both writes."""
-    touched = {root(value) for nest in taken for value in nest.operands}
-    written = {root(out) for nest in taken for out in nest.outs}
-    for op in between:
-        if any(root(value) in written for inner in op.walk() for value in inner.operands):
-            return False
-        if written_roots(op) & touched:
-            return False
-    return True
+    def _fits(self, nest: NestOp) -> bool:
+        return _is_simple(nest) and not (
+            self.whole_products and match_contraction(nest) is not None
+        )
 
 
 def _is_simple(nest: NestOp) -> bool:
@@ -151,66 +141,6 @@ def _is_simple(nest: NestOp) -> bool:
     return not is_indirect(nest) and not any(points_of(region.block) for region in regions)
 
 
-def _classes(nests: Sequence[NestOp], written: set[SSAValue]) -> tuple[tuple[int, ...], ...]:
-    """The classes that fit all nests, in the order of the last one's iterators."""
-    operands = [operands_of(nest) for nest in nests]
-    shared: dict[SSAValue, list[tuple[int, Operand]]] = {}
-    for position, own in enumerate(operands):
-        for operand in own:
-            if root(operand.value) in written:
-                if operand.value is not root(operand.value):
-                    return ()  # through a view
-                shared.setdefault(operand.value, []).append((position, operand))
-    found: list[tuple[int, ...]] = []
-    last = len(nests) - 1
-    for iterator, size in enumerate(nests[last].sizes):
-        own = _spread(nests, shared, last, iterator) if size > 1 else None
-        if own is not None and _fits(operands, own):
-            found.append(own)
-    return tuple(found)
-
-
-def _spread(
-    nests: Sequence[NestOp],
-    shared: dict[SSAValue, list[tuple[int, Operand]]],
-    start: int,
-    iterator: int,
-) -> tuple[int, ...] | None:
-    """The class with that iterator of the nest at `start`: one of each nest, through what they share."""
-    found = {start: iterator}
-    pending = [start]
-    while pending:
-        position = pending.pop()
-        for touching in shared.values():
-            for _, operand in (one for one in touching if one[0] == position):
-                axis = operand.dimension_of(found[position])
-                if axis is None:
-                    return None
-                for other, theirs in touching:
-                    own = theirs.index[axis].lone_iterator
-                    if own is None or found.get(other, own) != own:
-                        return None
-                    if other not in found:
-                        found[other] = own
-                        pending.append(other)  # each nest once, with all that it shares
-    if len(found) != len(nests):
-        return None
-    size = nests[start].sizes[iterator]
-    is_class = all(
-        nests[at].sizes[own] == size and not nests[at].iterators.data[own].is_reduction
-        for at, own in found.items()
-    )
-    return tuple(found[at] for at in range(len(nests))) if is_class else None
-
-
-def _fits(operands: Sequence[Sequence[Operand]], own: Sequence[int]) -> bool:
-    """Whether a part of the class is a box of each operand that begins where the class says.
-
-    Of a guarded one it is alone in its dimension: elsewhere what is outside would be outside of the part.
-    """
-    return all(
-        all(form.coefficients[at] >= 0 for form in operand.index)
-        and (not operand.is_guarded or not operand.uses(at) or operand.dimension_of(at) is not None)
-        for mine, at in zip(operands, own, strict=True)
-        for operand in mine
-    )
+def _scratch_of(nest: NestOp) -> int:
+    """Bytes that it writes and that may become a turn's."""
+    return sum(nbytes(memref_of(out)) for out in nest.outs if isinstance(out.owner, AllocOp))

@@ -18,7 +18,8 @@ from inarch.dialects.loop.control import ForOp, empty_loop
 from inarch.dialects.loop.memory import buffer_shape, memref_of, strides_of
 from inarch.dialects.loop.nest import NestOp, YieldOp
 from inarch.ir.types import memref
-from inarch.passes.loop.tiling.group import Group, Operand
+from inarch.passes.loop.tiling.classes import Operand
+from inarch.passes.loop.tiling.group import Group
 
 
 def run_in_blocks(group: Group, blocks: Sequence[int]) -> ForOp:

@@ -29,9 +29,15 @@ class Plan:
     """Bytes of the buffers that become scratch of a turn."""
     after: int
 
-    def is_better_than(self, other: Plan) -> bool:
-        """Whether it gains more, or as much with less memory."""
-        return (self.gain, self.before - self.after) > (other.gain, other.before - other.after)
+    @property
+    def merit(self) -> tuple[float, int]:
+        """What is greater of the better one of two: it gains more, or as much with less memory."""
+        return self.gain, self.before - self.after
+
+
+def least_bytes(machine: Machine) -> int:
+    """What nests hand on in less is near already: blocks gain nothing."""
+    return machine.l2.bytes // 2 + 1
 
 
 def plan_of(group: Group, machine: Machine, rows: int) -> Plan:
@@ -116,4 +122,4 @@ def _others(again: int, turns: list[int]) -> int:
 
 def _bandwidth(held: int, machine: Machine) -> float:
     """Bytes a cycle from where buffers of so many bytes are: half a cache has what came last."""
-    return (machine.l2 if 2 * held <= machine.l2.bytes else machine.far).bandwidth
+    return (machine.l2 if held < least_bytes(machine) else machine.far).bandwidth

@@ -98,3 +98,44 @@ func.func @symmetric(%x: memref<7x7xf32>, %y: memref<7x7xf32> {inarch.result}) {
   }
   func.return
 }
+
+// -----
+
+// Rows of which there are 7, and rows of which there are 4: no number of turns serves both.
+// CHECK-LABEL: func.func @fewer
+// CHECK-NOT: loop.for
+func.func @fewer(%x: memref<7x8xf32>, %y: memref<4x8xf32> {inarch.result}) {
+  %t = loop.alloc : memref<7x8xf32>
+  loop.nest (m = 7, n = 6) ins(%x[m, n] : memref<7x8xf32>) outs(%t[m, n] : memref<7x8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = arith.negf %a : f32
+    loop.yield %r : f32
+  }
+  loop.nest (m = 4, n = 8) ins(%t[m, n] : memref<7x8xf32>) outs(%y[m, n] : memref<4x8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = math.exp %a : f32
+    loop.yield %r : f32
+  }
+  func.return
+}
+
+// -----
+
+// What is read through a view is another buffer, as far as anybody here knows.
+// CHECK-LABEL: func.func @view
+// CHECK-NOT: loop.for
+func.func @view(%x: memref<7x8xf32>, %y: memref<7x8xf32> {inarch.result}) {
+  %t = loop.alloc : memref<7x8xf32>
+  loop.nest (m = 7, n = 8) ins(%x[m, n] : memref<7x8xf32>) outs(%t[m, n] : memref<7x8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = arith.negf %a : f32
+    loop.yield %r : f32
+  }
+  %v = loop.reshape %t : memref<7x8xf32> to memref<7x4x2xf32>
+  loop.nest (m = 7, n = 4, k = 2) ins(%v[m, n, k] : memref<7x4x2xf32>) outs(%y[m, 2 * n + k] : memref<7x8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = math.exp %a : f32
+    loop.yield %r : f32
+  }
+  func.return
+}
