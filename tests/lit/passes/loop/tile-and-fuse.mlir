@@ -126,12 +126,12 @@ func.func @fewer(%x: memref<7x8xf32>, %y: memref<4x8xf32> {inarch.result}) {
 // CHECK-NOT: loop.for
 func.func @view(%x: memref<7x8xf32>, %y: memref<7x8xf32> {inarch.result}) {
   %t = loop.alloc : memref<7x8xf32>
+  %v = loop.reshape %t : memref<7x8xf32> to memref<7x4x2xf32>
   loop.nest (m = 7, n = 8) ins(%x[m, n] : memref<7x8xf32>) outs(%t[m, n] : memref<7x8xf32>) {
   ^bb0(%a: f32, %o: f32):
     %r = arith.negf %a : f32
     loop.yield %r : f32
   }
-  %v = loop.reshape %t : memref<7x8xf32> to memref<7x4x2xf32>
   loop.nest (m = 7, n = 4, k = 2) ins(%v[m, n, k] : memref<7x4x2xf32>) outs(%y[m, 2 * n + k] : memref<7x8xf32>) {
   ^bb0(%a: f32, %o: f32):
     %r = math.exp %a : f32
