@@ -25,7 +25,6 @@ from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation
 
 from inarch.benchmark.harness import Harness, aligned
 from inarch.benchmark.layers import LAYER_SETS, Conv, Layer
@@ -105,17 +104,22 @@ class Rivals:
         self.names: list[str] = []
         self.costs: list[float] = []
         self._others: list[Candidate | None] = []
+        self._subjects: dict[NestOp, int] = {}
+        """The nest that differs from way to way -> which way: the others of a function are the chosen way."""
 
     def __call__(self, module: ModuleOp) -> None:
         functions = [op for op in module.body.ops if isinstance(op, FuncOp)]
         main = next(op for op in functions if op.sym_name.data == "main")
-        nest = strided_nest(_subject(main))
+        subject = _subject(main)
+        nest = strided_nest(subject)
         self._others = self._ways(nest)
+        self._subjects = {subject: 0}
         self.names = [PLAIN, *(_name(nest, one) for one in self._others)]
         self.costs = [math.inf, *(math.inf if one is None else one.cost for one in self._others)]
         for number, other in enumerate(self._others, 1):
             twin = main.clone()
             twin.sym_name = StringAttr(f"way{number}")
+            self._subjects[_subject(twin)] = number
             if other is None:
                 _subject(twin).attributes[KEEP] = UnitAttr()
             module.body.block.add_op(twin)
@@ -140,17 +144,13 @@ class Rivals:
         return [*others, None] if small else others
 
     def _pick(self, nest: StridedNest, chosen: Candidate) -> Candidate:
-        function: Operation | None = nest.nest.parent_op()
-        while not isinstance(function, FuncOp):
-            assert function is not None, "nests are in functions"
-            function = function.parent_op()
-        if _subject(function) is not nest.nest:
+        way = self._subjects.get(nest.nest)
+        if way is None:
             return chosen
-        name = function.sym_name.data
-        if name == "main":
+        if way == 0:
             self.names[0], self.costs[0] = _name(nest, chosen), chosen.cost
             return chosen
-        other = self._others[int(name.removeprefix("way")) - 1]
+        other = self._others[way - 1]
         assert other is not None, "a nest without a kernel is kept"
         here = again(other, nest)
         assert here is not None, "the functions are equal"
