@@ -99,7 +99,7 @@ def check_peers(names: Sequence[str]) -> None:
 
 
 def start_peers(
-    names: Sequence[str], stack: ExitStack
+    names: Sequence[str], stack: ExitStack, threads: int = 1
 ) -> tuple[dict[str, PeerInfo], list[PeerProcess]]:
     """Starts the peers that are installed; `stack` ends them."""
     infos: dict[str, PeerInfo] = {}
@@ -108,7 +108,7 @@ def start_peers(
         peer = PEERS[name]
         version = ""
         if not peer.missing():
-            processes.append(PeerProcess(name))
+            processes.append(PeerProcess(name, threads))
             stack.callback(processes[-1].close)
             version = processes[-1].version()
         infos[name] = PeerInfo(version, peer.settings, tuple(peer.missing()))

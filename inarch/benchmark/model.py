@@ -1,10 +1,10 @@
-"""A whole model against the peers that read ONNX: calls in turn, one thread."""
+"""A whole model against the peers that read ONNX: calls in turn, each by as many threads."""
 
 from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 
 from inarch.benchmark.machine import describe
 from inarch.benchmark.measure import Progress, calls_of, check_peers, start_peers
+from inarch.benchmark.peers import wall_ns
 from inarch.benchmark.peers.process import PeerProcess
 from inarch.benchmark.results import PeerInfo, PeerResult, Series
 from inarch.benchmark.subject.arrays import sample
@@ -34,6 +35,7 @@ class ModelResult:
     host: str
     target: str
     machine: dict[str, str]
+    threads: int
     rounds: int
     call: Series
     peers: dict[str, PeerResult]
@@ -52,7 +54,7 @@ class ModelResult:
             "host": self.host,
             "target": self.target,
             "machine": self.machine,
-            "threads": 1,
+            "threads": self.threads,
             "rounds": self.rounds,
             "call_ms": self.call.json(),
             "peers": {
@@ -68,10 +70,11 @@ class ModelResult:
         }
 
     def text(self) -> str:
-        """A table: least and median milliseconds of CPU time a call."""
+        """A table: least and median milliseconds a call: of CPU time, of several threads by the clock."""
+        threads = f"{self.threads} thread{'s' * (self.threads > 1)}"
         lines = [
             f"{self.model}: {self.machine['cpu']}, {self.machine['compiler']}",
-            f"host {self.host}, target {self.target}, 1 thread, {self.rounds} rounds, interleaved",
+            f"host {self.host}, target {self.target}, {threads}, {self.rounds} rounds, interleaved",
             "",
             f"{'':<24}{'least ms':>10}{'median ms':>11}{'x':>7}",
             _row("inarch", self.call, None),
@@ -97,6 +100,7 @@ def measure_model(
     options: Options,
     *,
     peers: Sequence[str] = (),
+    threads: int = 1,
     rounds: int = 10,
     progress: Progress | None = None,
 ) -> ModelResult:
@@ -112,7 +116,7 @@ def measure_model(
     with tempfile.TemporaryDirectory(prefix="inarch-bench-") as folder, ExitStack() as stack:
         artifact = Path(folder) / "model.inarch"
         build(path, artifact, options, progress=progress)
-        main = load(artifact, threads=1)["main"]
+        main = load(artifact, threads=threads)["main"]
         inputs = {
             port.name: random_array(port.shape, port.dtype.numpy) for port in main.signature.inputs
         }
@@ -120,7 +124,7 @@ def measure_model(
         arrays = list(inputs.values())
         main(*arrays, out=outputs)
         np.savez(Path(folder) / "inputs.npz", **inputs)  # pyright: ignore[reportArgumentType] - names
-        infos, processes = start_peers(peers, stack)
+        infos, processes = start_peers(peers, stack, threads)
         found: dict[str, PeerResult] = {}
         indices: dict[str, int] = {}
         for process in processes:
@@ -133,16 +137,23 @@ def measure_model(
             if progress is not None:
                 progress(f"round {turn + 1} of {rounds}", turn, rounds)
             count = calls_of(ours.min if ours.values else 1e9)
-            main(*arrays, out=outputs)
-            start = time.thread_time_ns()
-            for _ in range(count):
-                main(*arrays, out=outputs)
-            ours.values.append((time.thread_time_ns() - start) / count)
+            ours.values.append(_call_ns(lambda: main(*arrays, out=outputs), count, threads))
             for process in processes:
                 _measure(process, indices[process.name], found[process.name])
     return ModelResult(
-        path.name, options.host, str(target), describe(target), rounds, ours, found, infos
+        path.name, options.host, str(target), describe(target), threads, rounds, ours, found, infos
     )
+
+
+def _call_ns(run: Callable[[], object], count: int, threads: int) -> float:
+    """Nanoseconds a call: of CPU time, of several threads by the clock."""
+    if threads > 1:
+        return wall_ns(run, count)
+    run()
+    start = time.thread_time_ns()
+    for _ in range(count):
+        run()
+    return (time.thread_time_ns() - start) / count
 
 
 def random_array(shape: Sequence[int], dtype: str) -> Array:

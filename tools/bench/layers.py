@@ -24,6 +24,8 @@ def bench_layers(arguments: argparse.Namespace, peers: list[str] | None) -> int:
     from inarch.benchmark.layers import select
     from inarch.benchmark.peers import PEERS
 
+    if arguments.threads:
+        raise UsageError("--threads: it is for a model; layers are measured on one thread")
     if arguments.profile:
         raise UsageError("--profile: it is for a model; layers list their steps with --json")
     if arguments.list:

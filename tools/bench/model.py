@@ -25,6 +25,8 @@ def bench_model(arguments: argparse.Namespace, peers: list[str] | None) -> int:
         if getattr(arguments, option):
             name = "SET" if option == "sets" else f"--{option}"
             raise UsageError(f"{name}: it is for layers; '{path}' is a model")
+    if arguments.threads and arguments.profile:
+        raise UsageError("--threads: the kernels of --profile are measured on one thread")
     from inarch.benchmark.model import measure_model
     from inarch.benchmark.peers import PEERS
     from inarch.benchmark.profile import profile
@@ -48,7 +50,14 @@ def bench_model(arguments: argparse.Namespace, peers: list[str] | None) -> int:
         result = (
             profile(path, options, rounds=arguments.rounds, progress=report)
             if arguments.profile
-            else measure_model(path, options, peers=peers, rounds=arguments.rounds, progress=report)
+            else measure_model(
+                path,
+                options,
+                peers=peers,
+                threads=arguments.threads or 1,
+                rounds=arguments.rounds,
+                progress=report,
+            )
         )
     content = json.dumps(result.json(), indent=1)
     if output is not None and str(output) != "-":

@@ -8,7 +8,7 @@ from pathlib import Path
 from inarch.core.errors import UsageError
 from inarch.tools.commands import Command
 from inarch.tools.extensions import load_files
-from inarch.tools.options import add_host_option, add_machine_option, count
+from inarch.tools.options import add_host_option, add_machine_option, add_threads_option, count
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -68,6 +68,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="of a model: the time of each kernel in one run of it, instead of comparing",
     )
+    add_threads_option(parser, "of a model's calls, ours and the peers' (default: 1)")
     add_host_option(parser)
     parser.add_argument(
         "--target",
@@ -110,13 +111,14 @@ def _execute(arguments: argparse.Namespace) -> int:
 
 
 COMMAND = Command(
-    description="Measure layers, or a model: ours and installed peers in turn, on one thread.",
+    description="Measure layers, or a model: ours and installed peers in turn.",
     epilog="""example:
   inarch bench layers resnet50 --rounds 20 --picture roofline.svg
   inarch bench layers --layer l3.c2 --peers onnxruntime,torch
   inarch bench layers --shape '64x56x56->64k3s1' --shape 128x768x3072 --json -
   inarch bench layers --list
   inarch bench model.onnx --dim batch=1 --peers onnxruntime
+  inarch bench model.onnx --threads 2
   inarch bench model.onnx --profile
 """,
     add_arguments=_add_arguments,

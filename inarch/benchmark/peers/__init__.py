@@ -1,9 +1,9 @@
 """The others that layers are measured against, one file each: it defines `PEER` and is called as its package.
 
-A peer's package is imported in a process of its own, by `prepare`. Every peer gets one thread, float32, and
-what its makers advise for latency; weights are constants that it may pack. `call` takes row-major arrays and
-gives them (torch may choose its own layout for both), `kernel` is what its own profiler says of the
-operator alone, without conversions of layouts.
+A peer's package is imported in a process of its own, by `prepare`. Every peer gets float32, one thread (of a
+model as many as are asked for), and what its makers advise for latency; weights are constants that it may
+pack. `call` takes row-major arrays and gives them (torch may choose its own layout for both), `kernel` is
+what its own profiler says of the operator alone, without conversions of layouts.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from inarch.benchmark.layers import Layer
 from inarch.benchmark.subject.arrays import Arrays
 from inarch.core.lazy import Array
 from inarch.core.plugins import Extensions
+
+REST_S = 0.06
 
 
 @dataclass(frozen=True)
@@ -47,13 +49,25 @@ class Prepared(ABC):
     def kernel(self, count: int) -> Kernel | None:
         """The fastest of `count` runs of the operator alone; None: the profiler does not say."""
 
-    def call_ns(self, count: int) -> float:
-        """Nanoseconds of CPU time a call: of all threads, so that nothing hides in another one."""
+    def call_ns(self, count: int, threads: int = 1) -> float:
+        """Nanoseconds of CPU time a call, in which nothing hides in other threads; of several `wall_ns`."""
+        if threads > 1:
+            return wall_ns(self.run, count)
         self.run()
         start = time.process_time_ns()
         for _ in range(count):
             self.run()
         return (time.process_time_ns() - start) / count
+
+
+def wall_ns(run: Callable[[], object], count: int) -> float:
+    """Nanoseconds by the clock a call, after a rest: until then the threads of others may spin."""
+    time.sleep(REST_S)
+    run()
+    start = time.perf_counter_ns()
+    for _ in range(count):
+        run()
+    return (time.perf_counter_ns() - start) / count
 
 
 @dataclass(frozen=True)
@@ -63,8 +77,8 @@ class Peer:
     package: str
     settings: str
     prepare: Callable[[Layer, Arrays], Prepared]
-    prepare_model: Callable[[Path, Mapping[str, Array]], Prepared] | None = None
-    """For a whole ONNX model in a file and its inputs by name; None: it reads no such file."""
+    prepare_model: Callable[[Path, Mapping[str, Array], int], Prepared] | None = None
+    """For a whole ONNX model in a file, its inputs by name, and threads; None: it reads no such file."""
     needs: tuple[str, ...] = ()
     """Packages that it is no use without, besides its own."""
     api: int = 1

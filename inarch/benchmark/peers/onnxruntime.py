@@ -19,17 +19,18 @@ _CONVERSIONS = ("ReorderInput", "ReorderOutput", "Transpose")
 
 
 class _Session(Prepared):
-    def __init__(self, model: bytes | str, inputs: Mapping[str, Array]) -> None:
+    def __init__(self, model: bytes | str, inputs: Mapping[str, Array], threads: int = 1) -> None:
         self._runtime: Any = import_module("onnxruntime")
         self._model = model
         self._inputs = inputs
+        self._threads = threads
         self._session = self._open(self._options())
         self._binding = self._bind(self._session)
         self.run()
 
     def _options(self) -> Any:
         options = self._runtime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.intra_op_num_threads, options.inter_op_num_threads = self._threads, 1
         options.graph_optimization_level = self._runtime.GraphOptimizationLevel.ORT_ENABLE_ALL
         options.log_severity_level = 3
         return options
@@ -79,8 +80,8 @@ def _of_layer(layer: Layer, arrays: Arrays) -> Prepared:
     return _Session(model_of(layer, arrays), inputs_of(layer, arrays))
 
 
-def _of_model(path: Path, inputs: Mapping[str, Array]) -> Prepared:
-    return _Session(str(path), inputs)
+def _of_model(path: Path, inputs: Mapping[str, Array], threads: int) -> Prepared:
+    return _Session(str(path), inputs, threads)
 
 
 PEER = Peer(

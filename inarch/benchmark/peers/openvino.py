@@ -15,7 +15,6 @@ from inarch.core.lazy import Array
 
 _SETTINGS = {
     "PERFORMANCE_HINT": "LATENCY",
-    "INFERENCE_NUM_THREADS": 1,
     "NUM_STREAMS": 1,
     "INFERENCE_PRECISION_HINT": "f32",
     "ENABLE_CPU_PINNING": False,  # the core that it would take may be busy
@@ -25,7 +24,8 @@ _OTHERS = ("Reorder", "Input", "Output", "Parameter", "Result", "Const", "Consta
 
 
 class _Request(Prepared):
-    def __init__(self, model: bytes | str, inputs: Mapping[str, Array]) -> None:
+    def __init__(self, model: bytes | str, inputs: Mapping[str, Array], threads: int = 1) -> None:
+        self._threads = threads
         openvino: Any = import_module("openvino")
         self._core = openvino.Core()
         self._model = self._core.read_model(model)
@@ -38,7 +38,9 @@ class _Request(Prepared):
         self.run()
 
     def _open(self, more: dict[str, Any]) -> Any:
-        compiled = self._core.compile_model(self._model, "CPU", {**_SETTINGS, **more})
+        compiled = self._core.compile_model(
+            self._model, "CPU", {**_SETTINGS, "INFERENCE_NUM_THREADS": self._threads, **more}
+        )
         request = compiled.create_infer_request()
         for name, tensor in self._tensors.items():
             request.set_tensor(name, tensor)
@@ -81,8 +83,8 @@ def _of_layer(layer: Layer, arrays: Arrays) -> Prepared:
     return _Request(model_of(layer, arrays), inputs_of(layer, arrays))
 
 
-def _of_model(path: Path, inputs: Mapping[str, Array]) -> Prepared:
-    return _Request(str(path), inputs)
+def _of_model(path: Path, inputs: Mapping[str, Array], threads: int) -> Prepared:
+    return _Request(str(path), inputs, threads)
 
 
 PEER = Peer(

@@ -17,11 +17,10 @@ _ENVIRONMENT = {
     # that allocate one at each call.
     "MALLOC_MMAP_THRESHOLD_": str(1 << 30),
     "MALLOC_TRIM_THRESHOLD_": str(1 << 31),
-    "OMP_NUM_THREADS": "1",
-    "INARCH_NUM_THREADS": "1",
 }
 
 
+_LIMITS = ("OMP_NUM_THREADS", "INARCH_NUM_THREADS")
 _LAST_SECONDS = 10
 """How long a peer may take to end when it is told to."""
 
@@ -29,15 +28,17 @@ _LAST_SECONDS = 10
 class PeerProcess:
     """A peer that runs. Its methods raise EnvironmentFault with what the peer said."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, threads: int = 1) -> None:
         self.name = name
+        self._threads = threads
+        limits = dict.fromkeys(_LIMITS, str(threads))
         self._process = subprocess.Popen(
             [sys.executable, "-m", "inarch.benchmark.peers.worker", name],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
-            env={**os.environ, **_ENVIRONMENT},
+            env={**os.environ, **_ENVIRONMENT, **limits},
         )
 
     def version(self) -> str:
@@ -50,11 +51,13 @@ class PeerProcess:
 
     def prepare_model(self, model: Path, inputs: Path) -> dict[str, Any]:
         """As `prepare`, of an ONNX model with the inputs of a .npz file."""
-        return self._ask({"do": "prepare_model", "model": str(model), "inputs": str(inputs)})
+        given = {"model": str(model), "inputs": str(inputs), "threads": self._threads}
+        return self._ask({"do": "prepare_model", **given})
 
     def call_ns(self, index: int, count: int) -> float:
-        """Nanoseconds of CPU time a call."""
-        return float(self._ask({"do": "call", "index": index, "count": count})["ns"])
+        """Nanoseconds a call: of CPU time, of several threads by the clock."""
+        given = {"index": index, "count": count, "threads": self._threads}
+        return float(self._ask({"do": "call", **given})["ns"])
 
     def kernel(self, index: int, count: int) -> tuple[float, str] | None:
         """Nanoseconds of the operator alone and what it is called; None: its profiler has no number."""

@@ -48,9 +48,11 @@ def _answer(command: dict[str, Any], peer: Peer, layers: list[Prepared]) -> dict
         case "prepare":
             return _prepare(peer, command["layer"], layers)
         case "prepare_model":
-            return _prepare_model(peer, Path(command["model"]), Path(command["inputs"]), layers)
+            return _prepare_model(peer, command, layers)
         case "call":
-            return {"ns": layers[int(command["index"])].call_ns(command["count"])}
+            return {
+                "ns": layers[int(command["index"])].call_ns(command["count"], command["threads"])
+            }
         case "kernel":
             return _kernel(layers[int(command["index"])], command["count"])
         case other:
@@ -62,11 +64,12 @@ def _prepare(peer: Peer, fields: dict[str, Any], layers: list[Prepared]) -> dict
     return _added(peer.prepare(layer, arrays_of(layer)), layers)
 
 
-def _prepare_model(peer: Peer, model: Path, inputs: Path, layers: list[Prepared]) -> dict[str, Any]:
+def _prepare_model(peer: Peer, command: dict[str, Any], layers: list[Prepared]) -> dict[str, Any]:
     if peer.prepare_model is None:
         raise UsageError("it reads no ONNX models")
-    with np.load(inputs) as arrays:
-        return _added(peer.prepare_model(model, dict(arrays)), layers)
+    with np.load(command["inputs"]) as arrays:
+        model = Path(command["model"])
+        return _added(peer.prepare_model(model, dict(arrays), command["threads"]), layers)
 
 
 def _added(prepared: Prepared, layers: list[Prepared]) -> dict[str, Any]:

@@ -564,6 +564,12 @@ def test_a_model_is_measured_against_onnxruntime(model: Path) -> None:
         assert peer["ratio"] == pytest.approx(
             peer["call_ms"]["min"] / found["call_ms"]["min"], rel=1e-3
         )
+    by_two = json.loads(
+        run([*command, "--threads", "2", "--peers", "onnxruntime", "--json", "-"]).out
+    )
+    assert (found["threads"], by_two["threads"]) == (1, 2)
+    assert by_two["call_ms"]["min"] > 0
+    assert by_two["peers"]["onnxruntime"]["error"] == ""
     alone = run([*command, "--peers", "torch,none"])
     assert re.search(r"^inarch +[\d.]+ +[\d.]+$", alone.out, re.MULTILINE)
 
@@ -593,6 +599,10 @@ def test_a_profile_has_every_kernel(model: Path) -> None:
     assert all(step["kernel"] in done.out for step in found["steps"])
     wrong = run([*BENCH, "--profile"])
     assert wrong.err == "error: --profile: it is for a model; layers list their steps with --json\n"
+    wrong = run([*BENCH, "--threads", "2"])
+    assert wrong.err == "error: --threads: it is for a model; layers are measured on one thread\n"
+    wrong = run([*command, "--threads", "2"])
+    assert wrong.err == "error: --threads: the kernels of --profile are measured on one thread\n"
 
 
 @pytest.mark.parametrize(
