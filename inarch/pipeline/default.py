@@ -21,7 +21,13 @@ PHASES = {
     ),
     "padding": ("materialize-padding", "split-padding", "drop-padding-taps", "split-dilation"),
     "kernel": ("try-kernels", "tensorize"),
-    "schedule": ("schedule-nests", "drop-unit-iterators", "fold-packs", "parallelize"),
+    "schedule": (
+        "schedule-nests",
+        "drop-unit-iterators",
+        "fold-packs",
+        "sink-packs",
+        "parallelize",
+    ),
     "memory": ("update-in-place", "outline-nests", "plan-memory"),
 }
 """Phase -> the names of its passes, in order."""

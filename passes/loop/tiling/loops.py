@@ -6,18 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xdsl.builder import Builder
-from xdsl.dialects import arith
-from xdsl.dialects.builtin import ArrayAttr, IndexType, MemRefType, StridedLayoutAttr
-from xdsl.dialects.memref import SubviewOp
+from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import SSAValue
 from xdsl.rewriter import InsertPoint
 
 from inarch.dialects.loop.access import IteratorAttr
 from inarch.dialects.loop.buffer import AllocOp
 from inarch.dialects.loop.control import ForOp, empty_loop
-from inarch.dialects.loop.memory import buffer_shape, memref_of, strides_of
+from inarch.dialects.loop.memory import buffer_shape, memref_of
 from inarch.dialects.loop.nest import NestOp, YieldOp
 from inarch.ir.types import memref
+from inarch.passes.loop.nests.moved import moved_view
 from inarch.passes.loop.tiling.classes import Operand
 from inarch.passes.loop.tiling.group import Group
 
@@ -149,40 +148,6 @@ class _Writer:
             return views[key]
         if moved[-1] + 1 < len(self.around):
             builder = Builder(InsertPoint.before(self.around[moved[-1] + 1]))
-        source = memref_of(operand.value)
-        layout = StridedLayoutAttr(list(strides_of(source)), None)
-        offsets = [_sum(builder, by, indices, nest) if any(by) else 0 for by in factors]
-        kind = MemRefType(source.element_type, extents, layout)
-        view = SubviewOp.get(operand.value, offsets, extents, [1] * len(extents), kind)
-        view.location = nest.location
-        builder.insert(view)
-        view.result.name_hint = operand.value.name_hint
-        views[key] = view.result
-        return view.result
-
-
-def _sum(
-    builder: Builder, factors: Sequence[int], indices: Sequence[SSAValue], nest: NestOp
-) -> SSAValue:
-    """`sum of factors * indices`, of which one is not 0."""
-    total: SSAValue | None = None
-    for factor, index in zip(factors, indices, strict=True):
-        if not factor:
-            continue
-        term = index
-        if factor != 1:
-            number = arith.ConstantOp.from_int_and_width(factor, IndexType())
-            product = arith.MuliOp(index, number.result)
-            for op in (number, product):
-                op.location = nest.location
-                builder.insert(op)
-            term = product.result
-        if total is None:
-            total = term
-            continue
-        added = arith.AddiOp(total, term)
-        added.location = nest.location
-        builder.insert(added)
-        total = added.result
-    assert total is not None, "one of them moves it"
-    return total
+        view = moved_view(builder, operand.value, indices, factors, extents, nest.location)
+        views[key] = view
+        return view

@@ -26,6 +26,7 @@ from inarch.ir.target import set_target
 from inarch.ir.text import parse_module
 from inarch.ir.verify import verify_module
 from inarch.passes.loop.parallelize import ParallelizePass
+from inarch.passes.loop.sink_packs import SinkPacksPass
 from inarch.passes.loop.tile_and_fuse import TileAndFusePass
 from inarch.testing.generate.check.room import Room
 from inarch.testing.generate.program import GeneratedProgram
@@ -138,8 +139,10 @@ def compile_programs(
     pipeline = chosen.passes()
     if "parallelize" in pipeline:  # however small the programs are
         pipeline = pipeline.replace("parallelize", ParallelizePass(least=0))
-    if "tile-and-fuse" in pipeline and programs[0].index % 2:
-        pipeline = pipeline.replace("tile-and-fuse", TileAndFusePass(rows=3, always=True))
+    if programs[0].index % 2:
+        for one in (TileAndFusePass(rows=3, always=True), SinkPacksPass(always=True)):
+            if one.name in pipeline:
+                pipeline = pipeline.replace(one.name, one)
     lower(context, module, "kernel", pipeline=pipeline)
     with tempfile.TemporaryDirectory(prefix="inarch-generate-") as folder:
         path = Path(folder) / "programs.so"

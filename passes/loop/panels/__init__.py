@@ -1,0 +1,1 @@
+"""Packing by panels: which packs can be, and writing the loops."""
