@@ -15,6 +15,7 @@ from inarch.dialects.kernel.call import CallOp
 from inarch.dialects.kernel.definition import DefOp
 from inarch.dialects.loop.access import ReadAttr
 from inarch.dialects.loop.buffer import AllocOp, root
+from inarch.dialects.loop.control import ForOp
 from inarch.dialects.loop.indirect import index_operands, renamed
 from inarch.dialects.loop.keep import is_kept
 from inarch.dialects.loop.memory import memref_of
@@ -33,7 +34,7 @@ class UpdateInPlacePass(ModulePass):
 
     For nests without a reduction that write each element of a buffer once, of the same type as one that
     they read at the same index only. `a` is an allocation; `b` is one as well, or a result of the function,
-    which nothing used before: then `a` was the result all along.
+    which nothing used before: then `a` was the result all along. In the body of a loop both are its own.
     """
 
     name = "update-in-place"
@@ -42,12 +43,19 @@ class UpdateInPlacePass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         kernels = {each.sym_name.data: each for each in op.ops if isinstance(each, DefOp)}
         for function, block in entry_blocks(op):
-            lives = _Lives(analyses_of(ctx).get(BufferUses, function), kernels)
-            for nest in [each for each in block.ops if isinstance(each, NestOp)]:
-                _update(nest, block, lives)
+            for loop in [each for each in block.walk() if isinstance(each, ForOp)]:
+                _update_all(loop.body.block, BufferUses.of_block(loop.body.block), kernels)
+            _update_all(block, analyses_of(ctx).get(BufferUses, function), kernels)
 
 
 PASS = UpdateInPlacePass
+
+
+def _update_all(block: Block, uses: BufferUses, kernels: Mapping[str, DefOp]) -> None:
+    """The nests of a function, or of a loop's body, whose own buffers nobody sees in another turn."""
+    lives = _Lives(uses, kernels)
+    for nest in [each for each in block.ops if isinstance(each, NestOp)]:
+        _update(nest, block, lives)
 
 
 @dataclass
@@ -100,7 +108,7 @@ def _update(nest: NestOp, block: Block, lives: _Lives) -> None:
         return
     written, here = nest.outs[0], lives.place[nest]
     begins = isinstance(nest.writes.data[0].init, NoneAttr)
-    if not begins or not _is_ours(written) or not lives.begins(written, here):
+    if not begins or not _is_ours(written, block) or not lives.begins(written, here):
         return
     indices = index_operands(nest.reads.data)
     for position, read in enumerate(nest.ins):
@@ -124,9 +132,11 @@ def _update(nest: NestOp, block: Block, lives: _Lives) -> None:
             return
 
 
-def _is_ours(value: SSAValue) -> bool:
-    """Whether it can be another buffer: an allocation, or a result that the caller gives."""
-    return isinstance(value.owner, AllocOp) or isinstance(value, BlockArgument)
+def _is_ours(value: SSAValue, block: Block) -> bool:
+    """Whether it can be another buffer: an allocation of the block, or a result that the caller gives."""
+    if isinstance(value, BlockArgument):
+        return value.block is block
+    return isinstance(value.owner, AllocOp) and value.owner.parent is block
 
 
 def _rewritten(nest: NestOp, position: int) -> NestOp:

@@ -10,6 +10,7 @@ from inarch.dialects.loop.control import ForOp
 from inarch.ir.text import parse_module
 from inarch.ir.verify import verify_module
 from inarch.passes.loop.tile_and_fuse import TileAndFusePass
+from inarch.passes.memory.update_in_place import UpdateInPlacePass
 from inarch.testing import check_semantics
 
 STEPS = ("map", "row", "row", "product", "outside", "outside", "shifted", "other", "other", "place")
@@ -233,5 +234,5 @@ def test_random_chains_mean_what_they_meant() -> None:
         one.apply(context, after)
         verify_module(after)
         tiled += any(isinstance(op, ForOp) for op in after.walk())
-        check_semantics(module, pipeline=[one], ctx=context)
+        check_semantics(module, pipeline=[one, UpdateInPlacePass()], ctx=context)
     assert tiled > 30

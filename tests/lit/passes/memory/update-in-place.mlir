@@ -132,3 +132,79 @@ func.func @read_by_another_name(%x: memref<2x4xf32>, %y: memref<2x4xf32> {inarch
   }
   func.return
 }
+
+// -----
+
+// In a loop: what is allocated in its body is of one turn. %d is of all of them: the next turn reads it again.
+// CHECK-LABEL: @in_a_loop
+func.func @in_a_loop(%x: memref<4x8xf32>, %y: memref<4x8xf32> {inarch.result}) {
+  %d = loop.alloc : memref<8xf32>
+  // CHECK: ins(%x[0, j] : memref<4x8xf32>) outs(%d[j]
+  loop.nest (j = 8) ins(%x[0, j] : memref<4x8xf32>) outs(%d[j] : memref<8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = math.exp %a : f32
+    loop.yield %0 : f32
+  }
+  // CHECK: loop.for %i
+  loop.for %i = 0 to 4 {
+    %row = memref.subview %y[%i, 0] [1, 8] [1, 1] : memref<4x8xf32> to memref<1x8xf32, strided<[8, 1], offset: ?>>
+    // CHECK: %e = loop.alloc
+    // CHECK-NOT: loop.alloc
+    %e = loop.alloc : memref<8xf32>
+    %f = loop.alloc : memref<8xf32>
+    // CHECK: ins(%d[j] : memref<8xf32>) outs(%e[j]
+    loop.nest (j = 8) ins(%d[j] : memref<8xf32>) outs(%e[j] : memref<8xf32>) {
+    ^bb0(%a: f32, %o: f32):
+      %0 = arith.negf %a : f32
+      loop.yield %0 : f32
+    }
+    // CHECK: loop.nest (j = 8) outs(%e[j]
+    loop.nest (j = 8) ins(%e[j] : memref<8xf32>) outs(%f[j] : memref<8xf32>) {
+    ^bb0(%a: f32, %o: f32):
+      %0 = math.exp %a : f32
+      loop.yield %0 : f32
+    }
+    // CHECK: ins(%e[j] : memref<8xf32>) outs(%row[0, j]
+    loop.nest (j = 8) ins(%f[j] : memref<8xf32>) outs(%row[0, j] : memref<1x8xf32, strided<[8, 1], offset: ?>>) {
+    ^bb0(%a: f32, %o: f32):
+      %0 = arith.negf %a : f32
+      loop.yield %0 : f32
+    }
+    loop.yield
+  }
+  func.return
+}
+
+// -----
+
+// What a turn writes into memory of all turns is read by the next one.
+// CHECK-LABEL: @for_the_next_turn
+func.func @for_the_next_turn(%x: memref<4x8xf32>, %y: memref<8xf32> {inarch.result}) {
+  %d = loop.alloc : memref<8xf32>
+  loop.nest (j = 8) ins(%x[0, j] : memref<4x8xf32>) outs(%d[j] : memref<8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    loop.yield %a : f32
+  }
+  loop.for %i = 0 to 4 {
+    %e = loop.alloc : memref<8xf32>
+    // CHECK: ins(%y[j] : memref<8xf32>) outs(%e[j]
+    loop.nest (j = 8) ins(%d[j] : memref<8xf32>) outs(%e[j] : memref<8xf32>) {
+    ^bb0(%a: f32, %o: f32):
+      %0 = arith.negf %a : f32
+      loop.yield %0 : f32
+    }
+    // CHECK: ins(%e[j] : memref<8xf32>) outs(%y[j]
+    loop.nest (j = 8) ins(%e[j] : memref<8xf32>) outs(%d[j] : memref<8xf32>) {
+    ^bb0(%a: f32, %o: f32):
+      %0 = math.exp %a : f32
+      loop.yield %0 : f32
+    }
+    loop.yield
+  }
+  loop.nest (j = 8) ins(%d[j] : memref<8xf32>) outs(%y[j] : memref<8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = arith.negf %a : f32
+    loop.yield %0 : f32
+  }
+  func.return
+}
