@@ -7,10 +7,22 @@ from inarch.pipeline.registry import find_pass
 
 PHASES = {
     # What backends see: composites are whole.
-    "prepare": ("inline-calls", "fold-constants", "simplify-graph", "fold-batch-norm"),
+    "prepare": (
+        "inline-calls",
+        "unroll-scans",
+        "fold-constants",
+        "simplify-graph",
+        "fold-batch-norm",
+    ),
     # Backends take their parts, and emit them.
     "offload": ("annotate", "merge-composites", "merge-regions", "partition", "emit-offloaded"),
-    "graph": ("decompose-composites", "fold-constants", "simplify-graph", "choose-layout"),
+    "graph": (
+        "outline-scans",
+        "decompose-composites",
+        "fold-constants",
+        "simplify-graph",
+        "choose-layout",
+    ),
     "loop": (
         "graph-to-loop",
         "drop-unit-iterators",
@@ -22,7 +34,7 @@ PHASES = {
     "padding": ("materialize-padding", "split-padding", "drop-padding-taps", "split-dilation"),
     "kernel": ("try-kernels", "tensorize"),
     "schedule": ("schedule-nests", "drop-unit-iterators", "fold-packs", "parallelize"),
-    "memory": ("update-in-place", "outline-nests", "plan-memory"),
+    "memory": ("update-in-place", "inline-bodies", "outline-nests", "plan-memory"),
 }
 """Phase -> the names of its passes, in order."""
 
