@@ -23,7 +23,13 @@ from xdsl.irdl import (
 )
 from xdsl.traits import MemoryAllocEffect, Pure
 
-from inarch.dialects.loop.memory import BufferOp, buffer_shape, is_moved_row_major, is_row_major, memref_of
+from inarch.dialects.loop.memory import (
+    BufferOp,
+    buffer_shape,
+    is_moved_row_major,
+    is_row_major,
+    memref_of,
+)
 from inarch.ir.op import op_definition
 from inarch.ir.require import require
 from inarch.ir.types import i64, storage_type

@@ -1,4 +1,4 @@
-"""If, Loop and Scan: branches are chosen or computed both; loops are unrolled, turn by turn."""
+"""If, Loop and Scan: branches are chosen or computed both; a scan is one, a loop is unrolled."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from inarch.core.errors import InarchError
 from inarch.core.lazy import np
 from inarch.dialects.graph.elementwise.select import SelectOp
 from inarch.dialects.graph.op import shape_of
-from inarch.dialects.graph.shape import ConcatOp, SliceOp
+from inarch.dialects.graph.shape import ConcatOp, TransposeOp
 from inarch.frontends.onnx.node import Node
+from inarch.frontends.onnx.regions.scan import scan
 from inarch.frontends.onnx.report import NotSupportedError
 
 if TYPE_CHECKING:
@@ -108,44 +109,48 @@ def _scan(node: Node, inline: Inline) -> Results:
     columns = node.outputs - len(states)
     axes = _per(node, "scan_input_axes", count)
     axes = [node.axis(a, len(shape_of(x))) for a, x in zip(axes, sequences, strict=True)]
-    backward = _per(node, "scan_input_directions", count)
+    backward = _directions(node, "scan_input_directions", count)
     sizes = {shape_of(x)[axis] for axis, x in zip(axes, sequences, strict=True)}
     if len(sizes) != 1:
         raise InarchError(f"expected scan inputs of one length, found {sorted(sizes)}")
     (turns,) = sizes
-    _check_size(turns, body)
-    collected: list[list[SSAValue]] = [[] for _ in range(columns)]
-    for turn in range(turns):
-        taken = [
-            _take(node, x, axis, turns - 1 - turn if back else turn)
-            for x, axis, back in zip(sequences, axes, backward, strict=True)
-        ]
-        found = inline(body, [*states, *taken], str(turn))
-        if found is None:
-            return None
-        states = found[: len(states)]
-        for column, value in zip(collected, found[len(states) :], strict=True):
-            column.append(value)
     out_axes = _per(node, "scan_output_axes", columns)
-    reverse = _per(node, "scan_output_directions", columns)
+    reverse = _directions(node, "scan_output_directions", columns)
+    if turns == 0:
+        return _no_turns(states, columns)
+    each = [_moved(node, x, axis, 0) for x, axis in zip(sequences, axes, strict=True)]
+
+    def turn(given: Sequence[SSAValue], slices: Sequence[SSAValue]) -> Results:
+        return inline(body, [*given, *slices], "body")
+
+    found = scan(node, turns, states, each, turn, (backward, reverse))
+    if found is None:
+        return None
     stacked = [
-        _stack(node, column[::-1] if back else column, axis)
-        for column, axis, back in zip(collected, out_axes, reverse, strict=True)
+        _moved(node, column, 0, node.axis(axis, len(shape_of(column))))
+        for column, axis in zip(found[len(states) :], out_axes, strict=True)
     ]
-    return [*states, *stacked]
+    return [*found[: len(states)], *stacked]
 
 
-def _take(node: Node, x: SSAValue, axis: int, index: int) -> SSAValue:
-    """`x[..., index, ...]`, without that axis."""
-    shape = shape_of(x)
-    part = node.emit(
-        SliceOp,
-        x,
-        starts=[index if d == axis else 0 for d in range(len(shape))],
-        sizes=[1 if d == axis else size for d, size in enumerate(shape)],
-        steps=[1] * len(shape),
-    )
-    return node.reshape(part, (*shape[:axis], *shape[axis + 1 :]))
+def _directions(node: Node, name: str, count: int) -> list[int]:
+    """1 for what goes backward."""
+    return [int(number != 0) for number in _per(node, name, count)]
+
+
+def _no_turns(states: list[SSAValue], columns: int) -> list[SSAValue]:
+    if columns:
+        raise NotSupportedError("outputs of no turns")
+    return states
+
+
+def _moved(node: Node, x: SSAValue, source: int, target: int) -> SSAValue:
+    """`x` with dimension `source` at `target`."""
+    if source == target:
+        return x
+    perm = [axis for axis in range(len(shape_of(x))) if axis != source]
+    perm.insert(target, source)
+    return node.emit(TransposeOp, x, perm=perm)
 
 
 def _stack(node: Node, values: Sequence[SSAValue], axis: int) -> SSAValue:

@@ -9,7 +9,6 @@ from xdsl.ir import Block, Operation
 from inarch.core.errors import InarchError
 from inarch.ir.location import location_text
 
-
 BODY = "inarch.body"
 """On a private function: the body of a loop that calls it, to be compiled as a function of the program."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from inarch.dialects.graph.call import CallOp
@@ -15,7 +15,8 @@ from inarch.dialects.graph.composite import YieldOp
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.op import ints
 from inarch.dialects.graph.regions.scan import ScanOp, scan_block
-from inarch.ir.functions import BODY, functions
+from inarch.ir.functions import BODY, error_at, functions
+from inarch.ir.location import copy_locations
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class _Outliner:
 
     def outline(self, scan: ScanOp, function: FuncOp) -> None:
         """Replaces `scan` by one whose body calls a new function."""
+        _check_calls(scan)
         kept = [value for value in scan.all if not isinstance(value.owner, ConstantOp)]
         returned = list(dict.fromkeys(scan.yielded))
         body = self._body(scan, function, kept, returned)
@@ -69,9 +71,7 @@ class _Outliner:
         for op in (call, ends):
             op.location = scan.location
             block.add_op(op)
-        made = ScanOp(
-            scan.count, scan.states, scan.each, kept, Region(block), ints(scan.backward)
-        )
+        made = ScanOp(scan.count, scan.states, scan.each, kept, Region(block), ints(scan.backward))
         made.location = scan.location
         made.attributes |= scan.attributes
         parent = scan.parent
@@ -97,7 +97,7 @@ class _Outliner:
             values[argument] = next(arguments) if is_kept else _constant(value, block)
         for op in list(source.ops)[:-1]:
             copy = op.clone(values)
-            _locate(op, copy)
+            copy_locations(op, copy)
             block.add_op(copy)
         end = ReturnOp(*(values.get(value, value) for value in returned))
         end.location = scan.location
@@ -119,6 +119,17 @@ class _Outliner:
         return name
 
 
+def _check_calls(scan: ScanOp) -> None:
+    """Raises InarchError for a call in the body: it has no place for what a foreign function reports."""
+    for op in scan.body.block.ops:
+        if isinstance(op, CallOp):
+            raise error_at(
+                op,
+                "expected graph ops in the body of a graph.scan, found a call of "
+                f"@{op.callee.string_value()}; run inline-calls before, or call it outside of the scan",
+            )
+
+
 def _constant(value: SSAValue, block: Block) -> SSAValue:
     """A copy of the constant that makes `value`, in the block."""
     owner = value.owner
@@ -128,9 +139,3 @@ def _constant(value: SSAValue, block: Block) -> SSAValue:
     copy.out.name_hint = value.name_hint
     block.add_op(copy)
     return copy.out
-
-
-def _locate(source: Operation, copy: Operation) -> None:
-    """Gives a copy, and what is in it, the locations of what it was made from."""
-    for old, new in zip(source.walk(), copy.walk(), strict=True):
-        new.location = old.location

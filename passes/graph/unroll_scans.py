@@ -15,6 +15,7 @@ from inarch.core.errors import UsageError
 from inarch.dialects.graph.op import GraphOp, Property, shape_of
 from inarch.dialects.graph.regions.scan import ScanOp
 from inarch.dialects.graph.shape import ConcatOp, ReshapeOp, SliceOp
+from inarch.ir.location import copy_locations
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,8 @@ class UnrollScansPass(ModulePass):
             )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for scan in [each for each in op.walk() if isinstance(each, ScanOp)]:
+        scans = [each for each in op.walk() if isinstance(each, ScanOp)]
+        for scan in reversed(scans):  # inner ones first
             if scan.count <= self.turns:
                 _unroll(scan)
 
@@ -70,7 +72,7 @@ def _turn(scan: ScanOp, arguments: Sequence[SSAValue]) -> list[SSAValue]:
     values: dict[SSAValue, SSAValue] = dict(zip(scan.body.block.args, arguments, strict=True))
     for op in list(scan.body.block.ops)[:-1]:
         copy = op.clone(values)
-        copy.location = op.location
+        copy_locations(op, copy)
         _before(scan, copy)
     return [values.get(value, value) for value in scan.yielded]
 

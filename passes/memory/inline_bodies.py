@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from inarch.dialects.loop.buffer import ConstantOp
 from inarch.dialects.loop.control import CallOp
 from inarch.ir.functions import BODY, functions
+from inarch.ir.location import copy_locations
 
 
 @dataclass(frozen=True)
@@ -66,16 +67,10 @@ def _inline(call: CallOp, body: FuncOp, function: FuncOp) -> None:
         if isinstance(op, ReturnOp):
             break
         copy = op.clone(values)
-        _locate(op, copy)
+        copy_locations(op, copy)
         if isinstance(copy, ConstantOp):
             function.body.block.insert_op_before(copy, head)
         else:
             call.parent.insert_op_before(copy, call)
     call.detach()
     call.erase()
-
-
-def _locate(source: Operation, copy: Operation) -> None:
-    """Gives a copy, and what is in it, the locations of what it was made from."""
-    for old, new in zip(source.walk(), copy.walk(), strict=True):
-        new.location = old.location

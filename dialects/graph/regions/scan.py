@@ -17,7 +17,7 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import IsolatedFromAbove, Pure
+from xdsl.traits import Pure
 
 from inarch.core.errors import UnsupportedError
 from inarch.core.lazy import np
@@ -49,6 +49,7 @@ class ScanOp(GraphOp):
     body's arguments have the types of the states, of the operands of `each` without their first dimension,
     and of `all`. C4: the body is one block of graph ops that ends in `graph.yield` of the states' types,
     then of what is stacked. C5: `backward` has a 0 or a 1 for each operand of `each` and for what is stacked.
+    C6: the body uses no value from outside.
     """
 
     name = "graph.scan"
@@ -60,7 +61,7 @@ class ScanOp(GraphOp):
     outs = var_result_def(TensorType)
     body = region_def("single_block")
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    traits = traits_def(Pure(), IsolatedFromAbove())
+    traits = traits_def(Pure())
 
     def __init__(
         self,
@@ -112,9 +113,7 @@ class ScanOp(GraphOp):
                 )
             )
         parser.parse_keyword("backward")
-        backward = parser.parse_comma_separated_list(
-            parser.Delimiter.SQUARE, parser.parse_integer
-        )
+        backward = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
         attributes = parser.parse_optional_attr_dict_with_keyword()
         parser.parse_punctuation(":")
         kind = parser.parse_function_type()
@@ -151,9 +150,7 @@ class ScanOp(GraphOp):
 
     def check(self) -> None:
         count = self.count
-        require(
-            1 <= count <= MAX_TURNS, "C1", "expected 1 to {} turns, found {}", MAX_TURNS, count
-        )
+        require(1 <= count <= MAX_TURNS, "C1", "expected 1 to {} turns, found {}", MAX_TURNS, count)
         for index, value in enumerate(self.each):
             fits = shape_of(value)[:1] == (count,)
             require(
@@ -188,6 +185,7 @@ class ScanOp(GraphOp):
         for op in ops:
             plain = isinstance(op, GraphOp) and not isinstance(op, CompositeRegionOp)
             require(plain, "C4", f"expected graph ops in the body, found {op.name if op else op}")
+        self._check_values()
         kinds, handed = list(self.states.types), [value.type for value in self.yielded]
         require(
             handed[: len(kinds)] == kinds,
@@ -195,13 +193,28 @@ class ScanOp(GraphOp):
             f"expected a body that yields the states ({_text(kinds)}) first, found ({_text(handed)})",
         )
 
+    def _check_values(self) -> None:
+        known = set(self.body.block.args)
+        for op in self.body.block.ops:
+            for value in op.operands:
+                require(
+                    value in known,
+                    "C6",
+                    "expected a body that uses its arguments, found {} from outside in {}; give it to all",
+                    value.type,
+                    op.name,
+                )
+            known.update(op.results)
+
     def infer(self) -> Sequence[Tensor]:
         yielded = [tensor_of(value) for value in self.yielded]
         return _result_types(yielded, len(self.states), self.count)
 
     def verify_(self) -> None:
         count, found = len(self.yielded), len(self.outs)
-        require(count == found, "C0", f"expected {count} results as are yielded, found {found}")
+        require(
+            count == found, "C0", f"expected as many results as are yielded, {count}, found {found}"
+        )
         super().verify_()
 
     def reference(self, *operands: Array) -> Array | tuple[Array, ...]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr
+from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.dialects.memref import SubviewOp
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from inarch.core.errors import InarchError
 from inarch.dialects.graph.call import CallOp
@@ -19,7 +18,7 @@ from inarch.dialects.loop.control import empty_loop
 from inarch.dialects.loop.memory import buffer_shape, memref_of
 from inarch.dialects.loop.nest import YieldOp
 from inarch.dialects.nest_spec import NestBuilder, same
-from inarch.ir.types import layout_of, memref, mlir_type, moved_memref, row_major
+from inarch.ir.types import layout_of, mlir_type, moved_memref
 from inarch.passes.lower.builder import LoopBuilder
 
 
@@ -63,9 +62,7 @@ def _lower_scan(op: Operation, builder: LoopBuilder) -> None:
 LOWERING = {ScanOp: _lower_scan}
 
 
-def _places(
-    op: ScanOp, call: CallOp, builder: LoopBuilder
-) -> dict[SSAValue, SSAValue | int]:
+def _places(op: ScanOp, call: CallOp, builder: LoopBuilder) -> dict[SSAValue, SSAValue | int]:
     """Where the call writes each of its results: the number of what it is stacked in, or new scratch."""
     rows = op.yielded[len(op.states) :]
     found: dict[SSAValue, SSAValue | int] = {}
@@ -90,9 +87,7 @@ class _Turns:
         shape = buffer_shape(buffer)[1:]
         kind = moved_memref(memref_of(buffer).element_type, shape)
         rest = [0] * len(shape)
-        view = SubviewOp.get(
-            buffer, [at, *rest], [1, *shape], [1] * (len(shape) + 1), kind
-        )
+        view = SubviewOp.get(buffer, [at, *rest], [1, *shape], [1] * (len(shape) + 1), kind)
         return self._builder.add(view).results[0]
 
     def _from_the_end(self) -> SSAValue:
