@@ -36,6 +36,8 @@ def scan(b: GraphBuilder, recipes: Recipes) -> None:
     handed = [_next(inner, state) for state in inner.block.args[: len(states)]]
     few = [v for v in inner.values if math.prod(shape_of(v)) * turns <= b.most_elements]
     rows = [choices.pick(few) for _ in range(choices.integer(0 if states else 1, 2)) if few]
+    if not handed and not rows:
+        return  # of the sizes that there are, all would be too large
     inner.block.add_op(YieldOp(*handed, *rows))
     same = [b.fresh(tensor_dtype(v), shape_of(v)) for v in inner.block.args[len(given) :]]
     backward = [choices.integer(0, 1) for _ in (*each, *rows)]
