@@ -194,7 +194,7 @@ class ScanOp(GraphOp):
         )
 
     def _check_values(self) -> None:
-        known = set(self.body.block.args)
+        known: set[SSAValue] = set(self.body.block.args)
         for op in self.body.block.ops:
             for value in op.operands:
                 require(
