@@ -1,4 +1,4 @@
-"""If, Loop and Scan: branches are chosen or computed both; a scan is one, a loop is unrolled."""
+"""If, Loop and Scan: branches and scans stay what they are, a loop is unrolled."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
-from inarch.dialects.graph.elementwise.select import SelectOp
 from inarch.dialects.graph.op import shape_of
 from inarch.dialects.graph.shape import ConcatOp, TransposeOp
 from inarch.frontends.onnx.node import Node
+from inarch.frontends.onnx.regions.branch import branch
 from inarch.frontends.onnx.regions.scan import scan
 from inarch.frontends.onnx.report import NotSupportedError
 
@@ -29,7 +29,7 @@ Results: TypeAlias = "list[SSAValue] | None"
 
 
 def _if(node: Node, inline: Inline) -> Results:
-    """The branch of a known condition; else both, of which `select` takes one."""
+    """The branch of a known condition; else both, of which one runs."""
     condition = node.x(0)
     if node.shape(0) not in ((), (1,)):
         raise InarchError(f"expected a condition of one element, found shape {node.shape(0)}")
@@ -37,15 +37,8 @@ def _if(node: Node, inline: Inline) -> Results:
     if condition in node.builder.arrays:
         is_set = bool(node.builder.arrays[condition].reshape(-1)[0])
         return _branch(node, inline, names[0] if is_set else names[1])
-    found = [_branch(node, inline, name) for name in names]
-    if found[0] is None or found[1] is None:
-        return None
-    pairs = list(zip(found[0], found[1], strict=True))
-    for left, right in pairs:
-        if left.type != right.type:
-            raise NotSupportedError(f"a condition between {left.type} and {right.type}")
     flag = node.reshape(condition, ())
-    return [a if a is b else node.emit(SelectOp, flag, a, b) for a, b in pairs]
+    return branch(node, flag, lambda name: _branch(node, inline, name))
 
 
 def _branch(node: Node, inline: Inline, name: str) -> Results:

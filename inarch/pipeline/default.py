@@ -17,7 +17,7 @@ PHASES = {
     # Backends take their parts, and emit them.
     "offload": ("annotate", "merge-composites", "merge-regions", "partition", "emit-offloaded"),
     "graph": (
-        "outline-scans",
+        "outline-bodies",
         "decompose-composites",
         "fold-constants",
         "simplify-graph",

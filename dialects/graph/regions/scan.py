@@ -21,8 +21,14 @@ from xdsl.traits import Pure
 
 from inarch.core.errors import UnsupportedError
 from inarch.core.lazy import np
-from inarch.dialects.graph.composite import CompositeRegionOp, YieldOp
 from inarch.dialects.graph.op import Array, GraphOp, Tensor, as_attribute, ints, shape_of, tensor_of
+from inarch.dialects.graph.regions.body import (
+    check_arguments,
+    check_ops,
+    check_values,
+    types_text,
+    yielded,
+)
 from inarch.ir.op import op_definition
 from inarch.ir.require import require
 from inarch.ir.types import i64, tensor
@@ -73,13 +79,12 @@ class ScanOp(GraphOp):
         backward: Sequence[int],
     ) -> None:
         """Result types are those that `body` yields. Raises VerifyException when a constraint fails."""
-        last = body.block.last_op
-        yielded = [tensor_of(value) for value in last.operands] if last is not None else []
+        kinds = [tensor_of(value) for value in yielded(body.block)]
         super().__init__(
             operands=[list(states), list(each), list(everything)],
             properties={"turns": as_attribute(turns), "backward": as_attribute(list(backward))},
             regions=[body],
-            result_types=[_result_types(yielded, len(states), turns)],
+            result_types=[_result_types(kinds, len(states), turns)],
         )
 
     @property
@@ -90,8 +95,7 @@ class ScanOp(GraphOp):
     @property
     def yielded(self) -> Sequence[SSAValue]:
         """What a turn makes: the next states, then what is stacked."""
-        last = self.body.block.last_op
-        return [] if last is None else list(last.operands)
+        return yielded(self.body.block)
 
     @property
     def is_backward(self) -> tuple[list[bool], list[bool]]:
@@ -162,14 +166,17 @@ class ScanOp(GraphOp):
                 value.type,
             )
         slices = [_slice_of(tensor_of(value)) for value in self.each]
-        wanted = [*self.states.types, *slices, *self.all.types]
-        found = [argument.type for argument in self.body.block.args]
+        check_arguments(self.body.block, [*self.states.types, *slices, *self.all.types], "C3")
+        check_ops(self.body.block, "C4")
+        check_values(self.body.block, "C6", "give it to all")
+        kinds, handed = list(self.states.types), [value.type for value in self.yielded]
         require(
-            wanted == found,
-            "C3",
-            f"expected body arguments ({_text(wanted)}), found ({_text(found)})",
+            handed[: len(kinds)] == kinds,
+            "C4",
+            "expected a body that yields the states ({}) first, found ({})",
+            types_text(kinds),
+            types_text(handed),
         )
-        self._check_body()
         flags, number = ints(self.backward), len(self.each) + len(self.yielded) - len(self.states)
         require(
             len(flags) == number and set(flags) <= {0, 1},
@@ -177,38 +184,9 @@ class ScanOp(GraphOp):
             f"expected {number} numbers that are 0 or 1 in backward, found {list(flags)}",
         )
 
-    def _check_body(self) -> None:
-        *ops, last = self.body.block.ops or [None]
-        named = last.name if last is not None else "nothing"
-        ends = isinstance(last, YieldOp)
-        require(ends, "C4", f"expected a body that ends in graph.yield, found {named}")
-        for op in ops:
-            plain = isinstance(op, GraphOp) and not isinstance(op, CompositeRegionOp)
-            require(plain, "C4", f"expected graph ops in the body, found {op.name if op else op}")
-        self._check_values()
-        kinds, handed = list(self.states.types), [value.type for value in self.yielded]
-        require(
-            handed[: len(kinds)] == kinds,
-            "C4",
-            f"expected a body that yields the states ({_text(kinds)}) first, found ({_text(handed)})",
-        )
-
-    def _check_values(self) -> None:
-        known: set[SSAValue] = set(self.body.block.args)
-        for op in self.body.block.ops:
-            for value in op.operands:
-                require(
-                    value in known,
-                    "C6",
-                    "expected a body that uses its arguments, found {} from outside in {}; give it to all",
-                    value.type,
-                    op.name,
-                )
-            known.update(op.results)
-
     def infer(self) -> Sequence[Tensor]:
-        yielded = [tensor_of(value) for value in self.yielded]
-        return _result_types(yielded, len(self.states), self.count)
+        kinds = [tensor_of(value) for value in self.yielded]
+        return _result_types(kinds, len(self.states), self.count)
 
     def verify_(self) -> None:
         count, found = len(self.yielded), len(self.outs)
@@ -249,13 +227,9 @@ def _slice_of(kind: Tensor) -> Tensor:
     return tensor(kind.element_type, kind.get_shape()[1:])
 
 
-def _result_types(yielded: Sequence[Tensor], states: int, turns: int) -> list[Tensor]:
-    stacked = [tensor(t.element_type, (turns, *t.get_shape())) for t in yielded[states:]]
-    return [*yielded[:states], *stacked]
-
-
-def _text(kinds: Sequence[object]) -> str:
-    return ", ".join(map(str, kinds))
+def _result_types(kinds: Sequence[Tensor], states: int, turns: int) -> list[Tensor]:
+    stacked = [tensor(t.element_type, (turns, *t.get_shape())) for t in kinds[states:]]
+    return [*kinds[:states], *stacked]
 
 
 def scan_block(

@@ -8,12 +8,17 @@ import numpy as np
 import onnx
 import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
 import pytest
+from xdsl.dialects import scf
 
+import inarch
 from inarch.core.errors import InarchError, UnsupportedError
 from inarch.dialects import new_context
+from inarch.dialects.loop.control import CallOp
 from inarch.frontends.onnx import control as _control
 from inarch.frontends.onnx import import_onnx
 from inarch.ir.verify import verify_module
+from inarch.pipeline.default import default_pipeline
+from inarch.pipeline.manager import run_pipeline
 from inarch.testing import execute
 
 Array = np.ndarray[Any, Any]
@@ -64,6 +69,28 @@ CASES = {
         "{ t = Add(s, x) }>(m, , x) y = Neg(z)",
     ),
     "Scan": ("float[2] z, float[4,2] x", f"w, y = Scan<num_scan_inputs=1, {STEP}>(z, x)"),
+    "Scan whose constant is used behind it, too": (
+        "float[2] z, float[4,2] x",
+        "k = Constant<value_float=3.0>() v, w = Scan<num_scan_inputs=1, "
+        "body = b (float[2] s, float[2] e) => (float[2] t, float[2] o) "
+        "{ f = Mul(e, k) t = Add(s, f) o = Sub(t, z) }>(z, x) y = Mul(w, k)",
+    ),
+    "Scan in a scan": (
+        "float[2] z, float[4,3,2] x",
+        "w, y = Scan<num_scan_inputs=1, body = b (float[2] s, float[3,2] e) => (float[2] t, float[3,2] o) "
+        "{ t, o = Scan<num_scan_inputs=1, body = c (float[2] p, float[2] q) => (float[2] u, float[2] v) "
+        "{ u = Add(p, q) v = Mul(u, z) }>(s, e) }>(z, x)",
+    ),
+    "If in a scan": (
+        "float[3] x, bool c, float[4,3] e",
+        f"w, y = Scan<num_scan_inputs=1, body = r (float[3] p, float[3] q) => (float[3] t, float[3] o) "
+        f"{{ o = If (c) {BRANCHES} t = Add(p, o) }}>(x, e)",
+    ),
+    "If whose branches are values": (
+        "float[3] x, float[3] z, bool c",
+        "y = If (c) <then_branch = t () => (float[3] a) { a = Identity(x) }, "
+        "else_branch = e () => (float[3] b) { b = Identity(z) }>",
+    ),
     "Scan, its last state": (
         "float[2] z, float[4,2] x",
         f"y, w = Scan<num_scan_inputs=1, {STEP}>(z, x)",
@@ -107,9 +134,44 @@ def test_as_onnxruntime(name: str, condition: bool) -> None:
     np.testing.assert_allclose(found, np.asarray(expected), rtol=1e-6)
 
 
+def test_scan_of_no_rows() -> None:
+    """The states stay; onnxruntime refuses it."""
+    model = parse(
+        "float[2] z, float[4,2] x",
+        "n = Constant<value_ints=[0]>() s = Slice(x, n, n) w = Scan<num_scan_inputs=1, "
+        "body = b (float[2] s, float[2] e) => (float[2] t) { t = Add(s, e) }>(z, s) y = Neg(w)",
+    )
+    context = new_context()
+    z, x = np.ones(2, np.float32), np.ones((4, 2), np.float32)
+    (found,) = execute(import_onnx(model, context), [z, x], context)
+    np.testing.assert_array_equal(found, -z)
+
+
+@pytest.mark.parametrize("condition", [False, True])
+def test_one_branch_runs(condition: bool) -> None:
+    """Compiled, a branch is a branch of C: its work is called in it, that of the other one in the other."""
+    model = parse("float[3] x, bool c", f"y = If (c) {BRANCHES}")
+    x = np.array([1, 2, 3], np.float32)
+    found = inarch.compile(model)(x, np.array(condition))
+    np.testing.assert_array_equal(found, -x if condition else 2 * x)
+    context = new_context()
+    module = import_onnx(model, context)
+    run_pipeline(context, module, default_pipeline(), [])
+    (branch,) = [op for op in module.walk() if isinstance(op, scf.IfOp)]
+    calls = [[op for op in region.walk() if isinstance(op, CallOp)] for region in branch.regions]
+    assert [len(each) for each in calls] == [1, 1]
+    assert len([op for op in module.walk() if isinstance(op, CallOp)]) == 2
+
+
 @pytest.mark.parametrize(
     ("inputs", "nodes", "message"),
     [
+        (
+            "float[2] z, float[4,2] x",
+            "w, y = Scan<num_scan_inputs=1, body = b (float[2] s, float[2] e) => (float[4] t, float[2] o) "
+            "{ t = Concat<axis=0>(s, e) o = Neg(e) }>(z, x)",
+            "<model>: 1 unsupported: Scan: a state of tensor<2xf32> that becomes tensor<4xf32> (1: 'w')",
+        ),
         (
             "float[3] x, bool c",
             "y = If (c) <then_branch = t () => (float[3] a) { a = Neg(x) }, "

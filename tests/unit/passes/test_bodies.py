@@ -1,4 +1,4 @@
-"""Scans: random bodies at every level, and what their loops are made of."""
+"""Scans and branches: random bodies at every level."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from inarch.testing.generate.graph.programs import graph_program
 from inarch.testing.generate.program import GeneratedProgram
 
 
-def scans(seed: int) -> GeneratedProgram:
-    """A program of which many ops are scans."""
-    return graph_program(Seeded(f"scans {seed}"), favour=["graph.scan"])
+def program(kind: str, seed: int) -> GeneratedProgram:
+    """A program of which many ops are scans, or branches."""
+    return graph_program(Seeded(f"{kind} {seed}"), favour=[f"graph.{kind}"])
 
 
+@pytest.mark.parametrize("kind", ["scan", "if"])
 @pytest.mark.parametrize("target", ["generic", "native"])
-def test_scans_keep_their_meaning(target: str) -> None:
+def test_bodies_keep_their_meaning(target: str, kind: str) -> None:
     name = str(native()) if target == "native" else target
-    found = check_programs([scans(seed) for seed in range(10)], [name])
+    found = check_programs([program(kind, seed) for seed in range(8)], [name])
     assert not found, "\n".join(f"{one.index}: {one.message}" for one in found)

@@ -1,4 +1,4 @@
-// RUN: inarch-opt %s -p outline-scans --split-input-file | filecheck %s
+// RUN: inarch-opt %s -p outline-bodies --split-input-file | filecheck %s
 
 // The constant is in the function, which returns %n once.
 // CHECK-LABEL: func.func @main(%a: tensor<2xf32>, %b: tensor<2xf32>, %w: tensor<2xf32>) -> (tensor<2xf32>, tensor<3x2xf32>) {
@@ -61,4 +61,45 @@ func.func @main(%x: tensor<f32>) -> tensor<f32> {
     graph.yield %1 : tensor<f32>
   }
   func.return %0 : tensor<f32>
+}
+
+// -----
+
+// Both branches of an if; the constant is where it is used.
+// CHECK-LABEL: func.func @main(%c: tensor<i1>, %x: tensor<2x3xf32>, %w: tensor<3x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>) {
+// CHECK-NEXT:    %k = graph.constant dense<[1.000000e+00, 2.000000e+00, 3.000000e+00]> : tensor<3xf32>
+// CHECK-NEXT:    %y, %z = graph.if %c(%x, %w) : (tensor<i1>, tensor<2x3xf32>, tensor<3x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>) {
+// CHECK-NEXT:    ^bb0(%0: tensor<2x3xf32>, %1: tensor<3x3xf32>):
+// CHECK-NEXT:      %2 = graph.call @main_body(%0, %1) : tensor<2x3xf32>, tensor<3x3xf32> -> tensor<2x3xf32>
+// CHECK-NEXT:      graph.yield %2, %2 : tensor<2x3xf32>, tensor<2x3xf32>
+// CHECK-NEXT:    } else {
+// CHECK-NEXT:    ^bb0(%3: tensor<2x3xf32>, %4: tensor<3x3xf32>):
+// CHECK-NEXT:      %5, %6 = graph.call @main_body_1(%3, %4) : tensor<2x3xf32>, tensor<3x3xf32> -> tensor<2x3xf32>, tensor<2x3xf32>
+// CHECK-NEXT:      graph.yield %5, %6 : tensor<2x3xf32>, tensor<2x3xf32>
+// CHECK-NEXT:    }
+// CHECK-NEXT:    func.return %y, %z : tensor<2x3xf32>, tensor<2x3xf32>
+// CHECK-NEXT:  }
+// CHECK-LABEL: func.func private @main_body(%0: tensor<2x3xf32>, %1: tensor<3x3xf32>) -> tensor<2x3xf32> attributes {inarch.body} {
+// CHECK-NEXT:    %k = graph.constant dense<[1.000000e+00, 2.000000e+00, 3.000000e+00]> : tensor<3xf32>
+// CHECK-NEXT:    %p = graph.matmul %0, %1 : tensor<2x3xf32>, tensor<3x3xf32> -> tensor<2x3xf32>
+// CHECK-NEXT:    %q = graph.add %p, %k : tensor<2x3xf32>, tensor<3xf32> -> tensor<2x3xf32>
+// CHECK-NEXT:    func.return %q : tensor<2x3xf32>
+// CHECK-NEXT:  }
+// CHECK-LABEL: func.func private @main_body_1(%0: tensor<2x3xf32>, %1: tensor<3x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>) attributes {inarch.body} {
+// CHECK-NEXT:    %n = graph.neg %0 : tensor<2x3xf32> -> tensor<2x3xf32>
+// CHECK-NEXT:    func.return %0, %n : tensor<2x3xf32>, tensor<2x3xf32>
+// CHECK-NEXT:  }
+func.func @main(%c: tensor<i1>, %x: tensor<2x3xf32>, %w: tensor<3x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>) {
+  %k = graph.constant dense<[1.0, 2.0, 3.0]> : tensor<3xf32>
+  %y, %z = graph.if %c(%x, %w, %k) : (tensor<i1>, tensor<2x3xf32>, tensor<3x3xf32>, tensor<3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>) {
+  ^bb0(%a: tensor<2x3xf32>, %b: tensor<3x3xf32>, %d: tensor<3xf32>):
+    %p = graph.matmul %a, %b : tensor<2x3xf32>, tensor<3x3xf32> -> tensor<2x3xf32>
+    %q = graph.add %p, %d : tensor<2x3xf32>, tensor<3xf32> -> tensor<2x3xf32>
+    graph.yield %q, %q : tensor<2x3xf32>, tensor<2x3xf32>
+  } else {
+  ^bb0(%a: tensor<2x3xf32>, %b: tensor<3x3xf32>, %d: tensor<3xf32>):
+    %n = graph.neg %a : tensor<2x3xf32> -> tensor<2x3xf32>
+    graph.yield %a, %n : tensor<2x3xf32>, tensor<2x3xf32>
+  }
+  func.return %y, %z : tensor<2x3xf32>, tensor<2x3xf32>
 }

@@ -1,4 +1,4 @@
-"""`graph.scan` in a program: a body of random recipes, whose new arguments are the same at each turn."""
+"""`graph.scan` and `graph.if` in a program: bodies of random recipes, with arguments from outside."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Region, SSAValue
+from xdsl.ir import Block, Region, SSAValue
 
 from inarch.dialects.graph.composite import YieldOp
 from inarch.dialects.graph.elementwise.unary import TanhOp
 from inarch.dialects.graph.op import shape_of, tensor_dtype
+from inarch.dialects.graph.regions.branch import IfOp
 from inarch.dialects.graph.regions.scan import ScanOp, scan_block
 from inarch.testing.generate.choices import Choices
 from inarch.testing.generate.graph.builder import GraphBuilder, Recipe
@@ -27,12 +28,8 @@ def scan(b: GraphBuilder, recipes: Recipes) -> None:
     choices, turns = b.choices, b.choices.pick(_TURNS)
     states = [b.value() for _ in range(choices.integer(0, 2))]
     each = [_rows(b, turns) for _ in range(choices.integer(0, 2))]
-    inner = GraphBuilder(choices, b.context, b.dtype, block=scan_block(states, each))
-    inner.callees = b.callees
-    given = list(inner.block.args)
-    inner.values += given
-    for _ in range(choices.integer(1, _MOST_OPS)):
-        choices.weighted(recipes(choices))(inner)
+    inner = _body(b, scan_block(states, each), recipes)
+    given = inner.block.args[: len(states) + len(each)]
     handed = [_next(inner, state) for state in inner.block.args[: len(states)]]
     few = [v for v in inner.values if math.prod(shape_of(v)) * turns <= b.most_elements]
     rows = [choices.pick(few) for _ in range(choices.integer(0 if states else 1, 2)) if few]
@@ -42,6 +39,39 @@ def scan(b: GraphBuilder, recipes: Recipes) -> None:
     same = [b.fresh(tensor_dtype(v), shape_of(v)) for v in inner.block.args[len(given) :]]
     backward = [choices.integer(0, 1) for _ in (*each, *rows)]
     b.add(ScanOp(turns, states, each, same, Region(inner.block), backward))
+
+
+def branch(b: GraphBuilder, recipes: Recipes) -> None:
+    """Two bodies on some of the program's values; results are of types that both have values of."""
+    choices = b.choices
+    condition = b.value(lambda dtype: dtype.name == "i1", lambda shape: shape == (), tuple)
+    given = [b.value() for _ in range(choices.integer(1, 3))]
+    kinds = [value.type for value in given]
+    then, otherwise = (_body(b, Block(arg_types=kinds), recipes) for _ in range(2))
+    pairs = [(x, y) for x in then.values for y in otherwise.values if x.type == y.type]
+    picked = [choices.pick(pairs[::-1]) for _ in range(choices.integer(1, 2))]
+    then.block.add_op(YieldOp(*(x for x, _ in picked)))
+    otherwise.block.add_op(YieldOp(*(y for _, y in picked)))
+    count = len(given)
+    own = [argument.type for argument in then.block.args[count:]]
+    others = [argument.type for argument in otherwise.block.args[count:]]
+    for at, kind in enumerate(own):
+        otherwise.block.insert_arg(kind, count + at)
+    for kind in others:
+        then.block.insert_arg(kind, len(then.block.args))
+    more = then.block.args[count:]
+    inputs = [*given, *(b.fresh(tensor_dtype(v), shape_of(v)) for v in more)]
+    bodies = Region(then.block), Region(otherwise.block)
+    b.add(IfOp(condition, inputs, *bodies))
+
+
+def _body(b: GraphBuilder, block: Block, recipes: Recipes) -> GraphBuilder:
+    """A body of a few ops."""
+    inner = GraphBuilder(b.choices, b.context, b.dtype, block=block, callees=b.callees)
+    inner.values += block.args
+    for _ in range(b.choices.integer(1, _MOST_OPS)):
+        b.choices.weighted(recipes(b.choices))(inner)
+    return inner
 
 
 def _rows(b: GraphBuilder, turns: int) -> SSAValue:

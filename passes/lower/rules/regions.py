@@ -1,17 +1,19 @@
-"""`graph.scan` becomes a loop: its states are updated in place, slices and what is stacked are views."""
+"""`graph.scan` becomes a loop, with its states in place and its rows as views; `graph.if` an `scf.if`."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from xdsl.dialects import arith
+from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.dialects.memref import SubviewOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 
 from inarch.core.errors import InarchError
 from inarch.dialects.graph.call import CallOp
 from inarch.dialects.graph.op import shape_of, tensor_dtype
+from inarch.dialects.graph.regions.body import yielded
+from inarch.dialects.graph.regions.branch import IfOp
 from inarch.dialects.graph.regions.scan import ScanOp
 from inarch.dialects.loop.control import CallOp as LoopCallOp
 from inarch.dialects.loop.control import empty_loop
@@ -25,13 +27,11 @@ from inarch.passes.lower.builder import LoopBuilder
 def _lower_scan(op: Operation, builder: LoopBuilder) -> None:
     """The states lie in the buffers of the last ones: copied there before the loop, and after each turn.
 
-    In a turn the function that `outline-scans` has made reads the states and writes the next ones beside
+    In a turn the function that `outline-bodies` has made reads the states and writes the next ones beside
     them: what is also stacked where it is stacked, the others into scratch.
     """
     assert isinstance(op, ScanOp)
-    call = op.body.block.first_op
-    if not isinstance(call, CallOp):
-        raise InarchError("expected a body that is one call; run outline-scans before")
+    call = _call_in(op.body.block)
     states = [builder.result(result) for result in op.outs[: len(op.states)]]
     for value, buffer in zip(op.states, states, strict=True):
         _copy(builder, value, builder.buffers[value], buffer)
@@ -59,7 +59,37 @@ def _lower_scan(op: Operation, builder: LoopBuilder) -> None:
     builder.add(loop)
 
 
-LOWERING = {ScanOp: _lower_scan}
+def _lower_if(op: Operation, builder: LoopBuilder) -> None:
+    """Both branches write the results' buffers; the one that is not taken does not run."""
+    assert isinstance(op, IfOp)
+    results = [builder.result(result) for result in op.outs]
+    flag = builder.add(memref.LoadOp.get(builder.buffers[op.condition], [])).results[0]
+    blocks = [Block(), Block()]
+    for body, block in zip(op.bodies, blocks, strict=True):
+        inside, call = replace(builder, block=block), _call_in(body)
+        made: dict[SSAValue, SSAValue] = {}
+        for value, buffer in zip(yielded(body), results, strict=True):
+            made.setdefault(value, buffer)
+        inputs = [builder.buffers[value] for value in op.inputs]
+        buffers = [*inputs, *(made[result] for result in call.outs)]
+        views = [_moved(buffer, inside) for buffer in buffers]
+        inside.add(LoopCallOp(call.callee.root_reference.data, views))
+        for value, buffer in zip(yielded(body), results, strict=True):
+            if made[value] is not buffer:
+                _copy(inside, value, made[value], buffer)
+        inside.add(scf.YieldOp())
+    builder.add(scf.IfOp(flag, [], Region(blocks[0]), Region(blocks[1])))
+
+
+LOWERING = {ScanOp: _lower_scan, IfOp: _lower_if}
+
+
+def _call_in(block: Block) -> CallOp:
+    """The one call that `outline-bodies` leaves in a body."""
+    call = block.first_op
+    if not isinstance(call, CallOp):
+        raise InarchError("expected a body that is one call; run outline-bodies before")
+    return call
 
 
 def _places(op: ScanOp, call: CallOp, builder: LoopBuilder) -> dict[SSAValue, SSAValue | int]:
