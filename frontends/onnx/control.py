@@ -1,15 +1,17 @@
-"""If, Loop and Scan: branches and scans stay what they are, a loop is unrolled."""
+"""If, Loop and Scan: branches and scans stay what they are, and so do loops whose turns are alike."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
+from inarch.dialects.graph.elementwise.arithmetic import AddOp
 from inarch.dialects.graph.op import shape_of
+from inarch.dialects.graph.regions.scan import MAX_TURNS
 from inarch.dialects.graph.shape import ConcatOp, TransposeOp
 from inarch.frontends.onnx.node import Node
 from inarch.frontends.onnx.regions.branch import branch
@@ -22,10 +24,22 @@ if TYPE_CHECKING:
 MAX_NODES = 20_000
 """Nodes that a loop may make: turns times nodes of its body."""
 
-Inline: TypeAlias = "Callable[[GraphProto, Sequence[SSAValue], str], list[SSAValue] | None]"
-"""Converts a subgraph on these inputs, under a name; None when something in it is unsupported."""
+MAX_KNOWN = 1000
+"""Nodes that a loop on constants may make before it is one: what it computes, shapes may depend on."""
 
 Results: TypeAlias = "list[SSAValue] | None"
+
+
+class Inline(Protocol):
+    """Converts a subgraph on these inputs, under a name; None when something in it is unsupported."""
+
+    def __call__(self, graph: GraphProto, inputs: Sequence[SSAValue], name: str) -> Results:
+        """What is unsupported is reported."""
+        ...
+
+    def attempt(self, graph: GraphProto, inputs: Sequence[SSAValue], name: str) -> Results:
+        """None also where it is wrong; nothing is reported, as there is another way."""
+        ...
 
 
 def _if(node: Node, inline: Inline) -> Results:
@@ -48,7 +62,10 @@ def _branch(node: Node, inline: Inline, name: str) -> Results:
 
 
 def _loop(node: Node, inline: Inline) -> Results:
-    """As many turns as the trip count says, and as the body's condition lasts; both are known."""
+    """As many turns as the trip count says, and as the body's condition lasts; both are known.
+
+    One loop where its turns are alike, and not all that it computes is known: sizes, mostly.
+    """
     body = node.attributes["body"].g
     states = [node.x(index) for index in range(2, len(node.inputs))]
     _check_count("inputs of the body", len(states) + 2, len(body.input))
@@ -57,6 +74,12 @@ def _loop(node: Node, inline: Inline) -> Results:
     collected: list[list[SSAValue]] = [[] for _ in body.output[len(states) + 1 :]]
     _check_count("outputs of the body", node.outputs + 1, len(body.output))
     if goes_on and turns is not None and not _may_end(body):
+        _check_turns(turns)
+        is_known = bool(states) and all(state in node.builder.arrays for state in states)
+        is_short = turns * max(1, len(body.node)) <= MAX_KNOWN
+        found = _counted(node, inline, turns, states) if not (is_known and is_short) else None
+        if found is not None:
+            return found
         _check_size(turns, body)
     turn = 0
     while goes_on and (turns is None or turn < turns):
@@ -74,6 +97,49 @@ def _loop(node: Node, inline: Inline) -> Results:
             column.append(value)
         turn += 1
     return [*states, *(_stack(node, column, 0) for column in collected)]
+
+
+def _counted(node: Node, inline: Inline, turns: int, states: list[SSAValue]) -> Results:
+    """The loop as a scan; None where a turn has to know its number, or changes the sizes of states."""
+    if turns < 2:
+        return None
+    body = node.attributes["body"].g
+    goes_on = node.constant(np.array(True))
+    counter = node.constant(np.array(0, np.int64))
+    has_counter = _is_used(body, body.input[0].name)
+    columns = len(body.output) - 1 - len(states)
+
+    def turn(given: Sequence[SSAValue], slices: Sequence[SSAValue]) -> Results:
+        del slices
+        own = given[1:] if has_counter else given
+        number = given[0] if has_counter else counter
+        found = inline.attempt(body, [number, goes_on, *own], "body")
+        if found is None or not _is_set(node, found[0]):
+            return None
+        if not has_counter:
+            return found[1:]
+        return [node.emit(AddOp, number, node.constant(np.array(1, np.int64))), *found[1:]]
+
+    first = [counter, *states] if has_counter else states
+    try:
+        results = scan(node, turns, first, [], turn, ([], [0] * columns))
+    except NotSupportedError:  # of a state of several types
+        return None
+    return results[1:] if results is not None and has_counter else results
+
+
+def _is_set(node: Node, condition: SSAValue) -> bool:
+    known = node.builder.arrays.get(condition)
+    return known is not None and bool(known.reshape(-1)[0])
+
+
+def _is_used(graph: GraphProto, name: str) -> bool:
+    """Whether a node of the graph, or of one in it, takes what has that name, or the graph gives it."""
+    return name in {info.name for info in graph.output} or any(
+        name in node.input
+        or any(_is_used(each, name) for a in node.attribute for each in (a.g, *a.graphs))
+        for node in graph.node
+    )
 
 
 def _may_end(body: GraphProto) -> bool:
@@ -167,6 +233,11 @@ def _per(node: Node, name: str, count: int) -> list[int]:
 def _check_count(what: str, expected: int, found: int) -> None:
     if expected != found:
         raise InarchError(f"expected {expected} {what}, found {found}")
+
+
+def _check_turns(turns: int) -> None:
+    if turns > MAX_TURNS:
+        raise InarchError(f"expected a trip count of at most {MAX_TURNS}, found {turns}")
 
 
 def _check_size(turns: int, body: GraphProto) -> None:

@@ -13,6 +13,7 @@ from xdsl.dialects import scf
 import inarch
 from inarch.core.errors import InarchError, UnsupportedError
 from inarch.dialects import new_context
+from inarch.dialects.graph.regions.scan import ScanOp
 from inarch.dialects.loop.control import CallOp
 from inarch.frontends.onnx import control as _control
 from inarch.frontends.onnx import import_onnx
@@ -55,6 +56,32 @@ CASES = {
         "float[3] x, float[3] z",
         "m = Constant<value=int64 {4}>() k = Constant<value_int=1>() c = Cast<to=9>(k) "
         f"y, w = Loop<{TURN}>(m, c, z)",
+    ),
+    "Loop that does not count": (
+        "float[3] x",
+        "m = Constant<value=int64 {4}>() w, y = Loop<"
+        "body = b (int64 i, bool c, float[3] s) => (bool d, float[3] t, float[3] o) "
+        "{ d = Identity(c) t = Tanh(s) o = Add(t, x) }>(m, , x)",
+    ),
+    "Loop whose turns take other slices": (
+        "float[3] x",
+        "m = Constant<value=int64 {3}>() w, y = Loop<"
+        "body = b (int64 i, bool c, float[3] s) => (bool d, float[3] t, float[1] o) "
+        "{ d = Identity(c) n = Constant<value_ints=[1]>() k = Reshape(i, n) l = Add(k, n) "
+        "o = Slice(s, k, l) t = Add(s, o) }>(m, , x)",
+    ),
+    "Loop that computes a shape": (
+        "float[3] x",
+        "m = Constant<value=int64 {3}>() z = Constant<value_ints=[1]>() s = Loop<"
+        "body = b (int64 i, bool c, int64[1] s) => (bool d, int64[1] t) "
+        "{ d = Identity(c) t = Add(s, s) }>(m, , z) k = Constant<value_ints=[3]>() "
+        "n = Concat<axis=0>(s, k) y = Expand(x, n)",
+    ),
+    "Loop that ends at once": (
+        "float[3] x",
+        "m = Constant<value=int64 {3}>() y = Loop<"
+        "body = b (int64 i, bool c, float[3] s) => (bool d, float[3] t) "
+        "{ k = Constant<value_int=0>() d = Cast<to=9>(k) t = Add(s, x) }>(m, , x)",
     ),
     "Loop until a condition": (
         "float[3] x",
@@ -134,6 +161,18 @@ def test_as_onnxruntime(name: str, condition: bool) -> None:
     np.testing.assert_allclose(found, np.asarray(expected), rtol=1e-6)
 
 
+def test_a_loop_is_one_whatever_its_turns() -> None:
+    """Compiled, with the number of the turn, which counts in 64 bits."""
+    nodes = f"m = Constant<value=int64 {{5000}}>() w, y = Loop<{TURN}>(m, , z)"
+    model = parse("float[3] x, float[3] z", nodes)
+    (loop,) = [op for op in import_onnx(model, new_context()).walk() if isinstance(op, ScanOp)]
+    assert loop.count == 5000
+    x, z = np.zeros(3, np.float32), np.ones(3, np.float32)
+    found = inarch.compile(model)(x, z)
+    sums = 1 + np.cumsum(np.arange(5000, dtype=np.float32), dtype=np.float32)
+    np.testing.assert_array_equal(found, -np.repeat(sums[:, None], 3, axis=1))
+
+
 def test_scan_of_no_rows() -> None:
     """The states stay; onnxruntime refuses it."""
     model = parse(
@@ -186,7 +225,8 @@ def test_one_branch_runs(condition: bool) -> None:
         ),
         (
             "float[3] x",
-            f"m = Constant<value=int64 {{9000}}>() y, w = Loop<{TURN}>(m, , x)",
+            "m = Constant<value=int64 {9000}>() y = Loop<body = b (int64 i, bool c, float[3] s) => "
+            "(bool d, float[6] t) { t = Concat<axis=0>(s, s) d = Identity(c) }>(m, , x)",
             "<model>: 1 unsupported: Loop: a loop of more than 60 nodes (1: 'y')",
         ),
         (
@@ -218,6 +258,12 @@ def test_unsupported(
             "float[2] z, float[4,2] x",
             f"y = Scan<num_scan_inputs=1, {STEP}>(z, x)",
             "<model>: node 'y' (Scan): expected 1 outputs of the body, found 2",
+        ),
+        (
+            "float[3] x",
+            f"m = Constant<value=int64 {{{1 << 60}}}>() y, w = Loop<{TURN}>(m, , x)",
+            "<model>: node 'y' (Loop): expected a trip count of at most 2147483647, "
+            "found 1152921504606846976",
         ),
         (
             "float[3] x, bool[2] c",
