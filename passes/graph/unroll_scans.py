@@ -22,8 +22,9 @@ from inarch.ir.location import copy_locations
 class UnrollScansPass(ModulePass):
     """Replaces each `graph.scan` of at most `turns` turns by copies of its body, one a turn.
 
-    One turn needs no loop, and what is around it then fuses with it. Two already are quicker to compile as a
-    loop, and run as fast.
+    One turn needs no loop, and what is around it then fuses with it. A turn of a loop takes as long as a
+    copy: all that copies gain is the first product with states that are known to be zero (LSTM of 256 units:
+    11 us, at 2 turns as at 20), and each is code to compile.
     """
 
     name = "unroll-scans"
