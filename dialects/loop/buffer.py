@@ -23,7 +23,13 @@ from xdsl.irdl import (
 )
 from xdsl.traits import MemoryAllocEffect, Pure
 
-from inarch.dialects.loop.memory import BufferOp, buffer_shape, is_row_major, memref_of
+from inarch.dialects.loop.memory import (
+    BufferOp,
+    buffer_shape,
+    is_moved_row_major,
+    is_row_major,
+    memref_of,
+)
 from inarch.ir.op import op_definition
 from inarch.ir.require import require
 from inarch.ir.types import i64, storage_type
@@ -95,7 +101,7 @@ class ReshapeOp(BufferOp):
     """The same elements, in the same memory, under another row-major shape.
 
     C0: buffers are static. C1: both have the same number of elements and one element type.
-    C2: both are row-major.
+    C2: both are row-major, and start at their pointers, or both are of a place that is computed.
     """
 
     name = "loop.reshape"
@@ -116,7 +122,8 @@ class ReshapeOp(BufferOp):
         )
         require(same, "C1", f"expected as many elements of one type, found {source} and {result}")
         both = is_row_major(source) and is_row_major(result)
-        require(both, "C2", f"expected row-major buffers, found {source} and {result}")
+        moved = is_moved_row_major(source) and is_moved_row_major(result)
+        require(both or moved, "C2", f"expected row-major buffers, found {source} and {result}")
 
 
 def root(value: SSAValue) -> SSAValue:

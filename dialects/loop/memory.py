@@ -73,6 +73,15 @@ def strides_of(buffer: MemRef) -> tuple[int, ...]:
 
 def is_row_major(buffer: MemRef) -> bool:
     """Whether the buffer is dense, row-major and starts at its pointer."""
+    return _is_dense(buffer, 0)
+
+
+def is_moved_row_major(buffer: MemRef) -> bool:
+    """Whether the buffer is dense and row-major, and of a place that is computed."""
+    return _is_dense(buffer, None)
+
+
+def _is_dense(buffer: MemRef, place: int | None) -> bool:
     found = layout_of(buffer)
     if found is None:
         return False
@@ -80,7 +89,7 @@ def is_row_major(buffer: MemRef) -> bool:
     shape = tuple(buffer.get_shape())
     wanted = row_major(shape)
     unit = all(s == w or n == 1 for s, w, n in zip(strides, wanted, shape, strict=True))
-    return offset == 0 and unit
+    return offset == place and unit
 
 
 def nbytes(buffer: MemRef) -> int:

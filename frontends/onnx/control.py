@@ -1,18 +1,21 @@
-"""If, Loop and Scan: branches are chosen or computed both; loops are unrolled, turn by turn."""
+"""If, Loop and Scan: branches and scans stay what they are, and so do loops whose turns are alike."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
-from inarch.dialects.graph.elementwise.select import SelectOp
+from inarch.dialects.graph.elementwise.arithmetic import AddOp
 from inarch.dialects.graph.op import shape_of
-from inarch.dialects.graph.shape import ConcatOp, SliceOp
+from inarch.dialects.graph.regions.scan import MAX_TURNS
+from inarch.dialects.graph.shape import ConcatOp, TransposeOp
 from inarch.frontends.onnx.node import Node
+from inarch.frontends.onnx.regions.branch import branch
+from inarch.frontends.onnx.regions.scan import scan
 from inarch.frontends.onnx.report import NotSupportedError
 
 if TYPE_CHECKING:
@@ -21,14 +24,26 @@ if TYPE_CHECKING:
 MAX_NODES = 20_000
 """Nodes that a loop may make: turns times nodes of its body."""
 
-Inline: TypeAlias = "Callable[[GraphProto, Sequence[SSAValue], str], list[SSAValue] | None]"
-"""Converts a subgraph on these inputs, under a name; None when something in it is unsupported."""
+MAX_KNOWN = 1000
+"""Nodes that a loop on constants may make before it is one: what it computes, shapes may depend on."""
 
 Results: TypeAlias = "list[SSAValue] | None"
 
 
+class Inline(Protocol):
+    """Converts a subgraph on these inputs, under a name; None when something in it is unsupported."""
+
+    def __call__(self, graph: GraphProto, inputs: Sequence[SSAValue], name: str) -> Results:
+        """What is unsupported is reported."""
+        ...
+
+    def attempt(self, graph: GraphProto, inputs: Sequence[SSAValue], name: str) -> Results:
+        """None also where it is wrong; nothing is reported, as there is another way."""
+        ...
+
+
 def _if(node: Node, inline: Inline) -> Results:
-    """The branch of a known condition; else both, of which `select` takes one."""
+    """The branch of a known condition; else both, of which one runs."""
     condition = node.x(0)
     if node.shape(0) not in ((), (1,)):
         raise InarchError(f"expected a condition of one element, found shape {node.shape(0)}")
@@ -36,15 +51,8 @@ def _if(node: Node, inline: Inline) -> Results:
     if condition in node.builder.arrays:
         is_set = bool(node.builder.arrays[condition].reshape(-1)[0])
         return _branch(node, inline, names[0] if is_set else names[1])
-    found = [_branch(node, inline, name) for name in names]
-    if found[0] is None or found[1] is None:
-        return None
-    pairs = list(zip(found[0], found[1], strict=True))
-    for left, right in pairs:
-        if left.type != right.type:
-            raise NotSupportedError(f"a condition between {left.type} and {right.type}")
     flag = node.reshape(condition, ())
-    return [a if a is b else node.emit(SelectOp, flag, a, b) for a, b in pairs]
+    return branch(node, flag, lambda name: _branch(node, inline, name))
 
 
 def _branch(node: Node, inline: Inline, name: str) -> Results:
@@ -54,7 +62,10 @@ def _branch(node: Node, inline: Inline, name: str) -> Results:
 
 
 def _loop(node: Node, inline: Inline) -> Results:
-    """As many turns as the trip count says, and as the body's condition lasts; both are known."""
+    """As many turns as the trip count says, and as the body's condition lasts; both are known.
+
+    One loop where its turns are alike, and not all that it computes is known: sizes, mostly.
+    """
     body = node.attributes["body"].g
     states = [node.x(index) for index in range(2, len(node.inputs))]
     _check_count("inputs of the body", len(states) + 2, len(body.input))
@@ -63,6 +74,12 @@ def _loop(node: Node, inline: Inline) -> Results:
     collected: list[list[SSAValue]] = [[] for _ in body.output[len(states) + 1 :]]
     _check_count("outputs of the body", node.outputs + 1, len(body.output))
     if goes_on and turns is not None and not _may_end(body):
+        _check_turns(turns)
+        is_known = bool(states) and all(state in node.builder.arrays for state in states)
+        is_short = turns * max(1, len(body.node)) <= MAX_KNOWN
+        found = _counted(node, inline, turns, states) if not (is_known and is_short) else None
+        if found is not None:
+            return found
         _check_size(turns, body)
     turn = 0
     while goes_on and (turns is None or turn < turns):
@@ -80,6 +97,49 @@ def _loop(node: Node, inline: Inline) -> Results:
             column.append(value)
         turn += 1
     return [*states, *(_stack(node, column, 0) for column in collected)]
+
+
+def _counted(node: Node, inline: Inline, turns: int, states: list[SSAValue]) -> Results:
+    """The loop as a scan; None where a turn has to know its number, or changes the sizes of states."""
+    if turns < 2:
+        return None
+    body = node.attributes["body"].g
+    goes_on = node.constant(np.array(True))
+    counter = node.constant(np.array(0, np.int64))
+    has_counter = _is_used(body, body.input[0].name)
+    columns = len(body.output) - 1 - len(states)
+
+    def turn(given: Sequence[SSAValue], slices: Sequence[SSAValue]) -> Results:
+        del slices
+        own = given[1:] if has_counter else given
+        number = given[0] if has_counter else counter
+        found = inline.attempt(body, [number, goes_on, *own], "body")
+        if found is None or not _is_set(node, found[0]):
+            return None
+        if not has_counter:
+            return found[1:]
+        return [node.emit(AddOp, number, node.constant(np.array(1, np.int64))), *found[1:]]
+
+    first = [counter, *states] if has_counter else states
+    try:
+        results = scan(node, turns, first, [], turn, ([], [0] * columns))
+    except NotSupportedError:  # of a state of several types
+        return None
+    return results[1:] if results is not None and has_counter else results
+
+
+def _is_set(node: Node, condition: SSAValue) -> bool:
+    known = node.builder.arrays.get(condition)
+    return known is not None and bool(known.reshape(-1)[0])
+
+
+def _is_used(graph: GraphProto, name: str) -> bool:
+    """Whether a node of the graph, or of one in it, takes what has that name, or the graph gives it."""
+    return name in {info.name for info in graph.output} or any(
+        name in node.input
+        or any(_is_used(each, name) for a in node.attribute for each in (a.g, *a.graphs))
+        for node in graph.node
+    )
 
 
 def _may_end(body: GraphProto) -> bool:
@@ -108,44 +168,48 @@ def _scan(node: Node, inline: Inline) -> Results:
     columns = node.outputs - len(states)
     axes = _per(node, "scan_input_axes", count)
     axes = [node.axis(a, len(shape_of(x))) for a, x in zip(axes, sequences, strict=True)]
-    backward = _per(node, "scan_input_directions", count)
+    backward = _directions(node, "scan_input_directions", count)
     sizes = {shape_of(x)[axis] for axis, x in zip(axes, sequences, strict=True)}
     if len(sizes) != 1:
         raise InarchError(f"expected scan inputs of one length, found {sorted(sizes)}")
     (turns,) = sizes
-    _check_size(turns, body)
-    collected: list[list[SSAValue]] = [[] for _ in range(columns)]
-    for turn in range(turns):
-        taken = [
-            _take(node, x, axis, turns - 1 - turn if back else turn)
-            for x, axis, back in zip(sequences, axes, backward, strict=True)
-        ]
-        found = inline(body, [*states, *taken], str(turn))
-        if found is None:
-            return None
-        states = found[: len(states)]
-        for column, value in zip(collected, found[len(states) :], strict=True):
-            column.append(value)
     out_axes = _per(node, "scan_output_axes", columns)
-    reverse = _per(node, "scan_output_directions", columns)
+    reverse = _directions(node, "scan_output_directions", columns)
+    if turns == 0:
+        return _no_turns(states, columns)
+    each = [_moved(node, x, axis, 0) for x, axis in zip(sequences, axes, strict=True)]
+
+    def turn(given: Sequence[SSAValue], slices: Sequence[SSAValue]) -> Results:
+        return inline(body, [*given, *slices], "body")
+
+    found = scan(node, turns, states, each, turn, (backward, reverse))
+    if found is None:
+        return None
     stacked = [
-        _stack(node, column[::-1] if back else column, axis)
-        for column, axis, back in zip(collected, out_axes, reverse, strict=True)
+        _moved(node, column, 0, node.axis(axis, len(shape_of(column))))
+        for column, axis in zip(found[len(states) :], out_axes, strict=True)
     ]
-    return [*states, *stacked]
+    return [*found[: len(states)], *stacked]
 
 
-def _take(node: Node, x: SSAValue, axis: int, index: int) -> SSAValue:
-    """`x[..., index, ...]`, without that axis."""
-    shape = shape_of(x)
-    part = node.emit(
-        SliceOp,
-        x,
-        starts=[index if d == axis else 0 for d in range(len(shape))],
-        sizes=[1 if d == axis else size for d, size in enumerate(shape)],
-        steps=[1] * len(shape),
-    )
-    return node.reshape(part, (*shape[:axis], *shape[axis + 1 :]))
+def _directions(node: Node, name: str, count: int) -> list[int]:
+    """1 for what goes backward."""
+    return [int(number != 0) for number in _per(node, name, count)]
+
+
+def _no_turns(states: list[SSAValue], columns: int) -> list[SSAValue]:
+    if columns:
+        raise NotSupportedError("outputs of no turns")
+    return states
+
+
+def _moved(node: Node, x: SSAValue, source: int, target: int) -> SSAValue:
+    """`x` with dimension `source` at `target`."""
+    if source == target:
+        return x
+    perm = [axis for axis in range(len(shape_of(x))) if axis != source]
+    perm.insert(target, source)
+    return node.emit(TransposeOp, x, perm=perm)
 
 
 def _stack(node: Node, values: Sequence[SSAValue], axis: int) -> SSAValue:
@@ -169,6 +233,11 @@ def _per(node: Node, name: str, count: int) -> list[int]:
 def _check_count(what: str, expected: int, found: int) -> None:
     if expected != found:
         raise InarchError(f"expected {expected} {what}, found {found}")
+
+
+def _check_turns(turns: int) -> None:
+    if turns > MAX_TURNS:
+        raise InarchError(f"expected a trip count of at most {MAX_TURNS}, found {turns}")
 
 
 def _check_size(turns: int, body: GraphProto) -> None:

@@ -193,16 +193,22 @@ class Importer:
         """A converter of an operator that has subgraphs, which see the names of `scope`."""
 
         def convert(node: Node) -> Values | None:
-            def inline(
-                graph: GraphProto, inputs: Sequence[SSAValue], name: str
-            ) -> list[SSAValue] | None:
-                return self._subgraph(graph, inputs, f"{node.name}/{name}/", scope)
-
-            return control(node, inline)
+            return control(node, _Inliner(self, f"{node.name}/", scope))
 
         return convert
 
-    def _subgraph(
+    def attempt(self, convert: Callable[[], list[SSAValue] | None]) -> list[SSAValue] | None:
+        """What `convert` finds; None where it is wrong or reports something, which is forgotten."""
+        outer, self.report = self.report, Unsupported()
+        try:
+            found = convert()
+        except InarchError:
+            found = None
+        finally:
+            inner, self.report = self.report, outer
+        return None if inner.items else found
+
+    def subgraph(
         self, graph: GraphProto, inputs: Sequence[SSAValue], prefix: str, scope: Scope
     ) -> list[SSAValue] | None:
         """The outputs of a subgraph on `inputs`; None when it needs something unsupported."""
@@ -271,6 +277,25 @@ class Importer:
             self.value(out, inner) if used else None
             for out, used in zip(body.outputs, proto.output, strict=False)
         ]
+
+
+@dataclass(frozen=True)
+class _Inliner:
+    """Converts subgraphs of one node."""
+
+    importer: Importer
+    prefix: str
+    scope: Scope
+
+    def __call__(
+        self, graph: GraphProto, inputs: Sequence[SSAValue], name: str
+    ) -> list[SSAValue] | None:
+        return self.importer.subgraph(graph, inputs, f"{self.prefix}{name}/", self.scope)
+
+    def attempt(
+        self, graph: GraphProto, inputs: Sequence[SSAValue], name: str
+    ) -> list[SSAValue] | None:
+        return self.importer.attempt(lambda: self(graph, inputs, name))
 
 
 def _without(node: NodeProto, absent: set[str]) -> NodeProto:

@@ -29,7 +29,7 @@ from inarch.ir.types import tensor
 from inarch.pipeline.manager import apply_pipeline
 from inarch.pipeline.text import parse_pipeline
 
-_LOWERING = "decompose-composites,graph-to-loop"
+_LOWERING = "outline-bodies,decompose-composites,graph-to-loop,inline-bodies"
 
 
 _LONGEST = 2.0**20

@@ -9,6 +9,9 @@ from xdsl.ir import Block, Operation
 from inarch.core.errors import InarchError
 from inarch.ir.location import location_text
 
+BODY = "inarch.body"
+"""On a private function: the body of a loop that calls it, to be compiled as a function of the program."""
+
 
 def functions(module: ModuleOp) -> list[FuncOp]:
     """Every function directly in `module`, in program order."""
@@ -21,13 +24,13 @@ def is_public(function: FuncOp) -> bool:
 
 
 def entry_blocks(module: ModuleOp) -> list[tuple[FuncOp, Block]]:
-    """The public functions with their one block each.
+    """The public functions, and the bodies of loops (`inarch.body`), with their one block each.
 
     Raises InarchError for a public function without a body or with control flow between blocks.
     """
     found: list[tuple[FuncOp, Block]] = []
     for function in functions(module):
-        if not is_public(function):
+        if not is_public(function) and BODY not in function.attributes:
             continue
         blocks = list(function.body.blocks)
         if len(blocks) != 1:

@@ -45,3 +45,9 @@ def _location(location: Attribute) -> str | None:
             return " + ".join(parts) or None
         case _:
             return None
+
+
+def copy_locations(source: Operation, copy: Operation) -> None:
+    """Gives a clone, and all that is in it, the locations of what it was made from."""
+    for old, new in zip(source.walk(), copy.walk(), strict=True):
+        new.location = old.location

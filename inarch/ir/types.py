@@ -91,6 +91,12 @@ def _memref(element_type: Attribute, shape: tuple[int, ...]) -> MemRefType[Attri
     return MemRefType(storage_type(element_type), shape)
 
 
+def moved_memref(element_type: Attribute, shape: Sequence[int]) -> MemRefType[Attribute]:
+    """A row-major buffer whose place is computed: `memref<8xf32, strided<[1], offset: ?>>`."""
+    layout = StridedLayoutAttr(row_major(shape), None)
+    return MemRefType(storage_type(element_type), shape, layout)
+
+
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:
     """Strides in elements of a dense row-major array.
 

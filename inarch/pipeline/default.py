@@ -7,10 +7,22 @@ from inarch.pipeline.registry import find_pass
 
 PHASES = {
     # What backends see: composites are whole.
-    "prepare": ("inline-calls", "fold-constants", "simplify-graph", "fold-batch-norm"),
+    "prepare": (
+        "inline-calls",
+        "unroll-scans",
+        "fold-constants",
+        "simplify-graph",
+        "fold-batch-norm",
+    ),
     # Backends take their parts, and emit them.
     "offload": ("annotate", "merge-composites", "merge-regions", "partition", "emit-offloaded"),
-    "graph": ("decompose-composites", "fold-constants", "simplify-graph", "choose-layout"),
+    "graph": (
+        "outline-bodies",
+        "decompose-composites",
+        "fold-constants",
+        "simplify-graph",
+        "choose-layout",
+    ),
     "loop": (
         "graph-to-loop",
         "drop-unit-iterators",
@@ -28,7 +40,7 @@ PHASES = {
         "sink-packs",
         "parallelize",
     ),
-    "memory": ("update-in-place", "outline-nests", "plan-memory"),
+    "memory": ("update-in-place", "inline-bodies", "outline-nests", "plan-memory"),
 }
 """Phase -> the names of its passes, in order."""
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 
 from xdsl.builder import Builder
 from xdsl.context import Context
-from xdsl.dialects import arith, memref
+from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import MemRefType, ModuleOp, StringAttr, UnitAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
@@ -58,12 +58,20 @@ class OutlineNestsPass(ModulePass):
         kernels = _Kernels(op)
         least = _CALLS * machine_of(op).call
         for _, block in entry_blocks(op):
-            for inner in list(block.ops):
-                if not kernels.takes(inner):
-                    continue
-                for nest in _parts(inner, least):
-                    kernels.outline(nest)
-                kernels.outline(inner)
+            _outline(block, kernels, least)
+
+
+def _outline(block: Block, kernels: _Kernels, least: float) -> None:
+    """What stands in a block, and in branches in it: these stay where they are."""
+    for inner in list(block.ops):
+        for region in inner.regions if isinstance(inner, scf.IfOp) else ():
+            for branch in region.blocks:
+                _outline(branch, kernels, least)
+        if not kernels.takes(inner):
+            continue
+        for nest in _parts(inner, least):
+            kernels.outline(nest)
+        kernels.outline(inner)
 
 
 def _parts(op: Operation, least: float) -> list[Operation]:

@@ -16,7 +16,7 @@ from inarch.dialects.graph.layout import LayoutAttr, layout_of
 from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr, typed
 from inarch.dialects.loop.buffer import AllocOp, ConstantOp, ReshapeOp
-from inarch.dialects.loop.memory import buffer_shape, memref_of
+from inarch.dialects.loop.memory import buffer_shape, is_moved_row_major, memref_of
 from inarch.dialects.loop.nest import NestOp, YieldOp
 from inarch.dialects.nest_spec import Body, NestSpec, Read
 from inarch.dialects.scalar import Scalar
@@ -27,7 +27,7 @@ from inarch.ir.payload.constants import (
     constant_attribute,
     constant_type,
 )
-from inarch.ir.types import memref, mlir_type
+from inarch.ir.types import memref, mlir_type, moved_memref
 from inarch.passes.lower._halo import border_nests
 from inarch.passes.lower.physical import TensorPlace, extents, physical_nest
 
@@ -89,7 +89,9 @@ class LoopBuilder:
 
     def reshape(self, source: SSAValue, shape: Sequence[int]) -> SSAValue:
         """The same memory under another shape."""
-        buffer = memref(memref_of(source).element_type, shape)
+        kind = memref_of(source)
+        make = moved_memref if is_moved_row_major(kind) else memref
+        buffer = make(kind.element_type, shape)
         return source if source.type == buffer else self.add(ReshapeOp(source, buffer)).results[0]
 
     def result(self, value: SSAValue) -> SSAValue:

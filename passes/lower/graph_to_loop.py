@@ -39,8 +39,9 @@ from inarch.dialects.graph.shape import ReshapeOp
 from inarch.dialects.loop.buffer import ConstantOp as LoopConstantOp
 from inarch.dialects.nest_spec import NestBuilder, same
 from inarch.ir.context import ConstantStore, store_of
+from inarch.ir.functions import BODY
 from inarch.ir.location import location_text
-from inarch.ir.types import dtype_of, memref
+from inarch.ir.types import dtype_of, memref, moved_memref
 from inarch.passes.lower.builder import LoopBuilder
 from inarch.passes.lower.physical import LayoutError
 
@@ -59,7 +60,8 @@ class GraphToLoopPass(ModulePass):
     """Lowers every function on tensors to one on buffers; outputs become trailing arguments.
 
     Every buffer is written before it is read, and completely; nothing is updated in place. Buffers
-    of tensors in a layout have its physical shape (`physical.py`). Raises InarchError for an op
+    of tensors in a layout have its physical shape (`physical.py`). The buffers of the body of a loop
+    (`inarch.body`) lie where the loop says. Raises InarchError for an op
     that cannot work in its layouts, and for a composition.
     """
 
@@ -110,7 +112,8 @@ def _lower_function(ctx: Context, function: FuncOp, rules: dict[type[Operation],
                 f"expected row-major arguments and results, found {kind}; use graph.relayout",
                 where=location_text(function),
             )
-    types = [memref(t.element_type, t.get_shape()) for t in (*inputs, *outputs)]
+    make = moved_memref if BODY in function.attributes else memref
+    types = [make(t.element_type, t.get_shape()) for t in (*inputs, *outputs)]
     region = Region() if function.is_declaration else Region(Block(arg_types=types))
     lowered = FuncOp(
         function.sym_name.data,

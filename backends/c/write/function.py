@@ -199,6 +199,9 @@ class FunctionEmitter:
                 terms.append(_times(scope.values[next(dynamic)], stride))
             elif offset:
                 terms.append(str(int(offset) * stride))
+        if not terms:
+            self.pointers[op.result] = source
+            return
         name = scope.names.fresh(op.result.name_hint or f"{source}_view")
         c_type = element(memref_of(op.result).element_type).c
         const = "" if self._is_written(op.source) else "const "

@@ -12,6 +12,8 @@ from inarch.definitions.frame import Definition, Frame
 from inarch.dialects.graph.composite import CompositeRegionOp
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.op import GraphOp, shape_of, tensor_dtype
+from inarch.dialects.graph.regions.branch import IfOp
+from inarch.dialects.graph.regions.scan import ScanOp
 from inarch.ir.location import location_text
 from inarch.ir.payload.constants import constant_array
 
@@ -44,8 +46,24 @@ def _composite(op: Operation, frame: Frame) -> None:
     frame.set(op, *Frame(frame.state).run(op.body.block, frame.operands(op)))
 
 
+def _scan(op: Operation, frame: Frame) -> None:
+    """The body, turn by turn."""
+    assert isinstance(op, ScanOp)
+    body = op.body.block
+    frame.set(op, *op.run(frame.operands(op), lambda given: Frame(frame.state).run(body, given)))
+
+
+def _if(op: Operation, frame: Frame) -> None:
+    """One of the bodies."""
+    assert isinstance(op, IfOp)
+    run = op.run(frame.operands(op), lambda body, given: Frame(frame.state).run(body, given))
+    frame.set(op, *run)
+
+
 DEFINITIONS: Mapping[type[Operation], Definition] = {
     GraphOp: _reference,
     ConstantOp: _constant,
     CompositeRegionOp: _composite,
+    ScanOp: _scan,
+    IfOp: _if,
 }

@@ -8,12 +8,18 @@ import numpy as np
 import onnx
 import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
 import pytest
+from xdsl.dialects import scf
 
+import inarch
 from inarch.core.errors import InarchError, UnsupportedError
 from inarch.dialects import new_context
+from inarch.dialects.graph.regions.scan import ScanOp
+from inarch.dialects.loop.control import CallOp
 from inarch.frontends.onnx import control as _control
 from inarch.frontends.onnx import import_onnx
 from inarch.ir.verify import verify_module
+from inarch.pipeline.default import default_pipeline
+from inarch.pipeline.manager import run_pipeline
 from inarch.testing import execute
 
 Array = np.ndarray[Any, Any]
@@ -51,6 +57,32 @@ CASES = {
         "m = Constant<value=int64 {4}>() k = Constant<value_int=1>() c = Cast<to=9>(k) "
         f"y, w = Loop<{TURN}>(m, c, z)",
     ),
+    "Loop that does not count": (
+        "float[3] x",
+        "m = Constant<value=int64 {4}>() w, y = Loop<"
+        "body = b (int64 i, bool c, float[3] s) => (bool d, float[3] t, float[3] o) "
+        "{ d = Identity(c) t = Tanh(s) o = Add(t, x) }>(m, , x)",
+    ),
+    "Loop whose turns take other slices": (
+        "float[3] x",
+        "m = Constant<value=int64 {3}>() w, y = Loop<"
+        "body = b (int64 i, bool c, float[3] s) => (bool d, float[3] t, float[1] o) "
+        "{ d = Identity(c) n = Constant<value_ints=[1]>() k = Reshape(i, n) l = Add(k, n) "
+        "o = Slice(s, k, l) t = Add(s, o) }>(m, , x)",
+    ),
+    "Loop that computes a shape": (
+        "float[3] x",
+        "m = Constant<value=int64 {3}>() z = Constant<value_ints=[1]>() s = Loop<"
+        "body = b (int64 i, bool c, int64[1] s) => (bool d, int64[1] t) "
+        "{ d = Identity(c) t = Add(s, s) }>(m, , z) k = Constant<value_ints=[3]>() "
+        "n = Concat<axis=0>(s, k) y = Expand(x, n)",
+    ),
+    "Loop that ends at once": (
+        "float[3] x",
+        "m = Constant<value=int64 {3}>() y = Loop<"
+        "body = b (int64 i, bool c, float[3] s) => (bool d, float[3] t) "
+        "{ k = Constant<value_int=0>() d = Cast<to=9>(k) t = Add(s, x) }>(m, , x)",
+    ),
     "Loop until a condition": (
         "float[3] x",
         "m = Constant<value=int64 {9}>() y = Loop<"
@@ -64,6 +96,28 @@ CASES = {
         "{ t = Add(s, x) }>(m, , x) y = Neg(z)",
     ),
     "Scan": ("float[2] z, float[4,2] x", f"w, y = Scan<num_scan_inputs=1, {STEP}>(z, x)"),
+    "Scan whose constant is used behind it, too": (
+        "float[2] z, float[4,2] x",
+        "k = Constant<value_float=3.0>() v, w = Scan<num_scan_inputs=1, "
+        "body = b (float[2] s, float[2] e) => (float[2] t, float[2] o) "
+        "{ f = Mul(e, k) t = Add(s, f) o = Sub(t, z) }>(z, x) y = Mul(w, k)",
+    ),
+    "Scan in a scan": (
+        "float[2] z, float[4,3,2] x",
+        "w, y = Scan<num_scan_inputs=1, body = b (float[2] s, float[3,2] e) => (float[2] t, float[3,2] o) "
+        "{ t, o = Scan<num_scan_inputs=1, body = c (float[2] p, float[2] q) => (float[2] u, float[2] v) "
+        "{ u = Add(p, q) v = Mul(u, z) }>(s, e) }>(z, x)",
+    ),
+    "If in a scan": (
+        "float[3] x, bool c, float[4,3] e",
+        f"w, y = Scan<num_scan_inputs=1, body = r (float[3] p, float[3] q) => (float[3] t, float[3] o) "
+        f"{{ o = If (c) {BRANCHES} t = Add(p, o) }}>(x, e)",
+    ),
+    "If whose branches are values": (
+        "float[3] x, float[3] z, bool c",
+        "y = If (c) <then_branch = t () => (float[3] a) { a = Identity(x) }, "
+        "else_branch = e () => (float[3] b) { b = Identity(z) }>",
+    ),
     "Scan, its last state": (
         "float[2] z, float[4,2] x",
         f"y, w = Scan<num_scan_inputs=1, {STEP}>(z, x)",
@@ -107,9 +161,56 @@ def test_as_onnxruntime(name: str, condition: bool) -> None:
     np.testing.assert_allclose(found, np.asarray(expected), rtol=1e-6)
 
 
+def test_a_loop_is_one_whatever_its_turns() -> None:
+    """Compiled, with the number of the turn, which counts in 64 bits."""
+    nodes = f"m = Constant<value=int64 {{5000}}>() w, y = Loop<{TURN}>(m, , z)"
+    model = parse("float[3] x, float[3] z", nodes)
+    (loop,) = [op for op in import_onnx(model, new_context()).walk() if isinstance(op, ScanOp)]
+    assert loop.count == 5000
+    x, z = np.zeros(3, np.float32), np.ones(3, np.float32)
+    found = inarch.compile(model)(x, z)
+    sums = 1 + np.cumsum(np.arange(5000, dtype=np.float32), dtype=np.float32)
+    np.testing.assert_array_equal(found, -np.repeat(sums[:, None], 3, axis=1))
+
+
+def test_scan_of_no_rows() -> None:
+    """The states stay; onnxruntime refuses it."""
+    model = parse(
+        "float[2] z, float[4,2] x",
+        "n = Constant<value_ints=[0]>() s = Slice(x, n, n) w = Scan<num_scan_inputs=1, "
+        "body = b (float[2] s, float[2] e) => (float[2] t) { t = Add(s, e) }>(z, s) y = Neg(w)",
+    )
+    context = new_context()
+    z, x = np.ones(2, np.float32), np.ones((4, 2), np.float32)
+    (found,) = execute(import_onnx(model, context), [z, x], context)
+    np.testing.assert_array_equal(found, -z)
+
+
+@pytest.mark.parametrize("condition", [False, True])
+def test_one_branch_runs(condition: bool) -> None:
+    """Compiled, a branch is a branch of C: its work is called in it, that of the other one in the other."""
+    model = parse("float[3] x, bool c", f"y = If (c) {BRANCHES}")
+    x = np.array([1, 2, 3], np.float32)
+    found = inarch.compile(model)(x, np.array(condition))
+    np.testing.assert_array_equal(found, -x if condition else 2 * x)
+    context = new_context()
+    module = import_onnx(model, context)
+    run_pipeline(context, module, default_pipeline(), [])
+    (branch,) = [op for op in module.walk() if isinstance(op, scf.IfOp)]
+    calls = [[op for op in region.walk() if isinstance(op, CallOp)] for region in branch.regions]
+    assert [len(each) for each in calls] == [1, 1]
+    assert len([op for op in module.walk() if isinstance(op, CallOp)]) == 2
+
+
 @pytest.mark.parametrize(
     ("inputs", "nodes", "message"),
     [
+        (
+            "float[2] z, float[4,2] x",
+            "w, y = Scan<num_scan_inputs=1, body = b (float[2] s, float[2] e) => (float[4] t, float[2] o) "
+            "{ t = Concat<axis=0>(s, e) o = Neg(e) }>(z, x)",
+            "<model>: 1 unsupported: Scan: a state of tensor<2xf32> that becomes tensor<4xf32> (1: 'w')",
+        ),
         (
             "float[3] x, bool c",
             "y = If (c) <then_branch = t () => (float[3] a) { a = Neg(x) }, "
@@ -124,7 +225,8 @@ def test_as_onnxruntime(name: str, condition: bool) -> None:
         ),
         (
             "float[3] x",
-            f"m = Constant<value=int64 {{9000}}>() y, w = Loop<{TURN}>(m, , x)",
+            "m = Constant<value=int64 {9000}>() y = Loop<body = b (int64 i, bool c, float[3] s) => "
+            "(bool d, float[6] t) { t = Concat<axis=0>(s, s) d = Identity(c) }>(m, , x)",
             "<model>: 1 unsupported: Loop: a loop of more than 60 nodes (1: 'y')",
         ),
         (
@@ -156,6 +258,12 @@ def test_unsupported(
             "float[2] z, float[4,2] x",
             f"y = Scan<num_scan_inputs=1, {STEP}>(z, x)",
             "<model>: node 'y' (Scan): expected 1 outputs of the body, found 2",
+        ),
+        (
+            "float[3] x",
+            f"m = Constant<value=int64 {{{1 << 60}}}>() y, w = Loop<{TURN}>(m, , x)",
+            "<model>: node 'y' (Loop): expected a trip count of at most 2147483647, "
+            "found 1152921504606846976",
         ),
         (
             "float[3] x, bool[2] c",

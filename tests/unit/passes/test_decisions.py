@@ -30,7 +30,13 @@ from inarch.testing.generate import GeneratedProgram, programs
 
 TOYS = Path(__file__).parents[2] / "lit" / "passes" / "tensorize" / "Inputs"
 
-LOWER = ("decompose-composites", "graph-to-loop", "drop-unit-iterators", "fuse-nests")
+LOWER = (
+    "outline-bodies",
+    "decompose-composites",
+    "graph-to-loop",
+    "drop-unit-iterators",
+    "fuse-nests",
+)
 
 PRODUCT = """func.func @main(%a: tensor<13x40xf32>, %b: tensor<40x50xf32>) -> tensor<13x50xf32> {
   %0 = graph.matmul %a, %b : tensor<13x40xf32>, tensor<40x50xf32> -> tensor<13x50xf32>

@@ -1,4 +1,4 @@
-"""RNN, GRU and LSTM, step by step; the products with the inputs are one for all steps."""
+"""RNN, GRU and LSTM: a scan over the steps; the products with the inputs are one for all of them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
+from inarch.core.lazy import np
 from inarch.dialects.graph.elementwise.arithmetic import AddOp, MulOp, SubOp
 from inarch.dialects.graph.elementwise.cast import CastOp
 from inarch.dialects.graph.elementwise.logic import LessOp
@@ -17,11 +18,9 @@ from inarch.dialects.graph.matmul import MatmulOp
 from inarch.dialects.graph.op import GraphOp, shape_of
 from inarch.dialects.graph.shape import ConcatOp, SliceOp, TransposeOp
 from inarch.frontends.onnx.node import Converter, Node
+from inarch.frontends.onnx.regions.scan import scan
 from inarch.frontends.onnx.report import NotSupportedError
 from inarch.ir.types import i64
-
-MAX_STEPS = 1000
-"""Longer sequences are refused: each step is compiled by itself."""
 
 _FUNCTIONS: Mapping[str, type[GraphOp]] = {"relu": ReluOp, "sigmoid": SigmoidOp, "tanh": TanhOp}
 _GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
@@ -45,7 +44,7 @@ class _Cell:
     recurrence: SSAValue
     """[hidden, gates * hidden]"""
     bias: SSAValue | None
-    """Of the recurrence, [gates * hidden]"""
+    """Of the recurrence, [gates * hidden], where it is not one of the products with the inputs"""
     peepholes: SSAValue | None
     """[3 * hidden]"""
 
@@ -65,8 +64,11 @@ class _Cell:
         """Gate `index` of what has all of them in its last dimension."""
         return _part(self.node, x, len(shape_of(x)) - 1, index * self.hidden, self.hidden)
 
-    def recur(self, state: SSAValue) -> SSAValue:
-        product = self.node.emit(MatmulOp, state, self.recurrence)
+    def recur(self, state: SSAValue, first: int = 0, count: int | None = None) -> SSAValue:
+        """The product with the columns of `count` gates (None: of all), and their bias."""
+        gates = shape_of(self.recurrence)[1] if count is None else count * self.hidden
+        columns = _part(self.node, self.recurrence, 1, first * self.hidden, gates)
+        product = self.node.emit(MatmulOp, state, columns)
         return product if self.bias is None else self.add(product, self.bias)
 
     def one_minus(self, x: SSAValue) -> SSAValue:
@@ -80,16 +82,16 @@ def _rnn_step(cell: _Cell, x: SSAValue, state: State) -> State:
 def _gru_step(cell: _Cell, x: SSAValue, state: State) -> State:
     """Gates z, r, h: `H' = (1 - z) * h + z * H`."""
     (before,) = state
-    recurrent = cell.recur(before)
+    resets_last = cell.node.flag("linear_before_reset", default=False)
+    recurrent = cell.recur(before, 0, 3 if resets_last else 2)
     z, r = (
         cell.function(0, cell.add(cell.gate(x, index), cell.gate(recurrent, index)))
         for index in (0, 1)
     )
-    if cell.node.flag("linear_before_reset", default=False):
+    if resets_last:
         inner = cell.mul(r, cell.gate(recurrent, 2))
     else:
-        inner = cell.node.emit(MatmulOp, cell.mul(r, before), cell.gate(cell.recurrence, 2))
-        inner = inner if cell.bias is None else cell.add(inner, cell.gate(cell.bias, 2))
+        inner = cell.recur(cell.mul(r, before), 2, 1)
     h = cell.function(1, cell.add(cell.gate(x, 2), inner))
     return (cell.add(cell.mul(cell.one_minus(z), h), cell.mul(z, before)),)
 
@@ -129,42 +131,69 @@ def _run(node: Node, step: Callable[[_Cell, SSAValue, State], State]) -> list[SS
     if batch_first:
         x = node.emit(TransposeOp, x, perm=[1, 0, 2])
     steps, batch, _ = shape_of(x)
-    if not 1 <= steps <= MAX_STEPS:
-        raise NotSupportedError(f"a sequence of {steps} steps, not 1 to {MAX_STEPS}")
+    if steps < 1:
+        raise NotSupportedError(f"a sequence of {steps} steps")
     hidden, directions = _sizes(node, shape_of(x)[2])
     functions = _functions(node, directions)
     states = _initial(node, directions, batch, hidden)
-    direction = node.text("direction", "forward")
-    outputs: list[list[SSAValue]] = []
+    lives = _lives(node, steps)
+    backward = node.text("direction", "forward") == "reverse"
+    outputs: list[SSAValue] = []
     last: list[State] = []
     for d in range(directions):
-        w, r = (
-            node.emit(TransposeOp, _drop(node, node.x(index), d), perm=[1, 0]) for index in (1, 2)
-        )
-        gates = _GATES[node.op] * hidden
-        products = node.emit(MatmulOp, x, w)
-        bias = None
-        if node.has(3):
-            biases = _drop(node, node.x(3), d)
-            products = node.emit(AddOp, products, _part(node, biases, 0, 0, gates))
-            bias = _part(node, biases, 0, gates, gates)
-        peepholes = _drop(node, node.x(7), d) if node.has(7) else None
-        cell = _Cell(node, functions[d], hidden, r, bias, peepholes)
-        state, found = states[d], dict[int, SSAValue]()
-        back = direction == "reverse" or d == 1
-        for t in reversed(range(steps)) if back else range(steps):
-            after = step(cell, _drop(node, products, t), state)
-            state, found[t] = _masked(node, t, after, state)
-        outputs.append([found[t] for t in range(steps)])
-        last.append(state)
-    rows = [_stack(node, [column[t] for column in outputs]) for t in range(steps)]
-    results = [_stack(node, rows)]
-    results += [_stack(node, list(parts)) for parts in zip(*last, strict=True)]
+        cell, products = _cell(node, d, x, functions[d], hidden)
+        *state, y = _turns(cell, products, lives, states[d], step, backward=backward or d == 1)
+        outputs.append(node.reshape(y, (steps, 1, batch, hidden)))
+        last.append(tuple(state))
+    whole = outputs[0] if len(outputs) == 1 else node.emit(ConcatOp, *outputs, axis=1)
+    finals = [_stack(node, list(parts)) for parts in zip(*last, strict=True)]
     if not batch_first:
-        return results
-    whole, *finals = results
+        return [whole, *finals]
     whole = node.emit(TransposeOp, whole, perm=[2, 0, 1, 3])
     return [whole, *(node.emit(TransposeOp, final, perm=[1, 0, 2]) for final in finals)]
+
+
+def _cell(
+    node: Node, d: int, x: SSAValue, functions: Sequence[type[GraphOp]], hidden: int
+) -> tuple[_Cell, SSAValue]:
+    """Direction `d`, and its products with the inputs of all steps, with the biases that it may add."""
+    w, r = (node.emit(TransposeOp, _drop(node, node.x(index), d), perm=[1, 0]) for index in (1, 2))
+    gates = _GATES[node.op] * hidden
+    products = node.emit(MatmulOp, x, w)
+    bias = None
+    if node.has(3):
+        biases = _drop(node, node.x(3), d)
+        own, bias = (_part(node, biases, 0, start, gates) for start in (0, gates))
+        if not (node.op == "GRU" and node.flag("linear_before_reset", default=False)):
+            own, bias = node.emit(AddOp, own, bias), None
+        products = node.emit(AddOp, products, own)
+    peepholes = _drop(node, node.x(7), d) if node.has(7) else None
+    return _Cell(node, functions, hidden, r, bias, peepholes), products
+
+
+def _turns(
+    cell: _Cell,
+    products: SSAValue,
+    lives: SSAValue | None,
+    state: State,
+    step: Callable[[_Cell, SSAValue, State], State],
+    *,
+    backward: bool,
+) -> list[SSAValue]:
+    """The last states of one direction, and the hidden ones of all steps, [steps, batch, hidden]."""
+
+    def turn(states: Sequence[SSAValue], slices: Sequence[SSAValue]) -> list[SSAValue]:
+        before = tuple(states)
+        after = step(cell, slices[0], before)
+        if lives is None:
+            return [*after, after[0]]
+        return _masked(cell.node, slices[1], after, before)
+
+    each = [products] if lives is None else [products, lives]
+    taken = [int(backward)] * len(each)
+    found = scan(cell.node, shape_of(products)[0], state, each, turn, (taken, [int(backward)]))
+    assert found is not None, "a turn is not converted but built"
+    return found
 
 
 def _sizes(node: Node, width: int) -> tuple[int, int]:
@@ -225,16 +254,19 @@ def _initial(node: Node, directions: int, batch: int, hidden: int) -> list[State
     return [tuple(_drop(node, value, d) for value in states) for d in range(directions)]
 
 
-def _masked(node: Node, t: int, after: State, before: State) -> tuple[State, SSAValue]:
-    """The state after step `t` and its output; beyond a sequence's length it stays, and 0 comes out."""
+def _lives(node: Node, steps: int) -> SSAValue | None:
+    """Whether each step is within each sequence, [steps, batch, 1]; None where lengths are not given."""
     if not node.has(4):
-        return after, after[0]
+        return None
     lengths = node.emit(CastOp, node.x(4), to=i64)
-    lives = node.emit(LessOp, node.like(t, lengths), node.reshape(lengths, (*node.shape(4), 1)))
-    states = tuple(
-        node.emit(SelectOp, lives, new, old) for new, old in zip(after, before, strict=True)
-    )
-    return states, node.emit(SelectOp, lives, after[0], node.like(0, after[0]))
+    turns = node.constant(np.arange(steps, dtype=np.int64).reshape(steps, 1, 1))
+    return node.emit(LessOp, turns, node.reshape(lengths, (1, *node.shape(4), 1)))
+
+
+def _masked(node: Node, lives: SSAValue, after: State, before: State) -> list[SSAValue]:
+    """The states after a step, and its output; beyond a sequence's length they stay, and 0 comes out."""
+    states = [node.emit(SelectOp, lives, new, old) for new, old in zip(after, before, strict=True)]
+    return [*states, node.emit(SelectOp, lives, after[0], node.like(0, after[0]))]
 
 
 def _part(node: Node, x: SSAValue, axis: int, start: int, size: int) -> SSAValue:

@@ -30,6 +30,8 @@ from inarch.dialects.graph.elementwise.clip import ClipOp
 from inarch.dialects.graph.gather import GatherOp
 from inarch.dialects.graph.layout import LayoutAttr, with_layout
 from inarch.dialects.graph.op import GraphOp, shape_of, tensor_dtype
+from inarch.dialects.graph.regions.branch import IfOp
+from inarch.dialects.graph.regions.scan import ScanOp
 from inarch.dialects.graph.relayout import RelayoutOp
 from inarch.dialects.graph.windows import pool
 from inarch.dialects.graph.windows.conv import ConvOp
@@ -39,6 +41,7 @@ from inarch.testing.generate.choices import Choices
 from inarch.testing.generate.graph import moves as _moves
 from inarch.testing.generate.graph.builder import GraphBuilder, Recipe
 from inarch.testing.generate.graph.products import batch_norm, epsilon, product
+from inarch.testing.generate.graph.regions import branch, scan
 from inarch.testing.generate.graph.windows import conv, conv_transpose, layer, pooling
 
 
@@ -312,8 +315,16 @@ OWN: Mapping[type[Operation], Recipe] = {
     CallOp: _call,
     RelayoutOp: _relayout,
     ConstantOp: _constant,
+    ScanOp: lambda b: scan(b, _recipes_in_bodies),
+    IfOp: lambda b: branch(b, _recipes_in_bodies),
 }
 """Ops of no family."""
+
+
+def _recipes_in_bodies(choices: Choices) -> list[tuple[int, Recipe]]:
+    """Bodies of ops call no functions."""
+    return [(weight, recipe) for weight, recipe in recipes_of(choices) if recipe is not _call]
+
 
 _FAMILIES: tuple[tuple[type[GraphOp], Callable[[Any], Recipe]], ...] = (
     (UnaryOp, _unary),

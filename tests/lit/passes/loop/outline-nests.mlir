@@ -149,3 +149,31 @@ func.func @a_scan_is_called_one(%x: memref<4x8xf32>, %y: memref<4x8xf32> {inarch
 }
 // CHECK-LABEL: func.func @a_scan_is_called_one
 // CHECK-NEXT:    loop.call @scan_4x8_{{[0-9a-f]+}}(%x, %y)
+
+// -----
+
+// A branch of the function stays; what is in it does not.
+func.func @branches(%c: memref<i1>, %x: memref<4xf32>, %y: memref<4xf32> {inarch.result}) {
+  %f = memref.load %c[] : memref<i1>
+  scf.if %f {
+    loop.nest (i = 4) ins(%x[i] : memref<4xf32>) outs(%y[i] : memref<4xf32>) {
+    ^bb0(%e: f32, %old: f32):
+      %n = arith.negf %e : f32
+      loop.yield %n : f32
+    }
+  } else {
+    loop.nest (i = 4) ins(%x[i] : memref<4xf32>) outs(%y[i] : memref<4xf32>) {
+    ^bb0(%e: f32, %old: f32):
+      loop.yield %e : f32
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: func.func @branches
+// CHECK-NEXT:    %f = memref.load %c[] : memref<i1>
+// CHECK-NEXT:    scf.if %f {
+// CHECK-NEXT:      loop.call @map_4_{{[0-9a-f]+}}(%x, %y)
+// CHECK-NEXT:    } else {
+// CHECK-NEXT:      loop.call @copy_4_{{[0-9a-f]+}}(%x, %y)
+// CHECK-NEXT:    }
+// CHECK-NEXT:    func.return

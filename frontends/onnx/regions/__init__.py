@@ -1,0 +1,1 @@
+"""Operators whose bodies stay regions: how these are built."""

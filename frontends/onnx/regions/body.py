@@ -1,0 +1,62 @@
+"""Bodies of ops: ops that are made into a block, and what they use from outside of it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+
+from xdsl.ir import Block, SSAValue
+
+from inarch.dialects.graph.composite import YieldOp
+from inarch.dialects.graph.constant import ConstantOp
+from inarch.frontends.onnx.builder import Builder
+from inarch.frontends.onnx.node import Node
+from inarch.ir.location import named_location
+
+
+@contextmanager
+def building(builder: Builder, block: Block) -> Generator[None]:
+    """Within, ops are made into `block`; constants that they use stay outside, where the op will be.
+
+    A constant is put where it is first used, and others may use it later.
+    """
+    outside, builder.block = builder.block, block
+    try:
+        yield
+    finally:
+        builder.block = outside
+        for op in list(block.ops):
+            if isinstance(op, ConstantOp):
+                op.detach()
+
+
+def end(node: Node, block: Block, values: Sequence[SSAValue]) -> None:
+    """Ends a body with what it yields."""
+    last = YieldOp(*values)
+    last.location = named_location(node.name)
+    block.add_op(last)
+
+
+def close(builder: Builder, blocks: Sequence[Block]) -> list[SSAValue]:
+    """What the blocks use from outside, each once: they have arguments for it instead, the same in all."""
+    arguments: dict[SSAValue, list[SSAValue]] = {}
+    for at, block in enumerate(blocks):
+        inside: set[SSAValue] = set(block.args)
+        for op in block.ops:
+            for index, value in enumerate(op.operands):
+                if value in inside:
+                    continue
+                if value not in arguments:
+                    arguments[value] = [_argument(each, value) for each in blocks]
+                    inside.add(arguments[value][at])
+                op.operands[index] = arguments[value][at]
+            inside.update(op.results)
+    for value in arguments:
+        builder.insert(value)
+    return list(arguments)
+
+
+def _argument(block: Block, value: SSAValue) -> SSAValue:
+    made = block.insert_arg(value.type, len(block.args))
+    made.name_hint = value.name_hint
+    return made

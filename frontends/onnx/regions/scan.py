@@ -1,0 +1,68 @@
+"""Building `graph.scan`: a turn is built as ops ever are, and becomes its body."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from xdsl.ir import Region, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from inarch.core.errors import InarchError
+from inarch.dialects.graph.op import shape_of, tensor_dtype
+from inarch.dialects.graph.regions.scan import ScanOp, scan_block
+from inarch.frontends.onnx.node import Node
+from inarch.frontends.onnx.regions.body import building, close, end
+from inarch.frontends.onnx.report import NotSupportedError
+from inarch.frontends.onnx.tensors import check_shape
+from inarch.ir.location import named_location
+
+Values: TypeAlias = "Sequence[SSAValue]"
+
+Turn: TypeAlias = Callable[[Values, Values], "list[SSAValue] | None"]
+"""Of the states and the slices: the next states, then what is stacked; None when that is unsupported."""
+
+
+def scan(
+    node: Node,
+    turns: int,
+    states: Values,
+    each: Values,
+    turn: Turn,
+    backward: tuple[Sequence[int], Sequence[int]],
+) -> list[SSAValue] | None:
+    """The states after `turns` turns, then what they made, stacked.
+
+    `turn` builds the ops of one turn, as ever, with any values; those from outside become operands of the
+    scan. `backward` has a 1 for what is taken, and what is put, from the end. Raises NotSupportedError for a
+    state that changes its type.
+    """
+    block = scan_block(states, each)
+    with building(node.builder, block):
+        found = turn(block.args[: len(states)], block.args[len(states) :])
+    changed = None if found is None else _changed(states, found)
+    if found is None or changed is not None:
+        block.erase(safe_erase=False)
+    if found is None:
+        return None
+    if changed is not None:
+        raise NotSupportedError(f"a state of {changed[0]} that becomes {changed[1]}")
+    end(node, block, found)
+    outer = close(node.builder, [block])
+    for value in (*states, *each):
+        node.builder.insert(value)
+    op = ScanOp(turns, states, each, outer, Region(block), [*backward[0], *backward[1]])
+    op.location = named_location(node.name)
+    try:
+        op.check()
+    except VerifyException as error:
+        raise InarchError(str(error)) from error
+    for result in op.outs:
+        check_shape(shape_of(result), tensor_dtype(result).nbytes)
+    node.builder.block.add_op(op)
+    return list(op.outs)
+
+
+def _changed(states: Values, found: Values) -> tuple[object, object] | None:
+    pairs = zip(states, found, strict=False)
+    return next(((a.type, b.type) for a, b in pairs if a.type != b.type), None)

@@ -1,0 +1,92 @@
+"""`graph.scan` and `graph.if` in a program: bodies of random recipes, with arguments from outside."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Block, Region, SSAValue
+
+from inarch.dialects.graph.composite import YieldOp
+from inarch.dialects.graph.elementwise.unary import TanhOp
+from inarch.dialects.graph.op import shape_of, tensor_dtype
+from inarch.dialects.graph.regions.branch import IfOp
+from inarch.dialects.graph.regions.scan import ScanOp, scan_block
+from inarch.testing.generate.choices import Choices
+from inarch.testing.generate.graph.builder import GraphBuilder, Recipe
+
+_TURNS = (2, 3, 1, 5)
+_MOST_OPS = 4
+"""Of a body: errors of floats grow with each turn."""
+
+Recipes = Callable[[Choices], Sequence[tuple[int, Recipe]]]
+
+
+def scan(b: GraphBuilder, recipes: Recipes) -> None:
+    """States and rows of the program's values; the body makes new ones of them, and stacks some."""
+    choices, turns = b.choices, b.choices.pick(_TURNS)
+    states = [b.value() for _ in range(choices.integer(0, 2))]
+    each = [_rows(b, turns) for _ in range(choices.integer(0, 2))]
+    inner = _body(b, scan_block(states, each), recipes)
+    given = inner.block.args[: len(states) + len(each)]
+    handed = [_next(inner, state) for state in inner.block.args[: len(states)]]
+    few = [v for v in inner.values if math.prod(shape_of(v)) * turns <= b.most_elements]
+    rows = [choices.pick(few) for _ in range(choices.integer(0 if states else 1, 2)) if few]
+    if not handed and not rows:
+        return  # of the sizes that there are, all would be too large
+    inner.block.add_op(YieldOp(*handed, *rows))
+    same = [b.fresh(tensor_dtype(v), shape_of(v)) for v in inner.block.args[len(given) :]]
+    backward = [choices.integer(0, 1) for _ in (*each, *rows)]
+    b.add(ScanOp(turns, states, each, same, Region(inner.block), backward))
+
+
+def branch(b: GraphBuilder, recipes: Recipes) -> None:
+    """Two bodies on some of the program's values; results are of types that both have values of."""
+    choices = b.choices
+    condition = b.value(lambda dtype: dtype.name == "i1", lambda shape: shape == (), tuple)
+    given = [b.value() for _ in range(choices.integer(1, 3))]
+    kinds = [value.type for value in given]
+    then, otherwise = (_body(b, Block(arg_types=kinds), recipes) for _ in range(2))
+    pairs = [(x, y) for x in then.values for y in otherwise.values if x.type == y.type]
+    picked = [choices.pick(pairs[::-1]) for _ in range(choices.integer(1, 2))]
+    then.block.add_op(YieldOp(*(x for x, _ in picked)))
+    otherwise.block.add_op(YieldOp(*(y for _, y in picked)))
+    count = len(given)
+    own = [argument.type for argument in then.block.args[count:]]
+    others = [argument.type for argument in otherwise.block.args[count:]]
+    for at, kind in enumerate(own):
+        otherwise.block.insert_arg(kind, count + at)
+    for kind in others:
+        then.block.insert_arg(kind, len(then.block.args))
+    more = then.block.args[count:]
+    inputs = [*given, *(b.fresh(tensor_dtype(v), shape_of(v)) for v in more)]
+    bodies = Region(then.block), Region(otherwise.block)
+    b.add(IfOp(condition, inputs, *bodies))
+
+
+def _body(b: GraphBuilder, block: Block, recipes: Recipes) -> GraphBuilder:
+    """A body of a few ops."""
+    inner = GraphBuilder(b.choices, b.context, b.dtype, block=block, callees=b.callees)
+    inner.values += block.args
+    for _ in range(b.choices.integer(1, _MOST_OPS)):
+        b.choices.weighted(recipes(b.choices))(inner)
+    return inner
+
+
+def _rows(b: GraphBuilder, turns: int) -> SSAValue:
+    """A value whose first dimension has as many elements as there are turns."""
+    return b.value(
+        fits=lambda shape: shape[:1] == (turns,), make=lambda: b.bounded((turns, *b.shape(0, 2)))
+    )
+
+
+def _next(inner: GraphBuilder, state: SSAValue) -> SSAValue:
+    """A value of the type of a state, mostly one that the body has computed."""
+    found = [v for v in reversed(inner.values) if v.type == state.type]
+    assert isinstance(state.type, TensorType)
+    if len(found) > 1 and inner.choices.chance(70):
+        return inner.choices.pick(found[:-1])
+    if tensor_dtype(state).is_float:
+        return inner.add(TanhOp.make(state))
+    return inner.choices.pick(found)
