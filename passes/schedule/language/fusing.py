@@ -123,6 +123,9 @@ def _refused(nests: Sequence[NestOp], name: str, position: int | None) -> Inarch
                 return error_of(
                     consumer, f"expected as many points of {name} as its partner has, {found}"
                 )
+        for nest in nests:
+            for text in _guards(nest, name, at if nest is consumer else None):
+                return error_of(consumer, f"{wanted}, found {text}")
     pairs = [
         f"{_name(operand.value)}[{_text(operand.index, nest)}]"
         for nest in nests
@@ -136,6 +139,16 @@ def _refused(nests: Sequence[NestOp], name: str, position: int | None) -> Inarch
         "alone in one "
         "dimension and from 0 on",
     )
+
+
+def _guards(nest: NestOp, name: str, at: int | None) -> Iterator[str]:
+    """An operand whose border, or whose direction, a block would move."""
+    for operand in operands_of(nest) if at is not None else ():
+        text = f"{_name(operand.value)}[{_text(operand.index, nest)}]"
+        if any(form.coefficients[at or 0] < 0 for form in operand.index):
+            yield f"{text}, which runs backwards along {name}"
+        elif operand.is_guarded and operand.uses(at or 0):
+            yield f"{text}, whose pad or clip counts from a border that blocks of {name} move; cache it first"
 
 
 def _meetings(producer: NestOp, consumer: NestOp, name: str, at: int) -> Iterator[str]:

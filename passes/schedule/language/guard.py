@@ -48,7 +48,7 @@ def guard_behind(nest: NestOp, position: int, factor: int) -> None:
                 why = f"as '{op.name}' may divide by what is behind the last one"
                 raise error_of(nest, f"{wanted}, {why}, {found}")
     for at in range(len(nest.outs)):
-        if not _leaves(nest, at, position):
+        if not _leaves(nest, at, position) or not _is_apart(nest, at, position, factor):
             why = f"as points behind the last one would write others of output {at}"
             raise error_of(nest, f"{wanted}, {why}, {found}")
     sizes = [max(n, 1) for n in nest.sizes]
@@ -78,6 +78,21 @@ def _leaves(nest: NestOp, at: int, position: int) -> bool:
         if (step > 0 and low + step * size >= length) or (step < 0 and high + step * size < 0):
             return True
     return False
+
+
+def _is_apart(nest: NestOp, at: int, position: int, factor: int) -> bool:
+    """Whether C4 holds with the points behind the last one: each index is written once, by its factors."""
+    turns = -(-nest.sizes[position] // factor)
+    for form in linear_map(nest.write_map(at)):
+        pairs = list(zip(form.coefficients, nest.sizes, strict=True))
+        step = pairs.pop(position)[0]
+        terms = [*pairs, (step * factor, turns), (step, factor)]
+        reached = 0
+        for coefficient, size in sorted((abs(c), n) for c, n in terms if c and n > 1):
+            if coefficient <= reached:
+                return False
+            reached += coefficient * (size - 1)
+    return True
 
 
 def _is_inside(nest: NestOp, at: int, sizes: Sequence[int]) -> bool:

@@ -32,6 +32,8 @@ def set_mode(nest: NestOp, position: int, mode: str) -> None:
 
 def check_done(module: ModuleOp, op: Loops) -> None:
     """Raises InarchError where a mode of what was scheduled, or of a loop around it, cannot be obeyed."""
+    if op.parent is None:  # something else stands in its place
+        return
     for loop in loops_around(op):
         if loop.mode.data == "parallel" and (found := carried_by(loop, symbols_of(module))):
             name = loop_name(loop)

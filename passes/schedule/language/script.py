@@ -107,6 +107,9 @@ def run_schedule(module: ModuleOp, blocks: Sequence[Block]) -> None:
         except InarchError as error:
             raise type(error)(error.message, where=block.where) from error
         for step in block.steps:
+            if op.parent is None:
+                message = f"expected no step behind one that replaces the nest, found {step.name}"
+                raise UsageError(f"at {block.place}: {message}", where=step.where)
             op = _done(module, op, step, block.place)
         try:
             check_done(module, op)

@@ -50,7 +50,7 @@ PROGRAM = """func.func @main(%x: memref<8x24xf32>, %w: memref<24x32xf32>,
 }
 """
 
-STEPS = "fuse, interchange, parallelize, split, tile, unroll, vectorize"
+STEPS = "cache, fuse, interchange, pack, parallelize, split, tile, unroll, use-kernel, vectorize"
 
 
 def refused(schedule: str) -> str:
@@ -203,6 +203,41 @@ def test_a_wrong_text_is_refused_where_it_is_wrong(schedule: str, message: str) 
             "iterators otherwise, or make it serial",
         ),
         (
+            'at "dense": cache %q',
+            "s:1:13: error: cache at \"dense\": no operand '%q'. Known: %w, %x",
+        ),
+        (
+            'at "dense": cache 2',
+            's:1:13: error: cache at "dense": expected an operand from 0 to 1, found 2',
+        ),
+        (
+            'at "dense": pack %w k',
+            's:1:13: error: pack at "dense": expected all iterators that %w varies with, also n, '
+            "found k",
+        ),
+        (
+            'at "dense": use-kernel gem-f32',
+            "s:1:13: error: use-kernel at \"dense\": no microkernel 'gem-f32'; did you mean "
+            "'gemv-f32'? Known: conv-f32, conv-first-f32, depthwise-f32, gemm-f32, gemv-f32, "
+            "gemv-rows-f32, outer-f32",
+        ),
+        (
+            'at "neg"[1]: use-kernel gemm-f32',
+            "s:1:14: error: use-kernel at \"neg\"[1]: expected a nest that microkernel 'gemm-f32' "
+            "does, found that the body is y = -t, the meaning C[m, v, l] += A[m, r, k] * "
+            "B[r, k, v, l]",
+        ),
+        (
+            'at "dense": split m 4; use-kernel gemm-f32',
+            "s:1:24: error: use-kernel at \"dense\": expected a nest that microkernel 'gemm-f32' "
+            "does, found that the nest's schedule is its author's (inarch.keep)",
+        ),
+        (
+            'at "dense": use-kernel gemm-f32; unroll m',
+            's:1:34: error: at "dense": expected no step behind one that replaces the nest, found '
+            "unroll",
+        ),
+        (
             'at "dense": fuse "neg"[2] over m 4',
             's:1:13: error: fuse at "dense": expected a loop.nest, found a loop.for',
         ),
@@ -272,6 +307,20 @@ def test_a_model_is_compiled_as_its_schedule_says(model: Path, tmp_path: Path) -
     text = print_module(module)
     assert "loop.nest (m = 16 parallel, no = 2, k = 16 reduction, ni = 8 vector)" in text
     assert "inarch.schedule" not in text
+    rng = np.random.default_rng(0)
+    x, w = (rng.standard_normal((16, 16)).astype(np.float32) for _ in range(2))
+    found = inarch.compile(model, schedule=file)(x, w)
+    np.testing.assert_allclose(found, inarch.compile(model)(x, w), rtol=1e-5)
+
+
+def test_a_kernel_does_what_the_schedule_says(model: Path, tmp_path: Path) -> None:
+    """Also in the loop of a fusion."""
+    file = tmp_path / "m.schedule"
+    file.write_text('at "dense_1": fuse over m 4; use-kernel "gemm-f32"')
+    context = new_context()
+    module = import_model(model, context, schedule=file, target="generic")
+    lower(context, module, "kernel")
+    assert "kernel.call @gemm_f32" in print_module(module)
     rng = np.random.default_rng(0)
     x, w = (rng.standard_normal((16, 16)).astype(np.float32) for _ in range(2))
     found = inarch.compile(model, schedule=file)(x, w)
