@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from xdsl.ir import SSAValue
 
@@ -117,6 +118,9 @@ def _emit_scalar(op: NestOp, nest: LoopNest, scope: Scope) -> None:
     reads = used_reads(op, nest, op.regions)
     open_and_pick(nest, outer, values, write_guards(nest), scope, reads)
     if nest.first_reduction == len(nest.loops):
+        if len(nest.writes) == 1:  # its guards hold: the loops around end where it does
+            known = nest.writes[0].guards
+            nest = replace(nest, reads=tuple(read.within(known) for read in nest.reads))
         starts = [initial_text(write, values, scope) for write in nest.writes]
         arguments: dict[SSAValue, str] = dict(zip(op.accumulators(op.body), starts, strict=True))
         results = run_region(op, nest, values, arguments, scope)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from inarch.backends.c import emit, run_function
-from inarch.backends.c.run import _plan  # pyright: ignore[reportPrivateUsage]
 from inarch.core.errors import UnsupportedError
 from inarch.dialects import new_context
 from inarch.ir.text import parse_module
+from inarch.testing import check_compiled
 
 MAP = """module attributes {inarch.target = "x86-64"} {
 func.func @f(%x: memref<6x8xf32>, %y: memref<6x8xf32> {inarch.result}) {
@@ -39,13 +39,13 @@ def emitted(text: str) -> str:
     """The C of the function."""
     context = new_context()
     module = parse_module(context, text, "m")
-    _plan(module)
     text = emit(context, module).text
     found = re.search(r"void \*workspace\)\n\{\n(.*?)\n\}", text, re.DOTALL)
     assert found is not None
     return found.group(1)
 
 
+@pytest.mark.every_case(reason="each is another form")
 @pytest.mark.parametrize(
     ("loops", "has", "loops_left"),
     [
@@ -83,6 +83,7 @@ def test_a_reduction_without_a_tile_is_copies(loops: str, copies: int) -> None:
     np.testing.assert_array_equal(y, copies * x)
 
 
+@pytest.mark.every_case(reason="each message is its own")
 @pytest.mark.parametrize(
     ("text", "loops", "message"),
     [
@@ -121,3 +122,17 @@ def test_what_cannot_be_obeyed_names_the_iterator(text: str, loops: str, message
     assert caught.value.line() == (
         f"m:3:3: error: 'loop.nest' cannot obey {message}; order the iterators otherwise, or make it serial"
     )
+
+
+def test_a_chain_of_one_point_gets_no_copies() -> None:
+    """It is no loop in C: copies beside a read with a pad would be a tile."""
+    text = """func.func @f(%x: memref<3x6xf32>, %y: memref<4x6xf32> {inarch.result}) {
+  loop.nest (i = 4, j = 6, k = 1 scan) ins(%x[i - 1, j + k] pad 1.5 : memref<3x6xf32>)
+      outs(%y[i, j + k] init 0.0 : memref<4x6xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = arith.addf %o, %a : f32
+    loop.yield %r : f32
+  }
+  func.return
+}"""
+    check_compiled(text, pipeline="schedule-nests")

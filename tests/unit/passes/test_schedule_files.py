@@ -14,6 +14,7 @@ from inarch.dialects import new_context
 from inarch.driver.compiler import import_model, lower
 from inarch.ir.text import parse_module, print_module
 from inarch.passes.schedule.language.script import parse_schedule, run_schedule
+from inarch.testing import check_semantics
 from inarch.tools.cli import run as inarch_cli
 
 PROGRAM = """func.func @main(%x: memref<8x24xf32>, %w: memref<24x32xf32>,
@@ -61,6 +62,7 @@ def refused(schedule: str) -> str:
     return caught.value.line()
 
 
+@pytest.mark.every_case(reason="each message is its own")
 @pytest.mark.parametrize(
     ("schedule", "message"),
     [
@@ -108,6 +110,7 @@ def test_a_wrong_text_is_refused_where_it_is_wrong(schedule: str, message: str) 
     assert refused(schedule) == message
 
 
+@pytest.mark.every_case(reason="each message is its own")
 @pytest.mark.parametrize(
     ("schedule", "message"),
     [
@@ -267,6 +270,29 @@ def test_steps_go_on_from_what_is_there() -> None:
     assert "loop.nest (i = 4, jo = 4, ji = 8 unroll)" in text
 
 
+@pytest.mark.parametrize(
+    ("schedule", "has"),
+    [
+        ('at "neg"[2]: split h 3', "loop.for %ho = 0 to 3"),
+        ('at "neg"[2]: split h 7 -> block lane; split v 5', "loop.for %lane = 0 to 7"),
+        ('at "neg"[2]: interchange v h', None),
+        ('at "neg"[2]: unroll v; split h 2', "loop.for %v = 0 to 32 unroll"),
+    ],
+)
+@pytest.mark.every_case(reason="each is another loop")
+def test_loops_that_begin_behind_0_mean_what_they_meant(schedule: str, has: str | None) -> None:
+    context = new_context()
+    module = parse_module(context, PROGRAM)
+    after = module.clone()
+    if has is None:
+        with pytest.raises(InarchError, match="found a write of %y"):
+            run_schedule(after, parse_schedule(schedule, "s"))
+        return
+    run_schedule(after, parse_schedule(schedule, "s"))
+    assert has in print_module(after)
+    check_semantics(module, after, ctx=context)
+
+
 @pytest.mark.parametrize("place", ["m.mlir:3", "dir/m.mlir:3:5", "m.mlir:3:5", "dir/m.mlir:3"])
 def test_a_place_in_a_file(place: str) -> None:
     text = """func.func @f(%y: memref<8xf32>) {
@@ -342,3 +368,12 @@ def test_a_schedule_that_fits_no_more_is_an_error_of_the_command(
     file.write_bytes(b"\xff")
     found = inarch_cli(["compile", str(model), "--schedule", str(file), "-o", str(tmp_path / "m")])
     assert found.err == f"{file}: error: expected a schedule in UTF-8\n"
+
+
+def test_each_place_has_its_own_steps() -> None:
+    blocks = parse_schedule('at "a": unroll i\nat "b"[2]: split j 2;; unroll k # ends\n', "s")
+    assert [(str(block.place), [step.name for step in block.steps]) for block in blocks] == [
+        ('"a"', ["unroll"]),
+        ('"b"[2]', ["split", "unroll"]),
+    ]
+    assert [step.where for step in blocks[1].steps] == ["s:2:12", "s:2:24"]

@@ -17,6 +17,7 @@ func.func @main(%a: memref<100xf32>, %b: memref<100xf32>, %c: memref<100xf32> {i
   // C: for (int64_t io = 0; io < 2; io++) {
   // C-NEXT: const int64_t ii_end = (100 - io * 64) < 64 ? 100 - io * 64 : 64;
   // C-NEXT: for (int64_t ii = 0; ii < ii_end; ii++) {
+  // C-NEXT: c[io * 64 + ii] = a[io * 64 + ii] + b[io * 64 + ii];
 
   loop.for %i = 0 to 100 {
     %x = memref.load %a[%i] : memref<100xf32>
