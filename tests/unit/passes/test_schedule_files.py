@@ -377,3 +377,21 @@ def test_each_place_has_its_own_steps() -> None:
         ('"b"[2]', ["split", "unroll"]),
     ]
     assert [step.where for step in blocks[1].steps] == ["s:2:12", "s:2:24"]
+
+
+def test_a_clip_that_an_iterator_leaves_stands_in_no_block() -> None:
+    """The last block would begin behind the buffer."""
+    text = """func.func @f(%x: memref<7xf32>, %y: memref<5xf32>) {
+  loop.nest (i = 7) ins(%x[i] : memref<7xf32>) outs(%y[i] clip : memref<5xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    loop.yield %a : f32
+  } loc("cut")
+  func.return
+}"""
+    module = parse_module(new_context(), text)
+    with pytest.raises(InarchError) as caught:
+        run_schedule(module, parse_schedule('at "cut": fuse over i 2', "s"))
+    assert caught.value.line() == (
+        's:1:11: error: fuse at "cut": expected turns of i that touch what they write themselves, '
+        "found %y[i], whose pad or clip counts from a border that blocks of i move; cache it first"
+    )
