@@ -57,6 +57,12 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="use this microkernel wherever it fits, or fail (repeatable); see `inarch list microkernels`",
     )
+    parser.add_argument(
+        "--schedule",
+        type=Path,
+        metavar="FILE",
+        help="transform loops by hand, as this file says (docs/schedules.md)",
+    )
     parser.add_argument("--name", help="prefix of every symbol (default: the model's name)")
     add_threads_option(
         parser, "of a call, at most (default: whoever calls says; 1: compile none in)"
@@ -183,6 +189,7 @@ def compile_options(arguments: argparse.Namespace, *, load: bool = True) -> Opti
         machine=arguments.machine,
         name=arguments.name,
         microkernels=microkernel_names(arguments.microkernel),
+        schedule=arguments.schedule,
         threads=arguments.threads or 0,
         jobs=arguments.jobs,
         timeout=float(arguments.timeout),

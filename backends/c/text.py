@@ -67,6 +67,10 @@ class Names:
         self._taken.add(name)
         return name
 
+    def reserve(self, name: str) -> None:
+        """Takes an identifier that a scope within this one has found to be free."""
+        self._taken.add(name)
+
     def child(self, taken: Iterable[str] = ()) -> Names:
         """A scope within this one, where some names are taken besides."""
         return Names(taken, self._every)

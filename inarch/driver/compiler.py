@@ -265,6 +265,10 @@ def import_model(
     if chosen.microkernels:
         names = ArrayAttr(StringAttr(kernel) for kernel in chosen.microkernels)
         module.attributes[DEMANDED] = names
+    if chosen.schedule is not None:
+        from inarch.passes.schedule.apply_schedule import set_schedule
+
+        set_schedule(module, chosen.schedule)
     if chosen.checked:
         module.attributes["inarch.checked"] = UnitAttr()
     if chosen.threads:

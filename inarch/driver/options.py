@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from inarch.core.errors import UsageError, unknown
@@ -33,6 +34,7 @@ class Settings(TypedDict, total=False):
     give: Sequence[str]
     keep: Sequence[str]
     microkernels: Sequence[str]
+    schedule: str | Path | None
     checked: bool
     pipeline: Pipeline | str | None
     places: Mapping[str, str]
@@ -75,6 +77,8 @@ class Options:
     """`SELECTOR=backend`: ops that it must not get."""
     microkernels: Sequence[str] = ()
     """Those that must be used, the first one preferred: one that cannot is an error."""
+    schedule: str | Path | None = None
+    """The file that says how loops are transformed by hand (docs/schedules.md)."""
     checked: bool = False
     """A call fails when an offloaded or imported function leaves an output unwritten."""
     pipeline: Pipeline | str | None = None
@@ -142,5 +146,10 @@ class Options:
             raise UsageError(
                 "expected the pass 'tensorize' in the pipeline, where microkernels are asked for, "
                 f"found {chosen}"
+            )
+        if self.schedule is not None and "apply-schedule" not in chosen:
+            raise UsageError(
+                "expected the pass 'apply-schedule' in the pipeline, where a schedule is given, found "
+                f"{chosen}"
             )
         return offloading(chosen, self.offload())

@@ -29,6 +29,7 @@ PHASES = {
         "fold-scalars",
         "rematerialize",
         "fuse-nests",
+        "apply-schedule",
         "tile-and-fuse",
     ),
     "padding": ("materialize-padding", "split-padding", "drop-padding-taps", "split-dilation"),

@@ -42,6 +42,9 @@ from inarch.ir.target import machine_of, target_of, threads_of
 from inarch.ir.types import dtype_of
 from inarch.machine.machine import Machine
 from inarch.passes.loop.threads.sharing import Sharing, SharingReport
+from inarch.passes.schedule.language.dependence import symbols_of
+from inarch.passes.schedule.language.step import transform
+from inarch.passes.schedule.parallelize import parallelize
 
 WORTH = 4
 """Of the time that it takes to share a loop, which must be less than what half of its work takes: twice that,
@@ -59,7 +62,8 @@ class ParallelizePass(ModulePass):
 
     `threads`: for how many the iterator is chosen; 0: what the program says (`inarch.threads`), or else for
     two up to the machine's cores; 1: none is marked. `least`: cycles of work from which on an op is marked;
-    without it, what is worth the time that sharing takes on the machine.
+    without it, what is worth the time that sharing takes on the machine. `nest` and `iterator`: only that
+    one, whatever it costs; `nest` is a location or @FUNCTION[NUMBER], as for `split`.
     """
 
     name = "parallelize"
@@ -67,8 +71,13 @@ class ParallelizePass(ModulePass):
 
     threads: int = 0
     least: int | None = None
+    nest: str = ""
+    iterator: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.nest or self.iterator:
+            self._one(op)
+            return
         if self.threads < 0:
             raise UsageError(
                 f"{self.name}: threads: expected a whole number from 0 on, found {self.threads}"
@@ -87,6 +96,16 @@ class ParallelizePass(ModulePass):
             for inner in list(block.ops):
                 sharing.visit(inner)
         facts_of(ctx).put(SharingReport(tuple(sharing.found)))
+
+    def _one(self, op: ModuleOp) -> None:
+        if not self.nest or not self.iterator:
+            raise UsageError(f"{self.name}: expected both a nest and an iterator, or none of them")
+        transform(
+            op,
+            self.name,
+            self.nest,
+            lambda module, loops: parallelize(loops, self.iterator, symbols_of(module)),
+        )
 
 
 def _counts(cores: int) -> tuple[int, ...]:

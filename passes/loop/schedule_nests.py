@@ -21,7 +21,7 @@ from inarch.dialects.loop.access import IteratorAttr
 from inarch.dialects.loop.keep import free_nests
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.target import machine_of
-from inarch.passes.loop.nests.arg_reduce import match_arg_reduction
+from inarch.passes.loop.nests.arg_reduce import match_arg_reduction, runs_in_lanes
 from inarch.passes.loop.nests.chains import put_chains_inside
 from inarch.passes.loop.nests.transform import read_strides, reorder, strides_along
 
@@ -58,9 +58,10 @@ def _mark_lanes(nest: NestOp) -> None:
     reductions = [i for i, iterator in enumerate(nest.iterators) if iterator.is_reduction]
     if len(reductions) != 1 or any(iterator.mode.data != "serial" for iterator in nest.iterators):
         return
-    if match_arg_reduction(nest) is None:
-        return
     (position,) = reductions
+    found = match_arg_reduction(nest)
+    if found is None or not runs_in_lanes(nest, found, position):
+        return
     strides = [strides_along(nest, value, nest.read_map(i)) for i, value in enumerate(nest.ins)]
     contiguous = [sum(abs(s[i]) == 1 for s in strides) for i in range(len(nest.iterators))]
     if contiguous[position] == 0 or contiguous[position] < max(contiguous):
@@ -75,11 +76,14 @@ def _mark_lanes(nest: NestOp) -> None:
 def _put_contiguous_innermost(nest: NestOp) -> None:
     """Moves the contiguous output iterator of a reduction inside it, when operands follow along.
 
-    Pooling and depthwise convolution then run along the row; a reduction over the last axis, whose
-    operand does not vary contiguously with any output iterator, stays as it is.
+    Pooling and depthwise convolution then run along the row; a reduction over the last axis, whose operand
+    does not vary contiguously with any output iterator, stays as it is, and so does one whose iterators have
+    modes: its order is its author's.
     """
     position = _contiguous_output(nest)
     if position is None or not nest.has_reduction:
+        return
+    if any(iterator.mode.data in ("unroll", "vector") for iterator in nest.iterators):
         return
     if _accumulators(nest, position) > MAX_ROW_ACCUMULATORS or not _follows(nest, position):
         return

@@ -163,6 +163,26 @@ def tensorize(
     return report
 
 
+def tensorize_one(module: ModuleOp, op: NestOp, kernel: str) -> str | None:
+    """Lets `kernel` do a nest, whatever others would cost; None, or why it cannot.
+
+    Raises InarchError for a kernel that is broken, or needs another target.
+    """
+    reason = unsuitable(op)
+    if reason is not None:
+        return reason
+    families, _ = families_of([kernel], [kernel], target_of(module), machine_of(module))
+    nest = strided_nest(op)
+    (family,) = families
+    if nest.is_in_loop and is_foreign(family.pattern.kernel):
+        return _OUTSIDE
+    found = candidates(nest, family, math.inf)
+    if isinstance(found, Miss):
+        return found.reason
+    build(min(found, key=lambda one: _preference(one, [kernel])), Definitions(module))
+    return None
+
+
 _OUTSIDE = (
     "the nest is inside a loop or a branch, functions of libraries are called outside of them"
 )

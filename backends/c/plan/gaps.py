@@ -64,7 +64,7 @@ def _vanishes(inside: Sequence[Loop]) -> bool:
 
 def _loops_inside(nest: LoopNest, position: int) -> Iterator[list[Loop]]:
     """What runs within a loop: while values accumulate, and where a tile is finished and stored."""
-    loop, first = nest.loops[position], nest.first_reduction
+    loop, first = nest.loops[position], nest.first_inner
     tile = [i for i in range(first, len(nest.loops)) if not nest.loops[i].is_reduction]
     after = list(range(position + 1, len(nest.loops)))
     if loop.is_reduction:

@@ -179,6 +179,15 @@ class LoopNest:
         return next(reductions, len(self.loops))
 
     @property
+    def first_inner(self) -> int:
+        """Position of the outermost reduction; where there is none, of the tile that stands innermost."""
+        first = self.first_reduction
+        if first == len(self.loops):
+            while first and self.loops[first - 1].mode in ("unroll", "vector"):
+                first -= 1
+        return first
+
+    @property
     def scan(self) -> int | None:
         """Position of the scan loop; None where there is none (it may be one of a single point)."""
         return next((i for i, loop in enumerate(self.loops) if loop.is_scan), None)

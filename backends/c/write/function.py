@@ -76,7 +76,7 @@ class FunctionEmitter:
             case ForOp():
                 self._for(op, scope)
             case AllocOp() | ConstantOp():
-                self._planned(op)
+                self._planned(op, scope)
             case ReshapeOp():
                 self.pointers[op.result] = self.pointer(op.source)
             case memref.SubviewOp():
@@ -156,7 +156,7 @@ class FunctionEmitter:
 
     # -- buffers
 
-    def _planned(self, op: AllocOp | ConstantOp) -> None:
+    def _planned(self, op: AllocOp | ConstantOp, scope: Scope) -> None:
         """A pointer into the workspace or the weights, declared at the function's head."""
         is_alloc = isinstance(op, AllocOp)
         if not self.is_public and not is_alloc:
@@ -165,7 +165,8 @@ class FunctionEmitter:
                 where=location_text(op),
             )
         hint = op.buffer.name_hint or _constant_hint(op)
-        name = self.scope.names.fresh(hint)
+        name = scope.names.fresh(hint)  # which nothing around the op is called
+        self.scope.names.reserve(name)
         offset = offset_of(op)
         if is_alloc:
             _check_room(op, offset + nbytes(memref_of(op.buffer)))

@@ -2,21 +2,24 @@
 
 - No parallel loop inside a reduction: one scalar accumulator for each output.
 - All parallel loops inside the outermost reduction are serial: a local array of accumulators.
-- They are all `unroll` or `vector`: registers (`write/tile.py`).
+- They are all `unroll` or `vector`, or so are the innermost loops where nothing reduces: registers
+  (`write/tile.py`).
 - One of the loops scans: `write/scan.py`.
 - It looks for the best value and where it is, in lanes: `write/arg_reduce.py`.
-Mixed modes take the array. In the scalar forms modes are ignored: the C compiler unrolls and vectorises.
+A mode that none of them obeys is an error (`passes/loop/nests/modes.py`). What is serial the C compiler may
+unroll and vectorise as it likes.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from xdsl.ir import SSAValue
 
 from inarch.backends.c.plan.gaps import reads_gaps
-from inarch.backends.c.plan.linear import LoopNest, loop_nest
+from inarch.backends.c.plan.linear import Loop, LoopNest, loop_nest
 from inarch.backends.c.text import comment
 from inarch.backends.c.write.arg_reduce import arg_form, emit_arg_reduction
 from inarch.backends.c.write.loops import open_and_pick, open_loops, used_reads, write_guards
@@ -35,9 +38,7 @@ from inarch.core.errors import UnsupportedError
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.index.affine import print_affine_expr
 from inarch.ir.location import location_text
-
-MAX_TILE_ELEMENTS = 4096
-"""Of a local array of accumulators: 32 KiB of f64."""
+from inarch.passes.loop.nests.modes import MOST_ACCUMULATORS, check_modes
 
 
 def emit_nest(op: NestOp, pointers: Sequence[str], scope: Scope, *, alone: bool = False) -> None:
@@ -55,7 +56,8 @@ def emit_nest(op: NestOp, pointers: Sequence[str], scope: Scope, *, alone: bool 
     depth = scope.writer.depth
     if not alone:
         scope.writer.open()
-    inner = [loop for loop in nest.loops[nest.first_reduction :] if not loop.is_reduction]
+    check_modes(op)
+    inner = nest.loops[nest.first_inner :]
     transpose, searched = transpose_of(op, nest), arg_form(op, nest)
     if transpose is not None:
         emit_transpose(transpose, nest, scope)
@@ -65,13 +67,25 @@ def emit_nest(op: NestOp, pointers: Sequence[str], scope: Scope, *, alone: bool 
     elif searched is not None:
         _check_accumulators(op, nest, range(searched.reduction + 1, len(nest.loops)), "reduction")
         emit_arg_reduction(op, nest, searched, scope)
-    elif not inner:
-        _emit_scalar(op, nest, scope)
-    elif all(loop.mode in ("unroll", "vector") for loop in inner):
+    elif any(loop.mode != "serial" for loop in inner):
+        _check_no_lanes(op, inner)
         emit_tile(op, nest, scope)
+    elif all(loop.is_reduction for loop in inner):
+        _emit_scalar(op, nest, scope)
     else:
         _emit_array(op, nest, scope)
     scope.writer.close(depth)
+
+
+def _check_no_lanes(op: NestOp, loops: Sequence[Loop]) -> None:
+    """Raises UnsupportedError for a reduction that is to run in lanes, of a nest that has not the form."""
+    for loop in loops:
+        if loop.is_reduction and loop.mode == "vector":
+            raise UnsupportedError(
+                f"'loop.nest' cannot obey '{loop.name} = {loop.size} vector': expected an arg-reduction "
+                "whose reads have no pad and whose places rise along it; make it serial",
+                where=location_text(op),
+            )
 
 
 def nest_text(op: NestOp, pointers: Sequence[str]) -> str:
@@ -104,6 +118,9 @@ def _emit_scalar(op: NestOp, nest: LoopNest, scope: Scope) -> None:
     reads = used_reads(op, nest, op.regions)
     open_and_pick(nest, outer, values, write_guards(nest), scope, reads)
     if nest.first_reduction == len(nest.loops):
+        if len(nest.writes) == 1:  # its guards hold: the loops around end where it does
+            known = nest.writes[0].guards
+            nest = replace(nest, reads=tuple(read.within(known) for read in nest.reads))
         starts = [initial_text(write, values, scope) for write in nest.writes]
         arguments: dict[SSAValue, str] = dict(zip(op.accumulators(op.body), starts, strict=True))
         results = run_region(op, nest, values, arguments, scope)
@@ -163,11 +180,11 @@ def _emit_array(op: NestOp, nest: LoopNest, scope: Scope) -> None:
 def _check_accumulators(op: NestOp, nest: LoopNest, tile: Sequence[int], what: str) -> int:
     """How many accumulators an output has inside of `what`. Raises UnsupportedError for too many."""
     elements = math.prod(nest.loops[i].size for i in tile)
-    if elements > MAX_TILE_ELEMENTS:
+    if elements > MOST_ACCUMULATORS:
         names = ", ".join(nest.loops[i].name for i in tile)
         raise UnsupportedError(
             f"'loop.nest' has {elements} accumulators inside its {what} (at most "
-            f"{MAX_TILE_ELEMENTS}); order some of {names} outside it",
+            f"{MOST_ACCUMULATORS}); order some of {names} outside it",
             where=location_text(op),
         )
     return elements

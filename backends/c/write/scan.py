@@ -9,8 +9,8 @@ compiler makes vectors:
                y[2 * i][k] = acc0                                   y[k][j] = acc[j]
                acc1 += x[2 * i + 1][k] ...
 
-Along the scan nothing is reordered: C keeps the order of floating-point sums. Modes other than `unroll` are
-ignored, as they are where accumulators are an array.
+Along the scan nothing is reordered: C keeps the order of floating-point sums. Other modes than all `unroll`
+or all serial are an error (`passes/loop/nests/modes.py`).
 """
 
 from __future__ import annotations
@@ -30,17 +30,12 @@ from inarch.backends.c.write.value.points import (
 )
 from inarch.dialects.loop.nest import NestOp
 
-MAX_COPIES = 32
-"""Of the body in unrolled text: more accumulators than there are registers gain nothing."""
-
 
 def emit_scan(op: NestOp, nest: LoopNest, scan: int, scope: Scope) -> None:
     """Writes `op`, whose loop at position `scan` scans; outputs have an init and no guards (C9)."""
     values: list[str | int] = [loop.name for loop in nest.loops]
     open_and_pick(nest, range(scan), values, (), scope, used_reads(op, nest, op.regions))
-    tile = range(scan + 1, len(nest.loops))
-    copies = math.prod(nest.loops[i].size for i in tile)
-    if all(nest.loops[i].mode == "unroll" for i in tile) and copies <= MAX_COPIES:
+    if all(loop.mode == "unroll" for loop in nest.loops[scan + 1 :]):
         _emit_copies(op, nest, scan, values, scope)
     else:
         _emit_array(op, nest, scan, values, scope)

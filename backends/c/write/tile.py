@@ -41,9 +41,6 @@ from inarch.core.errors import UnsupportedError
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.location import location_text
 
-MAX_COPIES = 1024
-"""Of the body in unrolled text; a register tile has at most some thirty accumulators."""
-
 
 @dataclass(frozen=True)
 class _Tile:
@@ -85,7 +82,7 @@ def emit_tile(op: NestOp, nest: LoopNest, scope: Scope) -> None:
     """Writes a nest whose parallel loops inside the outermost reduction are all unroll or vector."""
     tile = _tile_of(op, nest, scope)
     values: list[str | int] = [loop.name for loop in nest.loops]
-    reads, outer = used_reads(op, nest, op.regions), range(nest.first_reduction)
+    reads, outer = used_reads(op, nest, op.regions), range(nest.first_inner)
     left = open_and_pick(nest, outer, values, write_guards(nest), scope, reads)
     needs_array = _needs_array(op, nest, tile, left)
     loads_array = any(w.init is None and not _is_whole(w, tile) for w in nest.writes)
@@ -109,13 +106,11 @@ def emit_tile(op: NestOp, nest: LoopNest, scope: Scope) -> None:
 
 
 def _tile_of(op: NestOp, nest: LoopNest, scope: Scope) -> _Tile:
-    first = nest.first_reduction
+    first = nest.first_inner
     inner = range(first, len(nest.loops))
     parallel = [i for i in inner if not nest.loops[i].is_reduction]
     vectors = [i for i in parallel if nest.loops[i].mode == "vector"]
-    if len(vectors) > 1:
-        names = ", ".join(nest.loops[i].name for i in vectors)
-        raise _error(op, f"expected at most one vector iterator, found {names}")
+    assert len(vectors) < 2, "check_modes has seen to it"
     # In finish, which runs per element, a pad is a condition like any other.
     in_body = zip(nest.reads, op.element_arguments(op.body), strict=True)
     if any(read.guards and argument.uses for read, argument in in_body):
@@ -127,9 +122,6 @@ def _tile_of(op: NestOp, nest: LoopNest, scope: Scope) -> _Tile:
         if loop.is_reduction and loop.mode != "unroll":
             break
         copies = [i, *copies] if loop.is_reduction else copies
-    count = math.prod(nest.loops[i].size for i in (*unrolled, *copies))
-    if count > MAX_COPIES:
-        raise _error(op, f"expected at most {MAX_COPIES} copies of the body, found {count}")
     serial = tuple(i for i in inner if nest.loops[i].is_reduction and i not in copies)
     if not vectors:
         return _Tile(unrolled, None, 1, 1, tuple(copies), serial)
@@ -256,9 +248,10 @@ def _reduce(
     depth = scope.writer.depth
     open_loops(nest, tile.serial, values, (), scope)
     copies = _points(nest, tile.copies)
+    has_braces = len(copies) > 1 or not tile.serial  # what is declared within is not known behind
     for copy in copies:
         inside = scope.child()
-        if len(copies) > 1:
+        if has_braces:
             inside.writer.open()
         fixed = _at(values, tile.copies, copy)
         loaded: dict[str, str] = {}
@@ -271,7 +264,7 @@ def _reduce(
                     arguments[argument] = Value(name, tile.vector is not None)
                 results = evaluate_lanes(op.body.block, arguments, tile.lanes, inside)
                 _assign(nest, tile, names, results, inside)
-        if len(copies) > 1:
+        if has_braces:
             inside.writer.close()
     scope.writer.close(depth)
 

@@ -78,6 +78,20 @@ def match_arg_reduction(nest: NestOp) -> ArgReduction | None:
     return None
 
 
+def runs_in_lanes(nest: NestOp, found: ArgReduction, reduction: int) -> bool:
+    """Whether lanes can go along the reduction: none leaves a buffer, and places rise and do not wrap."""
+    if any(read.is_padded for read in nest.reads) or any(write.clips for write in nest.writes):
+        return False
+    if any(isinstance(each.owner, PointOp) for each in sources_of(found.x)) or 0 in nest.sizes:
+        return False
+    place = found.place.over(nest.names)
+    low, high = place.bounds(nest.sizes)
+    bits = dtype_of(memref_of(nest.outs[1]).element_type).bits
+    narrow = max(found.order.dtype.bits, 32) - 2
+    is_inside = -(1 << bits >> 1) <= low and high < 1 << bits >> 1
+    return place.coefficients[reduction] > 0 and is_inside and not nest.sizes[reduction] >> narrow
+
+
 def _orders(dtype: DType) -> Iterator[Order]:
     """Those that elements of a (signless) dtype may have; of bools, none."""
     if dtype.name == "i1":

@@ -41,8 +41,11 @@ def put_chains_inside(nest: NestOp, machine: Machine, most: int) -> None:
     """Replaces a nest that scans by one, or two, with at most `most` accumulators an output inside the scan.
 
     One that reduces gets strips of columns only, as many at least as the machine has cores. A nest in which
-    an iterator has a mode is its author's, and stays.
+    an iterator has a mode is its author's, and stays; so does one whose chains have a single point.
     """
+    carried = [each for each in nest.iterators if each.is_reduction or each.is_scan]
+    if all(each.size.data == 1 for each in carried):
+        return
     if 0 in nest.sizes or any(iterator.mode.data != "serial" for iterator in nest.iterators):
         return
     inside = _Choice(nest, machine, most).inside()

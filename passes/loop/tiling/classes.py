@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from xdsl.ir import SSAValue
 
 from inarch.dialects.loop.buffer import root
+from inarch.dialects.loop.memory import buffer_shape
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.index.linear import Linear, linear_map
 
@@ -96,7 +97,9 @@ class Classes:
         found = [
             _Class((*one.iterators, at), nest.sizes[at], one.axes)
             for one, at in ways
-            if one.size in (0, nest.sizes[at]) and _is_cut(nest, at) and _fits(operands, at)
+            if one.size in (0, nest.sizes[at])
+            and _is_cut(nest, at)
+            and _fits(operands, at, nest.sizes[at])
         ]
         return [wider for one in found if (wider := _with(one, touches)) is not None]
 
@@ -123,13 +126,19 @@ def _is_cut(nest: NestOp, at: int) -> bool:
     return nest.sizes[at] > 1 and not nest.iterators.data[at].is_reduction
 
 
-def _fits(operands: Sequence[Operand], at: int) -> bool:
-    """Whether a part of the iterator is a box of each operand that begins where the class says.
-
-    Of a guarded one it is alone in its dimension: elsewhere what is outside would be outside of the part.
-    """
+def _fits(operands: Sequence[Operand], at: int, size: int) -> bool:
+    """Whether a part of the iterator is a box of each operand that begins where the class says."""
     return all(
         all(form.coefficients[at] >= 0 for form in operand.index)
-        and (not operand.is_guarded or not operand.uses(at) or operand.dimension_of(at) is not None)
+        and (not operand.is_guarded or not operand.uses(at) or _is_inside(operand, at, size))
         for operand in operands
     )
+
+
+def _is_inside(operand: Operand, at: int, size: int) -> bool:
+    """Whether the iterator is alone in its dimension of a guarded operand, and never outside of it.
+
+    Elsewhere what is outside of the buffer would be outside of the part, or the part outside of the buffer.
+    """
+    axis = operand.dimension_of(at)
+    return axis is not None and size <= buffer_shape(operand.value)[axis]

@@ -21,14 +21,16 @@ from inarch.passes.loop.tiling.classes import Operand
 from inarch.passes.loop.tiling.group import Group
 
 
-def run_in_blocks(group: Group, blocks: Sequence[int]) -> ForOp:
+def run_in_blocks(group: Group, blocks: Sequence[int], names: Sequence[str] | None = None) -> ForOp:
     """Replaces the nests of `group` by loops, one a class, over blocks of so many of its points.
 
-    The last block of a class may be a smaller one: a loop of its own. Returns the outermost loop.
+    Their indices are called `names`, or else as the last nest's iterators. The last block of a class may be a
+    smaller one: a loop of its own. Returns the outermost loop.
     """
     last = group.nests[-1]
     builder = Builder(InsertPoint.before(last))
-    first = _Writer(group, tuple(blocks)).loop(builder, (), ())
+    hints = names or [last.names[own[-1]] for own in group.classes]
+    first = _Writer(group, tuple(blocks), tuple(hints)).loop(builder, (), ())
     scratch = group.scratch
     for nest in group.nests:
         nest.detach()
@@ -45,6 +47,7 @@ def run_in_blocks(group: Group, blocks: Sequence[int]) -> ForOp:
 class _Writer:
     group: Group
     blocks: tuple[int, ...]
+    names: tuple[str, ...]
     around: list[ForOp] = field(default_factory=list[ForOp])
     """The loops that are being written, outermost first."""
 
@@ -71,7 +74,7 @@ class _Writer:
         last = self.group.nests[-1]
         op.location = last.location
         which = len(indices)
-        op.induction.name_hint = last.names[self.group.classes[which][-1]]
+        op.induction.name_hint = self.names[which]
         builder.insert(op)
         self.around.append(op)
         inside = Builder(InsertPoint.at_end(op.body.block))

@@ -67,9 +67,9 @@ FORMS = {
     "arrays": Form("r = {r} reduction, i = {i}, j = {j}", "i, j", " init 0.0", ADD),
     "vector": Form("i = {i}, r = {r} reduction, j = 8 vector", "i, j", " init 0.0", ADD),
     "tile": Form("r = {r} reduction, i = 2 unroll, j = 8 vector", "i, j", " init 0.0", ADD),
-    "copies": Form("i = {i}, j = 4 vector, r = 3 reduction unroll", "i, j", " init 0.0", ADD),
+    "copies": Form("i = {i}, r = 3 reduction unroll, j = 4 vector", "i, j", " init 0.0", ADD),
     "scan": Form("i = {i}, r = {r} scan, j = {j}", "i, r, j", " init 0.0", ADD),
-    "chains": Form("r = {r} scan, i = {i} unroll, j = {j} unroll", "i, r, j", " init 0.0", ADD),
+    "chains": Form("r = {r} scan, i = 2 unroll, j = 3 unroll", "i, r, j", " init 0.0", ADD),
 }
 
 

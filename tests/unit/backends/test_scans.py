@@ -111,12 +111,13 @@ func.func @f(%x: memref<4x9xf32>, %y: memref<4x9xf32>) {{
 """
 
 
-@pytest.mark.parametrize("loops", ["i = 4, k = 9 scan", "k = 9 scan, i = 4"])
-@pytest.mark.parametrize("mode", ["", " unroll", " vector"])
-def test_a_scan_may_write_where_it_reads(loops: str, mode: str) -> None:
+@pytest.mark.parametrize(
+    "loops", ["i = 4, k = 9 scan", "k = 9 scan, i = 4", "k = 9 scan, i = 4 unroll"]
+)
+def test_a_scan_may_write_where_it_reads(loops: str) -> None:
     """Each element is read at the point that writes it, before that; whatever a parallel loop's mode is."""
     context = new_context()
-    text = SCAN.format(loops=loops.replace("i = 4", f"i = 4{mode}"), x="%y")
+    text = SCAN.format(loops=loops, x="%y")
     module = parse_module(context, text)
     verify_module(module)
     x = numbers((4, 9), "f32")

@@ -125,7 +125,8 @@ def test_a_kernel_that_is_demanded_of_a_kept_nest_is_an_error() -> None:
     [
         (
             program().replace("func.return", "func.return {inarch.keep}"),
-            "expected inarch.keep on a loop.nest, a function or a module, found it on 'func.return'",
+            "expected inarch.keep on a loop.nest, a loop.for, a function or a module, found it on "
+            "'func.return'",
         ),
         (
             program(nest="inarch.keep = 1 : i64"),

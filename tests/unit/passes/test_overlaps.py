@@ -167,7 +167,7 @@ func.func @main(%x: memref<6x5xf32>, %y: memref<6xf32> {inarch.result},
     %s = arith.addf %o, %a : f32
     loop.yield %s : f32
   }
-  loop.nest (i = 6MODE, k = 5 reduction) ins(%x[i, k] : memref<6x5xf32>, %y[i] : memref<6xf32>)
+  loop.nest (LOOPS) ins(%x[i, k] : memref<6x5xf32>, %y[i] : memref<6xf32>)
     outs(%y[i] init 0.0 : memref<6xf32>) {
   ^bb0(%a: f32, %b: f32, %o: f32):
     %p = arith.mulf %a, %b : f32
@@ -196,11 +196,11 @@ func.func @main(%x: memref<6x5xf32>, %y: memref<6xf32> {inarch.result},
 """
 
 
-@pytest.mark.parametrize("mode", ["", " unroll"])
-def test_what_is_accepted_in_place_means_what_it_says(mode: str) -> None:
+@pytest.mark.parametrize("loops", ["i = 6, k = 5 reduction", "k = 5 reduction, i = 6 unroll"])
+def test_what_is_accepted_in_place_means_what_it_says(loops: str) -> None:
     """A reduction that reads what its output held before, and odd columns that are made of even ones."""
     x = np.random.default_rng(0).standard_normal((6, 5)).astype(np.float32)
-    y, t = compiled(IN_PLACE.replace("MODE", mode))(x)
+    y, t = compiled(IN_PLACE.replace("LOOPS", loops))(x)
     before = x.sum(1)
     np.testing.assert_allclose(y, (x * before[:, None]).sum(1) + before, rtol=1e-5)
     expected = x.T.copy()

@@ -67,8 +67,8 @@ def fixture_double(tmp_path_factory: pytest.TempPathFactory) -> inarch.Module:
         (
             {"output": "m.inarch"},
             "no option 'output'. Known: backend_options, backends, checked, dims, give, host, jobs, keep, "
-            "machine, microkernels, name, pipeline, places, require_offload, shapes, target, threads, "
-            "timeout, values, verify_each, verify_semantics",
+            "machine, microkernels, name, pipeline, places, require_offload, schedule, shapes, target, "
+            "threads, timeout, values, verify_each, verify_semantics",
         ),
         ({"name": 3}, "name: expected a string such as 'model', found 3 (a int)"),
     ],

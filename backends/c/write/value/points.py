@@ -105,7 +105,7 @@ def tile_index(tile: Sequence[int], sizes: Sequence[int], values: Values) -> str
     for position, size in zip(tile, sizes, strict=True):
         step //= size
         terms.append(str(values[position]) if step == 1 else f"{values[position]} * {step}")
-    return " + ".join(terms)
+    return " + ".join(terms) or "0"
 
 
 def finish_tile(
@@ -123,7 +123,7 @@ def finish_tile(
     order = [i for i in tile if i not in unit[:1]] + unit[:1]
     depth = scope.writer.depth
     inside = scope.child()
-    bound = range(nest.first_reduction)
+    bound = range(nest.first_inner)
     open_loops(nest, order, values, guards, inside, bound)
     finish_point(op, nest, values, slots, inside)
     scope.writer.close(depth)

@@ -76,7 +76,7 @@ def _loops(choices: Choices) -> Loops:
         sizes.append(size)
     names = [f"{'r' if reduces else 'i'}{n}" for n, reduces in enumerate(kinds)]
     modes = ["serial"] * len(kinds)
-    if kinds[-1] and choices.chance(50):
+    if kinds[-1] and kinds.count(True) == 1 and choices.chance(50):
         modes[-1] = "vector"
     return Loops(names, sizes, kinds, modes)
 
@@ -97,7 +97,8 @@ def _read(b: LoopText, loops: Loops, element: str) -> tuple[RandomAccess, Buffer
 def _rising(choices: Choices, loops: Loops) -> dict[int, int]:
     """A place of its own for each point of the reductions, rising in the written order, or falling."""
     place: dict[int, int] = {}
-    step = -1 if choices.chance(15) else 1
+    is_vector = "vector" in loops.modes  # obeyed where places rise
+    step = -1 if not is_vector and choices.chance(15) else 1
     for i in reversed(loops.reduction):
         place[i] = step
         step *= loops.sizes[i]

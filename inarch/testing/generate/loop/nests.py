@@ -53,6 +53,8 @@ def nest(b: LoopText) -> None:
         _modes(choices, loops, reads)
     elif any(pad is not None for _, _, pad in reads):
         loops.modes[:] = ["serial"] * len(loops.modes)
+    if not _are_obeyed(loops):
+        loops.modes[:] = ["serial"] * len(loops.modes)
     b.lines += nest_text(b, loops, reads, writes)
     for one in writes:
         write(one.buffer, one.access, loops.only(loops.parallel))
@@ -118,22 +120,52 @@ def _tile(choices: Choices) -> Loops:
 
 
 def _modes(choices: Choices, loops: Loops, reads: list[Read]) -> None:
-    """Modes as the scheduler gives them: all parallel loops inside a reduction, or single ones."""
+    """Modes that are obeyed: of all that is parallel inside what carries, or of the innermost loops."""
     if choices.chance(60) or any(pad is not None for _, _, pad in reads):
         return
     inner = [i for i in loops.parallel if i > loops.first]
-    copies = 1
-    vector = False
-    for i in reversed(inner):
-        size = loops.sizes[i]
-        if not vector and size in (2, 4, 8, 16, 64) and choices.chance(70):
-            loops.modes[i], vector = "vector", True
-        elif size * copies <= 32 and choices.chance(80):
-            loops.modes[i] = "unroll"
-            copies *= size
+    if loops.scan is not None:
+        if math.prod(loops.sizes[i] for i in inner) <= 32:
+            _set(loops, dict.fromkeys(inner, "unroll"))
+        return
+    found, copies = _tiled(choices, loops, inner if loops.reduction else loops.parallel)
+    if len(found) < len(inner):
+        return
+    _set(loops, found)
     last = len(loops.sizes) - 1
     if loops.reduction and loops.reduction[-1] == last and copies * loops.sizes[last] <= 64:
         loops.modes[last] = choices.pick(("serial", "unroll"))
+
+
+def _are_obeyed(loops: Loops) -> bool:
+    """Whether no mode stands outside of a loop without one: those of a single point are no loops."""
+    kept = [i for i, size in enumerate(loops.sizes) if size != 1]
+    carried = [i for i in kept if loops.reduces[i] or i == loops.scan]
+    modes = [loops.modes[i] for i in kept if not carried or i < carried[0]]
+    if carried:
+        return not {*modes} - {"serial"}
+    return modes == sorted(modes, key=lambda mode: mode != "serial")
+
+
+def _tiled(choices: Choices, loops: Loops, inner: list[int]) -> tuple[dict[int, str], int]:
+    """Modes from the innermost loop on, and how many copies that makes; it ends where one stays serial."""
+    found: dict[int, str] = {}
+    copies = 1
+    for i in reversed(inner):
+        size = loops.sizes[i]
+        if "vector" not in found.values() and size in (2, 4, 8, 16, 64) and choices.chance(70):
+            found[i] = "vector"
+        elif size * copies <= 32 and choices.chance(80):
+            found[i] = "unroll"
+            copies *= size
+        else:
+            break
+    return found, copies
+
+
+def _set(loops: Loops, found: dict[int, str]) -> None:
+    for i, mode in found.items():
+        loops.modes[i] = mode
 
 
 # ---------------------------------------------------------------------------------- outputs

@@ -1,0 +1,81 @@
+"""`apply-schedule`: does what a schedule file says, before the automatic passes choose.
+
+    inarch compile model.onnx --schedule model.schedule
+    inarch-opt model.mlir -p 'apply-schedule{file=model.schedule}'
+
+The nests that it finds are those behind `fuse-nests`: what `--emit=loop` shows. docs/schedules.md has the
+steps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
+from xdsl.passes import ModulePass
+
+from inarch.core.errors import EnvironmentFault, InarchError, UsageError, reason
+from inarch.ir.location import location_text
+from inarch.passes.schedule.language.script import parse_schedule, run_schedule
+from inarch.passes.schedule.language.words import MOST_BYTES
+
+SCHEDULE = "inarch.schedule"
+"""The attribute of a module that holds its schedule: `[file, text]`. Once it is done it is gone."""
+
+
+def read_schedule(path: str | Path) -> tuple[str, str]:
+    """The name and the text of a schedule file, which is parsed. Raises UsageError for a wrong one."""
+    file = str(path)
+    try:
+        with Path(path).open("rb") as opened:
+            data = opened.read(MOST_BYTES + 1)
+        text = data.decode()
+    except OSError as error:
+        message = f"the schedule cannot be read: {error.strerror or reason(error)}"
+        raise EnvironmentFault(message, where=file) from error
+    except UnicodeDecodeError as error:
+        raise UsageError("expected a schedule in UTF-8", where=file) from error
+    parse_schedule(text, file)
+    return file, text
+
+
+def set_schedule(module: ModuleOp, path: str | Path) -> None:
+    """Puts a schedule file on a module, for the pass. Raises UsageError for a wrong one."""
+    module.attributes[SCHEDULE] = ArrayAttr([StringAttr(each) for each in read_schedule(path)])
+
+
+@dataclass(frozen=True)
+class ApplySchedulePass(ModulePass):
+    """Transforms the nests that a schedule names, and marks them as their author's.
+
+    `file`: the schedule; without, the module's own (`inarch.schedule`), if it has one.
+    """
+
+    name = "apply-schedule"
+    is_optional: ClassVar = True
+
+    file: str = ""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        file, text = read_schedule(self.file) if self.file else _own(op)
+        op.attributes.pop(SCHEDULE, None)
+        if text:
+            run_schedule(op, parse_schedule(text, file))
+
+
+def _own(module: ModuleOp) -> tuple[str, str]:
+    found = module.attributes.get(SCHEDULE)
+    if found is None:
+        return "", ""
+    parts = [*cast("ArrayAttr", found).data] if isinstance(found, ArrayAttr) else []
+    texts = [each.data for each in parts if isinstance(each, StringAttr)]
+    if len(parts) != 2 or len(texts) != 2:
+        message = f"expected {SCHEDULE} to be an array of a file's name and its text, found {found}"
+        raise InarchError(message, where=location_text(module))
+    return texts[0], texts[1]
+
+
+PASS = ApplySchedulePass

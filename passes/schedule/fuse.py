@@ -1,0 +1,118 @@
+"""`fuse`: nests run block by block, in explicit loops around all of them.
+
+    at "softmax": fuse "scores" over m 32         for mo = 0 to 1024 step 32:
+                                            -->       scores of the rows mo to mo + 31
+                                                      softmax of these rows
+
+A producer goes into the loops of its consumer where each turn reads only what it has written itself: every
+buffer that one of the nests writes and another one touches is indexed by the iterator alone, in one
+dimension. What nobody else reads is then as large as a block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from inarch.core.errors import UsageError
+from inarch.dialects.loop.control import ForOp
+from inarch.dialects.loop.nest import NestOp
+from inarch.passes.loop.tiling.loops import run_in_blocks
+from inarch.passes.schedule.language.fusing import group_of
+from inarch.passes.schedule.language.keeping import keep
+from inarch.passes.schedule.language.places import (
+    Loops,
+    Place,
+    error_of,
+    find,
+    iterator_of,
+    place_of_text,
+    read_place,
+)
+from inarch.passes.schedule.language.step import Action, Step, transform
+from inarch.passes.schedule.language.words import Words
+
+
+def fuse(consumer: NestOp, producers: Sequence[NestOp], blocks: Mapping[str, int]) -> NestOp:
+    """Puts loops over blocks of the consumer's iterators `blocks` around it and its producers.
+
+    The loop of an iterator `m` is called `mo`. Without producers, it is the consumer alone that runs in
+    blocks. The last block of an iterator may be a smaller one: copies of the nests, behind. Returns the
+    consumer in the first loops. Raises UsageError for names and numbers; InarchError with the two accesses
+    where a turn would read what another one writes.
+    """
+    positions = [iterator_of(consumer, name) for name in blocks]
+    for name, size in blocks.items():
+        if size < 1:
+            raise UsageError(f"expected a block of {name} from 1 on, found {size}")
+    group = group_of([*producers, consumer], positions)
+    sizes = [
+        min(size, consumer.sizes[at]) for size, at in zip(blocks.values(), positions, strict=True)
+    ]
+    block = consumer.parent
+    assert block is not None, "a nest stands in a block"
+    known = set(block.ops)
+    first = run_in_blocks(group, sizes, names=[f"{name}o" for name in blocks])
+    for op in block.ops:
+        if op not in known and isinstance(op, ForOp):
+            for loop in op.walk():
+                if isinstance(loop, ForOp):
+                    keep(loop)
+    loop = first
+    for _ in positions[1:]:
+        loop = next(op for op in loop.body.block.ops if isinstance(op, ForOp))
+    return [op for op in loop.body.block.ops if isinstance(op, NestOp)][-1]
+
+
+def _done(module: ModuleOp, op: Loops, places: Sequence[Place], blocks: Mapping[str, int]) -> Loops:
+    found = [find(module, place) for place in places]
+    for each in (op, *found):
+        if not isinstance(each, NestOp):
+            raise error_of(each, "expected a loop.nest, found a loop.for")
+    producers = [each for each in found if isinstance(each, NestOp)]
+    assert isinstance(op, NestOp)
+    return fuse(op, producers, blocks)
+
+
+def _read(words: Words) -> Action:
+    places: list[Place] = []
+    while not words.has("over"):
+        places.append(read_place(words))
+    blocks = words.sizes("an iterator")
+    return lambda module, op: _done(module, op, places, blocks)
+
+
+STEP = Step("fuse [PRODUCER ...] over ITERATOR BLOCK [ITERATOR BLOCK ...]", _read)
+
+
+@dataclass(frozen=True)
+class FusePass(ModulePass):
+    """Runs a nest that is named, with its producers, in loops over blocks.
+
+    `nest`: the consumer, as for `split`. `iterators`: of the consumer, the outermost loop first; `blocks`:
+    points a turn. `producers`: the nests that go into the loops, in the program's order.
+    """
+
+    name = "fuse"
+
+    nest: str
+    iterators: tuple[str, ...]
+    blocks: tuple[int, ...]
+    producers: tuple[str, ...] = ()
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if len(self.iterators) != len(self.blocks):
+            found = f"{len(self.blocks)} for {len(self.iterators)} iterators"
+            raise UsageError(f"{self.name}: blocks: expected one for each iterator, found {found}")
+        blocks = dict(zip(self.iterators, self.blocks, strict=True))
+        places = [place_of_text(text) for text in self.producers]
+        transform(
+            op, self.name, self.nest, lambda module, loops: _done(module, loops, places, blocks)
+        )
+
+
+PASS = FusePass

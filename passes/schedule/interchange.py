@@ -1,0 +1,205 @@
+"""`interchange`: other loops outermost. Those that are named take each other's places, in the order named.
+
+    m, n, k; interchange k m    -->    k, n, m
+
+Parallel iterators go anywhere. Reductions stay in their order among each other, so that no sum is rounded
+otherwise, unless the step says `reassociate`. An explicit loop goes inside of another one where its own
+iterations, and so all pairs of both, are independent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from xdsl.context import Context
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from inarch.core.errors import UsageError, unknown
+from inarch.dialects.loop.control import ForOp
+from inarch.dialects.loop.memory import memref_of
+from inarch.dialects.loop.nest import NestOp
+from inarch.ir.types import dtype_of
+from inarch.passes.loop.nests.arg_reduce import match_arg_reduction
+from inarch.passes.loop.nests.transform import reorder
+from inarch.passes.schedule.language.dependence import carried_by, symbols_of
+from inarch.passes.schedule.language.keeping import keep
+from inarch.passes.schedule.language.places import (
+    Loops,
+    error_of,
+    iterator_of,
+    loop_name,
+)
+from inarch.passes.schedule.language.step import Action, Step, transform
+from inarch.passes.schedule.language.words import Words
+
+_EXACT = (arith.MaximumfOp, arith.MinimumfOp)
+"""Of floats: no order of them rounds."""
+
+
+def interchange(
+    op: Loops,
+    order: Sequence[str],
+    *,
+    reassociate: bool = False,
+    symbols: dict[str, Operation] | None = None,
+) -> Loops:
+    """Puts the iterators `order` of a nest, or loops that stand in each other, in that order.
+
+    `reassociate`: sums may be in another order. `symbols` are those of the module, for what loops call.
+    Raises UsageError for a name, InarchError with the dependence where it is not legal.
+    """
+    if len(set(order)) < len(order):
+        raise UsageError(f"expected each iterator once, found {' '.join(order)}")
+    if isinstance(op, ForOp):
+        return _interchange_loops(op, order, symbols or {})
+    positions = [iterator_of(op, name) for name in order]
+    wanted = list(range(len(op.iterators)))
+    for place, position in zip(sorted(positions), positions, strict=True):
+        wanted[place] = position
+    if not reassociate:
+        _check_sums(op, wanted)
+    _check_shared(op, wanted)
+    reorder(op, wanted)
+    keep(op)
+    return op
+
+
+def _check_sums(nest: NestOp, wanted: Sequence[int]) -> None:
+    iterators = nest.iterators.data
+    found = [i for i in wanted if iterators[i].is_reduction and iterators[i].size.data > 1]
+    for first, second in pairwise(found):
+        if first < second or _is_exact(nest):
+            continue
+        outer, inner = (iterators[i].label.data for i in (second, first))
+        raise error_of(
+            nest,
+            f"expected the sum over {outer}, {inner} in its order, in which ({outer} = 0, {inner} = 1) "
+            "adds to "
+            f"its accumulator before ({outer} = 1, {inner} = 0), found {inner} outside of {outer}; write "
+            "'reassociate' where another rounding is wanted",
+        )
+
+
+def _is_exact(nest: NestOp) -> bool:
+    """Whether its sums are the same in every order, bit by bit."""
+    if match_arg_reduction(nest) is not None:
+        return True
+    return all(
+        not dtype_of(memref_of(out).element_type).is_float or isinstance(value.owner, _EXACT)
+        for out, value in zip(nest.outs, nest.yielded(nest.body), strict=True)
+    )
+
+
+def _check_shared(nest: NestOp, wanted: Sequence[int]) -> None:
+    iterators = [nest.iterators.data[i] for i in wanted]
+    carried = next((each for each in iterators if each.is_reduction or each.is_scan), None)
+    for each in iterators[iterators.index(carried) :] if carried is not None else []:
+        if each.is_shared:
+            assert carried is not None
+            raise error_of(
+                nest,
+                f"expected {each.label.data}, whose turns threads share, outside of "
+                f"{carried.label.data}, whose "
+                "iterations one thread adds up, found it inside; interchange before parallelize",
+            )
+
+
+def _interchange_loops(op: ForOp, order: Sequence[str], symbols: dict[str, Operation]) -> ForOp:
+    """Bubbles: of two neighbours at a time, each of which goes inside where it carries no dependence."""
+    chain = _chain(op)
+    names = [loop_name(each) for each in chain]
+    if len(set(names)) < len(names):
+        raise UsageError(f"expected loops of different names, found {', '.join(names)}")
+    for name in order:
+        if name not in names:
+            raise unknown("loop", name, names, within="those that stand in each other alone")
+    wanted = list(names)
+    places = sorted(names.index(name) for name in order)
+    for place, name in zip(places, order, strict=True):
+        wanted[place] = name
+    for last in range(len(chain) - 1, 0, -1):
+        for at in range(last):
+            if wanted.index(names[at]) <= wanted.index(names[at + 1]):
+                continue
+            found = carried_by(chain[at], symbols)
+            if found is not None:
+                raise error_of(
+                    op,
+                    f"expected independent iterations of {names[at]}, which is to go inside of "
+                    f"{names[at + 1]}, "
+                    f"found {found}",
+                )
+            _swap(chain[at], chain[at + 1])
+            names[at], names[at + 1] = names[at + 1], names[at]
+    keep(op)
+    return op
+
+
+def _chain(loop: ForOp) -> list[ForOp]:
+    """The loop, and those that are alone in it."""
+    found = [loop]
+    while True:
+        ops = list(found[-1].body.block.ops)[:-1]
+        if len(ops) != 1 or not isinstance(ops[0], ForOp):
+            return found
+        found.append(ops[0])
+
+
+def _swap(outer: ForOp, inner: ForOp) -> None:
+    """Exchanges what two loops count: bounds, modes, and the uses of their indices."""
+    one = outer.lower, outer.upper, outer.step, outer.mode
+    other = inner.lower, inner.upper, inner.step, inner.mode
+    outer.lower, outer.upper, outer.step, outer.mode = other
+    inner.lower, inner.upper, inner.step, inner.mode = one
+    a, b = outer.induction, inner.induction
+    uses = list(a.uses), list(b.uses)
+    for use in uses[0]:
+        use.operation.operands[use.index] = b
+    for use in uses[1]:
+        use.operation.operands[use.index] = a
+    a.name_hint, b.name_hint = b.name_hint, a.name_hint
+
+
+def _read(words: Words) -> Action:
+    reassociate = words.has("reassociate")
+    order = words.names("an iterator")
+    return lambda module, op: interchange(
+        op, order, reassociate=reassociate, symbols=symbols_of(module)
+    )
+
+
+STEP = Step("interchange [reassociate] ITERATOR ITERATOR [...]", _read)
+
+
+@dataclass(frozen=True)
+class InterchangePass(ModulePass):
+    """Changes the order of the iterators of a nest, or of loops in each other, that are named.
+
+    `nest`: as for `split`. `order`: the iterators, outermost first; others stay where they are.
+    `reassociate`: sums may be in another order.
+    """
+
+    name = "interchange"
+
+    nest: str
+    order: tuple[str, ...]
+    reassociate: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        reassociate = self.reassociate
+        transform(
+            op,
+            self.name,
+            self.nest,
+            lambda module, loops: interchange(
+                loops, self.order, reassociate=reassociate, symbols=symbols_of(module)
+            ),
+        )
+
+
+PASS = InterchangePass

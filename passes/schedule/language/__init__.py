@@ -1,0 +1,1 @@
+"""What schedules are written in: words, places in programs, steps."""

@@ -1,0 +1,125 @@
+"""Schedules as text: at a place, steps.
+
+    # a comment
+    at "dense_1": split n 64 -> no ni; vectorize ni
+        parallelize no
+    at @main[3]: interchange k n
+
+Steps stand behind each other, parted by `;` or by the end of a line; those behind an `at` change what it
+names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+
+from inarch.core.errors import InarchError, UsageError, unknown
+from inarch.passes.schedule.language.modes import check_done
+from inarch.passes.schedule.language.places import Loops, Place, find, read_place
+from inarch.passes.schedule.language.step import STEPS, Action
+from inarch.passes.schedule.language.words import MOST_BYTES, Word, Words, words_of
+
+
+@dataclass(frozen=True)
+class WrittenStep:
+    """A step where it stands."""
+
+    name: str
+    where: str
+    action: Action
+
+
+@dataclass(frozen=True)
+class Block:
+    """What is done at a place."""
+
+    place: Place
+    where: str
+    steps: tuple[WrittenStep, ...]
+
+
+def parse_schedule(text: str, file: str) -> list[Block]:
+    """The blocks of a schedule. Raises UsageError, at `FILE:LINE:COLUMN`, for the first thing wrong in it."""
+    if len(text) > MOST_BYTES:
+        raise UsageError(f"expected a schedule of at most {MOST_BYTES} characters", where=file)
+    place: Place | None = None
+    where = ""
+    steps: list[WrittenStep] = []
+    blocks: list[Block] = []
+    for statement, end in _statements(words_of(text, file)):
+        words = Words(statement, end)
+        first = statement[0]
+        if first.text == "at":
+            if place is not None:
+                blocks.append(Block(place, where, tuple(steps)))
+            words.name("at")
+            place, where, steps = read_place(words), first.where, []
+            words.sign(":")
+            if words.is_done:
+                continue
+        elif place is None:
+            raise UsageError(
+                f"expected 'at PLACE:' before the first step, found '{first.text}'",
+                where=first.where,
+            )
+        steps.append(_step(words))
+    if place is not None:
+        blocks.append(Block(place, where, tuple(steps)))
+    return blocks
+
+
+def _statements(words: Iterator[Word]) -> Iterator[tuple[list[Word], str]]:
+    """What ends of lines and `;` part, without what is empty; and where each ends."""
+    statement: list[Word] = []
+    for word in words:
+        if word.kind != "end":
+            statement.append(word)
+        elif statement:
+            yield statement, word.where
+            statement = []
+    if statement:
+        yield statement, statement[-1].where
+
+
+def _step(words: Words) -> WrittenStep:
+    where = words.where
+    name = words.name(f"a step: {', '.join(sorted(STEPS))}")
+    if name not in STEPS:
+        raise UsageError(unknown("step", name, STEPS).message, where=where)
+    step = STEPS[name]
+    try:
+        action = step.read(words)
+        if not words.is_done:
+            raise words.error(f"expected the end of the step, found '{words.next}'")
+    except UsageError as error:
+        raise UsageError(f"{error.message}; write {step.usage}", where=error.where) from error
+    return WrittenStep(name, where, action)
+
+
+def run_schedule(module: ModuleOp, blocks: Sequence[Block]) -> None:
+    """Does all steps in order. Raises InarchError, at its place in the schedule, for one that fails."""
+    for block in blocks:
+        try:
+            op = find(module, block.place)
+        except InarchError as error:
+            raise type(error)(error.message, where=block.where) from error
+        for step in block.steps:
+            if op.parent is None:
+                message = f"expected no step behind one that replaces the nest, found {step.name}"
+                raise UsageError(f"at {block.place}: {message}", where=step.where)
+            op = _done(module, op, step, block.place)
+        try:
+            check_done(module, op)
+        except InarchError as error:
+            raise type(error)(f"at {block.place}: {error.message}", where=block.where) from error
+
+
+def _done(module: ModuleOp, op: Loops, step: WrittenStep, place: Place) -> Loops:
+    try:
+        return step.action(module, op)
+    except InarchError as error:
+        message = f"{step.name} at {place}: {error.message}"
+        raise type(error)(message, where=step.where) from error

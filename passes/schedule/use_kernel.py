@@ -1,0 +1,69 @@
+"""`use-kernel`: a microkernel does a nest, or the step fails with what keeps it from that.
+
+    at "dense": use-kernel gemm-f32
+
+The call stands there from then on, whatever other kernels would cost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from inarch.core.errors import UsageError, unknown
+from inarch.dialects.loop.nest import NestOp
+from inarch.microkernel.table import MICROKERNELS
+from inarch.passes.schedule.language.places import Loops, error_of
+from inarch.passes.schedule.language.step import Action, Step, transform
+from inarch.passes.schedule.language.words import Words
+from inarch.passes.tensorize.tensorize import tensorize_one
+
+
+def use_kernel(module: ModuleOp, op: Loops, kernel: str) -> Loops:
+    """Replaces a nest of `module` by calls of a microkernel, and copies that it wants in front of them.
+
+    The nest is gone then. Raises UsageError for no such kernel, InarchError for one that does not do the
+    nest.
+    """
+    if not isinstance(op, NestOp):
+        raise error_of(op, "expected a loop.nest, found a loop.for")
+    if kernel not in MICROKERNELS:
+        raise unknown("microkernel", kernel, MICROKERNELS)
+    reason = tensorize_one(module, op, kernel)
+    if reason is not None:
+        raise error_of(op, f"expected a nest that microkernel '{kernel}' does, found that {reason}")
+    return op
+
+
+def _read(words: Words) -> Action:
+    kernel = words.text("a microkernel") if words.is_text() else words.name("a microkernel")
+    return lambda module, op: use_kernel(module, op, kernel)
+
+
+STEP = Step("use-kernel MICROKERNEL", _read)
+
+
+@dataclass(frozen=True)
+class UseKernelPass(ModulePass):
+    """Lets a microkernel do a nest that is named.
+
+    `nest`: as for `split`. `kernel`: the microkernel.
+    """
+
+    name = "use-kernel"
+
+    nest: str
+    kernel: str
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if not self.kernel:
+            raise UsageError(f"{self.name}: expected a microkernel, found none")
+        transform(
+            op, self.name, self.nest, lambda module, loops: use_kernel(module, loops, self.kernel)
+        )
+
+
+PASS = UseKernelPass
