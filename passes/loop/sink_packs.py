@@ -22,6 +22,7 @@ from xdsl.passes import ModulePass
 
 from inarch.dialects.kernel.definition import DefOp
 from inarch.dialects.kernel.pack import PackOp
+from inarch.dialects.loop.keep import is_kept
 from inarch.dialects.loop.memory import memref_of, nbytes
 from inarch.ir.functions import entry_blocks
 from inarch.ir.report.remarks import Remarks, remarks_of
@@ -56,6 +57,8 @@ class SinkPacksPass(ModulePass):
         self, pack: PackOp, symbols: Mapping[str, Operation], machine: Machine, remarks: Remarks
     ) -> None:
         size = nbytes(memref_of(pack.dst))
+        if is_kept(pack):
+            return
         if not self.always and 2 * size <= machine.l2.bytes:
             return  # it is near
         panels = panels_of(pack, symbols)
