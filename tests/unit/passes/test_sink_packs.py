@@ -5,11 +5,18 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
+import numpy as np
+import pytest
+
+import inarch
 from inarch.dialects import new_context
 from inarch.dialects.loop.control import ForOp
+from inarch.driver.compiler import import_model
+from inarch.driver.options import Options
 from inarch.ir.text import parse_module
 from inarch.ir.verify import verify_module
 from inarch.passes.loop.sink_packs import SinkPacksPass
+from inarch.pipeline.default import default_pipeline
 from inarch.testing import check_semantics
 
 KERNELS = "".join(
@@ -144,3 +151,28 @@ def test_random_packs_mean_what_they_meant() -> None:
         sunk += any(isinstance(op, ForOp) for op in after.walk())
         check_semantics(module, pipeline=[one], ctx=context)
     assert 60 < sunk < 160
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_product_that_no_cache_holds_is_packed_by_panels_and_is_right(threads: int) -> None:
+    """The whole, by the default pipeline: rows, columns and depth that are not whole tiles, and NumPy."""
+    m, n, k = 203, 1203, 301
+    text = (
+        f"func.func @main(%a: tensor<{m}x{k}xf32>, %b: tensor<{k}x{n}xf32>) -> tensor<{m}x{n}xf32> {{\n"
+        f"  %0 = graph.matmul %a, %b : tensor<{m}x{k}xf32>, tensor<{k}x{n}xf32> -> tensor<{m}x{n}xf32>\n"
+        f"  func.return %0 : tensor<{m}x{n}xf32>\n}}\n"
+    )
+    context = new_context()
+    module = parse_module(context, text)
+    sunk = import_model(module.clone(), context, Options(target="x86-64-v4", machine="zen4"))
+    for one in default_pipeline():
+        one.apply(context, sunk)
+        if one.name == "sink-packs":
+            break
+    assert any(isinstance(op, ForOp) for op in sunk.walk())
+    rng = np.random.default_rng(0)
+    a = rng.integers(-4, 5, (m, k)).astype(np.float32)
+    b = rng.integers(-4, 5, (k, n)).astype(np.float32)
+    product = inarch.compile(module, machine="zen4")
+    # Small whole numbers: sums are exact in any order.
+    assert np.array_equal(np.asarray(product(a, b, threads=threads)), a @ b)
