@@ -5,12 +5,19 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
+import numpy as np
+import pytest
+
+import inarch
 from inarch.dialects import new_context
 from inarch.dialects.loop.control import ForOp
+from inarch.driver.compiler import import_model
+from inarch.driver.options import Options
 from inarch.ir.text import parse_module
 from inarch.ir.verify import verify_module
 from inarch.passes.loop.tile_and_fuse import TileAndFusePass
 from inarch.passes.memory.update_in_place import UpdateInPlacePass
+from inarch.pipeline.default import default_pipeline
 from inarch.testing import check_semantics
 
 STEPS = ("map", "row", "row", "product", "outside", "outside", "shifted", "other", "other", "place")
@@ -236,3 +243,33 @@ def test_random_chains_mean_what_they_meant() -> None:
         tiled += any(isinstance(op, ForOp) for op in after.walk())
         check_semantics(module, pipeline=[one, UpdateInPlacePass()], ctx=context)
     assert tiled > 30
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_attention_that_no_cache_holds_runs_by_blocks_and_is_right(threads: int) -> None:
+    """The whole, by the default pipeline: rows that are not whole blocks, and NumPy in double precision."""
+    heads, rows, depth = 2, 701, 40
+    kind = f"tensor<{heads}x{rows}x{depth}xf32>"
+    scores = f"tensor<{heads}x{rows}x{rows}xf32>"
+    turned = f"tensor<{heads}x{depth}x{rows}xf32>"
+    text = f"""func.func @main(%q: {kind}, %k: {kind}, %v: {kind}) -> {kind} {{
+  %0 = graph.transpose %k perm = [0, 2, 1] : {kind} -> {turned}
+  %1 = graph.matmul %q, %0 : {kind}, {turned} -> {scores}
+  %2 = graph.softmax %1 axis = -1 : {scores} -> {scores}
+  %3 = graph.matmul %2, %v : {scores}, {kind} -> {kind}
+  func.return %3 : {kind}
+}}"""
+    context = new_context()
+    module = parse_module(context, text)
+    tiled = import_model(module.clone(), context, Options(target="x86-64-v4", machine="zen4"))
+    for one in default_pipeline():
+        one.apply(context, tiled)
+        if one.name == "tile-and-fuse":
+            break
+    assert any(isinstance(op, ForOp) for op in tiled.walk())
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.standard_normal((heads, rows, depth)).astype(np.float32) for _ in range(3))
+    found = np.asarray(inarch.compile(module, machine="zen4")(q, k, v, threads=threads))
+    weights = np.exp(q.astype(np.float64) @ k.astype(np.float64).transpose(0, 2, 1))
+    expected = weights @ v / weights.sum(-1, keepdims=True)
+    assert np.abs(found - expected).max() < 2e-5 * np.abs(expected).max()
