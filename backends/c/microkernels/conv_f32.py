@@ -36,7 +36,7 @@ MICROKERNEL = Microkernel(
     ),
     dtypes={"A": "f32", "B": "f32", "C": "f32"},
     params={"P": range(1, 15), "Q": range(1, 29), "NV": range(1, 5), "VL": (4, 8, 16)},
-    where=("VL * 4 == VECTOR_BYTES", "P * Q * NV + NV + 1 < VECTOR_REGISTERS"),
+    where=("VL * 4 <= VECTOR_BYTES", "P * Q * NV + NV + 1 < VECTOR_REGISTERS"),
     layout={"B": ("*", "*", "*", "NV * VL", "VL", 1), "C": ("*", "*", "*", 1)},
     inits=("zero", "accumulate"),
     epilogue=EPILOGUE,

@@ -33,7 +33,7 @@ MICROKERNEL = Microkernel(
     computes="for m in MR, v in NV, l in VL, r in R, k in K: C[m, v, l] += A[m, r, k] * B[r, k, v, l]",
     dtypes={"A": "f32", "B": "f32", "C": "f32"},
     params={"MR": range(1, 29), "NV": range(1, 5), "VL": (4, 8, 16)},
-    where=("VL * 4 == VECTOR_BYTES", "MR * NV + NV + 1 < VECTOR_REGISTERS"),
+    where=("VL * 4 <= VECTOR_BYTES", "MR * NV + NV + 1 < VECTOR_REGISTERS"),
     layout={"B": ("*", "NV * VL", "VL", 1), "C": ("*", "*", 1)},
     inits=("zero", "accumulate"),
     epilogue=EPILOGUE,

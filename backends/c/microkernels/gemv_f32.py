@@ -87,7 +87,7 @@ MICROKERNEL = Microkernel(
     computes="for v in NV, l in VL, k in K: C[v, l] += A[k] * B[k, v, l]",
     dtypes={"A": "f32", "B": "f32", "C": "f32"},
     params={"NV": range(1, 9), "VL": (4, 8, 16)},
-    where=("VL * 4 == VECTOR_BYTES", "NV <= 4 + VECTOR_BYTES // 16"),
+    where=("VL * 4 <= VECTOR_BYTES", "NV <= 4 + VECTOR_BYTES // 16"),
     layout={"B": ("NV * VL", "VL", 1), "C": ("*", 1)},
     generate=_generate,
     epilogue=EPILOGUE,

@@ -101,7 +101,7 @@ MICROKERNEL = Microkernel(
     computes="for m in M, v in NV, l in VL, k in K: C[m, v, l] += A[m, k] * B[k, v, l]",
     dtypes={"A": "f32", "B": "f32", "C": "f32"},
     params={"NV": range(1, 5), "VL": (4, 8, 16), "K": range(2, 9)},
-    where=("VL * 4 == VECTOR_BYTES", "NV * K + NV + 1 < VECTOR_REGISTERS"),
+    where=("VL * 4 <= VECTOR_BYTES", "NV * K + NV + 1 < VECTOR_REGISTERS"),
     layout={"B": ("*", "*", 1), "C": ("*", "*", 1)},
     inits=("zero",),  # and so a reduction is never split: C is written once
     epilogue=EPILOGUE,

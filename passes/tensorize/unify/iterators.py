@@ -54,7 +54,7 @@ def assignments(
         ]
         for iterator in pattern.iterators
     }
-    for name in _contiguous(pattern):
+    for name in contiguous_iterators(pattern):
         along = [axis for axis in fits[name] if moves[pattern.output][axis] == 1]
         fits[name] = along or fits[name]
     search = _Search(pattern, fits, _twins(pattern, packed), _ranked(nest))
@@ -101,7 +101,7 @@ def _ranked(nest: StridedNest) -> tuple[int, ...]:
     return tuple(order.index(axis) for axis in range(len(reach)))
 
 
-def _contiguous(pattern: KernelPattern) -> list[str]:
+def contiguous_iterators(pattern: KernelPattern) -> list[str]:
     """The iterators along which the kernel demands that the output is contiguous."""
     demanded = pattern.kernel.layout.get(pattern.output, ())
     indices = pattern.normal.target.indices

@@ -243,6 +243,10 @@ def plan_nest(
                 return "a strided buffer with collapsed iterators has no place for a nest after it"
         loops = sorted(loops_of(nest, piece), key=lambda loop: order.index(loop.axis))
         calls.append(Call(plan, tuple(loops), absorbs))
+    is_direct = {call.plan.operands[pattern.output].copy is None for call in calls}
+    repeats = any(piece.overlaps for piece in pieces)
+    if repeats and len(is_direct) > 1 and absorbed is None and not is_finished:
+        return "what two tiles share would be finished twice"
     groups = _groups(nest, calls)
     for group in groups:
         outputs = [_place(call.plan.operands[pattern.output]) for call in group]
@@ -281,8 +285,18 @@ def _place(output: OperandPlan) -> object:
 
 def cutter_of(matched: Matched, family: Family) -> Cutter:
     """What cuts the nest for members of the family."""
-    allowed = family.allowed
-    return Cutter(family.pattern, family.is_member, allowed, matched.nest, matched.assignment)
+    pattern, nest = family.pattern, matched.nest
+    repeats = may_repeat(matched)
+    return Cutter(pattern, family.is_member, family.allowed, nest, matched.assignment, repeats)
+
+
+def may_repeat(matched: Matched) -> bool:
+    """Whether a whole reduction may be done twice: it begins anew; no nest here reads what it writes."""
+    normal = matched.pattern.normal
+    start = start_of(matched, split=False)
+    if isinstance(start, str):
+        return False
+    return normal.operator is None or normal.init is not None or start.init == "zero"
 
 
 def planned_again(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 
+from inarch.passes.tensorize.unify.iterators import contiguous_iterators
 from inarch.passes.tensorize.unify.match import Miss, bindings, matches
 from inarch.passes.tensorize.unify.strided import StridedNest
 from inarch.passes.tensorize.weigh.candidates import (
@@ -141,6 +142,8 @@ class _Way:
         found = dict(self.cutter.possible)
         for name, value in _factors(self.matched):
             found[name] = found.get(name, frozenset({value})) & {value}
+        for name, values in _lanes(self.matched, self.family):
+            found[name] = found.get(name, values) & values
         return found
 
     @cached_property
@@ -343,6 +346,27 @@ def _rough(way: _Way, misses: list[Miss], members: int) -> Iterator[_Rough]:
         cycles *= 1 + PIECE * (len(pieces) - 1)
         yield _Rough(way, params, pieces, start, cycles, way.family.costs.copy(copies))
         count += 1
+
+
+def _lanes(matched: Matched, family: Family) -> Iterator[tuple[str, frozenset[int]]]:
+    """The parameter that is a vector's lanes: all of the target's, fewer where half of them would idle.
+
+    An axis of several vectors idles in the last one only.
+    """
+    pattern, assigned = matched.pattern, matched.assignment
+    for name in contiguous_iterators(pattern):
+        size = next(each.size for each in pattern.iterators if each.name == name)
+        number = assigned.axis_of(name)
+        if number is None or not isinstance(size, str) or pattern.is_free(size):
+            continue
+        values = {member[size] for member in family.members}
+        lanes, points = max(values), matched.nest.axes[number].size
+        if lanes * matched.nest.write.nbytes != family.target.vector_bytes:
+            continue
+        if points % lanes == 0 or points >= 2 * lanes:
+            yield size, frozenset({lanes})
+        else:
+            yield size, frozenset(v for v in values if v <= points or v == min(values))
 
 
 def _factors(matched: Matched) -> Iterator[tuple[str, int]]:

@@ -2,7 +2,8 @@
 
 An axis that iterators `(v, l)` take runs as `v * size(l) + l`. Its first cut is as many full tiles as fit;
 what remains gets members of the family whose size is exactly that, the largest first. Where the family has
-none, the last tile runs over the edge (parallel axes only), on padded copies.
+none (parallel axes only), the last tile begins earlier and does points of the one before once more, if that
+may be; else it runs over the edge, on padded copies.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ class Cut:
     """Parameters that this cut has its own values of."""
     overrun: int = 0
     """Points of the last tile beyond the end of the axis."""
+    overlap: int = 0
+    """Points of the tile that the cut before does too."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,11 @@ class Piece:
         return any(cut.overrun for cut in self.cuts)
 
     @property
+    def overlaps(self) -> bool:
+        """Whether another piece does some of the points too."""
+        return any(cut.overlap for cut in self.cuts)
+
+    @property
     def calls(self) -> int:
         """How often the kernel is called."""
         return math.prod(cut.count for cut in self.cuts)
@@ -68,6 +76,8 @@ class Cutter:
     """The values of a parameter beside others, the largest first."""
     nest: StridedNest
     assignment: Assignment
+    may_repeat: bool = False
+    """Whether a point may be done twice by calls that do whole reductions."""
     _sizes: dict[str, int | str] = field(default_factory=dict[str, int | str])
     _axes: list[tuple[Axis, tuple[str, ...], str | None, tuple[int | str, ...]]] = field(
         default_factory=list[tuple[Axis, tuple[str, ...], str | None, tuple[int | str, ...]]]
@@ -123,24 +133,37 @@ class Cutter:
         for parameter, possible, reason in self._whole:
             if params[parameter] not in possible:
                 return reason
-        pieces: list[tuple[Cut, ...]] = [()]
-        for number, (axis, names, own, wanted) in enumerate(self._axes):
+        by_axis: dict[int, list[Cut]] = {}
+        may_repeat = self.may_repeat
+        for number in self._reductions_first:
+            axis, names, own, wanted = self._axes[number]
             sizes = tuple([params.get(s, 0) if isinstance(s, str) else s for s in wanted])
             block = math.prod(sizes)
             values: Sequence[int] = ()
             if own is not None and axis.size % block:
                 values = self.allowed(own, params)
-            key = number, sizes, tuple(values)
+            key = number, sizes, tuple(values), may_repeat
             cuts = self._cuts.get(key)
             if cuts is None:
-                cuts = self._cuts[key] = self._cut_axis(axis, names, params, own, values)
+                cuts = self._cut_axis(axis, names, params, own, values, may_repeat)
+                self._cuts[key] = cuts
             if isinstance(cuts, str):
                 return cuts
-            pieces = [(*piece, cut) for piece in pieces for cut in cuts]
+            by_axis[number] = cuts
+            if axis.is_reduction and sum(cut.count for cut in cuts) > 1:
+                may_repeat = False  # several calls add to one element
+        pieces: list[tuple[Cut, ...]] = [()]
+        for number in range(len(self._axes)):
+            pieces = [(*piece, cut) for piece in pieces for cut in by_axis[number]]
         found = [Piece(_merged(params, cuts), cuts) for cuts in pieces]
         if len(found) > 1 and not all(self.is_member(piece.params) for piece in found):
             return "a remainder of two axes at once has no member"
         return found
+
+    @cached_property
+    def _reductions_first(self) -> list[int]:
+        numbers = range(len(self._axes))
+        return sorted(numbers, key=lambda number: not self._axes[number][0].is_reduction)
 
     def _cut_axis(
         self,
@@ -149,6 +172,7 @@ class Cutter:
         params: Params,
         own: str | None,
         values: Sequence[int],
+        may_repeat: bool,
     ) -> list[Cut] | str:
         """The cuts of one axis; remainders may choose the parameter `own` among `values`."""
         if not names:
@@ -160,6 +184,9 @@ class Cutter:
             tiles, rest = divmod(axis.size, lanes)
             if rest and axis.is_reduction:
                 return _not_whole(axis, lanes)
+            if rest and tiles and may_repeat:
+                whole = _tile(axis, 0, None, tiles, {names[0]: tiles, **inner})
+                return [whole, _repeating(axis, tiles * lanes, None, 1, {names[0]: 1, **inner})]
             units = tiles + bool(rest)
             return [_tile(axis, 0, None, units, {names[0]: units, **inner})]
         full = _number(outer, params)
@@ -179,6 +206,9 @@ class Cutter:
                 return _not_whole(axis, block)
             else:
                 units = min((v for v in values if v * lanes >= rest), default=full)
+                if may_repeat and units * lanes <= axis.size:
+                    sizes = {names[0]: units, **inner}
+                    return [*cuts, _repeating(axis, start, own, units, sizes)]
             cuts.append(_tile(axis, start, own, units, {names[0]: units, **inner}))
             start += units * lanes
         return cuts
@@ -219,6 +249,13 @@ def _tile(axis: Axis, start: int, own: str | None, units: int, sizes: Mapping[st
     block = math.prod(sizes.values())
     chosen = {own: units} if own is not None else {}
     return Cut(start, block, 1, sizes, chosen, max(0, start + block - axis.size))
+
+
+def _repeating(axis: Axis, done: int, own: str | None, units: int, sizes: Mapping[str, int]) -> Cut:
+    """The tile that ends with the axis, of which the points before `done` are done already."""
+    block = math.prod(sizes.values())
+    start = axis.size - block
+    return Cut(start, block, 1, sizes, {own: units} if own is not None else {}, 0, done - start)
 
 
 def _not_whole(axis: Axis, tile: int | str) -> str:
