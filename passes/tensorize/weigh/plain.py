@@ -9,7 +9,7 @@ from inarch.passes.tensorize.unify.strided import StridedNest
 
 _VECTOR = 8.0
 """Cycles for a vector of points: far above what was seen of most nests, which is 1 or 2."""
-_LEAST = 1000.0
+_LEAST = 2500.0
 """Cycles. Smaller nests do not matter."""
 _UNROLLED = 8
 """Points of a reduction that C compilers write out, so that neighbouring outputs become lanes."""
