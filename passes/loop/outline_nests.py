@@ -25,6 +25,7 @@ from inarch.dialects.loop.control import CallOp, ForOp
 from inarch.dialects.loop.indirect import is_indirect
 from inarch.dialects.loop.memory import buffer_shape
 from inarch.dialects.loop.nest import NestOp
+from inarch.dialects.loop.repeat import WhileOp
 from inarch.ir.functions import entry_blocks, error_at
 from inarch.ir.target import machine_of
 from inarch.ir.text import print_module
@@ -62,11 +63,11 @@ class OutlineNestsPass(ModulePass):
 
 
 def _outline(block: Block, kernels: _Kernels, least: float) -> None:
-    """What stands in a block, and in branches in it: these stay where they are."""
+    """What stands in a block, and in branches and loops of computed length in it: these stay there."""
     for inner in list(block.ops):
-        for region in inner.regions if isinstance(inner, scf.IfOp) else ():
-            for branch in region.blocks:
-                _outline(branch, kernels, least)
+        for region in inner.regions if isinstance(inner, scf.IfOp | WhileOp) else ():
+            for part in region.blocks:
+                _outline(part, kernels, least)
         if not kernels.takes(inner):
             continue
         for nest in _parts(inner, least):
