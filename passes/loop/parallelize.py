@@ -182,6 +182,8 @@ class _Sharing:
         except VerifyException as error:
             why = str(error).partition("found ")[2].partition("; make")[0]
             self._tell(op, Sharing(location_text(op), us, None, 1, why or "no loop to share"))
+            for inner in list(op.body.block.ops):  # work of one turn may be worth it
+                self.visit(inner)
             return
         op.mode = StringAttr("parallel")
         name = op.induction.name_hint or "i"
