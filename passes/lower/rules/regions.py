@@ -67,7 +67,9 @@ def _lower_while(op: Operation, builder: LoopBuilder) -> None:
     goes_on, number = builder.alloc(i1, ()), builder.alloc(i64, ())
     _copy(builder, op.condition, builder.buffers[op.condition], goes_on)
     condition, *nexts = op.yielded
-    where = {r: goes_on if r is condition else _scratch(r, builder) for r in call.outs}
+    where: dict[SSAValue, SSAValue] = {
+        r: goes_on if r is condition else _scratch(r, builder) for r in call.outs
+    }
     turns = builder.add(memref.LoadOp.get(builder.buffers[op.turns], [])).results[0]
     upper = builder.add(arith.IndexCastOp(turns, IndexType())).results[0]
     lower, step = (

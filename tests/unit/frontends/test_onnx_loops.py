@@ -96,7 +96,8 @@ def test_loops(name: str) -> None:
     )
     oracles = [session.run]
     if ", ," not in CASES[name]:  # a condition that is left out, onnx's evaluator takes for false
-        oracles.append(onnx.reference.ReferenceEvaluator(model).run)
+        evaluator: Any = onnx.reference.ReferenceEvaluator(model)
+        oracles.append(evaluator.run)
     compiled = inarch.compile(model)
     x, z = np.array([1, -2, 3], np.float32), np.array([0.5, 4, -8], np.float32)
     for turns, condition in itertools.product((0, 1, 2, 3, 6, -3), (True, False)):

@@ -41,10 +41,10 @@ func.func @arguments(%n: tensor<i64>, %c: tensor<i1>, %x: tensor<3xf32>) {
 
 // C3, the end
 func.func @end(%n: tensor<i64>, %c: tensor<i1>, %x: tensor<3xf32>) {
-  // expected-error @below {{'graph.while' C3: expected a body that ends in graph.yield, found func.return}}
+  // expected-error @below {{'graph.while' C3: expected a body that ends in graph.yield, found loop.yield}}
   %y = graph.while %n if %c from(%x) all() : (tensor<i64>, tensor<i1>, tensor<3xf32>) -> (tensor<3xf32>) {
   ^bb0(%i: tensor<i64>, %s: tensor<3xf32>):
-    func.return
+    loop.yield
   }
   func.return
 }
