@@ -12,9 +12,10 @@ from inarch.core.errors import InarchError
 from inarch.frontends.onnx._check import DEFAULT_DOMAINS, check_node, schema_of
 from inarch.frontends.onnx._functions import Body, has_body, resolve_attributes, schema_body
 from inarch.frontends.onnx.builder import MAX_NAME, Builder, hint
-from inarch.frontends.onnx.control import CONTROL, Inline
+from inarch.frontends.onnx.control import CONTROL
 from inarch.frontends.onnx.node import Node, Values, as_values
 from inarch.frontends.onnx.ops import converters
+from inarch.frontends.onnx.regions.inline import Inline
 from inarch.frontends.onnx.report import NotSupportedError, Unsupported
 from inarch.frontends.onnx.tensors import Folders, tensor_array
 

@@ -172,7 +172,26 @@ def _check_operands(
         if not _dominates(operand, op, order, dominance):
             name = operand.name_hint
             which = f"%{name}" if name else f"number {index}"
+            inner = _body_of(operand, op)
+            if inner is not None:
+                raise _at(
+                    op,
+                    f"'{op.name}' expected operand {which} to be defined around it, found it in a body of "
+                    f"'{inner.name}'; carry it in what is from outside of that",
+                )
             raise _at(op, f"'{op.name}' operand {which} is used before it is defined")
+
+
+def _body_of(value: SSAValue, user: Operation) -> Operation | None:
+    """The op in a body of which a value is defined, where that body is not around its user."""
+    home = value.owner if isinstance(value.owner, Block) else value.owner.parent
+    region = home.parent if home is not None else None
+    around: Operation | None = user
+    while around is not None:
+        if around.parent_region() is region:
+            return None
+        around = around.parent_op()
+    return region.parent_op() if region is not None else None
 
 
 def _dominates(

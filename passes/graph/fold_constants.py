@@ -16,6 +16,7 @@ from inarch.dialects.graph.call import CallOp
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.op import GraphOp, shape_of, tensor_dtype
 from inarch.dialects.graph.regions.branch import IfOp
+from inarch.dialects.graph.regions.repeat import WhileOp
 from inarch.dialects.graph.regions.scan import ScanOp
 from inarch.ir.context import ConstantStore, store_of
 from inarch.ir.payload.constants import constant_array, constant_attribute
@@ -51,7 +52,7 @@ PASS = FoldConstantsPass
 
 
 def _is_foldable(op: GraphOp) -> bool:
-    if isinstance(op, ConstantOp | CallOp | ScanOp | IfOp) or not op.operands:
+    if isinstance(op, ConstantOp | CallOp | ScanOp | WhileOp | IfOp) or not op.operands:
         return False
     if not all(isinstance(operand.owner, ConstantOp) for operand in op.operands):
         return False

@@ -1,4 +1,4 @@
-"""Moves the bodies of `graph.scan` and `graph.if` into functions, which passes know how to treat."""
+"""Moves the bodies of `graph.scan`, `while` and `if` into functions, which passes know how to treat."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.op import GraphOp, ints
 from inarch.dialects.graph.regions.body import yielded
 from inarch.dialects.graph.regions.branch import IfOp
+from inarch.dialects.graph.regions.repeat import WhileOp
 from inarch.dialects.graph.regions.scan import ScanOp
 from inarch.ir.functions import BODY, error_at, functions
 from inarch.ir.location import copy_locations
 
+_WITH_BODIES = (ScanOp, WhileOp, IfOp)
+
 
 @dataclass(frozen=True)
 class OutlineBodiesPass(ModulePass):
-    """Makes a private function with the unit attribute `inarch.body` of each body of a scan or an if.
+    """Makes a private function with the unit attribute `inarch.body` of each body of these ops.
 
     The op stays, with bodies that are one `graph.call`. Constants that a body is given (what is the same at
     each turn of a scan) go into its function, where they are folded and packed as constants are; it returns
@@ -37,7 +40,7 @@ class OutlineBodiesPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         outliner = _Outliner(op)
         for function in functions(op):
-            found = [each for each in function.walk() if isinstance(each, ScanOp | IfOp)]
+            found = [each for each in function.walk() if isinstance(each, _WITH_BODIES)]
             for each in reversed(found):  # inner ones first
                 if not _is_outlined(each):
                     outliner.outline(each, function)
@@ -61,15 +64,17 @@ class _Outliner:
         symbols = (op.properties.get("sym_name") for op in self.module.body.ops)
         self.taken = {symbol.data for symbol in symbols if isinstance(symbol, StringAttr)}
 
-    def outline(self, op: ScanOp | IfOp, function: FuncOp) -> None:
+    def outline(self, op: ScanOp | WhileOp | IfOp, function: FuncOp) -> None:
         """Replaces `op` by one whose bodies call new functions."""
-        given = list(op.all if isinstance(op, ScanOp) else op.inputs)
+        given = list(op.inputs if isinstance(op, IfOp) else op.all)
         kept = [value for value in given if not isinstance(value.owner, ConstantOp)]
         regions = [self._called(op, region.block, given, function) for region in op.regions]
         made: GraphOp
         if isinstance(op, ScanOp):
             backward = ints(op.backward)
             made = ScanOp(op.count, op.states, op.each, kept, regions[0], backward)
+        elif isinstance(op, WhileOp):
+            made = WhileOp(op.turns, op.condition, op.states, kept, regions[0])
         else:
             made = IfOp(op.condition, kept, regions[0], regions[1])
         made.location = op.location

@@ -25,7 +25,8 @@ from inarch.dialects.loop.control import CallOp, ForOp
 from inarch.dialects.loop.indirect import is_indirect
 from inarch.dialects.loop.memory import buffer_shape
 from inarch.dialects.loop.nest import NestOp
-from inarch.ir.functions import entry_blocks, error_at
+from inarch.dialects.loop.repeat import WhileOp
+from inarch.ir.functions import entry_blocks
 from inarch.ir.target import machine_of
 from inarch.ir.text import print_module
 
@@ -44,7 +45,8 @@ _Structure = tuple[object, ...]
 class OutlineNestsPass(ModulePass):
     """Moves each nest, `kernel` op and `loop.for` of a public function into a kernel of its own.
 
-    So do nests within a loop that are not its only work, before the loop does.
+    So do nests within a loop that are not its only work, before the loop does. A loop whose length is
+    computed, or in a turn of which threads share work, stays, and what is in it moves.
     A kernel is a private function with the unit attribute `inarch.kernel`; a `loop.call` takes the
     op's place and keeps its location. Arguments are the buffers it reads, then those it writes (of
     a nest: its operands, in order). Ops of equal text, but for names of values and locations, share
@@ -62,16 +64,44 @@ class OutlineNestsPass(ModulePass):
 
 
 def _outline(block: Block, kernels: _Kernels, least: float) -> None:
-    """What stands in a block, and in branches in it: these stay where they are."""
+    """What stands in a block, and in what has to stay there."""
     for inner in list(block.ops):
-        for region in inner.regions if isinstance(inner, scf.IfOp) else ():
-            for branch in region.blocks:
-                _outline(branch, kernels, least)
+        if _stays(inner):
+            for region in inner.regions:
+                for part in region.blocks:
+                    _outline(part, kernels, least)
+            continue
         if not kernels.takes(inner):
             continue
         for nest in _parts(inner, least):
             kernels.outline(nest)
         kernels.outline(inner)
+
+
+def _stays(op: Operation) -> bool:
+    """Branches, loops of computed length, those that use a number from outside, or in which threads share.
+
+    Within a kernel nothing is shared: it may be a part of what is.
+    """
+    if isinstance(op, scf.IfOp | WhileOp):
+        return True
+    if not isinstance(op, ForOp):
+        return False
+    if _numbers(op):
+        return True
+    return op.mode.data != "parallel" and any(_is_shared(inner) for inner in op.walk())
+
+
+def _is_shared(op: Operation) -> bool:
+    if isinstance(op, ForOp):
+        return op.mode.data == "parallel" and not _numbers(op)
+    return isinstance(op, NestOp | KernelCallOp) and any(each.is_shared for each in op.iterators)
+
+
+def _numbers(op: Operation) -> list[SSAValue]:
+    """What it captures that is neither a buffer nor a constant."""
+    every = _captured(op)
+    return [v for v in every if not isinstance(v.type, MemRefType) and not _is_constant(v)]
 
 
 def _parts(op: Operation, least: float) -> list[Operation]:
@@ -208,15 +238,7 @@ def _operands(op: Operation, definitions: Mapping[str, DefOp]) -> list[SSAValue]
     """What a kernel made from `op` takes: of a nest its operands, else what it captures."""
     if isinstance(op, NestOp):
         return list(op.operands)
-    captured = _captured(op)
-    for value in captured:
-        if not isinstance(value.type, MemRefType) and not _is_constant(value):
-            raise error_at(
-                op,
-                f"'{op.name}' expects to use only buffers and constants from outside, found "
-                f"a value of type {value.type}",
-            )
-    buffers = [value for value in captured if isinstance(value.type, MemRefType)]
+    buffers = [value for value in _captured(op) if isinstance(value.type, MemRefType)]
     written = _written(op, definitions)
     return [*(b for b in buffers if b not in written), *(b for b in buffers if b in written)]
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects import arith
+from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
@@ -34,6 +34,7 @@ from inarch.dialects.loop.indirect import iterators_of
 from inarch.dialects.loop.keep import is_kept
 from inarch.dialects.loop.memory import memref_of, nbytes
 from inarch.dialects.loop.nest import NestOp, YieldOp
+from inarch.dialects.loop.repeat import WhileOp
 from inarch.ir.functions import entry_blocks
 from inarch.ir.location import location_text
 from inarch.ir.report.facts import facts_of
@@ -148,6 +149,9 @@ class _Sharing:
         if isinstance(op, ForOp):
             self._loop(op)
             return
+        if isinstance(op, scf.IfOp | WhileOp):
+            self._inside(op)
+            return
         if not isinstance(op, NestOp | KernelCallOp) or any(i.is_shared for i in op.iterators):
             return
         if isinstance(op, NestOp) and is_kept(op):
@@ -182,10 +186,18 @@ class _Sharing:
         except VerifyException as error:
             why = str(error).partition("found ")[2].partition("; make")[0]
             self._tell(op, Sharing(location_text(op), us, None, 1, why or "no loop to share"))
+            self._inside(op)
             return
         op.mode = StringAttr("parallel")
         name = op.induction.name_hint or "i"
         self._tell(op, Sharing(location_text(op), us, name, turns, ""))
+
+    def _inside(self, op: Operation) -> None:
+        """The work of one turn, or of a branch, may be worth it."""
+        for region in op.regions:
+            for block in region.blocks:
+                for inner in list(block.ops):
+                    self.visit(inner)
 
     def _work_in(self, op: ForOp) -> float:
         """Cycles of all turns of what is in a loop, as of the ops alone."""

@@ -22,6 +22,7 @@ from inarch.dialects.loop.footprint import Form, Place, Places, are_disjoint, pl
 from inarch.dialects.loop.indirect import used_operands
 from inarch.dialects.loop.nest import NestOp
 from inarch.dialects.loop.overlap import Access, reads_of, writes_of
+from inarch.dialects.loop.repeat import WhileOp
 from inarch.ir.functions import entry_blocks, error_at
 from inarch.ir.location import location_text
 
@@ -111,12 +112,12 @@ class _Walk:
                 name = callee.sym_name.data
                 self.run(callee.body.block, inner, certain=certain, active=(*active, name))
                 continue
-            for region in op.regions if not isinstance(op, NestOp) else ():
-                for each in region.blocks:
-                    self.run(each, places, certain=False, active=active)
             reads, writes = self._uses(op, places)
             for use in reads if certain else ():
                 self._check(op, use)
+            for region in op.regions if not isinstance(op, NestOp) else ():
+                for each in region.blocks:
+                    self.run(each, places, certain=False, active=active)
             for use in writes:
                 for form in use.forms:
                     self.written[use.place.buffer].add(form)
@@ -141,6 +142,9 @@ class _Walk:
                 return [_some("what it copies", op.src, places)], [_some("", op.dst, places)]
             case memref.LoadOp():
                 return [_some("an element", op.memref, places)], []
+            case WhileOp():
+                condition = op.condition
+                return [_some("its condition", condition, places)] if condition else [], []
             case memref.StoreOp():
                 return [], [_some("", op.memref, places)]
             case CallOp():

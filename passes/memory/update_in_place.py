@@ -20,6 +20,7 @@ from inarch.dialects.loop.indirect import index_operands, renamed
 from inarch.dialects.loop.keep import is_kept
 from inarch.dialects.loop.memory import memref_of
 from inarch.dialects.loop.nest import NestOp
+from inarch.dialects.loop.repeat import WhileOp
 from inarch.ir.functions import entry_blocks
 from inarch.ir.report.analyses import analyses_of
 from inarch.ir.types import dtype_of
@@ -43,7 +44,7 @@ class UpdateInPlacePass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         kernels = {each.sym_name.data: each for each in op.ops if isinstance(each, DefOp)}
         for function, block in entry_blocks(op):
-            for loop in [each for each in block.walk() if isinstance(each, ForOp)]:
+            for loop in [each for each in block.walk() if isinstance(each, ForOp | WhileOp)]:
                 _update_all(loop.body.block, BufferUses.of_block(loop.body.block), kernels)
             _update_all(block, analyses_of(ctx).get(BufferUses, function), kernels)
 

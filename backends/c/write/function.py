@@ -30,6 +30,7 @@ from inarch.dialects.loop.buffer import AllocOp, ConstantOp, ReshapeOp
 from inarch.dialects.loop.control import CallOp, ForOp
 from inarch.dialects.loop.memory import buffer_shape, memref_of, nbytes
 from inarch.dialects.loop.nest import NestOp, YieldOp
+from inarch.dialects.loop.repeat import WhileOp
 from inarch.ir.location import location_text
 from inarch.ir.types import layout_of
 from inarch.passes.loop.threads.turns import shared_turns
@@ -75,6 +76,8 @@ class FunctionEmitter:
                 self._nest(op, [*op.ins, *op.outs], scope, alone=alone)
             case ForOp():
                 self._for(op, scope)
+            case WhileOp():
+                self._while(op, scope)
             case AllocOp() | ConstantOp():
                 self._planned(op, scope)
             case ReshapeOp():
@@ -119,6 +122,26 @@ class FunctionEmitter:
             lower, upper = (_turn(op, turn) for turn in scope.turns)
         advance = f"{name}++" if step == 1 else f"{name} += {step}"
         scope.writer.open(f"for (int64_t {name} = {lower}; {name} < {upper}; {advance})")
+        self.block(op.body.block, inside)
+        scope.writer.close()
+
+    def _while(self, op: WhileOp, scope: Scope) -> None:
+        """The index goes to the upper bound at last, not beyond, where a sum might not fit."""
+        inside = scope.child()
+        inside.turns = None
+        name = inside.names.fresh(op.induction.name_hint or "i")
+        inside.values[op.induction] = name
+        lower, upper, step = (atom(scope.values[v]) for v in (op.lower, op.upper, op.step))
+        tests = [f"{name} < {upper}"]
+        advance = f"{name}++"
+        if op.known_step != 1:
+            left = f"(uint64_t){upper} - (uint64_t){name}"
+            advance = f"{name} = {left} > (uint64_t){step} ? {name} + {step} : {upper}"
+        if op.known_step is None:
+            tests.insert(0, f"{step} > 0")
+        if op.condition is not None:
+            tests.append(self._element(op.condition, [], scope))
+        scope.writer.open(f"for (int64_t {name} = {lower}; {' && '.join(tests)}; {advance})")
         self.block(op.body.block, inside)
         scope.writer.close()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from xdsl.ir import Region, SSAValue
+from xdsl.ir import Block, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from inarch.core.errors import InarchError
@@ -40,13 +40,10 @@ def scan(
     block = scan_block(states, each)
     with building(node.builder, block):
         found = turn(block.args[: len(states)], block.args[len(states) :])
-    changed = None if found is None else _changed(states, found)
-    if found is None or changed is not None:
-        block.erase(safe_erase=False)
     if found is None:
+        block.erase(safe_erase=False)
         return None
-    if changed is not None:
-        raise NotSupportedError(f"a state of {changed[0]} that becomes {changed[1]}")
+    check_states(states, found, block)
     end(node, block, found)
     outer = close(node.builder, [block])
     for value in (*states, *each):
@@ -63,6 +60,10 @@ def scan(
     return list(op.outs)
 
 
-def _changed(states: Values, found: Values) -> tuple[object, object] | None:
+def check_states(states: Values, found: Values, block: Block) -> None:
+    """Raises NotSupportedError where a turn hands on a state of another type; its block is then gone."""
     pairs = zip(states, found, strict=False)
-    return next(((a.type, b.type) for a, b in pairs if a.type != b.type), None)
+    changed = next(((a.type, b.type) for a, b in pairs if a.type != b.type), None)
+    if changed is not None:
+        block.erase(safe_erase=False)
+        raise NotSupportedError(f"a state of {changed[0]} that becomes {changed[1]}")

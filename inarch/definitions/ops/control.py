@@ -1,4 +1,4 @@
-"""`loop.for`, `scf.if`, calls: what runs when."""
+"""`loop.for`, `loop.while`, `scf.if`, calls: what runs when."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ from inarch.core.lazy import Array, np
 from inarch.definitions.buffers import Buffer
 from inarch.definitions.elements import plain
 from inarch.definitions.frame import Definition, Frame
+from inarch.definitions.ops.memref import loaded
 from inarch.dialects.graph.call import CallOp as GraphCallOp
 from inarch.dialects.graph.composite import YieldOp as GraphYieldOp
 from inarch.dialects.loop.control import CallOp, ForOp
 from inarch.dialects.loop.nest import YieldOp
+from inarch.dialects.loop.repeat import WhileOp
 from inarch.ir.location import location_text
 
 
@@ -81,6 +83,23 @@ def _run_band(band: Sequence[ForOp], frame: Frame) -> None:
         frame.values[loop.induction] = frame.domain.exact(indices)
     body = band[-1].body.block
     frame.run(body, [frame.get(argument) for argument in body.args])
+
+
+def _while(op: Operation, frame: Frame) -> None:
+    """The body for `lower, lower + step, ...` below `upper`, while the condition's element says so."""
+    assert isinstance(op, WhileOp)
+    lower, upper, step = (int(plain(frame.get(v))) for v in (op.lower, op.upper, op.step))
+    index = lower
+    while step > 0 and index < upper and _goes_on(op, frame):
+        frame.run(op.body.block, [frame.domain.exact(np.asarray(index, np.int64))])
+        index += step
+
+
+def _goes_on(op: WhileOp, frame: Frame) -> bool:
+    """What a load of the condition finds now."""
+    if op.condition is None:
+        return True
+    return bool(plain(loaded(op, frame, op.condition, [])))
 
 
 def _if(op: Operation, frame: Frame) -> None:
@@ -158,6 +177,7 @@ def _end(op: Operation, frame: Frame) -> None:
 
 DEFINITIONS: Mapping[type[Operation], Definition] = {
     ForOp: _for,
+    WhileOp: _while,
     scf.IfOp: _if,
     CallOp: _call,
     GraphCallOp: _graph_call,

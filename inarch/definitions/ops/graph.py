@@ -13,6 +13,7 @@ from inarch.dialects.graph.composite import CompositeRegionOp
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.op import GraphOp, shape_of, tensor_dtype
 from inarch.dialects.graph.regions.branch import IfOp
+from inarch.dialects.graph.regions.repeat import WhileOp
 from inarch.dialects.graph.regions.scan import ScanOp
 from inarch.ir.location import location_text
 from inarch.ir.payload.constants import constant_array
@@ -46,9 +47,9 @@ def _composite(op: Operation, frame: Frame) -> None:
     frame.set(op, *Frame(frame.state).run(op.body.block, frame.operands(op)))
 
 
-def _scan(op: Operation, frame: Frame) -> None:
+def _turns(op: Operation, frame: Frame) -> None:
     """The body, turn by turn."""
-    assert isinstance(op, ScanOp)
+    assert isinstance(op, ScanOp | WhileOp)
     body = op.body.block
     frame.set(op, *op.run(frame.operands(op), lambda given: Frame(frame.state).run(body, given)))
 
@@ -64,6 +65,7 @@ DEFINITIONS: Mapping[type[Operation], Definition] = {
     GraphOp: _reference,
     ConstantOp: _constant,
     CompositeRegionOp: _composite,
-    ScanOp: _scan,
+    ScanOp: _turns,
+    WhileOp: _turns,
     IfOp: _if,
 }

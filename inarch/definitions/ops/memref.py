@@ -12,7 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from inarch.core.lazy import Array, np
 from inarch.definitions.access import with_garbage
 from inarch.definitions.buffers import Buffer
-from inarch.definitions.elements import plain
+from inarch.definitions.elements import Element, plain
 from inarch.definitions.frame import Definition, Frame, outside
 from inarch.dialects.loop.memory import memref_of
 from inarch.ir.types import layout_of
@@ -35,17 +35,22 @@ def _places(op: Operation, frame: Frame, buffer: Buffer, indices: Sequence[SSAVa
     return total
 
 
-def _load(op: Operation, frame: Frame) -> None:
-    """`result = buffer[indices]`."""
-    assert isinstance(op, memref.LoadOp)
-    buffer = frame.buffer(op.memref)
-    places = _places(op, frame, buffer, op.indices)
+def loaded(op: Operation, frame: Frame, source: SSAValue, indices: Sequence[SSAValue]) -> Element:
+    """The element of a buffer at indices, as `op` reads it."""
+    buffer = frame.buffer(source)
+    places = _places(op, frame, buffer, indices)
     if buffer.tags is not None:
         tags = buffer.tags[places] != buffer.tag
         if tags.any():
             buffer = with_garbage(op, frame, buffer, [(0, size - 1) for size in buffer.shape])
     parts = [part[places] for part in buffer.parts]
-    frame.set(op, frame.domain.element(parts, buffer.dtype))
+    return frame.domain.element(parts, buffer.dtype)
+
+
+def _load(op: Operation, frame: Frame) -> None:
+    """`result = buffer[indices]`."""
+    assert isinstance(op, memref.LoadOp)
+    frame.set(op, loaded(op, frame, op.memref, op.indices))
 
 
 def _store(op: Operation, frame: Frame) -> None:

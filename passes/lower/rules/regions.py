@@ -1,11 +1,11 @@
-"""`graph.scan` becomes a loop, with its states in place and its rows as views; `graph.if` an `scf.if`."""
+"""Ops with bodies: loops with their states in place, and rows as views; `graph.if` is an `scf.if`."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from xdsl.dialects import arith, memref, scf
-from xdsl.dialects.builtin import IndexType, IntegerAttr
+from xdsl.dialects.builtin import IndexType, IntegerAttr, i1
 from xdsl.dialects.memref import SubviewOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
@@ -14,13 +14,15 @@ from inarch.dialects.graph.call import CallOp
 from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.dialects.graph.regions.body import yielded
 from inarch.dialects.graph.regions.branch import IfOp
+from inarch.dialects.graph.regions.repeat import WhileOp
 from inarch.dialects.graph.regions.scan import ScanOp
 from inarch.dialects.loop.control import CallOp as LoopCallOp
 from inarch.dialects.loop.control import empty_loop
 from inarch.dialects.loop.memory import buffer_shape, memref_of
 from inarch.dialects.loop.nest import YieldOp
+from inarch.dialects.loop.repeat import empty_while
 from inarch.dialects.nest_spec import NestBuilder, same
-from inarch.ir.types import layout_of, mlir_type, moved_memref
+from inarch.ir.types import i64, layout_of, mlir_type, moved_memref
 from inarch.passes.lower.builder import LoopBuilder
 
 
@@ -32,9 +34,7 @@ def _lower_scan(op: Operation, builder: LoopBuilder) -> None:
     """
     assert isinstance(op, ScanOp)
     call = _call_in(op.body.block)
-    states = [builder.result(result) for result in op.outs[: len(op.states)]]
-    for value, buffer in zip(op.states, states, strict=True):
-        _copy(builder, value, builder.buffers[value], buffer)
+    states = _begun(op, builder)
     stacked = [builder.result(result) for result in op.outs[len(states) :]]
     where = _places(op, call, builder)
     loop = empty_loop(0, op.count)
@@ -55,6 +55,35 @@ def _lower_scan(op: Operation, builder: LoopBuilder) -> None:
     for value, target in zip(op.yielded, (*states, *rows), strict=True):
         if made[value] is not target:
             _copy(inside, value, made[value], target)
+    inside.add(YieldOp())
+    builder.add(loop)
+
+
+def _lower_while(op: Operation, builder: LoopBuilder) -> None:
+    """As a scan: the states are in place, and the condition beside them."""
+    assert isinstance(op, WhileOp)
+    call = _call_in(op.body.block)
+    states = _begun(op, builder)
+    goes_on, number = builder.alloc(i1, ()), builder.alloc(i64, ())
+    _copy(builder, op.condition, builder.buffers[op.condition], goes_on)
+    condition, *nexts = op.yielded
+    where: dict[SSAValue, SSAValue] = {
+        r: goes_on if r is condition else _scratch(r, builder) for r in call.outs
+    }
+    turns = builder.add(memref.LoadOp.get(builder.buffers[op.turns], [])).results[0]
+    upper = builder.add(arith.IndexCastOp(turns, IndexType())).results[0]
+    lower, step = (
+        builder.add(arith.ConstantOp(IntegerAttr(n, IndexType()))).results[0] for n in (0, 1)
+    )
+    loop = empty_while(lower, upper, step, goes_on)
+    inside = replace(builder, block=loop.body.block)
+    turn = inside.add(arith.IndexCastOp(loop.induction, i64)).results[0]
+    inside.add(memref.StoreOp.get(turn, number, []))
+    given = [number, *states, *(builder.buffers[value] for value in op.all)]
+    views = [_moved(buffer, inside) for buffer in (*given, *where.values())]
+    inside.add(LoopCallOp(call.callee.root_reference.data, views))
+    for value, target in zip(nexts, states, strict=True):
+        _copy(inside, value, where[value], target)
     inside.add(YieldOp())
     builder.add(loop)
 
@@ -81,7 +110,7 @@ def _lower_if(op: Operation, builder: LoopBuilder) -> None:
     builder.add(scf.IfOp(flag, [], Region(blocks[0]), Region(blocks[1])))
 
 
-LOWERING = {ScanOp: _lower_scan, IfOp: _lower_if}
+LOWERING = {ScanOp: _lower_scan, WhileOp: _lower_while, IfOp: _lower_if}
 
 
 def _call_in(block: Block) -> CallOp:
@@ -92,6 +121,14 @@ def _call_in(block: Block) -> CallOp:
     return call
 
 
+def _begun(op: ScanOp | WhileOp, builder: LoopBuilder) -> list[SSAValue]:
+    """The buffers of the last states, which hold the first ones."""
+    states = [builder.result(result) for result in op.outs[: len(op.states)]]
+    for value, buffer in zip(op.states, states, strict=True):
+        _copy(builder, value, builder.buffers[value], buffer)
+    return states
+
+
 def _places(op: ScanOp, call: CallOp, builder: LoopBuilder) -> dict[SSAValue, SSAValue | int]:
     """Where the call writes each of its results: the number of what it is stacked in, or new scratch."""
     rows = op.yielded[len(op.states) :]
@@ -100,8 +137,12 @@ def _places(op: ScanOp, call: CallOp, builder: LoopBuilder) -> dict[SSAValue, SS
         if result in rows:
             found[result] = rows.index(result)
             continue
-        found[result] = builder.alloc(mlir_type(tensor_dtype(result)), shape_of(result))
+        found[result] = _scratch(result, builder)
     return found
+
+
+def _scratch(value: SSAValue, builder: LoopBuilder) -> SSAValue:
+    return builder.alloc(mlir_type(tensor_dtype(value)), shape_of(value))
 
 
 class _Turns:

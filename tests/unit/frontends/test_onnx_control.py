@@ -15,8 +15,8 @@ from inarch.core.errors import InarchError, UnsupportedError
 from inarch.dialects import new_context
 from inarch.dialects.graph.regions.scan import ScanOp
 from inarch.dialects.loop.control import CallOp
-from inarch.frontends.onnx import control as _control
 from inarch.frontends.onnx import import_onnx
+from inarch.frontends.onnx.regions import loop as _loop
 from inarch.ir.verify import verify_module
 from inarch.pipeline.default import default_pipeline
 from inarch.pipeline.manager import run_pipeline
@@ -220,8 +220,31 @@ def test_one_branch_runs(condition: bool) -> None:
         (
             "float[3] x, int64 m",
             f"y, w = Loop<{TURN}>(m, , x)",
-            "<model>: 1 unsupported: Loop: trip count is computed at run time (1: 'y'); where it is always "
-            "the same, give it to the compiler: --value m=...",
+            "<model>: 1 unsupported: Loop: an output of each turn, whose number is computed at run time (a "
+            "state of a fixed shape may carry it) (1: 'y'); where it is always the same, give it to the "
+            "compiler: --value m=...",
+        ),
+        (
+            "float[3] x, float[3] z",
+            "m = Constant<value=int64 {9000}>() y, w = Loop<"
+            "body = b (int64 i, bool c, float[3] s) => (bool d, float[3] t, float[3] o) "
+            "{ t = Add(s, z) q = ReduceMax<keepdims=0>(t) k = Constant<value_float=9.0>() d = Less(q, k) "
+            "o = Neg(t) }>(m, , x)",
+            "<model>: 1 unsupported: Loop: an output of each turn, whose number is computed at run time (a "
+            "state of a fixed shape may carry it) (1: 'y')",
+        ),
+        (
+            "float[3] x, int64 m",
+            "y = Loop<body = b (int64 i, bool c, float[3] s) => (bool d, float[6] t) "
+            "{ t = Concat<axis=0>(s, s) d = Identity(c) }>(m, , x)",
+            "<model>: 1 unsupported: Loop: a state of tensor<3xf32> that becomes tensor<6xf32> (1: 'y')",
+        ),
+        (
+            "float[3] x",
+            "m = Constant<value=int64 {9000}>() y = Loop<body = b (int64 i, bool c, float[3] s) => "
+            "(bool d, float[6] t) { t = Concat<axis=0>(s, s) k = Constant<value_float=9.0>() "
+            "q = ReduceMax<keepdims=0>(t) d = Less(q, k) }>(m, , x)",
+            "<model>: 1 unsupported: Loop: a state of tensor<3xf32> that becomes tensor<6xf32> (1: 'y')",
         ),
         (
             "float[3] x",
@@ -240,7 +263,7 @@ def test_one_branch_runs(condition: bool) -> None:
 def test_unsupported(
     inputs: str, nodes: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_control, "MAX_NODES", 60)
+    monkeypatch.setattr(_loop, "MAX_NODES", 60)
     with pytest.raises(UnsupportedError) as error:
         import_onnx(parse(inputs, nodes), new_context())
     assert str(error.value) == message
@@ -264,6 +287,19 @@ def test_unsupported(
             f"m = Constant<value=int64 {{{1 << 60}}}>() y, w = Loop<{TURN}>(m, , x)",
             "<model>: node 'y' (Loop): expected a trip count of at most 2147483647, "
             "found 1152921504606846976",
+        ),
+        (
+            "float[3] x",
+            "y = Loop<body = b (int64 i, bool c, float[3] s) => (bool d, float[3] t) "
+            "{ t = Neg(s) d = Identity(c) }>(, , x)",
+            "<model>: node 'y' (Loop): expected a loop that ends, found no trip count and a condition that "
+            "always holds; give it one of them",
+        ),
+        (
+            "float[3] x, int64[2] m",
+            "y = Loop<body = b (int64 i, bool c, float[3] s) => (bool d, float[3] t) "
+            "{ t = Neg(s) d = Identity(c) }>(m, , x)",
+            "<model>: node 'y' (Loop): expected a trip count of one element, found shape (2,)",
         ),
         (
             "float[3] x, bool[2] c",

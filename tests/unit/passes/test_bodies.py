@@ -1,4 +1,4 @@
-"""Scans and branches: random bodies at every level."""
+"""Scans, whiles and branches: random bodies at every level."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from inarch.testing.generate.program import GeneratedProgram
 
 
 def program(kind: str, seed: int) -> GeneratedProgram:
-    """A program of which many ops are scans, or branches."""
+    """A program of which many ops are scans, whiles, or branches."""
     return graph_program(Seeded(f"{kind} {seed}"), favour=[f"graph.{kind}"])
 
 
-@pytest.mark.parametrize("kind", ["scan", "if"])
+@pytest.mark.parametrize("kind", ["scan", "if", "while"])
 @pytest.mark.parametrize("target", ["generic", "native"])
 def test_bodies_keep_their_meaning(target: str, kind: str) -> None:
     name = str(native()) if target == "native" else target

@@ -31,6 +31,7 @@ from inarch.dialects.graph.gather import GatherOp
 from inarch.dialects.graph.layout import LayoutAttr, with_layout
 from inarch.dialects.graph.op import GraphOp, shape_of, tensor_dtype
 from inarch.dialects.graph.regions.branch import IfOp
+from inarch.dialects.graph.regions.repeat import WhileOp
 from inarch.dialects.graph.regions.scan import ScanOp
 from inarch.dialects.graph.relayout import RelayoutOp
 from inarch.dialects.graph.windows import pool
@@ -41,7 +42,7 @@ from inarch.testing.generate.choices import Choices
 from inarch.testing.generate.graph import moves as _moves
 from inarch.testing.generate.graph.builder import GraphBuilder, Recipe
 from inarch.testing.generate.graph.products import batch_norm, epsilon, product
-from inarch.testing.generate.graph.regions import branch, scan
+from inarch.testing.generate.graph.regions import branch, repeat, scan
 from inarch.testing.generate.graph.windows import conv, conv_transpose, layer, pooling
 
 
@@ -316,6 +317,7 @@ OWN: Mapping[type[Operation], Recipe] = {
     RelayoutOp: _relayout,
     ConstantOp: _constant,
     ScanOp: lambda b: scan(b, _recipes_in_bodies),
+    WhileOp: lambda b: repeat(b, _recipes_in_bodies),
     IfOp: lambda b: branch(b, _recipes_in_bodies),
 }
 """Ops of no family."""

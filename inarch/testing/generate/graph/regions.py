@@ -1,4 +1,4 @@
-"""`graph.scan` and `graph.if` in a program: bodies of random recipes, with arguments from outside."""
+"""Ops with bodies in a program: bodies of random recipes, with arguments from outside."""
 
 from __future__ import annotations
 
@@ -8,15 +8,21 @@ from collections.abc import Callable, Sequence
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Region, SSAValue
 
+from inarch.core.dtypes import DTYPES
+from inarch.core.lazy import np
 from inarch.dialects.graph.composite import YieldOp
+from inarch.dialects.graph.elementwise.arithmetic import ModOp
+from inarch.dialects.graph.elementwise.logic import LessOp
 from inarch.dialects.graph.elementwise.unary import TanhOp
 from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.dialects.graph.regions.branch import IfOp
+from inarch.dialects.graph.regions.repeat import WhileOp, while_block
 from inarch.dialects.graph.regions.scan import ScanOp, scan_block
 from inarch.testing.generate.choices import Choices
 from inarch.testing.generate.graph.builder import GraphBuilder, Recipe
 
 _TURNS = (2, 3, 1, 5)
+_COMPUTED_TURNS = (2, 3, 1, 0, 5, -1)
 _MOST_OPS = 4
 """Of a body: errors of floats grow with each turn."""
 
@@ -30,7 +36,8 @@ def scan(b: GraphBuilder, recipes: Recipes) -> None:
     each = [_rows(b, turns) for _ in range(choices.integer(0, 2))]
     inner = _body(b, scan_block(states, each), recipes)
     given = inner.block.args[: len(states) + len(each)]
-    handed = [_next(inner, state) for state in inner.block.args[: len(states)]]
+    own = inner.block.args[: len(states)]
+    handed = [_next(inner, state, own) for state in own]
     few = [v for v in inner.values if math.prod(shape_of(v)) * turns <= b.most_elements]
     rows = [choices.pick(few) for _ in range(choices.integer(0 if states else 1, 2)) if few]
     if not handed and not rows:
@@ -39,6 +46,45 @@ def scan(b: GraphBuilder, recipes: Recipes) -> None:
     same = [b.fresh(tensor_dtype(v), shape_of(v)) for v in inner.block.args[len(given) :]]
     backward = [choices.integer(0, 1) for _ in (*each, *rows)]
     b.add(ScanOp(turns, states, each, same, Region(inner.block), backward))
+
+
+def repeat(b: GraphBuilder, recipes: Recipes) -> None:
+    """States that often have one type, and then change places; few turns, or a condition that ends them."""
+    choices = b.choices
+    states = [b.value()]
+    for _ in range(choices.integer(0, 2)):
+        states.append(b.like(states[0]) if choices.chance(70) else b.value())
+    inner = _body(b, while_block(states), recipes)
+    number, *own = inner.block.args[: len(states) + 1]
+    handed = [_next(inner, state, own) for state in own]
+    turns = _turns(b)
+    inner.block.add_op(YieldOp(_goes_on(inner, number, few=turns is not None), *handed))
+    if turns is None:
+        turns = b.fresh(DTYPES["i64"], ())
+    condition = b.value(lambda dtype: dtype.name == "i1", lambda shape: shape == (), tuple)
+    same = [b.fresh(tensor_dtype(v), shape_of(v)) for v in inner.block.args[len(states) + 1 :]]
+    b.add(WhileOp(turns, condition, states, same, Region(inner.block)))
+
+
+def _turns(b: GraphBuilder) -> SSAValue | None:
+    """A number of turns, a few at most; None: any."""
+    kind = b.choices.pick(("computed", "number", "any"))
+    if kind == "any":
+        return None
+    if kind == "number":
+        return b.array(np.array(b.choices.pick(_COMPUTED_TURNS), np.int64))
+    return b.add(ModOp.make(b.fresh(DTYPES["i64"], (), 0), b.array(np.array(4, np.int64))))
+
+
+def _goes_on(inner: GraphBuilder, number: SSAValue, *, few: bool) -> SSAValue:
+    """Whether there is another turn: a flag of any kind, or as long as the turn's number is small."""
+    choices = inner.choices
+    if few and choices.chance(40):
+        return inner.value(lambda dtype: dtype.name == "i1", lambda shape: shape == (), tuple)
+    limit = choices.pick((1, 3, 0, 4))
+    if few and choices.chance(40):
+        limit = 9
+    return inner.add(LessOp.make(number, inner.array(np.array(limit, np.int64))))
 
 
 def branch(b: GraphBuilder, recipes: Recipes) -> None:
@@ -81,8 +127,11 @@ def _rows(b: GraphBuilder, turns: int) -> SSAValue:
     )
 
 
-def _next(inner: GraphBuilder, state: SSAValue) -> SSAValue:
-    """A value of the type of a state, mostly one that the body has computed."""
+def _next(inner: GraphBuilder, state: SSAValue, states: Sequence[SSAValue]) -> SSAValue:
+    """A value of the type of a state, mostly one that the body has computed, sometimes another state."""
+    others = [other for other in states if other is not state and other.type == state.type]
+    if others and inner.choices.chance(40):
+        return inner.choices.pick(others)
     found = [v for v in reversed(inner.values) if v.type == state.type]
     assert isinstance(state.type, TensorType)
     if len(found) > 1 and inner.choices.chance(70):

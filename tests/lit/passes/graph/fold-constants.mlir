@@ -45,3 +45,22 @@ func.func @scalars() -> tensor<f32> {
   %c = graph.mul %a, %b : tensor<f32>, tensor<f32> -> tensor<f32>
   func.return %c : tensor<f32>
 }
+
+// -----
+
+// A loop of computed length is none of a known one, whatever it begins with.
+// CHECK-LABEL: @loops(
+// CHECK: graph.while
+func.func @loops() -> tensor<f32> {
+  %n = graph.constant dense<3> : tensor<i64>
+  %c = graph.constant dense<true> : tensor<i1>
+  %x = graph.constant dense<2.0> : tensor<f32>
+  %y = graph.while %n if %c from(%x) all() : (tensor<i64>, tensor<i1>, tensor<f32>) -> (tensor<f32>) {
+  ^bb0(%i: tensor<i64>, %s: tensor<f32>):
+    %two = graph.constant dense<2> : tensor<i64>
+    %g = graph.less %i, %two : tensor<i64>, tensor<i64> -> tensor<i1>
+    %t = graph.mul %s, %s : tensor<f32>, tensor<f32> -> tensor<f32>
+    graph.yield %g, %t : tensor<i1>, tensor<f32>
+  }
+  func.return %y : tensor<f32>
+}

@@ -103,3 +103,36 @@ func.func @main(%c: tensor<i1>, %x: tensor<2x3xf32>, %w: tensor<3x3xf32>) -> (te
   }
   func.return %y, %z : tensor<2x3xf32>, tensor<2x3xf32>
 }
+
+// -----
+
+// A loop of computed length: as a scan, with the condition first.
+// CHECK-LABEL: func.func @main(%n: tensor<i64>, %c: tensor<i1>, %a: tensor<2xf32>, %b: tensor<2xf32>, %w: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+// CHECK-NEXT:    %k = graph.constant dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32>
+// CHECK-NEXT:    %s, %t = graph.while %n if %c from(%a, %b) all(%w) attributes {note} : (tensor<i64>, tensor<i1>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+// CHECK-NEXT:    ^bb0(%0: tensor<i64>, %1: tensor<2xf32>, %2: tensor<2xf32>, %3: tensor<2xf32>):
+// CHECK-NEXT:      %4, %5, %6 = graph.call @main_body(%0, %1, %2, %3) : tensor<i64>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32> -> tensor<i1>, tensor<2xf32>, tensor<2xf32>
+// CHECK-NEXT:      graph.yield %4, %5, %6 : tensor<i1>, tensor<2xf32>, tensor<2xf32>
+// CHECK-NEXT:    }
+// CHECK-NEXT:    func.return %s, %t : tensor<2xf32>, tensor<2xf32>
+// CHECK-NEXT:  }
+// CHECK-LABEL: func.func private @main_body(%0: tensor<i64>, %1: tensor<2xf32>, %2: tensor<2xf32>, %3: tensor<2xf32>) -> (tensor<i1>, tensor<2xf32>, tensor<2xf32>) attributes {inarch.body} {
+// CHECK-NEXT:    %k = graph.constant dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32>
+// CHECK-NEXT:    %three = graph.constant dense<3> : tensor<i64>
+// CHECK-NEXT:    %g = graph.less %0, %three : tensor<i64>, tensor<i64> -> tensor<i1>
+// CHECK-NEXT:    %m = graph.mul %1, %k : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
+// CHECK-NEXT:    %o = graph.add %m, %3 : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
+// CHECK-NEXT:    func.return %g, %2, %o : tensor<i1>, tensor<2xf32>, tensor<2xf32>
+// CHECK-NEXT:  }
+func.func @main(%n: tensor<i64>, %c: tensor<i1>, %a: tensor<2xf32>, %b: tensor<2xf32>, %w: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+  %k = graph.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %s, %t = graph.while %n if %c from(%a, %b) all(%k, %w) attributes {note} : (tensor<i64>, tensor<i1>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+  ^bb0(%i: tensor<i64>, %p: tensor<2xf32>, %q: tensor<2xf32>, %r: tensor<2xf32>, %v: tensor<2xf32>):
+    %three = graph.constant dense<3> : tensor<i64>
+    %g = graph.less %i, %three : tensor<i64>, tensor<i64> -> tensor<i1>
+    %m = graph.mul %p, %r : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
+    %o = graph.add %m, %v : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
+    graph.yield %g, %q, %o : tensor<i1>, tensor<2xf32>, tensor<2xf32>
+  }
+  func.return %s, %t : tensor<2xf32>, tensor<2xf32>
+}

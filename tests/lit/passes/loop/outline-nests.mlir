@@ -177,3 +177,87 @@ func.func @branches(%c: memref<i1>, %x: memref<4xf32>, %y: memref<4xf32> {inarch
 // CHECK-NEXT:      loop.call @copy_4_{{[0-9a-f]+}}(%x, %y)
 // CHECK-NEXT:    }
 // CHECK-NEXT:    func.return
+
+// -----
+
+// A loop of computed length stays; what is in it is kernels.
+// CHECK-LABEL: func.func @main(%n: memref<i64>, %go: memref<i1>, %x: memref<4xf32>, %y: memref<4xf32> {inarch.result}) {
+// CHECK-NEXT:    %zero = arith.constant 0 : index
+// CHECK-NEXT:    %one = arith.constant 1 : index
+// CHECK-NEXT:    %m = memref.load %n[] : memref<i64>
+// CHECK-NEXT:    %most = arith.index_cast %m : i64 to index
+// CHECK-NEXT:    loop.while %i = %zero to %most step %one if %go : memref<i1> {
+// CHECK-NEXT:      loop.call @[[K0:map_4_[0-9a-f]+]](%x, %y) : memref<4xf32>, memref<4xf32>
+// CHECK-NEXT:      loop.call @[[K1:loop_4_[0-9a-f]+]](%y) : memref<4xf32>
+// CHECK-NEXT:      loop.yield
+// CHECK-NEXT:    }
+// CHECK-NEXT:    func.return
+// CHECK-NEXT:  }
+// CHECK-NEXT:  func.func private @[[K0]](%x: memref<4xf32>, %y: memref<4xf32>) attributes {inarch.kernel} {
+// CHECK-NEXT:    loop.nest (j = 4) ins(%x[j] : memref<4xf32>) outs(%y[j] : memref<4xf32>) {
+// CHECK-NEXT:    ^bb0(%e: f32, %o: f32):
+// CHECK-NEXT:      %s = arith.addf %e, %o : f32
+// CHECK-NEXT:      loop.yield %s : f32
+// CHECK-NEXT:    }
+// CHECK-NEXT:    func.return
+// CHECK-NEXT:  }
+// CHECK-NEXT:  func.func private @[[K1]](%y: memref<4xf32>) attributes {inarch.kernel} {
+// CHECK-NEXT:    loop.for %j = 0 to 4 {
+// CHECK-NEXT:      %v = memref.load %y[%j] : memref<4xf32>
+// CHECK-NEXT:      memref.store %v, %y[%j] : memref<4xf32>
+// CHECK-NEXT:      loop.yield
+// CHECK-NEXT:    }
+// CHECK-NEXT:    func.return
+// CHECK-NEXT:  }
+func.func @main(%n: memref<i64>, %go: memref<i1>, %x: memref<4xf32>, %y: memref<4xf32> {inarch.result}) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %m = memref.load %n[] : memref<i64>
+  %most = arith.index_cast %m : i64 to index
+  loop.while %i = %zero to %most step %one if %go : memref<i1> {
+    loop.nest (j = 4) ins(%x[j] : memref<4xf32>) outs(%y[j] : memref<4xf32>) {
+    ^bb0(%e: f32, %o: f32):
+      %s = arith.addf %e, %o : f32
+      loop.yield %s : f32
+    }
+    loop.for %j = 0 to 4 {
+      %v = memref.load %y[%j] : memref<4xf32>
+      memref.store %v, %y[%j] : memref<4xf32>
+      loop.yield
+    }
+    loop.yield
+  }
+  func.return
+}
+
+// -----
+
+// So does one in whose turns threads share work: within a kernel they would not.
+// CHECK-LABEL: func.func @main(%x: memref<4x8xf32>, %y: memref<8xf32> {inarch.result}) {
+// CHECK-NEXT:    loop.for %i = 0 to 4 {
+// CHECK-NEXT:      %row = memref.subview %x[%i, 0] [1, 8] [1, 1] : memref<4x8xf32> to memref<8xf32, strided<[1], offset: ?>>
+// CHECK-NEXT:      loop.call @[[K0:map_8_[0-9a-f]+]](%row, %y) : memref<8xf32, strided<[1], offset: ?>>, memref<8xf32>
+// CHECK-NEXT:      loop.yield
+// CHECK-NEXT:    }
+// CHECK-NEXT:    func.return
+// CHECK-NEXT:  }
+// CHECK-NEXT:  func.func private @[[K0]](%row: memref<8xf32, strided<[1], offset: ?>>, %y: memref<8xf32>) attributes {inarch.kernel} {
+// CHECK-NEXT:    loop.nest (j = 8 parallel) ins(%row[j] : memref<8xf32, strided<[1], offset: ?>>) outs(%y[j] : memref<8xf32>) {
+// CHECK-NEXT:    ^bb0(%e: f32, %o: f32):
+// CHECK-NEXT:      %s = arith.addf %e, %o : f32
+// CHECK-NEXT:      loop.yield %s : f32
+// CHECK-NEXT:    }
+// CHECK-NEXT:    func.return
+// CHECK-NEXT:  }
+func.func @main(%x: memref<4x8xf32>, %y: memref<8xf32> {inarch.result}) {
+  loop.for %i = 0 to 4 {
+    %row = memref.subview %x[%i, 0] [1, 8] [1, 1] : memref<4x8xf32> to memref<8xf32, strided<[1], offset: ?>>
+    loop.nest (j = 8 parallel) ins(%row[j] : memref<8xf32, strided<[1], offset: ?>>) outs(%y[j] : memref<8xf32>) {
+    ^bb0(%e: f32, %o: f32):
+      %s = arith.addf %e, %o : f32
+      loop.yield %s : f32
+    }
+    loop.yield
+  }
+  func.return
+}

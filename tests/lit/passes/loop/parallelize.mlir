@@ -116,3 +116,50 @@ func.func @pack(%w: memref<1020x1024xf32>, %p: memref<64x1024x16xf32>, %s: memre
   kernel.pack %s[o * 16 + v, i] to %q[o, i, v] : memref<20x3xf32>, memref<2x3x16xf32>
   func.return
 }
+
+// -----
+
+// A loop that carries something runs in order, and what is in each of its turns is shared; so is that of a branch, and
+// of a loop of computed length.
+// CHECK-LABEL: @turns
+// CHECK: loop.for %t = 0 to 5 {
+// CHECK: loop.nest (i = 64 parallel, j = 4096)
+// CHECK: loop.while
+// CHECK: loop.nest (i = 64 parallel, j = 4096)
+// CHECK: scf.if
+// CHECK: loop.nest (i = 64 parallel, j = 4096)
+func.func @turns(%x: memref<64x4096xf32>, %n: memref<i64>, %c: memref<i1>, %y: memref<64x4096xf32> {inarch.result}) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %m = memref.load %n[] : memref<i64>
+  %most = arith.index_cast %m : i64 to index
+  %flag = memref.load %c[] : memref<i1>
+  // expected-remark @below {{missed: one thread: a write of %y}}
+  loop.for %t = 0 to 5 {
+    // expected-remark @below {{threads share the 64 turns of i}}
+    loop.nest (i = 64, j = 4096) ins(%x[i, j] : memref<64x4096xf32>) outs(%y[i, j] : memref<64x4096xf32>) {
+    ^bb0(%a: f32, %acc: f32):
+      %s = arith.addf %a, %acc : f32
+      loop.yield %s : f32
+    }
+    loop.yield
+  }
+  loop.while %t = %zero to %most step %one {
+    // expected-remark @below {{threads share the 64 turns of i}}
+    loop.nest (i = 64, j = 4096) ins(%x[i, j] : memref<64x4096xf32>) outs(%y[i, j] : memref<64x4096xf32>) {
+    ^bb0(%a: f32, %acc: f32):
+      %s = arith.addf %a, %acc : f32
+      loop.yield %s : f32
+    }
+    loop.yield
+  }
+  scf.if %flag {
+    // expected-remark @below {{threads share the 64 turns of i}}
+    loop.nest (i = 64, j = 4096) ins(%x[i, j] : memref<64x4096xf32>) outs(%y[i, j] : memref<64x4096xf32>) {
+    ^bb0(%a: f32, %acc: f32):
+      %s = arith.addf %a, %acc : f32
+      loop.yield %s : f32
+    }
+  }
+  func.return
+}

@@ -182,3 +182,88 @@ func.func @main(%c: tensor<i1>, %x: tensor<2x3xf32>, %w: tensor<3x3xf32>) -> (te
   }
   func.return %y, %z : tensor<2x3xf32>, tensor<2x3xf32>
 }
+
+// -----
+
+// States in place, which change places through scratch; the condition is beside them, and written by the body.
+// CHECK-LABEL: func.func @main(%n: memref<i64>, %c: memref<i1>, %a: memref<2xf32>, %b: memref<2xf32>, %w: memref<2xf32>, %out: memref<2xf32> {inarch.result}, %out_1: memref<2xf32> {inarch.result}) {
+// CHECK-NEXT:    loop.nest (i0 = 2) ins(%a[i0] : memref<2xf32>) outs(%out[i0] : memref<2xf32>) {
+// CHECK-NEXT:    ^bb0(%0: f32, %1: f32):
+// CHECK-NEXT:      loop.yield %0 : f32
+// CHECK-NEXT:    }
+// CHECK-NEXT:    loop.nest (i0 = 2) ins(%b[i0] : memref<2xf32>) outs(%out_1[i0] : memref<2xf32>) {
+// CHECK-NEXT:    ^bb0(%2: f32, %3: f32):
+// CHECK-NEXT:      loop.yield %2 : f32
+// CHECK-NEXT:    }
+// CHECK-NEXT:    %4 = loop.alloc : memref<i1>
+// CHECK-NEXT:    %5 = loop.alloc : memref<i64>
+// CHECK-NEXT:    loop.nest () ins(%c[] : memref<i1>) outs(%4[] : memref<i1>) {
+// CHECK-NEXT:    ^bb0(%6: i1, %7: i1):
+// CHECK-NEXT:      loop.yield %6 : i1
+// CHECK-NEXT:    }
+// CHECK-NEXT:    %8 = loop.alloc : memref<2xf32>
+// CHECK-NEXT:    %9 = loop.alloc : memref<2xf32>
+// CHECK-NEXT:    %10 = memref.load %n[] : memref<i64>
+// CHECK-NEXT:    %11 = arith.index_cast %10 : i64 to index
+// CHECK-NEXT:    %12 = arith.constant 0 : index
+// CHECK-NEXT:    %13 = arith.constant 1 : index
+// CHECK-NEXT:    loop.while %14 = %12 to %11 step %13 if %4 : memref<i1> {
+// CHECK-NEXT:      %15 = arith.index_cast %14 : index to i64
+// CHECK-NEXT:      memref.store %15, %5[] : memref<i64>
+// CHECK-NEXT:      %16 = memref.subview %5[] [] [] : memref<i64> to memref<i64, strided<[], offset: ?>>
+// CHECK-NEXT:      %17 = memref.subview %out[0] [2] [1] : memref<2xf32> to memref<2xf32, strided<[1], offset: ?>>
+// CHECK-NEXT:      %18 = memref.subview %out_1[0] [2] [1] : memref<2xf32> to memref<2xf32, strided<[1], offset: ?>>
+// CHECK-NEXT:      %19 = memref.subview %w[0] [2] [1] : memref<2xf32> to memref<2xf32, strided<[1], offset: ?>>
+// CHECK-NEXT:      %20 = memref.subview %4[] [] [] : memref<i1> to memref<i1, strided<[], offset: ?>>
+// CHECK-NEXT:      %21 = memref.subview %8[0] [2] [1] : memref<2xf32> to memref<2xf32, strided<[1], offset: ?>>
+// CHECK-NEXT:      %22 = memref.subview %9[0] [2] [1] : memref<2xf32> to memref<2xf32, strided<[1], offset: ?>>
+// CHECK-NEXT:      loop.call @main_body(%16, %17, %18, %19, %20, %21, %22) : memref<i64, strided<[], offset: ?>>, memref<2xf32, strided<[1], offset: ?>>, memref<2xf32, strided<[1], offset: ?>>, memref<2xf32, strided<[1], offset: ?>>, memref<i1, strided<[], offset: ?>>, memref<2xf32, strided<[1], offset: ?>>, memref<2xf32, strided<[1], offset: ?>>
+// CHECK-NEXT:      loop.nest (i0 = 2) ins(%8[i0] : memref<2xf32>) outs(%out[i0] : memref<2xf32>) {
+// CHECK-NEXT:      ^bb0(%23: f32, %24: f32):
+// CHECK-NEXT:        loop.yield %23 : f32
+// CHECK-NEXT:      }
+// CHECK-NEXT:      loop.nest (i0 = 2) ins(%9[i0] : memref<2xf32>) outs(%out_1[i0] : memref<2xf32>) {
+// CHECK-NEXT:      ^bb0(%25: f32, %26: f32):
+// CHECK-NEXT:        loop.yield %25 : f32
+// CHECK-NEXT:      }
+// CHECK-NEXT:      loop.yield
+// CHECK-NEXT:    }
+// CHECK-NEXT:    func.return
+// CHECK-NEXT:  }
+// CHECK-LABEL: func.func private @main_body(%0: memref<i64, strided<[], offset: ?>>, %1: memref<2xf32, strided<[1], offset: ?>>, %2: memref<2xf32, strided<[1], offset: ?>>, %3: memref<2xf32, strided<[1], offset: ?>>, %out: memref<i1, strided<[], offset: ?>> {inarch.result}, %out_1: memref<2xf32, strided<[1], offset: ?>> {inarch.result}, %out_2: memref<2xf32, strided<[1], offset: ?>> {inarch.result}) attributes {inarch.body} {
+// CHECK-NEXT:    %4 = loop.constant dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32> : memref<2xf32>
+// CHECK-NEXT:    %5 = loop.constant dense<3> : tensor<i64> : memref<i64>
+// CHECK-NEXT:    loop.nest () ins(%0[] : memref<i64, strided<[], offset: ?>>, %5[] : memref<i64>) outs(%out[] : memref<i1, strided<[], offset: ?>>) {
+// CHECK-NEXT:    ^bb0(%6: i64, %7: i64, %8: i1):
+// CHECK-NEXT:      %9 = arith.cmpi slt, %6, %7 : i64
+// CHECK-NEXT:      loop.yield %9 : i1
+// CHECK-NEXT:    }
+// CHECK-NEXT:    %10 = loop.alloc : memref<2xf32>
+// CHECK-NEXT:    loop.nest (i0 = 2) ins(%1[i0] : memref<2xf32, strided<[1], offset: ?>>, %4[i0] : memref<2xf32>) outs(%10[i0] : memref<2xf32>) {
+// CHECK-NEXT:    ^bb0(%11: f32, %12: f32, %13: f32):
+// CHECK-NEXT:      %14 = arith.mulf %11, %12 : f32
+// CHECK-NEXT:      loop.yield %14 : f32
+// CHECK-NEXT:    }
+// CHECK-NEXT:    loop.nest (i0 = 2) ins(%10[i0] : memref<2xf32>, %3[i0] : memref<2xf32, strided<[1], offset: ?>>) outs(%out_2[i0] : memref<2xf32, strided<[1], offset: ?>>) {
+// CHECK-NEXT:    ^bb0(%15: f32, %16: f32, %17: f32):
+// CHECK-NEXT:      %18 = arith.addf %15, %16 : f32
+// CHECK-NEXT:      loop.yield %18 : f32
+// CHECK-NEXT:    }
+// CHECK-NEXT:    loop.nest (i0 = 2) ins(%2[i0] : memref<2xf32, strided<[1], offset: ?>>) outs(%out_1[i0] : memref<2xf32, strided<[1], offset: ?>>) {
+// CHECK-NEXT:    ^bb0(%19: f32, %20: f32):
+// CHECK-NEXT:      loop.yield %19 : f32
+// CHECK-NEXT:    }
+// CHECK-NEXT:    func.return
+// CHECK-NEXT:  }
+func.func @main(%n: tensor<i64>, %c: tensor<i1>, %a: tensor<2xf32>, %b: tensor<2xf32>, %w: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+  %k = graph.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %s, %t = graph.while %n if %c from(%a, %b) all(%k, %w) attributes {note} : (tensor<i64>, tensor<i1>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+  ^bb0(%i: tensor<i64>, %p: tensor<2xf32>, %q: tensor<2xf32>, %r: tensor<2xf32>, %v: tensor<2xf32>):
+    %three = graph.constant dense<3> : tensor<i64>
+    %g = graph.less %i, %three : tensor<i64>, tensor<i64> -> tensor<i1>
+    %m = graph.mul %p, %r : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
+    %o = graph.add %m, %v : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
+    graph.yield %g, %q, %o : tensor<i1>, tensor<2xf32>, tensor<2xf32>
+  }
+  func.return %s, %t : tensor<2xf32>, tensor<2xf32>
+}

@@ -169,3 +169,20 @@ func.func @column(%ids: memref<4xi64>, %x: memref<8xf32>, %y: memref<4xf32> {ina
   }
   func.return
 }
+
+// -----
+
+// The condition of a loop of computed length, which only its turns write
+func.func @condition(%n: memref<i64>, %y: memref<4xf32> {inarch.result}) {
+  %one = arith.constant 1 : index
+  %m = memref.load %n[] : memref<i64>
+  %most = arith.index_cast %m : i64 to index
+  %go = loop.alloc : memref<i1>
+  // expected-error-re @below {{expected its condition of 'loop.while' to be written before it is read, found elements of loop.alloc %go ({{.*}}), which nothing has written; write it first}}
+  loop.while %i = %one to %most step %one if %go : memref<i1> {
+    %less = arith.cmpi slt, %i, %one : index
+    memref.store %less, %go[] : memref<i1>
+    loop.yield
+  }
+  func.return
+}

@@ -146,3 +146,27 @@ func.func @picked(%ids: memref<4xi64>, %x: memref<2xf32>, %y: memref<4xf32> {ina
   }
   func.return
 }
+
+// -----
+
+// A loop of computed length may have no turn: what it writes may have been written, and it reads nothing.
+// CHECK-LABEL: func.func @computed
+func.func @computed(%n: memref<i64>, %y: memref<4xf32> {inarch.result}) {
+  %one = arith.constant 1 : index
+  %m = memref.load %n[] : memref<i64>
+  %most = arith.index_cast %m : i64 to index
+  %t = loop.alloc : memref<4xf32>
+  %u = loop.alloc : memref<4xf32>
+  loop.while %i = %one to %most step %one {
+    loop.nest (j = 4) ins(%u[j] : memref<4xf32>) outs(%t[j] : memref<4xf32>) {
+    ^bb0(%a: f32, %o: f32):
+      loop.yield %a : f32
+    }
+    loop.yield
+  }
+  loop.nest (j = 4) ins(%t[j] : memref<4xf32>) outs(%y[j] : memref<4xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    loop.yield %a : f32
+  }
+  func.return
+}

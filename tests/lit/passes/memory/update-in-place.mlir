@@ -208,3 +208,60 @@ func.func @for_the_next_turn(%x: memref<4x8xf32>, %y: memref<8xf32> {inarch.resu
   }
   func.return
 }
+
+// -----
+
+// In the body of a loop of computed length.
+// CHECK-LABEL: func.func @main(%n: memref<i64>, %x: memref<8xf32>, %y: memref<8xf32> {inarch.result}) {
+// CHECK-NEXT:    %a = arith.constant 0 : index
+// CHECK-NEXT:    %m = memref.load %n[] : memref<i64>
+// CHECK-NEXT:    %b = arith.index_cast %m : i64 to index
+// CHECK-NEXT:    %one = arith.constant 1 : index
+// CHECK-NEXT:    loop.while %i = %a to %b step %one {
+// CHECK-NEXT:      %t = loop.alloc : memref<8xf32>
+// CHECK-NEXT:      loop.nest (j = 8) ins(%x[j] : memref<8xf32>) outs(%t[j] : memref<8xf32>) {
+// CHECK-NEXT:      ^bb0(%e: f32, %o: f32):
+// CHECK-NEXT:        %s = math.exp %e : f32
+// CHECK-NEXT:        loop.yield %s : f32
+// CHECK-NEXT:      }
+// CHECK-NEXT:      loop.nest (j = 8) outs(%t[j] : memref<8xf32>) {
+// CHECK-NEXT:      ^bb0(%e_1: f32):
+// CHECK-NEXT:        %s_1 = math.tanh %e_1 : f32
+// CHECK-NEXT:        loop.yield %s_1 : f32
+// CHECK-NEXT:      }
+// CHECK-NEXT:      loop.nest (j = 8) ins(%t[j] : memref<8xf32>) outs(%y[j] : memref<8xf32>) {
+// CHECK-NEXT:      ^bb0(%e_2: f32, %o_1: f32):
+// CHECK-NEXT:        %s_2 = arith.addf %e_2, %o_1 : f32
+// CHECK-NEXT:        loop.yield %s_2 : f32
+// CHECK-NEXT:      }
+// CHECK-NEXT:      loop.yield
+// CHECK-NEXT:    }
+// CHECK-NEXT:    func.return
+// CHECK-NEXT:  }
+func.func @main(%n: memref<i64>, %x: memref<8xf32>, %y: memref<8xf32> {inarch.result}) {
+  %a = arith.constant 0 : index
+  %m = memref.load %n[] : memref<i64>
+  %b = arith.index_cast %m : i64 to index
+  %one = arith.constant 1 : index
+  loop.while %i = %a to %b step %one {
+    %t = loop.alloc : memref<8xf32>
+    loop.nest (j = 8) ins(%x[j] : memref<8xf32>) outs(%t[j] : memref<8xf32>) {
+    ^bb0(%e: f32, %o: f32):
+      %s = math.exp %e : f32
+      loop.yield %s : f32
+    }
+    %u = loop.alloc : memref<8xf32>
+    loop.nest (j = 8) ins(%t[j] : memref<8xf32>) outs(%u[j] : memref<8xf32>) {
+    ^bb0(%e: f32, %o: f32):
+      %s = math.tanh %e : f32
+      loop.yield %s : f32
+    }
+    loop.nest (j = 8) ins(%u[j] : memref<8xf32>) outs(%y[j] : memref<8xf32>) {
+    ^bb0(%e: f32, %o: f32):
+      %s = arith.addf %e, %o : f32
+      loop.yield %s : f32
+    }
+    loop.yield
+  }
+  func.return
+}

@@ -1,0 +1,272 @@
+"""Loop: a scan where the turns are known and alike, as many copies of a few, else a while."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from xdsl.ir import Block, SSAValue
+
+from inarch.core.errors import InarchError
+from inarch.core.lazy import np
+from inarch.dialects.graph.elementwise.arithmetic import AddOp
+from inarch.dialects.graph.op import shape_of
+from inarch.dialects.graph.regions.scan import MAX_TURNS
+from inarch.dialects.graph.shape import ConcatOp
+from inarch.frontends.onnx.node import Node
+from inarch.frontends.onnx.regions.body import building
+from inarch.frontends.onnx.regions.inline import Inline, Results, check_count
+from inarch.frontends.onnx.regions.repeat import repeat
+from inarch.frontends.onnx.regions.scan import scan
+from inarch.frontends.onnx.report import AT_RUN_TIME, NotSupportedError
+
+if TYPE_CHECKING:
+    from onnx import GraphProto
+
+MAX_NODES = 20_000
+"""Nodes that a loop may make: turns times nodes of its body."""
+
+MAX_KNOWN = 1000
+"""Nodes that a loop on constants may make before it is one: what it computes, shapes may depend on."""
+
+_MOST_TURNS = (1 << 63) - 1
+"""Of a loop without a trip count: what its counter of 64 bits holds."""
+
+
+def loop(node: Node, inline: Inline) -> Results:
+    """As many turns as the trip count says, and as the body's condition lasts.
+
+    One loop where its turns are alike, and not all that it computes is known: sizes, mostly.
+    """
+    body = node.attributes["body"].g
+    states = [node.x(index) for index in range(2, len(node.inputs))]
+    check_count("inputs of the body", len(states) + 2, len(body.input))
+    check_count("outputs of the body", node.outputs + 1, len(body.output))
+    if any(node.has(index) and node.x(index) not in node.builder.arrays for index in (0, 1)):
+        return _computed(node, inline, states)
+    turns = int(node.scalar(0, "trip count")) if node.has(0) else None
+    goes_on = bool(node.scalar(1, "condition")) if node.has(1) else True
+    if not goes_on:
+        turns = 0
+    if turns is not None and not _may_end(body):
+        return _alike(node, inline, turns, states)
+    return _ending(node, inline, turns, states)
+
+
+# ------------------------------------------------------------------------------ known turns
+
+
+def _alike(node: Node, inline: Inline, turns: int, states: list[SSAValue]) -> Results:
+    """So many turns, whatever they compute."""
+    body = node.attributes["body"].g
+    _check_turns(turns)
+    is_known = bool(states) and all(state in node.builder.arrays for state in states)
+    is_short = turns * max(1, len(body.node)) <= MAX_KNOWN
+    found = _counted(node, inline, turns, states) if not (is_known and is_short) else None
+    if found is not None:
+        return found
+    _check_size(turns, body, MAX_NODES)
+    return _copies(node, inline, turns, states, MAX_NODES)
+
+
+def _counted(node: Node, inline: Inline, turns: int, states: list[SSAValue]) -> Results:
+    """The loop as a scan; None where a turn has to know its number, or changes the sizes of states."""
+    if turns < 2:
+        return None
+    body = node.attributes["body"].g
+    goes_on = node.constant(np.array(True))
+    counter = node.constant(np.array(0, np.int64))
+    has_counter = _is_used(body, body.input[0].name)
+    columns = len(body.output) - 1 - len(states)
+
+    def turn(given: Sequence[SSAValue], slices: Sequence[SSAValue]) -> Results:
+        del slices
+        own = given[1:] if has_counter else given
+        number = given[0] if has_counter else counter
+        found = inline.attempt(body, [number, goes_on, *own], "body")
+        if found is None or not _is_set(node, found[0]):
+            return None
+        if not has_counter:
+            return found[1:]
+        return [node.emit(AddOp, number, node.constant(np.array(1, np.int64))), *found[1:]]
+
+    first = [counter, *states] if has_counter else states
+    try:
+        results = scan(node, turns, first, [], turn, ([], [0] * columns))
+    except NotSupportedError:  # of a state of several types
+        return None
+    return results[1:] if results is not None and has_counter else results
+
+
+def _ending(node: Node, inline: Inline, turns: int | None, states: list[SSAValue]) -> Results:
+    """Turns until the body's condition ends them: a few copies where it is known, else a while.
+
+    More copies where only they know what they compute: sizes that change, and outputs of each turn.
+    """
+    few = _few(node, inline, turns, states)
+    if few is not None:
+        return few
+    if node.outputs > len(states):
+        return _copies(node, inline, turns, states, MAX_NODES)
+    try:
+        found = _repeated(node, inline.attempt, states)
+    except NotSupportedError:  # of a state of several types
+        found = None
+    if found is not None:
+        return found
+    try:
+        return _copies(node, inline, turns, states, MAX_NODES)
+    except NotSupportedError:  # the other way says why it is none
+        return _repeated(node, inline, states)
+
+
+def _few(node: Node, inline: Inline, turns: int | None, states: list[SSAValue]) -> Results:
+    """Copies of turns whose end is known, if they are few; None, and nothing is built, if not."""
+    builder, block = node.builder, Block()
+    with building(builder, block):
+        try:
+            found = _copies(node, inline, turns, states, MAX_KNOWN, trial=True)
+        except NotSupportedError:
+            found = None
+    if found is None:
+        block.erase(safe_erase=False)
+        return None
+    for op in list(block.ops):
+        for operand in op.operands:
+            builder.insert(operand)
+        op.detach()
+        builder.block.add_op(op)
+    return found
+
+
+def _copies(
+    node: Node,
+    inline: Inline,
+    turns: int | None,
+    states: list[SSAValue],
+    most: int,
+    *,
+    trial: bool = False,
+) -> Results:
+    """Turn after turn, up to `most` nodes. Raises NotSupportedError where the end is not known."""
+    body = node.attributes["body"].g
+    columns: list[list[SSAValue]] = [[] for _ in body.output[len(states) + 1 :]]
+    goes_on, turn = True, 0
+    while goes_on and (turns is None or turn < turns):
+        _check_size(turn + 1, body, most)
+        given = [node.constant(np.array(turn, np.int64)), node.constant(np.array(True)), *states]
+        found = (inline.attempt if trial else inline)(body, given, str(turn))
+        if found is None:
+            return None
+        condition, *results = found
+        if condition not in node.builder.arrays:
+            raise _unknown_outputs()
+        goes_on = _is_set(node, condition)
+        states = results[: len(states)]
+        for column, value in zip(columns, results[len(states) :], strict=True):
+            column.append(value)
+        turn += 1
+    return [*states, *(_stack(node, column, 0) for column in columns)]
+
+
+# ------------------------------------------------------------------------------ computed turns
+
+
+def _computed(node: Node, inline: Inline, states: list[SSAValue]) -> Results:
+    """The loop as a while: its trip count or its first condition is known at run time only."""
+    if node.outputs > len(states):
+        raise _unknown_outputs()
+    return _repeated(node, inline, states)
+
+
+def _repeated(
+    node: Node,
+    inline: Callable[[GraphProto, Sequence[SSAValue], str], Results],
+    states: list[SSAValue],
+) -> Results:
+    """The loop as a while. Raises InarchError for one that nothing can end."""
+    body = node.attributes["body"].g
+    goes_on = node.constant(np.array(True))
+    turns = node.x(0) if node.has(0) else node.constant(np.array(_MOST_TURNS, np.int64))
+    condition = node.x(1) if node.has(1) else goes_on
+    ends = node.has(0) or not _is_set(node, condition)
+
+    def turn(number: SSAValue, given: Sequence[SSAValue]) -> Results:
+        found = inline(body, [number, goes_on, *given], "body")
+        if found is None:
+            return None
+        if not ends and _is_set(node, found[0]):
+            raise InarchError(
+                "expected a loop that ends, found no trip count and a condition that always holds; "
+                "give it one of them"
+            )
+        return [_scalar(node, found[0], "a condition"), *found[1:]]
+
+    number = _scalar(node, turns, "a trip count")
+    return repeat(node, number, _scalar(node, condition, "a condition"), states, turn)
+
+
+def _scalar(node: Node, value: SSAValue, what: str) -> SSAValue:
+    """A value of one element, of shape ()."""
+    shape = shape_of(value)
+    if math.prod(shape) != 1:
+        raise InarchError(f"expected {what} of one element, found shape {shape}")
+    return node.reshape(value, ())
+
+
+def _unknown_outputs() -> NotSupportedError:
+    return NotSupportedError(
+        f"an output of each turn, whose number {AT_RUN_TIME} (a state of a fixed shape may carry it)"
+    )
+
+
+# ------------------------------------------------------------------------------ what a body says
+
+
+def _is_set(node: Node, condition: SSAValue) -> bool:
+    known = node.builder.arrays.get(condition)
+    return known is not None and bool(known.reshape(-1)[0])
+
+
+def _is_used(graph: GraphProto, name: str) -> bool:
+    """Whether a node of the graph, or of one in it, takes what has that name, or the graph gives it."""
+    return name in {info.name for info in graph.output} or any(
+        name in node.input
+        or any(_is_used(each, name) for a in node.attribute for each in (a.g, *a.graphs))
+        for node in graph.node
+    )
+
+
+def _may_end(body: GraphProto) -> bool:
+    """Whether the condition that the body gives can be another in another turn."""
+    wanted = {body.output[0].name} if body.output else set[str]()
+    for inner in reversed(body.node):
+        if wanted.intersection(inner.output):
+            wanted.update(inner.input)
+            if any(a.HasField("g") or a.graphs for a in inner.attribute):
+                return True  # what a subgraph uses is not looked for
+    changing = {info.name for index, info in enumerate(body.input) if index != 1}
+    return bool(wanted & changing)
+
+
+def _stack(node: Node, values: Sequence[SSAValue], axis: int) -> SSAValue:
+    """The values along a new axis."""
+    if not values:
+        raise NotSupportedError("outputs of no turns")
+    shape = shape_of(values[0])
+    if any(shape_of(value) != shape for value in values):
+        raise NotSupportedError("outputs of several shapes")
+    axis = node.axis(axis, len(shape) + 1)
+    parts = [node.reshape(value, (*shape[:axis], 1, *shape[axis:])) for value in values]
+    return parts[0] if len(parts) == 1 else node.emit(ConcatOp, *parts, axis=axis)
+
+
+def _check_turns(turns: int) -> None:
+    if turns > MAX_TURNS:
+        raise InarchError(f"expected a trip count of at most {MAX_TURNS}, found {turns}")
+
+
+def _check_size(turns: int, body: GraphProto, most: int) -> None:
+    if turns * max(1, len(body.node)) > most:
+        raise NotSupportedError(f"a loop of more than {most} nodes")
