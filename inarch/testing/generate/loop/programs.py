@@ -14,6 +14,7 @@ from inarch.testing.generate.loop.buffers import Buffer, buffer
 from inarch.testing.generate.loop.builder import ELEMENTS, LoopText
 from inarch.testing.generate.loop.control import call, elements, rows
 from inarch.testing.generate.loop.nests import nest
+from inarch.testing.generate.loop.scatters import scatter
 from inarch.testing.generate.loop.trees import tree
 from inarch.testing.generate.program import GeneratedProgram, program_of
 
@@ -83,6 +84,7 @@ STEPS: list[tuple[int, Callable[[LoopText], None]]] = [
     (1, call),
     (2, tree),
     (1, search),
+    (1, scatter),
 ]
 
 
