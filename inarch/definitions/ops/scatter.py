@@ -52,12 +52,13 @@ class Scattered:
             found = np.where(found < 0, found + pick.size, found)
             inside &= (found >= 0) & (found < pick.size)
             self._places = self._places + found * pick.stride
-        self.inside = inside
+        self._inside = inside
+        self.inside: Array | None = inside
         self._unsure = unsure
 
     def places(self) -> Array:
         """The flat index of the element of each point; any where it is not `inside`."""
-        return np.where(self.inside, self._places, self.buffer.offset)
+        return np.where(self._inside, self._places, self.buffer.offset)
 
     def run(self, reads: Sequence[Access | PickedAccess | None]) -> None:
         """Every point: `body` on what its element holds, then `finish`."""
@@ -75,7 +76,7 @@ class Scattered:
     ) -> None:
         op, frame = self.op, self.frame
         box = tuple(slice(start, start + size) for start, size in zip(starts, sizes, strict=True))
-        inside, places = self.inside[box], self.places()[box]
+        inside, places = self._inside[box], self.places()[box]
         elements = [read.at(frame, starts, sizes) if read else None for read in reads]
         result = self._before(places)
         for region in op.regions:
