@@ -518,6 +518,27 @@ CASES: dict[str, tuple[int, str, str]] = {
     "Tan": (13, X, "y = Tan(x)"),
     "Tanh": (13, X, "y = Tanh(x)"),
     "Tile": (13, "float[2,3] x", "r = Constant<value=int64[2] {2,3}>() y = Tile(x, r)"),
+    "TopK": (
+        11,
+        "float[3,9] x",
+        "k = Constant<value=int64[1] {4}>() y, i = TopK<axis=1>(x, k)",
+    ),
+    "TopK, the smallest, of equal ones": (
+        11,
+        "int32[40] x",
+        "k = Constant<value=int64[1] {7}>() v, i = TopK<largest=0>(x, k) j = Cast<to=6>(i) y = Add(v, j)",
+    ),
+    "TopK along an axis": (
+        10,
+        "double[3,5,2] x",
+        "k = Constant<value=int64[1] {2}>() v, y = TopK<axis=-2>(x, k)",
+    ),
+    "TopK of opset 1": (9, "float[3,5] x", "y, i = TopK<k=5>(x)"),
+    "TopK of all, in any order": (
+        24,
+        "float[2,6] x",
+        "k = Constant<value=int64[1] {2}>() y, i = TopK<axis=0>(x, k)",
+    ),
     "Transpose": (13, X, "y = Transpose<perm=[0,2,3,1]>(x)"),
     "Transpose, reversed": (13, X, "y = Transpose(x)"),
     "Trilu": (14, X, "k = Constant<value=int64 {1}>() y = Trilu<upper=0>(x, k)"),

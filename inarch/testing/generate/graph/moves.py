@@ -11,9 +11,11 @@ from inarch.core.dtypes import DTYPES
 from inarch.core.lazy import np
 from inarch.dialects.graph import shape
 from inarch.dialects.graph.elementwise.clip import ClipOp
+from inarch.dialects.graph.elementwise.unary import FloorOp
 from inarch.dialects.graph.gather import GatherOp
 from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.dialects.graph.places.scatter import ScatterElementsOp, ScatterNdOp
+from inarch.dialects.graph.places.topk import TopKOp
 from inarch.testing.generate.graph.builder import GraphBuilder
 
 
@@ -187,3 +189,18 @@ def scatter_nd(b: GraphBuilder) -> None:
 def _reduction(b: GraphBuilder, x: SSAValue) -> str:
     known = ("none", "add", "mul", "max", "min")
     return b.choices.pick(known[:1] if tensor_dtype(x).name == "i1" else known)
+
+
+def topk(b: GraphBuilder) -> None:
+    """The first few, or all, along an axis; often of few different numbers."""
+    x = b.value(
+        lambda dtype: dtype.name != "i1",
+        fits=lambda s: len(s) >= 1 and 0 not in s,
+        make=lambda: b.bounded([4, 9, 5]),
+    )
+    sizes = shape_of(x)
+    axis = b.choices.integer(0, len(sizes) - 1)
+    k = b.choices.pick((min(3, sizes[axis]), sizes[axis], b.choices.integer(0, sizes[axis]), 1))
+    if b.choices.chance(40) and tensor_dtype(x).is_float:
+        x = b.add(FloorOp.make(x))
+    b.add(TopKOp.make(x, k=k, axis=axis, largest=b.choices.chance(50)))

@@ -31,6 +31,7 @@ from inarch.dialects.graph.gather import GatherOp
 from inarch.dialects.graph.layout import LayoutAttr, with_layout
 from inarch.dialects.graph.op import GraphOp, shape_of, tensor_dtype
 from inarch.dialects.graph.places.scatter import ScatterElementsOp, ScatterNdOp
+from inarch.dialects.graph.places.topk import TopKOp
 from inarch.dialects.graph.regions.branch import IfOp
 from inarch.dialects.graph.regions.scan import ScanOp
 from inarch.dialects.graph.relayout import RelayoutOp
@@ -312,6 +313,7 @@ OWN: Mapping[type[Operation], Recipe] = {
     GatherOp: _moves.gather,
     ScatterElementsOp: _moves.scatter_elements,
     ScatterNdOp: _moves.scatter_nd,
+    TopKOp: _moves.topk,
     matmul.MatmulOp: product,
     ConvOp: conv,
     ConvTransposeOp: conv_transpose,
