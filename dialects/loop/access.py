@@ -160,6 +160,7 @@ class WriteAttr(ParametrizedAttribute):
 
     `init` is the number at which the accumulator starts; none: the element's value before the nest.
     With `clip = "clip"`, writes outside the output are dropped (the tile runs over the edge).
+    The symbol n of the map is the element of operand n: an index that is read.
     """
 
     name = "loop.write"
@@ -177,6 +178,11 @@ class WriteAttr(ParametrizedAttribute):
     def clips(self) -> bool:
         """Whether writes outside the output are dropped."""
         return self.clip.data == "clip"
+
+    @property
+    def is_indirect(self) -> bool:
+        """Whether an index of it is the element of an operand."""
+        return self.map.data.num_symbols > 0
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
@@ -205,11 +211,11 @@ def typed(value: Number | None, element_type: Attribute) -> Attribute | None:
     return None if value is None else number_attribute(value, element_type)
 
 
-def parse_map(parser: Parser, names: Sequence[str], *, picks: bool = False) -> AffineMap:
-    """`[i, j + 1]` over iterators of these names; an index may be `at(n)` where the map `picks`."""
+def parse_map(parser: Parser, names: Sequence[str]) -> AffineMap:
+    """`[i, j + 1]` over iterators of these names; an index may be `at(n)`."""
 
     def parse_index() -> AffineExpr:
-        picked = parse_optional_pick(parser) if picks else None
+        picked = parse_optional_pick(parser)
         return parse_affine_expr(parser, names) if picked is None else picked
 
     exprs = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parse_index)

@@ -1,12 +1,13 @@
 """Indices that a nest reads: `ins(%ids[i], %table[at(0), j])` reads the row of %table that %ids[i] names.
 
-In a read's map, `at(n)` is the symbol n. What is linear in the iterators has none: who asks such a map for
-coefficients gets an error, not a number. What can be said without them is here.
+So does `outs(%table[at(0), j])` write it. In a map, `at(n)` is the symbol n, the element of operand n. What
+is linear in the iterators has none: who asks such a map for coefficients gets an error, not a number. What
+can be said without them is here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from xdsl.ir.affine import AffineExpr, AffineMap, AffineSymExpr
@@ -15,7 +16,7 @@ from inarch.ir.index.affine import indirect_map
 from inarch.ir.index.linear import Linear, linear_map
 
 if TYPE_CHECKING:  # it imports us
-    from inarch.dialects.loop.access import ReadAttr
+    from inarch.dialects.loop.access import ReadAttr, WriteAttr
     from inarch.dialects.loop.nest import NestOp
 
 
@@ -37,7 +38,7 @@ def base_of(index: AffineMap) -> AffineMap:
 
 
 def picked(index: int, size: int) -> int:
-    """The place that an index names in a dimension: negative ones count from the end, others are clamped.
+    """The place at which an index reads: negative ones count from the end, others are clamped.
 
     >>> [picked(index, 4) for index in (0, 3, -1, -4, -9, 7)]
     [0, 3, 3, 0, 0, 3]
@@ -70,25 +71,38 @@ def renamed(index: AffineMap, places: Mapping[int, int]) -> AffineMap:
 # ---------------------------------------------------------------------------------- of nests
 
 
-def index_operands(reads: Sequence[ReadAttr]) -> set[int]:
-    """The operands whose elements are indices."""
-    return {operand for read in reads for operand in picks_of(read.map.data).values()}
+def index_operands(accesses: Iterable[ReadAttr | WriteAttr]) -> set[int]:
+    """The operands whose elements are indices of these accesses."""
+    return {operand for each in accesses for operand in picks_of(each.map.data).values()}
 
 
 def is_indirect(nest: NestOp) -> bool:
-    """Whether some index is read."""
-    return any(read.is_indirect for read in nest.reads)
+    """Whether some index is read, of an operand or of an output."""
+    return any(read.is_indirect for read in nest.reads) or scatters(nest)
+
+
+def scatters(nest: NestOp) -> bool:
+    """Whether it writes at an index that is read."""
+    return any(write.is_indirect for write in nest.writes)
 
 
 def iterators_of(nest: NestOp, position: int) -> set[int]:
     """The iterators that the element of an operand varies with, by way of its indices too."""
-    index = nest.read_map(position)
+    return _varying(nest, nest.read_map(position))
+
+
+def iterators_written(nest: NestOp, position: int) -> set[int]:
+    """The iterators that the place of an output varies with, by way of its indices too."""
+    return _varying(nest, nest.write_map(position))
+
+
+def _varying(nest: NestOp, index: AffineMap) -> set[int]:
     behind = (nest.read_map(operand).used_dims() for operand in picks_of(index).values())
     return set(index.used_dims()).union(*behind)
 
 
 def used_operands(nest: NestOp, *, finish_only: bool = False) -> set[int]:
-    """The operands whose elements the regions use, or that name one which they use."""
+    """The operands whose elements the regions use, or that name one which they use or which is written."""
     regions = [nest.body, nest.finish]
     used = {
         position
@@ -97,4 +111,5 @@ def used_operands(nest: NestOp, *, finish_only: bool = False) -> set[int]:
         for position, argument in enumerate(nest.element_arguments(region))
         if argument.first_use is not None
     }
-    return used | index_operands([nest.reads.data[position] for position in used])
+    accesses = [*(nest.reads.data[position] for position in used), *nest.writes]
+    return used | index_operands(accesses)

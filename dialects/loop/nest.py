@@ -73,21 +73,29 @@ class NestOp(BufferOp, Overlapping, Touching):
     An index of a read may be the element of another operand: `ins(%ids[i], %table[at(0), j])` reads
     row ids[i] of the table. A negative one counts from the end, any other is clamped to the dimension.
 
+    So may an index of a write, `outs(%table[at(0), j])`, where a negative one counts from the end, too, and
+    a point whose index is still outside does nothing. Such points may meet, and follow each other:
+
+            for each point s of the scan iterator, in order:
+                acc = outs[map(p, s)]
+                outs[map(p, s)] = finish(ins[map(p, s)], body(ins[map(p, s)], acc))
+
     C0: buffers are static and signless. C1: iterators are well formed, with distinct names.
     C2: a map has one linear result a dimension of its buffer, over the iterators (but for C11).
     C3: every access is in bounds, except reads with `pad` and writes with `clip`.
-    C4: a write's map uses no reduction iterator and all others, and no two points write one element;
-    nor are two elements of the output one in memory.
+    C4: a write's map uses no reduction iterator and all others (but a scan, where it has an `at(n)`), and
+    no two points write one element, whatever is read; nor are two elements of the output one in memory.
     C5: the regions' arguments are the elements of `ins`, then of `outs`; they yield those of `outs`.
     C6: `finish` uses no operand that varies, or whose index does, with a reduction iterator.
     C7: pad and init have the buffer's element type.
     C8: an operand touches an element that an output writes only at the point that writes it, and no
     two outputs write one element; also through views. Two arguments of a function are different memory.
     C9: a scan iterator is serial and the only one, beside no reduction; every output has an init then,
-    and does not clip.
+    and does not clip (but for C12).
     C10: at most one iterator is `parallel`, and it stands outside the outermost reduction or scan.
-    C11: `at(n)` is the whole index of a dimension that has an element, in a read without pad; operand
-    n is i32 or i64, and read at linear indices.
+    C11: `at(n)` is the whole index of a dimension that has an element, in a read without pad, or in a
+    write; operand n is i32 or i64, and read at linear indices.
+    C12: what is written `at(n)` is the only output, without init and clip, beside no reduction.
     """
 
     name = "loop.nest"
@@ -187,9 +195,9 @@ class NestOp(BufferOp, Overlapping, Touching):
             self._check_access(value, base_of(read.map.data), free=read.is_padded)
             check_number(value, read.pad, "pad")
         for value, write in zip(self.outs, self.writes, strict=True):
-            self._check_access(value, write.map.data, free=write.clips)
+            self._check_access(value, base_of(write.map.data), free=write.clips)
             check_number(value, write.init, "init")
-            self._check_write(write.map.data)
+            self._check_write(base_of(write.map.data), may_meet=write.is_indirect)
             kind = memref_of(value)
             distinct = place_of(value).is_injective
             require(distinct, "C4", "two elements of an output are one in memory: {}", kind)
@@ -236,7 +244,7 @@ class NestOp(BufferOp, Overlapping, Touching):
         used = index.used_dims()
         return any(i in used or not self.iterators.data[i].is_reduction for i in empty)
 
-    def _check_write(self, index: AffineMap) -> None:
+    def _check_write(self, index: AffineMap, *, may_meet: bool) -> None:
         used: set[int] = set()
         for expr in index.results:
             coefficients, _ = linear_form(expr, len(self.iterators))
@@ -258,9 +266,10 @@ class NestOp(BufferOp, Overlapping, Touching):
             name = iterator.label.data
             if iterator.is_reduction:
                 require(position not in used, "C4", f"a write uses the reduction iterator {name}")
-            elif iterator.size.data > 1:
-                kind = iterator.kind.data
-                require(position in used, "C4", f"a write does not use the {kind} iterator {name}")
+            elif iterator.size.data > 1 and not (may_meet and iterator.is_scan):
+                kind, hint = iterator.kind.data, "; make it a scan" if may_meet else ""
+                message = f"a write does not use the {kind} iterator {name}{hint}"
+                require(position in used, "C4", message)
 
     def _check_region(self, region: Region) -> None:
         elements = [memref_of(value).element_type for value in (*self.ins, *self.outs)]

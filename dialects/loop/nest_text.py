@@ -1,4 +1,4 @@
-"""The text of a nest's operands: `ins(%x[i, j] pad 0, %t[at(0), j]) outs(%y[i] init 0)`, with their types."""
+"""The text of a nest's operands: `ins(%x[i, j] pad 0, %t[at(0), j]) outs(%y[at(0)])`, with their types."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def parse_accesses(
 
     def parse_in() -> None:
         operand = parser.parse_unresolved_operand()
-        index = parse_map(parser, names, picks=True)
+        index = parse_map(parser, names)
         pad = parse_number(parser) if parser.parse_optional_keyword("pad") else None
         parser.parse_punctuation(":")
         buffer = parser.parse_type()

@@ -16,7 +16,6 @@ from inarch.core.lazy import np
 from inarch.core.limits import CONSTANT_BYTES, NODES
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.op import GraphOp, Property, shape_of, tensor_dtype
-from inarch.frontends.onnx.report import NotSupportedError
 from inarch.frontends.onnx.tensors import check_shape
 from inarch.ir.context import ConstantStore
 from inarch.ir.location import named_location
@@ -90,25 +89,25 @@ class Builder:
         operands: Sequence[SSAValue],
         properties: dict[str, Property],
         name: str,
-    ) -> SSAValue:
-        """The result of one op. Raises VerifyException when a constraint of it fails."""
+    ) -> list[SSAValue]:
+        """The results of one op. Raises VerifyException when a constraint of it fails."""
         self.count()
         location: LocationAttr = named_location(name)
         op = kind.make(*operands, location=location, **properties)
-        (result,) = op.results
-        size = math.prod(shape_of(result))
         try:
-            check_shape(shape_of(result), tensor_dtype(result).nbytes)
+            for result in op.results:
+                check_shape(shape_of(result), tensor_dtype(result).nbytes)
         except InarchError:
             op.erase(safe_erase=False)
             raise
+        size = sum(math.prod(shape_of(result)) for result in op.results)
         is_known = all(operand in self.arrays for operand in op.operands)
         if is_known and size <= FOLD_ELEMENTS and op.reference_points() <= FOLD_POINTS:
             return self._fold(op, name)
         for operand in op.operands:
             self.insert(operand)
         self.block.add_op(op)
-        return result
+        return list(op.results)
 
     def insert(self, value: SSAValue) -> None:
         """Puts the constant that makes `value`, if it is one, into the block if it is not there."""
@@ -121,14 +120,15 @@ class Builder:
             if op.parent is None and isinstance(op.value, DenseResourceAttr):
                 self.store.drop(op.value.resource_handle.data)
 
-    def _fold(self, op: GraphOp, name: str) -> SSAValue:
+    def _fold(self, op: GraphOp, name: str) -> list[SSAValue]:
         arrays = [self.arrays[operand] for operand in op.operands]
         with np.errstate(all="ignore"):  # infinities and NaN are results like others
             found = op.reference(*arrays)
         op.erase(safe_erase=False)
-        if isinstance(found, tuple):
-            raise NotSupportedError("an op with several results on constants")
-        return self.computed_constant(np.ascontiguousarray(found).reshape(found.shape), name)
+        return [
+            self.computed_constant(np.ascontiguousarray(each).reshape(each.shape), name)
+            for each in (found if isinstance(found, tuple) else (found,))
+        ]
 
 
 def hint(value: SSAValue, name: str) -> None:

@@ -138,6 +138,13 @@ class Node:
 
         Raises InarchError when a constraint of the op fails.
         """
+        (result,) = self.emit_all(kind, *operands, **properties)
+        return result
+
+    def emit_all(
+        self, kind: type[GraphOp], *operands: SSAValue, **properties: Property
+    ) -> list[SSAValue]:
+        """As `emit`, of an op with several results."""
         try:
             return self.builder.emit(kind, operands, properties, self.name)
         except VerifyException as error:

@@ -20,9 +20,9 @@ from xdsl.ir import Region
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
-from inarch.dialects.loop.access import ReadAttr, typed
+from inarch.dialects.loop.access import ReadAttr, WriteAttr, typed
 from inarch.dialects.loop.buffer import ConstantOp, root
-from inarch.dialects.loop.indirect import picked, picks_of, renamed
+from inarch.dialects.loop.indirect import index_operands, picked, picks_of, renamed
 from inarch.dialects.loop.keep import free_nests
 from inarch.dialects.loop.memory import buffer_shape, memref_of
 from inarch.dialects.loop.nest import NestOp
@@ -56,10 +56,11 @@ PASS = FoldScalarsPass
 
 
 def _fold(nest: NestOp, store: ConstantStore) -> None:
+    kept_whole = index_operands(nest.writes)  # outside, a known index would name no element
     numbers = {
         position: number
         for position in range(len(nest.ins))
-        if (number := _number(nest, position, store)) is not None
+        if position not in kept_whole and (number := _number(nest, position, store)) is not None
     }
     if not numbers or len(numbers) == len(nest.ins):
         return
@@ -70,7 +71,7 @@ def _fold(nest: NestOp, store: ConstantStore) -> None:
         [nest.ins[position] for position in kept],
         [_read(nest, position, places, numbers) for position in kept],
         list(nest.outs),
-        list(nest.writes),
+        [WriteAttr(_renamed(each.map, places), each.init, each.clip) for each in nest.writes],
         _without(nest, nest.body, numbers),
         _without(nest, nest.finish, numbers) if nest.finish is not None else None,
     )
@@ -81,6 +82,10 @@ def _fold(nest: NestOp, store: ConstantStore) -> None:
     parent.insert_op_before(folded, nest)
     nest.detach()
     nest.erase()
+
+
+def _renamed(index: AffineMapAttr, places: Mapping[int, int]) -> AffineMapAttr:
+    return AffineMapAttr(renamed(index.data, places)) if index.data.num_symbols else index
 
 
 def _read(

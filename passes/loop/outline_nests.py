@@ -22,7 +22,7 @@ from inarch.dialects.kernel.definition import DefOp
 from inarch.dialects.kernel.pack import PackOp
 from inarch.dialects.loop.buffer import ReshapeOp
 from inarch.dialects.loop.control import CallOp, ForOp
-from inarch.dialects.loop.indirect import is_indirect
+from inarch.dialects.loop.indirect import is_indirect, scatters
 from inarch.dialects.loop.memory import buffer_shape
 from inarch.dialects.loop.nest import NestOp
 from inarch.dialects.loop.repeat import WhileOp
@@ -305,13 +305,15 @@ def _digest(text: str) -> str:
 
 
 def _kind(op: Operation) -> str:
-    """What a reader wants to know first: `contract`, `scan`, `gather`, `loop`, a microkernel's name."""
+    """What a reader wants to know first: `contract`, `scatter`, `loop`, a microkernel's name."""
     if isinstance(op, ForOp):
         return "loop"
     if isinstance(op, KernelCallOp):
         return re.sub(r"\W", "_", op.callee.root_reference.data)
     if not isinstance(op, NestOp):
         return op.name.removeprefix("kernel.").replace(".", "_")
+    if scatters(op):
+        return "scatter"
     if op.has_scan:
         return "scan"
     if op.has_reduction:

@@ -30,7 +30,7 @@ from inarch.dialects.loop.access import IteratorAttr
 from inarch.dialects.loop.control import ForOp
 from inarch.dialects.loop.dependence.check import check_independent
 from inarch.dialects.loop.footprint import Form
-from inarch.dialects.loop.indirect import iterators_of
+from inarch.dialects.loop.indirect import iterators_of, iterators_written
 from inarch.dialects.loop.keep import is_kept
 from inarch.dialects.loop.memory import memref_of, nbytes
 from inarch.dialects.loop.nest import NestOp, YieldOp
@@ -279,7 +279,7 @@ def _moving(op: NestOp | KernelCallOp) -> list[set[int]]:
     if isinstance(op, KernelCallOp):
         return [offset.data.used_dims() for offset in op.offsets]
     reads = [iterators_of(op, position) for position in range(len(op.ins))]
-    return [*reads, *(write.map.data.used_dims() for write in op.writes)]
+    return [*reads, *(iterators_written(op, position) for position in range(len(op.outs)))]
 
 
 def _weight(nest: NestOp) -> int:

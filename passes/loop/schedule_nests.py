@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.passes import ModulePass
 
 from inarch.dialects.loop.access import IteratorAttr
+from inarch.dialects.loop.indirect import scatters
 from inarch.dialects.loop.keep import free_nests
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.target import machine_of
@@ -43,6 +44,8 @@ class ScheduleNestsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         machine = machine_of(op)
         for nest in free_nests(op):
+            if scatters(nest):
+                continue  # which row is written is anyone's guess: no order is better than the written one
             if nest.has_scan or (nest.has_reduction and len(nest.outs) > 1):
                 _mark_lanes(nest)
                 put_chains_inside(nest, machine, MAX_ROW_ACCUMULATORS)

@@ -36,6 +36,7 @@ class UpdateInPlacePass(ModulePass):
     For nests without a reduction that write each element of a buffer once, of the same type as one that
     they read at the same index only. `a` is an allocation; `b` is one as well, or a result of the function,
     which nothing used before: then `a` was the result all along. In the body of a loop both are its own.
+    A copy goes away altogether: what is written to it at indices that are read is written in place.
     """
 
     name = "update-in-place"
@@ -128,8 +129,12 @@ def _update(nest: NestOp, block: Block, lives: _Lives) -> None:
             and lives.ends(read, here)
             and memref_of(read) == memref_of(written)
         ):
-            lives.place[_rewritten(nest, position)] = here
+            made = _rewritten(nest, position)
+            lives.place[made] = here
             _merge(read, written, lives)
+            if made.yielded(made.body)[0] is made.accumulators(made.body)[0]:  # it was a copy
+                made.detach()
+                made.erase()
             return
 
 

@@ -11,6 +11,7 @@ from xdsl.ir import BlockArgument, SSAValue
 
 from inarch.dialects.loop.access import number_of
 from inarch.dialects.loop.buffer import AllocOp
+from inarch.dialects.loop.indirect import over_all
 from inarch.dialects.loop.memory import buffer_shape
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.functions import error_at
@@ -83,7 +84,8 @@ def _promised(argument: BlockArgument) -> Margins | None:
 def _written(op: NestOp, buffer: SSAValue) -> Iterator[_Box]:
     """What the nest writes to at the most, in bounds: a box for each of its outputs that is the buffer."""
     for at in (position for position, value in enumerate(op.outs) if value is buffer):
-        spans = [form.bounds(op.sizes) for form in linear_map(op.write_map(at))]
+        index, picked = over_all(op.write_map(at), buffer_shape(buffer))
+        spans = [form.bounds((*op.sizes, *picked)) for form in index]
         pairs = zip(spans, buffer_shape(buffer), strict=True)
         yield tuple((max(0, low), min(high + 1, size)) for (low, high), size in pairs)
 

@@ -22,6 +22,7 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
 from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr
+from inarch.dialects.loop.indirect import scatters
 from inarch.dialects.loop.keep import free_nests
 from inarch.dialects.loop.memory import buffer_shape
 from inarch.dialects.loop.nest import NestOp
@@ -51,7 +52,7 @@ _Range = tuple[int, int]
 
 def _inside(nest: NestOp) -> list[_Range] | None:
     """The points of each iterator at which the read is inside its operand, where that is a box."""
-    if len(nest.ins) != 1 or nest.carries or nest.finish is not None:
+    if len(nest.ins) != 1 or nest.carries or nest.finish is not None or scatters(nest):
         return None
     if not nest.reads.data[0].is_padded or 0 in nest.sizes:
         return None

@@ -126,6 +126,8 @@ class Pick:
     index: PointerAccess
     size: int
     stride: int
+    drops: bool
+    """Of a write: where the index is outside, the point is none."""
 
     @property
     def loops(self) -> frozenset[int]:
@@ -234,13 +236,14 @@ def loop_nest(
         for value, read, pointer in zip(op.ins, op.reads, pointers, strict=False)
     ]
     reads = tuple(
-        replace(access, picks=_picks(value, read.map.data, linear))
+        replace(access, picks=_picks(value, read.map.data, linear, drops=False))
         for value, read, access in zip(op.ins, op.reads, linear, strict=True)
     )
     writes = tuple(
         replace(
-            _access(op, value, write.map.data, kept, pointer, guarded=write.clips),
+            _access(op, value, base_of(write.map.data), kept, pointer, guarded=write.clips),
             init=number_of(write.init),
+            picks=_picks(value, write.map.data, linear, drops=True),
         )
         for value, write, pointer in zip(op.outs, op.writes, pointers[len(reads) :], strict=True)
     )
@@ -298,10 +301,12 @@ def _access(
     )
 
 
-def _picks(value: SSAValue, index: AffineMap, reads: Sequence[PointerAccess]) -> tuple[Pick, ...]:
+def _picks(
+    value: SSAValue, index: AffineMap, reads: Sequence[PointerAccess], *, drops: bool
+) -> tuple[Pick, ...]:
     shape, (strides, _) = buffer_shape(value), element_strides(value)
     named = picks_of(index).items()
-    return tuple(Pick(reads[operand], shape[axis], strides[axis]) for axis, operand in named)
+    return tuple(Pick(reads[operand], shape[axis], strides[axis], drops) for axis, operand in named)
 
 
 # -------------------------------------------------------------------------------------- merging

@@ -51,9 +51,10 @@ def open_and_pick(
 ) -> list[Guard]:
     """`open_loops`; what picks a row of `reads` gets a name where the loops that it varies with are open.
 
-    All of `reads` are used in these loops. `scope` ends with them: the names are not known elsewhere.
+    So does what picks where a nest writes, and where that is nowhere, nothing runs. All of `reads` are used
+    in these loops. `scope` ends with them: the names are not known elsewhere.
     """
-    picks = [pick for read in reads for pick in read.picks]
+    picks = [pick for access in (*reads, *nest.writes) for pick in access.picks]
     known = set(range(min(loops, default=0)))
     left = open_loops(nest, (), values, guards, scope)
     for position in (None, *loops):
@@ -63,7 +64,9 @@ def open_and_pick(
         for pick in picks:
             is_new = position in pick.loops or (position is None and not known)
             if is_new and pick.loops <= known:
-                scope.share("int64_t", "row", pick_call(pick, values, scope))
+                row = scope.share("int64_t", "row", pick_call(pick, values, scope))
+                if pick.drops:
+                    scope.writer.open(f"if ({row} >= 0)")
     return left
 
 

@@ -6,6 +6,7 @@
   (`write/tile.py`).
 - One of the loops scans: `write/scan.py`.
 - It looks for the best value and where it is, in lanes: `write/arg_reduce.py`.
+- It writes at indices that are read: point by point, as they stand.
 A mode that none of them obeys is an error (`passes/loop/nests/modes.py`). What is serial the C compiler may
 unroll and vectorise as it likes.
 """
@@ -35,6 +36,7 @@ from inarch.backends.c.write.value.points import (
     tile_index,
 )
 from inarch.core.errors import UnsupportedError
+from inarch.dialects.loop.indirect import scatters
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.index.affine import print_affine_expr
 from inarch.ir.location import location_text
@@ -61,6 +63,8 @@ def emit_nest(op: NestOp, pointers: Sequence[str], scope: Scope, *, alone: bool 
     transpose, searched = transpose_of(op, nest), arg_form(op, nest)
     if transpose is not None:
         emit_transpose(transpose, nest, scope)
+    elif scatters(op):
+        _emit_scalar(op, nest, scope)
     elif nest.scan is not None:
         _check_accumulators(op, nest, range(nest.scan + 1, len(nest.loops)), "scan")
         emit_scan(op, nest, nest.scan, scope)

@@ -137,13 +137,16 @@ def evaluate(block: Block, arguments: Mapping[SSAValue, str], scope: Scope) -> l
 # ---------------------------------------------------------------------------------- elements
 
 
-PICK = "inarch_pick"
-"""The helper that makes an index of what was read."""
+_PICK = "inarch_pick"
+"""The helper that makes an index of what was read, at which something is read."""
+_PLACE = "inarch_place"
+"""The same where something is written: -1 where there is no such place."""
 
 
 def pick_call(pick: Pick, values: Values, scope: Scope) -> str:
     """C that makes an index of what is read."""
-    return f"{scope.unit.need(PICK)}({load_text(pick.index, values, scope)}, {pick.size})"
+    helper = _PLACE if pick.drops else _PICK
+    return f"{scope.unit.need(helper)}({load_text(pick.index, values, scope)}, {pick.size})"
 
 
 def place_text(access: PointerAccess, values: Values, scope: Scope) -> str:

@@ -7,8 +7,7 @@ writes, what another one writes has no meaning, and is an error.
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Block, Operation, SSAValue
@@ -26,45 +25,14 @@ from inarch.definitions.access import (
 )
 from inarch.definitions.elements import FOLDS, Element, fold
 from inarch.definitions.frame import Definition, Frame, definition_of
+from inarch.definitions.ops.points import Points, inside_of, origin, place, without
+from inarch.definitions.ops.scatter import Scattered
 from inarch.definitions.order import check_order
 from inarch.dialects.loop.access import number_of
-from inarch.dialects.loop.indirect import base_of, used_operands
+from inarch.dialects.loop.indirect import base_of, scatters, used_operands
 from inarch.dialects.loop.nest import NestOp
-from inarch.dialects.loop.scalar import PointOp, points_of
+from inarch.dialects.loop.scalar import PointOp
 from inarch.ir.index.affine import linear_form
-
-_CHUNK = 1 << 18
-"""Elements that are computed at once, at least where the parallel points are fewer."""
-
-
-@dataclass(frozen=True)
-class _Points:
-    """The iterators, reductions or the scan first, as axes: boxes of them are evaluated at once."""
-
-    order: tuple[int, ...]
-    """Axis -> iterator of the op."""
-    reductions: tuple[int, ...]
-    """Sizes."""
-    parallel: tuple[int, ...]
-    """The scan's is the first of them: each of its points has an element of the output, too."""
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        return (*self.reductions, *self.parallel)
-
-    def chunks(self) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-        """`(starts, sizes)` of boxes of reduction points, in order."""
-        room = max(_CHUNK // max(math.prod(self.parallel), 1), 1)
-        steps = [1] * len(self.reductions)
-        for axis in reversed(range(len(steps))):
-            steps[axis] = min(self.reductions[axis], room)
-            room //= max(self.reductions[axis], 1)
-            if room <= 1:
-                break
-        ranges = [range(0, n, step) for n, step in zip(self.reductions, steps, strict=True)]
-        for starts in itertools.product(*ranges):
-            ends = zip(starts, steps, self.reductions, strict=True)
-            yield starts, tuple(min(step, n - start) for start, step, n in ends)
 
 
 def _nest(op: Operation, frame: Frame) -> None:
@@ -75,10 +43,15 @@ def _nest(op: Operation, frame: Frame) -> None:
     parallel.sort(key=lambda i: not op.iterators.data[i].is_scan)
     order = (*reductions, *parallel)
     sizes = op.sizes
-    points = _Points(order, tuple(sizes[i] for i in reductions), tuple(sizes[i] for i in parallel))
+    points = Points(order, tuple(sizes[i] for i in reductions), tuple(sizes[i] for i in parallel))
     if 0 in points.parallel:
         return
     reads = [_read(op, frame, number, points) for number in range(len(op.ins))]
+    if scatters(op):
+        scattered = Scattered(op, frame, points, lambda named: _access(op, frame, named))
+        check_order(op, _used_reads(op, frame, points), [scattered], ())
+        scattered.run(reads)
+        return
     targets = [_Target(op, frame, number, points) for number in range(len(op.outs))]
     check_order(op, _used_reads(op, frame, points), targets, points.reductions)
     accumulators = [target.start(frame) for target in targets]
@@ -88,22 +61,22 @@ def _nest(op: Operation, frame: Frame) -> None:
             target.write(parts)
         return
     if not reductions:
-        elements = [read.at(frame, *_origin(points)) if read else None for read in reads]
-        _place(op, op.body.block, frame, points, *_origin(points))
+        elements = [read.at(frame, *origin(points)) if read else None for read in reads]
+        place(op, op.body.block, frame, points, *origin(points))
         accumulators = frame.run(op.body.block, [*elements, *accumulators])
     elif 0 not in points.reductions:
         accumulators = _reduce(op, frame, points, reads, accumulators)
     if op.finish is not None:
         elements = [
-            read.at(frame, *_origin(points)) if read and argument.uses else None
+            read.at(frame, *origin(points)) if read and argument.uses else None
             for read, argument in zip(reads, op.element_arguments(op.finish), strict=True)
         ]
-        _place(op, op.finish.block, frame, points, *_origin(points))
+        place(op, op.finish.block, frame, points, *origin(points))
         accumulators = frame.run(op.finish.block, [*elements, *accumulators])
     shape = points.parallel
     results = [
         [
-            np.array(np.broadcast_to(_without(part, len(shape)), shape))
+            np.array(np.broadcast_to(without(part, len(shape)), shape))
             for part in frame.domain.parts(each)
         ]
         for each in accumulators
@@ -112,40 +85,7 @@ def _nest(op: Operation, frame: Frame) -> None:
         target.write(parts)
 
 
-def _without(part: Array, rank: int) -> Array:
-    """Without the axes of a single reduction point."""
-    return part.reshape(part.shape[part.ndim - rank :]) if part.ndim > rank else part
-
-
-def _origin(points: _Points) -> tuple[list[int], list[int]]:
-    """The first point of the reductions, all parallel points."""
-    ones = [1] * len(points.reductions)
-    return [0] * len(points.order), [*ones, *points.parallel]
-
-
-def _place(
-    op: NestOp,
-    block: Block,
-    frame: Frame,
-    points: _Points,
-    starts: Sequence[int],
-    sizes: Sequence[int],
-) -> None:
-    """What the `loop.point`s of a region are for a box; without the axes of a single reduction point."""
-    rank = len(points.parallel) if math.prod(sizes[: len(points.reductions)]) == 1 else len(sizes)
-    for point in points_of(block):
-        line = point.over(op.names)
-        total = np.full((1,) * len(sizes), line.constant, np.int64)
-        for axis, (iterator, start, size) in enumerate(
-            zip(points.order, starts, sizes, strict=True)
-        ):
-            steps = (start + np.arange(size)) * line.coefficients[iterator]
-            total = total + steps.reshape([-1 if a == axis else 1 for a in range(len(sizes))])
-        full = np.broadcast_to(total, tuple(sizes))
-        frame.set(point, frame.domain.exact(_without(np.array(full), rank)))
-
-
-def _read(op: NestOp, frame: Frame, number: int, points: _Points) -> Access | PickedAccess | None:
+def _read(op: NestOp, frame: Frame, number: int, points: Points) -> Access | PickedAccess | None:
     """None where nothing uses the element."""
     regions = [op.body, *([op.finish] if op.finish is not None else [])]
     if not any(op.element_arguments(region)[number].uses for region in regions):
@@ -165,7 +105,7 @@ def _access(op: NestOp, frame: Frame, number: int) -> Access | PickedAccess:
 
 
 def _used_reads(
-    op: NestOp, frame: Frame, points: _Points
+    op: NestOp, frame: Frame, points: Points
 ) -> list[tuple[Access | PickedAccess, Array | None]]:
     """Where each operand is read that may share memory with an output, and which points do."""
     found: list[tuple[Access | PickedAccess, Array | None]] = []
@@ -183,31 +123,15 @@ def _used_reads(
         access = picked(
             linear_access(buffer, forms, len(sizes)), read, lambda named: _access(op, frame, named)
         ).ordered(points.order)
-        inside = _inside(forms, buffer.shape, points)
+        inside = inside_of(forms, buffer.shape, points)
         found.append((access, None if inside.all() else inside))
     return found
-
-
-def _inside(
-    forms: Sequence[tuple[Sequence[int], int]], shape: Sequence[int], points: _Points
-) -> Array:
-    """At which points every index is within its dimension."""
-    sizes = [max(size, 1) for size in points.sizes]
-    inside = np.ones((1,) * len(sizes), bool)
-    for (line, constant), size in zip(forms, shape, strict=True):
-        index = np.full((1,) * len(sizes), constant)
-        for axis, iterator in enumerate(points.order):
-            if line[iterator]:
-                steps = np.arange(sizes[axis]) * line[iterator]
-                index = index + steps.reshape([-1 if a == axis else 1 for a in range(len(sizes))])
-        inside = inside & (index >= 0) & (index < size)
-    return np.broadcast_to(inside, tuple(sizes))
 
 
 class _Target:
     """One output: where its elements are, for all parallel points."""
 
-    def __init__(self, op: NestOp, frame: Frame, number: int, points: _Points) -> None:
+    def __init__(self, op: NestOp, frame: Frame, number: int, points: Points) -> None:
         self.op = op
         self.buffer = frame.buffer(op.outs[number])
         self.init = number_of(op.writes.data[number].init)
@@ -220,7 +144,7 @@ class _Target:
         if write.clips:
             forms = [linear_form(expr, count) for expr in index.results]
             access = linear_access(self.buffer, forms, count)
-            inside = _inside(forms, self.buffer.shape, points)[(0,) * skip]
+            inside = inside_of(forms, self.buffer.shape, points)[(0,) * skip]
             self.inside = None if inside.all() else inside
         else:
             access = write_access(op, self.buffer, index, sizes)
@@ -293,7 +217,7 @@ def _folds(op: NestOp) -> list[_Fold] | None:
 def _reduce(
     op: NestOp,
     frame: Frame,
-    points: _Points,
+    points: Points,
     reads: Sequence[Access | PickedAccess | None],
     accumulators: list[Element],
 ) -> list[Element]:
@@ -305,7 +229,7 @@ def _reduce(
     for starts, sizes in points.chunks():
         shape = (*sizes, *points.parallel)
         elements = [read.at(frame, [*starts, *parallel], shape) if read else None for read in reads]
-        _place(op, op.body.block, frame, points, [*starts, *parallel], shape)
+        place(op, op.body.block, frame, points, [*starts, *parallel], shape)
         _run_terms(op.body.block, frame, [*elements, *accumulators], folds)
         terms = [frame.get(each.term) for each in folds]  # several may fold one term
         for number, (each, term) in enumerate(zip(folds, terms, strict=True)):
@@ -338,7 +262,7 @@ def _run_terms(
 def _one_by_one(
     op: NestOp,
     frame: Frame,
-    points: _Points,
+    points: Points,
     reads: Sequence[Access | PickedAccess | None],
     accumulators: list[Element],
 ) -> list[Element]:
@@ -353,20 +277,20 @@ def _one_by_one(
             else None
             for read in reads
         ]
-        _place(op, op.body.block, frame, points, [*starts, *parallel], [*ones, *points.parallel])
+        place(op, op.body.block, frame, points, [*starts, *parallel], [*ones, *points.parallel])
         accumulators = frame.run(op.body.block, [*elements, *accumulators])
     return accumulators
 
 
 def _flat(element: Element, frame: Frame, rank: int) -> Element:
-    parts = [_without(part, rank) for part in frame.domain.parts(element)]
+    parts = [without(part, rank) for part in frame.domain.parts(element)]
     return frame.domain.element(parts, element.dtype)
 
 
 def _scan(
     op: NestOp,
     frame: Frame,
-    points: _Points,
+    points: Points,
     reads: Sequence[Access | PickedAccess | None],
     accumulators: list[Element],
 ) -> list[list[Array]]:
@@ -377,11 +301,11 @@ def _scan(
     for step in range(scan):
         start = [step, *(0 for _ in others)]
         elements = [read.at(frame, start, shape) if read else None for read in reads]
-        _place(op, op.body.block, frame, points, start, shape)
+        place(op, op.body.block, frame, points, start, shape)
         accumulators = frame.run(op.body.block, [*elements, *accumulators])
         results = accumulators
         if op.finish is not None:
-            _place(op, op.finish.block, frame, points, start, shape)
+            place(op, op.finish.block, frame, points, start, shape)
             results = frame.run(op.finish.block, [*elements, *accumulators])
         steps.append([frame.domain.parts(each) for each in results])
     return [

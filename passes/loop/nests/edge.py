@@ -10,6 +10,7 @@ from itertools import chain, islice
 from xdsl.ir import Region, SSAValue
 
 from inarch.dialects.loop.buffer import AllocOp
+from inarch.dialects.loop.indirect import scatters
 from inarch.dialects.loop.keep import is_kept
 from inarch.dialects.loop.memory import buffer_shape
 from inarch.dialects.loop.nest import NestOp
@@ -77,7 +78,7 @@ def written_dimensions(producer: NestOp) -> list[int | None] | None:
     None for a dimension: the iterator is always 0, or reduces. None in all: not every element is
     written, or not at an index that is one iterator a dimension.
     """
-    if len(producer.outs) != 1 or producer.writes.data[0].clips:
+    if len(producer.outs) != 1 or producer.writes.data[0].clips or scatters(producer):
         return None
     return dimension_of_iterator(
         producer, linear_map(producer.write_map(0)), buffer_shape(producer.outs[0])
@@ -107,7 +108,7 @@ def dimension_of_iterator(
 
 def is_elementwise(nest: NestOp) -> bool:
     """One output, computed from the operands of its point alone."""
-    if nest.carries or nest.finish is not None or len(nest.outs) != 1:
+    if nest.carries or nest.finish is not None or len(nest.outs) != 1 or scatters(nest):
         return False
     return not nest.accumulators(nest.body)[0].uses
 

@@ -12,7 +12,7 @@ from xdsl.ir import Block, Region, SSAValue
 
 from inarch.dialects.loop.access import WriteAttr, number_of
 from inarch.dialects.loop.buffer import root
-from inarch.dialects.loop.indirect import index_operands, is_indirect
+from inarch.dialects.loop.indirect import index_operands, is_indirect, scatters
 from inarch.dialects.loop.memory import buffer_shape, memref_of, strides_of
 from inarch.dialects.loop.nest import NestOp
 from inarch.dialects.loop.scalar import points_of
@@ -41,6 +41,10 @@ def inline_producer(edge: Edge) -> NestOp | None:
     """
     producer, consumer = edge.producer, edge.consumer
     if not is_elementwise(producer) or not fits(edge):
+        return None
+    if scatters(
+        consumer
+    ):  # its points run one by one: what they write is computed in vectors before
         return None
     if _evaluations(edge) > math.prod(producer.sizes) and not _widens(producer):
         return None

@@ -15,6 +15,7 @@ from itertools import pairwise
 
 from inarch.core.errors import UnsupportedError
 from inarch.dialects.loop.access import IteratorAttr
+from inarch.dialects.loop.indirect import scatters
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.location import location_text
 from inarch.passes.loop.nests.arg_reduce import match_arg_reduction
@@ -42,6 +43,9 @@ def check_modes(nest: NestOp) -> None:
         if each.mode.data in _TILED:
             raise _ignored(nest, each, f"it stands outside of {iterators[first].label.data}")
     inside = iterators[first:]
+    if scatters(nest):
+        odd = next(each for each in inside if each.mode.data in _TILED)
+        raise _ignored(nest, odd, "the nest writes at indices that it reads, point by point")
     if any(each.is_scan for each in inside):
         _check_chains(nest, [each for each in inside if not each.is_scan])
         return
@@ -53,7 +57,7 @@ def check_modes(nest: NestOp) -> None:
 def check_accumulators(nest: NestOp) -> None:
     """Raises UnsupportedError where too many points stand inside of what a nest sums up."""
     carried = [i for i, each in enumerate(nest.iterators) if each.is_reduction or each.is_scan]
-    if not carried:
+    if not carried or scatters(nest):
         return
     inside = [each for each in list(nest.iterators)[carried[0] :] if each.kind.data == "parallel"]
     points = math.prod(each.size.data for each in inside)

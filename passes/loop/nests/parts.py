@@ -9,6 +9,7 @@ from itertools import combinations
 from xdsl.ir import SSAValue
 
 from inarch.dialects.loop.buffer import AllocOp
+from inarch.dialects.loop.indirect import scatters
 from inarch.dialects.loop.keep import is_kept
 from inarch.dialects.loop.memory import buffer_shape
 from inarch.dialects.loop.nest import NestOp
@@ -47,7 +48,7 @@ def _are_all(nests: Sequence[NestOp], elements: int) -> bool:
 
     Elements of different nests differ, those of one do (C4), and all are in the buffer: so it is a count.
     """
-    if any(len(nest.outs) != 1 or nest.writes.data[0].clips for nest in nests):
+    if any(len(nest.outs) != 1 or nest.writes.data[0].clips or scatters(nest) for nest in nests):
         return False
     if sum(map(_points, nests)) != elements:
         return False

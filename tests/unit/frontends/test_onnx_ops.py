@@ -433,6 +433,55 @@ CASES: dict[str, tuple[int, str, str]] = {
         'y = Resize<nearest_mode="ceil", coordinate_transformation_mode="asymmetric">(x, , s)',
     ),
     "Round": (13, X, "y = Round(x)"),
+    "Scatter of opset 9": (
+        9,
+        "float[3,4] x, float[2,3] u",
+        "i = Constant<value=int64[2,3] {0,2,1,1,0,2}>() y = Scatter<axis=0>(x, i, u)",
+    ),
+    "ScatterElements": (
+        13,
+        "float[3,4] x, float[3,2] u",
+        "i = Constant<value=int32[3,2] {0,-1,2,1,-4,3}>() y = ScatterElements<axis=1>(x, i, u)",
+    ),
+    **{
+        f"ScatterElements, {how}": (
+            18,
+            "float[3,4] x, float[5,2] u",
+            "i = Constant<value=int64[5,2] {0,-1,2,1,0,0,0,2,1,1}>() "
+            f'y = ScatterElements<axis=-2, reduction="{how}">(x, i, u)',
+        )
+        for how in ("add", "mul", "max", "min")
+    },
+    "ScatterElements of bytes": (
+        18,
+        "uint8[7] x, uint8[4] u",
+        'i = Constant<value=int64[4] {3,3,-1,3}>() y = ScatterElements<reduction="add">(x, i, u)',
+    ),
+    "ScatterND": (
+        13,
+        "float[3,4,2] x, float[2,2] u",
+        "i = Constant<value=int64[2,2] {0,-1,2,2}>() y = ScatterND(x, i, u)",
+    ),
+    "ScatterND of rows": (
+        11,
+        "float[4,3,2] x, float[2,1,3,2] u",
+        "i = Constant<value=int64[2,1,1] {3,-4}>() y = ScatterND(x, i, u)",
+    ),
+    "ScatterND of elements": (
+        16,
+        "int32[3,4] x, int32[5] u",
+        "i = Constant<value=int64[5,2] {0,0,2,3,0,0,1,1,0,0}>() "
+        'y = ScatterND<reduction="add">(x, i, u)',
+    ),
+    **{
+        f"ScatterND, {how}": (
+            18,
+            "float[4,3] x, float[4,3] u",
+            "i = Constant<value=int64[4,1] {1,1,2,-3}>() "
+            f'y = ScatterND<reduction="{how}">(x, i, u)',
+        )
+        for how in ("add", "mul", "max", "min")
+    },
     "Selu": (6, X, "y = Selu(x)"),
     "Shape": (15, X, "s = Shape<start=1, end=-1>(x) y = Mul(s, s)"),
     "Shrink": (9, X, "y = Shrink<bias=0.25, lambd=0.75>(x)"),
@@ -469,6 +518,27 @@ CASES: dict[str, tuple[int, str, str]] = {
     "Tan": (13, X, "y = Tan(x)"),
     "Tanh": (13, X, "y = Tanh(x)"),
     "Tile": (13, "float[2,3] x", "r = Constant<value=int64[2] {2,3}>() y = Tile(x, r)"),
+    "TopK": (
+        11,
+        "float[3,9] x",
+        "k = Constant<value=int64[1] {4}>() y, i = TopK<axis=1>(x, k)",
+    ),
+    "TopK, the smallest, of equal ones": (
+        11,
+        "int32[40] x",
+        "k = Constant<value=int64[1] {7}>() v, i = TopK<largest=0>(x, k) j = Cast<to=6>(i) y = Add(v, j)",
+    ),
+    "TopK along an axis": (
+        10,
+        "double[3,5,2] x",
+        "k = Constant<value=int64[1] {2}>() v, y = TopK<axis=-2>(x, k)",
+    ),
+    "TopK of opset 1": (9, "float[3,5] x", "y, i = TopK<k=5>(x)"),
+    "TopK of all, in any order": (
+        24,
+        "float[2,6] x",
+        "k = Constant<value=int64[1] {2}>() y, i = TopK<axis=0>(x, k)",
+    ),
     "Transpose": (13, X, "y = Transpose<perm=[0,2,3,1]>(x)"),
     "Transpose, reversed": (13, X, "y = Transpose(x)"),
     "Trilu": (14, X, "k = Constant<value=int64 {1}>() y = Trilu<upper=0>(x, k)"),

@@ -254,9 +254,19 @@ static inline int64_t inarch_pick(int64_t index, int64_t size)
 }
 """
 
+_PLACE = """
+/* Which of size elements an index names: a negative one counts from the end; -1 where it names none. */
+static inline int64_t inarch_place(int64_t index, int64_t size)
+{
+    const int64_t counted = index < 0 ? index + size : index;
+    return counted < 0 || counted >= size ? -1 : counted;
+}
+"""
+
 _HELPERS: dict[str, str] = {
     **TRANSPOSES,
     "inarch_pick": _PICK,
+    "inarch_place": _PLACE,
     "inarch_exp_f32": _EXP,
     "inarch_log_f32": _LOG,
     "inarch_tanh_f32": _TANH,

@@ -15,6 +15,7 @@ from inarch.backends.c.write.scope import (
     Values,
     element_values,
     evaluate,
+    place_text,
     point_values,
 )
 from inarch.dialects.loop.nest import NestOp
@@ -88,7 +89,7 @@ def finish_point(
 
 def _store(access: PointerAccess, values: Values, text: str, scope: Scope, *, tested: bool) -> None:
     """Writes one element; `tested`: the loops around have seen to the guards."""
-    line = assignment(f"{access.pointer}[{access.offset.text(values)}]", text)
+    line = assignment(f"{access.pointer}[{place_text(access, values, scope)}]", text)
     conditions = [text for guard in access.guards for text in guard.conditions(values)]
     if tested or not conditions:
         scope.writer.line(line)

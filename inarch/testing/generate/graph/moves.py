@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
 
 from inarch.core.dtypes import DTYPES
 from inarch.core.lazy import np
 from inarch.dialects.graph import shape
 from inarch.dialects.graph.elementwise.clip import ClipOp
+from inarch.dialects.graph.elementwise.unary import FloorOp
 from inarch.dialects.graph.gather import GatherOp
 from inarch.dialects.graph.op import shape_of, tensor_dtype
+from inarch.dialects.graph.places.scatter import ScatterElementsOp, ScatterNdOp
+from inarch.dialects.graph.places.topk import TopKOp
 from inarch.testing.generate.graph.builder import GraphBuilder
 
 
@@ -132,17 +138,69 @@ def gather(b: GraphBuilder) -> None:
     rest = math.prod(size for at, size in enumerate(sizes) if at != axis)
     if math.prod(shape_) * rest > b.most_elements:
         shape_ = ()
+    b.add(GatherOp.make(x, _indices(b, sizes[axis], shape_), axis=axis))
+
+
+def _indices(b: GraphBuilder, size: int, shape_: Sequence[int]) -> SSAValue:
+    """Mostly from -size to size - 1."""
     dtype = DTYPES[b.choices.pick(("i64", "i32"))]
     if b.choices.chance(50):
         generator = np.random.default_rng(b.choices.integer(0, 999))
-        far = 3 * sizes[axis] if b.choices.chance(25) else sizes[axis]
-        indices = b.array(generator.integers(-far, far, shape_, dtype.numpy))
-    elif b.choices.chance(25):  # computed, and often brought into range
+        far = 3 * size if b.choices.chance(25) else size
+        return b.array(generator.integers(-far, far, shape_, dtype.numpy))
+    if b.choices.chance(25):  # computed, and often brought into range
         indices = b.argument(dtype, shape_)
         if b.choices.chance(60):
-            low, high = float(-sizes[axis]), float(sizes[axis] - 1)
-            indices = b.add(ClipOp.make(indices, low=low, high=high))
-    else:
-        indices = b.argument(dtype, shape_)
-        b.values.remove(indices)  # so that nothing else reads it: its numbers are indices
-    b.add(GatherOp.make(x, indices, axis=axis))
+            indices = b.add(ClipOp.make(indices, low=float(-size), high=float(size - 1)))
+        return indices
+    indices = b.argument(dtype, shape_)
+    b.values.remove(indices)  # so that nothing else reads it: its numbers are indices
+    return indices
+
+
+def scatter_elements(b: GraphBuilder) -> None:
+    """Elements of a tensor at indices along an axis; mostly some of them twice, a few outside."""
+    x = b.value(fits=lambda s: len(s) >= 1 and 0 not in s, make=lambda: b.bounded([4, 3, 5]))
+    sizes = shape_of(x)
+    axis = b.choices.integer(0, len(sizes) - 1)
+    shape_ = [b.choices.pick((n, n, 1, (n + 1) // 2)) for n in sizes]
+    shape_[axis] = b.choices.pick((1, sizes[axis], 3, 2 * sizes[axis]))
+    if math.prod(shape_) > b.most_elements:
+        return
+    indices, updates = _indices(b, sizes[axis], shape_), b.argument(tensor_dtype(x), shape_)
+    how = _reduction(b, x)
+    b.add(ScatterElementsOp.make(x, indices, updates, axis=axis, reduction=how))
+
+
+def scatter_nd(b: GraphBuilder) -> None:
+    """Slices, or elements, of a tensor at rows of indices; the same number of any size in each column."""
+    x = b.value(fits=lambda s: len(s) >= 1 and 0 not in s, make=lambda: b.bounded([4, 3, 5]))
+    sizes = shape_of(x)
+    depth = b.choices.integer(1, len(sizes))
+    rows = [b.choices.pick((1, 3, 5, 2)) for _ in range(b.choices.integer(0, 2))]
+    shape_ = [*rows, *sizes[depth:]]
+    if math.prod(shape_) > b.most_elements:
+        return
+    indices = _indices(b, b.choices.pick(sizes[:depth]), [*rows, depth])
+    updates = b.argument(tensor_dtype(x), shape_)
+    b.add(ScatterNdOp.make(x, indices, updates, reduction=_reduction(b, x)))
+
+
+def _reduction(b: GraphBuilder, x: SSAValue) -> str:
+    known = ("none", "add", "mul", "max", "min")
+    return b.choices.pick(known[:1] if tensor_dtype(x).name == "i1" else known)
+
+
+def topk(b: GraphBuilder) -> None:
+    """The first few, or all, along an axis; often of few different numbers."""
+    x = b.value(
+        lambda dtype: dtype.name != "i1",
+        fits=lambda s: len(s) >= 1 and 0 not in s,
+        make=lambda: b.bounded([4, 9, 5]),
+    )
+    sizes = shape_of(x)
+    axis = b.choices.integer(0, len(sizes) - 1)
+    k = b.choices.pick((min(3, sizes[axis]), sizes[axis], b.choices.integer(0, sizes[axis]), 1))
+    if b.choices.chance(40) and tensor_dtype(x).is_float:
+        x = b.add(FloorOp.make(x))
+    b.add(TopKOp.make(x, k=k, axis=axis, largest=b.choices.chance(50)))

@@ -30,6 +30,8 @@ from inarch.dialects.graph.elementwise.clip import ClipOp
 from inarch.dialects.graph.gather import GatherOp
 from inarch.dialects.graph.layout import LayoutAttr, with_layout
 from inarch.dialects.graph.op import GraphOp, shape_of, tensor_dtype
+from inarch.dialects.graph.places.scatter import ScatterElementsOp, ScatterNdOp
+from inarch.dialects.graph.places.topk import TopKOp
 from inarch.dialects.graph.regions.branch import IfOp
 from inarch.dialects.graph.regions.repeat import WhileOp
 from inarch.dialects.graph.regions.scan import ScanOp
@@ -310,6 +312,9 @@ OWN: Mapping[type[Operation], Recipe] = {
     shape.SliceOp: _moves.slice_,
     shape.PadOp: _moves.pad,
     GatherOp: _moves.gather,
+    ScatterElementsOp: _moves.scatter_elements,
+    ScatterNdOp: _moves.scatter_nd,
+    TopKOp: _moves.topk,
     matmul.MatmulOp: product,
     ConvOp: conv,
     ConvTransposeOp: conv_transpose,
@@ -364,7 +369,8 @@ _THEMES: Mapping[str, tuple[type[Operation] | str, ...]] = {
                shape.TransposeOp, shape.ReshapeOp, arithmetic.AddOp, GatherOp, arithmetic.MulOp,
                unary.TanhOp, unary.SigmoidOp, shape.SliceOp, shape.ConcatOp),
     "moves": (shape.TransposeOp, shape.ReshapeOp, shape.SliceOp, shape.PadOp, shape.ConcatOp,
-              shape.BroadcastToOp, GatherOp, unary.NegOp, reduce.ReduceSumOp, arithmetic.AddOp),
+              shape.BroadcastToOp, GatherOp, ScatterElementsOp, ScatterNdOp, unary.NegOp,
+              reduce.ReduceSumOp, arithmetic.AddOp),
     "logic": (logic.LessOp, logic.EqualOp, logic.GreaterEqualOp, logic.LogicalAndOp, CastOp,
               select.SelectOp, logic.LogicalNotOp, bitwise.BitwiseAndOp, bitwise.ShiftRightOp,
               arithmetic.AddOp, arithmetic.DivOp, arithmetic.ModOp, unary.SignOp),

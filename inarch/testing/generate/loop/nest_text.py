@@ -107,7 +107,7 @@ def nest_text(
         accumulator = (f"%acc{number}", one.element)
         if loops.scan is not None and choices.chance(30):  # whatever it is: it has an order
             value = body.grow([accumulator, (value, one.element)], one.element, 1)
-        elif loops.carries:
+        elif loops.carries and not (one.access.picks and choices.chance(40)):
             value = _reduced(body, f"%acc{number}", value, one.element)
         elif _may_use_accumulator(one, loops) and choices.chance(40):
             value = body.grow([accumulator, (value, one.element)], one.element, 0)

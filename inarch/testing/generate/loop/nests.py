@@ -39,14 +39,14 @@ def nest(b: LoopText) -> None:
         reads.append(_plain(b, writes[0]))
     for _ in range(0 if is_plain else choices.integer(0 if choices.chance(10) else 1, 4)):
         inner = choices.chance(75)
-        reads.append(_read(b, loops, outputs, everywhere=inner or not loops.reduction))
+        reads.append(read(b, loops, outputs, everywhere=inner or not loops.reduction))
     if not is_plain and choices.chance(20):
         reads += gathered(
             b,
             loops,
             outputs,
             len(reads),
-            lambda: _read(b, loops, outputs, everywhere=choices.chance(60), kinds=INDICES),
+            lambda: read(b, loops, outputs, everywhere=choices.chance(60), kinds=INDICES),
         )
     reads += _in_place(b, loops, writes, reads)
     if not is_tile:
@@ -253,7 +253,7 @@ def _init(
 # ---------------------------------------------------------------------------------- inputs
 
 
-def _read(
+def read(
     b: LoopText,
     loops: Loops,
     outputs: list[Buffer],

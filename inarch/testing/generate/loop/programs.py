@@ -15,6 +15,7 @@ from inarch.testing.generate.loop.builder import ELEMENTS, LoopText
 from inarch.testing.generate.loop.control import call, elements, rows
 from inarch.testing.generate.loop.nests import nest
 from inarch.testing.generate.loop.repeat import repeat
+from inarch.testing.generate.loop.scatters import scatter
 from inarch.testing.generate.loop.trees import tree
 from inarch.testing.generate.program import GeneratedProgram, program_of
 
@@ -85,6 +86,7 @@ STEPS: list[tuple[int, Callable[[LoopText], None]]] = [
     (2, tree),
     (1, search),
     (1, repeat),
+    (1, scatter),
 ]
 
 

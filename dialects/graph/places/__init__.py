@@ -1,0 +1,1 @@
+"""Ops on where elements are: what is written at indices that are known at run time."""
