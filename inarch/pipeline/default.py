@@ -29,6 +29,7 @@ PHASES = {
         "fold-scalars",
         "rematerialize",
         "fuse-nests",
+        "normalize-last",
         "apply-schedule",
         "tile-and-fuse",
     ),

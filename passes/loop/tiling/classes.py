@@ -99,7 +99,7 @@ class Classes:
             for one, at in ways
             if one.size in (0, nest.sizes[at])
             and _is_cut(nest, at)
-            and _fits(operands, at, nest.sizes[at])
+            and fits(operands, at, nest.sizes[at])
         ]
         return [wider for one in found if (wider := _with(one, touches)) is not None]
 
@@ -126,7 +126,7 @@ def _is_cut(nest: NestOp, at: int) -> bool:
     return nest.sizes[at] > 1 and not nest.iterators.data[at].is_reduction
 
 
-def _fits(operands: Sequence[Operand], at: int, size: int) -> bool:
+def fits(operands: Sequence[Operand], at: int, size: int) -> bool:
     """Whether a part of the iterator is a box of each operand that begins where the class says."""
     return all(
         all(form.coefficients[at] >= 0 for form in operand.index)
