@@ -19,6 +19,7 @@ PHASES = {
     "graph": (
         "outline-bodies",
         "decompose-composites",
+        "share-batches",
         "fold-constants",
         "simplify-graph",
         "choose-layout",
