@@ -19,6 +19,7 @@ PHASES = {
     "graph": (
         "outline-bodies",
         "decompose-composites",
+        "share-batches",
         "fold-constants",
         "simplify-graph",
         "choose-layout",
@@ -29,6 +30,7 @@ PHASES = {
         "fold-scalars",
         "rematerialize",
         "fuse-nests",
+        "normalize-last",
         "apply-schedule",
         "tile-and-fuse",
     ),

@@ -23,8 +23,10 @@ from inarch.ir.functions import entry_blocks
 from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.ir.target import demanded_kernels, machine_of
 from inarch.machine.machine import Machine
+from inarch.passes.loop.nests.uses import BufferUses
 from inarch.passes.loop.tiling.group import groups
 from inarch.passes.loop.tiling.loops import run_in_blocks
+from inarch.passes.loop.tiling.sources import read_sources
 from inarch.passes.loop.tiling.worth import least_bytes, plan_of
 
 
@@ -33,7 +35,8 @@ class TileAndFusePass(ModulePass):
     """Puts loops around nests that share large buffers, where the caches gain more than they lose.
 
     `rows`: how many points of the innermost loop a block has; 0: as many as the caches have room for.
-    `always`: whatever it costs, for tests.
+    `keys`: how many keys of a softmax a block has, with a running maximum and sum; 0: all of them, or as
+    many as the machine's costs say. `always`: whatever it costs, for tests.
     """
 
     name = "tile-and-fuse"
@@ -41,12 +44,14 @@ class TileAndFusePass(ModulePass):
 
     rows: int = 0
     always: bool = False
+    keys: int = 0
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if self.rows < 0:
-            raise UsageError(
-                f"{self.name}: rows: expected a whole number from 0 on, found {self.rows}"
-            )
+        for name, count in (("rows", self.rows), ("keys", self.keys)):
+            if count < 0:
+                raise UsageError(
+                    f"{self.name}: {name}: expected a whole number from 0 on, found {count}"
+                )
         whole_products = bool(demanded_kernels(op))
         for _, block in entry_blocks(op):
             self._tile(block, machine_of(op), remarks_of(ctx), whole_products=whole_products)
@@ -59,9 +64,10 @@ class TileAndFusePass(ModulePass):
         found = [
             (group, plan)
             for group in groups(block, least_bytes=least, whole_products=whole_products)
-            if (plan := plan_of(group, machine, self.rows)).gain > 0 or self.always
+            if (plan := plan_of(group, machine, self.rows, self.keys)).gain > 0 or self.always
         ]
         found.sort(key=lambda one: one[1].merit, reverse=True)
+        uses = BufferUses.of_block(block) if found else None
         tiled: set[Operation] = set()
         for group, plan in found:
             if not tiled.isdisjoint(group.nests):
@@ -73,7 +79,8 @@ class TileAndFusePass(ModulePass):
                 f"{len(group.nests)} nests run in blocks of {names}: {plan.before} bytes of scratch are "
                 f"{plan.after}",
             )
-            run_in_blocks(group, plan.blocks)
+            assert uses is not None, "a group has been found"
+            run_in_blocks(read_sources(group, uses), plan.blocks, along=plan.keys)
 
 
 PASS = TileAndFusePass

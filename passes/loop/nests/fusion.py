@@ -32,21 +32,22 @@ from inarch.passes.loop.nests.operands import Operands, new_block
 from inarch.passes.loop.nests.transform import read_strides
 
 
-def inline_producer(edge: Edge) -> NestOp | None:
+def inline_producer(edge: Edge, *, again: bool = False) -> NestOp | None:
     """The consumer with the elementwise producer computed where its buffer is read, or None.
 
     The producer must not be computed at more points than it has now; but for integers that it only widens:
-    the narrow ones are quicker to read, and microkernels multiply them. What is read as an index must be a
-    copy. Of what reads indices, only rows are computed in another nest, and that must be elementwise.
+    the narrow ones are quicker to read, and microkernels multiply them; or `again`, where it computes
+    nothing. What is read as an index must be a copy. Of what reads indices, only rows are computed in another
+    nest, and that must be elementwise.
     """
     producer, consumer = edge.producer, edge.consumer
     if not is_elementwise(producer) or not fits(edge):
         return None
-    if scatters(
-        consumer
-    ):  # its points run one by one: what they write is computed in vectors before
+    # Its points run one by one: what they write is computed in vectors before.
+    if scatters(consumer):
         return None
-    if _evaluations(edge) > math.prod(producer.sizes) and not _widens(producer):
+    more = _evaluations(edge) > math.prod(producer.sizes)
+    if more and not again and not _widens(producer):
         return None
     if is_indirect(producer) and (consumer.carries or not _reads_rows(producer)):
         return None  # kernels take sums of what lies in order, and vectors what lies side by side

@@ -92,14 +92,15 @@ class Classes:
         touches += [(self._nests, one) for one in operands if root(one.value) in self._written]
         self._written |= outs
         self._nests += 1
-        if any(operand.value is not root(operand.value) for _, operand in touches):
-            return []  # through a view
+        for buffer in {root(operand.value) for _, operand in touches}:
+            if len({operand.value for _, operand in self._touched[buffer]}) > 1:
+                return []  # through a view, which has other dimensions
         found = [
             _Class((*one.iterators, at), nest.sizes[at], one.axes)
             for one, at in ways
             if one.size in (0, nest.sizes[at])
             and _is_cut(nest, at)
-            and _fits(operands, at, nest.sizes[at])
+            and fits(operands, at, nest.sizes[at])
         ]
         return [wider for one in found if (wider := _with(one, touches)) is not None]
 
@@ -108,7 +109,7 @@ def _indexed(one: _Class, operands: Sequence[Operand]) -> int | None:
     """The iterator that indexes the class's dimension of something that the nests before write."""
     known = (operand for operand in operands if operand.value in one.axes)
     found = next(known, None)  # None: all are touched through views
-    return found.index[one.axes[found.value]].lone_iterator if found is not None else None
+    return None if found is None else found.index[one.axes[found.value]].lone_iterator
 
 
 def _with(one: _Class, touches: Sequence[tuple[int, Operand]]) -> _Class | None:
@@ -126,7 +127,7 @@ def _is_cut(nest: NestOp, at: int) -> bool:
     return nest.sizes[at] > 1 and not nest.iterators.data[at].is_reduction
 
 
-def _fits(operands: Sequence[Operand], at: int, size: int) -> bool:
+def fits(operands: Sequence[Operand], at: int, size: int) -> bool:
     """Whether a part of the iterator is a box of each operand that begins where the class says."""
     return all(
         all(form.coefficients[at] >= 0 for form in operand.index)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.builder import Builder
@@ -19,22 +19,39 @@ from inarch.ir.types import memref
 from inarch.passes.loop.nests.moved import moved_view
 from inarch.passes.loop.tiling.classes import Operand
 from inarch.passes.loop.tiling.group import Group
+from inarch.passes.loop.tiling.keys import Keys
+from inarch.passes.loop.tiling.running import Steps, steps_of
 
 
-def run_in_blocks(group: Group, blocks: Sequence[int], names: Sequence[str] | None = None) -> ForOp:
+def run_in_blocks(
+    group: Group,
+    blocks: Sequence[int],
+    names: Sequence[str] | None = None,
+    along: tuple[Keys, int] | None = None,
+) -> ForOp:
     """Replaces the nests of `group` by loops, one a class, over blocks of so many of its points.
 
     Their indices are called `names`, or else as the last nest's iterators. The last block of a class may be a
-    smaller one: a loop of its own. Returns the outermost loop.
+    smaller one: a loop of its own. `along`: innermost a loop over blocks of so many keys, too. Returns the
+    outermost loop.
     """
     last = group.nests[-1]
-    builder = Builder(InsertPoint.before(last))
-    hints = names or [last.names[own[-1]] for own in group.classes]
-    first = _Writer(group, tuple(blocks), tuple(hints)).loop(builder, (), ())
-    scratch = group.scratch
+    hints = tuple(names or [last.names[own[-1]] for own in group.classes])
+    anchor = last.next_op
+    assert anchor is not None, "a block has an end"
+    steps = None
+    if along is not None:
+        steps = steps_of(group, along[0])
+        group = steps.group
+    keys = Along(steps, *along) if steps is not None and along is not None else None
+    builder = Builder(InsertPoint.before(anchor))
+    first = _Writer(group, tuple(blocks), hints, keys).loop(builder, (), ())
+    written = dict.fromkeys(out for nest in group.nests for out in nest.outs)
     for nest in group.nests:
         nest.detach()
         nest.erase()
+    # What was scratch of the group is of the turns now.
+    scratch = [v for v in written if isinstance(v.owner, AllocOp) and not v.uses]
     for buffer in scratch:
         owner = buffer.owner
         assert isinstance(owner, AllocOp)
@@ -43,11 +60,37 @@ def run_in_blocks(group: Group, blocks: Sequence[int], names: Sequence[str] | No
     return first
 
 
+@dataclass(frozen=True)
+class Along:
+    """A loop over blocks of the keys."""
+
+    steps: Steps
+    keys: Keys
+    block: int
+
+    @property
+    def axes(self) -> Mapping[SSAValue, int]:
+        """Of what is as large as a block: the dimension of keys."""
+        return self.keys.axes
+
+    @property
+    def name(self) -> str:
+        """What its index is called."""
+        position = self.steps.first + self.steps.each - 1
+        named = (
+            self.steps.group.nests[at].names[own]
+            for at in range(self.steps.first, position + 1)
+            if (own := self.steps.iterators[at]) is not None
+        )
+        return next(named)
+
+
 @dataclass
 class _Writer:
     group: Group
     blocks: tuple[int, ...]
     names: tuple[str, ...]
+    along: Along | None = None
     around: list[ForOp] = field(default_factory=list[ForOp])
     """The loops that are being written, outermost first."""
 
@@ -70,41 +113,102 @@ class _Writer:
         indices: tuple[SSAValue, ...],
         points: tuple[int, ...],
     ) -> ForOp:
-        op = empty_loop(*bounds)
-        last = self.group.nests[-1]
-        op.location = last.location
-        which = len(indices)
-        op.induction.name_hint = self.names[which]
-        builder.insert(op)
-        self.around.append(op)
+        op = self._opened(builder, bounds, self.names[len(indices)])
         inside = Builder(InsertPoint.at_end(op.body.block))
         indices, points = (*indices, op.induction), (*points, bounds[2])
         if len(indices) < len(self.blocks):
             self.loop(inside, indices, points)
         else:
             self._body(inside, indices, points)
+        self._closed(inside)
+        return op
+
+    def _opened(self, builder: Builder, bounds: tuple[int, int, int], name: str) -> ForOp:
+        op = empty_loop(*bounds)
+        op.location = self.group.nests[-1].location
+        op.induction.name_hint = name
+        builder.insert(op)
+        self.around.append(op)
+        return op
+
+    def _closed(self, inside: Builder) -> None:
         end = YieldOp()
-        end.location = last.location
+        end.location = self.group.nests[-1].location
         inside.insert(end)
         self.around.pop()
-        return op
 
     def _body(self, builder: Builder, indices: Sequence[SSAValue], points: Sequence[int]) -> None:
         scratch: dict[SSAValue, SSAValue] = {}
-        for buffer in self.group.scratch:
+        along, count = self.along, len(self.group.nests)
+        inner: Mapping[SSAValue, int] = {} if along is None else along.axes
+        self._alloc(builder, [v for v in self.group.scratch if v not in inner], points, scratch)
+        if along is None:
+            self._nests(builder, range(count), indices, points, scratch)
+            return
+        first, each = along.steps.first, along.steps.first + along.steps.each
+        self._nests(builder, range(first), indices, points, scratch)
+        whole = along.keys.size // along.block * along.block
+        for bounds in ((0, whole, along.block), (whole, along.keys.size, along.keys.size - whole)):
+            if bounds[0] < bounds[1]:
+                self._along(builder, bounds, indices, points, scratch, range(first, each))
+        self._nests(builder, range(each, count), indices, points, scratch)
+
+    def _along(
+        self,
+        builder: Builder,
+        bounds: tuple[int, int, int],
+        indices: Sequence[SSAValue],
+        points: Sequence[int],
+        scratch: Mapping[SSAValue, SSAValue],
+        positions: range,
+    ) -> None:
+        """The loop over blocks of keys, with what is as large as a block in it."""
+        assert self.along is not None, "who asks has seen to it"
+        op = self._opened(builder, bounds, self.along.name)
+        inside = Builder(InsertPoint.at_end(op.body.block))
+        own = dict(scratch)
+        points = (*points, bounds[2])
+        self._alloc(inside, [v for v in self.group.scratch if v in self.along.axes], points, own)
+        self._nests(inside, positions, (*indices, op.induction), points, own)
+        self._closed(inside)
+
+    def _alloc(
+        self,
+        builder: Builder,
+        buffers: Sequence[SSAValue],
+        points: Sequence[int],
+        scratch: dict[SSAValue, SSAValue],
+    ) -> None:
+        for buffer in buffers:
             shape = list(buffer_shape(buffer))
-            for which, count in enumerate(points):
+            for which, count in enumerate(points[: len(self.blocks)]):
                 axis = self.group.dimension(buffer, which)
                 assert axis is not None, "a class indexes what is shared"
                 shape[axis] = count
+            if len(points) > len(self.blocks) and self.along is not None:
+                shape[self.along.axes[buffer]] = points[-1]
             alloc = AllocOp(memref(memref_of(buffer).element_type, shape))
             alloc.location = self.group.nests[-1].location
             alloc.buffer.name_hint = buffer.name_hint
             builder.insert(alloc)
             scratch[buffer] = alloc.buffer
+
+    def _nests(
+        self,
+        builder: Builder,
+        positions: range,
+        indices: Sequence[SSAValue],
+        points: Sequence[int],
+        scratch: Mapping[SSAValue, SSAValue],
+    ) -> None:
+        """Some of the nests, for what a turn has of them."""
         views: dict[object, SSAValue] = {}
-        for position, nest in enumerate(self.group.nests):
+        for position in positions:
+            nest = self.group.nests[position]
             own = [classes[position] for classes in self.group.classes]
+            key = None if self.along is None else self.along.steps.iterators[position]
+            if key is not None:
+                own.append(key)
             operands = [
                 scratch.get(operand.value)
                 or self._view(builder, nest, operand, own, indices, points, views)
@@ -113,9 +217,11 @@ class _Writer:
             copy = nest.clone()
             copy.operands = operands
             iterators = list(nest.iterators)
-            for at, count in zip(own, points, strict=True):
+            for at, count in zip(own, points, strict=False):
                 old = iterators[at]
-                iterators[at] = IteratorAttr.get(old.label.data, count, mode=old.mode.data)
+                iterators[at] = IteratorAttr.get(
+                    old.label.data, count, old.kind.data, old.mode.data
+                )
             copy.iterators = ArrayAttr(iterators)
             builder.insert(copy)
 
@@ -137,7 +243,7 @@ class _Writer:
         if not moved:
             return operand.value
         sizes = list(nest.sizes)
-        for at, count in zip(own, points, strict=True):
+        for at, count in zip(own, points, strict=False):
             sizes[at] = count
         factors = [tuple(form.coefficients[at] for at in own) for form in operand.index]
         shape = buffer_shape(operand.value)
@@ -151,6 +257,8 @@ class _Writer:
             return views[key]
         if moved[-1] + 1 < len(self.around):
             builder = Builder(InsertPoint.before(self.around[moved[-1] + 1]))
-        view = moved_view(builder, operand.value, indices, factors, extents, nest.location)
+        view = moved_view(
+            builder, operand.value, indices[: len(own)], factors, extents, nest.location
+        )
         views[key] = view
         return view

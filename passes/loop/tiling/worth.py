@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from xdsl.ir import SSAValue
 
@@ -14,9 +16,14 @@ from inarch.machine.machine import Machine
 from inarch.passes.loop.nests.contraction import match_contraction
 from inarch.passes.loop.nests.edge import is_elementwise
 from inarch.passes.loop.tiling.group import Group
+from inarch.passes.loop.tiling.keys import Keys, keys_of
 
 _PARTS = (8, 4, 2, 1)
 """The scratch of a block may take such a part of the second-level cache, beside what all blocks read."""
+
+
+Along: TypeAlias = tuple[Keys, int] | None
+"""The keys of a softmax, and how many are done at a time; None: all at once."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +39,7 @@ class Plan:
     before: int
     """Bytes of the buffers that become scratch of a turn."""
     after: int
+    keys: Along = None
 
     @property
     def merit(self) -> tuple[float, int]:
@@ -44,14 +52,51 @@ def least_bytes(machine: Machine) -> int:
     return machine.l2.bytes // 2 + 1
 
 
-def plan_of(group: Group, machine: Machine, rows: int) -> Plan:
-    """The best of some sizes: one point a turn of all classes but the last, and of that many, or `rows`."""
+def plan_of(group: Group, machine: Machine, rows: int, keys: int = 0) -> Plan:
+    """The best of some sizes: one point a turn of all classes but the last, and of that many, or `rows`.
+
+    Of a softmax with all keys at once, or with blocks of half of them, a quarter, ..., or of `keys`.
+    """
+    ways: list[Along] = [None] if not keys else []
+    found = keys_of(group)
+    if found is not None:
+        ways += [(found, count) for count in _key_counts(group, found, keys)]
+    plans = [plan for way in ways or [None] for plan in _plans(group, machine, rows, way)]
+    return max(plans, key=_of_sizes)
+
+
+def _plans(group: Group, machine: Machine, rows: int, along: Along) -> Iterator[Plan]:
     one = (1,) * len(group.sizes)
-    row = max(1, _scratch_bytes(group, one))
+    row = max(1, _scratch_bytes(group, one, along))
     most = [rows] if rows else [max(1, machine.l2.bytes // (part * row)) for part in _PARTS]
     size = group.sizes[-1]
-    counts = dict.fromkeys(min(size, each if rows else _even(size, each)) for each in most)
-    return max((_plan(group, machine, (*one[:-1], each)) for each in counts), key=_of_sizes)
+    for count in dict.fromkeys(min(size, each if rows else _even(size, each)) for each in most):
+        yield _plan(group, machine, (*one[:-1], count), along)
+
+
+def _key_counts(group: Group, keys: Keys, wanted: int) -> Iterator[int]:
+    """Blocks of keys: at least as many as a product with them has columns, or else joining is most of it."""
+    if wanted:
+        if wanted < keys.size:
+            yield wanted
+        return
+    columns = max(_columns(group, at) for at in keys.products)
+    parts = 2
+    while (count := math.ceil(keys.size / parts)) > columns:
+        yield count
+        parts *= 2
+
+
+def _columns(group: Group, position: int) -> int:
+    """Results of a product a row."""
+    nest = group.nests[position]
+    own = {classes[position] for classes in group.classes}
+    sizes = zip(nest.iterators, nest.sizes, strict=True)
+    return math.prod(
+        size
+        for at, (iterator, size) in enumerate(sizes)
+        if at not in own and not iterator.is_reduction
+    )
 
 
 def _of_sizes(plan: Plan) -> tuple[float, int]:
@@ -59,11 +104,25 @@ def _of_sizes(plan: Plan) -> tuple[float, int]:
     return plan.gain, -plan.again
 
 
-def _plan(group: Group, machine: Machine, blocks: tuple[int, ...]) -> Plan:
+def _plan(group: Group, machine: Machine, blocks: tuple[int, ...], along: Along) -> Plan:
     before = sum(nbytes(memref_of(buffer)) for buffer in group.scratch)
-    after = _scratch_bytes(group, blocks)
+    after = _scratch_bytes(group, blocks, along)
     again, lost = _read_again(group, blocks, after, machine)
-    return Plan(blocks, _handed_on(group, before, after, machine) - lost, again, before, after)
+    if along is not None:
+        lost += _joining(group, *along) / machine.l2.bandwidth
+    gain = _handed_on(group, before, after, machine) - lost
+    return Plan(blocks, gain, again, before, after, along)
+
+
+def _joining(group: Group, keys: Keys, count: int) -> int:
+    """Bytes moved to join blocks of keys: a part is written and read, the whole read and written."""
+    turns = math.ceil(keys.size / count)
+    of_row = sum(_columns(group, at) for at in keys.products)
+    return 4 * turns * math.prod(group.sizes) * of_row * _element(group, keys)
+
+
+def _element(group: Group, keys: Keys) -> int:
+    return dtype_of(memref_of(group.nests[keys.weights].outs[0]).element_type).nbytes
 
 
 def _even(size: int, most: int) -> int:
@@ -74,7 +133,7 @@ def _even(size: int, most: int) -> int:
     return dividing if 2 * dividing > even else even
 
 
-def _scratch_bytes(group: Group, blocks: tuple[int, ...]) -> int:
+def _scratch_bytes(group: Group, blocks: tuple[int, ...], along: Along) -> int:
     """Of the scratch of a turn: the most that is needed at once."""
     last = {value: at for at, nest in enumerate(group.nests) for value in nest.operands}
     live: set[SSAValue] = set()
@@ -86,18 +145,26 @@ def _scratch_bytes(group: Group, blocks: tuple[int, ...]) -> int:
         shared = is_elementwise(nest) and any(
             value in ending and memref_of(value) == memref_of(nest.outs[0]) for value in nest.ins
         )
-        total = sum(_part_bytes(group, value, blocks) for value in live)
-        most = max(most, total - shared * _part_bytes(group, nest.outs[0], blocks))
+        total = sum(_part_bytes(group, value, blocks, along) for value in live)
+        most = max(most, total - shared * _part_bytes(group, nest.outs[0], blocks, along))
         live -= ending
-    return most
+    return most if along is None else most + _running_bytes(group, blocks, along[0])
 
 
-def _part_bytes(group: Group, buffer: SSAValue, blocks: tuple[int, ...]) -> int:
+def _running_bytes(group: Group, blocks: tuple[int, ...], keys: Keys) -> int:
+    """Of what is kept from block to block of keys, and joined with it: results, a maximum, a sum."""
+    of_row = sum(_columns(group, at) for at in keys.products) + 1
+    return 2 * math.prod(blocks) * of_row * _element(group, keys)
+
+
+def _part_bytes(group: Group, buffer: SSAValue, blocks: tuple[int, ...], along: Along) -> int:
     """Of a turn's part of a scratch buffer."""
     points = math.prod(buffer_shape(buffer))
     for which, (size, block) in enumerate(zip(group.sizes, blocks, strict=True)):
         if group.dimension(buffer, which) is not None:
             points = points // size * block
+    if along is not None and buffer in along[0].axes:
+        points = points // along[0].size * along[1]
     return points * dtype_of(memref_of(buffer).element_type).nbytes
 
 
