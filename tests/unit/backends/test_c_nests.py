@@ -232,7 +232,7 @@ def test_contractions_agree_with_their_definition(case: Case) -> None:
 
 
 @pytest.mark.fuzz
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(cases())
 def test_many_contractions_agree_with_their_definition(case: Case) -> None:
     check(case)
