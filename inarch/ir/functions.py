@@ -13,6 +13,10 @@ BODY = "inarch.body"
 """On a private function: the body of a loop that calls it, to be compiled as a function of the program."""
 
 
+TURNS = "inarch.turns"
+"""On an argument of a body: for how many turns it is the same buffer, and holds the same."""
+
+
 def functions(module: ModuleOp) -> list[FuncOp]:
     """Every function directly in `module`, in program order."""
     return [op for op in module.body.ops if isinstance(op, FuncOp)]

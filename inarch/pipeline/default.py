@@ -43,7 +43,13 @@ PHASES = {
         "sink-packs",
         "parallelize",
     ),
-    "memory": ("update-in-place", "inline-bodies", "outline-nests", "plan-memory"),
+    "memory": (
+        "update-in-place",
+        "inline-bodies",
+        "hoist-invariants",
+        "outline-nests",
+        "plan-memory",
+    ),
 }
 """Phase -> the names of its passes, in order."""
 

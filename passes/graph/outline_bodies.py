@@ -6,7 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    IntegerAttr,
+    ModuleOp,
+    StringAttr,
+    UnitAttr,
+)
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
@@ -19,7 +26,7 @@ from inarch.dialects.graph.regions.body import yielded
 from inarch.dialects.graph.regions.branch import IfOp
 from inarch.dialects.graph.regions.repeat import WhileOp
 from inarch.dialects.graph.regions.scan import ScanOp
-from inarch.ir.functions import BODY, error_at, functions
+from inarch.ir.functions import BODY, TURNS, error_at, functions
 from inarch.ir.location import copy_locations
 
 _WITH_BODIES = (ScanOp, WhileOp, IfOp)
@@ -31,7 +38,8 @@ class OutlineBodiesPass(ModulePass):
 
     The op stays, with bodies that are one `graph.call`. Constants that a body is given (what is the same at
     each turn of a scan) go into its function, where they are folded and packed as constants are; it returns
-    each value once. Later passes take such a function for one of the program's (`entry_blocks`), and
+    each value once. An argument that is the same at each of a known number of turns has that number as its
+    attribute `inarch.turns`. Later passes take such a function for one of the program's (`entry_blocks`), and
     `inline-bodies` puts what they made of it back.
     """
 
@@ -130,7 +138,13 @@ class _Outliner:
         end.location = op.location
         block.add_op(end)
         kinds = [argument.type for argument in block.args], [value.type for value in returned]
-        made = FuncOp(self._name(function), kinds, Region(block), visibility="private")
+        made = FuncOp(
+            self._name(function),
+            kinds,
+            Region(block),
+            visibility="private",
+            arg_attrs=_same(op, own, len(block.args)),
+        )
         made.attributes[BODY] = UnitAttr()
         made.location = op.location
         self.module.body.block.add_op(made)
@@ -144,6 +158,14 @@ class _Outliner:
             name = f"{stem}_{count}"
         self.taken.add(name)
         return name
+
+
+def _same(op: Operation, own: int, count: int) -> ArrayAttr[DictionaryAttr] | None:
+    """That the arguments behind its `own` are the same at each turn, where it is known how many there are."""
+    if not isinstance(op, ScanOp) or own == count:
+        return None
+    same = DictionaryAttr({TURNS: IntegerAttr(op.count, 64)})
+    return ArrayAttr(DictionaryAttr({}) if at < own else same for at in range(count))
 
 
 def _check_calls(block: Block) -> None:

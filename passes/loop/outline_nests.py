@@ -98,6 +98,11 @@ def _is_shared(op: Operation) -> bool:
     return isinstance(op, NestOp | KernelCallOp) and any(each.is_shared for each in op.iterators)
 
 
+def _is_whole(op: Operation) -> bool:
+    """Whether a kernel of it would have all that it uses: of a nest, its own values and its operands."""
+    return not isinstance(op, NestOp) or {*_captured(op)} <= {*op.operands}
+
+
 def _numbers(op: Operation) -> list[SSAValue]:
     """What it captures that is neither a buffer nor a constant."""
     every = _captured(op)
@@ -114,7 +119,7 @@ def _parts(op: Operation, least: float) -> list[Operation]:
     inside = [inner for inner in op.walk() if isinstance(inner, _RUNS)]
     if len(inside) < 2:
         return []
-    nests = [inner for inner in inside if isinstance(inner, NestOp | PackOp)]
+    nests = [inner for inner in inside if isinstance(inner, NestOp | PackOp) and _is_whole(inner)]
     return [nest for nest in nests if _points(nest) >= least]
 
 
@@ -144,7 +149,7 @@ class _Kernels:
         """Whether `op` is to be a kernel; a call of a registered function can fail, and stays."""
         if isinstance(op, KernelCallOp):
             return self.definitions[op.callee.root_reference.data].registered is None
-        return isinstance(op, NestOp | ForOp | PackOp)
+        return isinstance(op, NestOp | ForOp | PackOp) and _is_whole(op)
 
     def outline(self, op: Operation) -> None:
         """Replaces `op` by a call of a kernel that is there, or of a new one made from it."""

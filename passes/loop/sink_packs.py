@@ -28,6 +28,7 @@ from inarch.ir.functions import entry_blocks
 from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.ir.target import machine_of
 from inarch.machine.machine import Machine
+from inarch.passes.loop.nests.unmoved import same_calls
 from inarch.passes.loop.panels.find import Panels, panels_of
 from inarch.passes.loop.panels.write import run_by_panels
 
@@ -61,6 +62,8 @@ class SinkPacksPass(ModulePass):
             return
         if not self.always and 2 * size <= machine.l2.bytes:
             return  # it is near
+        if not self.always and same_calls(pack.src) > 1:
+            return  # it is packed once for many turns
         panels = panels_of(pack, symbols)
         if panels is None or not (self.always or _is_near(panels, machine)):
             return

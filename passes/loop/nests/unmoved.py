@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import MemRefType
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects.builtin import IntegerAttr, MemRefType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from inarch.dialects.kernel.pack import PackOp
 from inarch.dialects.loop.buffer import AllocOp, ConstantOp, ReshapeOp, root
 from inarch.dialects.loop.control import ForOp
 from inarch.dialects.loop.nest import NestOp
+from inarch.ir.functions import TURNS
 
 
 def unmoved(op: Operation, buffer: SSAValue) -> list[ForOp]:
@@ -34,6 +36,23 @@ def turns(loops: list[ForOp]) -> int:
     for loop in loops:
         total *= max(1, len(loop.counted()))
     return total
+
+
+def served(op: Operation, buffer: SSAValue) -> int:
+    """How often `op` reads what is made of a buffer once: by loops around it, and by calls of a body."""
+    return turns(unmoved(op, buffer)) * same_calls(buffer)
+
+
+def same_calls(buffer: SSAValue) -> int:
+    """For how many calls of its function a buffer is the same; 1 where nothing says that it is for more."""
+    memory = root(buffer)
+    if not isinstance(memory, BlockArgument):
+        return 1
+    function = memory.block.parent_op()
+    if not isinstance(function, FuncOp) or function.arg_attrs is None:
+        return 1
+    found = function.arg_attrs.data[memory.index].data.get(TURNS)
+    return found.value.data if isinstance(found, IntegerAttr) else 1
 
 
 def _is_within(value: SSAValue, loop: ForOp) -> bool:

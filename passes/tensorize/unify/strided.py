@@ -20,7 +20,7 @@ from inarch.dialects.loop.memory import memref_of, strides_of
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.index.linear import Linear, linear_map
 from inarch.ir.types import dtype_of
-from inarch.passes.loop.nests.unmoved import turns, unmoved
+from inarch.passes.loop.nests.unmoved import served
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def _access(
     )
     offset = sum(stride * form.constant for stride, form in zip(strides, indices, strict=True))
     is_inside = not is_free or _lies_inside(nest, buffer, indices)
-    around = turns(unmoved(nest, buffer))
+    around = served(nest, buffer)
     return StridedAccess(buffer, offset, moves, indices, is_inside, around)
 
 

@@ -12,8 +12,8 @@ from inarch.testing.generate.program import GeneratedProgram
 
 
 def program(kind: str, seed: int) -> GeneratedProgram:
-    """A program of which many ops are scans, whiles, or branches."""
-    return graph_program(Seeded(f"{kind} {seed}"), favour=[f"graph.{kind}"])
+    """A program of which most ops are scans, whiles, or branches."""
+    return graph_program(Seeded(f"{kind} {seed}"), favour=[f"graph.{kind}"] * 8)
 
 
 @pytest.mark.parametrize("kind", ["scan", "if", "while"])

@@ -10,7 +10,7 @@
 // CHECK-NEXT:    }
 // CHECK-NEXT:    func.return %s, %ys : tensor<2xf32>, tensor<3x2xf32>
 // CHECK-NEXT:  }
-// CHECK-LABEL: func.func private @main_body(%0: tensor<2xf32>, %1: tensor<2xf32>, %2: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) attributes {inarch.body} {
+// CHECK-LABEL: func.func private @main_body(%0: tensor<2xf32>, %1: tensor<2xf32>, %2: tensor<2xf32> {inarch.turns = 3 : i64}) -> (tensor<2xf32>, tensor<2xf32>) attributes {inarch.body} {
 // CHECK-NEXT:    %c = graph.constant dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32>
 // CHECK-NEXT:    %m = graph.mul %0, %c : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
 // CHECK-NEXT:    %n = graph.add %m, %2 : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
