@@ -27,7 +27,6 @@ from inarch.ir.functions import entry_blocks
 from inarch.ir.index.linear import Linear, linear_map
 from inarch.ir.report.analyses import analyses_of
 from inarch.ir.report.remarks import Remarks, remarks_of
-from inarch.passes.loop.inline import end, fused_location, inline
 from inarch.passes.loop.nests.contraction import match_contraction
 from inarch.passes.loop.nests.edge import (
     MAX_BUFFERS,
@@ -37,9 +36,9 @@ from inarch.passes.loop.nests.edge import (
     is_elementwise,
     written_dimensions,
 )
-from inarch.passes.loop.nests.operands import Operands, new_block
-from inarch.passes.loop.nests.softmax import maximum_of, writer_of
+from inarch.passes.loop.nests.operands import Operands, end, fused_location, inline, new_block
 from inarch.passes.loop.nests.uses import BufferUses
+from inarch.passes.loop.tiling.softmax import maximum_of, writer_of
 
 
 @dataclass(frozen=True)

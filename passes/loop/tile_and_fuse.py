@@ -27,7 +27,7 @@ from inarch.passes.loop.nests.uses import BufferUses
 from inarch.passes.loop.tiling.group import groups
 from inarch.passes.loop.tiling.loops import run_in_blocks
 from inarch.passes.loop.tiling.sources import read_sources
-from inarch.passes.loop.tiling.worth import least_bytes, plan_of
+from inarch.passes.loop.tiling.worth import Plan, least_bytes, plan_of
 
 
 @dataclass(frozen=True)
@@ -60,13 +60,16 @@ class TileAndFusePass(ModulePass):
         self, block: Block, machine: Machine, remarks: Remarks, *, whole_products: bool
     ) -> None:
         """The best group of all, then the best that shares no nest with it, and so on."""
-        least = 0 if self.always else least_bytes(machine)
-        found = [
-            (group, plan)
+        least = 0 if self.always or self.keys else least_bytes(machine)
+        plans = [
+            (group, plan_of(group, machine, self.rows, self.keys))
             for group in groups(block, least_bytes=least, whole_products=whole_products)
-            if (plan := plan_of(group, machine, self.rows, self.keys)).gain > 0 or self.always
         ]
-        found.sort(key=lambda one: one[1].merit, reverse=True)
+        found = [one for one in plans if one[1].gain > 0 or self.always or self._is_wanted(one[1])]
+        found.sort(
+            key=lambda one: (len(one[0].nests) * self._is_wanted(one[1]), one[1].merit),
+            reverse=True,
+        )
         uses = BufferUses.of_block(block) if found else None
         tiled: set[Operation] = set()
         for group, plan in found:
@@ -81,6 +84,10 @@ class TileAndFusePass(ModulePass):
             )
             assert uses is not None, "a group has been found"
             run_in_blocks(read_sources(group, uses), plan.blocks, along=plan.keys)
+
+    def _is_wanted(self, plan: Plan) -> bool:
+        """Whether it has the blocks of keys that were asked for: more of the nests, not a better gain."""
+        return bool(self.keys) and plan.keys is not None
 
 
 PASS = TileAndFusePass

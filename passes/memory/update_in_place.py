@@ -24,8 +24,8 @@ from inarch.dialects.loop.repeat import WhileOp
 from inarch.ir.functions import entry_blocks
 from inarch.ir.report.analyses import analyses_of
 from inarch.ir.types import dtype_of
-from inarch.passes.loop.inline import end, inline
 from inarch.passes.loop.nests.edge import is_elementwise, written_dimensions
+from inarch.passes.loop.nests.operands import end, inline
 from inarch.passes.loop.nests.uses import BufferUses
 
 

@@ -18,7 +18,6 @@ from inarch.dialects.loop.nest import NestOp
 from inarch.dialects.loop.scalar import points_of
 from inarch.ir.index.linear import Linear, affine_map, linear_map
 from inarch.ir.types import i64
-from inarch.passes.loop.inline import Move, end, fused_location, inline
 from inarch.passes.loop.nests.edge import (
     MAX_BUFFERS,
     Edge,
@@ -28,7 +27,7 @@ from inarch.passes.loop.nests.edge import (
     regions,
     written_dimensions,
 )
-from inarch.passes.loop.nests.operands import Operands, new_block
+from inarch.passes.loop.nests.operands import Move, Operands, end, fused_location, inline, new_block
 from inarch.passes.loop.nests.transform import read_strides
 
 

@@ -12,7 +12,7 @@ a factor `exp(m - m')`: sums of weights, and products with them, of parts can be
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
@@ -20,9 +20,9 @@ from xdsl.ir import SSAValue
 from inarch.dialects.loop.access import number_of
 from inarch.dialects.loop.nest import NestOp
 from inarch.passes.loop.nests.contraction import match_contraction
-from inarch.passes.loop.nests.softmax import is_sum_of, maximum_of, writer_of
 from inarch.passes.loop.tiling.classes import fits
 from inarch.passes.loop.tiling.group import Group
+from inarch.passes.loop.tiling.softmax import is_sum_of, maximum_of, writer_of
 
 
 @dataclass(frozen=True)
@@ -66,13 +66,14 @@ class _Search:
         if roles is None:
             return None
         maximum, total, products = roles
-        if not self._follow(total) or not self._may_be_parted((maximum, total, *products)):
+        joined = (maximum, total, *products)
+        if not self._follow(joined) or not self._may_be_parted(joined):
             return None
         behind = self._behind({total, *products})
         if behind is None:
             return None
         return Keys(
-            self._size(self.weights),
+            self._size(),
             tuple(self.iterators),
             self.axes,
             maximum,
@@ -97,15 +98,16 @@ class _Search:
             return None
         return nests.index(writer), totals[0], products
 
-    def _follow(self, total: int) -> bool:
-        """Finds the iterators over the keys, from that of the sum on, through what the nests share."""
-        nest = self.group.nests[total]
-        (reduced,) = [at for at, one in enumerate(nest.iterators) if one.is_reduction]
-        self.iterators[total] = reduced
-        todo = [total]
+    def _follow(self, joined: Sequence[int]) -> bool:
+        """Finds the iterators over the keys, from what reduces on, through what the nests share."""
+        for position in joined:
+            iterators = self.group.nests[position].iterators
+            self.iterators[position] = next(
+                at for at, iterator in enumerate(iterators) if iterator.is_reduction
+            )
+        todo = list(joined)
         while todo:
-            position = todo.pop()
-            found = self._carry(position)
+            found = self._carry(todo.pop())
             if found is None:
                 return False
             todo += found
@@ -136,18 +138,16 @@ class _Search:
                         found.append(other)
         return found
 
-    def _size(self, position: int) -> int:
-        at = self.iterators[position]
+    def _size(self) -> int:
+        at = self.iterators[self.weights]
         assert at is not None, "the sum's leads to that of the weights"
-        return self.group.nests[position].sizes[at]
+        return self.group.nests[self.weights].sizes[at]
 
-    def _may_be_parted(self, joined: tuple[int, ...]) -> bool:
+    def _may_be_parted(self, joined: Sequence[int]) -> bool:
         """Whether each nest has parts of the keys, and only those that are `joined` reduce along them."""
-        size = self._size(self.weights)
+        size = self._size()
         for position, (nest, at) in enumerate(zip(self.group.nests, self.iterators, strict=True)):
             if at is None:
-                if position in joined:
-                    return False
                 continue
             reduces = nest.iterators.data[at].is_reduction
             if nest.sizes[at] != size or reduces != (position in joined):

@@ -31,7 +31,7 @@ from inarch.dialects.loop.memory import memref_of
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.index.linear import Linear, affine_map, linear_map
 from inarch.ir.types import dtype_of, memref
-from inarch.passes.loop.inline import end, inline
+from inarch.passes.loop.nests.operands import end, inline
 from inarch.passes.loop.tiling.group import Group
 from inarch.passes.loop.tiling.keys import Keys
 

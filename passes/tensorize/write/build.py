@@ -17,7 +17,7 @@ from inarch.dialects.loop.memory import buffer_shape, memref_of
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.index.linear import Linear, affine_map, linear_map
 from inarch.ir.types import memref
-from inarch.passes.loop.inline import end, inline
+from inarch.passes.loop.nests.operands import end, inline
 from inarch.passes.loop.nests.unmoved import unmoved
 from inarch.passes.tensorize.unify.strided import StridedAccess
 from inarch.passes.tensorize.unify.views import View, view_of
