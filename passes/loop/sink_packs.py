@@ -58,12 +58,10 @@ class SinkPacksPass(ModulePass):
         self, pack: PackOp, symbols: Mapping[str, Operation], machine: Machine, remarks: Remarks
     ) -> None:
         size = nbytes(memref_of(pack.dst))
-        if is_kept(pack):
-            return
+        if is_kept(pack) or same_calls(pack.src) > 1:
+            return  # what is the same for many calls of a body is packed once
         if not self.always and 2 * size <= machine.l2.bytes:
             return  # it is near
-        if not self.always and same_calls(pack.src) > 1:
-            return  # it is packed once for many turns
         panels = panels_of(pack, symbols)
         if panels is None or not (self.always or _is_near(panels, machine)):
             return

@@ -145,6 +145,7 @@ def test_a_pass_or_all_of_a_phase_is_replaced_or_left_out() -> None:
     assert names(whole.since("memory")) == [
         "update-in-place",
         "inline-bodies",
+        "hoist-invariants",
         "outline-nests",
         "plan-memory",
     ]

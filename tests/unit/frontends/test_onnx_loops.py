@@ -1,4 +1,4 @@
-"""Loops of ONNX whose number of turns is computed, compiled, against onnxruntime and onnx's evaluator."""
+"""Loops of ONNX whose number of turns is computed, against onnxruntime and onnx's evaluator."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import inarch
 from inarch.dialects import new_context
 from inarch.dialects.graph.regions.repeat import WhileOp
 from inarch.frontends.onnx import import_onnx
+from inarch.testing import execute
 
 INPUTS = "int64 m, bool c, float[3] x, float[3] z"
 GROW = "body = b (int64 i, bool k, float[3] s) => (bool d, float[3] t) { t = Add(s, x) d = Identity(k) }"
@@ -87,9 +88,11 @@ def parse(nodes: str) -> onnx.ModelProto:
 @pytest.mark.every_case(reason="each is a form of its own")
 @pytest.mark.parametrize("name", CASES)
 def test_loops(name: str) -> None:
-    """With each number of turns, of which one is none, and both conditions."""
+    """By definition and compiled, with each number of turns, of which one is none, and both conditions."""
     model = parse(CASES[name])
-    ops = [*import_onnx(model, new_context()).walk()]
+    context = new_context()
+    module = import_onnx(model, context)
+    ops = [*module.walk()]
     assert len(ops) < 40, "copies of turns"
     whiles = [op for op in ops if isinstance(op, WhileOp)]
     assert len(whiles) == (2 if name == "a loop in a loop" or "around" in name else 1)
@@ -104,9 +107,10 @@ def test_loops(name: str) -> None:
     x, z = np.array([1, -2, 3], np.float32), np.array([0.5, 4, -8], np.float32)
     for turns, condition in itertools.product((0, 1, 2, 3, 6, -3), (True, False)):
         inputs = {"m": np.array(turns), "c": np.array(condition), "x": x, "z": z}
-        found = compiled(*inputs.values())
-        for expected in (oracle(None, inputs) for oracle in oracles):
-            for value, wanted in zip(found, expected, strict=True):
+        made = compiled(*inputs.values())
+        defined = execute(module, list(inputs.values()), context)
+        for found, oracle in itertools.product((made, defined), oracles):
+            for value, wanted in zip(found, oracle(None, inputs), strict=True):
                 np.testing.assert_allclose(
                     value, np.asarray(wanted), rtol=1e-6, err_msg=f"{turns} {condition}"
                 )

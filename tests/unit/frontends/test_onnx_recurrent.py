@@ -133,9 +133,9 @@ def test_compiled_as_onnxruntime(kind: str, attributes: dict[str, Any]) -> None:
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
 
 
-def planned(steps: int, kind: str = "LSTM") -> ModuleOp:
-    """What C is emitted from."""
-    model, _ = recurrent(kind, (steps, 1, 64, 64), 3)
+def planned(steps: int, kind: str = "LSTM", sizes: tuple[int, int, int] = (1, 64, 64)) -> ModuleOp:
+    """What C is emitted from; weights are inputs."""
+    model, _ = recurrent(kind, (steps, *sizes), 3)
     context = new_context()
     module = import_onnx(model, context)
     module.attributes["inarch.target"] = StringAttr("x86-64-v4")

@@ -258,3 +258,43 @@ func.func @stays(%w: memref<4xf32>, %x: memref<3x4xf32>, %y: memref<4xf32> {inar
   }
   func.return
 }
+
+// -----
+
+// A nest whose body uses the number of the turn.
+// CHECK-LABEL: func.func @number(%w: memref<4xf32>, %y: memref<4xf32> {inarch.result}) {
+// CHECK-NEXT:    loop.for %t = 0 to 3 {
+// CHECK-NEXT:      %p = loop.alloc : memref<4xf32>
+// CHECK-NEXT:      loop.nest (j = 4) ins(%w[j] : memref<4xf32>) outs(%p[j] : memref<4xf32>) {
+// CHECK-NEXT:      ^bb0(%e: f32, %o: f32):
+// CHECK-NEXT:        %n = arith.index_cast %t : index to i64
+// CHECK-NEXT:        %f = arith.sitofp %n : i64 to f32
+// CHECK-NEXT:        %s = arith.addf %e, %f : f32
+// CHECK-NEXT:        loop.yield %s : f32
+// CHECK-NEXT:      }
+// CHECK-NEXT:      loop.nest (j = 4) ins(%p[j] : memref<4xf32>) outs(%y[j] : memref<4xf32>) {
+// CHECK-NEXT:      ^bb0(%e_1: f32, %o_1: f32):
+// CHECK-NEXT:        loop.yield %e_1 : f32
+// CHECK-NEXT:      }
+// CHECK-NEXT:      loop.yield
+// CHECK-NEXT:    }
+// CHECK-NEXT:    func.return
+// CHECK-NEXT:  }
+func.func @number(%w: memref<4xf32>, %y: memref<4xf32> {inarch.result}) {
+  loop.for %t = 0 to 3 {
+    %p = loop.alloc : memref<4xf32>
+    loop.nest (j = 4) ins(%w[j] : memref<4xf32>) outs(%p[j] : memref<4xf32>) {
+    ^bb0(%e: f32, %o: f32):
+      %n = arith.index_cast %t : index to i64
+      %f = arith.sitofp %n : i64 to f32
+      %s = arith.addf %e, %f : f32
+      loop.yield %s : f32
+    }
+    loop.nest (j = 4) ins(%p[j] : memref<4xf32>) outs(%y[j] : memref<4xf32>) {
+    ^bb0(%e: f32, %o: f32):
+      loop.yield %e : f32
+    }
+    loop.yield
+  }
+  func.return
+}
