@@ -213,12 +213,25 @@ class _Heap:
         at = turn.plus(turn.index, turn.number(self.k))
         found = turn.load(x, outer, at, inner)
         root = turn.load(self.values, turn.number(0))
-        then = turn.branch()
+        if not self.dtype.is_float:
+            self._offer(turn, found, root, at)
+            turn.end()
+            return
+        near = turn.branch()  # one comparison for most elements; what may be NaN is looked at again
+        self._offer(near, found, root, at)
+        near.yields()
+        turn.choose(
+            turn.add(arith.CmpfOp(found, root, "ugt" if self.largest else "ult")), near, None
+        )
+        turn.end()
+
+    def _offer(self, code: _Code, found: SSAValue, root: SSAValue, at: SSAValue) -> None:
+        """Takes the element at `at` of the row in the place of the root, where it comes before that."""
+        then = code.branch()
         pair = _Pair(found, then.add(arith.IndexCastOp(at, i64)))
         self.sink(then, pair, then.number(0), then.number(self.k))
         then.yields()
-        turn.choose(self.before(turn, found, root), then, None)
-        turn.end()
+        code.choose(self.before(code, found, root), then, None)
 
     def drain(
         self, row: _Code, values: SSAValue, indices: SSAValue, outer: SSAValue, inner: SSAValue
