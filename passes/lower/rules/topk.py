@@ -124,8 +124,8 @@ class _Code:
         types: Sequence[Attribute] = (),
     ) -> SSAValue | None:
         """An `scf.if` of the two; what the branches yield, if they do."""
-        regions = [Region(each.block) for each in (then, otherwise) if each is not None]
-        op = scf.IfOp(condition, list(types), regions[0], *regions[1:])
+        last = None if otherwise is None else Region(otherwise.block)
+        op = scf.IfOp(condition, list(types), Region(then.block), last)
         self.append(op)
         return op.results[0] if types else None
 
@@ -157,13 +157,14 @@ class _Heap:
     @classmethod
     def made(cls, code: _Code, element: Attribute, k: int, dtype: DType, largest: bool) -> _Heap:
         """A new one in scratch memory, empty."""
-        buffers = [
-            code.add(AllocOp(memref_type(kind, (size,))))
-            for kind, size in ((element, k), (i64, k), (i64, 1))
-        ]
-        for buffer, hint in zip(buffers, ("heap", "places", "cursor"), strict=True):
+
+        def scratch(kind: Attribute, size: int, hint: str) -> SSAValue:
+            buffer = code.add(AllocOp(memref_type(kind, (size,))))
             buffer.name_hint = hint
-        return cls(*buffers, k, dtype, largest)
+            return buffer
+
+        values, places = scratch(element, k, "heap"), scratch(i64, k, "places")
+        return cls(values, places, scratch(i64, 1, "cursor"), k, dtype, largest)
 
     # -- in the order of the results
 
