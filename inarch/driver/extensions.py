@@ -23,6 +23,7 @@ def kinds() -> dict[str, Extensions[object]]:
     from inarch.microkernel.table import MICROKERNELS, TEMPLATES
     from inarch.passes import PASSES
     from inarch.passes.lower.graph_to_loop import RULES
+    from inarch.passes.schedule.language.step import STEPS
     from inarch.runtime.loaders import LOADERS
 
     return {
@@ -37,6 +38,7 @@ def kinds() -> dict[str, Extensions[object]]:
         "microkernels": MICROKERNELS,
         "onnx-operators": OPERATORS,
         "passes": PASSES,
+        "steps": STEPS,
         "targets": TARGETS,
         "templates": TEMPLATES,
     }  # pyright: ignore[reportReturnType] - a table of T is read as a table of objects

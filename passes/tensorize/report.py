@@ -58,6 +58,8 @@ class NestReport:
     """Whether the nest has a reduction."""
     computes: str = ""
     """What it does at each point, `out = in0 * in1 + out`: what a meaning has to do to match."""
+    by_hand: bool = False
+    """Whether a schedule has said so (`use-kernel`): nothing else was tried."""
 
     @property
     def nearest(self) -> str | None:

@@ -27,6 +27,7 @@ from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.ir.target import demanded_kernels, machine_of, target_of
 from inarch.microkernel import Instance, is_foreign
 from inarch.microkernel.table import MICROKERNELS, TEMPLATES
+from inarch.passes.tensorize.by_hand import calls_of, is_by_hand, note, told
 from inarch.passes.tensorize.families import families_of
 from inarch.passes.tensorize.keep.memo import Decision, key_of_nest
 from inarch.passes.tensorize.keep.record import Store, decision_of, text_of
@@ -147,13 +148,13 @@ def tensorize(
     reports: list[NestReport] = []
     for function, block in entry_blocks(module):
         symbol = function.sym_name.data
-        nests = [op for op in block.walk() if isinstance(op, NestOp)]
-        reports += [
-            _tensorize_nest(op, symbol, chooser, definitions, pick)
-            if (reason := unsuitable(op)) is None
-            else left_alone(op, symbol, families, reason)
-            for op in nests
-        ]
+        for op in [op for op in block.walk() if isinstance(op, NestOp) or is_by_hand(op)]:
+            if not isinstance(op, NestOp):
+                reports.append(told(op, symbol))
+            elif (reason := unsuitable(op)) is None:
+                reports.append(_tensorize_nest(op, symbol, chooser, definitions, pick))
+            else:
+                reports.append(left_alone(op, symbol, families, reason))
     unusable |= {f.pattern.name: f.failure for f in families if f.failure is not None}
     unusable |= maker.failures
     report = KernelReport(tuple(names), tuple(reports), unusable, tuple(demanded))
@@ -179,7 +180,10 @@ def tensorize_one(module: ModuleOp, op: NestOp, kernel: str) -> str | None:
     found = candidates(nest, family, math.inf)
     if isinstance(found, Miss):
         return found.reason
-    build(min(found, key=lambda one: _preference(one, [kernel])), Definitions(module))
+    taken = min(found, key=lambda one: _preference(one, [kernel]))
+    before, iterators = calls_of(module), axes_text(nest)
+    build(taken, Definitions(module))
+    note(module, before, _choice(taken), iterators)
     return None
 
 

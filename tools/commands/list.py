@@ -14,6 +14,7 @@ from inarch.core.errors import InarchError, unknown
 from inarch.core.plugins import Extensions
 from inarch.machine.machine import Machine
 from inarch.microkernel import Microkernel
+from inarch.passes.schedule.language.step import Step
 from inarch.pipeline.default import PHASES
 from inarch.tools.commands import Command
 from inarch.tools.extensions import kinds, load_files
@@ -27,7 +28,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "kind",
         nargs="?",
         help="one of backends, commands, definitions, dialects, frontends, hosts, layer-sets, loaders, "
-        "lowerings, machines, microkernels, onnx-operators, passes, targets, templates (default: all)",
+        "lowerings, machines, microkernels, onnx-operators, passes, steps, targets, templates "
+        "(default: all)",
     )
     parser.add_argument(
         "--load", action="append", default=[], type=Path, metavar="FILE", help="also load a file"
@@ -120,6 +122,8 @@ def _summary(table: Extensions[object], name: str) -> str:
         return " ".join(thing.computes.split())
     if isinstance(thing, Machine):
         return thing.summary
+    if isinstance(thing, Step):
+        return thing.usage
     documented = thing if isinstance(thing, type) else import_module(table.origin(name).module)
     text = inspect.getdoc(documented) or ""
     return text.strip().splitlines()[0] if text.strip() else ""

@@ -69,6 +69,8 @@ def why(nest: NestReport, report: KernelReport) -> str:
     if first is None:
         kernel = nest.nearest
         return "no kernels were tried" if kernel is None else f"{kernel}: {nest.misses[kernel]}"
+    if nest.by_hand:
+        return "by hand (use-kernel)"
     return "the only candidate" if second is None else f"{_second(second)}, {_won(nest, report)}"
 
 

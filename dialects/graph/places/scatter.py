@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, TensorType
 from xdsl.irdl import operand_def, prop_def, result_def
@@ -116,7 +117,7 @@ class ScatterElementsOp(ScatterOp):
         require(fits, "C5", message)
 
     def places(self, indices: Array, updates: Array) -> tuple[Array, ...]:
-        found = [*np.indices(indices.shape)]
+        found: list[Array] = _indices(indices.shape)
         found[self.axis.value.data] = indices.astype(np.int64)
         return tuple(found)
 
@@ -151,4 +152,11 @@ class ScatterNdOp(ScatterOp):
             np.broadcast_to(indices[..., n].astype(np.int64).reshape(shape), updates.shape)
             for n in range(depth)
         ]
-        return (*named, *np.indices(updates.shape)[rows:])
+        rest_places: list[Array] = _indices(updates.shape)[rows:]
+        return (*named, *rest_places)
+
+
+def _indices(shape: Sequence[int]) -> list[Array]:
+    """By dimension, the index of each element."""
+    every: Any = np.indices(shape)
+    return list(every)

@@ -36,9 +36,13 @@ def _copied(op: ScatterOp, builder: LoopBuilder) -> bool:
     nest = NestBuilder()
     index = nest.shape(shape_of(op.data))
     out, dtype = builder.result(op.out), tensor_dtype(op.data)
-    spec = nest.spec([index], index, lambda x: x)
+    spec = nest.spec([index], index, _same)
     builder.nest(spec, [builder.buffers[op.data]], [dtype], out, dtype)
     return 0 not in shape_of(op.data) and 0 not in shape_of(op.updates)
+
+
+def _same(x: Scalar) -> Scalar:
+    return x
 
 
 def _lower_elements(op: Operation, builder: LoopBuilder) -> None:

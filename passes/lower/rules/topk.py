@@ -124,8 +124,8 @@ class _Code:
         types: Sequence[Attribute] = (),
     ) -> SSAValue | None:
         """An `scf.if` of the two; what the branches yield, if they do."""
-        regions = [Region(each.block) for each in (then, otherwise) if each is not None]
-        op = scf.IfOp(condition, list(types), regions[0], *regions[1:])
+        last = None if otherwise is None else Region(otherwise.block)
+        op = scf.IfOp(condition, list(types), Region(then.block), last)
         self.append(op)
         return op.results[0] if types else None
 
@@ -157,13 +157,14 @@ class _Heap:
     @classmethod
     def made(cls, code: _Code, element: Attribute, k: int, dtype: DType, largest: bool) -> _Heap:
         """A new one in scratch memory, empty."""
-        buffers = [
-            code.add(AllocOp(memref_type(kind, (size,))))
-            for kind, size in ((element, k), (i64, k), (i64, 1))
-        ]
-        for buffer, hint in zip(buffers, ("heap", "places", "cursor"), strict=True):
+
+        def scratch(kind: Attribute, size: int, hint: str) -> SSAValue:
+            buffer = code.add(AllocOp(memref_type(kind, (size,))))
             buffer.name_hint = hint
-        return cls(*buffers, k, dtype, largest)
+            return buffer
+
+        values, places = scratch(element, k, "heap"), scratch(i64, k, "places")
+        return cls(values, places, scratch(i64, 1, "cursor"), k, dtype, largest)
 
     # -- in the order of the results
 
@@ -213,12 +214,25 @@ class _Heap:
         at = turn.plus(turn.index, turn.number(self.k))
         found = turn.load(x, outer, at, inner)
         root = turn.load(self.values, turn.number(0))
-        then = turn.branch()
+        if not self.dtype.is_float:
+            self._offer(turn, found, root, at)
+            turn.end()
+            return
+        near = turn.branch()  # one comparison for most elements; what may be NaN is looked at again
+        self._offer(near, found, root, at)
+        near.yields()
+        turn.choose(
+            turn.add(arith.CmpfOp(found, root, "ugt" if self.largest else "ult")), near, None
+        )
+        turn.end()
+
+    def _offer(self, code: _Code, found: SSAValue, root: SSAValue, at: SSAValue) -> None:
+        """Takes the element at `at` of the row in the place of the root, where it comes before that."""
+        then = code.branch()
         pair = _Pair(found, then.add(arith.IndexCastOp(at, i64)))
         self.sink(then, pair, then.number(0), then.number(self.k))
         then.yields()
-        turn.choose(self.before(turn, found, root), then, None)
-        turn.end()
+        code.choose(self.before(code, found, root), then, None)
 
     def drain(
         self, row: _Code, values: SSAValue, indices: SSAValue, outer: SSAValue, inner: SSAValue

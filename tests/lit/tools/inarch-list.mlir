@@ -25,6 +25,8 @@
 // CHECK: microkernels:
 // CHECK: onnx-operators:
 // CHECK: passes:
+// CHECK: steps:
+// CHECK: split  {{ *}}split ITERATOR FACTOR [-> OUTER INNER]  [inarch.passes.schedule.split]
 // CHECK-NOT: BROKEN
 // PASSES-NOT: frontends:
 // PASSES: fold-constants {{.*}} [inarch.passes.graph.fold_constants]

@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Thread
 
 import numpy as np
+import onnx
 import pytest
 
 import inarch
@@ -86,6 +87,65 @@ def test_eight_threads_call_and_load_at_once(model: Path) -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+NETWORK = (
+    '<ir_version: 8, opset_import: ["" : 17]> network (float[40,2,24] x, float[1,64,24] w, '
+    "float[1,64,16] r, float[4,256,32] q, float[4,32,256] k, float[4,256,32] v) => "
+    "(float[40,1,2,16] y, float[4,256,32] z) { y = LSTM<hidden_size=16>(x, w, r) "
+    "s = MatMul(q, k) p = Softmax<axis=-1>(s) z = MatMul(p, v) }"
+)
+"""A recurrence, whose loop keeps its states in place, and attention, in blocks that threads share."""
+HAMMER = """
+import os, sys, threading
+import numpy as np
+import inarch
+
+path = sys.argv[1]
+rng = np.random.default_rng(1)
+shapes = dict(x=(40, 2, 24), w=(1, 64, 24), r=(1, 64, 16), q=(4, 256, 32), k=(4, 32, 256), v=(4, 256, 32))
+feeds = {name: (rng.standard_normal(shape) / 8).astype("f4") for name, shape in shapes.items()}
+shared = inarch.load(path)
+bits = lambda found: [found[name].tobytes() for name in ("y", "z")]
+expected = bits(shared.run(feeds, threads=1))
+wrong = []
+
+def call(number):
+    for turn in range(6):  # one module of all, and one that comes and goes
+        module = shared if (number + turn) % 2 else inarch.load(path)
+        if bits(module.run(feeds, threads=1 + (number + turn) % 4)) != expected:
+            wrong.append(number)
+        del module
+
+threads = [threading.Thread(target=call, args=(number,)) for number in range(8)]
+for one in threads:
+    one.start()
+for _ in range(5):
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if bits(shared.run(feeds, threads=3)) == expected else 3)
+    assert os.waitpid(child, 0)[1] == 0, "a child is wrong"
+for one in threads:
+    one.join()
+print("wrong" if wrong else "right")
+"""
+
+
+def test_a_recurrence_and_attention_by_eight_threads_while_others_load_and_fork(
+    tmp_path: Path,
+) -> None:
+    """The same bits as by one thread, in the children too."""
+    path = tmp_path / "network.inarch"
+    inarch.compile(onnx.parser.parse_model(NETWORK)).save(path)
+    done = subprocess.run(
+        [sys.executable, "-c", HAMMER, str(path)],
+        env={**os.environ, "INARCH_NUM_THREADS": "3"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert (done.returncode, done.stdout) == (0, "right\n"), done.stderr
 
 
 @pytest.mark.parametrize("threads", [0, -1, 1.5, True, "2", 1 << 31])

@@ -90,6 +90,14 @@ EVERY = (
         "(6,)",
     ),
     Outside(
+        "steps",
+        "halve",
+        "inarch.passes.schedule",
+        "halve.py",
+        "cli('compile abs.mlir --schedule abs.schedule --emit=loop')",
+        "loop.nest (i0o = 2, i0i = 3)",
+    ),
+    Outside(
         "frontends",
         "chain",
         "inarch.frontends",
@@ -235,6 +243,7 @@ def used(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
         (folder / name).write_text(example("extending.md", name))
     (folder / "sums.mlir").write_text(example("microkernels.md", "sums.mlir"))
     (folder / "abs.mlir").write_text(ABS)
+    (folder / "abs.schedule").write_text("at @main[1]: halve i0\n")
     (folder / "matmul.mlir").write_text(MATMUL)
     (folder / "model.chain").write_text("6 exp relu\n")
     _write_swish(folder / "swish.onnx")

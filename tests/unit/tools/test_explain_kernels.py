@@ -390,3 +390,20 @@ def test_nests_that_no_kernel_can_do_say_so() -> None:
     )
     assert empty.iterators == "j = 0"
     assert set(empty.misses.values()) == {"the nest has no points: j = 0; there is nothing to do"}
+
+
+def test_what_a_schedule_has_done_by_hand_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`use-kernel` says which kernel does the nest: its parameters and cycles are those of any other."""
+    monkeypatch.chdir(tmp_path)
+    Path("model.mlir").write_text(MATMUL)
+    Path("s.schedule").write_text("at @main[1]: use-kernel gemv-rows-f32\n")
+    target = ("--target", "x86-64-v3")
+    done = run(["explain", "model.mlir", "--kernels", "--schedule", "s.schedule", *target])
+    assert done.code == 0, done.err
+    (line,) = [line for line in done.out.splitlines() if "by hand" in line]
+    assert line.startswith("model.mlir:2:3")
+    assert "gemv-rows-f32" in line
+    assert line.endswith("by hand (use-kernel)")
+    assert any(each.startswith("gemv-rows-f32: 1 of ") for each in done.out.splitlines())
