@@ -1,9 +1,10 @@
 """The compiled program in one file: a shared library, then a stored zip with weights and manifest.
 
 The file is a valid ELF library and a valid zip at once. Members: `weights.bin`, whose data starts
-at a multiple of 4096 so that it can be mapped; the submodules and sources of whoever wrote it; last
-`manifest.json`, which holds the size and SHA-256 of everything else. The zip's comment, the last
-bytes of the file, is the CRC-32 of all bytes before its digits.
+at a multiple of 4096 so that it can be mapped; the submodules and sources of whoever wrote it;
+`index.bin`, which says in binary what a reader in C needs (`index.py`); last `manifest.json`, which holds
+the size and SHA-256 of everything else. The zip's comment, the last bytes of the file, has the place of the
+index, the format, and the CRC-32 of all bytes before its digits.
 
 Two checks: opening compares the CRC-32, which finds every accident to a few bytes wherever it is, and
 is no hindrance to anybody who changes a file on purpose; `verify` compares the SHA-256 of library,
@@ -12,39 +13,35 @@ weights and members with the manifest, whose own hash is `identity`.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import re
 import stat
 import struct
 import weakref
 import zipfile
 import zlib
-from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, Self, cast
+from typing import BinaryIO, Self, cast
 
-from inarch.artifact.manifest import ABI, FORMAT, Manifest, parse
+from inarch.artifact.index import CRC_DIGITS, TAIL, index_of
+from inarch.artifact.manifest import Manifest, parse
 from inarch.artifact.mapping import MAPPINGS
 from inarch.artifact.mapping import Mapping as FileMapping
-from inarch.core.cache import replacing
+from inarch.artifact.write import (
+    INDEX,
+    LOCAL_HEADER,
+    MANIFEST,
+    WEIGHTS,
+    WEIGHTS_ALIGNMENT,
+    sha256_of,
+    write_artifact,
+)
 from inarch.core.errors import EnvironmentFault, InarchError
 
-WEIGHTS_ALIGNMENT = 4096
+__all__ = ["WEIGHTS_ALIGNMENT", "Artifact", "write_artifact"]
 
-_MANIFEST = "manifest.json"
-_WEIGHTS = "weights.bin"
 _MAX_MANIFEST = 16 << 20
 _MAX_DIRECTORY = 16 << 20
-_COMMENT = re.compile(rb"inarch crc32 ([0-9a-f]{8})")
-_DIGITS = 8
-_CHUNK = 1 << 20
-_LOCAL_HEADER = 30
-_ZIP64_EXTRA = 20
-_PADDING_ID = 0xD935  # the extra field that Android's zipalign pads with
-
-Buffer = bytes | bytearray | memoryview
 
 _DAMAGE = (
     zipfile.BadZipFile,
@@ -60,109 +57,6 @@ _DAMAGE = (
     zlib.error,
 )
 """What `zipfile` raises on damaged archives."""
-
-
-def write_artifact(
-    path: Path,
-    library: bytes | Path,
-    manifest: Mapping[str, Any],
-    weights: Iterable[tuple[int, Buffer]],
-    weights_bytes: int,
-    members: Mapping[str, bytes] | None = None,
-) -> None:
-    """Writes a program to `path`, which appears complete or not at all.
-
-    `library` is the ELF file or its bytes (empty for a program that another loader interprets).
-    `weights` are pieces (offset, bytes) by ascending offset; gaps are zeros, and there are
-    `weights_bytes` in all. `members` are further entries by name. `format`, `abi`, the sizes and
-    the hashes are added to `manifest`.
-
-    Raises EnvironmentFault when the folder cannot be written, InarchError when the manifest is not
-    valid, ValueError when pieces overlap or lie outside.
-    """
-    code = library if isinstance(library, bytes) else library.read_bytes()
-    with replacing(path) as file:
-        file.write(code)
-        # Mode "w" on an open file appends; mode "a" would search the library for a zip.
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-            offset, digest = _write_weights(archive, file, weights, weights_bytes)
-            listing: dict[str, dict[str, object]] = {}
-            for name, content in (members or {}).items():
-                archive.writestr(_entry(name), content)
-                listing[name] = {"bytes": len(content), "sha256": _sha256(content)}
-            full = {
-                **manifest,
-                "format": FORMAT,
-                "abi": ABI,
-                "library_bytes": len(code),
-                "library_sha256": _sha256(code),
-                "weights_offset": offset,
-                "weights_bytes": weights_bytes,
-                "weights_sha256": digest,
-                "members": listing,
-            }
-            parse(full, str(path))
-            archive.writestr(_entry(_MANIFEST), json.dumps(full, indent=1) + "\n")
-            archive.comment = b"inarch crc32 00000000"
-        _write_crc(file)
-
-
-def _write_crc(file: BinaryIO) -> None:
-    """Fills in the digits at the end of a file, for all that is before them."""
-    end = file.seek(0, os.SEEK_END) - _DIGITS
-    file.seek(0)
-    crc, left = 0, end
-    while left:
-        chunk = file.read(min(left, _CHUNK))
-        crc, left = zlib.crc32(chunk, crc), left - len(chunk)
-    file.seek(end)
-    file.write(b"%08x" % crc)
-
-
-def _write_weights(
-    archive: zipfile.ZipFile,
-    file: BinaryIO,
-    weights: Iterable[tuple[int, Buffer]],
-    nbytes: int,
-) -> tuple[int, str]:
-    """Streams the pieces into an aligned entry; its offset in the file, and its hash."""
-    entry = _entry(_WEIGHTS)
-    entry.file_size = nbytes
-    before = file.tell() + _LOCAL_HEADER + len(_WEIGHTS) + _ZIP64_EXTRA + 4
-    padding = -before % WEIGHTS_ALIGNMENT
-    entry.extra = struct.pack("<HH", _PADDING_ID, padding) + bytes(padding)
-    digest = hashlib.sha256()
-    zeros = bytes(_CHUNK)
-    done = 0
-    with archive.open(entry, "w", force_zip64=True) as stream:
-
-        def write(data: memoryview) -> None:
-            stream.write(data)
-            digest.update(data)
-
-        def fill(end: int) -> None:
-            for start in range(done, end, _CHUNK):
-                write(memoryview(zeros)[: min(_CHUNK, end - start)])
-
-        for offset, piece in weights:
-            view = memoryview(piece).cast("B") if len(piece) else memoryview(b"")
-            if offset < done or offset + len(view) > nbytes:
-                raise ValueError(
-                    f"weights: {len(view)} bytes at {offset} overlap the {done} bytes before, "
-                    f"or lie outside of {nbytes}"
-                )
-            fill(offset)
-            write(view)
-            done = offset + len(view)
-        fill(nbytes)
-    return before + padding, digest.hexdigest()
-
-
-def _entry(name: str) -> zipfile.ZipInfo:
-    """A stored entry without a date: equal programs give equal files."""
-    entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
-    entry.external_attr = 0o644 << 16
-    return entry
 
 
 class Artifact:
@@ -182,13 +76,13 @@ class Artifact:
         self.content = mapping.view
         """The whole file."""
         self._archive = _open_archive(self.content, where)
-        text = self._read(_MANIFEST, _MAX_MANIFEST)
+        text = self._read(MANIFEST, _MAX_MANIFEST)
         self.manifest: Manifest = parse(_parse_json(text, where), where)
-        self.identity = _sha256(text)
+        self.identity = sha256_of(text)
         """Names the content: two files with the same identity are the same program, if `verify` agrees."""
         self._check_places()
         if check:
-            self._check_crc()
+            self._check_tail()
 
     @classmethod
     def open(cls, path: Path | str, *, where: str | None = None, check: bool = True) -> Self:
@@ -241,15 +135,15 @@ class Artifact:
             names = ", ".join(self.manifest.members) or "none"
             raise self.error(f"expected a member '{name}', found {names}")
         content = self._read(name, known.nbytes)
-        if _sha256(content) != known.sha256:
+        if sha256_of(content) != known.sha256:
             raise self.error(f"expected the member '{name}' of the manifest, found another content")
         return content
 
     def verify(self) -> None:
         """Hashes library, weights and members. Raises InarchError where one is not the manifest's."""
-        if _sha256(self.library) != self.manifest.library.sha256:
+        if sha256_of(self.library) != self.manifest.library.sha256:
             raise self.error("expected the library of the manifest, found one of another hash")
-        if _sha256(self.weights) != self.manifest.weights.sha256:
+        if sha256_of(self.weights) != self.manifest.weights.sha256:
             raise self.error("expected the weights of the manifest, found others: a damaged file")
         for name in self.manifest.members:
             self.member(name)
@@ -271,15 +165,18 @@ class Artifact:
         except _DAMAGE as error:
             raise self.error(f"'{name}' is damaged: {error}") from error
 
-    def _check_crc(self) -> None:
-        """No byte of the file is another than when it was written."""
-        found = _COMMENT.fullmatch(self._archive.comment)
-        if found is None:
+    def _check_tail(self) -> None:
+        """The index is that of the manifest, and no byte of the file another than when it was written."""
+        tail = TAIL.fullmatch(self._archive.comment)
+        if tail is None:
             raise self.error(
                 "expected a checksum at the end of the file, found none; compile the model again"
             )
-        count = len(self.content) - _DIGITS
-        if not MAPPINGS.crc_is(self.mapping, count, int(found[1], 16)):
+        start, nbytes, crc = (int(tail[group], 16) for group in (1, 2, 4))
+        # No reader sees another program.
+        if bytes(self.content[start : start + nbytes]) != index_of(self.manifest):
+            raise self.error(f"expected the '{INDEX}' of the manifest, found another")
+        if not MAPPINGS.crc_is(self.mapping, len(self.content) - CRC_DIGITS, crc):
             raise self.error(
                 "expected the bytes that were written, found others: a damaged file; copy it again, "
                 "or compile the model again"
@@ -291,11 +188,11 @@ class Artifact:
             raise self.error("expected the library of the manifest, found a file that is shorter")
         start, size = self.manifest.weights_offset, self.manifest.weights.nbytes
         try:
-            entry = self._archive.getinfo(_WEIGHTS)
+            entry = self._archive.getinfo(WEIGHTS)
             name, extra = struct.unpack_from("<HH", self.content, entry.header_offset + 26)
         except (KeyError, struct.error) as error:
-            raise self.error(f"expected '{_WEIGHTS}', found a damaged archive") from error
-        found = entry.header_offset + _LOCAL_HEADER + name + extra
+            raise self.error(f"expected '{WEIGHTS}', found a damaged archive") from error
+        found = entry.header_offset + LOCAL_HEADER + name + extra
         if (found, entry.file_size) != (start, size) or start % WEIGHTS_ALIGNMENT:
             raise self.error(
                 f"expected {size} bytes of weights at {start}, found {entry.file_size} at {found}"
@@ -375,8 +272,4 @@ def _parse_json(text: bytes, where: str) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InarchError(f"{_MANIFEST}: expected JSON: {error}", where=where) from error
-
-
-def _sha256(data: Buffer) -> str:
-    return hashlib.sha256(data).hexdigest()
+        raise InarchError(f"{MANIFEST}: expected JSON: {error}", where=where) from error

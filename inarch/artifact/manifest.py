@@ -16,7 +16,7 @@ from typing import Any, cast
 from inarch.core.dtypes import DTYPES, DType
 from inarch.core.errors import InarchError
 
-FORMAT = 1
+FORMAT = 2
 """The layout of the file; a reader refuses any other."""
 
 ABI = 2
@@ -114,6 +114,16 @@ class External:
             return f"backend '{self.backend}'"
         names = ", ".join(f"'{name}'" for name in self.kernels)
         return f"microkernel{'s' if len(self.kernels) > 1 else ''} {names}"
+
+    @property
+    def caller(self) -> str:
+        """In messages: `microkernel 'a' calls`."""
+        return f"{self.user} {'call' if len(self.kernels) > 1 else 'calls'}"
+
+    @property
+    def remedy(self) -> str:
+        """What to do where it is missing."""
+        return f"install {self.package}" if self.package else "restore it"
 
 
 @dataclass(frozen=True)

@@ -31,10 +31,9 @@
  *       library's own pool, NULL where it has no loop that threads share. Not to be called at the same
  *       time as anything else of the library.
  *
- * Functions return 0 for success; 1 an argument does not fit, 2 weights or imports are not bound, 3 no
- * memory, 4 an import left an output unwritten, 5 the CPU lacks a feature, 6 no number of threads; an
- * import's code is passed on.
+ * Functions return INARCH_OK or another code below; an import's code is passed on.
  * A library that is closed frees what it holds; until then every thread must have left it. The header is C11 and C++11, and needs nothing else.
+ * inarch_runtime.h opens artifacts, which are such libraries with their weights, by their path.
  */
 #ifndef INARCH_H
 #define INARCH_H
@@ -49,6 +48,19 @@
 #define INARCH_UINT 1
 #define INARCH_FLOAT 2
 #define INARCH_BOOL 6
+
+/* What functions return. */
+#define INARCH_OK 0
+#define INARCH_ARGUMENT 1    /* an argument does not fit */
+#define INARCH_UNBOUND 2     /* weights, imports or buffers are not bound */
+#define INARCH_NO_MEMORY 3
+#define INARCH_UNWRITTEN 4   /* an import left an output unwritten */
+#define INARCH_CPU_LACKS 5   /* the machine lacks what the code was compiled for */
+#define INARCH_THREADS 6     /* no number of threads */
+#define INARCH_FILE 7        /* a file that is damaged, or no artifact of this format */
+#define INARCH_UNREADABLE 8  /* a file that cannot be read or opened */
+#define INARCH_UNSUPPORTED 9 /* an artifact that needs what is not in C */
+#define INARCH_NAME 10       /* no function, input or output of that name */
 
 #ifdef __cplusplus
 extern "C" {

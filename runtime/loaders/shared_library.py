@@ -153,10 +153,9 @@ def _check_libraries(artifact: Artifact) -> dict[str, str]:
     for library in artifact.manifest.libraries:
         path = Path(library.path)
         if not _is_file(path):
-            remedy = f"install {library.package}" if library.package else "restore it"
             raise EnvironmentFault(
-                f"{library.user} {_call(library)} '{library.path}', which does not exist; "
-                f"{remedy}, or recompile where it is",
+                f"{library.caller} '{library.path}', which does not exist; "
+                f"{library.remedy}, or recompile where it is",
                 where=artifact.where,
             )
         if library.sha256 is None:
@@ -184,10 +183,6 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _call(library: External) -> str:
-    return "call" if len(library.kernels) > 1 else "calls"
-
-
 def _was(library: External) -> str:
     return "were" if len(library.kernels) > 1 else "was"
 
@@ -205,7 +200,7 @@ def _not_opened(artifact: Artifact, reason: str) -> EnvironmentFault:
         near = nearest(match[1], known)
         hint = f"the nearest is '{near}'" if near else "none is similar"
         return EnvironmentFault(
-            f"{library.user} {_call(library)} '{match[1]}', which none of the libraries searched "
+            f"{library.caller} '{match[1]}', which none of the libraries searched "
             f"defines: {', '.join(each.path for each in libraries)}; {hint}; restore the symbol, or "
             "compile the model again",
             where=artifact.where,

@@ -35,7 +35,7 @@ ROOT = Path(__file__).parents[3]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 EXAMPLES = sorted(ROOT.glob("examples/*.py"))
 LINKED = ("benchmarks", "examples", "tests")
-FOR_READING = {"text", "mlir", "c", "json", "toml", "mermaid"}
+FOR_READING = {"text", "mlir", "c", "cpp", "json", "toml", "mermaid"}
 DOCTEST_FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 LIMIT_S = 300
 

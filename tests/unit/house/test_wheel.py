@@ -30,7 +30,7 @@ OF_THE_TREE = (
 BESIDE = ("tests", "examples", "benchmarks", "docs")
 """What tests may read; copied next to them, without `inarch/`, so that only the wheel can be imported."""
 
-DATA = (".h", ".c", ".json", ".html", ".tmpl", ".toml", ".typed")
+DATA = (".h", ".hpp", ".c", ".json", ".html", ".tmpl", ".toml", ".typed")
 
 pytestmark = pytest.mark.slow
 

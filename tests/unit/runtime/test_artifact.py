@@ -74,7 +74,7 @@ def test_it_is_a_library_and_a_zip(make_program: MakeProgram, tmp_path: Path) ->
     assert ctypes.CDLL(str(path)).tiny_abi_version() == 2
     with zipfile.ZipFile(path) as archive:
         assert archive.testzip() is None
-        assert archive.namelist() == ["weights.bin", "source.c", "manifest.json"]
+        assert archive.namelist() == ["weights.bin", "source.c", "index.bin", "manifest.json"]
         assert archive.read("source.c") == b"int x;"
 
 
@@ -160,7 +160,7 @@ def test_a_folder_and_another_zip(tmp_path: Path) -> None:
 
 COMPLETE: dict[str, Any] = {
     **MANIFEST,
-    "format": 1,
+    "format": 2,
     "abi": 2,
     "library_bytes": 0,
     "library_sha256": "",
@@ -177,8 +177,8 @@ def test_the_complete_manifest_is_valid() -> None:
 
 WRONG: list[tuple[dict[str, Any], str | None]] = [
     (
-        {"format": 2},
-        "m: error: expected artifact format 1, found 2 (written by Inarch '0.1.0'); "
+        {"format": 3},
+        "m: error: expected artifact format 2, found 3 (written by Inarch '0.1.0'); "
         "compile the model again",
     ),
     (
@@ -405,7 +405,7 @@ def test_weights_that_are_not_aligned_are_refused(
     """The code relies on it, though the file says that they are where they are."""
     path = tmp_path / "other.inarch"
     with monkeypatch.context() as patch:
-        patch.setattr("inarch.artifact.WEIGHTS_ALIGNMENT", 64)
+        patch.setattr("inarch.artifact.write.WEIGHTS_ALIGNMENT", 64)
         write_artifact(path, b"library", MANIFEST, [(0, b"weights")], 7)
     with pytest.raises(InarchError, match="expected 7 bytes of weights at "):
         Artifact.open(path)

@@ -43,7 +43,7 @@ COMPLETE: dict[str, Any] = {
             "sha256": "0",
         }
     ],
-    "format": 1,
+    "format": 2,
     "abi": 2,
     "library_bytes": 0,
     "library_sha256": "",

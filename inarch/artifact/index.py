@@ -1,0 +1,116 @@
+"""What a reader without JSON needs of an artifact: `index.bin`, the manifest's facts in binary, and the tail.
+
+The tail is the zip's comment, the last 65 bytes of the file, all of it text:
+
+    inarch index OOOOOOOOOOOOOOOO BBBBBBBB format FFFF crc32 CCCCCCCC
+
+with the place of the index in the file and its size in hexadecimal digits, the format of the file in
+decimal ones, and the CRC-32 of all bytes before its digits. `format FFFF crc32 CCCCCCCC` ends the file in
+every format from 2 on, so that each reader can tell a file that is newer than it.
+
+The index is little endian, without padding. `text` is a u32 with the number of bytes, the bytes (UTF-8)
+and a 0; `list of X` a u32 with the count, then the items:
+
+    "INARCHIX", u32 format, u32 abi
+    text name, text prefix, text target
+    u64 library_bytes, text library_sha256
+    u64 weights_offset, u64 weights_bytes, text weights_sha256
+    list of text loaders
+    list of text imports (those that are filled at load, in the table's order)
+    list of (text path, text caller, text remedy) libraries that the code calls
+    list of (text name, u64 workspace_bytes, list of port inputs, list of port outputs) functions
+    port: text name, u32 dtype (DLPack's code * 256 + bits), list of u64 sizes
+
+A text has no byte of 0. `runtime/c/index.c` reads it.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from inarch.artifact.manifest import ABI, FORMAT, External, Manifest, Port, Signature
+from inarch.core.dtypes import DType
+
+MAGIC = b"INARCHIX"
+CRC_DIGITS = 8
+"""At the end of the file."""
+
+TAIL = re.compile(
+    rb"inarch index ([0-9a-f]{16}) ([0-9a-f]{8}) format ([0-9]{4}) crc32 ([0-9a-f]{8})"
+)
+"""Place and size of the index, format, CRC-32."""
+
+_Item = TypeVar("_Item")
+
+
+def tail(offset: int, nbytes: int) -> bytes:
+    """The zip's comment, with zeros for the CRC-32.
+
+    >>> len(tail(4096, 300))
+    65
+    """
+    return b"inarch index %016x %08x format %04d crc32 00000000" % (offset, nbytes, FORMAT)
+
+
+def dtype_number(dtype: DType) -> int:
+    """What the index and the C runtime call an element type.
+
+    >>> from inarch.core.dtypes import DTYPES
+    >>> hex(dtype_number(DTYPES["f32"]))
+    '0x220'
+    """
+    return dtype.dlpack << 8 | dtype.bits
+
+
+def index_of(manifest: Manifest) -> bytes:
+    """The index of an artifact with this manifest."""
+    return b"".join(
+        (
+            MAGIC,
+            struct.pack("<II", FORMAT, ABI),
+            _text(manifest.name),
+            _text(manifest.prefix),
+            _text(manifest.target),
+            _size(manifest.library.nbytes),
+            _text(manifest.library.sha256),
+            _size(manifest.weights_offset),
+            _size(manifest.weights.nbytes),
+            _text(manifest.weights.sha256),
+            _list(manifest.loaders, _text),
+            _list((slot.name for slot in manifest.imports if slot.linked is None), _text),
+            _list(manifest.libraries, _library),
+            _list(manifest.functions.items(), _function),
+        )
+    )
+
+
+def _size(number: int) -> bytes:
+    return struct.pack("<Q", number)
+
+
+def _text(text: str) -> bytes:
+    # A model may have such a name; what reads C strings would see another one.
+    data = text.replace("\0", "\ufffd").encode()
+    return struct.pack("<I", len(data)) + data + b"\0"
+
+
+def _list(items: Iterable[_Item], pack: Callable[[_Item], bytes]) -> bytes:
+    packed = [pack(item) for item in items]
+    return struct.pack("<I", len(packed)) + b"".join(packed)
+
+
+def _library(library: External) -> bytes:
+    return _text(library.path) + _text(library.caller) + _text(library.remedy)
+
+
+def _function(entry: tuple[str, Signature]) -> bytes:
+    name, signature = entry
+    ports = _list(signature.inputs, _port) + _list(signature.outputs, _port)
+    return _text(name) + _size(signature.workspace_bytes) + ports
+
+
+def _port(port: Port) -> bytes:
+    return _text(port.name) + struct.pack("<I", dtype_number(port.dtype)) + _list(port.shape, _size)

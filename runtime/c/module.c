@@ -1,0 +1,240 @@
+/* Modules: the artifacts that are open in this process, each state of a file once, until nobody uses them. */
+#include "internal.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static inarch_module *all; /* per process because the dynamic loader is */
+static inarch_module
+    *pool_owner; /* whose threads run everybody's loops: those of several would wait for each other */
+
+static void release(inarch_module *module)
+{
+    if (--module->users > 0) {
+        return;
+    }
+    for (inarch_module **at = &all; *at != NULL; at = &(*at)->next) {
+        if (*at == module) {
+            *at = module->next;
+            break;
+        }
+    }
+    if (pool_owner == module) {
+        pool_owner = NULL;
+    }
+    if (module->library.handle != NULL) {
+        dlclose(module->library.handle);
+    }
+    if (module->bytes != NULL) {
+        munmap((void *)(uintptr_t)module->bytes, (size_t)module->identity.size);
+    }
+    inarch_module *pool_of = module->pool_of;
+    inarch_rt_free_index(&module->index);
+    free(module->where);
+    free(module);
+    if (pool_of != NULL) {
+        release(pool_of);
+    }
+}
+
+static int32_t verify(const inarch_module *module)
+{
+    const inarch_rt_index *index = &module->index;
+    char digits[65];
+    inarch_rt_sha256(module->bytes, (size_t)index->library_bytes, digits);
+    if (strcmp(digits, index->library_sha256) != 0) {
+        return inarch_rt_fail(INARCH_FILE,
+                              "%s: error: expected a library of SHA-256 %.16s..., found %.16s...",
+                              module->where, index->library_sha256, digits);
+    }
+    inarch_rt_sha256(module->bytes + index->weights_offset, (size_t)index->weights_bytes, digits);
+    if (strcmp(digits, index->weights_sha256) != 0) {
+        return inarch_rt_fail(INARCH_FILE, "%s: error: expected weights of SHA-256 %.16s..., found %.16s...",
+                              module->where, index->weights_sha256, digits);
+    }
+    return INARCH_OK;
+}
+
+/* What was asked for and has not been done yet. */
+static int32_t check(inarch_module *module, int32_t flags)
+{
+    const int is_checked = (flags & INARCH_UNCHECKED) == 0;
+    if (is_checked && !module->is_checked) {
+        inarch_rt_index index;
+        const int32_t status =
+            inarch_rt_read_index(module->where, module->bytes, (size_t)module->identity.size, 1, &index);
+        inarch_rt_free_index(&index);
+        if (status != INARCH_OK) {
+            return status;
+        }
+        module->is_checked = 1;
+    }
+    if ((flags & INARCH_VERIFY) != 0 && !module->is_verified) {
+        const int32_t status = verify(module);
+        if (status != INARCH_OK) {
+            return status;
+        }
+        module->is_verified = 1;
+    }
+    return INARCH_OK;
+}
+
+static int32_t use_pool(inarch_module *module, const inarch_options *options)
+{
+    if (module->library.pool(NULL) == NULL) {
+        return INARCH_OK;
+    }
+    const char *said = getenv("INARCH_NUM_THREADS");
+    if (said != NULL && *said != 0) {
+        char *rest;
+        if (strtoll(said, &rest, 10) < 1 || *rest != 0) {
+            return inarch_rt_fail(INARCH_THREADS,
+                                  "error: INARCH_NUM_THREADS: expected a number from 1 on, found '%s'", said);
+        }
+    }
+    if (options->pool != NULL) {
+        module->library.pool(options->pool);
+    } else if (pool_owner == NULL) {
+        pool_owner = module;
+    } else {
+        module->library.pool(pool_owner->library.pool(NULL));
+        module->pool_of = pool_owner;
+        pool_owner->users++;
+    }
+    return INARCH_OK;
+}
+
+static int32_t fill(inarch_module *module, const char *path, int descriptor, const inarch_options *options)
+{
+    const size_t size = (size_t)module->identity.size;
+    module->where = strdup(path);
+    if (module->where == NULL) {
+        return inarch_rt_fail(INARCH_NO_MEMORY, "%s: error: no memory for a module", path);
+    }
+    int32_t status = inarch_rt_map(path, descriptor, size, &module->bytes);
+    if (status != INARCH_OK) {
+        return status;
+    }
+    module->is_checked = (options->flags & INARCH_UNCHECKED) == 0;
+    status = inarch_rt_read_index(path, module->bytes, size, module->is_checked, &module->index);
+    if (status == INARCH_OK) {
+        status = check(module, options->flags);
+    }
+    if (status == INARCH_OK) {
+        status = inarch_rt_load(path, descriptor, module->bytes, &module->index, options, &module->library);
+    }
+    return status == INARCH_OK ? use_pool(module, options) : status;
+}
+
+static int32_t open_locked(const char *path, int descriptor, const inarch_rt_identity *identity,
+                           const inarch_options *options, inarch_module **result)
+{
+    const int is_shared = options->import_count == 0 && options->pool == NULL;
+    for (inarch_module *one = all; one != NULL && is_shared; one = one->next) {
+        if (one->is_shared && inarch_rt_is_same(&one->identity, identity)) {
+            const int32_t status = check(one, options->flags);
+            if (status == INARCH_OK) {
+                one->users++;
+                *result = one;
+            }
+            return status;
+        }
+    }
+    inarch_module *module = (inarch_module *)calloc(1, sizeof(*module));
+    if (module == NULL) {
+        return inarch_rt_fail(INARCH_NO_MEMORY, "%s: error: no memory for a module", path);
+    }
+    module->users = 1;
+    module->identity = *identity;
+    module->is_shared = is_shared;
+    module->next = all;
+    all = module;
+    const int32_t status = fill(module, path, descriptor, options);
+    if (status != INARCH_OK) {
+        release(module);
+        return status;
+    }
+    *result = module;
+    return INARCH_OK;
+}
+
+int32_t inarch_open(const char *path, const inarch_options *options, inarch_module **module)
+{
+    static const inarch_options defaults = {0, 0, NULL, NULL};
+    if (path == NULL || module == NULL) {
+        return inarch_rt_fail(INARCH_ARGUMENT, "error: inarch_open: expected %s, found a null pointer",
+                              path == NULL ? "a path" : "a place for the module");
+    }
+    *module = NULL;
+    int descriptor;
+    inarch_rt_identity identity;
+    int32_t status = inarch_rt_open_file(path, &descriptor, &identity);
+    if (status != INARCH_OK) {
+        return status;
+    }
+    pthread_mutex_lock(&lock);
+    status = open_locked(path, descriptor, &identity, options == NULL ? &defaults : options, module);
+    pthread_mutex_unlock(&lock);
+    close(descriptor);
+    return status;
+}
+
+void inarch_close(inarch_module *module)
+{
+    if (module == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&lock);
+    release(module);
+    pthread_mutex_unlock(&lock);
+}
+
+void inarch_rt_retain(inarch_module *module)
+{
+    pthread_mutex_lock(&lock);
+    module->users++;
+    pthread_mutex_unlock(&lock);
+}
+
+const void *inarch_rt_weights(const inarch_module *module)
+{
+    return module->index.weights_bytes == 0 ? NULL : module->bytes + module->index.weights_offset;
+}
+
+const char *inarch_module_name(const inarch_module *module)
+{
+    return module->index.name;
+}
+
+int32_t inarch_function_count(const inarch_module *module)
+{
+    return module->index.function_count;
+}
+
+const inarch_function *inarch_function_at(const inarch_module *module, int32_t index)
+{
+    if (index < 0 || index >= module->index.function_count) {
+        inarch_rt_fail(INARCH_NAME, "%s: error: expected a function from 0 to %d, found %d", module->where,
+                       (int)module->index.function_count - 1, (int)index);
+        return NULL;
+    }
+    return &module->index.functions[index];
+}
+
+const inarch_function *inarch_function_named(const inarch_module *module, const char *name)
+{
+    for (int32_t i = 0; name != NULL && i < module->index.function_count; i++) {
+        if (strcmp(module->index.functions[i].name, name) == 0) {
+            return &module->index.functions[i];
+        }
+    }
+    inarch_rt_fail(INARCH_NAME, "%s: error: no function '%s'; the first is '%s'", module->where,
+                   name == NULL ? "" : name,
+                   module->index.function_count == 0 ? "" : module->index.functions[0].name);
+    return NULL;
+}

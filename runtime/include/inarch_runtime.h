@@ -1,0 +1,129 @@
+/* libinarch: opens artifacts (`inarch compile model.onnx -o model.inarch`) and runs them; C11 and libc.
+ *
+ *   inarch_module *module;
+ *   inarch_instance *instance;
+ *   if (inarch_open("model.inarch", NULL, &module) != INARCH_OK
+ *       || inarch_instance_new(module, "main", NULL, 0, &instance) != INARCH_OK
+ *       || inarch_bind_input(instance, "x", x, sizeof(x)) != INARCH_OK
+ *       || inarch_bind_output(instance, "y", y, sizeof(y)) != INARCH_OK
+ *       || inarch_run(instance) != INARCH_OK) {
+ *     fprintf(stderr, "%s\n", inarch_last_error());
+ *   }
+ *
+ * Functions that return int32_t return INARCH_OK or another INARCH_ code of inarch.h; what they say of it is
+ * `inarch_last_error()`. An artifact is machine code: open only what you trust as you would a program.
+ *
+ * Lifetimes. A file that is opened again while it is open is the same code and the same mapped weights; each
+ * `inarch_open` is paid back by one `inarch_close`, each `inarch_instance_new` by one `inarch_instance_free`,
+ * in any order: the file is unmapped when the last of them is gone. No descriptor stays open.
+ *
+ * Threads. Everything may be called at the same time from any thread, except that an instance is one thread's
+ * at a time: its buffers and its workspace are. Many instances of one module run at once.
+ */
+#ifndef INARCH_RUNTIME_H
+#define INARCH_RUNTIME_H
+
+#include <stddef.h>
+
+#include "inarch.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The formats of artifacts that this reads. */
+#define INARCH_FORMAT_VERSION 2
+
+/* Element types: DLPack's code * 256 + bits. */
+#define INARCH_F32 0x220
+#define INARCH_F64 0x240
+#define INARCH_I8 0x008
+#define INARCH_I16 0x010
+#define INARCH_I32 0x020
+#define INARCH_I64 0x040
+#define INARCH_UI8 0x108
+#define INARCH_UI16 0x110
+#define INARCH_UI32 0x120
+#define INARCH_UI64 0x140
+#define INARCH_I1 0x608 /* a bool: a byte of 0 or 1 */
+
+/* `f32` of INARCH_F32; NULL of what is no element type. */
+const char *inarch_dtype_name(int32_t dtype);
+
+typedef struct {
+  const char *name; /* UTF-8, as the model has it; U+FFFD for characters of 0 */
+  int32_t dtype;
+  int32_t rank;
+  const int64_t *shape; /* row-major; `rank` sizes */
+  int64_t bytes;
+} inarch_port;
+
+typedef struct {
+  const char *name;
+  int32_t inputs;
+  int32_t outputs;
+  const inarch_port *ports; /* inputs, then outputs */
+  int64_t workspace_bytes;
+} inarch_function;
+
+/* Writes `f32[1, 3, 224, 224]`, cut to `size` bytes with its 0. */
+void inarch_port_type(const inarch_port *port, char *text, size_t size);
+
+typedef struct inarch_module inarch_module;
+typedef struct inarch_instance inarch_instance;
+
+/* By default opening compares the CRC-32 of the file, which finds accidents. */
+#define INARCH_UNCHECKED 1 /* it does not */
+#define INARCH_VERIFY 2 /* it also compares the SHA-256 of code and weights with what the file says of them \
+                         */
+
+typedef struct {
+  const char *name;
+  inarch_import function;
+} inarch_named_import;
+
+/* Zeros (or NULL for all of it) are the defaults. With imports or a pool of its own, a module is shared with
+ * nobody. */
+typedef struct {
+  int32_t flags;
+  int32_t import_count;
+  const inarch_named_import *imports; /* what the program imports, by name; copied */
+  const inarch_pool *pool; /* runs the loops, and outlives the module; NULL: threads of the library */
+} inarch_options;
+
+int32_t inarch_open(const char *path, const inarch_options *options, inarch_module **module);
+void inarch_close(inarch_module *module); /* NULL: nothing */
+
+const char *inarch_module_name(const inarch_module *module);
+int32_t inarch_function_count(const inarch_module *module);
+/* NULL, and a message, for one that there is not. They live as long as the module. */
+const inarch_function *inarch_function_at(const inarch_module *module, int32_t index);
+const inarch_function *inarch_function_named(const inarch_module *module, const char *name);
+
+/* One caller's use of the function of that name. `workspace`: at least its `workspace_bytes` at a multiple of
+ * 64, which outlive the instance; NULL: the instance allocates them. */
+int32_t inarch_instance_new(inarch_module *module, const char *function, void *workspace,
+                            size_t workspace_bytes, inarch_instance **instance);
+void inarch_instance_free(inarch_instance *instance); /* NULL: nothing */
+
+/* The memory that runs read and write from now on: at least the port's bytes, at a multiple of the element's
+ * size. NULL only for a port without elements. Memory of one size may be bound again, at no cost, before each
+ * run. */
+int32_t inarch_bind_input(inarch_instance *instance, const char *name, const void *data, size_t bytes);
+int32_t inarch_bind_output(inarch_instance *instance, const char *name, void *data, size_t bytes);
+/* By at most how many threads runs share their loops; 0, as at first: by INARCH_NUM_THREADS, or one for each
+ * processor. */
+int32_t inarch_set_threads(inarch_instance *instance, int32_t threads);
+
+/* Outputs overlap nothing, and bools that are read are 0 or 1: checked at each run. */
+int32_t inarch_run(const inarch_instance *instance);
+
+/* Why the last function of this thread that failed did: `model.inarch: error: expected ..., found ...`, one
+ * line. */
+const char *inarch_last_error(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* INARCH_RUNTIME_H */
