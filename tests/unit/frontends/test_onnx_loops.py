@@ -33,7 +33,7 @@ CASES = {
     f"y = Loop<{GROW.replace('bool ', 'bool[1] ')}>(n, e, z) w = Neg(y)",
     "early exit": "y, w = Loop<body = b (int64 i, bool k, float[3] s, float[3] r) => "
     "(bool d, float[3] t, float[3] u) { t = Add(s, x) u = Mul(t, r) h = ReduceSum<keepdims=0>(t) "
-    "l = Constant<value_float=9.0>() d = Less(h, l) }>(m, c, z, x)",
+    "l = Constant<value_float=2.0>() d = Less(h, l) }>(m, c, z, x)",
     "exit of a trip count that is 2**60": f"n = Constant<value=int64 {{{1 << 60}}}>() y = Loop<"
     "body = b (int64 i, bool k, float[3] s) => (bool d, float[3] t) "
     "{ t = Add(s, x) d = Less(i, m) }>(n, c, z) w = Neg(y)",
