@@ -72,11 +72,11 @@ func.func @matrices(%a: tensor<2x1x5xf32>, %b: tensor<5x1x2xf32>) -> tensor<6x6x
 
 // CHECK-LABEL: @rows
 // CHECK:      graph.broadcast_to
-// CHECK:      graph.matmul {{.*}} tensor<6x5xf32>, tensor<5x6xf32>
-func.func @rows(%a: tensor<2x1x5xf32>, %b: tensor<5x6xf32>) -> tensor<6x6xf32> {
-  %0 = graph.broadcast_to %a shape = [2, 3, 5] : tensor<2x1x5xf32> -> tensor<2x3x5xf32>
-  %1 = graph.reshape %0 shape = [6, 5] : tensor<2x3x5xf32> -> tensor<6x5xf32>
-  %2 = graph.matmul %1, %b : tensor<6x5xf32>, tensor<5x6xf32> -> tensor<6x6xf32>
+// CHECK:      graph.matmul {{.*}} tensor<6x6xf32>, tensor<6x6xf32>
+func.func @rows(%a: tensor<2x1x6xf32>, %b: tensor<6x6xf32>) -> tensor<6x6xf32> {
+  %0 = graph.broadcast_to %a shape = [2, 3, 6] : tensor<2x1x6xf32> -> tensor<2x3x6xf32>
+  %1 = graph.reshape %0 shape = [6, 6] : tensor<2x3x6xf32> -> tensor<6x6xf32>
+  %2 = graph.matmul %1, %b : tensor<6x6xf32>, tensor<6x6xf32> -> tensor<6x6xf32>
   func.return %2 : tensor<6x6xf32>
 }
 
