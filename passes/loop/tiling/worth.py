@@ -18,8 +18,10 @@ from inarch.passes.loop.nests.edge import is_elementwise
 from inarch.passes.loop.tiling.group import Group
 from inarch.passes.loop.tiling.keys import Keys, keys_of
 
-_PARTS = (8, 4, 2, 1)
+_PARTS = (4, 2)
 """The scratch of a block may take such a part of the second-level cache, beside what all blocks read."""
+_PARTS_ALONE = (8, 4, 2)
+"""The same where they read nothing together: small ones lose nothing, and threads share more turns."""
 
 
 Along: TypeAlias = tuple[Keys, int] | None
@@ -35,7 +37,7 @@ class Plan:
     gain: float
     """Cycles of one core."""
     again: int
-    """Bytes that are read by more than one turn, each time they are."""
+    """Bytes that are read by more than one turn from beyond the second cache, each time they are."""
     before: int
     """Bytes of the buffers that become scratch of a turn."""
     after: int
@@ -68,10 +70,20 @@ def plan_of(group: Group, machine: Machine, rows: int, keys: int = 0) -> Plan:
 def _plans(group: Group, machine: Machine, rows: int, along: Along) -> Iterator[Plan]:
     one = (1,) * len(group.sizes)
     row = max(1, _scratch_bytes(group, one, along))
-    most = [rows] if rows else [max(1, machine.l2.bytes // (part * row)) for part in _PARTS]
+    parts = _PARTS if _shares(group) else _PARTS_ALONE
+    most = [rows] if rows else [max(1, machine.l2.bytes // (part * row)) for part in parts]
     size = group.sizes[-1]
     for count in dict.fromkeys(min(size, each if rows else _even(size, each)) for each in most):
         yield _plan(group, machine, (*one[:-1], count), along)
+
+
+def _shares(group: Group) -> bool:
+    """Whether the blocks of the last class read something that all of them do."""
+    return any(
+        not operand.uses(group.classes[-1][position]) and operand.value not in group.scratch
+        for position, operands in enumerate(group.operands)
+        for operand in operands
+    )
 
 
 def _key_counts(group: Group, keys: Keys, wanted: int) -> Iterator[int]:
@@ -99,9 +111,9 @@ def _columns(group: Group, position: int) -> int:
     )
 
 
-def _of_sizes(plan: Plan) -> tuple[float, int]:
-    """What is greater of the better size: it gains more, or as much with less that is read again."""
-    return plan.gain, -plan.again
+def _of_sizes(plan: Plan) -> tuple[float, int, int]:
+    """What is greater of the better size: it gains more, reads less again, or takes less memory."""
+    return plan.gain, -plan.again, -plan.after
 
 
 def _plan(group: Group, machine: Machine, blocks: tuple[int, ...], along: Along) -> Plan:
@@ -185,7 +197,7 @@ def _handed_on(group: Group, before: int, after: int, machine: Machine) -> float
 def _read_again(
     group: Group, blocks: tuple[int, ...], after: int, machine: Machine
 ) -> tuple[int, float]:
-    """Bytes that several turns read, and cycles lost on them where they do not stay in the second cache.
+    """Bytes that several turns read and that do not stay in the second cache, and cycles lost on them.
 
     A product hides what its multiply-adds take longer than.
     """
@@ -207,7 +219,7 @@ def _read_again(
             traffic[position] = traffic.get(position, 0) + whole * (again - 1)
     kept = after + sum(parts.values())
     if kept <= machine.l2.bytes:
-        return sum(traffic.values()), 0.0
+        return 0, 0.0
     lost = 0.0
     for position, moved in traffic.items():
         nest = group.nests[position]

@@ -70,6 +70,18 @@ func.func @matrices(%a: tensor<2x1x5xf32>, %b: tensor<5x1x2xf32>) -> tensor<6x6x
 
 // -----
 
+// CHECK-LABEL: @rows
+// CHECK:      graph.broadcast_to
+// CHECK:      graph.matmul {{.*}} tensor<6x6xf32>, tensor<6x6xf32>
+func.func @rows(%a: tensor<2x1x6xf32>, %b: tensor<6x6xf32>) -> tensor<6x6xf32> {
+  %0 = graph.broadcast_to %a shape = [2, 3, 6] : tensor<2x1x6xf32> -> tensor<2x3x6xf32>
+  %1 = graph.reshape %0 shape = [6, 6] : tensor<2x3x6xf32> -> tensor<6x6xf32>
+  %2 = graph.matmul %1, %b : tensor<6x6xf32>, tensor<6x6xf32> -> tensor<6x6xf32>
+  func.return %2 : tensor<6x6xf32>
+}
+
+// -----
+
 // Two operands that are split in two ways stay as they are, and so does what reduces along the heads.
 // CHECK-LABEL: @two_ways
 // CHECK-COUNT-2: graph.broadcast_to
@@ -89,16 +101,17 @@ func.func @two_ways(%a: tensor<2x1x4x5xf32>, %b: tensor<3x1x5x7xf32>) -> tensor<
 // The sum over heads, between two products, is done on what one reshape gives.
 // CHECK-LABEL: @summed
 // CHECK:      graph.matmul {{.*}} -> tensor<2x3x4x5xf32>
-// CHECK:      %[[S:.*]] = graph.reshape {{.*}} shape = [6, 4, 5]
-// CHECK:      graph.reduce_sum %[[S]] axes = [0]
-// CHECK:      graph.add %[[S]]
+// CHECK:      graph.reduce_sum {{.*}} axes = [0] keepdims = true : tensor<6x4x5xf32> -> tensor<1x4x5xf32>
+// CHECK:      graph.add {{.*}} tensor<2x3x4x5xf32>, tensor<1x1x4x5xf32>
+// CHECK:      graph.matmul {{.*}} -> tensor<2x3x4x5xf32>
 func.func @summed(%q: tensor<6x4x5xf32>, %k: tensor<2x1x5x5xf32>) -> tensor<6x4x5xf32> {
   %0 = graph.broadcast_to %k shape = [2, 3, 5, 5] : tensor<2x1x5x5xf32> -> tensor<2x3x5x5xf32>
   %1 = graph.reshape %0 shape = [6, 5, 5] : tensor<2x3x5x5xf32> -> tensor<6x5x5xf32>
   %2 = graph.matmul %q, %1 : tensor<6x4x5xf32>, tensor<6x5x5xf32> -> tensor<6x4x5xf32>
   %3 = graph.reduce_sum %2 axes = [0] keepdims = true : tensor<6x4x5xf32> -> tensor<1x4x5xf32>
   %4 = graph.add %2, %3 : tensor<6x4x5xf32>, tensor<1x4x5xf32> -> tensor<6x4x5xf32>
-  func.return %4 : tensor<6x4x5xf32>
+  %5 = graph.matmul %4, %1 : tensor<6x4x5xf32>, tensor<6x5x5xf32> -> tensor<6x4x5xf32>
+  func.return %5 : tensor<6x4x5xf32>
 }
 
 // -----

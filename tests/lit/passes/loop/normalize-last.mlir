@@ -292,6 +292,54 @@ func.func @unbounded(%s: memref<7x9xf32>, %v: memref<9x3xf32>, %out: memref<7x3x
 
 // -----
 
+// So may what is divided otherwise.
+// CHECK-LABEL: func.func @unbounded_quotient
+// CHECK:      arith.divf
+// CHECK:      arith.divf
+// CHECK:      loop.nest (m = 7, n = 3, k = 9 reduction)
+// CHECK-NOT:  finish
+func.func @unbounded_quotient(%s: memref<7x9xf32>, %v: memref<9x3xf32>, %out: memref<7x3xf32> {inarch.result}) {
+  %0 = loop.alloc : memref<7x1xf32>
+  loop.nest (i0 = 7, r1 = 9 reduction) ins(%s[i0, r1] : memref<7x9xf32>) outs(%0[i0, 0] init 0.0 : memref<7x1xf32>) {
+  ^bb0(%1: f32, %2: f32):
+    %3 = arith.addf %2, %1 : f32
+    loop.yield %3 : f32
+  }
+  %4 = loop.alloc : memref<7x9xf32>
+  loop.nest (i0 = 7, i1 = 9) ins(%s[i0, i1] : memref<7x9xf32>, %0[i0, 0] : memref<7x1xf32>) outs(%4[i0, i1] : memref<7x9xf32>) {
+  ^bb0(%5: f32, %6: f32, %7: f32):
+    %8 = arith.subf %5, %6 : f32
+    %9 = math.exp %8 : f32
+    loop.yield %9 : f32
+  }
+  %10 = loop.alloc : memref<7x1xf32>
+  loop.nest (i0 = 7, r1 = 9 reduction) ins(%4[i0, r1] : memref<7x9xf32>) outs(%10[i0, 0] init 0.0 : memref<7x1xf32>) {
+  ^bb0(%11: f32, %12: f32):
+    %13 = arith.addf %12, %11 : f32
+    loop.yield %13 : f32
+  } finish {
+  ^bb0(%14: f32, %15: f32):
+    %16 = arith.constant 1.000000e+00 : f32
+    %17 = arith.divf %16, %15 : f32
+    loop.yield %17 : f32
+  }
+  %18 = loop.alloc : memref<7x9xf32>
+  loop.nest (i0 = 7, i1 = 9) ins(%4[i0, i1] : memref<7x9xf32>, %10[i0, 0] : memref<7x1xf32>) outs(%18[i0, i1] : memref<7x9xf32>) {
+  ^bb0(%19: f32, %20: f32, %21: f32):
+    %22 = arith.divf %19, %20 : f32
+    loop.yield %22 : f32
+  }
+  loop.nest (m = 7, n = 3, k = 9 reduction) ins(%18[m, k] : memref<7x9xf32>, %v[k, n] : memref<9x3xf32>) outs(%out[m, n] init 0.0 : memref<7x3xf32>) {
+  ^bb0(%23: f32, %24: f32, %25: f32):
+    %26 = arith.mulf %23, %24 : f32
+    %27 = arith.addf %25, %26 : f32
+    loop.yield %27 : f32
+  }
+  func.return
+}
+
+// -----
+
 // A factor of each key is one of the terms.
 // CHECK-LABEL: func.func @keys
 // CHECK:      finish

@@ -142,6 +142,27 @@ func.func @view(%x: memref<7x8xf32>, %y: memref<7x8xf32> {inarch.result}) {
 
 // -----
 
+// Two rows of the view are one of the buffer.
+// CHECK-LABEL: func.func @two_views
+// CHECK-NOT: loop.for
+func.func @two_views(%x: memref<8x8xf32>, %y: memref<8x4xf32> {inarch.result}) {
+  %t = loop.alloc : memref<8x8xf32>
+  %v = loop.reshape %t : memref<8x8xf32> to memref<16x4xf32>
+  loop.nest (i = 8, j = 8) ins(%x[i, j] : memref<8x8xf32>) outs(%t[i, j] : memref<8x8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = arith.negf %a : f32
+    loop.yield %r : f32
+  }
+  loop.nest (i = 8, j = 4) ins(%t[i, j] : memref<8x8xf32>, %v[i, j] : memref<16x4xf32>) outs(%y[i, j] : memref<8x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %r = arith.addf %a, %b : f32
+    loop.yield %r : f32
+  }
+  func.return
+}
+
+// -----
+
 // What is written, and read, through one view is what the view is.
 // CHECK-LABEL: func.func @one_view
 // CHECK:      loop.for %i = 0 to 7 {
