@@ -258,8 +258,8 @@ _PLACE = """
 /* Which of size elements an index names: a negative one counts from the end; -1 where it names none. */
 static inline int64_t inarch_place(int64_t index, int64_t size)
 {
-    const int64_t counted = index < 0 ? index + size : index;
-    return counted < 0 || counted >= size ? -1 : counted;
+    const int64_t place = index < 0 ? index + size : index;
+    return place < 0 || place >= size ? -1 : place;
 }
 """
 
