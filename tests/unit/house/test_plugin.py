@@ -30,6 +30,7 @@ GROUPS = (
     "inarch.microkernels",
     "inarch.templates",
     "inarch.passes.lower.rules",
+    "inarch.passes.schedule",
     "inarch.definitions.ops",
     "inarch.tools.commands",
     "inarch.benchmark.layer_sets",
