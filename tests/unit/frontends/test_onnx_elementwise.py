@@ -16,6 +16,7 @@ import onnx
 import pytest
 from onnx import TensorProto, defs, helper
 from onnx.reference import ReferenceEvaluator
+from onnx.reference.op_run import RuntimeImplementationError
 
 from inarch.core.errors import InarchError
 from inarch.dialects import new_context
@@ -114,7 +115,10 @@ def wrong(schema: Any, shape: Shape, kind: int) -> str | None:
     found, inputs = run(schema, shape, kind)
     if found.shape != shape:
         return f"has shape {found.shape}"
-    evaluator: Any = ReferenceEvaluator(model(schema, shape, kind))
+    try:
+        evaluator: Any = ReferenceEvaluator(model(schema, shape, kind))
+    except RuntimeImplementationError:  # of an operator that later versions know by another name
+        return None
     with np.errstate(all="ignore"):
         try:
             (expected,) = evaluator.run(None, {f"x{i}": x for i, x in enumerate(inputs)})
