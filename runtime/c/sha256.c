@@ -38,8 +38,13 @@ static void add_block(uint32_t state[8], const unsigned char *block)
         const uint32_t first = s[7] + high + chosen + round_constants[i] + w[i];
         const uint32_t low = turned(s[0], 2) ^ turned(s[0], 13) ^ turned(s[0], 22);
         const uint32_t most = (s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]);
-        memmove(s + 1, s, 7 * sizeof(s[0]));
-        s[4] += first;
+        s[7] = s[6];
+        s[6] = s[5];
+        s[5] = s[4];
+        s[4] = s[3] + first;
+        s[3] = s[2];
+        s[2] = s[1];
+        s[1] = s[0];
         s[0] = first + low + most;
     }
     for (int i = 0; i < 8; i++) {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import os
 import re
 import shutil
@@ -312,7 +313,7 @@ BAD_FILES: list[tuple[Damage, Status, str]] = [
         "index.bin: expected an element type, found another number; compile the model again",
     ),
     (
-        of_index(b"\x60" + bytes(7), b"\x60" + bytes(6) + b"\x01"),
+        of_index(b"\x60" + bytes(7), b"\x60" + bytes(6) + b"\x40"),
         Status.FILE,
         "index.bin: expected an array that fits in memory, found a larger one; compile the model again",
     ),
@@ -417,6 +418,54 @@ def test_imports_libraries_and_submodules_are_named(runtime: Any, model: Path) -
         write_artifact(model, library, {**manifest, **change}, [(0, weights)], len(weights))
         assert runtime.open(model)[0] == status
         assert runtime.message() == f"{model}: error: {message}"
+    # What the library has, nobody fills.
+    linked = {**manifest, "imports": [{"name": "f", "linked": "cblas"}]}
+    write_artifact(model, library, linked, [(0, weights)], len(weights))
+    runtime.close(runtime.opened(model))
+
+
+def test_places_are_inside_the_file(runtime: Any, model: Path) -> None:
+    with Artifact.open(model) as artifact:
+        manifest = artifact.manifest
+    data = model.read_bytes()
+    start, count = manifest.weights_offset, manifest.weights.nbytes
+    for number, place, message in (
+        (
+            len(data),
+            start,
+            f"expected {len(data)} bytes of weights at a multiple of 4096 in the file, found ",
+        ),
+        (
+            count,
+            start + 64,
+            f"expected {count} bytes of weights at a multiple of 4096 in the file, found ",
+        ),
+    ):
+        change = of_index(struct.pack("<QQ", start, count), struct.pack("<QQ", place, number))
+        model.write_bytes(change(data))
+        assert runtime.open(model)[0] == Status.FILE
+        assert runtime.message() == f"{model}: error: {message}them at {place}"
+    size = struct.pack("<Q", manifest.library.nbytes)
+    model.write_bytes(of_index(size, struct.pack("<Q", len(data) + 1))(data))
+    assert runtime.open(model)[0] == Status.FILE
+    assert runtime.message() == (
+        f"{model}: error: expected a library of {len(data) + 1} bytes, found a file that is shorter"
+    )
+
+
+@pytest.mark.parametrize("count", [*range(70), 127, 128, 129, 191, 200, 1000, 65537])
+def test_checksums_are_those_of_python(runtime: Any, count: int) -> None:
+    """Of all lengths and alignments, by tables and by products."""
+    data = np.random.default_rng(count).bytes(count + 3)
+    crc32, sha256 = runtime.functions.inarch_rt_crc32, runtime.functions.inarch_rt_sha256
+    memory = ctypes.create_string_buffer(data, len(data))
+    for start in (0, 3):
+        place = ctypes.c_void_p(ctypes.addressof(memory) + start)
+        piece = data[start : start + count]
+        digits = ctypes.create_string_buffer(65)
+        assert crc32(place, ctypes.c_size_t(count)) & 0xFFFFFFFF == zlib.crc32(piece)
+        sha256(place, ctypes.c_size_t(count), digits)
+        assert digits.value.decode() == hashlib.sha256(piece).hexdigest()
 
 
 def test_the_index_is_the_manifests(model: Path) -> None:
