@@ -453,19 +453,19 @@ def test_places_are_inside_the_file(runtime: Any, model: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("count", [*range(70), 127, 128, 129, 191, 200, 1000, 65537])
-def test_checksums_are_those_of_python(runtime: Any, count: int) -> None:
+def test_checksums_are_those_of_python(runtime: Any) -> None:
     """Of all lengths and alignments, by tables and by products."""
-    data = np.random.default_rng(count).bytes(count + 3)
     crc32, sha256 = runtime.functions.inarch_rt_crc32, runtime.functions.inarch_rt_sha256
+    data = np.random.default_rng(9).bytes(70_000)
     memory = ctypes.create_string_buffer(data, len(data))
-    for start in (0, 3):
-        place = ctypes.c_void_p(ctypes.addressof(memory) + start)
-        piece = data[start : start + count]
-        digits = ctypes.create_string_buffer(65)
-        assert crc32(place, ctypes.c_size_t(count)) & 0xFFFFFFFF == zlib.crc32(piece)
-        sha256(place, ctypes.c_size_t(count), digits)
-        assert digits.value.decode() == hashlib.sha256(piece).hexdigest()
+    for count in (*range(200), 1000, 65537):
+        for start in (0, 3):
+            place = ctypes.c_void_p(ctypes.addressof(memory) + start)
+            piece = data[start : start + count]
+            digits = ctypes.create_string_buffer(65)
+            assert crc32(place, ctypes.c_size_t(count)) & 0xFFFFFFFF == zlib.crc32(piece)
+            sha256(place, ctypes.c_size_t(count), digits)
+            assert digits.value.decode() == hashlib.sha256(piece).hexdigest()
 
 
 def test_the_index_is_the_manifests(model: Path) -> None:
