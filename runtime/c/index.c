@@ -230,7 +230,9 @@ int32_t inarch_rt_read_index(const char *where, const unsigned char *bytes, size
     if (status != INARCH_OK) {
         return status;
     }
-    if (start > size || count > size - start || count < 16 || memcmp(bytes + start, "INARCHIX", 8) != 0) {
+    /* The tail is behind it, so that a text in it is followed by a byte of the file. */
+    const size_t end = size - INARCH_RT_TAIL_BYTES;
+    if (start > end || count > end - start || count < 16 || memcmp(bytes + start, "INARCHIX", 8) != 0) {
         return inarch_rt_fail(
             INARCH_FILE,
             "%s: error: expected an index of %llu bytes at %llu, found none; compile the model again", where,

@@ -26,6 +26,8 @@ void inarch_rt_sha256(const unsigned char *bytes, size_t count, char digits[65])
 /* dtypes.c: bytes of an element; 0 of what is no element type. */
 int32_t inarch_rt_dtype_bytes(int32_t dtype);
 
+#define INARCH_RT_TAIL_BYTES 65 /* of the end of an artifact, which says where its index is */
+
 /* tail.c: where the index of the file at `bytes` is, which messages call `where`. Its checksum holds, if it
  * `is_checked`. */
 int32_t inarch_rt_find_index(const char *where, const unsigned char *bytes, size_t size, int is_checked,

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TAIL_BYTES 65
 #define FORMAT_BYTES 26 /* `format FFFF crc32 CCCCCCCC`: the same in all formats from 2 on */
 #define CRC_DIGITS 8
 
@@ -45,12 +44,12 @@ static int32_t no_artifact(const char *where, const unsigned char *bytes, size_t
 int32_t inarch_rt_find_index(const char *where, const unsigned char *bytes, size_t size, int is_checked,
                              uint64_t *start, uint64_t *count)
 {
-    char tail[TAIL_BYTES + 1] = "";
-    if (size <= TAIL_BYTES) {
+    char tail[INARCH_RT_TAIL_BYTES + 1] = "";
+    if (size <= INARCH_RT_TAIL_BYTES) {
         return no_artifact(where, bytes, size);
     }
-    memcpy(tail, bytes + size - TAIL_BYTES, TAIL_BYTES);
-    const char *format = tail + TAIL_BYTES - FORMAT_BYTES, *crc = tail + TAIL_BYTES - CRC_DIGITS;
+    memcpy(tail, bytes + size - INARCH_RT_TAIL_BYTES, INARCH_RT_TAIL_BYTES);
+    const char *format = tail + INARCH_RT_TAIL_BYTES - FORMAT_BYTES, *crc = tail + INARCH_RT_TAIL_BYTES - CRC_DIGITS;
     if (memcmp(format, "format ", 7) != 0 || memcmp(format + 11, " crc32 ", 7) != 0
         || strspn(format + 7, "0123456789") != 4 || !is_hexadecimal(crc, CRC_DIGITS)) {
         return no_artifact(where, bytes, size);

@@ -244,6 +244,13 @@ def of_index(old: bytes, new: bytes) -> Damage:
     return change
 
 
+def to_the_end(data: bytes) -> bytes:
+    """The index said to reach to the last byte of the file, with a good checksum."""
+    tail = data[-65:]
+    count = len(data) - int(tail[13:29], 16)
+    return mended(data[:-65] + tail[:30] + f"{count:08x}".encode() + tail[38:])
+
+
 def without_checksum_of(count: int, new: bytes) -> Damage:
     return lambda data: data[:-count] + new + data[len(data) - count + len(new) :]
 
@@ -293,6 +300,11 @@ BAD_FILES: list[tuple[Damage, Status, str]] = [
         "expected an index of {bytes} bytes at {place}, found none; compile the model again",
     ),
     (
+        to_the_end,
+        Status.FILE,
+        "expected an index of {rest} bytes at {place}, found none; compile the model again",
+    ),
+    (
         of_index(b"\x06\0\0\0cmodel", b"\x07\0\0\0cmodel"),
         Status.FILE,
         "index.bin: expected a text that ends with the only 0 in it, found another; compile the model again",
@@ -339,7 +351,8 @@ def test_a_file_that_is_refused(
     model.write_bytes(damage(model.read_bytes()))
     before = _count("/proc/self/fd")
     found, module = runtime.open(model)
-    said = message.format(machine=machine, target=target, place=place, bytes=count)
+    rest = model.stat().st_size - place
+    said = message.format(machine=machine, target=target, place=place, bytes=count, rest=rest)
     assert runtime.message() == f"{model}: error: {said}"
     assert (found, module.value) == (status, None)
     assert _count("/proc/self/fd") == before
