@@ -65,14 +65,14 @@ def finish_lines(instance: Instance, tile: Tile) -> list[str]:
     return [_own(line, instance) for line in _through_buffer(finish, tile)]
 
 
-def finish_helpers(instance: Instance) -> str:
-    """The functions that `finish_lines` calls. Each instance has its own: a unit may have several."""
+def finish_helpers(instance: Instance, lanes: int) -> str:
+    """The functions that `finish_lines` calls, for vectors of so many lanes; each instance has its own."""
     names = set[str]()
     macros = ""
     if instance.finish is not None:
         used = set(_functions(instance.finish))
         if used & {"max", "min", "relu"}:
-            macros = ordered_macros(instance.target.vector_bytes // 4)
+            macros = ordered_macros(lanes)
         if not used <= set(_IN_REGISTERS):
             used |= {"max"} if "relu" in used else set()
             names = {call for name, call in _CALLS.items() if name in used}

@@ -59,4 +59,4 @@ def function_text(instance: Instance, lanes: int, body: Sequence[str]) -> str:
         *body,
         "}",
     ]
-    return _REGISTERS + finish_helpers(instance) + "\n".join(lines) + "\n"
+    return _REGISTERS + finish_helpers(instance, lanes) + "\n".join(lines) + "\n"

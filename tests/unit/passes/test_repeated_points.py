@@ -14,10 +14,11 @@ from inarch.core.plugins import Extensions, load_file
 from inarch.dialects import new_context
 from inarch.ir.text import parse_module
 from inarch.ir.verify import verify_module
+from inarch.machine.target import native
 from inarch.microkernel.table import MICROKERNELS
 from inarch.passes.tensorize.report import NestReport
 from inarch.passes.tensorize.tensorize import tensorize
-from inarch.testing import execute
+from inarch.testing import execute, execute_compiled
 
 KERNELS = ("gemm-f32", "conv-f32", "conv-first-f32", "outer-f32", "gemv-f32", "gemv-rows-f32")
 TOY = Path(__file__).parents[2] / "lit" / "passes" / "tensorize" / "Inputs" / "aligned_gemm.py"
@@ -35,7 +36,7 @@ class Case:
     init: bool = True
     """Begins at zero; else with what C holds."""
     finish: str = ""
-    """`bias`, `relu`, `old` (adds what C held before), or none."""
+    """`bias`, `relu`, `clamp` (to 0 and 6), `old` (adds what C held before), or none."""
     transposed: bool = False
 
     def text(self) -> str:
@@ -48,13 +49,19 @@ class Case:
             "bias": (f", %d[n] : memref<{n}xf32>", "arith.addf %acc, %z : f32"),
             "old": (f", %c[m, n] : memref<{c}xf32>", "arith.addf %acc, %z : f32"),
             "relu": ("", "arith.maximumf %acc, %zero : f32"),
+            "clamp": ("", "arith.minimumf %low, %six : f32"),
             "": ("", ""),
         }
         extra, last = more[self.finish]
         names = "%x: f32, %y: f32" + (", %z: f32" if extra else "")
         finish = ""
         if last:
-            constant = "%zero = arith.constant 0.0 : f32" if self.finish == "relu" else ""
+            constant = (
+                "%zero = arith.constant 0.0 : f32" if self.finish in ("relu", "clamp") else ""
+            )
+            if self.finish == "clamp":
+                constant += "\n      %low = arith.maximumf %acc, %zero : f32"
+                constant += "\n      %six = arith.constant 6.0 : f32"
             finish = f""" finish {{
     ^bb0({names}, %acc: f32):
       {constant}
@@ -86,7 +93,7 @@ class Case:
 }}"""
 
 
-def run(case: Case, kernel: str) -> NestReport:
+def run(case: Case, kernel: str, *, compiled: bool = False) -> NestReport:
     """What `tensorize` says; asserts that nothing else is computed, before the pass and after it.
 
     By small whole numbers, whose sums are exact in any order.
@@ -102,8 +109,8 @@ def run(case: Case, kernel: str) -> NestReport:
     shapes = [(case.m, case.k), b, (case.n,), (case.m, case.n)]
     inputs: list[Any] = [rng.integers(-4, 5, shape).astype(np.float32) for shape in shapes]
     (expected,) = execute(module, inputs, context)
-    (found,) = execute(after, inputs, context)
-    np.testing.assert_array_equal(found, expected)
+    for runs in (execute, execute_compiled) if compiled else (execute,):
+        np.testing.assert_array_equal(runs(after, inputs, context)[0], expected)
     return report.nests[1]
 
 
@@ -140,6 +147,15 @@ def test_less_than_a_vector_is_done_by_shorter_ones(columns: int) -> None:
     assert not overruns(nest) or columns == 3
 
 
+@pytest.mark.parametrize("finish", ["", "bias", "clamp"])
+@pytest.mark.parametrize("kernel", ["gemm-f32", "conv-f32", "outer-f32", "gemv-f32"])
+def test_shorter_vectors_are_right_in_c(kernel: str, finish: str) -> None:
+    """Their epilogues, too: vectors of all lanes, of half, of a quarter, and a tile again."""
+    lanes = native().vector_bytes // 4
+    for columns in (lanes // 2, lanes // 2 + 1, lanes + 3):
+        run(Case(29, columns, 6, str(native()), finish=finish), kernel, compiled=True)
+
+
 def test_an_axis_of_several_vectors_is_left_to_whole_ones() -> None:
     """Shorter vectors are not tried for what idles in one of three: it would take longer to choose."""
     taken = run(Case(64, 44, 24), "gemm-f32").taken
@@ -157,7 +173,7 @@ def test_products_of_any_size_are_right() -> None:
             random.randint(1, 20),
             random.choice(TARGETS),
             init=random.random() < 0.75,
-            finish=random.choice(["", "bias", "relu", "old"]),
+            finish=random.choice(["", "bias", "relu", "clamp", "old"]),
             transposed=random.random() < 0.3,
         )
         run(case, random.choice(KERNELS))
@@ -171,7 +187,7 @@ def test_tiles_that_only_some_results_can_be_written_by_are_right() -> None:
         taken = 0
         for _ in range(80):
             m, n = random.randint(3, 9), random.choice([8, 16, 24, 8 + random.randint(0, 24)])
-            finish = random.choice(["", "bias", "relu", "old"])
+            finish = random.choice(["", "bias", "relu", "clamp", "old"])
             case = Case(m, n, random.choice([4, 8, 12]), finish=finish)
             taken += run(case, "aligned-gemm").taken is not None
         assert taken > 40
