@@ -37,7 +37,7 @@ demo: setup ## compile the real magika model and name the types of files in this
 test: lit tests ## lit, unit tests and documentation examples: run it before every commit
 
 tests: setup ## unit and docs in one: long ones of the one beside short ones of the other
-	$(PYTEST) $(PARALLEL) -m "not slow and not fuzz"
+	$(PYTEST) $(PARALLEL) --durations=15 -m "not slow and not fuzz"
 
 lit: setup ## tests of text in, text out: tests/lit
 	$(BIN)/lit -q -j$(JOBS) tests/lit
