@@ -76,7 +76,7 @@ slow: setup ## tests that take minutes: models, both compilers, numerics at leng
 exhaustive: setup ## the cases of long tables that `make test` leaves out (tests/conftest.py)
 	$(PYTEST) $(PARALLEL) --durations=5 --cases rest -m "not slow and not fuzz"
 
-conformance: setup ## a fifth of ONNX's own suite, chosen by the commit, and its networks
+conformance: setup ## a tenth of ONNX's own suite, chosen by the commit, and its networks
 	$(BIN)/python tests/conformance/suite.py --part commit --jobs $(JOBS)
 
 fuzz: setup ## random programs and malformed files at length

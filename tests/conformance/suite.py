@@ -1,7 +1,7 @@
 """Inarch over ONNX's own backend tests: scores per category, and the gate `expected.txt`.
 
     python tests/conformance/suite.py --all                # all cases, against expected.txt
-    python tests/conformance/suite.py --part commit        # a fifth, by the commit's hash, and the networks
+    python tests/conformance/suite.py --part commit        # a tenth, by the commit's hash, and the networks
     python tests/conformance/suite.py resize '^test_cast'  # those whose name matches
     python tests/conformance/suite.py --all --update       # what passes becomes what is expected
 
@@ -49,7 +49,7 @@ EXPECTED = Path(__file__).with_name("expected.txt")
 KINDS = ("node", "simple", "pytorch-operator", "pytorch-converted", "real")
 """What ONNX ships with its data; of the real networks those with light weights (`real-light`)."""
 
-PARTS = 5
+PARTS = 10
 LIMIT_S = 900.0
 
 LIGHT = "onnx/backend/test/data/light/"
@@ -165,7 +165,7 @@ def part_of_commit() -> tuple[int, str]:
     git = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
     done = subprocess.run(git, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise SystemExit(f"error: --part commit needs git: {done.stderr.strip()}; give 0 to 4")
+        raise SystemExit(f"error: --part commit needs git: {done.stderr.strip()}; give 0 to 9")
     commit = done.stdout.strip()
     return int(commit, 16) % PARTS, commit
 
@@ -189,7 +189,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--all", action="store_true", help="all cases")
     parts = ("commit", *map(str, range(PARTS)))
-    parser.add_argument("--part", choices=parts, help="a fifth of the cases, and the networks")
+    parser.add_argument("--part", choices=parts, help="a tenth of the cases, and the networks")
     parser.add_argument("--update", action="store_true", help="rewrite expected.txt")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     options = parser.parse_args(arguments)
