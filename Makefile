@@ -60,7 +60,7 @@ mutants: setup ## small faults, put in one at a time: do the tests see them? (te
 
 mutants-changed: setup ## of the files that changed since main all of them, of the others a sample
 	$(BIN)/python tests/mutants/run.py --jobs $(JOBS) --changed-since base \
-	  --sample 30 --seconds 45 --seed "$$(git rev-parse HEAD 2>/dev/null || date +%F)"
+	  --sample 20 --seconds 30 --seed "$$(git rev-parse HEAD 2>/dev/null || date +%F)"
 
 upgrade: setup ## the newest versions that pyproject.toml allows, into .venv and constraints.txt
 	$(BIN)/python -m pip -qq install -U --upgrade-strategy eager -e '.[dev,zig]'

@@ -103,7 +103,7 @@ def test_small_networks_at_the_best_level(name: str, backend: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(6, reason="whole networks take 10 s each; pytest --cases all -m slow runs 63")
+@pytest.mark.sampled(4, reason="whole networks take 10 s each; pytest --cases all -m slow runs 63")
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("backend", SHIPPED)
 @pytest.mark.parametrize("name", [*SMALL, *LARGE])

@@ -252,7 +252,7 @@ def test_many_members_with_constant_sizes(
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(6, reason="whole models take 10 s each")
+@pytest.mark.sampled(4, reason="whole models take 10 s each")
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", MODELS)

@@ -274,6 +274,7 @@ def _padded_network(target: str) -> tuple[Context, ModuleOp]:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(3, reason="each target and model once; whole networks take 10 s each")
 @pytest.mark.parametrize("name", ["resnet50", "mobilenetv2"])
 @pytest.mark.parametrize("target", ["x86-64-v3", "x86-64-v4", "aarch64"])
 def test_image_models_have_no_relayout(name: str, target: str, tmp_path: Path) -> None:
