@@ -99,6 +99,19 @@ def test_what_is_restored_is_what_was_decided(level: str, monkeypatch: pytest.Mo
     assert not store.missed
 
 
+def test_operands_that_change_places_are_restored_as_they_were(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Six columns: vectors lie along the rows of A, which is the kernel's B then."""
+    text = PRODUCT.replace("13x", "1657x").replace("40x50", "40x6").replace("x50x", "x6x")
+    text = text.replace("1657x50", "1657x6")
+    store = Kept()
+    found = decided(text, store, "x86-64-v4", "zen4")
+    monkeypatch.setattr(pass_, "_decide", None)  # nothing is searched for
+    assert decided(text, store, "x86-64-v4", "zen4") == found
+    assert any('"binding": 1' in record for record in store.records.values())
+
+
 def test_what_a_decision_depends_on_is_in_its_key() -> None:
     store = Kept()
     decided(PRODUCT, store)
