@@ -68,13 +68,28 @@ def plan_of(group: Group, machine: Machine, rows: int, keys: int = 0) -> Plan:
 
 
 def _plans(group: Group, machine: Machine, rows: int, along: Along) -> Iterator[Plan]:
-    one = (1,) * len(group.sizes)
-    row = max(1, _scratch_bytes(group, one, along))
+    one = tuple(_fewest(group, which, machine) for which in range(len(group.sizes)))
+    row = max(1, _scratch_bytes(group, (*one[:-1], 1), along))
     parts = _PARTS if _shares(group) else _PARTS_ALONE
     most = [rows] if rows else [max(1, machine.l2.bytes // (part * row)) for part in parts]
     size = group.sizes[-1]
-    for count in dict.fromkeys(min(size, each if rows else _even(size, each)) for each in most):
+    most = most if rows else [max(one[-1], _even(size, each)) for each in most]
+    for count in dict.fromkeys(min(size, each) for each in most):
         yield _plan(group, machine, (*one[:-1], count), along)
+
+
+def _fewest(group: Group, which: int, machine: Machine) -> int:
+    """The smallest block of a class: of one along which the largest buffer lies in order, a line of it.
+
+    Fewer are less than a vector: kernels that take the channels of an image side by side find none.
+    """
+    if not group.scratch:
+        return 1
+    largest = max(group.scratch, key=lambda buffer: nbytes(memref_of(buffer)))
+    if group.dimension(largest, which) != len(buffer_shape(largest)) - 1:
+        return 1
+    line = machine.line_bytes // dtype_of(memref_of(largest).element_type).nbytes
+    return min(group.sizes[which], line)
 
 
 def _shares(group: Group) -> bool:

@@ -13,10 +13,12 @@ from inarch.dialects import new_context
 from inarch.dialects.loop.control import ForOp
 from inarch.driver.compiler import import_model
 from inarch.driver.options import Options
+from inarch.ir.report.facts import facts_of
 from inarch.ir.text import parse_module
 from inarch.ir.verify import verify_module
 from inarch.passes.loop.tile_and_fuse import TileAndFusePass
 from inarch.passes.memory.update_in_place import UpdateInPlacePass
+from inarch.passes.tensorize.report import KernelReport
 from inarch.pipeline.default import default_pipeline
 from inarch.testing import check_semantics
 
@@ -273,3 +275,44 @@ def test_attention_that_no_cache_holds_runs_by_blocks_and_is_right(threads: int)
     weights = np.exp(q.astype(np.float64) @ k.astype(np.float64).transpose(0, 2, 1))
     expected = weights @ v / weights.sum(-1, keepdims=True)
     assert np.abs(found - expected).max() < 2e-5 * np.abs(expected).max()
+
+
+def test_channels_that_lie_side_by_side_are_not_taken_apart() -> None:
+    """A depthwise layer of MobileNetV2: four of a vector's sixteen channels at a time have no kernel."""
+    shapes = [
+        "1x16x112x112",
+        "1x96x112x112",
+        "1x96x112x112",
+        "1x96x56x56",
+        "1x96x56x56",
+        "1x24x56x56",
+    ]
+    kinds = [f"tensor<{shape}xf32>" for shape in shapes]
+    lines: list[str] = []
+    layers = [("96x16x1x1", 1, 0, 1), None, ("96x1x3x3", 2, 1, 96), None, ("24x96x1x1", 1, 0, 1)]
+    value = "%x"
+    for at, layer in enumerate(layers):
+        types = f"{kinds[at]} -> {kinds[at + 1]}"
+        if layer is None:
+            lines.append(f"%{at} = graph.relu {value} : {types}")
+        else:
+            weights, stride, pad, groups = layer
+            lines.append(f"%w{at} = graph.constant dense<0.5> : tensor<{weights}xf32>")
+            lines.append(
+                f"%{at} = graph.conv {value}, %w{at} strides = [{stride}, {stride}] "
+                f"pads = [{pad}, {pad}, {pad}, {pad}] dilations = [1, 1] groups = {groups} : "
+                f"{kinds[at]}, tensor<{weights}xf32> -> {kinds[at + 1]}"
+            )
+        value = f"%{at}"
+    body = "\n".join([*lines, f"func.return {value} : {kinds[-1]}"])
+    text = f"func.func @main(%x: {kinds[0]}) -> {kinds[-1]} {{\n{body}\n}}"
+    context = new_context()
+    module = parse_module(context, text)
+    module = import_model(module, context, Options(target="x86-64-v4", machine="zen4"))
+    for one in default_pipeline():
+        one.apply(context, module)
+        if one.name == "tensorize":
+            break
+    report = facts_of(context).take(KernelReport)
+    assert report is not None
+    assert report.taken_by("depthwise-f32")
