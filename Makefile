@@ -15,8 +15,11 @@ CC_FOUND := $(firstword $(foreach cc,$(COMPILERS),$(shell command -v $(cc) 2>/de
 comma := ,
 EXTRAS := $(if $(CC_FOUND),dev,dev$(comma)zig)
 
+# The frameworks that bridges reach: each has its pins in tests/unit/bridges/NAME.txt, its tests beside them.
+BRIDGES ?= $(basename $(notdir $(wildcard tests/unit/bridges/*.txt)))
+
 # What `make ci` runs after `make test`, in this order; .ci/run asks for it.
-AFTER_TEST := lint types zig slow exhaustive conformance fuzz wheel mutants-changed
+AFTER_TEST := lint types zig long further conformance wheel mutants-changed
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Without bytecode each process of a test would compile all of inarch again: 0.3 s, hundreds of times.
@@ -24,7 +27,8 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test tests lit unit docs lint types mutants mutants-changed zig slow exhaustive conformance fuzz wheel bench ci ci-stages upgrade clean
+.PRECIOUS: .venv-bridges/%/.stamp
+.PHONY: help setup demo test tests lit unit docs lint types mutants mutants-changed zig slow long further exhaustive conformance fuzz wheel bridges bench ci ci-stages upgrade clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -60,7 +64,7 @@ mutants: setup ## small faults, put in one at a time: do the tests see them? (te
 
 mutants-changed: setup ## of the files that changed since main all of them, of the others a sample
 	$(BIN)/python tests/mutants/run.py --jobs $(JOBS) --changed-since base \
-	  --sample 20 --seconds 30 --seed "$$(git rev-parse HEAD 2>/dev/null || date +%F)"
+	  --sample 20 --seconds 30 --seed "$$(git rev-parse HEAD^{tree} 2>/dev/null || date +%F)"
 
 upgrade: setup ## the newest versions that pyproject.toml allows, into .venv and constraints.txt
 	$(BIN)/python -m pip -qq install -U --upgrade-strategy eager -e '.[dev,zig]'
@@ -73,10 +77,16 @@ zig: setup ## the package ziglang in .venv: with it, `make slow` tests that it s
 slow: setup ## tests that take minutes: models, both compilers, numerics at length
 	$(PYTEST) $(PARALLEL) --durations=5 -m slow --ignore=tests/unit/house/test_wheel.py
 
+long: setup ## `slow` and `fuzz` in one, of them an eighth, chosen by the commit
+	$(PYTEST) $(PARALLEL) --durations=15 --part commit -m "slow or fuzz" --ignore=tests/unit/house/test_wheel.py
+
+further: setup ## of what `exhaustive` runs an eighth, chosen by the commit
+	$(PYTEST) $(PARALLEL) --durations=5 --part commit --cases rest -m "not slow and not fuzz"
+
 exhaustive: setup ## the cases of long tables that `make test` leaves out (tests/conftest.py)
 	$(PYTEST) $(PARALLEL) --durations=5 --cases rest -m "not slow and not fuzz"
 
-conformance: setup ## a tenth of ONNX's own suite, chosen by the commit, and its networks
+conformance: setup ## a twentieth of ONNX's own suite, chosen by the commit, and its networks
 	$(BIN)/python tests/conformance/suite.py --part commit --jobs $(JOBS)
 
 fuzz: setup ## random programs and malformed files at length
@@ -84,6 +94,11 @@ fuzz: setup ## random programs and malformed files at length
 
 wheel: setup ## build the wheel, install it in a clean venv, run the unit tests against it
 	$(PYTEST) -m slow tests/unit/house/test_wheel.py
+
+bridges: $(BRIDGES:%=bridge-%) ## tests of bridges to frameworks, each in an environment of its own (BRIDGES="torch")
+
+bridge-%: .venv-bridges/%/.stamp
+	.venv-bridges/$*/bin/python -m pytest -q -rfEs tests/unit/bridges/test_$*.py $(wildcard tests/unit/bridges/test_$*_*.py tests/unit/bridges/test_doors*.py)
 
 bench: setup ## speed against onnxruntime, and what compiling costs (benchmarks/speed.py)
 	$(BIN)/python benchmarks/speed.py
@@ -94,7 +109,7 @@ ci-stages:
 	@echo $(AFTER_TEST)
 
 clean: ## remove what the above made, and nothing else
-	rm -rf .venv build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-bridges build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # Debian has venv without ensurepip unless python3-venv is there; pip can fill such a venv from outside.
@@ -106,4 +121,13 @@ clean: ## remove what the above made, and nothing else
 	@$(PYTHON) -m venv .venv >/dev/null 2>&1 || { $(PYTHON) -m venv --clear --without-pip .venv && \
 	  $(PYTHON) -m pip -q --python .venv/bin/python install pip; }
 	@$(BIN)/python -m pip -qq install -c constraints.txt -e '.[$(EXTRAS)]'
+	@touch $@
+
+# Of the whole of what is in it: a framework may need older versions than constraints.txt has (NumPy, say).
+.venv-bridges/%/.stamp: tests/unit/bridges/%.txt pyproject.toml
+	@echo "setting up .venv-bridges/$* with $$($(PYTHON) -V)"
+	@mkdir -p .venv-bridges
+	@$(PYTHON) -m venv .venv-bridges/$* >/dev/null 2>&1 || { $(PYTHON) -m venv --clear --without-pip .venv-bridges/$* && \
+	  $(PYTHON) -m pip -q --python .venv-bridges/$*/bin/python install pip; }
+	@.venv-bridges/$*/bin/python -m pip -qq install -r tests/unit/bridges/$*.txt -e .
 	@touch $@

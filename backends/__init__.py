@@ -10,7 +10,15 @@ Example: `inarch compile model.onnx --backend examplejson`.
 from __future__ import annotations
 
 from inarch.backends.host import HOSTS, BuildRequest, Host, Program
-from inarch.passes.backend import BACKENDS, Backend, Emission, EmitRequest
+from inarch.passes.backend import (
+    BACKENDS,
+    Backend,
+    Emission,
+    EmitRequest,
+    Instance,
+    Option,
+    Request,
+)
 
 __all__ = [
     "BACKENDS",
@@ -20,5 +28,8 @@ __all__ = [
     "Emission",
     "EmitRequest",
     "Host",
+    "Instance",
+    "Option",
     "Program",
+    "Request",
 ]

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import sha256
 
+from inarch.artifact.manifest import BLOB
+from inarch.artifact.provenance import Part, Weight
+from inarch.core.dtypes import from_numpy
 from inarch.core.errors import InarchError
+from inarch.core.lazy import np
 from inarch.passes.backend import Emission
 
 C_FORMAT = "c"
@@ -34,15 +40,63 @@ class Emitted:
     """What one backend made of its functions, checked."""
 
     backend: str
+    """The name of the instance: the backend's, where it was given none."""
     origin: str
     """Where the backend comes from: a module, an entry point, a file."""
     emission: Emission
     sites: tuple[Site, ...]
+    kind: str = ""
+    """The backend's name, where `backend` is the name of an instance of it."""
+    options: Mapping[str, str] = field(default_factory=dict[str, str])
+    """All options of the instance, as text."""
+    version: str = ""
+    """The backend's own."""
+    reused: tuple[str, ...] = ()
+    """The functions of which something was kept by an earlier compilation."""
 
     @property
     def is_linked(self) -> bool:
         """Whether it becomes part of the host's code; else it is a submodule of the artifact."""
         return self.emission.format == C_FORMAT
+
+    @cached_property
+    def blobs(self) -> Mapping[str, memoryview]:
+        """The bytes of its weights by their member of the artifact: equal ones once, of whomever they are."""
+        return {
+            self.weights[name].member: array.reshape(-1).view(np.uint8).data
+            for name, array in self.emission.arrays.items()
+            if name in self.weights
+        }
+
+    @cached_property
+    def weights(self) -> Mapping[str, Weight]:
+        """What the manifest says of its weights. Of C there are none: the host has them among its own."""
+        return {
+            name: Weight(
+                f"{BLOB}{sha256(array.reshape(-1).view(np.uint8).data).hexdigest()}",
+                from_numpy(array.dtype.name).name,
+                array.shape,
+            )
+            for name, array in self.emission.arrays.items()
+            if not self.is_linked
+        }
+
+    def part(self, where: str) -> Part:
+        """As the manifest has it; `where`: `library`, or its submodule."""
+        one = self.emission
+        return Part(
+            self.backend,
+            self.kind or self.backend,
+            self.options,
+            where,
+            one.symbols,
+            one.version or self.version,
+            one.machine,
+            one.package if where != "library" else "",
+            self.weights,
+            {name: tuple(used) for name, used in one.uses.items() if not self.is_linked},
+            one.metadata,
+        )
 
     def error(self, message: str, sites: Sequence[Site] = ()) -> InarchError:
         """An error of this backend in `sites` (all of its functions)."""

@@ -15,26 +15,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, BinaryIO, Generic, TypeVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from inarch import __version__
 from inarch.artifact.manifest import Import, listing
+from inarch.artifact.provenance import part_listing
 from inarch.backends.emitted import Emitted
 from inarch.backends.entries import Entry
 from inarch.core.lazy import Array
 from inarch.core.plugins import API_VERSION, Extensions
 from inarch.ir.target import GENERIC, machine_of, target_name
+from inarch.machine.estimate import Estimate, least_seconds
 from inarch.machine.target import Target
 from inarch.machine.target import parse as parse_target
 from inarch.pipeline.pipeline import Pipeline
 
 Progress = Callable[[str, int, int], None]
 """Called with (what is being done, steps done, steps in all)."""
+
+
+Writer = Callable[[BinaryIO], None]
+"""Fills an empty file."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +59,8 @@ class Program:
     """The most that one function needs."""
     notes: tuple[str, ...] = ()
     """What whoever compiles should know, a line each; they become warnings."""
+    weights: Writer | None = None
+    """Writes `FILE.bin`, the weights that `text` has not in it; None where it has them all."""
 
 
 P = TypeVar("P", bound=Program)
@@ -78,6 +87,12 @@ class BuildRequest:
     """How many compilers may run at once; None: as many as there are CPUs for this process."""
     timeout: float = 600.0
     """The seconds that each of them may take."""
+    provenance: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What the manifest says of where the program is from: `source`, `metadata`."""
+    is_relocatable: bool = False
+    """Whether no path of this machine may be in the artifact, that of a library neither."""
+    is_embedding: bool = False
+    """Whether libraries of others that the program calls are to be in the artifact."""
 
     def manifest(
         self, loader: str, name: str, functions: Iterable[Entry], imports: Iterable[Import] = ()
@@ -101,20 +116,41 @@ class BuildRequest:
                     "name": slot.name,
                     **({"linked": slot.linked} if slot.linked else {}),
                     **({"reads": slot.reads} if slot.reads else {}),
+                    **({"fallback": slot.fallback} if slot.fallback else {}),
                     **(listing(slot.signature) if slot.signature else {}),
                 }
                 for slot in imports
             ],
             "loaders": [loader, *formats],
+            **({"backends": self._backends()} if self.emitted else {}),
+            **self.provenance,
         }
 
-    def members(self) -> dict[str, bytes]:
-        """The members that are of backends: submodules by index, and the source of what was linked."""
-        modules = [one.emission.content for one in self.emitted if not one.is_linked]
+    def _backends(self) -> list[dict[str, Any]]:
+        """Who emitted what is linked, and each submodule, with the options of the instance as text."""
+        members = (f"modules/{number}" for number in count(1))
+        return [
+            part_listing(one.part("library" if one.is_linked else next(members)))
+            for one in self.emitted
+        ]
+
+    def members(self) -> dict[str, bytes | memoryview]:
+        """The members that are of backends: submodules by index, their weights, sources for people."""
         sources = {
-            f"source.{one.backend}": one.emission.content for one in self.emitted if one.is_linked
+            f"source.{one.backend}": one.emission.text.encode()
+            for one in self.emitted
+            if one.is_linked or (one.emission.text and one.emission.data)
         }
-        return {**{f"modules/{n}": content for n, content in enumerate(modules, 1)}, **sources}
+        return {**shipped_parts(self.emitted), **sources}
+
+
+def shipped_parts(emitted: Iterable[Emitted]) -> dict[str, bytes | memoryview]:
+    """The members that loaders are handed: submodules by index, and weights, equal ones once."""
+    parts = [one for one in emitted if not one.is_linked]
+    return {
+        **{f"modules/{n}": one.emission.content for n, one in enumerate(parts, 1)},
+        **{name: data for one in parts for name, data in one.blobs.items()},
+    }
 
 
 @dataclass(frozen=True)
@@ -151,6 +187,33 @@ class Native:
     weights: bytearray
 
 
+@dataclass(frozen=True)
+class ExportRequest:
+    """What a host is asked to write as sources, for `inarch export`."""
+
+    context: Context
+    module: ModuleOp
+    """What the program was emitted of."""
+    emitted: tuple[Emitted, ...]
+    """What backends made of their parts, which the program calls."""
+    freestanding: bool = False
+    """One file of functions on arrays, without allocation, threads or anything of libc but mathematics."""
+    timeout: float = 600.0
+    """The seconds that a compiler may take which is asked for the use of the stack."""
+
+
+@dataclass(frozen=True)
+class Export:
+    """A program as a folder of sources."""
+
+    files: Mapping[str, str | Writer]
+    """By name; text in UTF-8."""
+    facts: Mapping[str, object]
+    """What is said of it, by field, as JSON: bytes of weights, of the arena, of the stack ..."""
+    says: tuple[str, ...] = ()
+    """Of that, what a person is told, a line each."""
+
+
 def _every_phase(pipeline: Pipeline) -> Pipeline:
     return pipeline
 
@@ -176,10 +239,18 @@ class Host(Generic[P]):
     """Of the pipeline of every compilation, with the passes of others, what takes a program to `emit`."""
     machine: Callable[[str], Target] = parse_target
     """The machine that `--target` names, `native` too. Raises UsageError for one that it has no code for."""
+    estimate: Estimate = least_seconds
+    """Seconds that it takes for some work on a machine, against which regions of backends are weighed.
+
+    By default the least that the machine's ports and memory allow."""
     accepts: Callable[[Emitted], str | None] = _no_parts
     """Asked of each backend's part: None, or why the host cannot call it ("takes no C")."""
     native: Callable[[NativeRequest], Native] | None = None
     """None where it makes no machine code. Raises UnsupportedError for a program that calls imports."""
+    export: Callable[[P, ExportRequest], Export] | None = None
+    """A program as sources that build without Inarch; None where it has none.
+
+    Raises UnsupportedError for a program that needs what sources cannot bring along."""
     api: int = API_VERSION
 
 

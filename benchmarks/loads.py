@@ -1,14 +1,16 @@
 """What loading programs costs, and that it leaves nothing behind.
 
-    python benchmarks/loads.py [--count 1000] [--artifact resnet50.inarch]
+    python benchmarks/loads.py [--count 1000] [--calls 10000] [--artifact resnet50.inarch]
+    python benchmarks/loads.py --count 10000 --held 1000 --calls 1000000       # the whole, some minutes
 
-Loads, calls and drops `count` distinct artifacts, then `count` times one that has a submodule and a
-callback, and prints what the process has more of than after the first tenth: descriptors, mappings,
+Loads, calls and drops `count` distinct artifacts, `count` times one file, and one that has a submodule and
+a callback; holds `held` distinct ones at once, of which each still computes, and drops them; calls one
+`calls` times. Prints what the process has more of than after the first tenth: descriptors, mappings,
 resident memory. Leaves with 1 when that is not flat (0 descriptors, 0 mappings, 2 MiB).
 
-With `--artifact` (of `inarch compile`), prints what its loading costs: first in a process of its own,
-then in a warm one: checked, unchecked (`check=False`), verified (`verify=True`), and again while a
-module of it is held.
+With `--artifact` (of `inarch compile`), prints what its loading costs, without the drop: first in a
+process of its own, then in a warm one: checked, unchecked (`check=False`), verified (`verify=True`), and
+again while a module of it is held.
 """
 
 from __future__ import annotations
@@ -52,6 +54,9 @@ func.func @main(%x: tensor<4096xf32>) -> tensor<4096xf32> {
 """
 
 
+ZEROS = np.zeros(4096, np.float32)
+
+
 def state() -> tuple[int, int, int]:
     """Descriptors, mappings, resident bytes."""
     gc.collect()
@@ -62,35 +67,48 @@ def state() -> tuple[int, int, int]:
 
 def is_flat(name: str, work: Callable[[int], None], count: int) -> bool:
     """Prints what `count` turns leave behind; whether that is nothing."""
-    for number in range(count // 10):
+    warm = max(count // 10, 1)
+    for number in range(warm):
         work(number)
     before, start = state(), time.thread_time()
-    for number in range(count // 10, count):
+    for number in range(warm, count):
         work(number)
-    elapsed = (time.thread_time() - start) / (count - count // 10)
+    elapsed = (time.thread_time() - start) / (count - warm)
     opened, mapped, resident = (new - old for new, old in zip(state(), before, strict=True))
     print(
         f"{name:40} {opened:+4} descriptors {mapped:+4} mappings {resident / 1024:+7.0f} KiB, "
-        f"{elapsed * 1e3:.2f} ms each"
+        f"{elapsed * 1e3:.4g} ms each"
     )
     return opened == 0 and mapped == 0 and resident <= LIMIT
 
 
-def distinct(folder: Path) -> Callable[[int], None]:
-    """Loads programs that differ in their members, and so in every hash."""
+def distinct(folder: Path) -> Callable[[int], Path]:
+    """Writes programs that differ in their members, and so in every hash."""
     (folder / "plain.mlir").write_text(PLAIN)
     build(folder / "plain.mlir", folder / "plain.inarch")
     with Artifact.open(folder / "plain.inarch") as artifact:
         library, weights = bytes(artifact.library), bytes(artifact.weights)
         manifest = artifact.manifest.data
-    x = np.zeros(4096, np.float32)
 
-    def work(number: int) -> None:
+    def write(number: int) -> Path:
         path = folder / f"distinct{number}.inarch"
         members = {"source.note": str(number).encode()}
         write_artifact(path, library, manifest, [(0, weights)], len(weights), members)
-        assert np.asarray(inarch.load(path)(x)).all()
-        path.unlink()
+        return path
+
+    return write
+
+
+def all_at_once(write: Callable[[int], Path], held: int) -> Callable[[int], None]:
+    """Holds many distinct programs, each of which computes while the others are there; then drops them."""
+
+    def work(_number: int) -> None:
+        paths = [write(number) for number in range(held)]
+        modules = [inarch.load(path) for path in paths]
+        for module in modules:
+            assert np.asarray(module(ZEROS)).all()
+        for path in paths:
+            path.unlink()
 
     return work
 
@@ -118,51 +136,78 @@ def print_times(path: Path) -> None:
     command = [sys.executable, "-c", code, str(path)]
     fresh = [float(subprocess.check_output(command)) for _ in range(ROUNDS)]
     print(f"first of a process {min(fresh) * 1e3:8.2f} ms")
+    folder = tempfile.TemporaryDirectory(prefix="inarch-loads-")
+    copy, first = (Path(folder.name, name) for name in ("copy.inarch", "first.inarch"))
+    for each in (copy, first):
+        each.write_bytes(path.read_bytes())
     load = inarch.load
+    load(first)  # whose pool of threads all others share, and which stays
     ways: dict[str, Callable[[], object]] = {
         "checked once": lambda: load(path),
         "check=False": lambda: load(path, check=False),
         "verify=True": lambda: load(path, verify=True),
     }
-    copy = Path(tempfile.mkdtemp(prefix="inarch-loads-"), "copy.inarch")
 
     def unknown() -> object:
         os.utime(copy)
         return load(copy)
 
-    copy.write_bytes(path.read_bytes())
     for name, work in {"checked": unknown, **ways}.items():
         print(f"{name:18} {_median(work):8.2f} ms")
-    held = load(path)
+    held = inarch.load(path)
     print(f"{'while it is held':18} {_median(ways['checked once']):8.2f} ms")
     del held
-    copy.unlink()
-    copy.parent.rmdir()
+    folder.cleanup()
 
 
 def _median(work: Callable[[], object]) -> float:
     times: list[float] = []
     for _ in range(ROUNDS):
         start = time.thread_time()
-        work()
+        made = work()
         times.append((time.thread_time() - start) * 1e3)
+        del made  # the end of what was loaded is no part of it
     return statistics.median(times)
 
 
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--count", type=int, default=1000)
+    options.add_argument("--held", type=int, default=100)
+    options.add_argument("--calls", type=int, default=10_000)
     options.add_argument("--artifact", type=Path)
     arguments = options.parse_args()
     if arguments.artifact is not None:
         print_times(arguments.artifact)
     with tempfile.TemporaryDirectory(prefix="inarch-loads-") as name:
         folder = Path(name)
-        flat = is_flat("distinct artifacts", distinct(folder), arguments.count)
-        flat &= is_flat(
-            "one with a submodule and callbacks", with_submodule(folder), arguments.count
-        )
-    return 0 if flat else 1
+        write = distinct(folder)
+        first = inarch.load(write(-1))  # whose pool of threads all others share, and which stays
+
+        def once(path: Path) -> None:
+            assert np.asarray(inarch.load(path)(ZEROS)).all()
+
+        def anew(number: int) -> None:
+            path = write(number)
+            once(path)
+            path.unlink()
+
+        same = write(-2)
+        out = np.empty_like(ZEROS)
+        bound = first.bind(ZEROS, out=out)
+
+        def called(_number: int) -> None:
+            first(ZEROS)
+            bound()
+
+        flat = [
+            is_flat("distinct artifacts", anew, arguments.count),
+            is_flat("one file", lambda _: once(same), arguments.count),
+            is_flat("one with a submodule, callbacks", with_submodule(folder), arguments.count),
+            is_flat(f"{arguments.held} at once", all_at_once(write, arguments.held), 3),
+            is_flat("calls, plain and bound", called, arguments.calls),
+        ]
+    return 0 if all(flat) else 1
 
 
 if __name__ == "__main__":

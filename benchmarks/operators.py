@@ -1,120 +1,66 @@
 """Single operators against onnxruntime and OpenVINO: a model of each, measured as `inarch bench MODEL` does.
 
     python benchmarks/operators.py products attention [--threads 2] [--rounds 10] [--only 1024] [--json]
+    python benchmarks/operators.py rows --before 09f59bd [--only argmax]
 
-Sets: `products` of two run-time matrices; `attention` (both products, scale, softmax) of one image's heads;
-`transposed` convolutions of stride 2 with constant weights. Least times are compared: `ratio` is the better
-peer's by ours, above 1 ours is the faster. `GF/s` are of the operations of the definition, without those
-with inserted zeros.
+Sets: `products` of two run-time matrices, of which OpenBLAS is a peer, too; `attention` (both products,
+scale, softmax) of one image's heads, and with constant `masks`; `transposed` convolutions of stride 2 with
+constant weights; `topk` of rows; `rows`: softmax, layer norm, argmax, cumulative sums; `recurrent`: LSTM
+and GRU. Least times are compared: `ratio` is the better peer's by ours, above 1 ours is the faster. `GF/s`
+are of the operations of the definition, without those with inserted zeros or of hidden keys.
+`--before REV`: against that revision of ours, on one thread, as `before_after.py` does (medians).
+`--least R`: the exit code is 1 if a ratio is less.
 """
 
-# The models' neighbours are found when it runs:
-# pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownParameterType=false, reportUnknownArgumentType=false
 from __future__ import annotations
 
 import argparse
 import json
 import math
+import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent / "models"))
+sys.path.insert(0, str(Path(__file__).parent))
 
-from model_builder import ModelBuilder
+from before_after import ROOT, run
+from openblas import OpenBLAS
+from operator_sets import SETS, Operator
 
+from inarch.backends.cblas.library import find_library
 from inarch.benchmark.model import measure_model
 from inarch.driver.options import Options
 
 PEERS = ("onnxruntime", "openvino")
-PRODUCTS = (256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096)
-ATTENTION = ((12, 128, 64), (12, 384, 64), (12, 1024, 64), (16, 2048, 128))
-CHANNELS = ((64, 64), (128, 64), (128, 128), (256, 128), (256, 256))
-IMAGES = (16, 32, 64)
-
-
-@dataclass(frozen=True)
-class Operator:
-    """A model of one operator, or of a few that belong together."""
-
-    name: str
-    build: Callable[[ModelBuilder], str]
-    """Writes it; the output's name."""
-    shape: tuple[int, ...]
-    """Of the output."""
-    operations: int
-
-    def save(self, path: Path) -> None:
-        """As an ONNX file."""
-        builder = ModelBuilder("operator", seed=0)
-        builder.output(self.build(builder), self.shape)
-        path.write_bytes(builder.model().SerializeToString())
-
-
-def products() -> Iterator[Operator]:
-    """Of two matrices that a call gives: cubes, and a flat one both ways."""
-    shapes = [(size, size, size) for size in PRODUCTS]
-    for m, n, k in [*shapes, (64, 4096, 4096), (4096, 64, 4096)]:
-
-        def build(b: ModelBuilder, m: int = m, n: int = n, k: int = k) -> str:
-            return b.op("MatMul", b.input("a", (m, k)), b.input("b", (k, n)))
-
-        yield Operator(f"{m} x {n} x {k}", build, (m, n), 2 * m * n * k)
-
-
-def attention() -> Iterator[Operator]:
-    """softmax(Q K' / sqrt(d)) V of each head."""
-    for heads, length, depth in ATTENTION:
-        shape = (1, heads, length, depth)
-
-        def build(b: ModelBuilder, shape: tuple[int, ...] = shape) -> str:
-            q, k, v = (b.input(name, shape) for name in "qkv")
-            scores = b.op("MatMul", q, b.op("Transpose", k, perm=[0, 1, 3, 2]))
-            scaled = b.op("Mul", scores, b.weight(shape[-1] ** -0.5))
-            return b.op("MatMul", b.op("Softmax", scaled, axis=-1), v)
-
-        name = f"{heads} x {length} x {depth}"
-        yield Operator(name, build, shape, 4 * heads * length * length * depth)
-
-
-def transposed() -> Iterator[Operator]:
-    """Convolutions that double an image, 3x3 and 4x4, with a bias."""
-    for window in (3, 4):
-        for channels, filters in CHANNELS:
-            for size in IMAGES:
-                yield _transposed(window, channels, filters, size)
-
-
-def _transposed(window: int, channels: int, filters: int, size: int) -> Operator:
-    def build(b: ModelBuilder) -> str:
-        scale = 1 / math.sqrt(channels * window)
-        weights = b.weight(b.normal(channels, filters, window, window, scale=scale))
-        attributes = {"strides": [2, 2], "pads": [1] * 4, "output_padding": [4 - window] * 2}
-        x = b.input("x", (1, channels, size, size))
-        return b.op("ConvTranspose", x, weights, b.weight(b.normal(filters)), **attributes)
-
-    name = f"{window}x{window} {channels}->{filters} {size}x{size}"
-    operations = 2 * channels * filters * (window * size) ** 2
-    return Operator(name, build, (1, filters, 2 * size, 2 * size), operations)
-
-
-SETS: Mapping[str, Callable[[], Iterator[Operator]]] = {
-    "products": products,
-    "attention": attention,
-    "transposed": transposed,
-}
+NAMES = ("inarch", *PEERS, "openblas")
 
 
 def measure(operator: Operator, folder: Path, threads: int, rounds: int) -> dict[str, Any]:
     """The least microseconds of each; a peer that cannot, or whose result is another one, has none."""
     path = folder / "operator.onnx"
     operator.save(path)
-    found = measure_model(path, Options(), peers=PEERS, threads=threads, rounds=rounds)
-    least = {name: peer.call.min / 1e3 for name, peer in found.peers.items() if not peer.error}
+    blas = None
+    if operator.product is not None and find_library() is not None:
+        blas = OpenBLAS(*operator.product, threads)
+
+    def turn(text: str, *_: int) -> None:  # before each round, and before some steps of compiling
+        if blas is not None and text.startswith("round "):
+            blas.turn()
+
+    found = measure_model(
+        path, Options(), peers=PEERS, threads=threads, rounds=rounds, progress=turn
+    )
+    least = {
+        name: peer.call.min / 1e3
+        for name, peer in found.peers.items()
+        if peer.call.values and not peer.error
+    }
+    if blas is not None:
+        blas.end()
+        least["openblas"] = min(blas.times) / 1e3
     ours = found.call.min / 1e3
     return {
         "operator": operator.name,
@@ -125,11 +71,46 @@ def measure(operator: Operator, folder: Path, threads: int, rounds: int) -> dict
     }
 
 
+def compare(operator: Operator, folder: Path, before: Path, rounds: int) -> dict[str, Any]:
+    """How many times as fast the working tree is as the checkout at `before`."""
+    path = folder / "operator.onnx"
+    operator.save(path)
+    return {"operator": operator.name, "ratio": run(before, ROOT, path, rounds)}
+
+
 def _row(row: Mapping[str, Any]) -> str:
-    times = "".join(f"{row['us'].get(name, math.nan):>12.0f}" for name in ("inarch", *PEERS))
+    if "us" not in row:
+        return f"{row['operator']:<28}{row['ratio']:>8.2f}"
+    times = "".join(f"{row['us'].get(name, math.nan):>12.0f}" for name in NAMES)
     ratio = math.nan if row["ratio"] is None else row["ratio"]
     errors = "".join(f"  {name}: {error}" for name, error in row["errors"].items())
-    return f"{row['operator']:<24}{times}{row['gflops']:>8.0f}{ratio:>7.2f}{errors}"
+    return f"{row['operator']:<28}{times}{row['gflops']:>8.0f}{ratio:>7.2f}{errors}"
+
+
+def _checkout(folder: Path, revision: str) -> Path:
+    path = folder / "checkout"
+    command = ["git", "-C", str(ROOT), "worktree", "add", "-q", "--detach", str(path), revision]
+    subprocess.run(command, check=True)
+    return path
+
+
+def _measured(given: argparse.Namespace, folder: Path, before: Path | None) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    for name in given.sets:
+        if not given.json:
+            heads = "".join(f"{who:>12}" for who in NAMES) + f"{'GF/s':>8}{'ratio':>7}"
+            title = f"{name}, us" if before is None else f"{name}, before / after"
+            print(f"{title:<28}{heads if before is None else ''}")
+        for operator in SETS[name]():
+            if given.only not in operator.name:
+                continue
+            if before is None:
+                rows.append(measure(operator, folder, given.threads, given.rounds))
+            else:
+                rows.append(compare(operator, folder, before, given.rounds))
+            if not given.json:
+                print(_row(rows[-1]), flush=True)
+    return rows
 
 
 def main() -> int:
@@ -140,27 +121,28 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--only", default="", help="operators whose name contains this")
+    parser.add_argument("--before", metavar="REV", help="a revision to compare with")
+    parser.add_argument("--least", type=float, default=0.0, metavar="R", help="of each ratio")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    rows: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory() as folder:
-        for name in given.sets:
-            if not given.json:
-                heads = "".join(f"{who:>12}" for who in ("inarch", *PEERS))
-                print(f"{name + ', us':<24}{heads}{'GF/s':>8}{'ratio':>7}")
-            for operator in SETS[name]():
-                if given.only in operator.name:
-                    rows.append(measure(operator, Path(folder), given.threads, given.rounds))
-                    if not given.json:
-                        print(_row(rows[-1]), flush=True)
+    if given.before and given.threads != 1:
+        parser.error("--before: expected one thread, as both sides are measured by CPU time")
+    with tempfile.TemporaryDirectory(prefix="inarch-operators-") as name:
+        folder = Path(name)
+        before = _checkout(folder, given.before) if given.before else None
+        try:
+            rows = _measured(given, folder, before)
+        finally:
+            if before is not None:
+                command = ["git", "-C", str(ROOT), "worktree", "remove", "--force", str(before)]
+                subprocess.run(command, check=True)
+    ratios = [row["ratio"] for row in rows if row["ratio"] is not None]
     if given.json:
         print(json.dumps(rows, indent=1))
-        return 0
-    ratios = [row["ratio"] for row in rows if row["ratio"] is not None]
-    if ratios:
+    elif ratios:
         mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
         print(f"least ratio {min(ratios):.2f}, geometric mean {mean:.2f}")
-    return 0
+    return int(min(ratios, default=math.inf) < given.least)
 
 
 if __name__ == "__main__":

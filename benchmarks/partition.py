@@ -109,9 +109,9 @@ def main() -> None:
     total = 0.0
     stages = {
         "annotate": lambda: annotate(context, module, ("bench_a", "bench_b"), recorder=recorder),
-        "merge-composites": lambda: merge_composites(module),
-        "merge-regions": lambda: merge_regions(module, recorder),
-        "partition": lambda: partition(module),
+        "merge-composites": lambda: merge_composites(context, module),
+        "merge-regions": lambda: merge_regions(context, module, recorder),
+        "partition": lambda: partition(context, module),
     }
     for name, run in stages.items():
         start = time.process_time()

@@ -46,6 +46,8 @@ from inarch.dialects.loop.keep import KEEP
 from inarch.dialects.loop.nest import NestOp
 from inarch.driver.compiler import import_model
 from inarch.driver.options import Options
+from inarch.machine.find import find_machine, this_machine
+from inarch.machine.machine import Machine
 from inarch.machine.target import Target, native
 from inarch.machine.target import parse as parse_target
 from inarch.microkernel.table import MICROKERNELS
@@ -99,8 +101,8 @@ class Result:
 class Rivals:
     """A pass in the place of `tensorize`: `@main` by the chosen way, `@way1`, `@way2`, ... by the others."""
 
-    def __init__(self, target: Target, most: int) -> None:
-        self._target, self._most = target, most
+    def __init__(self, target: Target, machine: Machine, most: int) -> None:
+        self._target, self._machine, self._most = target, machine, most
         self.names: list[str] = []
         self.costs: list[float] = []
         self._others: list[Candidate | None] = []
@@ -129,7 +131,7 @@ class Rivals:
         """Of all kernels: each with its best ways, and the best kernels with most; then no kernel."""
         found: list[list[Candidate]] = []
         for name in MICROKERNELS:
-            family = Family.of(name, MICROKERNELS[name], self._target)
+            family = Family.of(name, MICROKERNELS[name], self._target, self._machine)
             ways = candidates(nest, family)
             if isinstance(ways, list):
                 found.append([*ways, *sweep(nest, family, ways[0], self._most)])
@@ -179,7 +181,7 @@ class Subject:
 
     def __init__(self, shape: Shape, harness: Harness, most: int) -> None:
         self._harness = harness
-        self.rivals = Rivals(harness.target, most)
+        self.rivals = Rivals(harness.target, harness.machine, most)
         context = new_context()
         wish = Options(host=harness.host.name, target=str(harness.target), machine=harness.machine)
         module = import_model(program_of(shape, context), context, wish)
@@ -307,6 +309,7 @@ def main() -> int:
     parser.add_argument("--rivals", type=int, default=14, help="others of each shape (default 14)")
     parser.add_argument("--rounds", type=int, default=12, help="the fastest counts (default 12)")
     parser.add_argument("--target", help="default: this computer")
+    parser.add_argument("--machine", help="default: the target's; for this computer, what it is")
     parser.add_argument("--json", type=Path, help="write the results there")
     given = parser.parse_args()
     for name in given.set:
@@ -317,14 +320,17 @@ def main() -> int:
     shapes = [shape for shape in shapes if given.only in str(shape)]
     if not shapes:
         parser.error(f"--only: expected a part of a shape's text, found '{given.only}'")
-    harness = Harness(parse_target(given.target) if given.target else native())
+    target = parse_target(given.target) if given.target else native()
+    own = this_machine() if given.target is None else None
+    harness = Harness(target, machine=find_machine(given.machine) if given.machine else own)
     results: list[Result] = []
     for shape in shapes:
         results.append(measure(shape, harness, given.rivals, given.rounds))
         print(f"{len(results):3}/{len(shapes)} {results[-1]}", flush=True)
     if given.json is not None:
         given.json.write_text(json.dumps([asdict(one) for one in results], indent=1))
-    print(f"{summary(results)} (seed {given.seed}, load average {os.getloadavg()[0]:.1f})")
+    load = f"load average {os.getloadavg()[0]:.1f}"
+    print(f"{summary(results)} (seed {given.seed}, {harness.machine.name}, {load})")
     return 0 if is_good(results) else 1
 
 

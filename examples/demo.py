@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import subprocess
 import sys
 import tempfile
 import time
@@ -22,6 +23,8 @@ from typing import Any
 import numpy as np
 
 import inarch
+from inarch.machine.compilers import find_compiler
+from inarch.runtime import c as library
 
 ROOT = Path(__file__).parents[1]
 FILES = (
@@ -79,7 +82,30 @@ def main(arguments: list[str]) -> int:
                 continue
             shown = {made: MADE, model: "the model itself, an .onnx file"}.get(path) or _shown(path)
             print(_row(module, shown, path.read_bytes(), config, kinds))
+        _run_from_c(module, made, Path(folder), features(paths[0].read_bytes(), config))
     return 0
+
+
+def _run_from_c(module: Any, model: Path, folder: Path, x: np.ndarray[Any, Any]) -> None:
+    """The same file, opened by `examples/run_model.c`: a program that needs libc and nothing else."""
+    try:
+        compiler = find_compiler()
+    except inarch.EnvironmentFault:
+        print("\nno C compiler here: the same model is not run from C")
+        return
+    program, given, out = folder / "run_model", folder / "x.bin", folder / "y.bin"
+    sources = [ROOT / "examples" / "run_model.c", *library.sources()]
+    command = [*compiler.command, *library.FLAGS, f"-I{library.INCLUDE}", *map(str, sources)]
+    subprocess.run([*command, *library.LIBS, "-o", str(program)], check=True)
+    given.write_bytes(x.tobytes())
+    subprocess.run([program, model, given, out], check=True)
+    found = np.frombuffer(out.read_bytes(), np.float32)
+    if not np.array_equal(found, np.asarray(module(x)).ravel()):
+        raise SystemExit("the program in C computes something else")
+    size = program.stat().st_size >> 10
+    print(
+        f"\nthe same from C, bit by bit, by a program of {size} KiB beside the model, without Python"
+    )
 
 
 def _row(module: Any, name: str, data: bytes, config: dict[str, Any], kinds: dict[str, Any]) -> str:

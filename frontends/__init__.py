@@ -20,6 +20,7 @@ from inarch.core.lazy import Array
 from inarch.core.plugins import API_VERSION, Extensions
 from inarch.core.states import State
 from inarch.frontends.values import fix_arguments
+from inarch.ir.report.facts import facts_of
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,15 @@ class FilesRead:
     states: Mapping[Path, State | None]
 
 
+@dataclass(frozen=True)
+class Origin:
+    """A fact: what kind of file a program is from, and what that says of itself (its version, its writer)."""
+
+    format: str
+    said: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """As the manifest of an artifact has it: JSON."""
+
+
 FRONTENDS: Extensions[Frontend] = Extensions("inarch.frontends", "FRONTEND")
 
 
@@ -66,8 +76,13 @@ def read_model(source: Any, context: Context, sizes: Sizes | None = None) -> Mod
 
     Raises UsageError when no frontend reads such a source, and what the frontend raises.
     """
-    frontend, known = _frontend_of(source), sizes or Sizes()
+    name, frontend = _frontend_of(source)
+    known, facts = sizes or Sizes(), facts_of(context)
+    facts.take(FilesRead)  # those of another model
+    facts.take(Origin)
     module = frontend.read(source, context, known)
+    if facts.get(Origin) is None:
+        facts.put(Origin(name))
     if not frontend.uses_values:
         fix_arguments(module, known.values, context)
     return module
@@ -80,18 +95,22 @@ _EXPORTERS = {
 """Of models of others by suffix: what writes them as ONNX."""
 
 
-def _frontend_of(source: Any) -> Frontend:
+def _frontend_of(source: Any) -> tuple[str, Frontend]:
     working, broken = _frontends()
     if not isinstance(source, str | PathLike):
-        for frontend in working:
+        for name, frontend in working.items():
             if frontend.takes(source):
-                return frontend
+                return name, frontend
         raise UsageError(
             "expected a model: a path, bytes, or an onnx.ModelProto; "
             f"found {type(source).__name__}{broken}"
         )
     suffix = Path(source).suffix.lower()  # pyright: ignore[reportUnknownArgumentType] - PathLike of str
-    by_suffix = {suffix: frontend for frontend in working for suffix in frontend.suffixes}
+    by_suffix = {
+        suffix: (name, frontend)
+        for name, frontend in working.items()
+        for suffix in frontend.suffixes
+    }
     if suffix not in by_suffix:
         known = ", ".join(sorted(by_suffix))
         export = f"; export it to ONNX, with {_EXPORTERS[suffix]}" if suffix in _EXPORTERS else ""
@@ -101,13 +120,13 @@ def _frontend_of(source: Any) -> Frontend:
     return by_suffix[suffix]
 
 
-def _frontends() -> tuple[list[Frontend], str]:
+def _frontends() -> tuple[dict[str, Frontend], str]:
     """Those that can be used; and of those that cannot, what to say when none of them helps."""
-    working: list[Frontend] = []
+    working: dict[str, Frontend] = {}
     broken = ""
     for name in FRONTENDS:
         try:
-            working.append(FRONTENDS[name])
+            working[name] = FRONTENDS[name]
         except InarchError as error:  # a plugin's; it must not keep the others from working
             broken += f" ({error.message})"
     return working, broken

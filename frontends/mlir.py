@@ -12,9 +12,11 @@ from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp, StringAttr
 from inarch.core.errors import InarchError, UsageError
 from inarch.core.lazy import np
 from inarch.core.npz import array_bytes, comment_of, read_arrays, write_npz
-from inarch.frontends import Frontend, Sizes
+from inarch.core.states import state_of
+from inarch.frontends import FilesRead, Frontend, Sizes
 from inarch.frontends.names import program_name
 from inarch.ir.context import store_of
+from inarch.ir.report.facts import facts_of
 from inarch.ir.text import parse_module
 
 
@@ -31,7 +33,9 @@ def read_mlir(source: Any, context: Context, sizes: Sizes) -> ModuleOp:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise InarchError(f"expected MLIR text; {reason}", where=str(path)) from error
-    _read_resources(path.with_suffix(".npz"), context)
+    side = path.with_suffix(".npz")
+    facts_of(context).put(FilesRead({side: state_of(side)} if side.is_file() else {}))
+    _read_resources(side, context)
     module = parse_module(context, text, str(path))
     module.attributes.setdefault("inarch.name", StringAttr(program_name(path.stem)))
     return module

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from inarch.core.moved import MovedFinder
 
 if TYPE_CHECKING:
+    from inarch.computation import compute
     from inarch.core.errors import (
         ArgumentError,
         EnvironmentFault,
@@ -43,6 +44,7 @@ if MovedFinder not in sys.meta_path:
 
 _HOMES = {
     "compile": "inarch.driver.compiler",
+    "compute": "inarch.computation",
     "load": "inarch.runtime.module",
     "threads": "inarch.runtime.threads",
     "Module": "inarch.runtime.module",
@@ -64,6 +66,7 @@ __all__ = [
     "UsageError",
     "__version__",
     "compile",
+    "compute",
     "load",
     "threads",
 ]
@@ -75,7 +78,17 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'inarch' has no attribute '{name}'")
     from importlib import import_module
 
-    return getattr(import_module(_HOMES[name]), name)
+    from inarch.runtime.installed import check_alone
+
+    check_alone()
+    try:
+        return getattr(import_module(_HOMES[name]), name)
+    except ModuleNotFoundError as error:
+        from inarch.core.errors import without_compiler
+
+        if (fault := without_compiler(error, f"inarch.{name}")) is not None:
+            raise fault from error
+        raise
 
 
 def __dir__() -> list[str]:

@@ -25,7 +25,7 @@ from onnx.helper import (
 from inarch.core.errors import ArgumentError, InarchError, UnsupportedError
 from inarch.core.lazy import np
 from inarch.driver.compiler import compile as compile_model
-from inarch.frontends.onnx.report import AT_RUN_TIME
+from inarch.frontends.report import AT_RUN_TIME
 
 if TYPE_CHECKING:
     from inarch.runtime.module import Module

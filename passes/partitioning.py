@@ -48,15 +48,16 @@ def partition_for(
 ) -> PartitionReport:
     """Moves what the backends take into functions of theirs; says who got what, and why not.
 
-    The first backend is preferred. `give` and `keep` are `(selector, backend)` pairs: an op's name
-    (`conv`) or a glob on where ops come from (`layer1/*`). Raises UsageError for a name that nothing
-    has, InarchError at an op that was given to a backend that cannot take it.
+    The first backend is preferred; one may be an instance with options, `big=npu:array=32`. `give` and
+    `keep` are `(selector, backend)` pairs: an op's name (`conv`) or a glob on where ops come
+    from (`layer1/*`). Raises UsageError for a name that nothing has,
+    InarchError at an op that was given to a backend that cannot take it.
     """
-    recorder = Recorder()
+    recorder = Recorder(counts=True)
     annotate(context, module, backends, give, keep, recorder)
-    merge_composites(module)
-    merge_regions(module, recorder)
-    partition(module, symbol_prefix)
+    merge_composites(context, module)
+    merge_regions(context, module, recorder)
+    partition(context, module, symbol_prefix)
     return recorder.finish()
 
 

@@ -5,7 +5,9 @@
     named("conv_bias_relu", pattern, where=lambda m: None if ... else "strides are [3, 3]; takes 1 or 2")
 
 A pattern is a DAG: a value used twice in it (one Python object) must be one value in the program. The
-root is the op whose result leaves the match. Interior values have no users outside of the match.
+root is the op whose result leaves the match (`named(..., others=)`: those of others, too). Interior values
+have no users outside of the match, but those of cheap ops (dequantize, reshape, broadcast_to, transpose),
+of which the match takes a copy.
 
 Order of preference. Of the matches of one backend: those of earlier patterns first; of one pattern,
 those whose root comes later in the program; of one root, alternatives in the order in which they are
@@ -15,14 +17,22 @@ So an optional part that is there is taken. Printing a pattern (`str`) shows it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from xdsl.ir import Operation, SSAValue
 
-Where = Callable[[Operation], str | None]
-"""None to accept the op, or the reason to refuse it, with the values that decided."""
+if TYPE_CHECKING:
+    from inarch.passes.backend import Request
+
+Where: TypeAlias = "Callable[[Operation], str | None] | Callable[[Operation, Request], str | None]"
+"""None to accept the op, or the reason to refuse it, with the values that decided.
+
+With a second parameter it also gets the `Request` (`inarch.passes.backend`): options, target ..."""
+WhereMatch: TypeAlias = "Callable[[Match], str | None] | Callable[[Match, Request], str | None]"
+"""The same of a whole match."""
 
 
 class Pattern:
@@ -54,12 +64,19 @@ class Op(Pattern):
     """The (first) result of one op: its name, operand patterns, and what must hold of it."""
 
     name: str
+    """Of the op, or a glob: `graph.reduce_*`, `graph.*`."""
     operands: tuple[Pattern, ...]
     attributes: Mapping[str, object] = field(default_factory=dict[str, object])
-    """Property name -> the Python value it must have (ints, floats, bools, strings, tuples of ints)."""
+    """Property name -> the Python value it must have (ints, floats, bools, strings, tuples of ints).
+
+    A set is one of several."""
     where: Where | None = None
     commutative: bool = False
     """Two operands may be exchanged."""
+
+    def fits(self, name: str) -> bool:
+        """Whether an op of this name may be it."""
+        return name == self.name or ("*" in self.name and fnmatchcase(name, self.name))
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +97,8 @@ class Match:
     """Values from outside, constants included, in the order in which the pattern meets them."""
     values: Mapping[Pattern, SSAValue] = field(default_factory=dict["Pattern", SSAValue])
     """The value that each part of the pattern was found to be; parts not taken are not in it."""
+    copied: tuple[Operation, ...] = ()
+    """Those of `ops` that are cheap and have other users, too: the match takes copies of them."""
 
     def __getitem__(self, part: Pattern) -> SSAValue:
         """The value that `part` of the pattern was found to be."""
@@ -99,10 +118,12 @@ class NamedPattern:
 
     name: str
     pattern: Pattern
-    where: Callable[[Match], str | None] | None = None
+    where: WhereMatch | None = None
+    others: tuple[Op, ...] = ()
+    """Further roots: parts of `pattern`, or ops that share parts with it; their results leave, too."""
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.pattern}"
+        return f"{self.name}: {', '.join(map(str, (self.pattern, *self.others)))}"
 
 
 def full_name(name: str) -> str:
@@ -127,7 +148,11 @@ def op(
     commutative: bool = False,
     **attributes: object,
 ) -> Op:
-    """The op `name` (`conv` is `graph.conv`) on operands; missing trailing operands match anything."""
+    """The op `name` (`conv` is `graph.conv`) on operands; missing trailing operands match anything.
+
+    A name may be a glob: `reduce_*`, `*`. `groups=1` is what a property must be, `groups={1, 2}` one of
+    several.
+    """
     expected = {key: _frozen(value) for key, value in attributes.items()}
     return Op(full_name(name), operands, expected, where, commutative)
 
@@ -138,14 +163,20 @@ def optional(inner: Pattern, outer: Callable[[Pattern], Pattern]) -> Pattern:
 
 
 def named(
-    name: str, pattern: Pattern, where: Callable[[Match], str | None] | None = None
+    name: str, pattern: Pattern, where: WhereMatch | None = None, *, others: Sequence[Op] = ()
 ) -> NamedPattern:
-    """A pattern with the name that composites and reports show."""
-    return NamedPattern(name, pattern, where)
+    """A pattern with the name that composites and reports show.
+
+    `others` are further roots, each of which must be there: a part of `pattern` whose value others use, too,
+    or an op that shares a part with `pattern`. No path may leave such a match and enter it again.
+    """
+    return NamedPattern(name, pattern, where, tuple(others))
 
 
 def _frozen(value: object) -> object:
-    """An expected value as it is compared: a list is a tuple."""
+    """An expected value as it is compared: a list is a tuple, a set is one of several."""
+    if isinstance(value, set | frozenset):
+        return frozenset(_frozen(one) for one in cast("set[object]", value))
     return tuple(cast("list[object]", value)) if isinstance(value, list) else value
 
 
@@ -164,22 +195,25 @@ def roots_of(pattern: Pattern) -> list[Op] | None:
     return found
 
 
-def op_names(pattern: Pattern) -> set[str]:
-    """The names of all ops in `pattern`."""
-    found: set[str] = set()
+def op_names(*patterns: Pattern) -> set[str]:
+    """The names of all ops in `patterns`."""
+    return {part.name for part in parts_of(*patterns) if isinstance(part, Op)}
+
+
+def parts_of(*patterns: Pattern) -> set[Pattern]:
+    """All parts of `patterns`, themselves included."""
     seen: set[Pattern] = set()
-    todo = [pattern]
+    todo = list(patterns)
     while todo:
         current = todo.pop()
         if current in seen:
             continue
         seen.add(current)
         if isinstance(current, Op):
-            found.add(current.name)
             todo += current.operands
         elif isinstance(current, Alternative):
             todo += current.choices
-    return found
+    return seen
 
 
 class _Printer:
@@ -245,5 +279,6 @@ __all__ = [
     "op",
     "op_names",
     "optional",
+    "parts_of",
     "roots_of",
 ]

@@ -1,4 +1,4 @@
-"""The C interface as cffi sees it: the structs of `include/inarch.h`, and the dynamic loader."""
+"""The C interface as cffi sees it: the structs of inarch.h and inarch_loader.h, and the dynamic loader."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def ffi() -> Any:
     from cffi import FFI
 
     made = FFI()
-    made.cdef(structs() + _LOADER)
+    made.cdef(structs("inarch.h") + structs("inarch_loader.h") + _LOADER)
     return made
 
 
@@ -34,9 +34,9 @@ def libc() -> Any:
     return ffi().dlopen(None)
 
 
-def structs() -> str:
+def structs(header: str) -> str:
     """The declarations between the header's marks, without preprocessor lines."""
-    text = files("inarch.runtime").joinpath("include/inarch.h").read_text()
+    text = files("inarch.runtime").joinpath("include", header).read_text()
     part = text.partition("/* [structs:")[2].partition("/* [end of structs]")[0]
     lines = part.partition("*/")[2].splitlines()
     return "\n".join(line for line in lines if not line.startswith("#"))

@@ -4,20 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 from inarch.artifact.manifest import Port, Signature
 from inarch.core.arguments import checked_threads
-from inarch.core.errors import ArgumentError
+from inarch.core.errors import ArgumentError, InarchError, UnsupportedError
 from inarch.core.lazy import np
-from inarch.runtime.tensor import Array, as_array, as_output, check, check_bools, empty
+from inarch.runtime.calls.bound import (
+    BoundCall,
+    Places,
+    compiled_call,
+    plan_of,
+    quick_call,
+    runner,
+)
+from inarch.runtime.calls.called import Called
+from inarch.runtime.calls.compiled import COMPILED
+from inarch.runtime.calls.entry import CEntry
+from inarch.runtime.calls.frameworks import as_framework, framework_of
+from inarch.runtime.calls.pickled import Origin, function_of, recipe
+from inarch.runtime.tensor import (
+    Array,
+    address_of,
+    as_array,
+    as_output,
+    check,
+    check_bools,
+    empty,
+)
 from inarch.runtime.threads import threads as limited
 
 Invoke: TypeAlias = Callable[[Sequence[Array]], None]
 """Runs a function on arrays that fit its signature: inputs, then outputs to write."""
 
 
-class Function:
+class Function(Called):
     """One function of a module. Immutable, and safe to call from several threads at once.
 
     >>> from inarch.core.dtypes import DTYPES
@@ -30,12 +51,22 @@ class Function:
     """
 
     def __init__(
-        self, name: str, signature: Signature, invoke: Invoke, *, threads: int | None = None
+        self,
+        name: str,
+        signature: Signature,
+        invoke: Invoke,
+        *,
+        threads: int | None = None,
+        c_entry: CEntry | None = None,
     ) -> None:
         self.name = name
+        self.c_entry = c_entry
+        """The same in C; None where a call needs Python."""
         self._threads = threads
         self.signature = signature
         self._invoke = invoke
+        self.origin: Origin | None = None
+        """Of its module."""
         self._inputs = [(port, f"{name}: argument '{port.name}'") for port in signature.inputs]
         self._outputs = [(port, f"{name}: output '{port.name}'") for port in signature.outputs]
 
@@ -46,31 +77,99 @@ class Function:
         inputs, outputs = _listed(self.signature.inputs), _listed(self.signature.outputs)
         return f"{self.name}({inputs}) -> ({outputs})"
 
-    def __call__(
+    def _general(
         self,
         /,
         *args: object,
         out: object = None,
         threads: object = None,
         **by_name: object,
-    ) -> Array | tuple[Array, ...]:
+    ) -> Any:
         """The outputs: one array, or a tuple when there are several (or none).
 
         Inputs are given by position or by name: NumPy arrays, or anything with `__dlpack__` or the
-        buffer protocol, of exactly the declared type and row-major. `out` is an array to write
-        into, or a sequence of them, one for each output. `threads`: at most so many run it, where code is
+        buffer protocol, of exactly the declared type and row-major; numbers where one without dimensions
+        is declared. Outputs are what `out` has, an array to write into or a sequence of them, or what
+        follows the inputs; else they are made, as the framework of the inputs has them
+        (`inarch.runtime.calls.frameworks`). `threads`: at most so many run it, where code is
         compiled so that threads share its loops (`inarch.runtime.threads`).
 
         Raises ArgumentError for what does not fit, and InarchError when the function fails.
         """
+        self._make_plan()
+        args, out = self._parted(args, out)
         inputs = self._checked_inputs(args, by_name)
-        outputs = (
-            tuple(empty(port) for port, _ in self._outputs)
-            if out is None
-            else self._checked_outputs(out, inputs)
-        )
+        if out is None:
+            made = tuple(empty(port) for port, _ in self._outputs)
+            self._run((*inputs, *made), threads)
+            like = framework_of((*args, *by_name.values()))
+            if like is not None:
+                return as_framework(like, made)
+            return made[0] if len(made) == 1 else made
+        outputs, given = self._checked_outputs(out, inputs)
         self._run((*inputs, *outputs), threads)
-        return outputs[0] if len(outputs) == 1 else outputs
+        return given[0] if len(given) == 1 else given
+
+    def bind(
+        self,
+        /,
+        *args: object,
+        out: object = None,
+        threads: object = None,
+        **by_name: object,
+    ) -> BoundCall:
+        """A call without arguments, of the memory given here, as a call takes it; all is checked once.
+
+        Outputs that are not given are made once: each call writes, and gives, the same.
+        """
+        if threads is not None:
+            return self.with_threads(checked_threads(threads)).bind(*args, out=out, **by_name)
+        self._make_plan()
+        args, out = self._parted(args, out)
+        inputs = self._checked_inputs(args, by_name)
+        if out is None:
+            outputs = tuple(empty(port) for port, _ in self._outputs)
+            like = framework_of((*args, *by_name.values()))
+            given: object = outputs if like is None else as_framework(like, outputs)
+        else:
+            outputs, given = self._checked_outputs(out, inputs)
+        result: object = given
+        if type(given) is tuple and len(outputs) == 1:
+            result = cast("tuple[object, ...]", given)[0]
+        held = (*inputs, *outputs)
+        addresses = tuple(address_of(array) for array in held)
+        if self._plan:
+            kind = compiled_call(COMPILED.extension())
+            return kind(self._plan, addresses, held, result, self.name, None)
+        if self.c_entry is not None:
+            run = runner(self.name, self.signature, self.c_entry, held, self._threads)
+        else:
+
+            def run() -> None:
+                self._run(held, None)
+
+        return BoundCall(self._plan, addresses, held, result, self.name, run)
+
+    def _make_plan(self) -> None:
+        """What compiled calls know of this function, once there are compiled calls."""
+        if self._plan is not None:
+            return
+        extension = COMPILED.extension()
+        if self.c_entry is None:
+            self._plan = False
+        elif extension is None:
+            if COMPILED.is_settled and self._quick is None and self._threads is None:
+                self._quick = quick_call(self.signature, self.c_entry)
+        else:
+            self._quick = None
+            self._plan = plan_of(extension, self.name, self.signature, self.c_entry, self._threads)
+
+    def _parted(self, args: tuple[object, ...], out: object) -> tuple[tuple[object, ...], object]:
+        """Inputs and outputs, where the outputs follow the inputs."""
+        count = len(self._inputs)
+        if out is None and self._outputs and len(args) == count + len(self._outputs):
+            return args[:count], args[count:]
+        return args, out
 
     def run(self, inputs: Mapping[str, object], *, threads: int | None = None) -> dict[str, Array]:
         """The outputs by name, from the inputs by name: also for names that Python cannot spell."""
@@ -94,7 +193,46 @@ class Function:
 
     def with_threads(self, threads: int) -> Function:
         """The same function, run by at most so many threads where a call does not say how many."""
-        return Function(self.name, self.signature, self._invoke, threads=checked_threads(threads))
+        most = checked_threads(threads)
+        made = Function(self.name, self.signature, self._invoke, threads=most, c_entry=self.c_entry)
+        made.origin = self.origin
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.origin is None:
+            raise InarchError(f"function '{self.name}' cannot be pickled: it is of no module")
+        make, args = recipe(self.origin, None)
+        return function_of, (make, args, self.name, self._threads)
+
+    def plan_of(self, places: Places) -> Any:
+        """What compiled calls know of it where arguments come in another order; None without such calls."""
+        if not self._plan or self.c_entry is None:
+            return None
+        extension = COMPILED.extension()
+        return plan_of(extension, self.name, self.signature, self.c_entry, self._threads, places)
+
+    @property
+    def quick_ways(self) -> tuple[Any, Callable[[Sequence[object]], bool] | None]:
+        """What compiled calls know of it, and what runs it by cffi, for `Module`."""
+        return self._plan, self._quick
+
+    @property
+    def address(self) -> int:
+        """Of the C function `int32_t f(DLTensor *args, int32_t n)`, valid as long as this function lives.
+
+        Raises UnsupportedError where it, or what it imports, runs in Python.
+        """
+        if self.c_entry is None:
+            raise UnsupportedError(
+                f"{self.name}: expected a function of C alone, found one that runs in Python, or calls it; "
+                "fill its imports with C (inarch.runtime.native.NativeFunction), or call it from Python"
+            )
+        return self.c_entry.address
+
+    @property
+    def threads(self) -> int | None:
+        """At most so many run a call that does not say how many; None: as many as there should be."""
+        return self._threads
 
     def _checked_inputs(self, args: Sequence[object], by_name: Mapping[str, object]) -> list[Array]:
         values = args if not by_name else self._in_order(args, by_name)
@@ -132,8 +270,10 @@ class Function:
             )
         return [*args, *(by_name[name] for name in names[len(args) :])]
 
-    def _checked_outputs(self, out: object, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        """The arrays of `out`, which overlap neither an input nor each other."""
+    def _checked_outputs(
+        self, out: object, inputs: Sequence[Array]
+    ) -> tuple[tuple[Array, ...], tuple[object, ...]]:
+        """The arrays of `out`, which overlap neither an input nor each other, and what was given."""
         values = cast("Sequence[object]", out) if isinstance(out, tuple | list) else (out,)
         if len(values) != len(self._outputs):
             raise ArgumentError(
@@ -151,7 +291,7 @@ class Function:
                     raise ArgumentError(f"{role}: expected memory of its own, found that of {what}")
             before.append((array, f"output '{port.name}'"))
             arrays.append(array)
-        return tuple(arrays)
+        return tuple(arrays), tuple(values)
 
 
 def _listed(ports: Sequence[Port]) -> str:

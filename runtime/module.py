@@ -15,16 +15,20 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from inarch.artifact import Artifact
 from inarch.artifact.manifest import Signature
 from inarch.core.arguments import checked_path, checked_threads
 from inarch.core.cache import replacing
 from inarch.core.errors import UsageError, unknown
+from inarch.runtime.calls.bound import BoundCall
+from inarch.runtime.calls.called import Called
+from inarch.runtime.calls.pickled import Origin, recipe
 from inarch.runtime.function import Function
-from inarch.runtime.loaders import LOADERS
+from inarch.runtime.loaders import LOADERS, has_native
 from inarch.runtime.tensor import Array
+from inarch.runtime.variants import best
 
 __all__ = ["Function", "Imports", "Module", "load"]
 
@@ -33,7 +37,7 @@ Imports: TypeAlias = Mapping[str, "Callable[..., object] | Module"]
 functions of other modules, or modules, which stand for their `main`."""
 
 
-class Module:
+class Module(Called):
     """A program that can run: functions by name, and the modules that it uses."""
 
     def __init__(
@@ -45,16 +49,38 @@ class Module:
         imports: Sequence[Module] = (),
         sources: Mapping[str, Callable[[], str]] | None = None,
         content: bytes | memoryview = b"",
+        target: str = "",
     ) -> None:
         """For loaders. `sources` gives text by format; `content` is what `save` writes."""
         self.type_key = type_key
         """The name of the loader that made this: `shared-library`, ..."""
         self.name = name
         self.functions: Mapping[str, Function] = MappingProxyType(dict(functions))
+        self.target = target
+        """What its code was compiled for: of a file with several variants, the one that was taken."""
         self.imports = tuple(imports)
         """The submodules that the program brought along."""
         self._sources = dict(sources or {})
         self._content = content
+        self._threads: int | None = None
+        self.origin = Origin(name, content, None, "", loader=type_key)
+        """What it is pickled as; of what has a file, `load` says so."""
+
+    @property
+    def origin(self) -> Origin:
+        """What the module, and its functions, are pickled as (`inarch.runtime.calls.pickled`)."""
+        return self._origin
+
+    @origin.setter
+    def origin(self, origin: Origin) -> None:
+        self._origin = origin
+        for function in self.functions.values():
+            # A loader of others may have made anything.
+            if isinstance(function, Function):  # pyright: ignore[reportUnnecessaryIsInstance]
+                function.origin = origin
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return recipe(self._origin, self._threads)
 
     def __repr__(self) -> str:
         return f"<inarch module '{self.name}': {', '.join(map(str, self.functions.values()))}>"
@@ -62,16 +88,26 @@ class Module:
     def __getitem__(self, name: str) -> Function:
         return self.get_function(name)
 
-    def __call__(
+    def _general(
+        self, /, *args: object, out: object = None, threads: object = None, **by_name: object
+    ) -> Any:
+        """Calls `main`; `Function` has the details. From the next call on, its quick way is the module's."""
+        main = self.get_function("main")
+        try:
+            return main(*args, out=out, threads=threads, **by_name)
+        finally:
+            self._plan, self._quick = main.quick_ways
+
+    def bind(
         self,
         /,
         *args: object,
         out: object = None,
         threads: object = None,
         **by_name: object,
-    ) -> Array | tuple[Array, ...]:
-        """Calls `main`; `Function.__call__` has the details."""
-        return self.get_function("main")(*args, out=out, threads=threads, **by_name)
+    ) -> BoundCall:
+        """Binds the arguments of `main`; `Function.bind` has the details."""
+        return self.get_function("main").bind(*args, out=out, threads=threads, **by_name)
 
     @property
     def signature(self) -> Signature:
@@ -91,14 +127,17 @@ class Module:
     def with_threads(self, threads: int) -> Module:
         """The same program, run by at most so many threads where a call does not say how many."""
         functions = {name: each.with_threads(threads) for name, each in self.functions.items()}
-        return Module(
+        module = Module(
             self.type_key,
             self.name,
             functions,
             imports=self.imports,
             sources=self._sources,
             content=self._content,
+            target=self.target,
         )
+        module.origin, module._threads = self._origin, checked_threads(threads)
+        return module
 
     def get_source(self, fmt: str = "") -> str:
         """The program's text in the format `fmt` (`c`), by default in the first that there is.
@@ -128,6 +167,7 @@ class Module:
         check: bool = True,
         imports: Imports | None = None,
         format: str | None = None,  # noqa: A002 - the word of the interface
+        loaders: Sequence[Path | str] = (),
     ) -> Module:
         """As `load`, of a file's bytes."""
         if format is not None:
@@ -136,7 +176,8 @@ class Module:
             path = Path(folder, "module.inarch")
             path.write_bytes(data)
             with Artifact.open(path, where="<bytes>", check=check) as artifact:
-                return _run_loader(artifact, verify, imports)
+                artifact.loaders = tuple(checked_path(each).absolute() for each in loaders)
+                return _run_loader(artifact, verify, imports, None)
 
 
 def load(
@@ -147,6 +188,8 @@ def load(
     imports: Imports | None = None,
     format: str | None = None,  # noqa: A002 - the word of the interface
     threads: int | None = None,
+    loaders: Sequence[Path | str] = (),
+    verify_key: Path | str | bytes | None = None,
 ) -> Module:
     """The program in the file at `path`.
 
@@ -155,8 +198,11 @@ def load(
     benchmarks/loads.py` measures it). `verify` compares the SHA-256 of all parts with the manifest: each
     time, 60 ms; with a manifest from somebody you trust, it is against malice. `imports` fills the
     program's import slots by name; what it lacks is looked up among the program's submodules, then
-    in `inarch.runtime.registry`. A file that is no artifact is read by the loader of `format`. `threads`: at
-    most so many run a call that does not say how many (`inarch.runtime.threads`).
+    in `inarch.runtime.registry`. `verify_key`, a public Ed25519 key (a file, or its bytes), refuses what it
+    did not sign, and verifies, before anything of the file runs. A file that is no artifact is read by the
+    loader of `format`. `threads`: at most so many run a call that does not say how many
+    (`inarch.runtime.threads`). `loaders` are libraries that run parts in a backend's own format
+    (`inarch_loader.h`), asked before those that are found by name.
 
     Raises InarchError for a file that is damaged or no artifact, or has an unfilled slot, and
     EnvironmentFault when this machine cannot run it.
@@ -164,18 +210,51 @@ def load(
     file = checked_path(path)
     most = None if threads is None else checked_threads(threads)
     if format is not None:
+        if verify_key is not None:
+            raise UsageError(
+                f"verify_key: expected an artifact, found a file of the loader '{format}'"
+            )
         module = LOADERS[format].from_file(file)
     else:
         with Artifact.open(file, check=check) as artifact:
-            module = _run_loader(artifact, verify, imports)
+            artifact.loaders = tuple(checked_path(each).absolute() for each in loaders)
+            module = _run_loader(artifact, verify, imports, file.absolute(), verify_key)
     return module if most is None else module.with_threads(most)
 
 
-def _run_loader(artifact: Artifact, verify: bool, imports: Imports | None) -> Module:
-    if verify:
+def _run_loader(
+    artifact: Artifact,
+    verify: bool,
+    imports: Imports | None,
+    path: Path | None,
+    verify_key: Path | str | bytes | None = None,
+) -> Module:
+    from inarch.runtime.loaders.fallback import can_do_without
+
+    if verify_key is not None:
+        from inarch.artifact.signature import check_signature
+
+        check_signature(artifact, verify_key)
+    elif verify:
         artifact.verify()
-    for name in artifact.manifest.loaders:
-        if name not in LOADERS:
+    artifact = best(artifact)
+    for number, name in enumerate(artifact.manifest.loaders):
+        if name in LOADERS or (number and can_do_without(artifact.manifest, number)):
+            continue
+        if number == 0 or not has_native(name, artifact):
             known = ", ".join(sorted(LOADERS))
-            raise artifact.error(f"expected formats of the loaders {known}, found '{name}'")
-    return LOADERS[artifact.manifest.loaders[0]].from_artifact(artifact, imports or {})
+            part = artifact.manifest.part(number)
+            package = part.package if part is not None else ""
+            remedy = f"; install {package}" if package else ""
+            raise artifact.error(f"expected formats of the loaders {known}, found '{name}'{remedy}")
+    module = LOADERS[artifact.manifest.loaders[0]].from_artifact(artifact, imports or {})
+    given = dict(imports or {})
+    module.origin = Origin(
+        module.name,
+        artifact.content,
+        path,
+        artifact.identity,
+        imports=given,
+        loaders=tuple(map(str, artifact.loaders)),
+    )
+    return module

@@ -20,12 +20,19 @@ from inarch.runtime.tensor import Array, describe
 
 CALL = "int32_t(*)(void *, DLTensor *, int32_t)"
 """The type of an import slot's function."""
+LAST_ERROR = "const char *(*)(void)"
+
+
+def _lasting(path: str | Path) -> str:
+    """The path from any folder; a bare name is searched for by the dynamic loader."""
+    return str(Path(path).absolute()) if os.sep in str(path) else str(path)
 
 
 class _Opened:
     """A library that is open as long as this lives; at the end of the process it stays open."""
 
-    def __init__(self, handle: Any) -> None:
+    def __init__(self, handle: Any, path: str) -> None:
+        self.path = path
         weakref.finalize(self, libc().dlclose, handle).atexit = False
 
 
@@ -38,6 +45,8 @@ class NativeFunction:
     self_address: int = 0
     owner: object = field(default=None, compare=False, repr=False)
     """What keeps the code in memory, if that is not for ever."""
+    last_error: int = 0
+    """`const char *last_error(void)`: why its last call of this thread failed; 0: nobody says."""
 
     @classmethod
     def open(cls, path: str | Path, symbol: str) -> Self:
@@ -50,13 +59,21 @@ class NativeFunction:
         if handle == ffi().NULL:
             reason = ffi().string(last_error()).decode(errors="replace")
             raise EnvironmentFault(f"library '{path}' cannot be opened: {reason}")
-        owner = _Opened(handle)
+        owner = _Opened(handle, _lasting(path))
         address = libc().dlsym(handle, symbol.encode())
         if address == ffi().NULL:
             raise EnvironmentFault(
                 f"library '{path}': expected the function '{symbol}', found none"
             )
         return cls(symbol, int(ffi().cast("uintptr_t", address)), owner=owner)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As the path of its library; an address is of one process."""
+        if not isinstance(self.owner, _Opened) or self.self_address:
+            raise InarchError(
+                f"'{self.name}' is an address, which no other process has; use NativeFunction.open"
+            )
+        return NativeFunction.open, (self.owner.path, self.name)
 
     def __call__(self, *arrays: Array) -> None:
         """Calls it on arrays of any strides. Raises InarchError when it returns another code than 0."""
@@ -66,7 +83,14 @@ class NativeFunction:
         call, own = self.slot()
         status = call(own, tensors, len(kept))
         if status != 0:
-            raise InarchError(f"'{self.name}' failed with code {status}")
+            raise InarchError(f"'{self.name}' failed{self._why() or f' with code {status}'}")
+
+    def _why(self) -> str:
+        if not self.last_error:
+            return ""
+        text = ffi().cast(LAST_ERROR, self.last_error)()
+        said = "" if text == ffi().NULL else ffi().string(text).decode(errors="replace")
+        return f": {said}" if said else ""
 
     def slot(self) -> tuple[Any, Any]:
         """`(call, self)` of an import slot."""

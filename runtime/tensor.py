@@ -19,6 +19,8 @@ from inarch.runtime.abi import ffi
 Array: TypeAlias = "np.ndarray[Any, Any]"
 
 _CPU = 1  # DLDeviceType kDLCPU
+_READABLE = (1, 3, 11, 13)
+"""By the CPU: kDLCPU, kDLCUDAHost, kDLROCMHost, kDLCUDAManaged."""
 
 _NAMES = {(dtype.dlpack, dtype.bits): dtype.numpy for dtype in DTYPES.values()}
 """NumPy's name by DLPack's code and bits."""
@@ -32,6 +34,8 @@ def as_array(value: object, port: Port, role: str) -> Array:
     """
     if type(value) is np.ndarray:
         return cast("Array", value)
+    if not port.shape and type(value) in (bool, int, float):
+        return _from_number(cast("float", value), port, role)
     if isinstance(value, np.ma.MaskedArray):
         raise ArgumentError(
             f"{role}: expected {port.type}, found a masked array; use x.filled(value)"
@@ -39,6 +43,7 @@ def as_array(value: object, port: Port, role: str) -> Array:
     if isinstance(value, np.ndarray | np.generic):
         return np.asarray(cast("Array", value))
     if hasattr(value, "__dlpack__"):
+        _check_device(value, role)
         try:
             return np.from_dlpack(cast("Any", value))
         except Exception as error:
@@ -58,6 +63,44 @@ def as_array(value: object, port: Port, role: str) -> Array:
             f"{role}: expected {port.type}, found a {type(value).__name__}; "
             f"use np.array(x, dtype=np.{_numpy_name(port)})"
         ) from error
+
+
+def _check_device(value: Any, role: str) -> None:
+    """Raises ArgumentError for memory that the CPU does not read, before anything is asked of it."""
+    where = getattr(value, "__dlpack_device__", None)
+    if where is None:
+        return
+    try:
+        device = tuple(where())
+    except Exception:  # noqa: BLE001 - a producer's, of a tensor that was freed: `__dlpack__` says it again
+        return
+    if device[0] not in _READABLE:
+        raise ArgumentError(
+            f"{role}: expected memory of the CPU, found a {type(value).__name__} on device {device}; "
+            "pass a copy in CPU memory"
+        )
+
+
+def _from_number(value: float, port: Port, role: str) -> Array:
+    """A number of Python's as an array of no dimensions: of its kind only, and where it fits."""
+    dtype = port.dtype
+    kinds = (bool,) if dtype.name == "i1" else (float, int) if dtype.is_float else (int,)
+    if type(value) not in kinds:
+        raise ArgumentError(
+            f"{role}: expected {port.type}, found a {type(value).__name__}; "
+            f"use np.array(x, dtype=np.{_numpy_name(port)})"
+        )
+    with np.errstate(over="ignore"):
+        try:
+            array = np.array(value, dtype.numpy)
+        except OverflowError:
+            array = None
+    if array is None or (np.isinf(array) and abs(value) != np.inf):
+        raise ArgumentError(
+            f"{role}: expected {port.type}, found {value!r}, which is too large for it; "
+            "pass a number that it holds"
+        )
+    return array
 
 
 def check(array: Array, port: Port, role: str) -> None:
@@ -125,14 +168,28 @@ def as_output(value: object, port: Port, role: str) -> Array:
     return array
 
 
+_ALIGNMENT = 64
+"""Of outputs, in bytes: what JAX asks of memory that it takes without a copy."""
+
+
 def empty(port: Port) -> Array:
-    """An array for an output. Raises EnvironmentFault when there is not enough memory."""
+    """An aligned array for an output. Raises EnvironmentFault when there is not enough memory."""
+    nbytes = port.nbytes
     try:
-        return np.empty(port.shape, port.dtype.numpy)
-    except MemoryError as error:
+        memory = np.empty(nbytes + _ALIGNMENT, np.uint8)
+    except (MemoryError, ValueError) as error:
         raise EnvironmentFault(
-            f"output '{port.name}': not enough memory for {port.type}, {port.nbytes} bytes"
+            f"output '{port.name}': not enough memory for {port.type}, {nbytes} bytes"
         ) from error
+    return np.ndarray(
+        port.shape, _dtype_of(port.dtype.numpy), memory, -address_of(memory) % _ALIGNMENT
+    )
+
+
+def address_of(array: Array) -> int:
+    """Of a row-major array's first element."""
+    made = ffi()
+    return int(made.cast("uintptr_t", made.from_buffer(array)))
 
 
 class Owner(Protocol):

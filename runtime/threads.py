@@ -25,14 +25,27 @@ _UNSAID = 0
 class _Here(local):
     threads = _UNSAID
     """What calls of this thread use."""
+    limit = _UNSAID
+    """What they use at most, whatever is said for them."""
 
 
 _here = _Here()
 
 
 def threads_here() -> int:
-    """What was said for calls of this thread; 0: nothing."""
-    return _here.threads
+    """What was said for calls of this thread, within their limit; 0: nothing."""
+    said, limit = _here.threads, _here.limit
+    return min(said, limit) if said and limit else said or limit
+
+
+def limit_here() -> int:
+    """At most so many threads run any call of this thread; 0: there is no limit."""
+    return _here.limit
+
+
+def set_limit_here(threads: int) -> None:
+    """Sets what `limit_here` gives: for tools that limit the threads of all libraries."""
+    _here.limit = threads
 
 
 @contextmanager

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from inarch import __version__
-from inarch.core.errors import EnvironmentFault, InarchError, UsageError, unknown
+from inarch.core.errors import EnvironmentFault, InarchError, UsageError, unknown, without_compiler
 from inarch.core.plugins import Extensions
+from inarch.runtime.installed import check_alone
 from inarch.tools.alone import with_defaults
 from inarch.tools.commands import COMMANDS
 from inarch.tools.extensions import blamed, kinds, load_files
@@ -145,13 +146,8 @@ def run(argv: Sequence[str], stdin: str | None = None) -> Outcome:  # noqa: ARG0
 
 
 def _tables() -> list[Extensions[object]]:
-    """What a command may load into; where artifacts run without xDSL, nothing."""
-    try:
-        return list(kinds().values())
-    except ModuleNotFoundError as error:
-        if error.name != "xdsl":
-            raise
-        return []
+    """What a command may load into."""
+    return list(kinds().values())
 
 
 def main() -> int:
@@ -175,6 +171,7 @@ def _run(arguments: Sequence[str], *, is_process: bool = False) -> int:
     debug = "--debug" in arguments
     try:
         with plain_warnings(sys.stderr):
+            check_alone()
             rest, files = _load_first(arguments)
             parsed = parser(_command_of(rest)).parse_args(with_defaults(rest))
             parsed.load_first = files
@@ -196,6 +193,9 @@ def _run(arguments: Sequence[str], *, is_process: bool = False) -> int:
     except Exception as error:  # noqa: BLE001 - whatever else escapes is our bug, said in one line
         if debug:
             traceback.print_exc()
+        if (fault := without_compiler(error, f"inarch {' '.join(arguments)}")) is not None:
+            tell(sys.stderr, fault)
+            return fault.exit_code
         if (theirs := blamed(error)) is not None:
             tell(sys.stderr, theirs)
             return theirs.exit_code

@@ -6,15 +6,23 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from inarch.core.blame import blamed as blamed_in
-from inarch.core.errors import PluginError
+from inarch.core.errors import PluginError, has_compiler
 from inarch.core.plugins import Extensions, load_file
 
 
 def kinds() -> dict[str, Extensions[object]]:
-    """Every table, by the plural that `inarch list` takes; nothing in them is imported yet."""
+    """Every table, by the plural that `inarch list` takes; nothing in them is imported yet.
+
+    Where there is no compiler, those of what runs artifacts.
+    """
+    from inarch.tools.commands import COMMANDS
+
+    if not has_compiler():
+        from inarch.runtime.loaders import LOADERS
+
+        return {"commands": COMMANDS, "loaders": LOADERS}  # pyright: ignore[reportReturnType]
     from inarch.benchmark.layers import LAYER_SETS
     from inarch.driver import extensions
-    from inarch.tools.commands import COMMANDS
 
     found: dict[str, Extensions[object]] = {
         **extensions.kinds(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -47,7 +47,7 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
         "--target",
         default="native",
         help="CPU to compile for: native (default), or a name such as x86-64-v3, "
-        "x86-64-v4+avx512vnni, aarch64, generic",
+        "x86-64-v4+avx512vnni, aarch64, generic; several with commas make one artifact with code for each",
     )
     add_machine_option(parser)
     parser.add_argument(
@@ -127,24 +127,28 @@ def add_place_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_offload_options(parser: argparse.ArgumentParser) -> None:
-    """`--backend`, `--backend-option`, `--give`, `--keep`, `--require-offload`: who gets which part.
-
-    `--checked`: what they got is watched at run time.
-    """
+def add_backend_options(parser: argparse.ArgumentParser) -> None:
+    """`--backend`, `--backend-option`, `--give`, `--keep`: who gets which part."""
     parser.add_argument(
         "--backend",
         action="append",
         default=[],
-        metavar="NAME[,NAME...]",
-        help="give these backends what they take, the first one first; see `inarch list backends`",
+        metavar="[NAME=]BACKEND[:OPTION=VALUE,...]",
+        help="give these backends what they take, the first one first (repeatable; or with commas): npu, "
+        "npu:array=16,memory=4MiB, big=npu:array=32; see `inarch list backends`",
     )
     parser.add_argument(
         "--backend-option",
         action="append",
         default=[],
-        metavar="BACKEND:OPTION=VALUE",
-        help="set an option of a backend (repeatable)",
+        metavar="NAME:OPTION=VALUE",
+        help="set an option of a backend, or of the instance of that name (repeatable)",
+    )
+    parser.add_argument(
+        "--measure-regions",
+        action="store_true",
+        help="run what backends would get, there and on the host, and leave to the host what is faster there "
+        "(default: by estimates; `inarch explain --regions` shows either)",
     )
     for option, text in (
         ("--give", "ops that the backend must take"),
@@ -154,13 +158,24 @@ def add_offload_options(parser: argparse.ArgumentParser) -> None:
             option,
             action="append",
             default=[],
-            metavar="OP-OR-GLOB=BACKEND",
+            metavar="OP-OR-GLOB=NAME",
             help=f"{text}, by the op's name or where it comes from (repeatable)",
         )
+
+
+def add_offload_options(parser: argparse.ArgumentParser) -> None:
+    """`--require-offload`, `--checked`, and those of `add_backend_options`: who gets which part."""
+    add_backend_options(parser)
     parser.add_argument(
         "--require-offload",
         action="store_true",
         help="fail when a backend gets nothing, instead of a warning",
+    )
+    parser.add_argument(
+        "--fallback",
+        choices=["host"],
+        help="keep the host's version of each part of a backend in the artifact, for when its device is "
+        "missing or fails",
     )
     parser.add_argument(
         "--checked",
@@ -197,33 +212,45 @@ def compile_options(arguments: argparse.Namespace, *, load: bool = True) -> Opti
     if "pipeline" in arguments:
         options = replace(
             options,
-            pipeline=",".join(arguments.pipeline) or None,
+            pipeline=",".join(arguments.pipeline) if arguments.pipeline else None,
             places=_once("--place", map(_place, arguments.place)),
         )
     if "require_offload" not in arguments:
         return options
     return replace(
         options,
-        backends=[name for text in arguments.backend for name in text.split(",") if name],
-        backend_options=_backend_options(arguments.backend_option),
+        backends=backends_of(arguments.backend),
+        backend_options=backend_options_of(arguments.backend_option),
         require_offload=arguments.require_offload,
         give=arguments.give,
         keep=arguments.keep,
+        measure_regions=arguments.measure_regions,
         checked=arguments.checked,
+        fallback=arguments.fallback or "",
     )
 
 
 def chosen_machine(arguments: argparse.Namespace) -> Machine | None:
-    """What `--machine` names; without it this computer where it was measured and the target is `native`."""
-    from inarch.machine.find import find_machine, measured_machine
+    """What `--machine` names; without it, for the target `native`, this computer as far as it is known."""
+    from inarch.machine.find import find_machine, this_machine
 
     if arguments.machine is not None:
         return find_machine(arguments.machine)
-    return measured_machine() if arguments.target == "native" else None
+    return this_machine() if arguments.target == "native" else None
 
 
-def _backend_options(texts: Iterable[str]) -> dict[str, dict[str, str]]:
-    found: dict[str, dict[str, str]] = {}
+def backends_of(texts: Sequence[str]) -> list[str]:
+    """The instances that the texts of `--backend` ask for, one text each. Raises UsageError."""
+    if not texts:
+        return []
+    from inarch.driver.offload import Offload  # it takes a while
+
+    return list(map(str, Offload(texts).asked().values()))
+
+
+def backend_options_of(texts: Iterable[str]) -> dict[str, dict[str, object]]:
+    """The values of `--backend-option` by instance and option. Raises UsageError."""
+    found: dict[str, dict[str, object]] = {}
     for text in texts:
         from inarch.driver.offload import parse_option  # it takes a while
 
@@ -240,6 +267,18 @@ def microkernel_names(names: Iterable[str]) -> list[str]:
         if name not in MICROKERNELS:
             raise unknown("microkernel", name, MICROKERNELS, within="--microkernel")
     return list(dict.fromkeys(names))
+
+
+def metadata_of(texts: Iterable[str]) -> dict[str, str]:
+    """The texts of `--metadata KEY=VALUE` by name. Raises UsageError."""
+    return _once("--metadata", map(_metadata, texts))
+
+
+def _metadata(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise UsageError(f"--metadata: expected KEY=VALUE, found '{text}'")
+    return key, value
 
 
 def dims_of(texts: Iterable[str]) -> dict[str, int]:

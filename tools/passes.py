@@ -54,9 +54,9 @@ def add_instruments(add: Add) -> None:
     add(
         "--remarks",
         type=_regex,
-        metavar="REGEX",
-        help="say what passes did where, and what they left alone and why; =REGEX: only passes whose "
-        "names it is found in",
+        metavar="[=REGEX]",
+        help="say what passes did where, and what they left alone and why; --remarks=REGEX: only passes "
+        "whose names it is found in",
     )
     for when in ("before", "after"):
         add(

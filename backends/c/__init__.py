@@ -3,11 +3,14 @@
 One translation unit per kernel and `model.c` (`CProgram.units`), or one file that compiles alone
 (`CProgram.text`). Nests: `write/nest.py` (scalars), `write/tile.py` (registers); expressions:
 `write/value/expressions.py`, our own exp, log, tanh and erf: `write/value/math.py`; the ABI:
-`write/abi/model.py`. Tests:
+`write/abi/model.py`; folders of sources: `export/`. Tests:
 `tests/lit/backends/c/` and `tests/unit/backends/test_c_*.py`. Example: `inarch-opt planned.mlir -t c`.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -15,9 +18,10 @@ from xdsl.dialects.builtin import ModuleOp
 from inarch.backends.c.assemble import EMBEDDED_BYTES, emit_program
 from inarch.backends.c.build import build
 from inarch.backends.c.cprogram import CProgram
+from inarch.backends.c.export import export
 from inarch.backends.c.native import native
 from inarch.backends.c.plan.program import planned_weights_bytes
-from inarch.backends.c.plan.weights import describe_weights, weights_image
+from inarch.backends.c.plan.weights import describe_weights, weights_image, write_weights
 from inarch.backends.c.run import run_function
 from inarch.backends.emitted import Emitted
 from inarch.backends.host import Host
@@ -29,7 +33,10 @@ def emit(ctx: Context, module: ModuleOp) -> CProgram:
     """A planned module in C. Raises InarchError at an op without a place, or that has no C."""
     count = planned_weights_bytes(module)
     embedded = bytes(weights_image(ctx, module)) if 0 < count <= EMBEDDED_BYTES else None
-    return emit_program(module, describe_weights(ctx, module), embedded)
+    program = emit_program(module, describe_weights(ctx, module), embedded)
+    if count <= EMBEDDED_BYTES:
+        return program
+    return replace(program, weights=partial(write_weights, ctx, module))
 
 
 def _accepts(_: Emitted) -> str | None:
@@ -45,4 +52,5 @@ HOST = Host(
     run=run_function,
     accepts=_accepts,
     native=native,
+    export=export,
 )

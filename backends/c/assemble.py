@@ -1,54 +1,36 @@
-"""Translation units: one a kernel, `model.c`, `checks.c`, and the amalgamation of all of them."""
+"""Translation units: one a kernel, `model.c`, those that all models share, and the amalgamation of all."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 
 from xdsl.dialects.builtin import ModuleOp
 
-from inarch.artifact.manifest import Import
+from inarch.artifact.description import comment_of
+from inarch.artifact.manifest import listing
 from inarch.backends.c.cprogram import CProgram, registry_notes
-from inarch.backends.c.plan.alias import functions_with_aliases
-from inarch.backends.c.plan.gaps import DEFINITION
-from inarch.backends.c.plan.program import ProgramPlan, c_function, read_program
+from inarch.backends.c.parts import Parts, includes, parts_of, preamble
+from inarch.backends.c.plan.program import ProgramPlan
 from inarch.backends.c.plan.weights import Weights
-from inarch.backends.c.text import LIBRARY_FUNCTIONS, comment
-from inarch.backends.c.write.abi.cpu import BASELINE
+from inarch.backends.c.text import comment
+from inarch.backends.c.write.abi.cpu import BASELINE, cpu_check
+from inarch.backends.c.write.abi.library_text import internal_text, library_text, types_text
 from inarch.backends.c.write.abi.model import (
-    checks_text,
     declarations_text,
     entries_text,
-    state_text,
+    imports_text,
 )
-from inarch.backends.c.write.abi.threads import (
-    POOL_INCLUDES,
-    POOL_TYPES,
-    pool_text,
-    threads_text,
-)
+from inarch.backends.c.write.abi.threads import POOL_INCLUDES, pool_text, threads_text
+from inarch.backends.c.write.abi.tvm_ffi import stubs_text, tvm_ffi_unit
 from inarch.backends.c.write.functions import (
     FunctionText,
-    entry_text,
-    kernel_text,
-    without_comments,
 )
-from inarch.backends.c.write.scope import Unit, VectorType
-from inarch.backends.c.write.value.math import helpers_text
-from inarch.backends.entries import Entry
-from inarch.core.dtypes import DTYPES
 from inarch.dialects.kernel.call import CallOp as KernelCallOp
-from inarch.ir.target import target_of
+from inarch.machine.flags import NUMERIC_FLAGS
 from inarch.machine.target import Target
-from inarch.machine.toolchain import NUMERIC_FLAGS
-from inarch.microkernel.gaps import without_loop_vectors
 
 EMBEDDED_BYTES = 1 << 20
 """Weights of at most this size are in the amalgamation."""
-
-_CALLS_LIBRARY = re.compile(rf"\b({'|'.join(sorted(LIBRARY_FUNCTIONS))})\(")
 
 _LINKAGE = """
 #ifdef __cplusplus
@@ -70,71 +52,19 @@ _HIDDEN = '__attribute__((visibility("hidden"))) '
 _UNUSED = "static __attribute__((unused)) "
 """Of a kernel that nothing calls, of which C would warn."""
 _INCLUDES = "".join(
-    f"#include <{name}.h>\n" for name in ("stdarg", "stddef", "stdint", "stdio", "stdlib")
+    f"#include <{name}.h>\n" for name in ("stdarg", "stddef", "stdint", "stdio", "stdlib", "string")
 )
-
-
-@dataclass(frozen=True)
-class _Parts:
-    """Everything that the units are put together from."""
-
-    program: ProgramPlan
-    weights: Weights
-    target: Target
-    functions: tuple[Entry, ...]
-    imports: tuple[Import, ...]
-    kernels: Mapping[str, FunctionText]
-    entries: tuple[FunctionText, ...]
-
-    @property
-    def stems(self) -> list[str]:
-        """The C names of the checked entries."""
-        return [entry.c_name.removesuffix("_run") for entry in self.entries]
-
-    @property
-    def features(self) -> frozenset[str]:
-        """What the CPU must have: the target's features, and those of the microkernels."""
-        called = self.program.kernels_of([*self.program.public, *self.program.private])
-        return self.target.features.union(*(kernel.needs for kernel in called))
-
-    @property
-    def shares(self) -> bool:
-        """Whether a public function calls a kernel whose turns threads share."""
-        return any(kernel.part for kernel in self.reachable())
-
-    def reachable(self) -> list[FunctionText]:
-        """The kernels that public functions call, directly or not, in the module's order."""
-        found: set[str] = set()
-        pending = [callee for entry in self.entries for callee in entry.callees]
-        while pending:
-            symbol = pending.pop()
-            if symbol in self.kernels and symbol not in found:
-                found.add(symbol)
-                pending.extend(self.kernels[symbol].callees)
-        return [kernel for symbol, kernel in self.kernels.items() if symbol in found]
 
 
 def emit_program(module: ModuleOp, weights: Weights, embedded: bytes | None = None) -> CProgram:
     """A planned module in C. `embedded` are the weights for the amalgamation; None: they are too large."""
-    program = read_program(module)
-    target = target_of(module)
-    vector_bytes = target.vector_bytes
-    aliased = functions_with_aliases(program)
-    parts = _Parts(
-        program,
-        weights,
-        target,
-        tuple(c_function(program, function) for function in program.public),
-        program.import_table,
-        {
-            function.sym_name.data: kernel_text(program, function, vector_bytes, aliased)
-            for function in program.private
-        },
-        tuple(entry_text(program, function, vector_bytes) for function in program.public),
-    )
+    parts = parts_of(module, weights)
+    program = parts.program
     units = {f"{kernel.c_name}.c": _kernel_unit(kernel, parts) for kernel in parts.kernels.values()}
     units["model.c"] = _model_unit(parts)
-    units["checks.c"] = _checks_unit(parts)
+    units["abi.c"] = _abi_unit(parts)
+    if parts.functions:
+        units["tvm_ffi.c"] = _tvm_ffi_unit()
     if parts.shares:
         units["pool.c"] = _pool_unit()
     unit_kernels = {
@@ -145,6 +75,7 @@ def emit_program(module: ModuleOp, weights: Weights, embedded: bytes | None = No
     return CProgram(
         name=program.prefix,
         text=_amalgamation(parts, embedded),
+        source=_amalgamation(parts, None),
         kernel_count=len(program.private),
         weights_bytes=program.weights_bytes,
         workspace_bytes=max((one.workspace_bytes for one in parts.functions), default=0),
@@ -171,42 +102,50 @@ def _registry_calls(program: ProgramPlan) -> dict[str, int]:
 # ---------------------------------------------------------------------------------- units
 
 
-def _kernel_unit(kernel: FunctionText, parts: _Parts) -> str:
+def _kernel_unit(kernel: FunctionText, parts: Parts) -> str:
     callees = [parts.kernels[symbol] for symbol in sorted(kernel.callees)]
     prototypes = "".join(f"{_HIDDEN}{callee.head};\n" for callee in callees)
     return (
         f"{comment('Generated by Inarch: one kernel.')}\n"
-        + _includes([kernel.unit], kernel.text, "#include <stdint.h>\n")
+        + includes([kernel.unit], kernel.text, "#include <stdint.h>\n")
         + (_LINKAGE if kernel.unit.sources else "")
-        + _preamble([kernel.unit])
+        + preamble([kernel.unit])
         + (f"\n{prototypes}" if prototypes else "")
         + f"\n{kernel.definition(_HIDDEN)}"
     )
 
 
-def _model_unit(parts: _Parts) -> str:
+def _model_unit(parts: Parts) -> str:
     reachable = parts.reachable()
     prototypes = "".join(f"{_HIDDEN}{kernel.head};\n" for kernel in reachable)
     units = [entry.unit for entry in parts.entries]
     return (
         f"{comment(f'{parts.program.prefix}: generated by Inarch.')}\n"
-        + _includes(units, "".join(entry.text for entry in parts.entries), _INCLUDES)
+        + includes(units, "".join(entry.text for entry in parts.entries), _INCLUDES)
         + _LINKAGE
         + _PUBLIC
-        + _preamble(units)
-        + declarations_text(parts.program.prefix, parts.functions, parts.stems)
+        + preamble(units)
+        + declarations_text(parts.library, shared=True)
         + (f"\n{prototypes}" if prototypes else "")
         + _entries(parts, embedded=None, shared=True)
+        + stubs_text(parts.program.prefix, parts.stems)
     )
 
 
-def _checks_unit(parts: _Parts) -> str:
+def _abi_unit(parts: Parts) -> str:
     """Nothing in it is of the model: it is compiled once for a target."""
     return (
-        f"{comment('Generated by Inarch: checks of arguments and of the CPU.')}\n"
+        f"{comment('Generated by Inarch: checks of arguments and of the CPU, states, calls.')}\n"
         + _INCLUDES
-        + checks_text(parts.features, "")
+        + types_text()
+        + internal_text(shared=True)
+        + library_text(cpu_check(parts.features, ""), shared=True)
     )
+
+
+def _tvm_ffi_unit() -> str:
+    """The same for all models: calls by TVM FFI."""
+    return f"{comment('Generated by Inarch: calls by TVM FFI.')}\n{tvm_ffi_unit()}"
 
 
 def _pool_unit() -> str:
@@ -214,13 +153,13 @@ def _pool_unit() -> str:
     return (
         f"{comment('Generated by Inarch: a pool of threads.')}\n"
         + POOL_INCLUDES
-        + POOL_TYPES
+        + types_text()
         + BASELINE
         + pool_text("")
     )
 
 
-def _amalgamation(parts: _Parts, weights: bytes | None) -> str:
+def _amalgamation(parts: Parts, weights: bytes | None) -> str:
     """All in one file. All kernels are static: another model's may be called the same in one program."""
     prefix, count = parts.program.prefix, parts.program.weights_bytes
     reachable = {kernel.symbol for kernel in parts.reachable()}
@@ -231,28 +170,27 @@ def _amalgamation(parts: _Parts, weights: bytes | None) -> str:
     units = [function.unit for function in (*every, *parts.entries)]
     all_text = "".join(function.text for function in (*every, *parts.entries))
     embedded = None
-    data = ""
+    data = beside = ""
     if count and weights is not None:
         embedded = "inarch_embedded"
-        data = _weights_text(embedded, weights)
+        data = weights_text(embedded, weights)
     elif count:
-        data = (
-            "\n"
-            + comment(
-                f"The weights, {count} bytes at a multiple of 64, are given to {prefix}_bind before the "
-                "first call."
-            )
-            + "\n"
+        beside = comment(
+            f"Its weights, {count} bytes, are FILE.bin beside it; {prefix}_bind takes them, at a multiple of "
+            "64, before the first call. `inarch export` writes a program around it."
         )
+        beside += "\n"
     pool = parts.shares
+    if not parts.imports and parts.functions:
+        beside += _description(parts, embedded)
     return (
-        _head(prefix, parts.target)
+        _head(prefix, parts.target, beside)
         + (POOL_INCLUDES if pool else "")
-        + _includes(units, all_text, _INCLUDES)
+        + includes(units, all_text, _INCLUDES)
         + _LINKAGE
         + _PUBLIC
-        + _preamble(units)
-        + declarations_text(prefix, parts.functions, parts.stems)
+        + preamble(units)
+        + declarations_text(parts.library, shared=False)
         + (f"\n{prototypes}" if prototypes else "")
         + bodies
         + data
@@ -261,50 +199,57 @@ def _amalgamation(parts: _Parts, weights: bytes | None) -> str:
     )
 
 
-def _head(prefix: str, target: Target) -> str:
+def _description(parts: Parts, embedded: str | None) -> str:
+    """What the loader of C must know of it."""
+    return comment_of(
+        {
+            "prefix": parts.program.prefix,
+            "target": str(parts.target),
+            "features": sorted(parts.features),
+            "weights_bytes": 0 if embedded is not None else parts.program.weights_bytes,
+            "functions": {one.name: listing(one.signature) for one in parts.functions},
+        }
+    )
+
+
+def _head(prefix: str, target: Target, beside: str) -> str:
     """What it was made for, how to compile it, and an error where that is not done."""
-    flags = " ".join(["-O3", *target.cflags(), *NUMERIC_FLAGS])
     said = comment(
         f"{prefix}: generated by Inarch for {target}. Compiles alone: "
-        f"cc {flags} -shared -fPIC FILE.c -o FILE.so -lm"
+        f"cc -O3 {' '.join(model_flags(target))} -shared -fPIC FILE.c -o FILE.so -lm"
     )
+    return f"{said}\n{beside}{level_check(target)}"
+
+
+def model_flags(target: Target) -> list[str]:
+    """What a compiler must be told, besides how much to optimize."""
+    return [*target.cflags(), *NUMERIC_FLAGS]
+
+
+def level_check(target: Target) -> str:
+    """An error of the preprocessor where the compiler is not told of the target's level."""
     macro = _LEVEL_MACROS.get(target.level)
     if macro is None:
-        return f"{said}\n"
+        return ""
     advice = f"made for {target.level}: compile it with {target.cflags()[0]}"
-    return f'{said}\n#ifndef {macro}\n#error "{advice}"\n#endif\n'
+    return f'#ifndef {macro}\n#error "{advice}"\n#endif\n'
 
 
-def _entries(parts: _Parts, *, embedded: str | None, shared: bool) -> str:
+def _entries(parts: Parts, *, embedded: str | None, shared: bool) -> str:
     """State, the unchecked entries, the checked ones."""
-    program = parts.program
+    program, library = parts.program, parts.library
     bodies = "".join(f"\n{entry.definition('')}" for entry in parts.entries)
-    needs_weights = bool(parts.functions) or program.weights_bytes > 0
+    own = "" if shared else library_text(cpu_check(parts.features, "static "), shared=False)
     return (
-        state_text(
-            program.prefix,
-            parts.imports,
-            shared=shared,
-            embedded=embedded,
-            weights=needs_weights,
-            checked=program.checked,
-        )
+        imports_text(library, checked=program.checked)
         + threads_text(shared=shared, pool=parts.shares, most=program.threads)
         + bodies
-        + entries_text(
-            program.prefix,
-            parts.functions,
-            parts.stems,
-            parts.imports,
-            parts.weights,
-            parts.features,
-            shared=shared,
-            pool=parts.shares,
-        )
+        + entries_text(library, embedded)
+        + own
     )
 
 
-def _weights_text(name: str, weights: bytes) -> str:
+def weights_text(name: str, weights: bytes) -> str:
     """The weights as an aligned array of 64-bit words in this machine's byte order."""
     padded = weights + bytes(-len(weights) % 8)
     words = [
@@ -315,44 +260,4 @@ def _weights_text(name: str, weights: bytes) -> str:
     return (
         f"\n{comment('The weights, little-endian.')}\n"
         f"static const uint64_t {name}[{len(words)}] __attribute__((aligned(64))) = {{\n    {rows}\n}};\n"
-    )
-
-
-# ---------------------------------------------------------------------------------- preambles
-
-
-def _helpers(units: Sequence[Unit]) -> str:
-    return helpers_text({name for unit in units for name in unit.helpers})
-
-
-def _sources(units: Sequence[Unit]) -> str:
-    sources = {name: source for unit in units for name, source in unit.sources.items()}
-    gaps = {name for unit in units for name in unit.gap_sources}
-    return "".join(
-        f"\n{without_loop_vectors(source) if name in gaps else source}"
-        for name, source in sources.items()
-    )
-
-
-def _includes(units: Sequence[Unit], text: str, base: str) -> str:
-    """The headers that functions with the bodies `text` need."""
-    everything = without_comments(_helpers(units) + _sources(units) + text)
-    return base + ("#include <math.h>\n" if _CALLS_LIBRARY.search(everything) else "")
-
-
-def _preamble(units: Sequence[Unit]) -> str:
-    """An attribute, vector types, helper functions and microkernels, each once."""
-    vectors = sorted({kind for unit in units for kind in unit.vectors})
-    types = "".join(_vector_typedefs(kind) for kind in vectors)
-    gaps = DEFINITION if any(unit.reads_gaps for unit in units) else ""
-    return gaps + (f"\n{types}" if types else "") + _helpers(units) + _sources(units)
-
-
-def _vector_typedefs(kind: VectorType) -> str:
-    dtype = DTYPES[kind.dtype]
-    size = dtype.nbytes * kind.lanes
-    memory = f"vector_size({size}), aligned({dtype.nbytes}), may_alias"
-    return (
-        f"typedef {dtype.c} {kind.c} __attribute__((vector_size({size})));\n"
-        f"typedef {dtype.c} {kind.memory} __attribute__(({memory}));\n"
     )

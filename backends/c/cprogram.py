@@ -18,6 +18,8 @@ class CProgram(Program):
     `text` is the amalgamation: it compiles alone; weights of at most 1 MiB are in it.
     """
 
+    source: str
+    """`text` without weights: what an artifact keeps."""
     units: Mapping[str, str]
     """File name -> complete C source."""
     functions: tuple[Entry, ...]

@@ -10,6 +10,7 @@ from pathlib import Path
 from inarch.backends.emitted import Emitted, Site
 from inarch.core.errors import InarchError
 from inarch.machine.toolchain import CompilerError
+from inarch.microkernel.code import include_flags
 
 INCLUDE = Path(__file__).parents[2] / "runtime" / "include"
 """The folder of `inarch.h`."""
@@ -50,8 +51,8 @@ def _unit(emitted: Emitted) -> str:
 
 
 def _flags(emitted: Emitted) -> tuple[str, ...]:
-    folders = (*emitted.emission.include_dirs, INCLUDE)
-    return (*(f"-I{Path(folder).absolute()}" for folder in folders), *emitted.emission.cflags)
+    folders = (*map(Path, emitted.emission.include_dirs), INCLUDE)
+    return (*include_flags(folders), *emitted.emission.cflags)
 
 
 def explained(error: CompilerError, emitted: Sequence[Emitted]) -> InarchError:

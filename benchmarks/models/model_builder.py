@@ -54,9 +54,14 @@ class ModelBuilder:
 
     def op(self, kind: str, *operands: str, **attributes: Any) -> str:
         """A new node with one output, which is returned."""
+        return self.first(1, kind, *operands, **attributes)
+
+    def first(self, outputs: int, kind: str, *operands: str, **attributes: Any) -> str:
+        """A new node with so many outputs, the first of which is returned."""
         name = f"{kind.lower()}{len(self._nodes)}"
-        self._nodes.append(helper.make_node(kind, operands, [f"{name}_out"], name, **attributes))
-        return f"{name}_out"
+        names = [f"{name}_out", *(f"{name}_out{n}" for n in range(1, outputs))]
+        self._nodes.append(helper.make_node(kind, operands, names, name, **attributes))
+        return names[0]
 
     def linear(self, x: str, inputs: int, outputs: int, scale: float) -> str:
         """`x @ W' + b` as a Gemm, with W as [outputs, inputs]."""
@@ -64,12 +69,14 @@ class ModelBuilder:
         bias = self.weight(self.normal(outputs, scale=0.1))
         return self.op("Gemm", x, weight, bias, transB=1)
 
-    def output(self, x: str, shape: Sequence[int], name: str = "output") -> None:
+    def output(
+        self, x: str, shape: Sequence[int], name: str = "output", dtype: int = FLOAT
+    ) -> None:
         """Makes `x`, the result of the last node, an output of the model called `name`."""
         last = self._nodes[-1]
-        assert list(last.output) == [x], "the output is the last node's"
+        assert last.output[0] == x, "the output is the last node's"
         last.output[0] = name
-        self._outputs.append(helper.make_tensor_value_info(name, FLOAT, shape))
+        self._outputs.append(helper.make_tensor_value_info(name, dtype, shape))
 
     def model(self) -> onnx.ModelProto:
         """The model, checked."""

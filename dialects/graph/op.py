@@ -122,6 +122,14 @@ class GraphOp(IRDLOperation, ABC):
         """
         return 0
 
+    def folds(self) -> bool:
+        """Whether it becomes a constant where its operands are; else not before backends were asked."""
+        return True
+
+    def is_cheap(self) -> bool:
+        """Whether it is rather computed again than kept from a backend because others use it, too."""
+        return False
+
     def check(self) -> None:
         """The op's numbered constraints on operands and properties; see `require`."""
 

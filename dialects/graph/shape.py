@@ -44,6 +44,9 @@ class ReshapeOp(GraphOp):
     out = result_def(TensorType)
     assembly_format = "$x `shape` `=` $shape attr-dict `:` type($x) `->` type($out)"
 
+    def is_cheap(self) -> bool:
+        return True
+
     def check(self) -> None:
         sizes, old = ints(self.shape), shape_of(self.x)
         same = all(size >= 0 for size in sizes) and math.prod(sizes) == math.prod(old)
@@ -90,6 +93,9 @@ class TransposeOp(CopyOp):
     out = result_def(TensorType)
     assembly_format = "$x `perm` `=` $perm attr-dict `:` type($x) `->` type($out)"
 
+    def is_cheap(self) -> bool:
+        return True
+
     def check(self) -> None:
         perm, rank = ints(self.perm), len(shape_of(self.x))
         is_permutation = sorted(perm) == list(range(rank))
@@ -120,6 +126,9 @@ class BroadcastToOp(CopyOp):
     shape = prop_def(DenseArrayBase.constr(i64))
     out = result_def(TensorType)
     assembly_format = "$x `shape` `=` $shape attr-dict `:` type($x) `->` type($out)"
+
+    def is_cheap(self) -> bool:
+        return True
 
     def check(self) -> None:
         old, new = shape_of(self.x), ints(self.shape)

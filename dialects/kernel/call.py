@@ -23,7 +23,7 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from inarch.dialects.kernel.definition import DefOp
-from inarch.dialects.kernel.extents import touched
+from inarch.dialects.kernel.extents import Elements, around, touched
 from inarch.dialects.loop.access import IteratorAttr
 from inarch.dialects.loop.constraints.shared import shared_twice
 from inarch.dialects.loop.footprint import (
@@ -252,26 +252,28 @@ class CallOp(BufferOp, SymbolUser, Overlapping, Touching):
                 return operand.label.data
         return None
 
-    def elements(self, definition: DefOp) -> list[list[Form]]:
-        """What each operand touches, in elements from element 0 of its buffer."""
+    def elements(self, definition: DefOp) -> tuple[tuple[Form, ...], ...]:
+        """What each operand touches, in elements from element 0 of its buffer.
+
+        Found once, as long as the call and the definition say the same: the verifier and passes ask again.
+        """
+        said = (definition.computes, definition.arguments, *self.properties.values())
+        own = vars(self)
+        held: Elements | None = own.get("_elements")
+        if held is None or not held.are_of(said):
+            held = own["_elements"] = Elements(said, self._elements_of(definition))
+        return held.found
+
+    def _elements_of(self, definition: DefOp) -> tuple[tuple[Form, ...], ...]:
         meaning = parse(definition.computes.data)
         labels = [operand.label.data for operand in definition.arguments]
         strides = {label: self.strides_of(position) for position, label in enumerate(labels)}
         values = dict(zip(free_sizes(meaning), self.size_values, strict=True))
         own = touched(meaning, values, strides)
-        found: list[list[Form]] = []
-        for position, label in enumerate(labels):
-            outer, start = self.offset_of(position)
-            forms = [
-                Form(
-                    (*outer, *form.coefficients),
-                    (*self.trip_counts, *form.sizes),
-                    start + form.constant,
-                )
-                for form in own.get(label, [])
-            ]
-            found.append([form for form in forms if not form.is_empty])
-        return found
+        return tuple(
+            around(own.get(label, []), self.trip_counts, *self.offset_of(position))
+            for position, label in enumerate(labels)
+        )
 
     def _check_inside(self, definition: DefOp) -> None:
         """C6."""

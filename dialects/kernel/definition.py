@@ -87,7 +87,7 @@ class DefOp(BufferOp):
     `symbol` is the function's name where that is not the op's, or where a library defines it. `call` is
     the C statement that calls `symbol` where its prototype is another than that below, with `{A}`,
     `{A.strides[0]}` and `{K}` for what it takes, and `declare` the C that declares it. `library` (a
-    file), `link` ("reference" or "embed"), `libraries` (names), `include_dirs`, `cflags` and
+    file), `link` ("reference" or "embed"), `libraries` (names), `include_dirs`, `cflags`, `license` and
     `registered` (which stands instead of a function) are as in `inarch.microkernel.Microkernel`.
 
     The C function returns nothing. It takes a pointer to the first element of every operand, in the
@@ -123,13 +123,14 @@ class DefOp(BufferOp):
     include_dirs = opt_prop_def(ArrayAttr[StringAttr])
     cflags = opt_prop_def(ArrayAttr[StringAttr])
     registered = opt_prop_def(StringAttr)
+    license = opt_prop_def(StringAttr)
     traits = traits_def(SymbolOpInterface())
     assembly_format = (
         "$sym_name `computes` $computes `arguments` $arguments `needs` $needs "
         "(`source` $source^)? (`symbol` $symbol^)? (`call` $call^)? (`declare` $declare^)? "
         "(`library` $library^)? (`link` $link^)? (`libraries` $libraries^)? "
         "(`include_dirs` $include_dirs^)? (`cflags` $cflags^)? "
-        "(`registered` $registered^)? attr-dict"
+        "(`registered` $registered^)? (`license` $license^)? attr-dict"
     )
 
     def __init__(
@@ -149,6 +150,7 @@ class DefOp(BufferOp):
         include_dirs: Sequence[str] = (),
         cflags: Sequence[str] = (),
         registered: str | None = None,
+        license: str | None = None,  # noqa: A002 - the field's word
     ) -> None:
         super().__init__(
             properties={
@@ -166,6 +168,7 @@ class DefOp(BufferOp):
                 "include_dirs": _strings(include_dirs),
                 "cflags": _strings(cflags),
                 "registered": _string(registered),
+                "license": _string(license),
             }
         )
 

@@ -3,10 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
+from operator import is_
+
+from xdsl.ir import Attribute
 
 from inarch.dialects.loop.footprint import Form
 from inarch.meaning import Element, Meaning, Size, elements
+
+
+@dataclass(frozen=True)
+class Elements:
+    """What each operand of a call touches, and the attributes that say so."""
+
+    said: tuple[Attribute, ...]
+    found: tuple[tuple[Form, ...], ...]
+
+    def are_of(self, said: tuple[Attribute, ...]) -> bool:
+        """Whether it is still said so: by the same attributes, which do not change."""
+        return len(said) == len(self.said) and all(map(is_, self.said, said))
+
+
+def around(
+    forms: Sequence[Form], counts: Sequence[int], coefficients: Sequence[int], start: int
+) -> tuple[Form, ...]:
+    """Forms from a pointer at `start + sum of coefficients[i] * i`, in loops of `counts` turns."""
+    found = [
+        Form((*coefficients, *form.coefficients), (*counts, *form.sizes), start + form.constant)
+        for form in forms
+    ]
+    return tuple(form for form in found if not form.is_empty)
 
 
 def touched(

@@ -41,4 +41,5 @@ def definition_of(instance: Instance) -> DefOp:
         include_dirs=kernel.include_dirs,
         cflags=kernel.cflags,
         registered=kernel.registered,
+        license=kernel.license or None,
     )

@@ -126,9 +126,12 @@ class ReshapeOp(BufferOp):
         require(both or moved, "C2", f"expected row-major buffers, found {source} and {result}")
 
 
+_VIEWS = (ReshapeOp, memref.SubviewOp)
+
+
 def root(value: SSAValue) -> SSAValue:
     """The buffer whose memory `value` names."""
-    while isinstance(owner := value.owner, ReshapeOp | memref.SubviewOp):
+    while isinstance(owner := value.owner, _VIEWS):
         value = owner.source
     return value
 

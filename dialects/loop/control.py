@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Self
+from typing import Self, TypeAlias
 
 from xdsl.dialects.builtin import (
     FlatSymbolRefAttrConstr,
@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import (
     SymbolRefAttr,
 )
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import opt_prop_def, prop_def, region_def, traits_def, var_operand_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -33,7 +33,8 @@ from inarch.dialects.loop.footprint import (
     written_by_import,
 )
 from inarch.dialects.loop.memory import BufferOp
-from inarch.ir.index.inside import Counts
+from inarch.dialects.loop.nest import check_end
+from inarch.ir.index.span import FAR, Counts, number_of_index, span_of
 from inarch.ir.op import op_definition
 from inarch.ir.require import require
 from inarch.ir.types import i64
@@ -42,42 +43,59 @@ from inarch.ir.verify import SymbolUser
 FOR_MODES = ("serial", "parallel", "unroll")
 MAX_COPIES = 1024
 """Of the body of a loop that is unrolled: text that somebody must compile."""
+_LARGEST = 1 << 63
+"""Numbers of 64 bits are less."""
+_LIKELY = 1 << 32
+"""Where a computed loop may have more turns than that, nothing is known of it."""
+
+
+Bound: TypeAlias = int | SSAValue
+"""A number, or a value of type index."""
 
 
 @op_definition
 class ForOp(BufferOp, Counts, SymbolUser):
     """`loop.for %i = lower to upper step step [parallel|unroll] { ... }`: an explicit loop.
 
-    The body runs for `i = lower, lower + step, ...` while `i < upper`. `unroll`: as copies of the body, each
-    with its number. `parallel`: in any order, or at once (threads share the loop of a kernel). The body may
+    The body runs for `i = lower, lower + step, ...` while `i < upper`. Each of the three is a number or a
+    value: `loop.for %j = 0 to %end step 64`; a constant is as good as a number. Values are read once, before
+    the first turn. A step that is computed and turns out to be 0 or less makes no turn, and no turn is
+    begun for an `i` that 64 bits do not hold.
+    `unroll`: as copies of the body, each with its number. `parallel`: in any order, or at once (threads share
+    the loop of a kernel, where its bounds are numbers). The body may
     use `memref.load`, `memref.store`, `scf.if`, `arith` on indices, and nests on subviews.
-    C1: step > 0 and the mode is known. C2: the region has one argument of type index. C3: a loop that is
-    unrolled, with those around it that are, makes at most 1024 copies. C4: no iteration of a parallel loop
+    C1: the step, where it is known, is > 0, and the mode is known; numbers, and the upper one and the step
+    together, are less than 2^63. C2: the region has one argument of type index, and yields
+    nothing: no buffer of a turn is handed on to the next one. C3: a loop that is
+    unrolled has numbers for bounds, and makes, with those around it that are, at most 1024 copies. C4: no
+    iteration of a parallel loop
     touches an element that another one writes (`verify_module`), through views, nests, kernels and calls,
-    whatever a condition says; what cannot be shown to be so is refused. A `loop.alloc` in the body is each
-    iteration's own. No access of
+    whatever a condition or a computed bound says; what cannot be shown to be so is refused. A `loop.alloc`
+    in the body is each iteration's own. C5: a value for each bound that is no number. No access of
     `memref.load` or `memref.store` at indices that are linear in constants and in the indices of
-    loops is outside of its buffer (`verify_module`).
+    loops with numbers for bounds is outside of its buffer (`verify_module`); as of other loops nothing is
+    known before, what is in them is not checked.
     """
 
     name = "loop.for"
-    lower = prop_def(IntAttr)
-    upper = prop_def(IntAttr)
-    step = prop_def(IntAttr)
+    given = var_operand_def(IndexType)
+    lower = opt_prop_def(IntAttr)
+    upper = opt_prop_def(IntAttr)
+    step = opt_prop_def(IntAttr)
     mode = prop_def(StringAttr)
     body = region_def("single_block")
     traits = traits_def(RecursiveMemoryEffect())
 
     def __init__(
-        self, lower: int, upper: int, step: int, body: Region, mode: str = "serial"
+        self, lower: Bound, upper: Bound, step: Bound, body: Region, mode: str = "serial"
     ) -> None:
+        bounds = {"lower": lower, "upper": upper, "step": step}
+        numbers: dict[str, Attribute] = {
+            name: IntAttr(each) for name, each in bounds.items() if isinstance(each, int)
+        }
         super().__init__(
-            properties={
-                "lower": IntAttr(lower),
-                "upper": IntAttr(upper),
-                "step": IntAttr(step),
-                "mode": StringAttr(mode),
-            },
+            operands=[[each for each in bounds.values() if not isinstance(each, int)]],
+            properties=numbers | {"mode": StringAttr(mode)},
             regions=[body],
         )
 
@@ -86,8 +104,38 @@ class ForOp(BufferOp, Counts, SymbolUser):
         """The loop's index."""
         return self.body.block.args[0]
 
-    def counted(self) -> range:
-        return range(self.lower.data, self.upper.data, self.step.data)
+    @property
+    def bounds(self) -> tuple[Bound, Bound, Bound]:
+        """The lower and the upper one, and the step."""
+        values = iter(self.given)
+        lower, upper, step = (
+            next(values) if each is None else each.data
+            for each in (self.lower, self.upper, self.step)
+        )
+        return lower, upper, step
+
+    def counted(self) -> range | None:
+        lower, upper, step = map(number_of_index, self.bounds)
+        if lower is None or upper is None or step is None:
+            return None
+        return range(lower, upper, step)
+
+    def spanned(self) -> range:
+        (least, start), (_, most), (by, widest) = map(span_of, self.bounds)
+        # From a lower bound that is not known, any number may be a turn's.
+        known = by if least == start >= -FAR and by == widest > 0 else 1
+        return range(max(least, -FAR), min(most, FAR), known)
+
+    @property
+    def likely_turns(self) -> int:
+        """For costs: its turns; where they are computed, half of those that are possible, if few are."""
+        numbers = self.counted()
+        if numbers is not None:
+            return len(numbers)
+        among = self.spanned()
+        step = max(among.step, number_of_index(self.bounds[2]) or 1)
+        most = -(-(among.stop - among.start) // step)
+        return max(1, most // 2) if most < _LIKELY else 1
 
     @property
     def copies(self) -> int:
@@ -95,19 +143,47 @@ class ForOp(BufferOp, Counts, SymbolUser):
         around = self.parent_op()
         while around is not None and not isinstance(around, ForOp):
             around = around.parent_op()
-        mine = len(self.counted()) if self.mode.data == "unroll" else 1
+        numbers = self.counted() if self.mode.data == "unroll" else None
+        mine = 1 if numbers is None else len(numbers)
         return mine * (around.copies if around is not None else 1)
 
     def verify_(self) -> None:
-        require(self.step.data > 0, "C1", f"expected a step > 0, found {self.step.data}")
+        unknown = [self.lower, self.upper, self.step].count(None)
+        have = len(self.given)
+        require(have == unknown, "C5", "expected {} values as bounds, found {}", unknown, have)
+        self._verify_numbers()
         known = self.mode.data in FOR_MODES
         require(known, "C1", f"expected a mode of {FOR_MODES}, found '{self.mode.data}'")
         types = [argument.type for argument in self.body.block.args]
         require(types == [IndexType()], "C2", "expected a region with one argument of type index")
-        copies = self.copies if self.mode.data == "unroll" else 0
+        check_end(self.body)
+        if self.mode.data != "unroll":
+            return
+        computed = self.counted() is None
+        require(not computed, "C3", "expected numbers as bounds of a loop that is unrolled")
+        copies = self.copies
         require(
             copies <= MAX_COPIES, "C3", "expected at most {} copies, found {}", MAX_COPIES, copies
         )
+
+    def _verify_numbers(self) -> None:
+        lower, upper, step = map(number_of_index, self.bounds)
+        require(step is None or step > 0, "C1", "expected a step > 0, found {}", step)
+        for number in (lower, upper, step):
+            fits = number is None or -_LARGEST <= number < _LARGEST
+            require(fits, "C1", "expected bounds and a step of 64 bits, found {}", number)
+        if lower is not None and upper is not None:
+            fits = upper - lower < _LARGEST
+            require(fits, "C1", "expected less than 2^63 numbers, found {} to {}", lower, upper)
+        if upper is not None and step is not None:
+            fits = upper + step < _LARGEST
+            require(
+                fits,
+                "C1",
+                "expected less than 2^63 for the upper bound and the step together, found {} and {}",
+                upper,
+                step,
+            )
 
     def verify_symbols(self, symbols: Mapping[str, Operation]) -> None:
         if self.mode.data == "parallel":
@@ -117,10 +193,10 @@ class ForOp(BufferOp, Counts, SymbolUser):
     def parse(cls, parser: Parser) -> Self:
         induction = parser.parse_argument(expect_type=False)
         parser.parse_punctuation("=")
-        lower = parser.parse_integer()
+        lower = _parse_bound(parser)
         parser.parse_keyword("to")
-        upper = parser.parse_integer()
-        step = parser.parse_integer() if parser.parse_optional_keyword("step") else 1
+        upper = _parse_bound(parser)
+        step = _parse_bound(parser) if parser.parse_optional_keyword("step") else 1
         modes = (mode for mode in FOR_MODES if parser.parse_optional_keyword(mode))
         mode = next(modes, "serial")
         body = parser.parse_region([induction.resolve(IndexType())])
@@ -130,14 +206,27 @@ class ForOp(BufferOp, Counts, SymbolUser):
         return op
 
     def print(self, printer: Printer) -> None:
+        lower, upper, step = self.bounds
         printer.print_string(" ")
         printer.print_ssa_value(self.induction)
+        for word, bound in ((" = ", lower), (" to ", upper), (" step ", step)):
+            if word == " step " and bound == 1:
+                continue
+            printer.print_string(word)
+            if isinstance(bound, int):
+                printer.print_string(str(bound))
+            else:
+                printer.print_ssa_value(bound)
         mode = "" if self.mode.data == "serial" else f" {self.mode.data}"
-        step = "" if self.step.data == 1 else f" step {self.step.data}"
-        printer.print_string(f" = {self.lower.data} to {self.upper.data}{step}{mode} ")
+        printer.print_string(f"{mode} ")
         printer.print_region(self.body, print_entry_block_args=False)
         if self.attributes:
             printer.print_op_attributes(self.attributes)
+
+
+def _parse_bound(parser: Parser) -> Bound:
+    value = parser.parse_optional_unresolved_operand()
+    return parser.parse_integer() if value is None else parser.resolve_operand(value, IndexType())
 
 
 @op_definition
@@ -214,6 +303,6 @@ class CallOp(BufferOp, SymbolUser, Overlapping):
                 )
 
 
-def empty_loop(lower: int, upper: int, step: int = 1, mode: str = "serial") -> ForOp:
+def empty_loop(lower: Bound, upper: Bound, step: Bound = 1, mode: str = "serial") -> ForOp:
     """A `loop.for` whose body is empty, to be filled and ended with `loop.yield`."""
     return ForOp(lower, upper, step, Region(Block(arg_types=[IndexType()])), mode)

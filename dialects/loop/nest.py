@@ -33,6 +33,7 @@ from inarch.dialects.loop.nest_text import parse_accesses, print_accesses
 from inarch.dialects.loop.overlap import check_overlaps, touches_of
 from inarch.ir.index.affine import linear_form, print_affine_expr
 from inarch.ir.op import op_definition
+from inarch.ir.report.walk import ops_within
 from inarch.ir.require import require
 
 
@@ -47,6 +48,17 @@ class YieldOp(IRDLOperation):
 
     def __init__(self, *values: SSAValue) -> None:
         Operation.__init__(self, operands=values)  # as a nest's
+
+
+def check_end(body: Region) -> None:
+    """C2 of a loop: its body yields nothing. Raises VerifyException."""
+    last = body.block.last_op
+    if isinstance(last, YieldOp) and last.values:
+        kinds = ", ".join(str(value.type) for value in last.values)
+        raise VerifyException(
+            f"C2: expected a body that yields nothing, found ({kinds}); what a turn hands on to the next "
+            "one is written to a buffer from outside of the loop"
+        )
 
 
 @op_definition
@@ -355,4 +367,4 @@ def _types(types: Sequence[Attribute]) -> str:
 
 def nest_ops(op: Operation) -> list[NestOp]:
     """Every nest within `op`, in program order."""
-    return [nested for nested in op.walk() if isinstance(nested, NestOp)]
+    return [nested for nested in ops_within(op) if isinstance(nested, NestOp)]

@@ -9,6 +9,7 @@ one reads has no value that the program could mean. Values are followed through 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from inarch.dialects.loop.footprint import Form, Place, Places, Touch, may_meet,
 from inarch.dialects.loop.indirect import base_of, over_all, picks_of
 from inarch.dialects.loop.memory import buffer_shape
 from inarch.ir.index.affine import linear_form, print_affine_expr
+from inarch.ir.index.linear import Linear
 from inarch.ir.require import require
 
 if TYPE_CHECKING:  # it imports us
@@ -153,8 +155,37 @@ def touches_of(nest: NestOp) -> list[Touch]:
     for writes, x in both:
         index, picked = over_all(x.index, buffer_shape(x.value))
         where = (*sizes, *picked)
+        if x.guarded and 0 not in where:
+            index, where = _inside(index, where, buffer_shape(x.value))
         found.append(Touch(x.value, writes, where, index, x.text, is_exact=x.is_exact))
     return found
+
+
+def _inside(
+    index: Sequence[Linear], sizes: Sequence[int], shape: Sequence[int]
+) -> tuple[tuple[Linear, ...], tuple[int, ...]]:
+    """Indices of a guarded access, over more variables: what leaves its dimension is any index within.
+
+    Those are all that it may touch, and more of them; a view's elements are never left.
+    """
+    leaves = [
+        not (low >= 0 and high < size)
+        for (low, high), size in zip((form.bounds(sizes) for form in index), shape, strict=True)
+    ]
+    count, new = len(sizes) + sum(leaves), list(sizes)
+    found: list[Linear] = []
+    for form, size, is_guarded in zip(index, shape, leaves, strict=True):
+        if not is_guarded:
+            coefficients = (*form.coefficients, *(0,) * (count - len(sizes)))
+            found.append(Linear(coefficients, form.constant))
+            continue
+        low, high = form.bounds(sizes)
+        step = math.gcd(*form.coefficients) or 1
+        first = low if low >= 0 else low % step
+        own = Linear.iterator(len(new), count).times(step)
+        found.append(Linear(own.coefficients, first))
+        new.append(max((min(high, size - 1) - first) // step + 1, 0))
+    return tuple(found), tuple(new)
 
 
 def check_overlaps(nest: NestOp, places: Places | None = None) -> None:

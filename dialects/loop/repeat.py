@@ -13,6 +13,7 @@ from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, RecursiveMemoryEffect
 
 from inarch.dialects.loop.memory import BufferOp, memref_of
+from inarch.dialects.loop.nest import check_end
 from inarch.ir.op import op_definition
 from inarch.ir.require import require
 
@@ -29,7 +30,7 @@ class WhileOp(BufferOp):
     As nothing is known of `i`, what a body accesses at it is not checked: a loop that counts known numbers
     is a `loop.for`.
     C0: buffers are static. C1: a step that is a constant is > 0. C2: the region has one argument of type
-    index. C3: the condition is an element: a memref<i1>, also a view.
+    index, and yields nothing. C3: the condition is an element: a memref<i1>, also a view.
     """
 
     name = "loop.while"
@@ -70,6 +71,7 @@ class WhileOp(BufferOp):
         require(step is None or step > 0, "C1", f"expected a step > 0, found {step}")
         types = [argument.type for argument in self.body.block.args]
         require(types == [IndexType()], "C2", "expected a region with one argument of type index")
+        check_end(self.body)
         if self.condition is not None:
             kind = memref_of(self.condition)
             fits = kind.element_type == i1 and kind.get_num_dims() == 0

@@ -6,7 +6,7 @@ relied on. Everything that is unsupported is reported at once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from xdsl.context import Context
@@ -23,15 +23,16 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from inarch.core.errors import InarchError, unknown
 from inarch.core.lazy import Array
-from inarch.frontends import FilesRead, Frontend, Sizes
+from inarch.core.limits import check_shape
+from inarch.frontends import FilesRead, Frontend, Origin, Sizes
+from inarch.frontends.builder import Builder, hint
 from inarch.frontends.names import program_name
 from inarch.frontends.onnx._bind import Bound, Signature, bind, signature
 from inarch.frontends.onnx._functions import imports
 from inarch.frontends.onnx._load import Loaded, load_model
-from inarch.frontends.onnx.builder import Builder, hint
 from inarch.frontends.onnx.graph import FIRST_OPSET, Importer, Scope
-from inarch.frontends.onnx.report import NotSupportedError, Unsupported
-from inarch.frontends.onnx.tensors import Folders, check_shape, element_dtype
+from inarch.frontends.onnx.tensors import Folders, element_dtype
+from inarch.frontends.report import NotSupportedError, Unsupported
 from inarch.frontends.values import fixed_value
 from inarch.ir.context import store_of
 from inarch.ir.report.facts import facts_of
@@ -82,6 +83,7 @@ def _import(loaded: Loaded, context: Context, sizes: Sizes) -> ModuleOp:
     builder.finish()
     facts_of(context).put(FilesRead(folders.read))
     facts_of(context).put(folders.files)
+    facts_of(context).put(Origin("onnx", _said(loaded.model, scope.opsets)))
     open_ones = [info.name for info in inputs if info.name not in sizes.values]
     module = ModuleOp([_main(builder, open_ones, results)])
     module.attributes["inarch.name"] = StringAttr(program_name(loaded.stem))
@@ -89,6 +91,16 @@ def _import(loaded: Loaded, context: Context, sizes: Sizes) -> ModuleOp:
         dims = {name: IntegerAttr(size, i64) for name, size in bound.dims.items()}
         module.attributes["graph.dims"] = DictionaryAttr(dims)
     return module
+
+
+def _said(model: ModelProto, opsets: Mapping[str, int]) -> dict[str, Any]:
+    """What a model says of itself, for whoever finds it compiled."""
+    writer = f"{model.producer_name} {model.producer_version}".strip()
+    return {
+        "ir_version": model.ir_version,
+        "opsets": {domain or "ai.onnx": version for domain, version in sorted(opsets.items())},
+        **({"producer": writer} if writer else {}),
+    }
 
 
 def _opsets(model: ModelProto, where: str) -> dict[str, int]:

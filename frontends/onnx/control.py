@@ -14,7 +14,7 @@ from inarch.frontends.onnx.regions.branch import branch
 from inarch.frontends.onnx.regions.inline import Inline, Results, check_count
 from inarch.frontends.onnx.regions.loop import loop
 from inarch.frontends.onnx.regions.scan import scan
-from inarch.frontends.onnx.report import NotSupportedError
+from inarch.frontends.report import NotSupportedError
 
 
 def _if(node: Node, inline: Inline) -> Results:

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
+from inarch.frontends.builder import MAX_NAME, Builder, hint
 from inarch.frontends.onnx._check import DEFAULT_DOMAINS, check_node, schema_of
 from inarch.frontends.onnx._functions import Body, has_body, resolve_attributes, schema_body
-from inarch.frontends.onnx.builder import MAX_NAME, Builder, hint
 from inarch.frontends.onnx.control import CONTROL
 from inarch.frontends.onnx.node import Node, Values, as_values
 from inarch.frontends.onnx.ops import converters
 from inarch.frontends.onnx.regions.inline import Inline
-from inarch.frontends.onnx.report import NotSupportedError, Unsupported
 from inarch.frontends.onnx.tensors import Folders, tensor_array
+from inarch.frontends.report import NotSupportedError, Unsupported
 
 if TYPE_CHECKING:
     from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto
@@ -63,11 +63,13 @@ class Importer:
 
     def run(self, nodes: Sequence[NodeProto], scope: Scope, outputs: Iterable[str]) -> None:
         """Converts those of `nodes` that `outputs` need. Raises InarchError at the first bad node."""
-        needed = _needed(nodes, set(outputs))
+        wanted = set(outputs)
+        needed = _needed(nodes, wanted)
         later = {name for node in nodes for name in node.output}
         for node, is_needed in zip(nodes, needed, strict=True):
             if is_needed:
-                self._node(node, scope, later)
+                unused = frozenset(at for at, n in enumerate(node.output) if n not in wanted)
+                self._node(node, scope, later, unused)
 
     def value(self, name: str, scope: Scope, later: set[str] | None = None) -> SSAValue | None:
         """The value called `name`. Raises InarchError when nothing (yet) has that name."""
@@ -103,12 +105,14 @@ class Importer:
         make = self.builder.computed_constant if again else self.builder.constant
         return make(array, proto.name)
 
-    def _node(self, proto: NodeProto, scope: Scope, later: set[str]) -> None:
+    def _node(
+        self, proto: NodeProto, scope: Scope, later: set[str], unused: frozenset[int]
+    ) -> None:
         label = proto.name or next((out for out in proto.output if out), proto.op_type)
         name = scope.prefix + label[:MAX_NAME]
         where = f"{self.where}: node '{name}' ({proto.op_type})"
         try:
-            values = self._convert(proto, name, scope, later)
+            values = self._convert(proto, name, scope, later, unused)
         except InarchError as error:
             # What comes from a function's body has its own place already.
             raise error if error.where else type(error)(error.message, where=where) from error
@@ -125,7 +129,12 @@ class Importer:
                 hint(value, output)
 
     def _convert(
-        self, proto: NodeProto, name: str, scope: Scope, later: set[str]
+        self,
+        proto: NodeProto,
+        name: str,
+        scope: Scope,
+        later: set[str],
+        unused: frozenset[int],
     ) -> Sequence[SSAValue | None] | None:
         """The outputs of one node; None when it cannot be converted, which is reported."""
         self.builder.count()
@@ -154,6 +163,7 @@ class Importer:
                 attributes,
                 self.builder,
                 self.folders,
+                unused,
             )
             if control is not None:
                 converter = self._controlled(control, scope)
@@ -312,7 +322,7 @@ def _without(node: NodeProto, absent: set[str]) -> NodeProto:
 
 
 def _needed(nodes: Sequence[NodeProto], wanted: set[str]) -> list[bool]:
-    """Which nodes the names in `wanted` depend on."""
+    """Which nodes the names in `wanted` depend on; to it is added what these take."""
     found: list[bool] = []
     for node in reversed(nodes):
         is_needed = bool(wanted.intersection(node.output))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from inarch.core.dtypes import DTYPES, DType
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
-from inarch.core.limits import TENSOR_BYTES
+from inarch.core.limits import check_shape
 from inarch.core.states import State, state_of
-from inarch.frontends.onnx.report import NotSupportedError
+from inarch.frontends.report import NotSupportedError
 from inarch.ir.payload.mapped import MappedFiles
 
 if TYPE_CHECKING:
@@ -43,10 +42,6 @@ _FIELDS = {"f32": "float_data", "f64": "double_data", "i64": "int64_data"} | dic
 
 _EXTERNAL = 1
 """TensorProto.DataLocation.EXTERNAL."""
-
-
-MAX_RANK = 32
-"""As many dimensions as every NumPy has."""
 
 
 @dataclass(frozen=True)
@@ -103,19 +98,6 @@ def tensor_array(
     if dtype.name == "i1":
         return np.frombuffer(raw, np.uint8).reshape(shape) != 0
     return np.frombuffer(raw, dtype.numpy).reshape(shape)
-
-
-def check_shape(shape: Sequence[int], itemsize: int, where: str | None = None) -> None:
-    """Raises InarchError for more dimensions or bytes than are supported.
-
-    Sizes of 0 count as 1: NumPy multiplies the others even of an empty array.
-    """
-    if len(shape) > MAX_RANK:
-        message = f"expected at most {MAX_RANK} dimensions, found {len(shape)}"
-        raise InarchError(message, where=where)
-    if math.prod(max(size, 1) for size in shape) * itemsize > TENSOR_BYTES:
-        message = f"expected tensors of less than 1 TiB, found one of shape {tuple(shape)}"
-        raise InarchError(message, where=where)
 
 
 def _typed(tensor: TensorProto, dtype: DType, shape: tuple[int, ...], where: str) -> Array:

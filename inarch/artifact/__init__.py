@@ -1,7 +1,8 @@
 """The compiled program in one file: a shared library, then a stored zip with weights and manifest.
 
 The file is a valid ELF library and a valid zip at once. Members: `weights.bin`, whose data starts
-at a multiple of 4096 so that it can be mapped; the submodules and sources of whoever wrote it;
+at a multiple of 4096 so that it can be mapped; the submodules and sources of whoever wrote it; the
+same, in `weights/TARGET.bin`, `libraries/TARGET.so` and `TARGET/`, of variants for other CPUs;
 `index.bin`, which says in binary what a reader in C needs (`index.py`); last `manifest.json`, which holds
 the size and SHA-256 of everything else. The zip's comment, the last bytes of the file, has the place of the
 index, the format, and the CRC-32 of all bytes before its digits.
@@ -20,25 +21,29 @@ import struct
 import weakref
 import zipfile
 import zlib
+from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, Self, cast
 
-from inarch.artifact.index import CRC_DIGITS, TAIL, index_of
-from inarch.artifact.manifest import Manifest, parse
+from inarch.artifact.index import CRC_DIGITS, FORMAT_AT_END, TAIL, index_of
+from inarch.artifact.manifest import BLOB, FORMAT, Content, Manifest, parse
 from inarch.artifact.mapping import MAPPINGS
 from inarch.artifact.mapping import Mapping as FileMapping
 from inarch.artifact.write import (
     INDEX,
     LOCAL_HEADER,
     MANIFEST,
+    MEMBER_ALIGNMENT,
     WEIGHTS,
     WEIGHTS_ALIGNMENT,
+    Variant,
     sha256_of,
     write_artifact,
 )
 from inarch.core.errors import EnvironmentFault, InarchError
 
-__all__ = ["WEIGHTS_ALIGNMENT", "Artifact", "write_artifact"]
+__all__ = ["WEIGHTS_ALIGNMENT", "Artifact", "Variant", "write_artifact"]
 
 _MAX_MANIFEST = 16 << 20
 _MAX_DIRECTORY = 16 << 20
@@ -70,12 +75,21 @@ class Artifact:
     def __init__(self, where: str, mapping: FileMapping, descriptor: int, *, check: bool) -> None:
         """For `open`: `mapping` is the whole file, `descriptor` is open for it and owned from here."""
         self.where = where
+        self.folders: tuple[Path, ...] = ()
+        """Where it lies: the folder of the path that was given, and that of the file behind links."""
+        self.loaders: tuple[Path, ...] = ()
+        """Libraries that run its parts, asked before those that are found by their names."""
         self.descriptor = descriptor
         self._close = weakref.finalize(self, os.close, descriptor)
         self.mapping = mapping
         self.content = mapping.view
         """The whole file."""
+        self.is_signed = False
+        """Whether a signature was compared: then what it calls has to be what was signed, too."""
+        self.whole: Artifact | None = None
+        """Of what this is one of the variants."""
         self._archive = _open_archive(self.content, where)
+        self._check_format()
         text = self._read(MANIFEST, _MAX_MANIFEST)
         self.manifest: Manifest = parse(_parse_json(text, where), where)
         self.identity = sha256_of(text)
@@ -105,7 +119,11 @@ class Artifact:
         except BaseException:
             os.close(descriptor)
             raise
-        return cls(where, mapping, descriptor, check=check)
+        found = cls(where, mapping, descriptor, check=check)
+        found.folders = tuple(
+            dict.fromkeys((Path(path).absolute().parent, Path(path).resolve().parent))
+        )
+        return found
 
     def close(self) -> None:
         """Closes the descriptor; all else stays as it is."""
@@ -117,10 +135,22 @@ class Artifact:
     def __exit__(self, *_error: object) -> None:
         self.close()
 
+    def program(self, number: int) -> Self:
+        """One of `manifest.programs` as an artifact of its own, of the same file; it keeps this one."""
+        if number == 0 and not self.manifest.variants:
+            return self
+        one = copy(self)
+        found = self.manifest.programs[number]
+        data = {key: value for key, value in found.data.items() if key != "variants"}
+        one.manifest = replace(found, variants=(), data=data)
+        one.whole = self
+        return one
+
     @property
     def library(self) -> memoryview:
         """The bytes of the shared library; empty for a program without one."""
-        return self.content[: self.manifest.library.nbytes]
+        start = self.manifest.library_offset
+        return self.content[start : start + self.manifest.library.nbytes]
 
     @property
     def weights(self) -> memoryview:
@@ -134,19 +164,36 @@ class Artifact:
         if known is None:
             names = ", ".join(self.manifest.members) or "none"
             raise self.error(f"expected a member '{name}', found {names}")
-        content = self._read(name, known.nbytes)
+        content = self._read(known.entry or name, known.nbytes)
         if sha256_of(content) != known.sha256:
             raise self.error(f"expected the member '{name}' of the manifest, found another content")
         return content
 
+    def view(self, name: str) -> memoryview:
+        """The mapped bytes of a part, or of data that parts bring along, without reading them."""
+        known = self.manifest.members[name]
+        return self.content[known.offset : known.offset + known.nbytes]
+
+    def optional(self, name: str, limit: int) -> bytes | None:
+        """At most `limit` bytes of an entry that the manifest does not know; None where there is none."""
+        return self._read(name, limit) if name in self._archive.NameToInfo else None
+
     def verify(self) -> None:
         """Hashes library, weights and members. Raises InarchError where one is not the manifest's."""
-        if sha256_of(self.library) != self.manifest.library.sha256:
-            raise self.error("expected the library of the manifest, found one of another hash")
-        if sha256_of(self.weights) != self.manifest.weights.sha256:
-            raise self.error("expected the weights of the manifest, found others: a damaged file")
-        for name in self.manifest.members:
-            self.member(name)
+        for number in range(len(self.manifest.programs)):
+            one = self.program(number)
+            if sha256_of(one.library) != one.manifest.library.sha256:
+                raise self.error("expected the library of the manifest, found one of another hash")
+            if sha256_of(one.weights) != one.manifest.weights.sha256:
+                raise self.error(
+                    "expected the weights of the manifest, found others: a damaged file"
+                )
+            for name, known in one.manifest.members.items():
+                one.member(name)
+                if known.offset and sha256_of(one.view(name)) != known.sha256:
+                    raise self.error(
+                        f"expected the member '{name}' at {known.offset}, found others"
+                    )
 
     def error(self, message: str) -> InarchError:
         """An error located at this file."""
@@ -164,6 +211,15 @@ class Artifact:
             return self._archive.read(entry)
         except _DAMAGE as error:
             raise self.error(f"'{name}' is damaged: {error}") from error
+
+    def _check_format(self) -> None:
+        """By the end of the file, which is as it is in all formats; the rest may be of another one."""
+        found = FORMAT_AT_END.search(self._archive.comment)
+        if found is not None and int(found[1]) != FORMAT:
+            raise self.error(
+                f"expected artifact format {FORMAT}, found {int(found[1])}; compile the model again, or "
+                "use the Inarch that wrote it"
+            )
 
     def _check_tail(self) -> None:
         """The index is that of the manifest, and no byte of the file another than when it was written."""
@@ -184,8 +240,20 @@ class Artifact:
 
     def _check_places(self) -> None:
         """The zip and the manifest agree on where library and weights are, inside the file."""
-        if self.manifest.library.nbytes > len(self.content):
-            raise self.error("expected the library of the manifest, found a file that is shorter")
+        for program in self.manifest.programs:
+            if program.library_offset + program.library.nbytes > len(self.content):
+                raise self.error(
+                    "expected the library of the manifest, found a file that is shorter"
+                )
+            for name, known in program.members.items():
+                self._check_member(name, known)
+        for variant in self.manifest.variants:
+            start, size = variant.weights_offset, variant.weights.nbytes
+            if start % WEIGHTS_ALIGNMENT or start + size > len(self.content):
+                raise self.error(
+                    f"expected the weights of {variant.target} at a multiple of {WEIGHTS_ALIGNMENT} in "
+                    f"the file, found {size} bytes at {start}"
+                )
         start, size = self.manifest.weights_offset, self.manifest.weights.nbytes
         try:
             entry = self._archive.getinfo(WEIGHTS)
@@ -199,6 +267,17 @@ class Artifact:
             )
         if start + size > len(self.content):
             raise self.error(f"expected weights up to byte {start + size}, found the end of file")
+
+    def _check_member(self, name: str, known: Content) -> None:
+        """What is read at its place lies in the file; data that are mapped are aligned there."""
+        if known.offset + known.nbytes > len(self.content):
+            raise self.error(
+                f"expected '{name}' up to byte {known.offset + known.nbytes}, found the end of file"
+            )
+        if name.startswith(BLOB) and known.offset % MEMBER_ALIGNMENT:
+            raise self.error(
+                f"expected '{name}' at a multiple of {MEMBER_ALIGNMENT}, found it at {known.offset}"
+            )
 
 
 def _map(descriptor: int, where: str) -> FileMapping:

@@ -6,33 +6,40 @@ have its type or its range; nothing after it needs to check. docs/artifact.md ha
 
 from __future__ import annotations
 
-import os
-import reprlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
-from typing import Any, cast
+from pathlib import PurePath
+from typing import Any
 
+from inarch.artifact.provenance import Part, Provenance, part_of, provenance
+from inarch.artifact.value import Value, shown
 from inarch.core.dtypes import DTYPES, DType
 from inarch.core.errors import InarchError
 
-FORMAT = 2
+FORMAT = 3
 """The layout of the file; a reader refuses any other."""
 
-ABI = 2
+ABI = 3
 """The C interface of the library; `<prefix>_abi_version()` returns it."""
 
-_MAX_BYTES = 1 << 62
+SUBMODULE = "modules/"
+"""Of members, before their number."""
+
+BLOB = "data/"
+"""Of members that are weights of backends, before their SHA-256."""
+
 _MAX_ARRAY_BYTES = 1 << 47
 """What a process of 64 bits can address."""
 _MAX_RANK = 32
 """NumPy's bound before version 2."""
-_MAX_PATH = 4095
-"""Linux's bound, in bytes."""
+_MAX_VARIANTS = 15
+"""Each is read like a manifest."""
 
-_REPR = reprlib.Repr()  # which does not follow values into any depth
-_REPR.maxstring = _REPR.maxother = _REPR.maxlong = 1000
-_REPR.maxlist = _REPR.maxdict = 60
+_SHARED = ("format", "abi", "name", "prefix", "host", "functions", "variants")
+"""Fields that are the program's, whoever runs it."""
+_PLACED = ("workspace_bytes", "library_offset")
+"""Fields of a variant that a program alone says otherwise, or has not."""
 
 
 @dataclass(frozen=True)
@@ -89,13 +96,22 @@ class Import:
     """The backend whose code in the library fills the slot; None for one that is filled at load."""
     reads: int = 0
     """Without a signature: how many of the first operands are only read."""
+    fallback: str = ""
+    """The program's own function that does the same, where what fills the slot is missing or fails."""
+    owner: str = ""
+    """Whose it is, as the library's messages say; the manifest does not."""
+    state: str = ""
+    """What the C's functions that make its state begin with; nothing of it is in the file."""
 
 
 @dataclass(frozen=True)
 class External:
-    """A shared library that the program's library opens, by its path."""
+    """A shared library that the program's library calls: found by its name, opened by its path."""
 
+    name: str
+    """Of the file, by which it is looked for."""
     path: str
+    """Where it was when the program was compiled, looked at last; empty where that is not said."""
     backend: str
     """Whose code calls it; empty where only microkernels do."""
     package: str
@@ -106,6 +122,8 @@ class External:
     """What they call."""
     sha256: str | None = None
     """Its content when the program was compiled."""
+    member: str = ""
+    """The member of the artifact that is it; empty where it is a file of the machine."""
 
     @property
     def user(self) -> str:
@@ -122,7 +140,9 @@ class External:
 
     @property
     def remedy(self) -> str:
-        """What to do where it is missing."""
+        """What to do where it is missing: one that is embedded is to whoever has the index only (C)."""
+        if self.member:
+            return f"it is embedded, which Python alone opens: put '{self.member}' of `inarch extract` there"
         return f"install {self.package}" if self.package else "restore it"
 
 
@@ -132,6 +152,10 @@ class Content:
 
     nbytes: int
     sha256: str
+    entry: str = ""
+    """Of a member: its name in the zip, where that is another one."""
+    offset: int = 0
+    """Of a submodule or weights of a backend: where it is in the file; 0 where the writer did not say."""
 
 
 @dataclass(frozen=True)
@@ -156,8 +180,30 @@ class Manifest:
     weights_offset: int
     members: Mapping[str, Content]
     libraries: tuple[External, ...]
+    backends: tuple[Part, ...]
+    """What backends emitted; of an artifact of before they were said, nothing."""
+    provenance: Provenance
     data: Mapping[str, Any]
-    """The JSON object, with whatever else its writer put there."""
+    """The JSON object, with whatever else its writer put there; of a variant, as if it were the only one."""
+    library_offset: int = 0
+    variants: tuple[Manifest, ...] = ()
+    """The same program for other CPUs, after this one, the best first; they have none of their own."""
+
+    @property
+    def programs(self) -> tuple[Manifest, ...]:
+        """All variants, the best first."""
+        return (self, *self.variants)
+
+    @property
+    def submodules(self) -> tuple[tuple[str, Content], ...]:
+        """The format of each, and what is known of its bytes."""
+        named = ((name, f"{SUBMODULE}{n}") for n, name in enumerate(self.loaders[1:], 1))
+        return tuple((name, self.members[key]) for name, key in named if key in self.members)
+
+    def part(self, number: int) -> Part | None:
+        """What is said of the submodule of that number; None in an artifact of before parts were said."""
+        name = f"{SUBMODULE}{number}"
+        return next((each for each in self.backends if each.part == name), None)
 
 
 def parse(data: object, where: str) -> Manifest:
@@ -166,13 +212,43 @@ def parse(data: object, where: str) -> Manifest:
     # The versions first: the rest of another format may look like anything.
     _check_version(top, "format", FORMAT)
     _check_version(top, "abi", ABI)
+    functions = {
+        Value(name, f"functions.{name}", where).identifier(): signature_of(value)
+        for name, value in top["functions"].entries().items()
+    }
+    first = _program(top, functions)
+    if "variants" not in top.fields():
+        return first
+    found = top["variants"].items()
+    if len(found) > _MAX_VARIANTS:
+        raise top["variants"].error(f"at most {_MAX_VARIANTS}")
+    variants = tuple(_variant(value, top, functions) for value in found)
+    targets = [first.target, *(each.target for each in variants)]
+    if len({*targets}) != len(targets):
+        raise top["variants"].error("different targets")
+    return replace(first, variants=variants)
+
+
+def _variant(value: Value, top: Value, functions: Mapping[str, Signature]) -> Manifest:
+    """What a variant says, and for the rest what the first program does."""
+    sizes = value["workspace_bytes"]
+    sized = {
+        name: replace(signature, workspace_bytes=sizes[name].size())
+        for name, signature in functions.items()
+    }
+    own = {key: each for key, each in value.fields().items() if key not in (*_SHARED, *_PLACED)}
+    common = {key: each for key, each in top.fields().items() if key != "variants"}
+    listings = {name: listing(signature) for name, signature in sized.items()}
+    merged = Value({**common, **own, "functions": listings}, value.path, value.where)
+    return replace(_program(merged, sized), library_offset=value["library_offset"].size())
+
+
+def _program(top: Value, functions: Mapping[str, Signature]) -> Manifest:
     loaders = tuple(item.text() for item in top["loaders"].items())
     if not loaders:
         raise top["loaders"].error("at least one")
-    functions = {
-        Value(name, f"functions.{name}", where).identifier(): _signature(value)
-        for name, value in top["functions"].entries().items()
-    }
+    members = {name: _member(value) for name, value in top["members"].entries().items()}
+    libraries = _externals(top["libraries"], members) if "libraries" in top.fields() else ()
     return Manifest(
         name=top["name"].text(),
         prefix=top["prefix"].identifier(),
@@ -185,94 +261,45 @@ def parse(data: object, where: str) -> Manifest:
         library=Content(top["library_bytes"].size(), top["library_sha256"].text()),
         weights=Content(top["weights_bytes"].size(), top["weights_sha256"].text()),
         weights_offset=top["weights_offset"].size(),
-        members={
-            name: Content(value["bytes"].size(), value["sha256"].text())
-            for name, value in top["members"].entries().items()
-        },
-        libraries=tuple(
-            _external(item)
-            for item in (top["libraries"].items() if "libraries" in top.fields() else ())
-        ),
+        members=members,
+        libraries=libraries,
+        backends=_parts(top, members),
+        provenance=provenance(top),
         data=top.fields(),
     )
 
 
-@dataclass(frozen=True)
-class Value:
-    """A JSON value and its path; each method checks what it gives."""
+def _member(value: Value) -> Content:
+    entry = value["entry"].text() if "entry" in value.fields() else ""
+    offset = value["offset"].size() if "offset" in value.fields() else 0
+    return Content(value["bytes"].size(), value["sha256"].text(), entry, offset)
 
-    value: object
-    path: str
-    where: str
 
-    def __getitem__(self, key: str) -> Value:
-        """A field of an object; one that is missing is found to be None when it is checked."""
-        return self._at(self.fields().get(key), f".{key}")
-
-    def error(self, expected: str) -> InarchError:
-        path = f"manifest.json: {self.path}" if self.path else "manifest.json"
-        found = _shown(self.value)
-        return InarchError(f"{path}: expected {expected}, found {found}", where=self.where)
-
-    def fields(self) -> dict[str, Any]:
-        if not isinstance(self.value, dict):
-            raise self.error("an object")
-        return cast("dict[str, Any]", self.value)
-
-    def entries(self) -> dict[str, Value]:
-        return {self._at(name, "").text(): self[name] for name in self.fields()}
-
-    def items(self) -> list[Value]:
-        if not isinstance(self.value, list):
-            raise self.error("a list")
-        values = cast("list[object]", self.value)
-        return [self._at(value, f"[{number}]") for number, value in enumerate(values)]
-
-    def text(self) -> str:
-        if not isinstance(self.value, str):
-            raise self.error("a string")
-        try:
-            self.value.encode()
-        except UnicodeEncodeError:  # JSON can spell halves of characters, which nothing can print
-            raise self.error("a string of whole characters") from None
-        return self.value
-
-    def file(self) -> str:
-        """A path that the system can look up."""
-        text = self.text()
-        if len(os.fsencode(text)) > _MAX_PATH or "\0" in text:
-            raise self.error(f"a path of at most {_MAX_PATH} bytes")
-        return text
-
-    def identifier(self) -> str:
-        """A C identifier: it becomes part of symbols that are looked up."""
-        text = self.text()
-        if not (text.isidentifier() and text.isascii()):
-            raise self.error("a C identifier")
-        return text
-
-    def size(self) -> int:
-        value = self.value
-        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < _MAX_BYTES:
-            raise self.error("a size")
-        return value
-
-    def _at(self, value: object, step: str) -> Value:
-        return Value(value, (self.path + step).lstrip("."), self.where)
+def _parts(top: Value, members: Mapping[str, Content]) -> tuple[Part, ...]:
+    """What backends shipped; weights are members of their sizes, whose places are known."""
+    found = top["backends"].items() if "backends" in top.fields() else []
+    for item in found:
+        listed = item["weights"].entries() if "weights" in item.fields() else {}
+        for name, weight in part_of(item).weights.items():
+            content = members.get(weight.member)
+            if content is None or content.nbytes != weight.nbytes or content.offset == 0:
+                raise listed[name].error(f"{weight.nbytes} bytes in a member with a place")
+    return tuple(map(part_of, found))
 
 
 def _check_version(top: Value, key: str, expected: int) -> None:
     found = top.fields().get(key)
     if type(found) is not int or found != expected:
-        writer = _shown(top.fields().get("inarch", "unknown"))
+        writer = shown(top.fields().get("inarch", "unknown"))
         raise InarchError(
-            f"expected artifact {key} {expected}, found {_shown(found)} "
+            f"expected artifact {key} {expected}, found {shown(found)} "
             f"(written by Inarch {writer}); compile the model again",
             where=top.where,
         )
 
 
-def _signature(value: Value) -> Signature:
+def signature_of(value: Value) -> Signature:
+    """The signature that `value` describes. Raises InarchError for what none can be."""
     workspace = value["workspace_bytes"].size() if "workspace_bytes" in value.fields() else 0
     return Signature(_ports(value["inputs"]), _ports(value["outputs"]), workspace)
 
@@ -299,32 +326,44 @@ def port_of(value: Value) -> Port:
     return Port(value["name"].text(), DTYPES[dtype], shape)
 
 
+def _externals(value: Value, members: Mapping[str, Content]) -> tuple[External, ...]:
+    """Each that is embedded is a member of the hash that it has."""
+    found: list[External] = []
+    for item in value.items():
+        one = _external(item)
+        if one.member and (one.member not in members or members[one.member].sha256 != one.sha256):
+            raise item["member"].error("a member of the library's SHA-256")
+        found.append(one)
+    return tuple(found)
+
+
 def _external(value: Value) -> External:
     def texts(key: str) -> tuple[str, ...]:
         if key not in value.fields():
             return ()
         return tuple(item.text() for item in value[key].items())
 
+    path = value["path"].file() if "path" in value.fields() else ""
+    name = value["name"].file() if "name" in value.fields() else PurePath(path).name
+    if not name or "/" in name or name in (".", ".."):
+        raise value["name"].error("the name of a file")
     return External(
-        value["path"].file(),
+        name,
+        path,
         value["backend"].text(),
         value["package"].text(),
         texts("kernels"),
         texts("symbols"),
         value["sha256"].text() if "sha256" in value.fields() else None,
+        value["member"].text() if "member" in value.fields() else "",
     )
 
 
 def _import(value: Value) -> Import:
     if isinstance(value.value, str):
         return Import(value.text())
-    signature = _signature(value) if "inputs" in value.fields() else None
+    signature = signature_of(value) if "inputs" in value.fields() else None
     linked = value["linked"].text() if "linked" in value.fields() else None
     reads = value["reads"].size() if "reads" in value.fields() else 0
-    return Import(value["name"].text(), signature, linked, reads)
-
-
-def _shown(value: object) -> str:
-    """A JSON value in a message: short, and None as what it means."""
-    text = "nothing" if value is None else _REPR.repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    fallback = value["fallback"].identifier() if "fallback" in value.fields() else ""
+    return Import(value["name"].text(), signature, linked, reads, fallback)

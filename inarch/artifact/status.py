@@ -1,8 +1,8 @@
-"""What functions of C return: the codes of compiled libraries, and those that the C runtime adds."""
+"""The numbers of inarch.h: what functions of C return, and what they do with arguments."""
 
 from __future__ import annotations
 
-from enum import IntEnum
+from enum import IntEnum, IntFlag
 
 
 class Status(IntEnum):
@@ -25,6 +25,15 @@ class Status(IntEnum):
     UNREADABLE = 8
     """A file that cannot be read or opened."""
     UNSUPPORTED = 9
-    """An artifact that needs what is not in C."""
+    """What is asked for is not there: in C, or in this version."""
     NAME = 10
     """No function, input or output of that name."""
+    IN_USE = 11
+    """Too much that calls still use."""
+
+
+class Effect(IntFlag):
+    """What a function does with an argument: `INARCH_<name>` in `inarch.h`."""
+
+    READS = 1
+    WRITES = 2

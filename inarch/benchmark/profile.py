@@ -16,6 +16,7 @@ from inarch.benchmark.measure import Progress
 from inarch.benchmark.model import random_array
 from inarch.benchmark.results import Series
 from inarch.benchmark.subject.steps import Step, split_steps
+from inarch.benchmark.subject.trace import HOST, Span, one_after_the_other
 from inarch.core.lazy import np
 from inarch.dialects import new_context
 from inarch.driver.compiler import import_model, lower
@@ -42,6 +43,14 @@ class Profile:
         """The sum of the least times."""
         return sum(series.min for series in self.times)
 
+    @property
+    def spans(self) -> list[Span]:
+        """The steps one after the other, each as long as its least time."""
+        named = [
+            (step.kernel, HOST, {"where": step.where, "flops": step.flops}) for step in self.steps
+        ]
+        return one_after_the_other(named, [series.min for series in self.times])
+
     def json(self) -> dict[str, Any]:
         """As JSON values, by the schema `SCHEMA`."""
         return {
@@ -59,6 +68,7 @@ class Profile:
                     "where": step.where,
                     "computes": step.computes,
                     "executed_flops": step.flops,
+                    "shared_turns": step.shared_turns,
                     "ms": series.json(),
                 }
                 for step, series in zip(self.steps, self.times, strict=True)
@@ -74,7 +84,7 @@ class Profile:
             f"target {self.target}, 1 thread, {self.rounds} rounds; peak {self.peak_gflops:.1f} GF/s",
             f"{len(rows)} kernels, {self.total_ns * 1e-6:.3f} ms; copies {copies * 1e-6:.3f} ms",
             "",
-            f"{'ms':>9} {'%':>5} {'GF/s':>7} {'% peak':>7}  kernel",
+            f"{'ms':>9} {'%':>5} {'GF/s':>7} {'% peak':>7} {'turns':>6}  kernel",
         ]
         for step, series in rows:
             speed = step.flops / series.min
@@ -83,8 +93,11 @@ class Profile:
             )
             share = 100 * series.min / self.total_ns
             place = f"  {step.where}" if step.where else ""
-            lines.append(f"{series.min * 1e-6:>9.4f} {share:>5.1f} {work}  {step.kernel}{place}")
-        return "\n".join(lines)
+            lines.append(
+                f"{series.min * 1e-6:>9.4f} {share:>5.1f} {work} {step.shared_turns or '-':>6}  "
+                f"{step.kernel}{place}"
+            )
+        return "\n".join([*lines, "", "turns: of the loop that threads share in a call; -: none."])
 
 
 def profile(

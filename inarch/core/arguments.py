@@ -62,6 +62,20 @@ def checked_values(values: object) -> dict[str, Array]:
     return found
 
 
+def checked_metadata(metadata: object) -> dict[str, str]:
+    """Texts by name. Raises UsageError for anything else."""
+    found: dict[str, str] = {}
+    for name, value in _items("metadata", metadata, "{'author': 'me'}"):
+        found[name] = checked_text(f"metadata['{name}']", value, "1.2")
+        try:
+            f"{name}{value}".encode()
+        except UnicodeEncodeError:
+            raise UsageError(
+                f"metadata: expected text of whole characters, found {_shown(f'{name}={value}')}"
+            ) from None
+    return found
+
+
 def checked_text(role: str, value: object, example: str) -> str:
     """A string. Raises UsageError for anything else."""
     if not isinstance(value, str):

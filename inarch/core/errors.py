@@ -102,6 +102,31 @@ def unknown(kind: str, name: str, known: Iterable[str], *, within: str = "") -> 
     return UsageError(f"no {kind} '{name}'{place}{hint} {_shown(name, names)}")
 
 
+_OURS = ("inarch", "xdsl", "shtab")
+"""Packages of which only the compiler's part may be missing."""
+
+
+def has_compiler() -> bool:
+    """Whether models can be compiled here: the wheel `inarch-runtime` leaves the compiler and xDSL out."""
+    from importlib.util import find_spec
+
+    try:
+        return all(find_spec(name) is not None for name in ("inarch.driver", "xdsl"))
+    except ImportError:  # of a finder that hides it
+        return False
+
+
+def without_compiler(error: BaseException, what: str) -> EnvironmentFault | None:
+    """The error to raise instead where `what` failed to import the compiler, and there is none."""
+    if not isinstance(error, ModuleNotFoundError) or has_compiler():
+        return None
+    if (error.name or "").partition(".")[0] not in _OURS:
+        return None
+    return EnvironmentFault(
+        f"{what} needs the compiler, which is not installed here; pip install inarch"
+    )
+
+
 _MOST_NAMES = 40
 """That a message lists: what is more hides the message."""
 

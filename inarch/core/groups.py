@@ -5,15 +5,24 @@ from __future__ import annotations
 import os
 import re
 import sys
+import warnings
+from collections.abc import Iterable
 from functools import cache
 from importlib.machinery import PathFinder
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from inarch.core.errors import UsageError
+from inarch.core.moved import moved
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 _SECTION = re.compile(r"^\s*\[(.*)\]\s*$", re.MULTILINE)
 
 
-def may_have(group: str) -> bool:
-    """Whether a package may add something to `group`: False where none does.
+def may_have(group: str, *, below: bool = False) -> bool:
+    """Whether a package may add something to `group`, or to those `below` it: False where none does.
 
     True as well where packages are found otherwise than in folders of `sys.path`.
     """
@@ -27,7 +36,31 @@ def may_have(group: str) -> bool:
         groups = _groups(os.path.abspath(folder), state.st_mtime_ns)  # noqa: PTH100 - the same
         if groups is None or group in groups:
             return True
+        if below and any(each.startswith(f"{group}.") for each in groups):
+            return True
     return False
+
+
+def entry_points_of(group: str) -> Iterable[EntryPoint]:
+    """What other distributions add to `group`; nothing where the environment hides it."""
+    which = os.environ.get("INARCH_PLUGINS", "all")
+    if which not in ("all", "none"):
+        raise UsageError(f"INARCH_PLUGINS: expected 'all' or 'none', found '{which}'")
+    if which == "none":
+        return ()
+    former = [old for old, new in moved().items() if new == group and may_have(old)]
+    if not former and not may_have(group):
+        return ()
+    from importlib.metadata import entry_points  # it takes a while
+
+    for old in former:
+        for point in entry_points(group=old):
+            distribution = point.dist.name if point.dist else "an unknown package"
+            warnings.warn(
+                f"{distribution}: the entry point '{point.name}' is not used: its group {old} is now {group}",
+                stacklevel=2,
+            )
+    return entry_points(group=group)
 
 
 @cache

@@ -18,7 +18,9 @@ Integers of MLIR text have at most `INTEGER_BITS` bits, and no tensor of a model
 
 from __future__ import annotations
 
+import math
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from inarch.core.errors import InarchError, UsageError
@@ -29,6 +31,8 @@ INTEGER_BITS = 64
 
 TENSOR_BYTES = 1 << 40
 """Of a tensor: a damaged size would otherwise ask for all memory there is, when the model runs."""
+MAX_RANK = 32
+"""As many dimensions as every NumPy has."""
 
 
 @dataclass(frozen=True)
@@ -77,3 +81,16 @@ def number_text(number: int) -> str:
     if bits <= INTEGER_BITS:
         return str(number)
     return f"{'more' if number > 0 else 'less'} than {'-' if number < 0 else ''}2**{bits - 1}"
+
+
+def check_shape(shape: Sequence[int], itemsize: int, where: str | None = None) -> None:
+    """Raises InarchError for more dimensions or bytes than are supported.
+
+    Sizes of 0 count as 1: NumPy multiplies the others even of an empty array.
+    """
+    if len(shape) > MAX_RANK:
+        message = f"expected at most {MAX_RANK} dimensions, found {len(shape)}"
+        raise InarchError(message, where=where)
+    if math.prod(max(size, 1) for size in shape) * itemsize > TENSOR_BYTES:
+        message = f"expected tensors of less than 1 TiB, found one of shape {tuple(shape)}"
+        raise InarchError(message, where=where)

@@ -15,7 +15,6 @@ is used, so one bad plugin never disables the rest.
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
 import sys
 import warnings
@@ -29,14 +28,10 @@ from itertools import count
 from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
-from inarch.core.errors import InarchError, UsageError, unknown
-from inarch.core.groups import may_have
-from inarch.core.moved import moved
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
+from inarch.core.errors import InarchError, UsageError, unknown, without_compiler
+from inarch.core.groups import entry_points_of
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -97,6 +92,8 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
         self._check = check
         self._files: dict[Path, object] = {}
         self._loaded: dict[str, Origin] = {}
+        self._objects: dict[str, object] = {}
+        """What has no file, of the names in `_loaded`."""
         self._known: dict[str, list[Origin]] = {}
         self._revisions = count(1)
         self._revision = 0
@@ -113,10 +110,12 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
     def __getitem__(self, name: str) -> T_co:
         origin = self.origin(name)
         try:
-            thing = self._thing(origin)
+            thing = self._objects[name] if name in self._objects else self._thing(origin)
         except (InarchError, KeyboardInterrupt):
             raise
         except BaseException as error:  # sys.exit among them
+            if (fault := without_compiler(error, f"{self.kind} '{name}'")) is not None:
+                raise fault from error
             # A plugin may fail in any way while it is imported; only its own name is unusable then.
             raise InarchError(
                 f"{self.kind} '{name}' ({origin.source}) cannot be imported: "
@@ -175,6 +174,26 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
         self._loaded[name] = Origin(path.stem, self.constant, str(path), path)
         self._revision = next(self._revisions)
 
+    def register(self, thing: object, name: str = "") -> None:
+        """Takes an object that has no file of its own as `name`, which is also its `name`.
+
+        In place of an object that was registered under it before: a cell of a notebook runs again. Raises
+        UsageError for a name that is taken by anything else.
+        """
+        name = name or str(getattr(thing, "name", "") or getattr(thing, "type_key", ""))
+        if not name:
+            raise UsageError(f"expected a name for the {self.kind}, found {thing!r}")
+        if name in self and self[name] is thing:
+            return
+        if name in self and name not in self._objects:
+            raise UsageError(
+                f"{self.kind} '{name}' is there already ({self.origin(name).source}); give the object "
+                "another name"
+            )
+        self._objects[name] = thing
+        self._loaded[name] = _origin_of(thing, self.constant)
+        self._revision = next(self._revisions)
+
     def _check_free(self, name: str, path: Path) -> None:
         """Only the same file may be loaded again under its name."""
         known = self._loaded.get(name)
@@ -215,11 +234,11 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
     @contextmanager
     def scope(self) -> Generator[None]:
         """What is `add`ed within the block is forgotten after it."""
-        before = dict(self._loaded), self._revision
+        before = dict(self._loaded), dict(self._objects), self._revision
         try:
             yield
         finally:
-            self._loaded, self._revision = before
+            self._loaded, self._objects, self._revision = before
 
     def _thing(self, origin: Origin) -> object:
         path = origin.path
@@ -281,7 +300,7 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
             for path in self._readable(import_module(package).__path__):
                 origin = Origin(path.stem, self.constant, f"{package}/{path.name}", path)
                 found.setdefault(path.stem.replace("_", "-"), []).append(origin)
-        for point in _entry_points(self._entry_group):
+        for point in entry_points_of(self._entry_group):
             distribution = point.dist.name if point.dist else "an unknown package"
             origin = Origin(
                 point.module, point.attr or self.constant, f"entry point of {distribution}"
@@ -310,6 +329,14 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
         return [path for path in paths if path.suffix in self.readers and path.name[0] != "_"]
 
 
+def _origin_of(thing: object, constant: str) -> Origin:
+    """Where an object is from: the module of the first function of somebody else that it has."""
+    fields: Mapping[str, object] = getattr(thing, "__dict__", {})
+    modules = [str(getattr(each, "__module__", "")) for each in fields.values() if callable(each)]
+    module = next((one for one in modules if one.partition(".")[0] not in ("", OURS)), "__main__")
+    return Origin(module, constant, f"an object of {module}")
+
+
 def _source(spec: ModuleSpec | None) -> str | None:
     """The text of a module; None where it is not kept as text."""
     path = None if spec is None or spec.origin is None else Path(spec.origin)
@@ -318,37 +345,22 @@ def _source(spec: ModuleSpec | None) -> str | None:
     return path.read_text(encoding="utf-8", errors="replace")
 
 
-def _entry_points(group: str) -> Iterable[EntryPoint]:
-    """What other distributions add to `group`; nothing where the environment hides it."""
-    which = os.environ.get("INARCH_PLUGINS", "all")
-    if which not in ("all", "none"):
-        raise UsageError(f"INARCH_PLUGINS: expected 'all' or 'none', found '{which}'")
-    if which == "none":
-        return ()
-    former = [old for old, new in moved().items() if new == group and may_have(old)]
-    if not former and not may_have(group):
-        return ()
-    from importlib.metadata import entry_points  # it takes a while
-
-    for old in former:
-        for point in entry_points(group=old):
-            distribution = point.dist.name if point.dist else "an unknown package"
-            warnings.warn(
-                f"{distribution}: the entry point '{point.name}' is not used: its group {old} is now {group}",
-                stacklevel=2,
-            )
-    return entry_points(group=group)
-
-
 def _line(error: BaseException, path: Path) -> str:
     """`:7`, the last line of the file that ran before the error; nothing where none did."""
     from traceback import extract_tb
 
-    frames = extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in frames if frame.filename == str(path)]
+    lines = [each.lineno for each in extract_tb(error.__traceback__) if each.filename == str(path)]
     if isinstance(error, SyntaxError) and error.filename == str(path):
         lines = [error.lineno]
     return f":{lines[-1]}" if lines and lines[-1] is not None else ""
+
+
+def _module_name(path: Path) -> str:
+    """Another one where another file of this name is loaded, which stays."""
+    name = f"inarch_loaded_{path.stem}"
+    known = getattr(sys.modules.get(name), "__file__", None) or path
+    is_it = Path(known).resolve() == path.resolve()
+    return name if is_it else f"{name}_{path.resolve().parent}".replace(".", "_")
 
 
 def load_file(path: Path, kinds: Mapping[str, Extensions[object]]) -> list[str]:
@@ -365,12 +377,11 @@ def load_file(path: Path, kinds: Mapping[str, Extensions[object]]) -> list[str]:
         for table in readers:
             table.add_file(name, path)
         return [f"{table.kind} {name}" for table in readers]
-    module_name = f"inarch_loaded_{path.stem}"
+    module_name = _module_name(path)
     spec = importlib.util.spec_from_file_location(module_name, path)
     if spec is None or not path.is_file():
         raise UsageError(f"--load: expected a Python file, found '{path}'")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[module_name] = module
+    module = sys.modules[module_name] = importlib.util.module_from_spec(spec)
     try:
         # Not through the loader: its bytecode cache goes by second and size, so that an edit of one
         # character within a second would run the file as it was.
@@ -378,8 +389,7 @@ def load_file(path: Path, kinds: Mapping[str, Extensions[object]]) -> list[str]:
         exec(code, module.__dict__)
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # sys.exit among them
-        # The file is the user's: whatever it raises is reported as theirs, in one line.
+    except BaseException as error:  # theirs, in one line, whatever it is: sys.exit, too
         raise UsageError(
             f"--load: {path}{_line(error, path)} fails: {type(error).__name__}: {error}"
         ) from error

@@ -33,7 +33,7 @@ def peer_values(model: Path, inputs: Mapping[str, Array]) -> dict[str, Array]:
         ) from error
     import onnx
 
-    from inarch.frontends.onnx.builder import printed_name
+    from inarch.frontends.builder import printed_name
 
     proto = onnx.load(str(model))
     outputs = [output for node in proto.graph.node for output in node.output if output]

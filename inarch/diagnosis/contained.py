@@ -33,6 +33,10 @@ class CrashError(Exception):
     """Compiled code ended its process, or did not end; the text says how."""
 
 
+class HangError(CrashError):
+    """It did not end in its time."""
+
+
 def shared_array(port: Port) -> Array:
     """An array whose memory a forked process shares."""
     memory = mmap.mmap(-1, max(port.nbytes, 1))
@@ -52,8 +56,9 @@ def run_contained(module: Module, inputs: Mapping[str, Array], seconds: float) -
 def contained(work: Callable[[], object], seconds: float) -> None:
     """Does `work` in a fork of this process, of which arrays of `shared_array` alone come back.
 
-    Raises CrashError where it is ended by a signal, leaves, or takes longer than `seconds`; an InarchError
-    or an AssertionError of `work` with its text; InternalError for anything else that it raises.
+    Raises CrashError where it is ended by a signal or leaves, HangError where it takes longer than `seconds`;
+    an InarchError or an AssertionError of `work` with its text; InternalError for anything else that it
+    raises.
     """
     _flush()
     read, write = os.pipe()
@@ -75,7 +80,7 @@ def contained(work: Callable[[], object], seconds: float) -> None:
                 end(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
     if said is None:
-        raise CrashError(f"did not end within {seconds:.0f} s")
+        raise HangError(f"did not end within {seconds:.0f} s")
     if not said:
         if os.WIFSIGNALED(status):
             raise CrashError(f"was ended by {signal.Signals(os.WTERMSIG(status)).name}")

@@ -37,11 +37,13 @@ class FaultPlace:
     """What is at fault, as far as it is known: `steps` are one op of the model, or a few together."""
 
     stage: str
-    """`import`, `pass`, `code` (what the host made), or `together` (no part of it is wrong alone)."""
+    """`import`, `region` (of a backend), `pass`, `code` (what the host made), or `together` (no part of it is
+    wrong alone)."""
     steps: tuple[str, ...]
     pass_name: str | None = None
     function: str | None = None
     kernel: str | None = None
+    backend: str | None = None
 
     @property
     def text(self) -> str:
@@ -49,6 +51,7 @@ class FaultPlace:
         where = " .. ".join(dict.fromkeys((self.steps[0], self.steps[-1])))
         culprit = {
             "import": "its import",
+            "region": f"region '{self.function}' of backend '{self.backend}'",
             "pass": f"pass '{self.pass_name}'",
             "code": f"compiled function '{self.function}'",
             "together": "no pass and no compiled function alone",
@@ -64,6 +67,7 @@ class FaultPlace:
             "pass": self.pass_name,
             "function": self.function,
             "microkernel": self.kernel,
+            "backend": self.backend,
         }
 
 

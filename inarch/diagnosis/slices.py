@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
@@ -94,8 +95,8 @@ def cut(module: ModuleOp, first: int, last: int, *, every_value: bool = False) -
         "main",
         ([value.type for value in takes], [value.type for value in gives]),
         Region(body),
-        arg_attrs=_named([names[value] for value in takes]),
-        res_attrs=_named([names[value] for value in gives]),
+        arg_attrs=named([names[value] for value in takes]),
+        res_attrs=named([names[value] for value in gives]),
     )
     others = [op.clone() for op in module.body.ops if op is not block.parent_op()]
     program = ModuleOp([*others, function], dict(module.attributes))
@@ -116,5 +117,6 @@ def _from_outside(op: Operation) -> list[SSAValue]:
     ]
 
 
-def _named(names: list[str]) -> ArrayAttr[DictionaryAttr]:
+def named(names: Sequence[str]) -> ArrayAttr[DictionaryAttr]:
+    """Their names as attributes of arguments or results."""
     return ArrayAttr(DictionaryAttr({"inarch.name": StringAttr(name)}) for name in names)

@@ -16,13 +16,23 @@ from inarch.diagnosis.against import peer_values
 from inarch.diagnosis.allowed import expected_of
 from inarch.diagnosis.compare import Crash, Difference, difference, first_difference
 from inarch.diagnosis.contained import CrashError
-from inarch.diagnosis.locate import FaultPlace, failing_part, place_of, run_part
+from inarch.diagnosis.locate import FaultPlace, failing_part, own_context, place_of, run_part
+from inarch.diagnosis.regions import (
+    RegionVerdict,
+    check_region,
+    dump_regions,
+    partitioned,
+    read_region,
+    regions_of,
+)
 from inarch.diagnosis.reproducer import write_reproducer
 from inarch.diagnosis.slices import Slice, cut, main_block, steps, value_names
 from inarch.dialects import new_context
 from inarch.driver.compiler import import_model
+from inarch.driver.offload import is_wanted
 from inarch.driver.options import DEFAULT_HOST, Options
 from inarch.ir.location import location_text
+from inarch.passes.tolerance import Tolerance
 from inarch.testing import execute, random_inputs
 
 WHOLE = 1e-4
@@ -36,6 +46,8 @@ LEAST_SECONDS = 60.0
 DEFINITIONS = 10.0
 """Compiled code that takes longer than this many times the definitions in NumPy, and than `LEAST_SECONDS`,
 hangs."""
+
+NOBODY = "--dump-regions: expected a backend; name one with --backend"
 
 Progress = Callable[[str, int, int], None]
 
@@ -54,6 +66,10 @@ class VerifyOptions:
     """The folder to write when something differs."""
     load: Sequence[Path] = ()
     """Files of `--load`, for the reproducer."""
+    tolerances: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Of regions, in place of what backends declare: `snr=20` by the name of an instance; `""` is for all."""
+    regions_folder: Path | None = None
+    """Where to write every region of a backend as a folder that `inarch verify` runs again."""
 
 
 @dataclass(frozen=True)
@@ -66,24 +82,65 @@ class ModelVerdict:
     difference: Difference | Crash | None = None
     place: FaultPlace | None = None
     reproducer: Path | None = None
+    regions: tuple[RegionVerdict, ...] = ()
+    """Of backends, each alone, on what enters it in the model."""
 
     @property
     def is_right(self) -> bool:
-        """Whether nothing differs, or crashes."""
-        return self.difference is None
+        """Whether nothing differs, crashes, or fails."""
+        return self.difference is None and self.place is None
 
 
 def verify_model(
     source: Path | str, options: VerifyOptions | None = None, *, progress: Progress | None = None
 ) -> ModelVerdict:
-    """Compares the values of a model's @main on one set of inputs, in four stages, until something differs.
+    """Compares the values of a model's @main on one set of inputs, in stages, until something differs.
 
-    The import with another program's values (`against`); every step, compiled to give its value, with its
-    definition on the very values that entered it, within bounds; the outputs of the model as it is compiled.
-    Compiled code runs in processes of its own, so that its crash is a fault like others.
+    The import with another program's values (`against`); each region of a backend alone, by its tolerance;
+    every step, compiled by the host to give its value, with its definition on the very values that entered
+    it, within bounds; the outputs of the model as it is compiled. Compiled code runs in processes of its own,
+    so that its crash is a fault like others.
     Raises InarchError as `inarch.compile` does.
     """
     return _Check(Path(source), options or VerifyOptions(), progress or _nobody).run()
+
+
+def verify_region(
+    folder: Path | str, options: VerifyOptions | None = None, *, progress: Progress | None = None
+) -> ModelVerdict:
+    """Runs a region again that `dump_regions` wrote; raises InarchError for a folder that is damaged."""
+    chosen, context = options or VerifyOptions(), new_context()
+    wish = Options(**chosen.keywords)
+    region = read_region(Path(folder), context, wish, chosen.tolerances)
+    found = check_region(region, context, wish, progress or _nobody, LEAST_SECONDS)
+    return ModelVerdict(0, 0, 0, found.difference, place_of_region(found), None, (found,))
+
+
+def write_regions(
+    source: Path | str, folder: Path, options: Options, *, seed: int = 0, load: Sequence[Path] = ()
+) -> list[Path]:
+    """Writes each region that backends have of a model as a folder of `folder`, on seeded random inputs.
+
+    What enters a region is computed by the definitions of the ops before it. Raises UsageError where no
+    backend is asked, EnvironmentFault for a folder that exists or cannot be written.
+    """
+    context = new_context()
+    module = import_model(source, context, options)
+    if not is_wanted(module, options.offload()):
+        raise UsageError(NOBODY)
+    names = value_names(module)
+    arguments = [names[argument] for argument in main_block(module).args]
+    inputs = dict(zip(arguments, random_inputs(module, seed), strict=True))
+    partitioned(module, context, options)
+    return dump_regions(folder, regions_of(module, context, inputs), context, load)
+
+
+def place_of_region(found: RegionVerdict) -> FaultPlace | None:
+    """What is at fault in a region; None where it is right."""
+    if found.is_right:
+        return None
+    steps = found.suspects or found.ops
+    return FaultPlace("region", steps, function=found.region, backend=found.backend)
 
 
 def _nobody(what: str, done: int, total: int) -> None:
@@ -116,6 +173,7 @@ class _Check:
         values = execute(self.whole.module, given, self.context)
         self.seconds = max(LEAST_SECONDS, DEFINITIONS * (time.monotonic() - begin))
         self.values = {**inputs, **dict(zip(self.whole.gives, values, strict=True))}
+        self.tolerances: list[Tolerance] = []
         peers = 0
         if self.options.against is not None:
             self.progress(f"run {self.options.against}", 0, 1)
@@ -123,8 +181,41 @@ class _Check:
             peers = len(peer.keys() & set(self.whole.gives))
             if (found := self._import(peer)) is not None:
                 return self._verdict(0, peers, found)
+        regions = self._regions(inputs)
+        wrong = next((one for one in regions if not one.is_right), None)
+        if wrong is not None:
+            place, written = place_of_region(wrong), self.options.reproducer
+            return ModelVerdict(
+                0, len(self.whole.gives), peers, wrong.difference, place, written, regions
+            )
         count, found = self._every_step(inputs)
-        return self._verdict(count, peers, found or self._as_compiled())
+        return self._verdict(count, peers, found or self._as_compiled(), regions)
+
+    def _regions(self, inputs: Mapping[str, Array]) -> tuple[RegionVerdict, ...]:
+        """Each region of a backend alone; those that are wrong are written as the reproducer."""
+        wish = Options(**self.keywords)
+        folder = self.options.regions_folder
+        if not is_wanted(self.module, wish.offload()):
+            if folder is not None:
+                raise UsageError(NOBODY)
+            return ()
+        self.progress("partition", 0, 1)
+        program = self.module.clone()
+        context = own_context(Slice(self.module, (), ()), self.context)
+        partitioned(program, context, wish)
+        regions = regions_of(program, context, inputs, self.options.tolerances)
+        if folder is not None:
+            dump_regions(folder, regions, context, self.options.load)
+        found: list[RegionVerdict] = []
+        for number, region in enumerate(regions):
+            self.progress(f"check region {region.label}", number, len(regions))
+            found.append(check_region(region, context, wish, self.progress, self.seconds))
+        wrong = [one for one, each in zip(regions, found, strict=True) if not each.is_right]
+        if wrong and self.options.reproducer is not None:
+            dump_regions(self.options.reproducer, wrong, context, self.options.load)
+        declared = [one.tolerance for one in regions if one.is_declared]
+        self.tolerances = list(dict.fromkeys(declared))
+        return tuple(found)
 
     def _inputs(self) -> dict[str, Array]:
         """Those that are given, and seeded ones for the others. Raises UsageError."""
@@ -162,7 +253,7 @@ class _Check:
         """Each step's values in the program that gives them all, from the values that it had itself."""
         self.progress("compile with every value", 0, 1)
         try:
-            values = {**inputs, **self._run(self.whole)}
+            values = {**inputs, **self._run(self.whole, self._by_host())}
         except CrashError as error:
             return 0, self._fewest(Crash(str(error)), every_value=True)
         for number, step in enumerate(self.steps):
@@ -183,6 +274,11 @@ class _Check:
         self.progress("compile", 0, 1)
         fault = self._fault(0, len(self.steps))
         return self._fewest(fault) if fault is not None else None
+
+    def _by_host(self) -> Mapping[str, Any]:
+        """How steps are compiled: regions have been compared; with all values given they would be others."""
+        offloaded = ("backends", "backend_options", "give", "keep", "require_offload")
+        return {key: value for key, value in self.keywords.items() if key not in offloaded}
 
     def _fewest(self, fault: Difference | Crash, *, every_value: bool = False) -> _Found:
         """The fault of all steps together, in the fewest of them that have one."""
@@ -209,13 +305,22 @@ class _Check:
             found = self._run(part)
         except CrashError as error:
             return Crash(str(error))
-        expected = {name: self.values[name] for name in part.gives}
+        expected = {
+            name: self.values[name]
+            for name in part.gives
+            if not self._is_near(self.values[name], found[name])
+        }
         allowed = {name: _whole(value) for name, value in expected.items()}
         return first_difference(expected, found, allowed)
 
-    def _run(self, part: Slice) -> dict[str, Array]:
+    def _is_near(self, expected: Array, found: Array) -> bool:
+        """Whether a value is as near as one of the backends that have a part of the model declares."""
+        return any(one.allows(one.measure(expected, found)) for one in self.tolerances)
+
+    def _run(self, part: Slice, keywords: Mapping[str, Any] | None = None) -> dict[str, Array]:
         """What a part gives as it is compiled, of the values that the definitions give. Raises CrashError."""
-        return run_part(part, self.context, self.values, self.keywords, self.progress, self.seconds)
+        wish = self.keywords if keywords is None else keywords
+        return run_part(part, self.context, self.values, wish, self.progress, self.seconds)
 
     def _locate(self, part: Slice, values: Mapping[str, Array]) -> FaultPlace:
         inside = tuple(self._place_of(step) for step in steps(part.module))
@@ -235,10 +340,16 @@ class _Check:
     def _place_of(self, step: Operation) -> str:
         return f"{step.name} at {location_text(step) or step.results[0].name_hint}"
 
-    def _verdict(self, count: int, peers: int, found: _Found | None) -> ModelVerdict:
+    def _verdict(
+        self,
+        count: int,
+        peers: int,
+        found: _Found | None,
+        regions: tuple[RegionVerdict, ...] = (),
+    ) -> ModelVerdict:
         values = len(self.whole.gives)
         if found is None:
-            return ModelVerdict(count, values, peers)
+            return ModelVerdict(count, values, peers, regions=regions)
         folder = self.options.reproducer
         if folder is not None:
             source = found.values if found.values is not None else self.values
@@ -254,7 +365,7 @@ class _Check:
                 load=self.options.load,
                 seconds=self.seconds,
             )
-        return ModelVerdict(count, values, peers, found.difference, found.place, folder)
+        return ModelVerdict(count, values, peers, found.difference, found.place, folder, regions)
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from xdsl.context import Context
 
 
 @dataclass(frozen=True)
@@ -26,3 +31,19 @@ class Built:
     """Microkernel -> the loop nests that it does."""
     passes: Mapping[str, str]
     """The passes of others that ran, and their files or packages."""
+    reused: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """Backend -> those of its functions that it had from the cache."""
+    shipped_bytes: int = 0
+    """Of programs and weights that backends have shipped, in parts of their own."""
+    variants: Sequence[Mapping[str, Any]] = ()
+    """Of an artifact for several targets, the fields of the others than the best, `target` first."""
+
+
+def microkernels_of(context: Context) -> dict[str, int]:
+    """The nests that each microkernel does; the busiest first."""
+    from inarch.ir.report.facts import facts_of
+    from inarch.passes.tensorize.report import KernelReport
+
+    report = facts_of(context).get(KernelReport)
+    nests = report.nests if report is not None else ()
+    return dict(Counter(n.taken.kernel for n in nests if n.taken is not None).most_common())

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,16 +18,21 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.dialects.func import FuncOp
 
-from inarch.backends.host import BuildRequest, Host, Progress
+from inarch.backends.host import BuildRequest, Progress, shipped_parts
+from inarch.core.arguments import checked_metadata, checked_text
 from inarch.core.cache import check_writable
 from inarch.core.errors import InarchError, InternalError, UsageError, unknown
 from inarch.dialects import new_context
 from inarch.dialects.loop.keep import check_marks
-from inarch.driver.built import Built
+from inarch.driver.artifact.provenance import provenance_of
+from inarch.driver.artifact.variants import build_variants, names_of
+from inarch.driver.built import Built, microkernels_of
 from inarch.driver.host import build as build_program
-from inarch.driver.host import check_parts, emit, find_host
+from inarch.driver.host import check_parts, emit, find_host, machine_for, resolve
+from inarch.driver.keep.kept import FilesNamed
 from inarch.driver.offload import Emissions, Offload, is_wanted, offloading
 from inarch.driver.options import DEFAULT_HOST, Options, Settings
+from inarch.driver.weighing import prepare_weighing
 from inarch.ir.location import location_text
 from inarch.ir.report.facts import facts_of
 from inarch.ir.target import (
@@ -42,10 +46,8 @@ from inarch.ir.target import (
     target_of,
 )
 from inarch.ir.verify import verify_module
-from inarch.machine.find import find_machine, measured_machine
-from inarch.machine.machine import Machine
-from inarch.machine.target import Target
 from inarch.passes import PASSES
+from inarch.passes.partition.match.own import passes_of_backends
 from inarch.pipeline.default import default_pipeline
 from inarch.pipeline.manager import Instrument, Step, Verifier, run_pipeline
 from inarch.pipeline.pipeline import Pipeline
@@ -108,11 +110,29 @@ def build(
     """
     check_writable(Path(output))
     chosen = Options.of(options, settings)
+    metadata = checked_metadata(chosen.metadata)
     host = find_host(chosen.host)
+    names = names_of(checked_text("target", chosen.target, "x86-64-v3"))
+    if len(names) > 1:
+
+        def make(one: Source, target: str, path: Path) -> Built:
+            return build(
+                one,
+                path,
+                replace(chosen, target=target),
+                context=context,
+                progress=progress,
+                instruments=instruments,
+                note=note,
+            )
+
+        wanted = [(name, resolve(host, name)) for name in names]
+        return build_variants(source, Path(output), wanted, make)
     pipeline = chosen.passes()
     ctx = context if context is not None else new_context()
     module = import_model(source, ctx, chosen)
     path = source if isinstance(source, str | Path) else None
+    provenance = provenance_of(source, ctx, metadata)
     del source
     _check_functions(module)
     watch: Watch | None = None
@@ -122,6 +142,7 @@ def build(
 
         watch = watch_program(ctx, module, chosen.verify_semantics, note)
         watching.append(watch)
+    prepare_weighing(ctx, chosen.host, measure=chosen.measure_regions)
     try:
         _run(ctx, module, pipeline, chosen, [*watching, *_progress(progress)])
         verify_module(module)
@@ -133,8 +154,10 @@ def build(
         if path is None or is_sound or chosen.verify_each or chosen.verify_semantics is not None:
             raise
         raise _blamed(error, path, chosen, pipeline) from error
-    _warn_of_idle_passes(pipeline)
+    _warn_of_idle_passes(ctx, pipeline)
     emitted = _emitted(ctx)
+    said = [(*one.emission.libraries, *one.emission.include_dirs) for one in emitted]
+    facts_of(ctx).put(FilesNamed(tuple(Path(path) for paths in said for path in paths)))
     check_parts(host, emitted)
     program = emit(host, ctx, module)
     for line in program.notes:
@@ -148,6 +171,9 @@ def build(
         progress,
         jobs=chosen.jobs,
         timeout=chosen.timeout,
+        provenance=provenance,
+        is_relocatable=chosen.relocatable,
+        is_embedding=chosen.embed,
     )
     if watch is None:
         build_program(host, program, request)
@@ -167,7 +193,9 @@ def build(
         weights_bytes=program.weights_bytes,
         workspace_bytes=program.workspace_bytes,
         offloaded={one.backend: one.emission.symbols for one in emitted},
-        microkernels=_microkernels(ctx),
+        reused={one.backend: one.reused for one in emitted if one.reused},
+        shipped_bytes=sum(map(len, shipped_parts(emitted).values())),
+        microkernels=microkernels_of(ctx),
         passes=_foreign(pipeline),
     )
 
@@ -204,24 +232,15 @@ def _emitted(context: Context) -> tuple[Emitted, ...]:
     return emissions.parts if emissions is not None else ()
 
 
-def _microkernels(context: Context) -> dict[str, int]:
-    """The nests that each microkernel does; the busiest first."""
-    from inarch.passes.tensorize.report import KernelReport
-
-    report = facts_of(context).get(KernelReport)
-    nests = report.nests if report is not None else ()
-    return dict(Counter(n.taken.kernel for n in nests if n.taken is not None).most_common())
-
-
 def _foreign(pipeline: Pipeline) -> dict[str, str]:
     """The passes of others in `pipeline`, and where they come from."""
     origins = {name: origin.source for name, origin in PASSES.foreign()}
     return {one.name: origins[one.name] for one in pipeline if one.name in origins}
 
 
-def _warn_of_idle_passes(pipeline: Pipeline) -> None:
+def _warn_of_idle_passes(ctx: Context, pipeline: Pipeline) -> None:
     """A pass that was loaded for this run, and is in no place of it, is not left out in silence."""
-    ran = {one.name for one in pipeline}
+    ran = {one.name for one in pipeline} | passes_of_backends(ctx)
     for name in PASSES.loaded:
         if name not in ran:
             warnings.warn(
@@ -241,7 +260,7 @@ def import_model(
 
     Raises UsageError for a kind of file that no frontend reads, and for an argument of another type.
     """
-    from inarch.core.arguments import checked_dims, checked_shapes, checked_text, checked_values
+    from inarch.core.arguments import checked_dims, checked_shapes, checked_values
     from inarch.frontends import Sizes, read_model
     from inarch.frontends.values import fix_arguments
 
@@ -250,7 +269,7 @@ def import_model(
         checked_dims(chosen.dims), checked_shapes(chosen.shapes), checked_values(chosen.values)
     )
     host = find_host(chosen.host)
-    resolved = _resolve(host, checked_text("target", chosen.target, "x86-64-v3"))
+    resolved = resolve(host, checked_text("target", chosen.target, "x86-64-v3"))
     if isinstance(source, ModuleOp):
         module = source
         fix_arguments(module, sizes.values, context)
@@ -279,35 +298,13 @@ def import_model(
         set_target(module, resolved)
     else:
         host.machine(own)  # raises where it has no such machine
-    if (machine := _machine(chosen.machine, is_native)) is not None and (
+    if (machine := machine_for(chosen.machine, is_native)) is not None and (
         chosen.machine is not None or MACHINE not in module.attributes
     ):
         set_machine(module, machine)
     verify_module(module)
     check_marks(module)
     return module
-
-
-def _resolve(host: Host[Any], target: str) -> Target:
-    """The machine to compile for. Raises UsageError; a backend's name is what it is in the message."""
-    try:
-        return host.machine(target)
-    except UsageError as error:
-        from inarch.backends import BACKENDS
-
-        if target not in BACKENDS:
-            raise
-        raise UsageError(
-            f"'{target}' is a backend, not a host target; write --backend {target} "
-            f"(in Python: backends=['{target}'])"
-        ) from error
-
-
-def _machine(given: str | Machine | None, is_native: bool) -> Machine | None:
-    """Who will run the program, where that is not the target's own machine. Raises UsageError."""
-    if given is None:
-        return measured_machine() if is_native else None
-    return given if isinstance(given, Machine) else find_machine(given)
 
 
 def _check_functions(module: ModuleOp) -> None:
@@ -342,15 +339,16 @@ def lower(
     if level not in LEVELS:
         raise unknown("level", level, LEVELS)
     wish = offload or Offload()
-    whole = offloading(pipeline or placed(default_pipeline()), wish)
-    _warn_of_idle_passes(whole)
+    whole = asked = offloading(pipeline or placed(default_pipeline()), wish)
     last = {"graph": "partition", "loop": "loop", "kernel": "memory"}[level]
     if level == "graph" and not is_wanted(module, wish) and pipeline is None:
         whole = parse_pipeline("simplify-graph")
     elif last in whole:
         whole = whole.until(last)
     watching: Sequence[Instrument] = watch(whole) if watch is not None else ()
+    prepare_weighing(context, measure=wish.measure)
     _run(context, module, whole, Options(), [*watching, *_progress(progress)])
+    _warn_of_idle_passes(context, asked)
     verify_module(module)
     return _emitted(context)
 

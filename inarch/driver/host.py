@@ -24,6 +24,9 @@ from inarch.backends.host import (
 from inarch.core.arguments import checked_text
 from inarch.core.errors import InarchError, UnsupportedError, UsageError, unknown
 from inarch.driver.options import DEFAULT_HOST
+from inarch.machine.find import find_machine, this_machine
+from inarch.machine.machine import Machine
+from inarch.machine.target import Target
 
 
 def find_host(name: str) -> Host[Any]:
@@ -89,6 +92,32 @@ def machine_code(host: Host[Any]) -> Callable[[NativeRequest], Native]:
             f"expected a host that makes machine code, found '{host.name}'; take one of: {able}"
         )
     return host.native
+
+
+def resolve(host: Host[Any], target: str) -> Target:
+    """The machine to compile for. Raises UsageError; a backend's name is what it is in the message."""
+    if "," in target:
+        raise UsageError(
+            f"target: expected one, found '{target}'; only an artifact holds code for several"
+        )
+    try:
+        return host.machine(target)
+    except UsageError as error:
+        from inarch.backends import BACKENDS
+
+        if target not in BACKENDS:
+            raise
+        raise UsageError(
+            f"'{target}' is a backend, not a host target; write --backend {target} "
+            f"(in Python: backends=['{target}'])"
+        ) from error
+
+
+def machine_for(given: str | Machine | None, is_native: bool) -> Machine | None:
+    """Who will run the program, where that is not the target's own machine. Raises UsageError."""
+    if given is None:
+        return this_machine() if is_native else None
+    return given if isinstance(given, Machine) else find_machine(given)
 
 
 def _label(name: str) -> str:

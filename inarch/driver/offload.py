@@ -8,26 +8,30 @@ nodes of the model in them; the compiler itself goes on.
 
 from __future__ import annotations
 
-import traceback
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Region
 
-from inarch.backends.emitted import Emitted, backend_error
+from inarch.backends.emitted import Emitted
 from inarch.backends.host import HOSTS
-from inarch.core.blame import raised
-from inarch.core.cache import keep_log
-from inarch.core.errors import InarchError, UsageError, unknown
-from inarch.dialects.graph.call import CallOp
-from inarch.driver.offload_check import check_emission, check_submodule, site_of
+from inarch.core.errors import InarchError, InarchWarning, UsageError, unknown
+from inarch.driver.describe import described
+from inarch.driver.offload_check import check_emission, check_submodule, owner_text, site_of
+from inarch.driver.offloaded.emission import HandedBack, ask, give_back, request_of, warn_of
+from inarch.driver.offloaded.fallback import add_host_version, check_fallback
+from inarch.driver.offloaded.linked_weights import pass_weights, widen
+from inarch.driver.offloaded.names import rename
 from inarch.ir.location import location_text
-from inarch.ir.target import GENERIC, target_name
+from inarch.ir.payload.constants import ConstantAttr
 from inarch.machine.architecture import architectures
-from inarch.passes.backend import BACKENDS, Backend, EmitRequest
+from inarch.passes.backend import BACKENDS, Backend, Instance
+from inarch.passes.instance import Instances, clash, read_instances
+from inarch.passes.partition.match.own import on_functions
 from inarch.pipeline.pipeline import Pipeline
 from inarch.pipeline.registry import find_pass
 
@@ -38,26 +42,83 @@ _GIVE = "partition.give"
 class Offload:
     """What a compilation is asked to give to backends."""
 
-    backends: Sequence[str] = ()
-    """By priority."""
-    options: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
-    """Backend -> option -> value."""
+    backends: Sequence[str | Backend | Instance] = ()
+    """By priority: names, instances (`big=npu:array=32`, `npu.configure("big", array=32)`), backends."""
+    options: Mapping[str, Mapping[str, object]] = field(
+        default_factory=dict[str, Mapping[str, object]]
+    )
+    """Instance -> option -> value; of an instance that is not asked, for what is given to it."""
     require: bool = False
     """A backend of `backends` that gets nothing is an error instead of a warning."""
     give: Sequence[str] = ()
     """`SELECTOR=backend`: ops that it must take."""
     keep: Sequence[str] = ()
     """`SELECTOR=backend`: ops that it must not get (`*`: nobody)."""
+    fallback: str = ""
+    """`host`: it keeps a version of each part, for when a device is missing or fails."""
+    measure: bool = False
+    """Regions are run, on their backend and on the host, and what they take decides in place of estimates."""
 
     def __post_init__(self) -> None:
+        check_fallback(self.fallback)
         for name in ("backends", "give", "keep"):
             given = getattr(self, name)
             if isinstance(given, str):  # whose letters would be taken for names
                 raise UsageError(f"{name}: expected a list, found '{given}'; write ['{given}']")
             object.__setattr__(self, name, tuple(given))
 
+    def asked(self) -> dict[str, Instance]:
+        """The instances of `backends` by name, with their `options`, all checked.
 
-# ---------------------------------------------------------------------------------- names
+        Raises UsageError for a backend, a name or an option that is wrong, and for two of one name.
+        """
+        found: dict[str, Instance] = {}
+        for given in self.backends:
+            for one in _instances_of(given):
+                if (known := found.setdefault(one.name, one)) != one:
+                    raise clash(known, one)
+        return {name: self._with_options(one) for name, one in found.items()}
+
+    def others(self) -> list[Instance]:
+        """The instances that are not asked and have options, for ops that are given to them."""
+        names = [name for name in self.options if name not in self.asked()]
+        return [self._with_options(Instance(name, find_backend(name))) for name in names]
+
+    def _with_options(self, instance: Instance) -> Instance:
+        own = dict(instance.given)
+        more = Instance.of(instance.backend, instance.name, self.options.get(instance.name, {}))
+        for option, value in more.given:
+            if own.setdefault(option, value) != value:
+                raise UsageError(
+                    f"option '{option}' of backend '{instance.name}' is given twice: {own[option]} "
+                    f"and {value}"
+                )
+        return Instance.of(instance.backend, instance.name, own)
+
+
+def _instances_of(given: object) -> list[Instance]:
+    """What an item of `backends` asks for. Raises UsageError."""
+    if isinstance(given, Backend):
+        given = given.configure()
+    if isinstance(given, Instance):
+        BACKENDS.register(given.backend)
+        return [_checked(given)]
+    if not isinstance(given, str):
+        raise UsageError(
+            f"backends: expected names, backends and instances, found {type(given).__name__}"
+        )
+    written = read_instances(given, "backend")
+    return [_checked(one.configured(find_backend(one.backend))) for one in written]
+
+
+def _checked(instance: Instance) -> Instance:
+    """Raises UsageError for the name of a host, whose source an artifact keeps under it."""
+    if instance.name != instance.backend.name and instance.name in HOSTS:
+        raise UsageError(
+            f"the name '{instance.name}' is a host's; give the instance of backend "
+            f"'{instance.backend.name}' another one"
+        )
+    return instance
 
 
 def find_backend(name: str) -> Backend:
@@ -92,20 +153,8 @@ def find_backend(name: str) -> Backend:
 
 def check_offload(offload: Offload) -> None:
     """Raises UsageError for a backend or an option that does not exist, before any work."""
-    for name in offload.backends:
-        find_backend(name)
-    for name in offload.options:
-        backend_options(name, offload.options)
-
-
-def backend_options(name: str, given: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
-    """The options of backend `name`, defaults filled in. Raises UsageError for an unknown one."""
-    known = find_backend(name).options
-    own = given.get(name, {})
-    for option in own:
-        if option not in known:
-            raise unknown("option", option, known, within=f"backend '{name}'")
-    return {**known, **own}
+    offload.asked()
+    offload.others()
 
 
 def parse_option(text: str, where: str) -> tuple[str, str, str]:
@@ -131,21 +180,16 @@ def offloading(pipeline: Pipeline, offload: Offload) -> Pipeline:
 
     Raises UsageError for a backend or an option that does not exist, and where the pipeline asks nobody.
     """
-    check_offload(offload)
+    instances, others = offload.asked(), offload.others()
     asked = {
         "annotate": {
-            "backends": tuple(offload.backends),
+            "backends": tuple(map(str, instances.values())),
+            "instances": tuple(map(str, others)),
             "give": tuple(offload.give),
             "keep": tuple(offload.keep),
         },
         "partition": {"require": offload.require},
-        "emit-offloaded": {
-            "options": tuple(
-                f"{backend}:{option}={value}"
-                for backend, options in offload.options.items()
-                for option, value in options.items()
-            )
-        },
+        "emit-offloaded": {"require": offload.require, "fallback": offload.fallback},
     }
     for name, options in asked.items():
         if not any(options.values()):
@@ -163,27 +207,41 @@ def offloading(pipeline: Pipeline, offload: Offload) -> Pipeline:
 
 @dataclass(frozen=True)
 class Emissions:
-    """A fact: what backends have emitted."""
+    """A fact: what backends have emitted, and what they have handed back."""
 
     parts: tuple[Emitted, ...]
+    handed_back: tuple[HandedBack, ...] = ()
 
 
 def emit_offloaded(
-    context: Context, module: ModuleOp, options: Mapping[str, Mapping[str, str]] | None = None
-) -> tuple[Emitted, ...]:
+    context: Context, module: ModuleOp, *, require: bool = False, fallback: str = ""
+) -> Emissions:
     """Lets every backend emit its functions of `module`, which become declarations.
 
-    Functions are a backend's by their attribute `compiler`. Raises UsageError for a backend that does
-    not exist, InarchError for one that fails or does not keep what it promises.
+    Functions are a backend's by their attribute `compiler`. What it hands back goes into those that call it,
+    with a warning; with `fallback`, the others stay as public functions of the host, too. Raises UsageError
+    for a backend that does not exist, InarchError for one that fails or does not keep what it promises, and
+    with `require` for one that hands back everything.
     """
-    given = options or {}
+    instances = Instances(context, module)
     parts: dict[str, list[FuncOp]] = {}
     for function in _functions(module):
         if (owner := _owner(function)) is not None and function.body.blocks:
             parts.setdefault(owner, []).append(function)
-    return tuple(
-        _emit_part(context, module, name, functions, given) for name, functions in parts.items()
-    )
+    shared: dict[tuple[object, ...], ConstantAttr] = {}
+    made: list[Emitted] = []
+    back: list[HandedBack] = []
+    for name, functions in parts.items():
+        emitted, own = _emit_part(context, instances, module, name, functions, shared, fallback)
+        if emitted is None and require:
+            raise InarchError(
+                f"backend '{name}' was asked for and hands everything back: {own[0].reason}; give it "
+                "something that it takes, or do not require it"
+            )
+        made += [emitted] if emitted is not None else []
+        back += own
+    warn_of(back)
+    return Emissions(tuple(made), tuple(back))
 
 
 def declare_offloaded(module: ModuleOp) -> None:
@@ -197,84 +255,106 @@ def emit_text(
     context: Context,
     module: ModuleOp,
     name: str,
-    options: Mapping[str, Mapping[str, str]] | None = None,
+    options: Mapping[str, str] | None = None,
     *,
     whole: bool = True,
 ) -> str:
-    """What backend `name` emits for its functions of `module`, without building anything.
+    """What backend, or instance, `name` emits for its functions of `module`, without building anything.
 
     A module in which nothing is marked for any backend is taken as a `whole`: its functions are called
     `<name>_0`, `<name>_1`, ..., as partitioned ones are. Raises UsageError for a backend that does not
     exist, InarchError for a module without a function for it.
     """
+    instances = Instances(context, module)
+    instances.override(name, options or {})
     every = [function for function in _functions(module) if function.body.blocks]
     marked = [function for function in every if _owner(function) is not None]
     chosen = [function for function in marked if _owner(function) == name]
     functions = every if whole and not marked else chosen
     if functions and not marked:
-        _rename(module, functions, name.replace("-", "_"))
+        rename(module, functions, name.replace("-", "_"))
     if not functions:
-        find_backend(name)
         raise InarchError(f"expected a function for backend '{name}', found none: it got nothing")
-    emitted = _emit(context, module, name, functions, options or {})
+    emitted, back = _emit(instances, module, name, functions)
+    if emitted is None:
+        raise InarchError(f"backend '{name}' hands everything back: {back[0].reason}")
     if emitted.emission.data:
         raise emitted.error(f"emits bytes of the format {emitted.emission.format}, not text")
-    return emitted.emission.text
+    text = emitted.emission.text
+    return f"{text}\n{described(emitted, functions)}" if emitted.is_linked else text
 
 
 def _emit_part(
     context: Context,
+    instances: Instances,
     module: ModuleOp,
     name: str,
-    functions: Sequence[FuncOp],
-    options: Mapping[str, Mapping[str, str]],
-) -> Emitted:
+    given: Sequence[FuncOp],
+    shared: dict[tuple[object, ...], ConstantAttr],
+    fallback: str,
+) -> tuple[Emitted | None, list[HandedBack]]:
     try:
-        find_backend(name)
+        if name not in instances:
+            find_backend(name)
     except UsageError as error:
-        error.where = location_text(functions[0])
+        error.where = location_text(given[0])
         raise
-    emitted = _emit(context, module, name, functions, options)
+    emitted, back = _emit(instances, module, name, given)
+    symbols = emitted.emission.symbols if emitted is not None else ()
+    functions = [function for function in given if function.sym_name.data in symbols]
+    give_back(module, [function for function in given if function not in functions])
+    if emitted is None:
+        return None, back
+    backend = instances.asked(name).instance.backend
+    status = backend.status()
+    if status != "ready":
+        warnings.warn(
+            f"backend '{name}' [{emitted.origin}]: {status}; compiled for machines that have it",
+            InarchWarning,
+            stacklevel=2,
+        )
     if not emitted.is_linked:
-        check_submodule(emitted, functions)
+        check_submodule(emitted, functions, is_ready=status == "ready")
     for function in functions:
-        _declare(function, name if emitted.is_linked else None)
-    return emitted
+        function.attributes["inarch.owner"] = StringAttr(owner_text(function, name))
+        version = add_host_version(module, function) if fallback else None
+        declared = _declare(function, name if emitted.is_linked else None)
+        if emitted.emission.state:
+            declared.attributes["inarch.state"] = StringAttr(emitted.emission.state)
+        if emitted.is_linked and emitted.emission.arrays:
+            pass_weights(context, module, declared, emitted.emission, shared)
+            if version is not None:
+                kinds = declared.function_type.inputs.data[len(version.function_type.inputs) :]
+                widen(version, kinds)
+    return emitted, back
 
 
 def _emit(
-    context: Context,
-    module: ModuleOp,
-    name: str,
-    functions: Sequence[FuncOp],
-    options: Mapping[str, Mapping[str, str]],
-) -> Emitted:
-    backend = find_backend(name)
-    own = backend_options(name, options)
-    if own.get("prefix"):
-        _rename(module, functions, own["prefix"])
-    sites = tuple(site_of(function) for function in functions)
-    request = EmitRequest(
-        tuple(functions),
-        context,
-        target_name(module) or GENERIC,
-        own,
+    instances: Instances, module: ModuleOp, name: str, functions: Sequence[FuncOp]
+) -> tuple[Emitted | None, list[HandedBack]]:
+    asked = instances.asked(name)
+    if prefix := asked.request.options.get("prefix"):
+        rename(module, functions, str(prefix))
+    origin = BACKENDS.origin(asked.instance.backend.name)
+    sites = {function.sym_name.data: site_of(function) for function in functions}
+    with on_functions(asked, module, functions) as mine:
+        request = request_of(asked, mine)
+        answer = ask(asked.backend.emit, request, origin, sites)
+    back = [each for _, each in answer.handed_back]
+    if not answer.functions:
+        return None, back
+    emitted = Emitted(
+        name,
+        origin.source,
+        answer.emission,
+        tuple(sites[function.sym_name.data] for function in answer.functions),
+        asked.instance.backend.name,
+        asked.instance.texts,
+        asked.backend.version,
+        tuple(request.reused),
     )
-    origin = BACKENDS.origin(name)
-    try:
-        emission = backend.emit(request)
-    except InarchError as error:
-        if not error.message.startswith("backend '"):
-            error.message = f"backend '{name}': {error.message}"
-        raise
-    except Exception as error:
-        # A backend may be anybody's: whatever it raises is reported as its own, in one line.
-        log = keep_log(traceback.format_exc())
-        message = f"emit {raised(error, origin)}; the traceback is in {log}"
-        raise backend_error(name, origin.source, sites, message) from error
-    emitted = Emitted(name, origin.source, emission, sites)
     check_emission(emitted)
-    return emitted
+    return emitted, back
 
 
 # ---------------------------------------------------------------------------------- functions
@@ -289,7 +369,7 @@ def _owner(function: FuncOp) -> str | None:
     return compiler.data if isinstance(compiler, StringAttr) else None
 
 
-def _declare(function: FuncOp, linked: str | None) -> None:
+def _declare(function: FuncOp, linked: str | None) -> FuncOp:
     """Replaces a function by its declaration, `inarch.linked` where the library will define it."""
     declaration = FuncOp(
         function.sym_name.data,
@@ -308,19 +388,4 @@ def _declare(function: FuncOp, linked: str | None) -> None:
     block.insert_op_before(declaration, function)
     function.detach()
     function.erase()
-
-
-def _rename(module: ModuleOp, functions: Sequence[FuncOp], prefix: str) -> None:
-    """Calls the functions `<prefix>_0`, `<prefix>_1`, ... Raises UsageError for a bad prefix."""
-    if not (prefix.isidentifier() and prefix.isascii()):
-        raise UsageError(f"option 'prefix': expected a C identifier, found '{prefix}'")
-    names = {f.sym_name.data: f"{prefix}_{number}" for number, f in enumerate(functions)}
-    others = {f.sym_name.data for f in _functions(module)} - set(names)
-    for name in names.values():
-        if name in others:
-            raise UsageError(f"option 'prefix': another function is called @{name}")
-    for function in functions:
-        function.sym_name = StringAttr(names[function.sym_name.data])
-    for op in module.walk():
-        if isinstance(op, CallOp) and (name := names.get(op.callee.string_value())) is not None:
-            op.callee = SymbolRefAttr(name)
+    return declaration

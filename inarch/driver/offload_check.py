@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -12,11 +12,15 @@ from xdsl.ir import Attribute
 
 from inarch.backends.emitted import Emitted, Site
 from inarch.core.blame import raised
+from inarch.core.dtypes import DTYPES
 from inarch.core.errors import InarchError, unknown
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.ir.location import location_text
 from inarch.ir.types import dtype_of
 from inarch.passes.backend import Emission
+
+if TYPE_CHECKING:
+    from inarch.runtime.loaders.shipped import Shipped
 
 
 def site_of(function: FuncOp) -> Site:
@@ -24,9 +28,19 @@ def site_of(function: FuncOp) -> Site:
     return Site(function.sym_name.data, tuple(dict.fromkeys(_nodes(function))))
 
 
-def _nodes(function: FuncOp) -> Iterator[str]:
+def owner_text(function: FuncOp, backend: str) -> str:
+    """Whose a function is and where it is from, for messages at run time; without folders of this machine."""
+    site = Site("", tuple(dict.fromkeys(_nodes(function, folders=False))))
+    return (
+        f"backend '{backend}'{str(site).removeprefix('@').replace(' (', ', ', 1).removesuffix(')')}"
+    )
+
+
+def _nodes(function: FuncOp, *, folders: bool = True) -> Iterator[str]:
     for op in function.body.block.ops:
-        if not isinstance(op, ConstantOp | ReturnOp) and (text := location_text(op)) is not None:
+        if isinstance(op, ConstantOp | ReturnOp):
+            continue
+        if (text := location_text(op, folders=folders)) is not None:
             yield text
 
 
@@ -58,11 +72,18 @@ def check_emission(emitted: Emitted) -> None:
         )
     if emitted.is_linked and not emission.text:
         raise emitted.error("expected C source in Emission.text, found none")
-    if emission.data and emission.text:
-        beside = (
-            "C source: write them into it as an array" if emitted.is_linked else "text: give one"
+    if emission.data and emitted.is_linked:
+        raise emitted.error(
+            f"found {len(emission.data)} bytes in Emission.data beside C source; give them in "
+            "Emission.weights"
         )
-        raise emitted.error(f"found {len(emission.data)} bytes in Emission.data beside {beside}")
+    state = emission.state
+    if state and not (emitted.is_linked and state.isidentifier() and state.isascii()):
+        raise emitted.error(
+            f"expected a C identifier in Emission.state, with format c, found '{state}' with "
+            f"{emission.format}"
+        )
+    _check_weights(emitted, wanted)
     for symbol in wanted if emitted.is_linked else ():
         if not (symbol.isidentifier() and symbol.isascii()):
             raise emitted.error(f"expected a C identifier as function name, found '{symbol}'")
@@ -71,8 +92,36 @@ def check_emission(emitted: Emitted) -> None:
             raise emitted.error(f"expected the library or include folder '{path}', found none")
 
 
-def check_submodule(emitted: Emitted, functions: Sequence[FuncOp]) -> None:
-    """The loader of the format reads what was emitted, and finds the functions in it, or InarchError."""
+def _check_weights(emitted: Emitted, wanted: Sequence[str]) -> None:
+    """What is shipped beside the program has dtypes, and names what there is."""
+    emission = emitted.emission
+    numpy_names = {each.numpy for each in DTYPES.values()}
+    for name, array in emission.arrays.items():
+        if array.dtype.name not in numpy_names or not array.size:
+            raise emitted.error(
+                f"expected numbers of {', '.join(DTYPES)} in weight '{name}', found "
+                f"{array.dtype.name}{list(array.shape)}"
+            )
+    for field, symbols in (("uses", emission.uses), ("metadata", emission.metadata)):
+        for symbol in symbols:
+            if symbol not in wanted:
+                raise emitted.error(
+                    unknown("symbol", symbol, wanted, within=f"Emission.{field}").message
+                )
+    for symbol, names in emission.uses.items():
+        for name in names:
+            if name not in emission.arrays:
+                raise emitted.error(
+                    unknown("weight", name, emission.arrays, within="Emission.weights").message,
+                    [site for site in emitted.sites if site.symbol == symbol],
+                )
+
+
+def check_submodule(emitted: Emitted, functions: Sequence[FuncOp], *, is_ready: bool) -> None:
+    """The loader of the format reads what was emitted, and finds the functions in it, or InarchError.
+
+    What only a device could say is left to loading, where there is none (not `is_ready`).
+    """
     from inarch.runtime.function import Function
     from inarch.runtime.loaders import LOADERS
     from inarch.runtime.module import Module
@@ -82,8 +131,14 @@ def check_submodule(emitted: Emitted, functions: Sequence[FuncOp]) -> None:
         raise emitted.error(unknown("loader", emission.format, LOADERS).message)
     origin = LOADERS.origin(emission.format)
     loader = f"loader '{emission.format}' [{origin.source}]"
+    one, part = LOADERS[emission.format], _shipped(emitted)
     try:
-        module = LOADERS[emission.format].from_bytes(emission.content, emitted.backend)
+        if one.validate is not None:
+            one.validate(part)
+            return
+        if not is_ready or one.status() != "ready":
+            return
+        module = one.from_part(part)
     except InarchError as error:
         raise emitted.error(
             f"loader '{emission.format}' refuses what was emitted: {error}"
@@ -119,6 +174,20 @@ def check_submodule(emitted: Emitted, functions: Sequence[FuncOp]) -> None:
                 f"expected '{site.symbol}' to take and give {_shown(wanted)}, found {_shown(found)}",
                 [site],
             )
+
+
+def _shipped(emitted: Emitted) -> Shipped:
+    """As a loader will be handed it, of the artifact."""
+    from inarch.runtime.loaders.shipped import said_of
+
+    emission = emitted.emission
+    return said_of(
+        emission.format,
+        emitted.backend,
+        memoryview(emission.content),
+        emitted.part("modules/1"),
+        emission.arrays,
+    )
 
 
 def _types(kinds: Sequence[Attribute]) -> list[tuple[str, tuple[int, ...]]]:

@@ -12,6 +12,7 @@ from inarch.core.errors import UsageError, unknown
 if TYPE_CHECKING:
     from inarch.driver.offload import Offload
     from inarch.machine.machine import Machine
+    from inarch.passes.backend import Backend, Instance
     from inarch.pipeline.pipeline import Pipeline
 
 DEFAULT_HOST = "c"
@@ -28,11 +29,13 @@ class Settings(TypedDict, total=False):
     target: str
     machine: str | Machine | None
     name: str | None
-    backends: Sequence[str]
-    backend_options: Mapping[str, Mapping[str, str]] | None
+    backends: Sequence[str | Backend | Instance]
+    backend_options: Mapping[str, Mapping[str, object]] | None
     require_offload: bool
     give: Sequence[str]
     keep: Sequence[str]
+    fallback: str
+    measure_regions: bool
     microkernels: Sequence[str]
     schedule: str | Path | None
     checked: bool
@@ -41,6 +44,9 @@ class Settings(TypedDict, total=False):
     verify_each: bool
     verify_semantics: int | None
     threads: int
+    metadata: Mapping[str, str]
+    relocatable: bool
+    embed: bool
     jobs: int | None
     timeout: float
 
@@ -58,23 +64,32 @@ class Options:
     host: str = DEFAULT_HOST
     """Who compiles what no backend takes."""
     target: str = "native"
-    """`native`, or a name such as `x86-64-v3`."""
+    """`native`, or a name such as `x86-64-v3`; `x86-64-v2,x86-64-v3`: one artifact with code for both."""
     machine: str | Machine | None = None
     """Whose caches and ports choices are made for: a name, or the path of a file.
 
-    None: the target's own; for `native` this computer, where `inarch machine --measure` has measured it."""
+    None: the target's own; for `native` this computer, as `inarch machine --measure` has measured it, or as
+    the machine whose file names its CPU."""
     name: str | None = None
     """The prefix of every symbol; None: the model's."""
-    backends: Sequence[str] = ()
-    """Who takes what it can, the first one first; the host compiles the rest."""
-    backend_options: Mapping[str, Mapping[str, str]] | None = None
-    """Backend -> option -> value."""
+    backends: Sequence[str | Backend | Instance] = ()
+    """Who takes what it can, the first one first; the host compiles the rest.
+
+    Names, instances (`"big=npu:array=32"`, `npu.configure("big", array=32)`) and backends without a file."""
+    backend_options: Mapping[str, Mapping[str, object]] | None = None
+    """Backend, or the name of an instance -> option -> value."""
     require_offload: bool = False
     """A backend that gets nothing is an error instead of a warning."""
     give: Sequence[str] = ()
     """`SELECTOR=backend`: ops that it must take."""
     keep: Sequence[str] = ()
     """`SELECTOR=backend`: ops that it must not get."""
+    fallback: str = ""
+    """`host`: the artifact keeps the host's version of each part, for when a device is missing or fails."""
+    measure_regions: bool = False
+    """What a backend may take is run, there and by the host, and stays with the host where that is faster.
+
+    For backends whose device is there; without it they and the host estimate."""
     microkernels: Sequence[str] = ()
     """Those that must be used, the first one preferred: one that cannot is an error."""
     schedule: str | Path | None = None
@@ -91,6 +106,12 @@ class Options:
     """With a seed, run the program after each pass, and at last compiled, on random inputs."""
     threads: int = 0
     """By at most how many threads a call runs; 0: the one who calls says, 1: no loop is shared among any."""
+    metadata: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What the artifact is to say of itself besides, by name; `inarch inspect` shows it."""
+    relocatable: bool = False
+    """Libraries of others are found by name alone: no path of this machine is recorded."""
+    embed: bool = False
+    """Libraries of others are stored in the artifact."""
     jobs: int | None = None
     """How many C compilers run at once; None: as many as this process may use CPUs."""
     timeout: float = 600.0
@@ -121,7 +142,13 @@ class Options:
         from inarch.driver.offload import Offload
 
         return Offload(
-            self.backends, self.backend_options or {}, self.require_offload, self.give, self.keep
+            self.backends,
+            self.backend_options or {},
+            self.require_offload,
+            self.give,
+            self.keep,
+            self.fallback,
+            self.measure_regions,
         )
 
     def passes(self) -> Pipeline:

@@ -61,6 +61,8 @@ class Watch(Instrument):
     earlier: ModuleOp | None = None
     """A copy of the program before the pass that runs next."""
     constants: dict[str, Any] = field(default_factory=dict[str, Any])
+    on_buffers: set[str] = field(default_factory=set[str])
+    """The functions of the program that runs which are given their outputs."""
 
     def begin(self, module: ModuleOp) -> None:
         """Runs the program as it is. Raises InarchError for one that has no meaning, or cannot run."""
@@ -102,7 +104,7 @@ class Watch(Instrument):
         module = load(path)
 
         def call(name: str, inputs: Sequence[Array]) -> Sequence[Array]:
-            found = module[name](*inputs)
+            found: Array | tuple[Array, ...] = module[name](*inputs)
             return found if isinstance(found, tuple) else (found,)
 
         self.check_compiled(call)
@@ -137,15 +139,23 @@ class Watch(Instrument):
             with kept_constants(self.context):
                 _restore(self.context, constants)
                 found = run_definitions(self.context, module, takes, given)
-            for target, result in zip(arrays[count:], found, strict=False):
+            # On buffers it is also given its outputs, which may lie behind weights that it does not take.
+            targets = arrays[count:][-len(found) :] if name in self.on_buffers else ()
+            for target, result in zip(targets, found, strict=False):
                 target[...] = result.view(target.dtype)
             return found
 
         return call
 
+    def _look_at(self, module: ModuleOp) -> None:
+        """Before `module` runs."""
+        every = functions_of(module).items()
+        self.on_buffers = {each for each, one in every if not one.function_type.outputs}
+
     def _check(self, name: str, module: ModuleOp, function: _Function) -> None:
         if function.name not in public_functions(module):
             raise self._fault(name, f"function @{function.name} is gone", None)
+        self._look_at(module)
         found = execute(
             module, function.inputs, self.context, function=function.name, imports=self.imports
         )
@@ -201,6 +211,7 @@ class Watch(Instrument):
                 found[place] = (op, value)
 
         takes = signature(functions_of(module)[function.name], module)
+        self._look_at(module)
         run_definitions(
             self.context, module, takes, function.inputs, imports=self.imports, observe=observe
         )

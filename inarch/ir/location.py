@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import cast
 
 from xdsl.dialects.builtin import (
@@ -21,27 +22,32 @@ def named_location(name: str) -> NameLoc:
     return NameLoc(StringAttr(name), NoneAttr())
 
 
-def location_text(op: Operation) -> str | None:
-    """Where `op` came from, as messages print it: `file:line:col`, a model's node name, or None."""
+def location_text(op: Operation, *, folders: bool = True) -> str | None:
+    """Where `op` came from, as messages print it: `file:line:col`, a model's node name, or None.
+
+    `folders`: with those of the file; what is kept in files says nothing of who made it.
+    """
     current: Operation | None = op
     while current is not None:
-        if (text := _location(current.location)) is not None:
+        if (text := _location(current.location, folders)) is not None:
             return text
         current = current.parent_op()
     return None
 
 
-def _location(location: Attribute) -> str | None:
+def _location(location: Attribute, folders: bool) -> str | None:
     match location:
         case FileLineColLoc():
-            return f"{location.filename.data}:{location.line.data}:{location.column.data}"
+            name = location.filename.data
+            name = name if folders else PurePath(name).name
+            return f"{name}:{location.line.data}:{location.column.data}"
         case NameLoc():
             return location.desc.data
         case CallSiteLoc():
-            return _location(location.callee)
+            return _location(location.callee, folders)
         case FusedLoc():
             each = cast("ArrayAttr[Attribute]", location.locations)
-            parts = [text for part in each if (text := _location(part)) is not None]
+            parts = [text for part in each if (text := _location(part, folders)) is not None]
             return " + ".join(parts) or None
         case _:
             return None

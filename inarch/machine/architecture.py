@@ -55,6 +55,8 @@ class Architecture:
     """Whom code is made for where nothing else is said: a file of `inarch/machine/machines/`."""
     always: Features = frozenset()
     """What every CPU of the family has, whatever Linux says."""
+    cross: tuple[str, ...] = ()
+    """Compilers that make its code on machines of others, the first that is installed."""
     api: int = API_VERSION
 
     @property

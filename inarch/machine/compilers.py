@@ -96,6 +96,22 @@ def find_compiler() -> Compiler:
     return _find(os.environ.get("CC", ""), os.environ.get("PATH", os.defpath))
 
 
+def compiler_for(target: Target) -> Compiler:
+    """`find_compiler`, or where that makes code of another architecture, a cross compiler that is installed.
+
+    `$CC` is taken as it is. Raises EnvironmentFault when there is none.
+    """
+    names = () if os.environ.get("CC", "").strip() else target.cross_compilers()
+    path = os.environ.get("PATH", os.defpath)
+    return next((one for name in names if (one := _found(name, path))), None) or find_compiler()
+
+
+@cache
+def _found(name: str, path: str) -> Compiler | None:
+    found = _probe((name,), path)
+    return found if isinstance(found, Compiler) else None
+
+
 class StoppedError(Exception):
     """A compiler was ended because nobody waits for it any more."""
 

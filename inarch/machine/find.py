@@ -1,4 +1,4 @@
-"""Which machine is meant: one of a name, that of a file, or this computer as it was measured."""
+"""Which machine is meant: one of a name, that of a file, or this computer, as it was measured or is known."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from inarch.core.cache import default_cache, key_of
+from inarch.core.errors import InarchError
 from inarch.machine.machine import Machine
 from inarch.machine.machine_file import (
     MACHINES,
@@ -18,6 +19,7 @@ from inarch.machine.machine_file import (
 
 MEASURED = "measured"
 """The name of a machine that `inarch machine --measure` made."""
+CPUINFO = Path("/proc/cpuinfo")
 
 
 def find_machine(text: str) -> Machine:
@@ -42,18 +44,47 @@ def keep_measured(machine: Machine) -> Path:
     return own.folder
 
 
-@cache
+def this_machine() -> Machine | None:
+    """This computer, as it was measured, or else the machine whose file names its CPU; None: neither."""
+    return measured_machine() or _known_machine()
+
+
 def cpu_name() -> str:
     """What the system calls the CPU of this computer."""
+    return cpuinfo().get("model name") or platform.processor() or platform.machine()
+
+
+def _known_machine() -> Machine | None:
+    """Of the machines that have a file; a broken one is told of where its name is used."""
+    facts = cpuinfo()
+    family, model = (
+        (f"{facts['vendor_id']} {facts['cpu family']}", facts["model"])
+        if {"vendor_id", "cpu family", "model"} <= facts.keys()
+        else (facts.get("CPU implementer", ""), facts.get("CPU part", ""))
+    )
     try:
-        text = Path("/proc/cpuinfo").read_text(errors="replace")
+        number = int(model, 0)
+    except ValueError:
+        return None
+    for name in MACHINES:
+        try:
+            machine = MACHINES[name]
+        except InarchError:
+            continue
+        if machine.is_of(family, number):
+            return machine
+    return None
+
+
+@cache
+def cpuinfo() -> dict[str, str]:
+    """What the system says of the first processor; nothing where there is no such file."""
+    try:
+        text = CPUINFO.read_text(errors="replace")
     except OSError:
-        text = ""
-    for line in text.splitlines():
-        name, _, value = line.partition(":")
-        if name.strip() == "model name":
-            return value.strip()
-    return platform.processor() or platform.machine()
+        return {}
+    lines = (line.partition(":") for line in text.partition("\n\n")[0].splitlines())
+    return {name.strip(): value.strip() for name, _, value in lines}
 
 
 def _key() -> str:

@@ -5,8 +5,9 @@ Read from the file (ELF, "System V ABI", chapter 4), so that nothing of it is ex
 
 from __future__ import annotations
 
+import re
 import struct
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,6 +19,10 @@ _PYTHON = "python:"
 _MACHINES = {3: "i386", 40: "arm", 62: "x86-64", 183: "aarch64", 243: "riscv"}
 """ELF's e_machine by the architecture's name."""
 _DYNAMIC_SYMBOLS = 11
+_DYNAMIC = 6
+_NEEDED = 1
+_PATHS = (15, 29)
+"""RPATH, RUNPATH."""
 _UNDEFINED = 0
 _CALLABLE = (0, 2, 10)
 """Symbol types: none given, function, indirect function."""
@@ -112,6 +117,51 @@ def defined_symbols(path: Path) -> frozenset[str] | None:
             f"library '{path}' is cut short or damaged: its tables do not lie within its {len(data)} bytes; "
             "build it again"
         ) from error
+
+
+def needed_by_place(path: Path) -> tuple[str, ...]:
+    """The libraries that one of 64 bits needs by a path of its own (RPATH, RUNPATH, `/`).
+
+    Those that the system finds by itself, libc among them, are not in it. Raises InarchError for a library
+    that is cut short.
+    """
+    data = path.read_bytes()
+    if data[:4] != b"\x7fELF" or data[4] != 2:
+        return ()
+    order = ">" if data[5] == 2 else "<"
+    try:
+        entries = [*_read_dynamic(data, order)]
+    except (struct.error, ValueError, IndexError) as error:
+        raise InarchError(
+            f"library '{path}' is cut short or damaged: its tables do not lie within its {len(data)} bytes; "
+            "build it again"
+        ) from error
+    names = [name for tag, name in entries if tag == _NEEDED]
+    searched = [part for tag, text in entries if tag in _PATHS for part in text.split(":") if part]
+    origin = [re.sub(r"\$ORIGIN|\$\{ORIGIN\}", str(path.parent), part) for part in searched]
+    return tuple(
+        name
+        for name in names
+        if "/" in name or any(Path(folder, name).is_file() for folder in origin)
+    )
+
+
+def _read_dynamic(data: bytes, order: str) -> Generator[tuple[int, str]]:
+    """Tag and text of the dynamic entries that have one: by their section, and that of names."""
+    (sections_at,) = struct.unpack_from(f"{order}Q", data, 40)
+    entry_bytes, count = struct.unpack_from(f"{order}HH", data, 58)
+    section = struct.Struct(f"{order}IIQQQQIIQQ")
+    sections = [section.unpack_from(data, sections_at + i * entry_bytes) for i in range(count)]
+    for words in sections:
+        _, kind, _, _, offset, size, link, *_ = map(int, words)
+        if kind != _DYNAMIC:
+            continue
+        names_at = int(sections[link][4])
+        for at in range(offset, offset + size, 16):
+            tag, name = struct.unpack_from(f"{order}qQ", data, at)
+            if tag in (_NEEDED, *_PATHS):
+                end = data.index(b"\0", names_at + name)
+                yield tag, data[names_at + name : end].decode(errors="replace")
 
 
 def _read_symbols(data: bytes, order: str) -> frozenset[str] | None:

@@ -12,6 +12,8 @@ cost is.
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -112,6 +114,20 @@ class Machine:
 
     By default 0.2 us at 4 GHz, which was measured on Zen 4 and 5; `inarch machine --measure` measures it.
     """
+    cpus: str = ""
+    """Which CPUs it is, as Linux numbers them: `AuthenticAMD 25: 0-15, 32-47` is a vendor, a family, models;
+    `0x41: 0xd0c` is Arm's implementer and part. Empty: none is known by it."""
+
+    def is_of(self, family: str, model: int) -> bool:
+        """Whether the CPU of that number is such a machine.
+
+        >>> zen3 = Machine.__new__(Machine)
+        >>> object.__setattr__(zen3, "cpus", "AuthenticAMD 25: 0-15, 32-47")
+        >>> zen3.is_of("AuthenticAMD 25", 33), zen3.is_of("AuthenticAMD 25", 17)
+        (True, False)
+        """
+        own, _, models = self.cpus.partition(":")
+        return own == family and any(first <= model <= last for first, last in ranges(models))
 
     @property
     def summary(self) -> str:
@@ -149,3 +165,12 @@ class Machine:
         cache = cache or self.l1
         span = cache.bytes // cache.ways
         return rows > cache.ways * (span // math.gcd(nbytes, span))
+
+
+def ranges(text: str) -> Iterator[tuple[int, int]]:
+    """The ranges of a text such as `0-15, 0xd0c`, both ends included. Raises ValueError for another text."""
+    for part in text.split(","):
+        if (found := re.fullmatch(r"\s*(\w+)(?:-(\w+))?\s*", part)) is None:
+            raise ValueError(part)
+        first = int(found[1], 0)
+        yield first, first if found[2] is None else int(found[2], 0)

@@ -25,7 +25,7 @@ from typing import Any, cast, get_args, get_type_hints
 
 from inarch.core.errors import InarchError, UsageError, unknown
 from inarch.core.plugins import Extensions
-from inarch.machine.machine import Cache, Machine, Ports
+from inarch.machine.machine import Cache, Machine, Ports, ranges
 
 Table = Mapping[str, Any]
 Locate = Callable[[tuple[str, ...]], str]
@@ -43,7 +43,21 @@ def machine_from(table: Table, locate: Locate) -> Machine:
                 f"found {cache.bytes}",
                 where=locate((name, "bytes")),
             )
+    if machine.cpus and not _are_cpus(machine.cpus):
+        raise UsageError(
+            "expected cpus such as 'AuthenticAMD 25: 0-15, 32-47' or '0x41: 0xd0c', "
+            f"found {_shown(machine.cpus)}",
+            where=locate(("cpus",)),
+        )
     return machine
+
+
+def _are_cpus(text: str) -> bool:
+    family, _, models = text.partition(":")
+    try:
+        return bool(family.strip()) and all(first <= last for first, last in ranges(models))
+    except ValueError:
+        return False
 
 
 def table_of(machine: Machine) -> dict[str, Any]:
@@ -54,7 +68,7 @@ def table_of(machine: Machine) -> dict[str, Any]:
             own = cast("dict[str, Any]", value)
             is_ports = "by_bytes" in own
             found[name] = {str(at): n for at, n in own["by_bytes"]} if is_ports else own
-        elif value is not None:
+        elif value not in (None, ""):
             found[name] = value
     return found
 

@@ -77,6 +77,12 @@ class Target:
         own = self._own
         return own.flags(own.march.get(self.level, self.level), self.extras, self.features)
 
+    def cross_compilers(self) -> tuple[str, ...]:
+        """Compilers that make code for it on other machines; none where any compiler of this one does."""
+        if self.architecture in ("generic", this_processor().architecture):
+            return ()
+        return self._own.cross
+
     def missing_here(self) -> list[str]:
         """What this machine lacks to run code for the target, sorted; empty when it can."""
         machine = this_processor()

@@ -26,44 +26,27 @@ from inarch.core.errors import EnvironmentFault, InarchError
 from inarch.machine.compilers import (
     FULL,
     Compiler,
-    Kind,
     check_disk,
+    compiler_for,
     find_compiler,
     first_error,
     full_disk,
     looked_at,
     run_compiler,
 )
+from inarch.machine.flags import common_flags
 from inarch.machine.target import Target
 
-__all__ = ["Compiler", "CompilerError", "compile_library", "find_compiler", "run_compiler"]
+__all__ = [
+    "Compiler",
+    "CompilerError",
+    "compile_library",
+    "find_compiler",
+    "run_compiler",
+]
 
 Progress = Callable[[int, int, str], None]
 """Called as `progress(done, total, name)` after each unit, from the calling thread."""
-
-NUMERIC_FLAGS = (
-    "-ffp-contract=fast",
-    "-fno-math-errno",
-    # Floating-point exceptions are never observed; NaN and infinity keep their meaning.
-    "-fno-trapping-math",
-)
-BASE_FLAGS = (
-    "-std=c11",
-    "-O3",
-    "-fPIC",
-    "-fvisibility=hidden",
-    # As newer compilers: a function without a prototype would get its arguments otherwise than it takes them.
-    "-Werror=implicit-function-declaration",
-    *NUMERIC_FLAGS,
-)
-
-_KIND_FLAGS: dict[Kind, tuple[str, ...]] = {
-    # Predictive commoning keeps loads of a sliding window in registers and spills accumulators.
-    "gcc": ("-fno-predictive-commoning",),
-    "clang": (),
-    # zig's defaults are those of a debug build.
-    "zig": ("-fno-sanitize=undefined", "-fno-stack-protector"),
-}
 
 _LINK_FLAGS = ("-shared", "-Wl,--build-id=none", "-Wl,--as-needed")
 _ALL_DEFINED = "-Wl,-z,defs"
@@ -105,6 +88,7 @@ def compile_library(
     libraries: Sequence[str] = (),
     jobs: int | None = None,
     exports: str | None = None,
+    names: Mapping[str, str] | None = None,
     progress: Progress | None = None,
     cache: Cache | None = None,
     timeout: float = 600.0,
@@ -112,9 +96,9 @@ def compile_library(
     """Compiles `units` (C source by file name) and links them to the shared library `out`.
 
     Only symbols of default visibility are exported, and every symbol must be defined: in a unit,
-    in libm, libpthread, or in `libraries`: names (`cblas`) or absolute paths. A shared library given
-    by its path is opened from that path again: not from where a search finds its name, nor in place
-    of one of the same name that the process has opened before. `flags` are added to
+    in libm, libpthread, libdl, or in `libraries`: names (`cblas`) or absolute paths. A shared library given
+    by its path is opened from that path again, or from what `names` has for it: not from where a search finds
+    its name, nor in place of one of the same name that the process has opened before. `flags` are added to
     each compilation, `unit_flags` to those of single units; paths in them must be absolute. `exports`
     (`net_*`) hides every other symbol, also those of static libraries and objects. `jobs`
     is the number of compilers at once (as many as this process may use CPUs), `timeout` the seconds
@@ -125,12 +109,13 @@ def compile_library(
     """
     own_flags = {name: tuple(own) for name, own in (unit_flags or {}).items()}
     build = _Build(
-        compiler or find_compiler(),
+        compiler or compiler_for(target),
         target,
         tuple(flags),
         own_flags,
         cache or default_cache(),
         timeout,
+        names or {},
     )
     try:
         content = _content(build, units, libraries, jobs or _cpus(), exports, progress)
@@ -154,7 +139,8 @@ def _content(
     with tempfile.TemporaryDirectory(prefix="inarch-build-") as scratch:
         folder = Path(scratch)
         keys = {name: build.unit_key(name, source, folder) for name, source in units.items()}
-        link = [*_LINK_FLAGS, *_library_flags(libraries), f"exports {exports}"]
+        needed = [f"{path} {name}" for path, name in sorted(build.names.items())]
+        link = [*_LINK_FLAGS, *_library_flags(libraries), f"exports {exports}", *needed]
         made_of = [keys[name] for name in sorted(keys)]
         key = key_of("library", build.identity, *made_of, *link, *_contents(libraries))
         content = build.cache.get(key)
@@ -175,13 +161,14 @@ class _Build:
     unit_flags: Mapping[str, tuple[str, ...]]
     cache: Cache
     timeout: float
+    names: Mapping[str, str]
+    """What the library needs, by the path of what it is linked with."""
     stop: Event = field(default_factory=Event)
     """Set when one step has failed: compilers that still run are ended."""
 
     @property
     def flags(self) -> list[str]:
-        own = [*BASE_FLAGS, *_KIND_FLAGS[self.compiler.kind]]
-        return [*own, *self.compiler.cflags(self.target), *self.extra]
+        return [*common_flags(self.compiler, self.target), *self.extra]
 
     @property
     def identity(self) -> str:
@@ -254,7 +241,8 @@ class _Build:
         shared = [name for name in libraries if _is_shared(name)]
         if shared:
             # A linker records a library's own name (SONAME), by which the dynamic loader takes any
-            # that is already there. Empty stand-ins whose names are the paths make it record those.
+            # that is already there. Empty stand-ins that have other names (the paths, or what `names`
+            # says) make it record those.
             others = [name for name in libraries if name not in shared]
             stubs = [self._stand_in(name, folder, index) for index, name in enumerate(shared)]
             flags = [*_library_flags(others), "-Wl,--no-as-needed", *stubs]
@@ -262,10 +250,10 @@ class _Build:
         return (folder / "out.so").read_bytes()
 
     def _stand_in(self, library: str, folder: Path, index: int) -> str:
-        """An empty shared library that is called `library`: its path in `folder`."""
+        """An empty shared library that is called as `library` is to be needed: its path in `folder`."""
         source, name = folder / f"empty{index}.c", f"libempty{index}.so"
         source.write_text("typedef int empty;\n")
-        flags = ["-shared", "-nostdlib", "-fPIC", f"-Wl,-soname,{library}"]
+        flags = ["-shared", "-nostdlib", "-fPIC", f"-Wl,-soname,{self.names.get(library, library)}"]
         self._run([*self.compiler.cflags(self.target), *flags, source.name, "-o", name], source)
         return name
 
@@ -276,7 +264,8 @@ class _Build:
         if content is not None:
             path.write_bytes(content)
             return path
-        own = self.unit_flags.get(name, ())
+        # What looks like debug information says where it was compiled.
+        own = (*self.unit_flags.get(name, ()), f"-ffile-prefix-map={place.parent}=.")
         self._run([*self.flags, *own, "-x", "c", "-c", place.name, "-o", path.name], place)
         self.cache.put(key, path.read_bytes())
         return path
@@ -330,7 +319,8 @@ class _Build:
             return ""
         cross = f"{wanted.replace('-', '_')}-linux-gnu-gcc"
         return (
-            f"; for the target {self.target} on {here}, put a cross compiler in $CC, as CC={cross}"
+            f"; for the target {self.target} on {here}, install {cross}, or put another cross compiler "
+            "in $CC"
         )
 
 
@@ -363,7 +353,7 @@ def _library_flags(libraries: Iterable[str]) -> list[str]:
             flags += [library, f"-Wl,-rpath,{Path(library).parent}"]
         else:
             flags.append(f"-l{library}")
-    return [*flags, "-lm", "-lpthread"]
+    return [*flags, "-lm", "-lpthread", "-ldl"]
 
 
 def _is_shared(library: str) -> bool:

@@ -60,6 +60,8 @@ class Parser:
     text: str
     source: str
     """What messages call the text: `computes`, or a file."""
+    has_scalars: bool = False
+    """Whether a name alone is an operand without dimensions: `s` is `s[]`."""
     tokens: list[_Token] = field(default_factory=list[_Token])
     position: int = 0
     scope: dict[str, None] = field(default_factory=dict[str, None])
@@ -68,6 +70,8 @@ class Parser:
     """All that were ever known."""
     sizes: set[str] = field(default_factory=set[str])
     ranks: dict[str, int] = field(default_factory=dict[str, int])
+    heads: list[str] = field(default_factory=list[str])
+    """Where each statement begins."""
     target: Element | None = None
     operations: int = 0
 
@@ -89,6 +93,7 @@ class Parser:
             statements.append(self._statement(shared))
         if self._next.kind != "end":
             self._fail(self._next, f"expected ';' or the end, found {_shown(self._next)}")
+        self.heads = [self._where(head) for head in heads]
         return Meaning(shared, tuple(self._checked(shared, heads, statements)))
 
     def _statement(self, shared: Sequence[Iterator]) -> Statement:
@@ -145,6 +150,10 @@ class Parser:
             while not indices or self._accept(","):
                 indices.append(self._index())
             self._expect("]")
+        return self._operand(name, indices)
+
+    def _operand(self, name: _Token, indices: Sequence[Index]) -> Element:
+        """An element of the operand `name`, which has the same rank everywhere."""
         self._claim(name, self.ranks, "an operand")
         rank = self.ranks.setdefault(name.text, len(indices))
         if rank != len(indices):
@@ -221,6 +230,8 @@ class Parser:
         self.position += 1
         if self._next.text == "(":
             return self._call(token)
+        if self.has_scalars and self._next.text != "[" and token.text not in self.iterators:
+            return self._operand(token, ())
         if self._next.text != "[":
             hint = " (an iterator is no value)" if token.text in self.scope else ""
             self._fail(self._next, f"expected '[' or '(' after {token.text}{hint}, found "
@@ -366,9 +377,12 @@ class Parser:
         return [*tokens, _Token("end", "", len(self.text.rstrip()))]
 
     def _fail(self, token: _Token, message: str) -> NoReturn:
+        raise InarchError(message, where=self._where(token))
+
+    def _where(self, token: _Token) -> str:
         line = self.text.count("\n", 0, token.start) + 1
         column = token.start - (self.text.rfind("\n", 0, token.start) + 1) + 1
-        raise InarchError(message, where=f"{self.source}:{line}:{column}")
+        return f"{self.source}:{line}:{column}"
 
 
 def elements(expression: Expression) -> list[Element]:

@@ -95,6 +95,8 @@ class Microkernel:
     be those of another member: many are weighed). None: unknown; such a kernel is preferred to ours
     wherever it matches, because somebody who adds a kernel wants it used."""
     doc: str = ""
+    license: str = ""
+    """Of the code, and of what is embedded with it: an SPDX expression (`Apache-2.0`). Artifacts name it."""
     api: int = 1
 
     @cached_property

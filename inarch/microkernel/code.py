@@ -39,17 +39,27 @@ class KernelCode:
     include_dirs: tuple[str, ...] = ()
     cflags: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
+    license: str = ""
 
     @property
     def flags(self) -> tuple[str, ...]:
         """Of the translation units that hold its code."""
-        folders = (str(Path(folder).expanduser().absolute()) for folder in self.include_dirs)
-        return (*(f"-I{folder}" for folder in folders), *self.cflags)
+        folders = (Path(folder).expanduser() for folder in self.include_dirs)
+        return (*include_flags(folders), *self.cflags)
 
     @property
     def label(self) -> str:
         """What messages call it."""
         return f"microkernel '{self.name}'" + (f" ({self.where})" if self.where else "")
+
+
+def include_flags(folders: Iterable[Path]) -> tuple[str, ...]:
+    """What makes a compiler search `folders`, and write nothing into its output of where they are."""
+    found = [str(folder.absolute()) for folder in folders]
+    return (
+        *(f"-I{folder}" for folder in found),
+        *(f"-ffile-prefix-map={folder}={Path(folder).name}" for folder in found),
+    )
 
 
 def instance_code(instance: Instance, where: str | None) -> KernelCode:
@@ -66,6 +76,7 @@ def instance_code(instance: Instance, where: str | None) -> KernelCode:
         tuple(kernel.include_dirs),
         tuple(kernel.cflags),
         tuple(kernel.needs),
+        kernel.license,
     )
 
 
@@ -75,8 +86,8 @@ class Linked:
 
     libraries: tuple[str, ...]
     """For `compile_library`: paths and names."""
-    embeds: bool
-    """Whether a static library or an object is among them, whose symbols are to be hidden."""
+    copied: tuple[str, ...]
+    """The static libraries and objects among them, whose symbols are to be hidden."""
     externals: tuple[dict[str, Any], ...]
     """For the manifest: the shared libraries that are found again at load time."""
 
@@ -109,7 +120,7 @@ def link_libraries(kernels: Iterable[KernelCode], target: Target) -> Linked:
                 users.setdefault(path, []).append(kernel)
     externals = [_external(path, own, packages.get(path, "")) for path, own in users.items()]
     static = [name for name in libraries if os.sep in name and _is_static(Path(name))]
-    return Linked(tuple(libraries), bool(static), tuple(externals))
+    return Linked(tuple(libraries), tuple(static), tuple(externals))
 
 
 def _checked(kernel: KernelCode, target: Target) -> Path:
@@ -160,6 +171,7 @@ def _is_static(path: Path) -> bool:
 
 def _external(path: Path, users: Sequence[KernelCode], package: str) -> dict[str, Any]:
     return {
+        "name": path.name,
         "path": str(path),
         "backend": "",
         "package": package,

@@ -8,7 +8,8 @@
     */
     void gemm(...) {...}
 
-Keys are fields of `inarch.microkernel.Microkernel`; `"1..8"` stands for the values from 1 to 8.
+Keys are fields of `inarch.microkernel.Microkernel`; `"1..8"` stands for the values from 1 to 8. A line
+`SPDX-License-Identifier: MIT` anywhere in the file is its `license`.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ SUFFIXES = {".c": "c", ".S": "asm", ".s": "asm"}
 """Of files, and the field of Microkernel that their text is."""
 
 _COMMENT = re.compile(r"/\*\s*inarch\b(?P<toml>.*?)\*/", re.DOTALL)
+_LICENSE = re.compile(r"SPDX-License-Identifier:\s*([\w.+() -]+)")
 _RANGE = re.compile(r"(\d{1,9})\.\.(\d{1,9})")
 
 
@@ -51,6 +53,8 @@ def read_kernel_file(path: Path) -> Microkernel:
     fields = file.fields()
     rest = source[: comment.start()] + source[comment.end() :]
     fields[SUFFIXES[path.suffix]] = rest.strip() + "\n"
+    if found := _LICENSE.search(source):
+        fields.setdefault("license", found[1].strip())
     fields["include_dirs"] = [str(path.parent / each) for each in fields.get("include_dirs", ())]
     kernel = Microkernel(**fields)
     try:
@@ -232,6 +236,7 @@ _FIELDS: Mapping[str, tuple[str, Callable[[object], Any]]] = {
     "inits": _TEXTS,
     "cost": ("a number of cycles", _number),
     "doc": _TEXT,
+    "license": _TEXT,
     "api": ("a number", _integer),
 }
 """Field -> how its values are written, and what reads one."""

@@ -17,8 +17,10 @@ PHASES = {
     # Backends take their parts, and emit them.
     "offload": ("annotate", "merge-composites", "merge-regions", "partition", "emit-offloaded"),
     "graph": (
+        "decompose-quantized",
         "outline-bodies",
         "decompose-composites",
+        "scale-last",
         "share-batches",
         "fold-constants",
         "simplify-graph",

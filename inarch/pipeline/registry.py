@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from xdsl.passes import ModulePass, get_pass_option_infos
@@ -29,15 +29,18 @@ def is_pass(name: str) -> bool:
     return name in PASSES or name in get_all_passes()
 
 
-def find_pass(name: str) -> type[ModulePass]:
-    """The pass called `name`. Raises UsageError if there is none, InarchError if it is broken."""
+def find_pass(name: str, *, phases: Iterable[str] = ()) -> type[ModulePass]:
+    """The pass called `name`. Raises UsageError if there is none, InarchError if it is broken.
+
+    `phases`: what else may stand where the name does, and may be what was meant.
+    """
     theirs = get_all_passes()
     if name not in PASSES:
         if name not in theirs:
             from difflib import get_close_matches
 
             near = get_close_matches(name, theirs, n=1)  # of 130, most of which cannot run here
-            raise unknown("pass", name, {*PASSES, *near})
+            raise unknown("pass", name, {*PASSES, *near, *phases})
         return theirs[name]()
     origin = PASSES.origin(name).source
     if name in theirs:

@@ -142,7 +142,7 @@ def _specs(text: str, offset: int, whole: str) -> Sequence[ArgSpec]:
 
 
 def _make_pass(spec: ArgSpec) -> ModulePass:
-    found = find_pass(spec.name)
+    found = find_pass(spec.name, phases=(WHOLE, *PHASES))
     given = spec.normalize_parameter_names().parameters
     known = {f.name.replace("_", "-") for f in dataclasses.fields(found) if f.init}
     for option in given:

@@ -8,6 +8,7 @@ from xdsl.ir import Operation
 from inarch.dialects.graph.call import CallOp
 from inarch.dialects.graph.op import GraphOp
 from inarch.ir.context import ConstantStore
+from inarch.ir.report.walk import ops_within
 
 
 def erase_dead(root: Operation, store: ConstantStore | None = None) -> int:
@@ -18,7 +19,7 @@ def erase_dead(root: Operation, store: ConstantStore | None = None) -> int:
     """
     erased = 0
     candidates: set[str] = set()
-    for op in reversed(list(root.walk())):
+    for op in reversed(list(ops_within(root))):
         if not isinstance(op, GraphOp) or isinstance(op, CallOp):
             continue
         if any(result.uses for result in op.results):
@@ -28,7 +29,7 @@ def erase_dead(root: Operation, store: ConstantStore | None = None) -> int:
         op.erase()
         erased += 1
     if store is not None and candidates:
-        kept = {handle for op in root.walk() for handle in _handles(op)}
+        kept = {handle for op in ops_within(root) for handle in _handles(op)}
         for handle in candidates - kept:
             store.drop(handle)
     return erased

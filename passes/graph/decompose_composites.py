@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -21,21 +22,26 @@ class DecomposeCompositesPass(ModulePass):
     name = "decompose-composites"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        todo = [nested for nested in op.walk() if isinstance(nested, CompositeOp)]
-        while todo:
-            composite = todo.pop()
-            parent = composite.parent
-            assert parent is not None
-            parts = composite.decompose()
-            for part in parts:
-                if isinstance(part.location, UnknownLoc):
-                    part.location = composite.location
-                parent.insert_op_before(part, composite)
-            (result,) = composite.results
-            result.replace_all_uses_with(parts[-1].results[0])
-            composite.detach()
-            composite.erase()
-            todo += [part for part in parts if isinstance(part, CompositeOp)]
+        decompose_all(nested for nested in op.walk() if isinstance(nested, CompositeOp))
 
 
 PASS = DecomposeCompositesPass
+
+
+def decompose_all(composites: Iterable[CompositeOp]) -> None:
+    """Replaces `composites`, and those that they are made of, by the ops they stand for, where they were."""
+    todo = list(composites)
+    while todo:
+        composite = todo.pop()
+        parent = composite.parent
+        assert parent is not None
+        parts = composite.decompose()
+        for part in parts:
+            if isinstance(part.location, UnknownLoc):
+                part.location = composite.location
+            parent.insert_op_before(part, composite)
+        (result,) = composite.results
+        result.replace_all_uses_with(parts[-1].results[0])
+        composite.detach()
+        composite.erase()
+        todo += [part for part in parts if isinstance(part, CompositeOp)]

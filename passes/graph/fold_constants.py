@@ -34,7 +34,8 @@ class FoldConstantsPass(ModulePass):
     """Replaces ops on constants by constants.
 
     A result that is larger than 1 MiB and larger than its operands together (a broadcast) stays an op:
-    folding it would only make the weights larger. Constants without users disappear.
+    folding it would only make the weights larger. So does one that is for backends to see
+    (`GraphOp.folds`: dequantize), until it is decomposed. Constants without users disappear.
     """
 
     name = "fold-constants"
@@ -53,6 +54,8 @@ PASS = FoldConstantsPass
 
 def _is_foldable(op: GraphOp) -> bool:
     if isinstance(op, ConstantOp | CallOp | ScanOp | WhileOp | IfOp) or not op.operands:
+        return False
+    if not op.folds():
         return False
     if not all(isinstance(operand.owner, ConstantOp) for operand in op.operands):
         return False

@@ -78,12 +78,13 @@ class _Inliner:
             self.expand(callee)
             count += len(callee.body.block.ops)
             NODES.check(count, where=location_text(call))
-            _inline(call, callee)
+            inline_call(call, callee)
         self.open.pop()
         self.done.add(function)
 
 
-def _inline(call: CallOp, callee: FuncOp) -> None:
+def inline_call(call: CallOp, callee: FuncOp) -> None:
+    """Puts the ops of `callee`, which has a body, in the place of `call`."""
     block, target = callee.body.block, call.parent
     assert target is not None, "it is in a function"
     copies: dict[SSAValue, SSAValue] = dict(zip(block.args, call.arguments, strict=True))

@@ -12,11 +12,13 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
 from inarch.core.lazy import Array
+from inarch.dialects.graph.composites.softmax import SoftmaxOp
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.elementwise import ElementwiseOp
 from inarch.dialects.graph.elementwise.arithmetic import AddOp, DivOp, MulOp, SubOp
 from inarch.dialects.graph.elementwise.cast import CastOp
 from inarch.dialects.graph.elementwise.clip import ClipOp
+from inarch.dialects.graph.elementwise.select import SelectOp
 from inarch.dialects.graph.op import broadcast, ints, shape_of, tensor_dtype
 from inarch.dialects.graph.shape import (
     BroadcastToOp,
@@ -109,7 +111,10 @@ class DropBroadcastOperand(RewritePattern):
 
 @dataclass
 class DropNeutralOperand(RewritePattern):
-    """`x * 1`, `x / 1` -> `x`; on integers also `x + 0`, `x - 0` (floats: `-0.0 + 0` is `0.0`)."""
+    """`x * 1`, `x / 1` -> `x`; on integers also `x + 0`, `x - 0` (floats: `-0.0 + 0` is `0.0`).
+
+    A softmax tells no zero from the other: what it alone reads may be added to 0, as a mask of nothing is.
+    """
 
     store: ConstantStore
 
@@ -117,7 +122,7 @@ class DropNeutralOperand(RewritePattern):
         if not isinstance(op, AddOp | SubOp | MulOp | DivOp):
             return
         is_sum = isinstance(op, AddOp | SubOp)
-        if is_sum and tensor_dtype(op.a).is_float:
+        if is_sum and tensor_dtype(op.a).is_float and not _is_weighed_only(op.out):
             return
         neutral = 0 if is_sum else 1
         if self._is_all(op.b, neutral) and op.a.type == op.out.type:
@@ -130,10 +135,33 @@ class DropNeutralOperand(RewritePattern):
             rewriter.replace(op, [], [op.b])
 
     def _is_all(self, value: SSAValue, number: int) -> bool:
-        if not isinstance(value.owner, ConstantOp):
-            return False
-        array: Array = constant_array(value.owner.value, self.store)
-        return array.size <= MAX_SCANNED_ELEMENTS and bool((array == number).all())
+        return _is_all(value, number, self.store)
+
+
+def _is_weighed_only(value: SSAValue) -> bool:
+    users = [use.operation for use in value.uses]
+    return bool(users) and all(isinstance(user, SoftmaxOp) for user in users)
+
+
+@dataclass
+class DropSelect(RewritePattern):
+    """`select(true, a, b)` -> `a`, `select(false, a, b)` -> `b`: of a constant whose elements are equal."""
+
+    store: ConstantStore
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: SelectOp, rewriter: PatternRewriter, /) -> None:
+        for taken, number in ((op.a, 1), (op.b, 0)):
+            if taken.type == op.out.type and _is_all(op.condition, number, self.store):
+                rewriter.replace(op, [], [taken])
+                return
+
+
+def _is_all(value: SSAValue, number: int, store: ConstantStore) -> bool:
+    if not isinstance(value.owner, ConstantOp):
+        return False
+    array: Array = constant_array(value.owner.value, store)
+    return array.size <= MAX_SCANNED_ELEMENTS and bool((array == number).all())
 
 
 MAX_SCANNED_ELEMENTS = 1 << 16
@@ -156,6 +184,7 @@ class SimplifyGraphPass(ModulePass):
             TransposeToReshape(),
             DropBroadcastOperand(),
             DropNeutralOperand(store),
+            DropSelect(store),
         ]
         apply_patterns(op, patterns)
         erase_dead(op, store)

@@ -30,6 +30,7 @@ from inarch.dialects.scalar import Number
 from inarch.ir.context import ConstantStore, store_of
 from inarch.ir.index.affine import indirect_map
 from inarch.ir.payload.constants import constant_array
+from inarch.ir.report.walk import ops_within
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class FoldScalarsPass(ModulePass):
         store = store_of(ctx)
         for nest in free_nests(op):
             _fold(nest, store)
-        for constant in [each for each in op.walk() if isinstance(each, ConstantOp)]:
+        for constant in [each for each in ops_within(op) if isinstance(each, ConstantOp)]:
             if not constant.buffer.uses:
                 constant.detach()
                 constant.erase()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.builder import Builder
@@ -13,7 +13,7 @@ from xdsl.context import Context
 from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import MemRefType, ModuleOp, StringAttr, UnitAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
@@ -27,6 +27,7 @@ from inarch.dialects.loop.memory import buffer_shape
 from inarch.dialects.loop.nest import NestOp
 from inarch.dialects.loop.repeat import WhileOp
 from inarch.ir.functions import entry_blocks
+from inarch.ir.report.structure import Structure, structure_of
 from inarch.ir.target import machine_of
 from inarch.ir.text import print_module
 
@@ -36,9 +37,6 @@ _CALLS = 16
 """Calls in whose time a nest in a loop does as many points: a call of its own is then nothing beside it."""
 _RUNS = (NestOp, PackOp, KernelCallOp, CallOp)
 """What takes time in a loop."""
-
-_Structure = tuple[object, ...]
-"""Equal for two ops only if the texts of their kernels are."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +92,7 @@ def _stays(op: Operation) -> bool:
 
 def _is_shared(op: Operation) -> bool:
     if isinstance(op, ForOp):
-        return op.mode.data == "parallel" and not _numbers(op)
+        return op.mode.data == "parallel" and op.counted() is not None and not _numbers(op)
     return isinstance(op, NestOp | KernelCallOp) and any(each.is_shared for each in op.iterators)
 
 
@@ -134,7 +132,7 @@ class _Kernels:
     module: ModuleOp
     definitions: dict[str, DefOp] = field(default_factory=dict[str, DefOp])
     by_text: dict[str, str] = field(default_factory=dict[str, str])
-    by_structure: dict[_Structure, str] = field(default_factory=dict[_Structure, str])
+    by_structure: dict[Structure, str] = field(default_factory=dict[Structure, str])
     taken: set[str] = field(default_factory=set[str])
 
     def __post_init__(self) -> None:
@@ -155,7 +153,7 @@ class _Kernels:
         """Replaces `op` by a call of a kernel that is there, or of a new one made from it."""
         operands = _operands(op, self.definitions)
         constants = _outer_constants(op)
-        structure = _structure(op, operands, constants)
+        structure = structure_of(op, operands, constants)
         if structure not in self.by_structure:
             self.by_structure[structure] = self._kernel_of(op, operands)
         call = CallOp(self.by_structure[structure], operands)
@@ -210,30 +208,6 @@ def _kernel(name: str, op: Operation, operands: Sequence[SSAValue], *, name_hint
     end.location = op.location
     builder.insert(end)
     return kernel
-
-
-def _structure(
-    op: Operation, operands: Sequence[SSAValue], constants: Sequence[Operation]
-) -> _Structure:
-    """All that the text of a kernel says but for names: values are numbered as they are made."""
-    numbers: dict[SSAValue, int] = {}
-
-    def number(values: Iterable[SSAValue]) -> tuple[Attribute, ...]:
-        """Their types."""
-        for value in values:
-            numbers[value] = len(numbers)
-        return tuple(value.type for value in values)
-
-    parts: list[object] = [number(operands)]
-    for outer in (*constants, op):
-        for inner in outer.walk():
-            parts += (inner.name, *map(numbers.__getitem__, inner.operands))
-            parts += (tuple(inner.properties.items()), tuple(inner.attributes.items()))
-            parts += (number(inner.results), *inner.successors)
-            for region in inner.regions:
-                parts.append(len(region.blocks))
-                parts += ((len(block.ops), number(block.args)) for block in region.blocks)
-    return tuple(parts)
 
 
 # ------------------------------------------------------------------------------------ operands
@@ -355,12 +329,14 @@ def _sizes(op: Operation) -> str:
 
 
 def _trip_counts(loop: ForOp) -> tuple[int, ...]:
-    """Of a loop and of those in it, as long as each has one loop directly in it."""
+    """Of a loop and of those in it, as long as each has one loop directly in it, and they are numbers."""
     counts: list[int] = []
     current: ForOp | None = loop
     while current is not None:
-        span = current.upper.data - current.lower.data
-        counts.append(max(0, -(-span // current.step.data)))
+        numbers = current.counted()
+        if numbers is None:
+            break
+        counts.append(len(numbers))
         inner = [op for op in current.body.block.ops if isinstance(op, ForOp)]
         current = inner[0] if len(inner) == 1 else None
     return tuple(counts)

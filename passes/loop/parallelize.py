@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects import arith, scf
+from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
@@ -42,6 +42,8 @@ from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.ir.target import machine_of, target_of, threads_of
 from inarch.ir.types import dtype_of
 from inarch.machine.machine import Machine
+from inarch.passes.loop.threads.computed import may_be_parted, part
+from inarch.passes.loop.threads.numbers import can_be_handed_on, hand_on
 from inarch.passes.loop.threads.sharing import Sharing, SharingReport
 from inarch.passes.schedule.language.dependence import symbols_of
 from inarch.passes.schedule.language.step import transform
@@ -55,6 +57,18 @@ Forms = Sequence[Sequence[Form]]
 """Of each operand of a kernel's call, the elements that it touches."""
 _FUNCTION = 10
 """Operations of exp, tanh, ...: our own are polynomials of that many terms."""
+
+_NO_WORK = (arith.ConstantOp, arith.IndexCastOp, memref.SubviewOp)
+"""Of what loops do to single elements, what takes no time or is a part of an address."""
+_RATE = 2
+"""Of the others a cycle, about: half of what processors can."""
+
+_GAIN = 0.9
+"""Of the time of an outer loop: what an inner one must take less to be shared instead."""
+_PARTS = 4
+"""For each thread, of a loop whose turns are not known: a multiple of what most programs share."""
+_BLOCK = 256
+"""Cycles that neighbouring turns take which one thread does: they are of one line of the cache, mostly."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +170,7 @@ class _Sharing:
             return
         if isinstance(op, NestOp) and is_kept(op):
             return
-        forms = op.elements(self._definition(op)) if isinstance(op, KernelCallOp) else []
+        forms = op.elements(self._definition(op)) if isinstance(op, KernelCallOp) else ()
         touched = list(_touched(op, forms))
         work = self._work(op, forms, touched)
         us = work / self.machine.ghz / 1000
@@ -173,7 +187,11 @@ class _Sharing:
 
     def _loop(self, op: ForOp) -> None:
         """A loop around nests and calls: its turns, where they are independent."""
-        turns = len(op.counted())
+        numbers = op.counted()
+        if numbers is None:
+            self._computed(op)
+            return
+        turns = len(numbers)
         if op.mode.data != "serial" or turns < 2 or is_kept(op):
             return
         work = self._work_in(op)
@@ -188,9 +206,63 @@ class _Sharing:
             self._tell(op, Sharing(location_text(op), us, None, 1, why or "no loop to share"))
             self._inside(op)
             return
-        op.mode = StringAttr("parallel")
-        name = op.induction.name_hint or "i"
-        self._tell(op, Sharing(location_text(op), us, name, turns, ""))
+        if self._is_better_inside(op, work):
+            self._inside(op)
+            return
+        shared = hand_on(op, self.symbols)
+        if shared is None:
+            self._inside(op)
+            return
+        shared.mode = StringAttr("parallel")
+        name = shared.induction.name_hint or "i"
+        self._tell(shared, Sharing(location_text(shared), us, name, turns, ""))
+
+    def _is_better_inside(self, op: ForOp, work: float) -> bool:
+        """Whether the loops in one, shared in each of its turns, take less: of 3 turns a thread has 2."""
+        turns = op.likely_turns
+        inside = list(self._worth_inside(op))
+        alone = together = 0.0
+        for threads in self.counts:
+            alone += work * math.ceil(turns / threads) / turns
+            each = work / turns
+            for own, count in inside:
+                each -= own - own * math.ceil(count / threads) / count - self.machine.fork
+            together += turns * each
+        return together < _GAIN * alone
+
+    def _worth_inside(self, op: ForOp) -> Iterator[tuple[float, int]]:
+        """Cycles and turns of each loop in one turn that threads may share, and that is worth it."""
+        for inner in op.body.block.ops:
+            if not isinstance(inner, ForOp) or inner.mode.data != "serial" or is_kept(inner):
+                continue
+            own = self._work_in(inner)
+            if inner.counted() is None or own < self.least or not can_be_handed_on(inner):
+                continue
+            try:
+                check_independent(inner, self.symbols)
+            except VerifyException:
+                continue
+            yield own, inner.likely_turns
+
+    def _computed(self, op: ForOp) -> None:
+        """A loop of computed bounds: shared where it has as many turns as are worth it."""
+        wanted = op.mode.data == "parallel"
+        if is_kept(op) and not wanted:
+            return
+        each = max(self._work_in(op) / op.likely_turns, 1 / _RATE)
+        us = each * op.likely_turns / self.machine.ghz / 1000
+        least = 0 if wanted else math.ceil(self.least / each)
+        if len(op.spanned()) < max(2, least) or not may_be_parted(op):
+            self._inside(op)
+            return
+        parts = _PARTS * self.counts[-1]
+        name, where = op.induction.name_hint or "i", location_text(op)
+        most = (least or len(op.spanned())) // parts  # so that no part is empty
+        block = max(1, min(_BLOCK, math.ceil(_BLOCK / each), most))
+        if part(op, parts, block, least, self.symbols):
+            self._tell(op, Sharing(where, us, f"{name}, computed", parts, ""))
+        else:
+            self._inside(op)
 
     def _inside(self, op: Operation) -> None:
         """The work of one turn, or of a branch, may be worth it."""
@@ -200,19 +272,22 @@ class _Sharing:
                     self.visit(inner)
 
     def _work_in(self, op: ForOp) -> float:
-        """Cycles of all turns of what is in a loop, as of the ops alone."""
+        """Cycles of all turns of what is in a loop, as of the ops alone; a branch may not be taken."""
         total = 0.0
         for inner in op.body.block.ops:
+            if inner.name.startswith(("arith.", "memref.")) and not isinstance(inner, _NO_WORK):
+                total += 1 / _RATE
+                continue
             if isinstance(inner, ForOp):
                 total += self._work_in(inner)
             elif isinstance(inner, NestOp | KernelCallOp):
                 forms = (
                     inner.elements(self._definition(inner))
                     if isinstance(inner, KernelCallOp)
-                    else []
+                    else ()
                 )
                 total += self._work(inner, forms, list(_touched(inner, forms)))
-        return total * len(op.counted())
+        return total * op.likely_turns
 
     def _work(self, op: NestOp | KernelCallOp, forms: Forms, touched: Sequence[int]) -> float:
         return max(self._operations(op, forms), sum(touched) / self.machine.l2.bandwidth)

@@ -10,22 +10,30 @@ What is handed on is then as large as a block, and is still in the caches when i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from inarch.core.errors import UsageError
+from inarch.dialects.loop.nest import NestOp
+from inarch.ir.context import store_of
 from inarch.ir.functions import entry_blocks
-from inarch.ir.report.remarks import Remarks, remarks_of
-from inarch.ir.target import demanded_kernels, machine_of
-from inarch.machine.machine import Machine
+from inarch.ir.report.remarks import remarks_of
+from inarch.ir.report.structure import structure_of
+from inarch.ir.target import demanded_kernels, machine_of, target_of
 from inarch.passes.loop.nests.uses import BufferUses
-from inarch.passes.loop.tiling.group import groups
+from inarch.passes.loop.tiling.core import Core
+from inarch.passes.loop.tiling.figures import Measure
+from inarch.passes.loop.tiling.group import Group, groups
 from inarch.passes.loop.tiling.loops import run_in_blocks
+from inarch.passes.loop.tiling.masks import Masks
+from inarch.passes.loop.tiling.softmax import maximum_of
 from inarch.passes.loop.tiling.sources import read_sources
 from inarch.passes.loop.tiling.worth import Plan, least_bytes, plan_of
 
@@ -36,7 +44,8 @@ class TileAndFusePass(ModulePass):
 
     `rows`: how many points of the innermost loop a block has; 0: as many as the caches have room for.
     `keys`: how many keys of a softmax a block has, with a running maximum and sum; 0: all of them, or as
-    many as the machine's costs say. `always`: whatever it costs, for tests.
+    many as the machine's costs say; keys that a constant mask hides from a whole block of rows are then left
+    out. `always`: whatever it costs, for tests.
     """
 
     name = "tile-and-fuse"
@@ -53,41 +62,91 @@ class TileAndFusePass(ModulePass):
                     f"{self.name}: {name}: expected a whole number from 0 on, found {count}"
                 )
         whole_products = bool(demanded_kernels(op))
+        core = Core.of(machine_of(op), target_of(op))
         for _, block in entry_blocks(op):
-            self._tile(block, machine_of(op), remarks_of(ctx), whole_products=whole_products)
+            self._tile(block, core, ctx, whole_products=whole_products)
 
-    def _tile(
-        self, block: Block, machine: Machine, remarks: Remarks, *, whole_products: bool
-    ) -> None:
+    def _tile(self, block: Block, core: Core, ctx: Context, *, whole_products: bool) -> None:
         """The best group of all, then the best that shares no nest with it, and so on."""
-        least = 0 if self.always or self.keys else least_bytes(machine)
+        remarks, masks = remarks_of(ctx), Masks(store_of(ctx))
+        least = 0 if self.always or self.keys else least_bytes(core.machine)
+        measure, alike = Measure(), Alike()
         plans = [
-            (group, plan_of(group, machine, self.rows, self.keys))
+            (
+                group,
+                alike.plan(
+                    group,
+                    lambda one: plan_of(one, core, measure, masks, self.rows, self.keys),
+                ),
+            )
             for group in groups(block, least_bytes=least, whole_products=whole_products)
         ]
-        found = [one for one in plans if one[1].gain > 0 or self.always or self._is_wanted(one[1])]
-        found.sort(
-            key=lambda one: (len(one[0].nests) * self._is_wanted(one[1]), one[1].merit),
-            reverse=True,
-        )
+        found = [one for one in plans if one[1].way.gain > 0 or self._is_wanted(one[1])]
+        found.sort(key=self._merit, reverse=True)
         uses = BufferUses.of_block(block) if found else None
         tiled: set[Operation] = set()
         for group, plan in found:
             if not tiled.isdisjoint(group.nests):
                 continue
             tiled.update(group.nests)
-            names = " x ".join(map(str, plan.blocks))
+            way = plan.way
+            names = " x ".join(map(str, way.blocks))
+            hidden = plan.keys is not None and not plan.keys[0].window.is_whole
             remarks.done(
                 group.nests[-1],
-                f"{len(group.nests)} nests run in blocks of {names}: {plan.before} bytes of scratch are "
-                f"{plan.after}",
+                f"{len(group.nests)} nests run in blocks of {names}: {way.before} bytes of scratch are "
+                f"{way.after}{', hidden keys are left out' if hidden else ''}",
             )
             assert uses is not None, "a group has been found"
-            run_in_blocks(read_sources(group, uses), plan.blocks, along=plan.keys)
+            run_in_blocks(read_sources(group, uses), way.blocks, along=plan.keys)
 
     def _is_wanted(self, plan: Plan) -> bool:
-        """Whether it has the blocks of keys that were asked for: more of the nests, not a better gain."""
-        return bool(self.keys) and plan.keys is not None
+        """Whether it is what was asked for, whatever it gains."""
+        return self.always or (bool(self.keys) and plan.keys is not None)
+
+    def _merit(self, one: tuple[Group, Plan]) -> tuple[int, float, int]:
+        """What is greater of the better one of two: it gains more, or as much with less memory.
+
+        Of those that were asked for, more nests come first, and always the less memory.
+        """
+        group, plan = one
+        nests = len(group.nests) if self._is_wanted(plan) else 0
+        gain = 0.0 if self.always else plan.way.gain
+        return nests, gain, plan.way.before - plan.way.after
+
+
+class Alike:
+    """The plans of groups that have no softmax: equal ones are made once, as networks repeat their layers.
+
+    The plan of one with a softmax depends on more than the group, as on masks that others write.
+    """
+
+    def __init__(self) -> None:
+        self._plans: dict[object, Plan] = {}
+        self._numbers: dict[object, int] = {}
+        self._number = cache(self._number_of)
+
+    def plan(self, group: Group, make: Callable[[Group], Plan]) -> Plan:
+        """What `make` gives of it, or has given of an equal one."""
+        numbers = [self._number(nest) for nest in group.nests]
+        if None in numbers:
+            return make(group)
+        places: dict[SSAValue, int] = {}
+        operands = [
+            places.setdefault(value, len(places)) for nest in group.nests for value in nest.operands
+        ]
+        scratch = [places[value] for value in group.scratch]
+        key = tuple(numbers), tuple(operands), tuple(scratch), group.classes
+        if key not in self._plans:
+            self._plans[key] = make(group)
+        return self._plans[key]
+
+    def _number_of(self, nest: NestOp) -> int | None:
+        """The same for nests of equal structure; None for the weights of a softmax."""
+        if maximum_of(nest) is not None:
+            return None
+        structure = structure_of(nest, nest.operands)
+        return self._numbers.setdefault(structure, len(self._numbers))
 
 
 PASS = TileAndFusePass

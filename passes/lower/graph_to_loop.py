@@ -41,6 +41,7 @@ from inarch.dialects.nest_spec import NestBuilder, same
 from inarch.ir.context import ConstantStore, store_of
 from inarch.ir.functions import BODY
 from inarch.ir.location import location_text
+from inarch.ir.report.walk import ops_within
 from inarch.ir.types import dtype_of, memref, moved_memref
 from inarch.passes.lower.builder import LoopBuilder
 from inarch.passes.lower.physical import LayoutError
@@ -86,7 +87,7 @@ def _drop_unused(module: ModuleOp, store: ConstantStore) -> None:
     """Erases the constants, and their bytes, that only were the source of ones filled up."""
     dropped: set[str] = set()
     kept: set[str] = set()
-    for op in list(module.walk()):
+    for op in list(ops_within(module)):
         unused = isinstance(op, LoopConstantOp) and not op.buffer.uses
         value = op.properties.get("value")
         if isinstance(value, DenseResourceAttr):

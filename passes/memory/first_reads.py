@@ -207,7 +207,7 @@ def _named(alloc: AllocOp) -> str:
 
 
 def _runs(loop: ForOp) -> bool:
-    return loop.lower.data < loop.upper.data
+    return bool(loop.counted())
 
 
 def _some(what: str, value: SSAValue, places: Places) -> _Use:

@@ -33,8 +33,8 @@ class HoistInvariantsPass(ModulePass):
     """Moves nests and copies that are the same in each turn of a loop before it: packs of weights, mostly.
 
     The op stands in the loop, under no condition. It reads what is defined outside of the loop, and written
-    by nothing in it; it writes one buffer that the loop allocates and nothing else in it writes. From loops
-    in loops it moves out as far as that holds. What is marked to be kept stays.
+    by nothing in it; it writes one buffer that the loop allocates, nothing else in it writes, and nothing
+    uses before. From loops in loops it moves out as far as that holds. What is marked to be kept stays.
     """
 
     name = "hoist-invariants"
@@ -54,12 +54,16 @@ PASS = HoistInvariantsPass
 
 
 class _Hoisting:
-    """One loop, and which buffers something in it writes: how many ops do."""
+    """One loop; which buffers something in it writes: how many ops do; and what first uses each buffer."""
 
     def __init__(self, loop: ForOp | WhileOp, symbols: Mapping[str, Operation]) -> None:
         self._loop = loop
         self._writers: dict[SSAValue, int] = {}
+        self._first: dict[SSAValue, Operation] = {}
         for op in loop.body.walk():
+            if not isinstance(op, _VIEWS):
+                for value in _buffers(op.operands):
+                    self._first.setdefault(root(value), op)
             for buffer in {root(value) for value in _written(op, symbols)}:
                 self._writers[buffer] = self._writers.get(buffer, 0) + 1
 
@@ -75,6 +79,8 @@ class _Hoisting:
         if len(outs) != 1 or not isinstance(made, AllocOp) or made.parent is not op.parent:
             return
         if self._writers[made.buffer] != 1:
+            return
+        if self._first[made.buffer] is not op:  # read before: `plan-memory` refuses that
             return
         ins = list(op.ins) if isinstance(op, NestOp) else [op.src]
         views: list[Operation] = []

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
+from inarch.core.errors import UsageError
 from inarch.dialects.graph.composite import CompositeRegionOp
 from inarch.ir.report.facts import facts_of
-from inarch.passes.backend import Backend
+from inarch.passes.instance import Asked, Instances, instance_from
 from inarch.passes.partition.by_hand import (
     Selection,
     mark_by_hand,
@@ -22,18 +23,16 @@ from inarch.passes.partition.by_hand import (
 from inarch.passes.partition.common import (
     BACKEND,
     GIVE,
-    MATCH,
-    PATTERN,
-    backend_named,
     check_registered,
-    number_of,
     tensor_blocks,
     text_of,
 )
-from inarch.passes.partition.match.claims import Claims, claim_ops
+from inarch.passes.partition.match.claims import claim_ops
 from inarch.passes.partition.match.names import Names
+from inarch.passes.partition.match.own import own_passes
 from inarch.passes.partition.match.patterns import check_patterns
 from inarch.passes.partition.match.required import run_required
+from inarch.passes.partition.match.write import write_claims
 from inarch.passes.partition.merge_composites import merge_composites
 from inarch.passes.partition.merge_regions import merge_regions
 from inarch.passes.partition.report import Recorder
@@ -44,16 +43,18 @@ from inarch.passes.partition.verify import check_partition
 class AnnotatePass(ModulePass):
     """Gives ops their owners: `partition.backend`, and of a pattern also `.pattern` and `.match`.
 
-    `backends`: the first is preferred. `give` and `keep`: by hand, `give="conv=a","layer1/*=a"`; also as
-    attributes of ops, `partition.give = "a"` and `partition.keep = ["a"]` (`"*"`: from every one).
-    A backend's required passes run first, and change what it then takes (`match/required.py`). TVM's name:
-    AnnotateTarget.
+    `backends`: the first is preferred; each a name, or an instance (`"big=npu:array=32"`). `instances`: those
+    that are not asked by themselves and have options, for ops that are given to them. `give` and `keep`: by
+    hand, `give="conv=a","layer1/*=a"`; also as attributes of ops, `partition.give = "a"`
+    and `partition.keep = ["a"]` (`"*"`: from every one). A backend's required passes run first, and change
+    what it then takes (`match/required.py`). TVM's name: AnnotateTarget.
     """
 
     name = "annotate"
     backends: tuple[str, ...] = ()
     give: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
+    instances: tuple[str, ...] = ()
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         give = [parse_selection(text) for text in self.give]
@@ -63,6 +64,9 @@ class AnnotatePass(ModulePass):
         ):
             return  # nobody was asked
         recorder = Recorder()
+        declared = Instances(ctx, op)
+        for text in self.instances:
+            declared.declare(instance_from(text, "annotate"))
         annotate(ctx, op, self.backends, give, keep, recorder)
         facts_of(ctx).put(recorder)
 
@@ -79,27 +83,53 @@ def annotate(
     recorder: Recorder | None = None,
 ) -> None:
     """The pass, with selections as pairs; `recorder` gets the reasons."""
-    asked = [backend_named(name) for name in dict.fromkeys(backends)]
+    instances = Instances(ctx, module)
+    wanted = dict.fromkeys(_declared(text, instances) for text in backends)
+    asked = [instances.asked(name) for name in wanted]
     check_registered(module)
-    mark_by_hand(module, give, keep)
+    for _, name in (*give, *keep):
+        _check_selected(name, asked)
+    mark_by_hand(instances, module, give, keep)
     given = dict.fromkeys(read_by_hand(module).given.values())
-    given_to = [backend_named(name) for name in given]
-    for backend in dict.fromkeys(backend.name for backend in (*asked, *given_to)):
-        check_patterns(ctx, backend_named(backend))
-    for backend in {each.name: each for each in (*asked, *given_to)}.values():
+    given_to = [instances.asked(name) for name in given]
+    every = {each.name: each for each in (*asked, *given_to)}.values()
+    for one in every:
+        check_patterns(ctx, one.backend)
+        own_passes(one, one.backend.passes, "has the pass")  # refused before anything runs
+    for one in every:
         run_required(
-            ctx, module, backend, lambda copy, b=backend: _taken(copy, b.name, asked, given_to)
+            ctx, module, one, lambda copy, b=one: _taken(ctx, copy, b.name, asked, given_to)
         )
     names = Names()
     if recorder is not None:
-        recorder.start(module, [backend.name for backend in asked], names)
+        recorder.start(module, [one.name for one in asked], names)
     by_hand = read_by_hand(module)  # again: the required passes may have made other ops
-    _write(module, claim_ops(module, asked, by_hand, given_to, names, recorder))
+    write_claims(module, claim_ops(module, asked, by_hand, given_to, names, recorder))
     check_partition(module)
 
 
+def _declared(text: str, instances: Instances) -> str:
+    """The name of the instance that `text` says, which the program has from here on."""
+    if ":" not in text and "=" not in text:
+        return instances.named(text).name
+    return instances.declare(instance_from(text, "annotate")).name
+
+
+def _check_selected(name: str, asked: Sequence[Asked]) -> None:
+    """Raises UsageError for the name of a backend of which only instances with other names are asked."""
+    others = [one.name for one in asked if one.instance.backend.name == name]
+    if others and name not in others:
+        raise UsageError(
+            f"'{name}' is asked for as {' and '.join(others)}: write {' or '.join(others)} for it"
+        )
+
+
 def _taken(
-    module: ModuleOp, name: str, asked: Sequence[Backend], given_to: Sequence[Backend]
+    ctx: Context,
+    module: ModuleOp,
+    name: str,
+    asked: Sequence[Asked],
+    given_to: Sequence[Asked],
 ) -> set[Operation]:
     """The ops of `module`, which stays as it is, that backend `name` would get in the end.
 
@@ -111,9 +141,12 @@ def _taken(
         for (_, block), (_, copied) in zip(tensor_blocks(module), tensor_blocks(trial), strict=True)
         for op, copy in zip(block.ops, copied.ops, strict=True)
     ]
-    _write(trial, claim_ops(trial, asked, read_by_hand(trial), given_to, Names(), None))
-    merge_composites(trial)
-    merge_regions(trial)
+    claims = claim_ops(trial, asked, read_by_hand(trial), given_to, Names(), None)
+    ops = dict(pairs)
+    pairs += [(copy, ops[original]) for copy, original in claims.copies.items()]
+    write_claims(trial, claims)
+    merge_composites(ctx, trial)
+    merge_regions(ctx, trial, asked=[one.name for one in asked])
     return {op for copy, op in pairs if name in (text_of(copy, BACKEND), _around(copy))}
 
 
@@ -121,20 +154,3 @@ def _around(op: Operation) -> str | None:
     """The owner of the composite that an op is in."""
     around = op.parent_op()
     return text_of(around, BACKEND) if isinstance(around, CompositeRegionOp) else None
-
-
-def _write(module: ModuleOp, claims: Claims) -> None:
-    """The owners as attributes; matches are numbered in the order of their last ops."""
-    used = [number_of(op, MATCH) for op in module.walk()]
-    count = max((number for number in used if number is not None), default=-1) + 1
-    numbers: dict[Operation, IntegerAttr] = {}
-    for op in claims.ops:
-        claim = claims.owners.get(op)
-        if claim is not None and claim.match is not None and claim.match.root is op:
-            numbers[op] = IntegerAttr(count, 64)
-            count += 1
-    for op, claim in claims.owners.items():
-        op.attributes[BACKEND] = StringAttr(claim.backend)
-        if claim.match is not None and claim.pattern is not None:
-            op.attributes[PATTERN] = StringAttr(claim.pattern)
-            op.attributes[MATCH] = numbers[claim.match.root]

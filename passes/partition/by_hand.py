@@ -11,10 +11,10 @@ from xdsl.ir import Operation
 
 from inarch.core.errors import UsageError
 from inarch.ir.location import location_text
+from inarch.passes.instance import Instances
 from inarch.passes.partition.common import (
     GIVE,
     KEEP,
-    backend_named,
     error_at,
     is_claimable,
     keep_names,
@@ -52,10 +52,15 @@ def parse_selection(text: str) -> Selection:
     return selector, backend
 
 
-def mark_by_hand(module: ModuleOp, give: Sequence[Selection], keep: Sequence[Selection]) -> None:
+def mark_by_hand(
+    instances: Instances,
+    module: ModuleOp,
+    give: Sequence[Selection],
+    keep: Sequence[Selection],
+) -> None:
     """Writes selections into the program as attributes. Raises for one that selects no op."""
     for selector, backend in give:
-        backend_named(backend)
+        instances.named(backend)
         for op in _selected(module, selector, backend, "give"):
             before = text_of(op, GIVE)
             if before is not None and before != backend:
@@ -67,7 +72,7 @@ def mark_by_hand(module: ModuleOp, give: Sequence[Selection], keep: Sequence[Sel
             op.attributes[GIVE] = StringAttr(backend)
     for selector, backend in keep:
         if backend != "*":
-            backend_named(backend)
+            instances.named(backend)
         for op in _selected(module, selector, backend, "keep"):
             names = dict.fromkeys((*keep_names(op), backend))
             op.attributes[KEEP] = ArrayAttr([StringAttr(name) for name in names])

@@ -6,16 +6,17 @@ from collections.abc import Sequence
 from functools import cache
 from typing import cast
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation
 
-from inarch.core.errors import InarchError, UsageError, unknown
+from inarch.core.errors import InarchError
 from inarch.dialects.graph.call import CallOp
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.op import GraphOp
 from inarch.ir.location import location_text
-from inarch.passes.backend import BACKENDS, Backend
+from inarch.passes.instance import Instances
 
 BACKEND = "partition.backend"
 PATTERN = "partition.pattern"
@@ -25,8 +26,6 @@ GIVE = "partition.give"
 KEEP = "partition.keep"
 COMPILER = "compiler"
 """Attributes of ops, and of an outlined function; docs/partitioning.md says which pass leaves which."""
-
-HOW_TO_REGISTER = "add one as backends/<name>.py or with --load FILE.py"
 
 
 def tensor_blocks(module: ModuleOp) -> list[tuple[FuncOp, Block]]:
@@ -75,19 +74,12 @@ def error_at(op: Operation, message: str) -> InarchError:
     return InarchError(message, where=location_text(op))
 
 
-def backend_named(name: str, op: Operation | None = None) -> Backend:
-    """The backend `name`, which `op` (if given) names. Raises with the nearest name."""
-    if name in BACKENDS:
-        return BACKENDS[name]
-    message = f"{unknown('backend', name, BACKENDS).message}; {HOW_TO_REGISTER}"
-    raise UsageError(message) if op is None else error_at(op, message)
-
-
 def check_registered(module: ModuleOp) -> None:
     """Raises for an op or a function that is given to a backend that does not exist.
 
     For the driver, before it lowers: N8 of the requirements. The error is at the op or function.
     """
+    instances = Instances(Context(), module)
     for op in module.walk():
         if isinstance(op, FuncOp):
             names = [text_of(op, COMPILER)]
@@ -95,7 +87,7 @@ def check_registered(module: ModuleOp) -> None:
             names = [text_of(op, BACKEND), text_of(op, GIVE), *keep_names(op)]
         for name in names:
             if name is not None and name != "*":
-                backend_named(name, op)
+                instances.named(name, op)
 
 
 def keep_names(op: Operation) -> Sequence[str]:

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.ir import Operation, Region
+from xdsl.ir import Block, Operation, Region
 from xdsl.passes import ModulePass
 
 from inarch.dialects.graph.composite import CompositeRegionOp, YieldOp
+from inarch.passes.instance import Instances
 from inarch.passes.partition.common import (
     BACKEND,
     GIVE,
     MATCH,
     PATTERN,
-    backend_named,
     number_of,
     tensor_blocks,
     text_of,
@@ -43,27 +43,47 @@ class MergeCompositesPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         check_annotations(op)
-        merge_composites(op)
+        merge_composites(ctx, op)
 
 
 PASS = MergeCompositesPass
 
 
-def merge_composites(module: ModuleOp) -> None:
+def merge_composites(context: Context, module: ModuleOp) -> None:
     """The pass, on a program whose annotations are in order."""
+    instances = Instances(context, module)
     for _, block in tensor_blocks(module):
         matches: dict[int, list[Operation]] = {}
         for op in block.ops:
             if (number := number_of(op, MATCH)) is not None:
                 matches.setdefault(number, []).append(op)
         for ops in matches.values():
-            _merge(ops)
+            _merge(ops, instances)
+        if any(isinstance(op, CompositeRegionOp) and len(op.outs) > 1 for op in block.ops):
+            _sort(block)
     check_partition(module)
 
 
-def _merge(ops: list[Operation]) -> None:
+def _sort(block: Block) -> None:
+    """Puts what a value is made of before it: a composite of several roots is where the last one was."""
+    order: dict[Operation, None] = {}
+    for op in block.ops:
+        todo = [op]
+        while todo:
+            makers = [value.owner for value in todo[-1].operands]
+            missing = [m for m in makers if isinstance(m, Operation) and m not in order]
+            if missing:
+                todo += missing
+            else:
+                order.setdefault(todo.pop())
+    for op in order:
+        op.detach()
+    block.add_ops(order)
+
+
+def _merge(ops: list[Operation], instances: Instances) -> None:
     root = ops[-1]
-    backend = backend_named(text_of(root, BACKEND) or "", root)
+    backend = instances.asked(text_of(root, BACKEND) or "", root).backend
     interface = interface_of(ops, bind_constants=backend.bind_constants)
     before, parent = root.next_op, root.parent
     assert parent is not None  # it is in a block
@@ -80,5 +100,5 @@ def _merge(ops: list[Operation]) -> None:
     parent.insert_op_before(composite, before)
     replace_outside(block, interface.outputs, composite.outs)
     for op in ops:
-        strip(op)
+        strip(op, BACKEND, PATTERN, MATCH, GIVE)  # from whom it is kept holds when it comes back
     erase_unused(interface.constants)

@@ -19,11 +19,11 @@ from inarch.dialects.graph.call import CallOp
 from inarch.ir.report.facts import facts_of
 from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.passes.backend import Backend
+from inarch.passes.instance import Instances
 from inarch.passes.partition.common import (
     BACKEND,
     COMPILER,
     REGION,
-    backend_named,
     number_of,
     tensor_blocks,
     text_of,
@@ -56,7 +56,7 @@ class PartitionPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         check_annotations(op)
-        partition(op, self.symbol_prefix)
+        partition(ctx, op, self.symbol_prefix)
         recorder = facts_of(ctx).take(Recorder)
         if recorder is None:
             return
@@ -85,17 +85,18 @@ def _remark(report: PartitionReport, remarks: Remarks) -> None:
             remarks.missed(each.location, f"{each.op} is not for {backend}: {reason}")
 
 
-def partition(module: ModuleOp, symbol_prefix: str = "") -> None:
+def partition(context: Context, module: ModuleOp, symbol_prefix: str = "") -> None:
     """The pass, on a program whose annotations are in order."""
     if symbol_prefix and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", symbol_prefix) is None:
         raise UsageError(
             f"expected a symbol prefix that is a C identifier, found '{symbol_prefix}'"
         )
     symbols = _Symbols(module, symbol_prefix)
+    instances = Instances(context, module)
     for function, block in tensor_blocks(module):
         _sort(block)
         for ops in _regions(block):
-            backend = backend_named(text_of(ops[0], BACKEND) or "", ops[0])
+            backend = instances.asked(text_of(ops[0], BACKEND) or "", ops[0]).backend
             outlined = _outline(ops, backend, symbols.next(backend.name))
             symbols.place(outlined, function)
     check_partition(module)
@@ -164,7 +165,8 @@ def _outline(ops: Sequence[Operation], backend: Backend, symbol: str) -> FuncOp:
     parent.insert_op_before(call, before)
     replace_outside(body, interface.outputs, call.outs)
     for op in ops:
-        strip(op)
+        for inner in op.walk():
+            strip(inner)
     erase_unused(interface.constants)
     return function
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -21,7 +22,13 @@ from inarch.passes.partition.common import (
     tensor_blocks,
     text_of,
 )
+from inarch.passes.partition.decide.ask import Decided
+from inarch.passes.partition.decide.cost import Price
 from inarch.passes.partition.match.names import Names
+from inarch.passes.partition.traffic import RegionBytes, bytes_of
+
+if TYPE_CHECKING:
+    from inarch.passes.partition.decide.settle import Settled
 
 _SHOWN_REASONS = 3
 
@@ -58,6 +65,15 @@ class PartitionReport:
     backends: tuple[str, ...]
     """Those that were asked, the first preferred."""
     ops: tuple[OpReport, ...]
+    traffic: tuple[RegionBytes, ...] = ()
+    """What goes into each function of a backend and out of it, in program order."""
+    decided: tuple[Decided, ...] = ()
+    """What became of regions that are as they were formed no more, and of what went back."""
+
+    @property
+    def bytes_across(self) -> int:
+        """What crosses the boundaries of regions in one call of all functions, in either direction."""
+        return sum(one.bytes_in + one.bytes_out for one in self.traffic)
 
     def owned_by(self, backend: str) -> tuple[OpReport, ...]:
         """The ops that `backend` has."""
@@ -88,7 +104,10 @@ class PartitionReport:
 
     def to_json(self) -> dict[str, Any]:
         """The report as `json.dumps` takes it."""
-        return asdict(self)
+        found = asdict(self)
+        for one in found["traffic"]:  # JSON has no infinity
+            one["seconds"] = one["seconds"] if one["seconds"] != math.inf else None
+        return found
 
     def __str__(self) -> str:
         """One line an op and one a reason."""
@@ -111,12 +130,28 @@ class _Entry:
     reasons: dict[str, str] = field(default_factory=dict[str, str])
 
 
+def _region_of(op: Operation) -> FuncOp | None:
+    """The function of a backend that an op is in."""
+    around = op.parent_op()
+    around = around.parent_op() if isinstance(around, CompositeRegionOp) else around
+    return around if isinstance(around, FuncOp) and COMPILER in around.attributes else None
+
+
 class Recorder:
     """Collects reasons while the passes run; the passes move ops, so that they stay the same objects."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, counts: bool = False) -> None:
+        """With `counts` the report has work and estimates of every region, asked for or not."""
+        self.counts = counts
         self._entries: dict[Operation, _Entry] = {}
         self._backends: tuple[str, ...] = ()
+        self._decided: tuple[Decided, ...] = ()
+        self._priced: dict[Operation, tuple[Price | None, str]] = {}
+
+    @property
+    def backends(self) -> tuple[str, ...]:
+        """Who was asked, the first preferred."""
+        return self._backends
 
     def start(self, module: ModuleOp, backends: Sequence[str], names: Names) -> None:
         """Enters every op that a backend could own."""
@@ -133,11 +168,36 @@ class Recorder:
         if op in self._entries:
             self._entries[op].reasons[backend] = reason
 
+    def settle(self, settled: Settled) -> None:
+        """Enters what regions cost, and what was decided of them."""
+        self._decided = tuple(settled.decided)
+        for region in settled.regions:
+            known = settled.prices.get(region), settled.why.get(region, "")
+            self._priced.update(dict.fromkeys(region.ops, known))
+
     def finish(self) -> PartitionReport:
         """The report; owners are those that the program has now."""
-        return PartitionReport(
-            self._backends, tuple(self._report(e) for e in self._entries.values())
-        )
+        ops = tuple(self._report(e) for e in self._entries.values())
+        found = {region for region in map(_region_of, self._entries) if region is not None}
+        around = next((region.parent_block() for region in found), None)
+        functions = [each for each in (around.ops if around else ()) if each in found]
+        counts = Counter(op.region for op in ops)
+        owners = {op.region: op.owner for op in ops}
+        traffic = [
+            bytes_of(
+                each,
+                owners[each.sym_name.data],
+                counts[each.sym_name.data],
+                self.counts,
+                *next(
+                    (self._priced[op] for op in each.body.block.ops if op in self._priced),
+                    (None, ""),
+                ),
+            )
+            for each in functions
+            if isinstance(each, FuncOp)
+        ]
+        return PartitionReport(self._backends, ops, tuple(traffic), self._decided)
 
     def _report(self, entry: _Entry) -> OpReport:
         op = entry.op

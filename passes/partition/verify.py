@@ -32,10 +32,10 @@ def check_partition(module: ModuleOp) -> None:
     """Raises InternalError, at the op, where an invariant of partitioning does not hold.
 
     I1: an owner is on a graph op that is no constant and no call. I2: the ops of one match have one
-    owner and one pattern, and one of them only has users outside of it. I3: the ops of one region have
-    one owner, and regions, as single ops, make no cycle (so each is convex). I4: the function of a
-    backend holds graph ops and its own composites only: nothing of another, no calls. I5: a composite
-    elsewhere has the owner that its name says.
+    owner and one pattern, values of theirs are used outside, and no path leaves them and enters again.
+    I3: the ops of one region have one owner, and regions, as single ops, make no cycle (so each is
+    convex). I4: the function of a backend holds graph ops and its own composites only: nothing of
+    another, no calls. I5: a composite elsewhere has the owner that its name says.
     """
     _check(module, InternalError)
 
@@ -65,14 +65,15 @@ def _check_all(module: ModuleOp) -> None:
     for _, block in tensor_blocks(module):
         for op in block.ops:
             _check_owner(op)
-        for ops in _groups(block, MATCH):
-            _check_match(ops)
+        leaving = [_check_match(ops) for ops in _groups(block, MATCH)]
+        if max(leaving, default=0) > 1:
+            _check_acyclic(block, MATCH, "I2", "no cycle through matches")
         regions = _groups(block, REGION)
         for ops in regions:
             owners = {text_of(op, BACKEND) for op in ops}
             _require(len(owners) == 1, "I3", ops[0], f"one owner a region, found {_list(owners)}")
         if regions:
-            _check_acyclic(block)
+            _check_acyclic(block, REGION, "I3", "no cycle through regions")
     for function in module.body.ops:
         if isinstance(function, FuncOp) and (backend := text_of(function, COMPILER)):
             _check_function(function, backend)
@@ -104,26 +105,23 @@ def _check_owner(op: Operation) -> None:
         _require(owner == op.backend, "I5", op, f"owner {op.backend} of a composite, found {owner}")
 
 
-def _check_match(ops: list[Operation]) -> None:
+def _check_match(ops: list[Operation]) -> int:
+    """How many of its ops have users outside."""
     owners = {(text_of(op, BACKEND), text_of(op, PATTERN)) for op in ops}
     _require(len(owners) == 1, "I2", ops[0], "one owner and one pattern a match")
     inside = set(ops)
     leaving = [op for op in ops if _users(op) - inside]
-    _require(
-        len(leaving) == 1,
-        "I2",
-        ops[0],
-        f"one op of a match with users outside, found {len(leaving)}",
-    )
+    _require(len(leaving) > 0, "I2", ops[0], "an op of a match with users outside, found none")
+    return len(leaving)
 
 
 def _users(op: Operation) -> set[Operation]:
     return {use.operation for result in op.results for use in result.uses}
 
 
-def _check_acyclic(block: Block) -> None:
-    """Kahn's algorithm on the quotient: regions, and single ops by themselves."""
-    unit = {op: number_of(op, REGION) for op in block.ops}
+def _check_acyclic(block: Block, attribute: str, label: str, expected: str) -> None:
+    """Kahn's algorithm on the quotient: those of one number, and single ops by themselves."""
+    unit = {op: number_of(op, attribute) for op in block.ops}
     node: dict[Operation, int] = {op: -1 - index for index, op in enumerate(unit)}
     node |= {op: number for op, number in unit.items() if number is not None}
     after: dict[int, set[int]] = {n: set() for n in node.values()}
@@ -144,7 +142,7 @@ def _check_acyclic(block: Block) -> None:
             if waiting[user] == 0:
                 ready.append(user)
     for op in unit:
-        _require(node[op] not in waiting, "I3", op, "no cycle through regions")
+        _require(node[op] not in waiting, label, op, expected)
 
 
 def _check_function(function: FuncOp, backend: str) -> None:

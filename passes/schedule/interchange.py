@@ -13,16 +13,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint
 
 from inarch.core.errors import UsageError, unknown
 from inarch.dialects.loop.control import ForOp
 from inarch.dialects.loop.memory import memref_of
-from inarch.dialects.loop.nest import NestOp
+from inarch.dialects.loop.nest import NestOp, YieldOp
 from inarch.ir.types import dtype_of
 from inarch.passes.loop.nests.arg_reduce import match_arg_reduction
 from inarch.passes.loop.nests.transform import reorder
@@ -111,6 +113,7 @@ def _check_shared(nest: NestOp, wanted: Sequence[int]) -> None:
 
 def _interchange_loops(op: ForOp, order: Sequence[str], symbols: dict[str, Operation]) -> ForOp:
     """Bubbles: of two neighbours at a time, each of which goes inside where it carries no dependence."""
+    _perfect(op)
     chain = _chain(op)
     names = [loop_name(each) for each in chain]
     if len(set(names)) < len(names):
@@ -126,6 +129,12 @@ def _interchange_loops(op: ForOp, order: Sequence[str], symbols: dict[str, Opera
         for at in range(last):
             if wanted.index(names[at]) <= wanted.index(names[at + 1]):
                 continue
+            if _depends(chain[at + 1], chain[at]):
+                raise error_of(
+                    op,
+                    f"expected bounds of {names[at + 1]} that do not depend on {names[at]}, which is to go "
+                    "inside, found computed ones that do",
+                )
             found = carried_by(chain[at], symbols)
             if found is not None:
                 raise error_of(
@@ -141,19 +150,70 @@ def _interchange_loops(op: ForOp, order: Sequence[str], symbols: dict[str, Opera
 
 
 def _chain(loop: ForOp) -> list[ForOp]:
-    """The loop, and those that are alone in it."""
+    """The loop, and those that are alone in it, but for what their bounds are computed by."""
     found = [loop]
-    while True:
-        ops = list(found[-1].body.block.ops)[:-1]
-        if len(ops) != 1 or not isinstance(ops[0], ForOp):
-            return found
-        found.append(ops[0])
+    while (inner := _inner(found[-1])) is not None:
+        found.append(inner)
+    return found
+
+
+def _inner(loop: ForOp) -> ForOp | None:
+    """The loop that is all in another one, beside arithmetic."""
+    ops = [each for each in loop.body.block.ops if not isinstance(each, YieldOp)]
+    last = ops[-1] if ops else None
+    is_alone = all(_is_pure(each) for each in ops[:-1])
+    return last if is_alone and isinstance(last, ForOp) else None
+
+
+def _between(loop: ForOp) -> list[Operation]:
+    """What stands in a loop before the one that is in it."""
+    return list(loop.body.block.ops)[:-2]
+
+
+def _depends(inner: ForOp, loop: ForOp) -> bool:
+    """Whether bounds of the loop in another one are its index, or computed of it."""
+    return loop.induction in inner.bounds or bool(_between(loop))
+
+
+def _is_pure(op: Operation) -> bool:
+    return op.name.startswith("arith.") and not op.regions
+
+
+def _perfect(loop: ForOp) -> None:
+    """Moves arithmetic out of a loop where it is the same in each turn, else in front of what uses it.
+
+    What stays between two loops is what bounds of the inner one are computed by, of the outer one's index.
+    """
+    chain = _chain(loop)
+    for outer in reversed(chain[:-1]):
+        for each in _between(outer):
+            if all(_is_outside(value, outer) for value in each.operands):
+                each.detach()
+                Builder(InsertPoint.before(outer)).insert(each)
+    for outer, inner in pairwise(chain):
+        for each in reversed(_between(outer)):
+            users = [use.operation for result in each.results for use in result.uses]
+            if all(user is not inner and user.parent is not outer.body.block for user in users):
+                each.detach()
+                Builder(InsertPoint.at_start(inner.body.block)).insert(each)
+
+
+def _is_outside(value: SSAValue, loop: ForOp) -> bool:
+    block = value.owner if isinstance(value.owner, Block) else value.owner.parent
+    around = block.parent_op() if block is not None else None
+    while around is not None:
+        if around is loop:
+            return False
+        around = around.parent_op()
+    return True
 
 
 def _swap(outer: ForOp, inner: ForOp) -> None:
     """Exchanges what two loops count: bounds, modes, and the uses of their indices."""
     one = outer.lower, outer.upper, outer.step, outer.mode
     other = inner.lower, inner.upper, inner.step, inner.mode
+    # Values that are defined before both.
+    outer.operands, inner.operands = list(inner.operands), list(outer.operands)
     outer.lower, outer.upper, outer.step, outer.mode = other
     inner.lower, inner.upper, inner.step, inner.mode = one
     a, b = outer.induction, inner.induction

@@ -2,6 +2,7 @@
 
     n = 128, split n 64         -->  no = 2, ni = 64      n is no * 64 + ni
     n = 100, split n 64         -->  the same, and points behind the last one read and write nothing
+    n = 0 to %e, split n 64     -->  no = 0 to %e step 64, ni = 0 to min(64, %e - no): of a loop
 
 Nothing is reordered: sums keep their order, also those along the iterator itself.
 """
@@ -24,6 +25,7 @@ from inarch.dialects.loop.access import IteratorAttr
 from inarch.dialects.loop.control import ForOp, empty_loop
 from inarch.dialects.loop.nest import NestOp, YieldOp
 from inarch.passes.loop.nests.transform import replace_iterators
+from inarch.passes.schedule.language.computed import Indices
 from inarch.passes.schedule.language.guard import guard_behind
 from inarch.passes.schedule.language.keeping import keep
 from inarch.passes.schedule.language.places import (
@@ -97,6 +99,9 @@ def _split_loop(op: Loops, loop: ForOp, factor: int, names: tuple[str, str]) -> 
         if name in {loop_name(each) for each in known}:
             raise UsageError(f"expected a name that no loop has, found '{name}'")
     numbers = loop.counted()
+    if numbers is None:
+        outer = _split_computed(loop, factor, names)
+        return outer if op is loop else op
     turns = -(-len(numbers) // factor)
     outer = empty_loop(0, turns, 1, loop.mode.data)
     inner = empty_loop(0, factor)
@@ -112,7 +117,7 @@ def _split_loop(op: Loops, loop: ForOp, factor: int, names: tuple[str, str]) -> 
     ops = [each for each in loop.body.block.ops if each is not loop.body.block.last_op]
     inside = body
     if turns * factor != len(numbers):
-        within = arith.CmpiOp(index, _number(body, loop, loop.upper.data), "slt")
+        within = arith.CmpiOp(index, _number(body, loop, numbers.stop), "slt")
         condition = scf.IfOp(_put(body, loop, within), [], [_yield(loop, scf.YieldOp())])
         within.result.name_hint = "inside"
         _put_op(body, loop, condition)
@@ -132,6 +137,33 @@ def _split_loop(op: Loops, loop: ForOp, factor: int, names: tuple[str, str]) -> 
     loop.erase()
     keep(outer)
     return outer if op is loop else op
+
+
+def _split_computed(loop: ForOp, factor: int, names: tuple[str, str]) -> ForOp:
+    """The outer one counts turns, by the factor; the inner one ends where they do."""
+    before = Indices(Builder(InsertPoint.before(loop)), loop)
+    turns = before.turns()
+    outer = empty_loop(0, turns, factor, loop.mode.data)
+    around = Indices(Builder(InsertPoint.at_end(outer.body.block)), loop)
+    left = around.put(arith.SubiOp(turns, outer.induction))
+    inner = empty_loop(0, around.put(arith.MinSIOp(left, around.value(factor))))
+    outer.induction.name_hint, inner.induction.name_hint = names
+    inside = Indices(Builder(InsertPoint.at_end(inner.body.block)), loop)
+    turn = inside.put(arith.AddiOp(outer.induction, inner.induction))
+    index = inside.index(turn)
+    index.name_hint = loop_name(loop)
+    loop.induction.replace_all_uses_with(index)
+    for each in list(loop.body.block.ops):
+        each.detach()
+        inside.builder.insert(each)
+    inner.location = outer.location = loop.location
+    around.builder.insert(inner)
+    around.builder.insert(_yield(loop, YieldOp()))
+    before.builder.insert(outer)
+    loop.detach()
+    loop.erase()
+    keep(outer)
+    return outer
 
 
 def _number(builder: Builder, loop: ForOp, value: int) -> SSAValue:

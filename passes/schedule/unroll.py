@@ -12,7 +12,14 @@ from inarch.dialects.loop.control import MAX_COPIES, ForOp
 from inarch.dialects.loop.nest import NestOp
 from inarch.passes.schedule.language.keeping import keep
 from inarch.passes.schedule.language.modes import set_mode, sum_of
-from inarch.passes.schedule.language.places import Loops, error_of, iterator_of, loop_name, loop_of
+from inarch.passes.schedule.language.places import (
+    Loops,
+    error_of,
+    iterator_of,
+    loop_name,
+    loop_of,
+    numbers_of,
+)
 from inarch.passes.schedule.language.step import Action, Step, transform
 from inarch.passes.schedule.language.words import Words
 
@@ -43,6 +50,7 @@ def _unroll_loop(loop: ForOp) -> None:
     name, mode = loop_name(loop), loop.mode
     if mode.data == "parallel":
         raise error_of(loop, f"expected a serial loop, found '{name}', whose turns threads share")
+    numbers_of(loop)
     loop.mode = StringAttr("unroll")
     copies = max(each.copies for each in loop.walk() if isinstance(each, ForOp))
     if copies > MAX_COPIES:

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define PAGE 4096
+#define BLOB_ALIGNMENT 64
 #define MOST_BYTES ((uint64_t)1 << 47) /* what a process of 64 bits can address */
 #define MOST_RANK 32
 #define MOST_NAME 500 /* of what becomes part of a symbol */
@@ -106,9 +107,11 @@ static const char **texts(reader *in, int32_t *count)
     return found;
 }
 
-static void read_port(reader *in, inarch_port *port)
+static void read_port(reader *in, inarch_port *port, int32_t effects)
 {
     port->name = text(in);
+    port->effects = effects;
+    port->device_type = INARCH_CPU;
     port->dtype = (int32_t)number(in, 4);
     uint64_t bytes = (uint64_t)inarch_rt_dtype_bytes(port->dtype), most = bytes;
     if (most == 0) {
@@ -134,14 +137,14 @@ static void read_port(reader *in, inarch_port *port)
 }
 
 /* Ports of one kind, behind those that there are: the inputs of a function, then its outputs. */
-static inarch_port *read_ports(reader *in, inarch_port *before, int32_t old, int32_t *count)
+static inarch_port *read_ports(reader *in, inarch_port *before, int32_t old, int32_t *count, int32_t effects)
 {
     inarch_port *found = (inarch_port *)list(in, 13, sizeof(*found), count);
     if (*count == 0) {
         return before;
     }
     for (int32_t i = 0; i < *count; i++) {
-        read_port(in, &found[i]);
+        read_port(in, &found[i], effects);
     }
     if (old == 0) {
         return found;
@@ -169,52 +172,156 @@ static void read_function(reader *in, inarch_function *function)
         refuse(in, "a workspace that fits in memory", "a larger one");
     }
     function->workspace_bytes = (int64_t)workspace;
-    inarch_port *inputs = read_ports(in, NULL, 0, &function->inputs);
-    function->ports = read_ports(in, inputs, function->inputs, &function->outputs);
+    inarch_port *inputs = read_ports(in, NULL, 0, &function->inputs, INARCH_READS);
+    function->ports = read_ports(in, inputs, function->inputs, &function->outputs, INARCH_WRITES);
+}
+
+static void read_variant(reader *in, inarch_rt_variant *code, int32_t functions)
+{
+    code->target = text(in);
+    code->features = text(in);
+    code->library_offset = number(in, 8);
+    code->library_bytes = number(in, 8);
+    code->library_sha256 = text(in);
+    code->weights_offset = number(in, 8);
+    code->weights_bytes = number(in, 8);
+    code->weights_sha256 = text(in);
+    code->loaders = texts(in, &code->loader_count);
+    code->imports = texts(in, &code->import_count);
+    code->libraries = (inarch_rt_external *)list(in, 25, sizeof(*code->libraries), &code->library_count);
+    for (int32_t i = 0; i < code->library_count; i++) {
+        code->libraries[i].name = text(in);
+        code->libraries[i].path = text(in);
+        code->libraries[i].sha256 = text(in);
+        code->libraries[i].caller = text(in);
+        code->libraries[i].remedy = text(in);
+    }
+    code->workspace_bytes = (int64_t *)list(in, 8, sizeof(int64_t), &code->workspace_count);
+    for (int32_t i = 0; i < code->workspace_count; i++) {
+        const uint64_t workspace = number(in, 8);
+        if (workspace >= MOST_BYTES) {
+            refuse(in, "a workspace that fits in memory", "a larger one");
+        }
+        code->workspace_bytes[i] = (int64_t)workspace;
+    }
+    if (code->workspace_count != functions) {
+        refuse(in, "a workspace for each function", "another number of them");
+    }
+}
+
+/* The parts of a variant, which files without any do not list. */
+static void read_parts(reader *in, inarch_rt_variant *code)
+{
+    code->parts = (inarch_rt_part *)list(in, 26, sizeof(*code->parts), &code->part_count);
+    for (int32_t i = 0; i < code->part_count; i++) {
+        code->parts[i].format = text(in);
+        code->parts[i].offset = number(in, 8);
+        code->parts[i].bytes = number(in, 8);
+        code->parts[i].sha256 = text(in);
+        code->parts[i].version = code->parts[i].machine = code->parts[i].package = "";
+        code->parts[i].instance = "";
+    }
+    code->called = (inarch_function *)list(in, 21, sizeof(*code->called), &code->called_count);
+    for (int32_t i = 0; i < code->called_count; i++) {
+        read_function(in, &code->called[i]);
+    }
+}
+
+/* What parts ship beside their bytes, which files with nothing of it do not list. */
+static void read_shipped(reader *in, inarch_rt_variant *code)
+{
+    const uint64_t count = number(in, 4);
+    if (count != (uint64_t)code->part_count) {
+        refuse(in, "what is shipped with each part", "another number of them");
+        return;
+    }
+    for (int32_t i = 0; i < code->part_count; i++) {
+        inarch_rt_part *part = &code->parts[i];
+        part->version = text(in);
+        part->machine = text(in);
+        part->package = text(in);
+        part->weights = (inarch_rt_blob *)list(in, 26, sizeof(*part->weights), &part->weight_count);
+        for (int32_t k = 0; k < part->weight_count; k++) {
+            part->weights[k].name = text(in);
+            part->weights[k].offset = number(in, 8);
+            part->weights[k].bytes = number(in, 8);
+            part->weights[k].sha256 = text(in);
+        }
+        part->instance = text(in);
+        part->options = texts(in, &part->option_count);
+        if (part->option_count % 2 != 0) {
+            refuse(in, "a value for each option", "one without");
+            return;
+        }
+        part->option_count /= 2;
+    }
 }
 
 static void read_all(reader *in, inarch_rt_index *index)
 {
     index->name = text(in);
     index->prefix = identifier(in);
-    index->target = text(in);
-    index->library_bytes = number(in, 8);
-    index->library_sha256 = text(in);
-    index->weights_offset = number(in, 8);
-    index->weights_bytes = number(in, 8);
-    index->weights_sha256 = text(in);
-    index->loaders = texts(in, &index->loader_count);
-    index->imports = texts(in, &index->import_count);
-    index->libraries = (inarch_rt_external *)list(in, 15, sizeof(*index->libraries), &index->library_count);
-    for (int32_t i = 0; i < index->library_count; i++) {
-        index->libraries[i].path = text(in);
-        index->libraries[i].caller = text(in);
-        index->libraries[i].remedy = text(in);
-    }
     index->functions = (inarch_function *)list(in, 21, sizeof(*index->functions), &index->function_count);
     for (int32_t i = 0; i < index->function_count; i++) {
         read_function(in, &index->functions[i]);
+    }
+    index->variants = (inarch_rt_variant *)list(in, 72, sizeof(*index->variants), &index->variant_count);
+    for (int32_t i = 0; i < index->variant_count; i++) {
+        read_variant(in, &index->variants[i], index->function_count);
+    }
+    if (index->variant_count == 0) {
+        refuse(in, "a variant", "none");
+    }
+    for (int32_t i = 0; i < index->variant_count && in->at != in->end; i++) {
+        read_parts(in, &index->variants[i]);
+    }
+    for (int32_t i = 0; i < index->variant_count && in->at != in->end; i++) {
+        read_shipped(in, &index->variants[i]);
     }
     if (in->at != in->end) {
         refuse(in, "the end", "more bytes");
     }
 }
 
-static int32_t check_places(const char *where, size_t size, const inarch_rt_index *index)
+void inarch_rt_use(inarch_rt_index *index, int32_t variant)
 {
-    if (index->library_bytes > size) {
+    index->code = index->variants[variant];
+    for (int32_t i = 0; i < index->function_count; i++) {
+        index->functions[i].workspace_bytes = index->code.workspace_bytes[i];
+    }
+}
+
+static int32_t check_places(const char *where, size_t size, const inarch_rt_variant *code)
+{
+    if (code->library_offset > size || code->library_bytes > size - code->library_offset) {
         return inarch_rt_fail(INARCH_FILE,
                               "%s: error: expected a library of %llu bytes, found a file that is shorter",
-                              where, (unsigned long long)index->library_bytes);
+                              where, (unsigned long long)code->library_bytes);
     }
-    if (index->weights_offset % PAGE != 0 || index->weights_offset > size
-        || index->weights_bytes > size - index->weights_offset) {
+    if (code->weights_offset % PAGE != 0 || code->weights_offset > size
+        || code->weights_bytes > size - code->weights_offset) {
         return inarch_rt_fail(
             INARCH_FILE,
             "%s: error: expected %llu bytes of weights at a multiple of %d in the file, found them at %llu",
-            where, (unsigned long long)index->weights_bytes, PAGE, (unsigned long long)index->weights_offset);
+            where, (unsigned long long)code->weights_bytes, PAGE, (unsigned long long)code->weights_offset);
     }
-    if (index->loader_count == 0) {
+    for (int32_t i = 0; i < code->part_count; i++) {
+        const inarch_rt_part *part = &code->parts[i];
+        if (part->offset > size || part->bytes > size - part->offset) {
+            return inarch_rt_fail(INARCH_FILE, "%s: error: expected a part of %llu bytes, found a file that is shorter",
+                                  where, (unsigned long long)part->bytes);
+        }
+        for (int32_t k = 0; k < part->weight_count; k++) {
+            const inarch_rt_blob *blob = &part->weights[k];
+            if (blob->offset % BLOB_ALIGNMENT != 0 || blob->offset > size || blob->bytes > size - blob->offset) {
+                return inarch_rt_fail(
+                    INARCH_FILE,
+                    "%s: error: expected %llu bytes of '%s' at a multiple of %d in the file, found them at %llu", where,
+                    (unsigned long long)blob->bytes, blob->name, BLOB_ALIGNMENT, (unsigned long long)blob->offset);
+            }
+        }
+    }
+    if (code->loader_count == 0) {
         return inarch_rt_fail(INARCH_FILE, "%s: error: index.bin: expected at least one loader, found none",
                               where);
     }
@@ -256,7 +363,14 @@ int32_t inarch_rt_read_index(const char *where, const unsigned char *bytes, size
                               "%s: error: index.bin: expected %s, found %s; compile the model again", where,
                               in.expected, in.found);
     }
-    return check_places(where, size, index);
+    inarch_rt_use(index, 0);
+    for (int32_t i = 0; i < index->variant_count; i++) {
+        const int32_t found = check_places(where, size, &index->variants[i]);
+        if (found != INARCH_OK) {
+            return found;
+        }
+    }
+    return INARCH_OK;
 }
 
 void inarch_rt_free_index(inarch_rt_index *index)

@@ -48,7 +48,9 @@ def _compile(compiler: Compiler, files: Sequence[Path], work: Path) -> list[str]
 def _archiver(compiler: Compiler) -> list[str]:
     if compiler.kind == "zig":
         return [*compiler.command[:-1], "ar"]
-    found = shutil.which("ar")
+    # Of a cross compiler its own: that of this machine may not know such objects.
+    before, gcc, after = compiler.command[0].rpartition("gcc")
+    found = (shutil.which(f"{before}ar{after}") if gcc else None) or shutil.which("ar")
     if found is None:
         raise EnvironmentFault(
             "expected the program 'ar' to make a library, found none; install binutils"

@@ -11,12 +11,39 @@
 struct inarch_instance {
     inarch_module *module;
     const inarch_function *function;
-    inarch_rt_entry entry;
-    void *workspace;
+    int32_t entry;
     void *own_workspace; /* NULL where it is the caller's */
-    int32_t threads;
-    void **buffers; /* as the ports; behind this */
+    inarch_state *own_state; /* of its own weights; NULL: the module's state */
+    inarch_call call;
+    DLTensor *args; /* as the ports; behind this */
 };
+
+static inarch_request request_of(int64_t bytes)
+{
+    const inarch_request request = {sizeof(request), INARCH_FOR_WORKSPACE, bytes, ALIGNMENT, {INARCH_CPU, 0}};
+    return request;
+}
+
+static void *allocate(const inarch_module *module, int64_t bytes)
+{
+    const inarch_allocator *allocator = &module->setup.allocator;
+    if (allocator->allocate == NULL) {
+        return aligned_alloc(ALIGNMENT, ((size_t)bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+    }
+    const inarch_request request = request_of(bytes);
+    return allocator->allocate(allocator->self, &request);
+}
+
+static void give_workspace(const inarch_instance *instance)
+{
+    const inarch_allocator *allocator = &instance->module->setup.allocator;
+    if (allocator->allocate == NULL) {
+        free(instance->own_workspace);
+    } else if (instance->own_workspace != NULL) {
+        const inarch_request request = request_of(instance->function->workspace_bytes);
+        allocator->release(allocator->self, instance->own_workspace, &request);
+    }
+}
 
 static int32_t take_workspace(inarch_instance *instance, void *workspace, size_t bytes)
 {
@@ -25,15 +52,15 @@ static int32_t take_workspace(inarch_instance *instance, void *workspace, size_t
     const char *where = instance->module->where;
     if (workspace == NULL) {
         if (wanted > 0) {
-            instance->own_workspace =
-                aligned_alloc(ALIGNMENT, (wanted + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+            instance->own_workspace = allocate(instance->module, function->workspace_bytes);
             if (instance->own_workspace == NULL) {
                 return inarch_rt_fail(INARCH_NO_MEMORY,
                                       "%s: error: %s: no memory for a workspace of %zu bytes", where,
                                       function->name, wanted);
             }
         }
-        instance->workspace = instance->own_workspace;
+        instance->call.workspace = instance->own_workspace;
+        instance->call.workspace_bytes = function->workspace_bytes;
         return INARCH_OK;
     }
     if (bytes < wanted) {
@@ -48,7 +75,8 @@ static int32_t take_workspace(inarch_instance *instance, void *workspace, size_t
             "is not",
             where, function->name, ALIGNMENT);
     }
-    instance->workspace = workspace;
+    instance->call.workspace = workspace;
+    instance->call.workspace_bytes = (int64_t)bytes;
     return INARCH_OK;
 }
 
@@ -66,14 +94,26 @@ int32_t inarch_instance_new(inarch_module *module, const char *name, void *works
         return INARCH_NAME;
     }
     const size_t ports = (size_t)function->inputs + (size_t)function->outputs;
-    inarch_instance *made = (inarch_instance *)calloc(1, sizeof(*made) + ports * sizeof(void *));
+    inarch_instance *made = (inarch_instance *)calloc(1, sizeof(*made) + ports * sizeof(DLTensor));
     if (made == NULL) {
         return inarch_rt_fail(INARCH_NO_MEMORY, "%s: error: no memory for an instance", module->where);
     }
     made->module = module;
     made->function = function;
-    made->buffers = (void **)(made + 1);
-    made->entry = inarch_rt_find_entry(&module->library, module->index.prefix, function->name);
+    made->entry = inarch_rt_find_entry(&module->library, function->name);
+    made->call.size = sizeof(made->call);
+    made->call.flags = INARCH_TRUSTED;
+    made->args = (DLTensor *)(void *)(made + 1);
+    for (size_t i = 0; i < ports; i++) {
+        const inarch_port *port = &function->ports[i];
+        DLTensor *tensor = &made->args[i];
+        tensor->device.device_type = INARCH_CPU;
+        tensor->ndim = port->rank;
+        tensor->dtype.code = (uint8_t)(port->dtype >> 8);
+        tensor->dtype.bits = (uint8_t)(port->dtype & 0xff);
+        tensor->dtype.lanes = 1;
+        tensor->shape = (int64_t *)(uintptr_t)port->shape;
+    }
     const int32_t status = take_workspace(made, workspace, workspace_bytes);
     if (status != INARCH_OK) {
         free(made);
@@ -89,8 +129,9 @@ void inarch_instance_free(inarch_instance *instance)
     if (instance == NULL) {
         return;
     }
+    instance->module->library.table->state_free(instance->own_state);
+    give_workspace(instance);
     inarch_close(instance->module);
-    free(instance->own_workspace);
     free(instance);
 }
 
@@ -134,7 +175,7 @@ static int32_t bind_port(inarch_instance *instance, const char *name, const void
             "not",
             where, function->name, kind, port->name, (int)size);
     }
-    instance->buffers[found] = (void *)(uintptr_t)data;
+    instance->args[found].data = (void *)(uintptr_t)data;
     return INARCH_OK;
 }
 
@@ -154,17 +195,59 @@ int32_t inarch_set_threads(inarch_instance *instance, int32_t threads)
         return inarch_rt_fail(INARCH_THREADS, "%s: error: expected a number of threads from 0 on, found %d",
                               instance->module->where, (int)threads);
     }
-    instance->threads = threads;
+    instance->call.threads = threads;
     return INARCH_OK;
+}
+
+static inarch_state *state_of(const inarch_instance *instance)
+{
+    return instance->own_state != NULL ? instance->own_state : instance->module->state;
+}
+
+/* Tells what the library says. */
+static int32_t fail(const inarch_instance *instance, int32_t status)
+{
+    /* It begins with the function's name, or does not. */
+    const char *said = instance->module->library.table->last_error(), *name = instance->function->name;
+    const size_t length = strlen(name);
+    if (strncmp(said, name, length) == 0 && strncmp(said + length, ": ", 2) == 0) {
+        said += length + 2;
+    }
+    return inarch_rt_fail(status, "%s: error: %s: %s", instance->module->where, name, said);
+}
+
+int32_t inarch_instance_set_weights(inarch_instance *instance, const inarch_weights *weights)
+{
+    const inarch_module *module = instance->module;
+    const inarch_library *library = module->library.table;
+    if (weights == NULL) {
+        library->state_free(instance->own_state);
+        instance->own_state = NULL;
+        return INARCH_OK;
+    }
+    if (instance->own_state != NULL) {
+        const int32_t status = library->set_weights(instance->own_state, weights);
+        return status == INARCH_OK ? status : fail(instance, status);
+    }
+    inarch_setup setup = module->setup;
+    setup.weights = *weights;
+    return inarch_rt_new_state(module->where, &module->library, &setup, &instance->own_state);
+}
+
+int32_t inarch_set_stream(inarch_instance *instance, int32_t device_type, int32_t device_id, void *stream)
+{
+    const inarch_library *library = instance->module->library.table;
+    const int32_t status = library->set_stream(state_of(instance), device_type, device_id, stream);
+    return status == INARCH_OK ? status : fail(instance, status);
 }
 
 static int32_t check_overlaps(const inarch_instance *instance, int32_t output)
 {
     const inarch_function *function = instance->function;
     const inarch_port *ports = function->ports;
-    const uintptr_t begin = (uintptr_t)instance->buffers[output];
+    const uintptr_t begin = (uintptr_t)instance->args[output].data;
     for (int32_t i = 0; i < output; i++) {
-        const uintptr_t other = (uintptr_t)instance->buffers[i];
+        const uintptr_t other = (uintptr_t)instance->args[i].data;
         if (ports[output].bytes > 0 && ports[i].bytes > 0 && begin < other + (uintptr_t)ports[i].bytes
             && other < begin + (uintptr_t)ports[output].bytes) {
             return inarch_rt_fail(
@@ -181,7 +264,7 @@ static int32_t check_overlaps(const inarch_instance *instance, int32_t output)
 static int32_t check_bools(const inarch_instance *instance, int32_t input)
 {
     const inarch_port *port = &instance->function->ports[input];
-    const unsigned char *bytes = (const unsigned char *)instance->buffers[input];
+    const unsigned char *bytes = (const unsigned char *)instance->args[input].data;
     unsigned char every = 0;
     for (int64_t i = 0; i < port->bytes; i++) {
         every |= bytes[i];
@@ -201,10 +284,10 @@ static int32_t check_bools(const inarch_instance *instance, int32_t input)
 int32_t inarch_run(const inarch_instance *instance)
 {
     const inarch_function *function = instance->function;
-    const inarch_rt_library *library = &instance->module->library;
+    const inarch_library *library = instance->module->library.table;
     const int32_t ports = function->inputs + function->outputs;
     for (int32_t i = 0; i < ports; i++) {
-        if (instance->buffers[i] == NULL && function->ports[i].bytes > 0) {
+        if (instance->args[i].data == NULL && function->ports[i].bytes > 0) {
             return inarch_rt_fail(
                 INARCH_UNBOUND,
                 "%s: error: %s: %s '%s' is not bound; bind every input and output before a run",
@@ -220,12 +303,6 @@ int32_t inarch_run(const inarch_instance *instance)
             return status;
         }
     }
-    library->set_threads(instance->threads);
-    const int32_t status =
-        instance->entry(instance->buffers, inarch_rt_weights(instance->module), instance->workspace);
-    if (status != INARCH_OK) {
-        inarch_rt_fail(status, "%s: error: %s: %s", instance->module->where, function->name,
-                       library->last_error());
-    }
-    return status;
+    const int32_t status = library->run(state_of(instance), instance->entry, instance->args, ports, &instance->call);
+    return status == INARCH_OK ? status : fail(instance, status);
 }

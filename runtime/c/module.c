@@ -27,6 +27,11 @@ static void release(inarch_module *module)
     if (pool_owner == module) {
         pool_owner = NULL;
     }
+    if (module->state != NULL) {
+        module->library.table->state_free(module->state);
+    }
+    free((void *)(uintptr_t)module->setup.imports);
+    inarch_rt_free_parts(&module->index.code, module->parts);
     if (module->library.handle != NULL) {
         dlclose(module->library.handle);
     }
@@ -42,22 +47,46 @@ static void release(inarch_module *module)
     }
 }
 
-static int32_t verify(const inarch_module *module)
+static int32_t verify_variant(const inarch_module *module, const inarch_rt_variant *code)
 {
-    const inarch_rt_index *index = &module->index;
     char digits[65];
-    inarch_rt_sha256(module->bytes, (size_t)index->library_bytes, digits);
-    if (strcmp(digits, index->library_sha256) != 0) {
+    inarch_rt_sha256(module->bytes + code->library_offset, (size_t)code->library_bytes, digits);
+    if (strcmp(digits, code->library_sha256) != 0) {
         return inarch_rt_fail(INARCH_FILE,
                               "%s: error: expected a library of SHA-256 %.16s..., found %.16s...",
-                              module->where, index->library_sha256, digits);
+                              module->where, code->library_sha256, digits);
     }
-    inarch_rt_sha256(module->bytes + index->weights_offset, (size_t)index->weights_bytes, digits);
-    if (strcmp(digits, index->weights_sha256) != 0) {
+    inarch_rt_sha256(module->bytes + code->weights_offset, (size_t)code->weights_bytes, digits);
+    if (strcmp(digits, code->weights_sha256) != 0) {
         return inarch_rt_fail(INARCH_FILE, "%s: error: expected weights of SHA-256 %.16s..., found %.16s...",
-                              module->where, index->weights_sha256, digits);
+                              module->where, code->weights_sha256, digits);
+    }
+    for (int32_t i = 0; i < code->part_count; i++) {
+        inarch_rt_sha256(module->bytes + code->parts[i].offset, (size_t)code->parts[i].bytes, digits);
+        if (strcmp(digits, code->parts[i].sha256) != 0) {
+            return inarch_rt_fail(INARCH_FILE, "%s[%d]: error: expected a part of SHA-256 %.16s..., found %.16s...",
+                                  module->where, (int)i + 1, code->parts[i].sha256, digits);
+        }
+        for (int32_t k = 0; k < code->parts[i].weight_count; k++) {
+            const inarch_rt_blob *blob = &code->parts[i].weights[k];
+            inarch_rt_sha256(module->bytes + blob->offset, (size_t)blob->bytes, digits);
+            if (strcmp(digits, blob->sha256) != 0) {
+                return inarch_rt_fail(INARCH_FILE,
+                                      "%s[%d]: error: expected a weight '%s' of SHA-256 %.16s..., found %.16s...",
+                                      module->where, (int)i + 1, blob->name, blob->sha256, digits);
+            }
+        }
     }
     return INARCH_OK;
+}
+
+static int32_t verify(const inarch_module *module)
+{
+    int32_t status = INARCH_OK;
+    for (int32_t i = 0; i < module->index.variant_count && status == INARCH_OK; i++) {
+        status = verify_variant(module, &module->index.variants[i]);
+    }
+    return status;
 }
 
 /* What was asked for and has not been done yet. */
@@ -86,7 +115,7 @@ static int32_t check(inarch_module *module, int32_t flags)
 
 static int32_t use_pool(inarch_module *module, const inarch_options *options)
 {
-    if (module->library.pool(NULL) == NULL) {
+    if (module->library.table->pool == NULL) {
         return INARCH_OK;
     }
     const char *said = getenv("INARCH_NUM_THREADS");
@@ -98,15 +127,33 @@ static int32_t use_pool(inarch_module *module, const inarch_options *options)
         }
     }
     if (options->pool != NULL) {
-        module->library.pool(options->pool);
+        module->setup.pool = options->pool;
     } else if (pool_owner == NULL) {
         pool_owner = module;
     } else {
-        module->library.pool(pool_owner->library.pool(NULL));
+        /* Of states of others as well, which the application may make of the library. */
+        module->library.pool(pool_owner->library.table->pool);
         module->pool_of = pool_owner;
         pool_owner->users++;
     }
     return INARCH_OK;
+}
+
+/* What all calls of the module run with, unless an instance has weights of its own. */
+static int32_t set_up(inarch_module *module, const inarch_options *options)
+{
+    inarch_setup *setup = &module->setup;
+    inarch_import *imports;
+    const int32_t status = inarch_rt_fill_imports(module->where, &module->index, options, &module->library,
+                                                  module->parts, &imports);
+    setup->size = sizeof(*setup);
+    setup->import_count = module->index.code.import_count;
+    setup->imports = imports;
+    setup->weights.data = inarch_module_weights(module, &setup->weights.bytes);
+    if (options->allocator != NULL) {
+        setup->allocator = *options->allocator;
+    }
+    return status == INARCH_OK ? inarch_rt_new_state(module->where, &module->library, setup, &module->state) : status;
 }
 
 static int32_t fill(inarch_module *module, const char *path, int descriptor, const inarch_options *options)
@@ -128,13 +175,21 @@ static int32_t fill(inarch_module *module, const char *path, int descriptor, con
     if (status == INARCH_OK) {
         status = inarch_rt_load(path, descriptor, module->bytes, &module->index, options, &module->library);
     }
-    return status == INARCH_OK ? use_pool(module, options) : status;
+    if (status == INARCH_OK) {
+        status = inarch_rt_load_parts(path, module->bytes, &module->index.code, options, &module->parts);
+        status = inarch_rt_do_without(&module->library, &module->index, &module->parts, status);
+    }
+    if (status == INARCH_OK) {
+        status = use_pool(module, options);
+    }
+    return status == INARCH_OK ? set_up(module, options) : status;
 }
 
 static int32_t open_locked(const char *path, int descriptor, const inarch_rt_identity *identity,
                            const inarch_options *options, inarch_module **result)
 {
-    const int is_shared = options->import_count == 0 && options->pool == NULL;
+    const int is_shared = options->import_count == 0 && options->pool == NULL && options->allocator == NULL
+                          && options->loaders == NULL && (options->flags & INARCH_PRIVATE) == 0;
     for (inarch_module *one = all; one != NULL && is_shared; one = one->next) {
         if (one->is_shared && inarch_rt_is_same(&one->identity, identity)) {
             const int32_t status = check(one, options->flags);
@@ -165,7 +220,7 @@ static int32_t open_locked(const char *path, int descriptor, const inarch_rt_ide
 
 int32_t inarch_open(const char *path, const inarch_options *options, inarch_module **module)
 {
-    static const inarch_options defaults = {0, 0, NULL, NULL};
+    static const inarch_options defaults = {0, 0, NULL, NULL, NULL, NULL};
     if (path == NULL || module == NULL) {
         return inarch_rt_fail(INARCH_ARGUMENT, "error: inarch_open: expected %s, found a null pointer",
                               path == NULL ? "a path" : "a place for the module");
@@ -201,14 +256,39 @@ void inarch_rt_retain(inarch_module *module)
     pthread_mutex_unlock(&lock);
 }
 
-const void *inarch_rt_weights(const inarch_module *module)
+const void *inarch_module_weights(const inarch_module *module, int64_t *bytes)
 {
-    return module->index.weights_bytes == 0 ? NULL : module->bytes + module->index.weights_offset;
+    *bytes = (int64_t)module->index.code.weights_bytes;
+    return module->index.code.weights_bytes == 0 ? NULL : module->bytes + module->index.code.weights_offset;
+}
+
+const inarch_library *inarch_module_library(const inarch_module *module)
+{
+    return module->library.table;
+}
+
+int32_t inarch_set_weights(inarch_module *module, const inarch_weights *weights)
+{
+    if (module->is_shared) {
+        return inarch_rt_fail(INARCH_ARGUMENT,
+                              "%s: error: expected a private module, whose weights nobody else uses, found one that is "
+                              "shared; open it with INARCH_PRIVATE",
+                              module->where);
+    }
+    const inarch_library *library = module->library.table;
+    const inarch_weights *used = weights == NULL ? &module->setup.weights : weights;
+    const int32_t status = library->set_weights(module->state, used);
+    return status == INARCH_OK ? status : inarch_rt_fail(status, "%s: error: %s", module->where, library->last_error());
 }
 
 const char *inarch_module_name(const inarch_module *module)
 {
     return module->index.name;
+}
+
+const char *inarch_module_target(const inarch_module *module)
+{
+    return module->index.code.target;
 }
 
 int32_t inarch_function_count(const inarch_module *module)

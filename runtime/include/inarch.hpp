@@ -83,6 +83,13 @@ class Module {
     return checked(inarch_function_named(handle_.get(), name.c_str()));
   }
 
+  // Of a private module (INARCH_PRIVATE), at any time: later runs use them.
+  void weights(const inarch_weights &weights) const {
+    detail::check(inarch_set_weights(handle_.get(), &weights));
+  }
+
+  const inarch_library &library() const noexcept { return *inarch_module_library(handle_.get()); }
+
   inarch_module *get() const noexcept { return handle_.get(); }
 
  private:
@@ -139,6 +146,12 @@ class Instance {
 
   Instance &threads(std::int32_t most) {
     detail::check(inarch_set_threads(handle_.get(), most));
+    return *this;
+  }
+
+  // Later runs of this instance use them; they outlive it.
+  Instance &weights(const inarch_weights &weights) {
+    detail::check(inarch_instance_set_weights(handle_.get(), &weights));
     return *this;
   }
 

@@ -32,39 +32,10 @@ extern "C" {
 #endif
 
 /* The formats of artifacts that this reads. */
-#define INARCH_FORMAT_VERSION 2
-
-/* Element types: DLPack's code * 256 + bits. */
-#define INARCH_F32 0x220
-#define INARCH_F64 0x240
-#define INARCH_I8 0x008
-#define INARCH_I16 0x010
-#define INARCH_I32 0x020
-#define INARCH_I64 0x040
-#define INARCH_UI8 0x108
-#define INARCH_UI16 0x110
-#define INARCH_UI32 0x120
-#define INARCH_UI64 0x140
-#define INARCH_I1 0x608 /* a bool: a byte of 0 or 1 */
+#define INARCH_FORMAT_VERSION 3
 
 /* `f32` of INARCH_F32; NULL of what is no element type. */
 const char *inarch_dtype_name(int32_t dtype);
-
-typedef struct {
-  const char *name; /* UTF-8, as the model has it; U+FFFD for characters of 0 */
-  int32_t dtype;
-  int32_t rank;
-  const int64_t *shape; /* row-major; `rank` sizes */
-  int64_t bytes;
-} inarch_port;
-
-typedef struct {
-  const char *name;
-  int32_t inputs;
-  int32_t outputs;
-  const inarch_port *ports; /* inputs, then outputs */
-  int64_t workspace_bytes;
-} inarch_function;
 
 /* Writes `f32[1, 3, 224, 224]`, cut to `size` bytes with its 0. */
 void inarch_port_type(const inarch_port *port, char *text, size_t size);
@@ -76,29 +47,47 @@ typedef struct inarch_instance inarch_instance;
 #define INARCH_UNCHECKED 1 /* it does not */
 #define INARCH_VERIFY 2 /* it also compares the SHA-256 of code and weights with what the file says of them \
                          */
+#define INARCH_PRIVATE 4 /* the module is shared with nobody, and its weights may change */
 
 typedef struct {
   const char *name;
   inarch_import function;
 } inarch_named_import;
 
-/* Zeros (or NULL for all of it) are the defaults. With imports or a pool of its own, a module is shared with
- * nobody. */
+/* Zeros (or NULL for all of it) are the defaults. With imports, a pool, an allocator or loaders of its own, a module is
+ * private. */
 typedef struct {
   int32_t flags;
   int32_t import_count;
   const inarch_named_import *imports; /* what the program imports, by name; copied */
   const inarch_pool *pool; /* runs the loops, and outlives the module; NULL: threads of the library */
+  const inarch_allocator *allocator; /* of workspaces and what calls allocate; copied; NULL: libc's */
+  /* Paths of libraries (inarch_loader.h) that run parts in formats of backends, asked before those that are found
+   * by their names; NULL ends them. NULL: none. */
+  const char *const *loaders;
 } inarch_options;
 
 int32_t inarch_open(const char *path, const inarch_options *options, inarch_module **module);
 void inarch_close(inarch_module *module); /* NULL: nothing */
 
 const char *inarch_module_name(const inarch_module *module);
+/* What its code was compiled for. Of a file with several variants the first that this CPU can run was taken,
+ * or the one that the environment variable INARCH_TARGET names when it is opened. */
+const char *inarch_module_target(const inarch_module *module);
 int32_t inarch_function_count(const inarch_module *module);
 /* NULL, and a message, for one that there is not. They live as long as the module. */
 const inarch_function *inarch_function_at(const inarch_module *module, int32_t index);
 const inarch_function *inarch_function_named(const inarch_module *module, const char *name);
+
+/* The code's own table (inarch.h), for what is not here: shapes, states, calls that are done later. Lives as long as
+ * the module; a state of one's own must be gone before it. */
+const inarch_library *inarch_module_library(const inarch_module *module);
+/* Runs that begin from now on, of instances without weights of their own, use these; NULL: those of the file. Of a
+ * private module only; at any time, from any thread. They are laid out as those of the file are: of the same model, compiled
+ * with the same options, trained further. */
+int32_t inarch_set_weights(inarch_module *module, const inarch_weights *weights);
+/* The weights in the file, and how many bytes: for `inarch_set_weights` of another module of the same code. */
+const void *inarch_module_weights(const inarch_module *module, int64_t *bytes);
 
 /* One caller's use of the function of that name. `workspace`: at least its `workspace_bytes` at a multiple of
  * 64, which outlive the instance; NULL: the instance allocates them. */
@@ -114,6 +103,11 @@ int32_t inarch_bind_output(inarch_instance *instance, const char *name, void *da
 /* By at most how many threads runs share their loops; 0, as at first: by INARCH_NUM_THREADS, or one for each
  * processor. */
 int32_t inarch_set_threads(inarch_instance *instance, int32_t threads);
+
+/* Later runs of this instance use these; NULL: the module's again. */
+int32_t inarch_instance_set_weights(inarch_instance *instance, const inarch_weights *weights);
+/* Later runs are queued on the `stream` of the device. Host code has none: INARCH_CPU, 0 and NULL. */
+int32_t inarch_set_stream(inarch_instance *instance, int32_t device_type, int32_t device_id, void *stream);
 
 /* Outputs overlap nothing, and bools that are read are 0 or 1: checked at each run. */
 int32_t inarch_run(const inarch_instance *instance);

@@ -16,7 +16,9 @@ from inarch.artifact.manifest import Import
 from inarch.core.errors import InarchError, unknown
 from inarch.runtime.abi import ffi
 from inarch.runtime.function import Function
+from inarch.runtime.loaders.fallback import absent
 from inarch.runtime.loaders.library import Library, Natives, Slot
+from inarch.runtime.loaders.native import NativeRegion
 from inarch.runtime.module import Imports, Module
 from inarch.runtime.native import NativeFunction
 from inarch.runtime.registry import REGISTRY
@@ -117,6 +119,10 @@ class _Running:
         _trace: TracebackType | None,
     ) -> None:
         _THREAD.running = self._before
+        if self.failure is not None and not isinstance(self.failure[1], Exception):
+            raise self.failure[
+                1
+            ]  # KeyboardInterrupt and the like are no failure that the host mends
 
     def call(self, number: int, args: Any, count: int) -> int:
         """The code for C; a failure is kept for the other side, as no exception can pass through C."""
@@ -135,10 +141,23 @@ class _Running:
         if not isinstance(error, Exception):
             raise error  # KeyboardInterrupt and the like are not the import's
         said = str(error) if isinstance(error, InarchError) else f"{type(error).__name__}: {error}"
-        raise InarchError(f"{name}: import '{slot}' failed: {said}") from error
+        # The library does not know what Python raised, but whose the import is.
+        owner = self.library.message().partition("failed with code 1")[2]
+        raise InarchError(f"{name}: import '{slot}' failed: {said}{owner}") from error
 
 
 _THREAD = local()
+
+
+def failure_here() -> str:
+    """What Python's function in a slot has just failed of, in this thread's call; it is forgotten."""
+    running: _Running | None = getattr(_THREAD, "running", None)
+    if running is None or running.failure is None:
+        return ""
+    (_, error), running.failure = running.failure, None
+    if not isinstance(error, Exception):
+        running.failure = ("", error)
+    return str(error) if isinstance(error, InarchError) else f"{type(error).__name__}: {error}"
 
 
 @cache
@@ -195,9 +214,12 @@ def _filled(
         return given.get_function("main") if isinstance(given, Module) else given
     for module in modules:
         if slot.name in module.functions:
-            return module.functions[slot.name]
+            function = module.functions[slot.name]
+            return function.for_slot(slot) if isinstance(function, NativeRegion) else function
     if slot.name in REGISTRY:
         return REGISTRY[slot.name]
+    if slot.fallback:
+        return absent(slot.name)
     raise artifact.error(
         f"imports '{slot.name}', which nothing provides; give it with "
         f"load(..., imports={{'{slot.name}': function}}) or inarch.runtime.registry.register"

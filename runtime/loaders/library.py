@@ -23,9 +23,13 @@ from typing import Any
 from inarch.artifact import Artifact
 from inarch.artifact.manifest import ABI
 from inarch.artifact.mapping import Identity
+from inarch.artifact.needed import with_paths
 from inarch.core.errors import InarchError
 from inarch.runtime.abi import ffi, libc
-from inarch.runtime.native import NativeFunction
+from inarch.runtime.function import CEntry
+from inarch.runtime.limits import tell_threadpoolctl
+from inarch.runtime.loaders.embedded import in_memory
+from inarch.runtime.native import LAST_ERROR, NativeFunction
 from inarch.runtime.threads import POOL, POOL_TYPE
 
 Slot = tuple[Any, Any]
@@ -56,6 +60,8 @@ class Library:
         table = ffi().new("inarch_import[]", max(len(slots), 1))
         for entry, slot in zip(table, slots, strict=False):
             entry.call, entry.self = slot
+            if entry.call == ffi().NULL:
+                entry.call = self.symbol("absent", "int32_t(*)(void *, DLTensor *, int32_t)")
         bind = self.symbol(
             "bind", "int32_t(*)(const void *, int64_t, const inarch_import *, int32_t)"
         )
@@ -64,15 +70,33 @@ class Library:
         weights = self._weights if nbytes else ffi().NULL
         if bind(weights, nbytes, table, len(slots)):
             raise artifact.error(f"expected to bind the library, found: {self.message()}")
+        self._explain(table)
+        if any(slot.fallback for slot in artifact.manifest.imports):
+            from inarch.runtime.loaders.fallback import Telling
+
+            self._telling = Telling(artifact, self.symbol)
         self.has_threads = POOL.share(self.symbol("pool", POOL_TYPE), handle)
+        if self.has_threads:
+            tell_threadpoolctl()
 
     def _check_weights(self, artifact: Artifact) -> None:
+        if artifact.manifest.data.get("weights_within") is True:
+            return  # `bind` is given none, and refuses that where the library has none itself
         own = ffi().string(self.symbol("weights_sha256", "const char *(*)(void)")()).decode()
         if own != artifact.manifest.weights.sha256:
             raise artifact.error(
                 f"expected weights of SHA-256 {own[:16]}..., with which the library was compiled, found "
                 f"{artifact.manifest.weights.sha256[:16]}... in the manifest; compile the model again"
             )
+
+    def _explain(self, table: Any) -> None:
+        """Tells the library who says why a function of C in a slot failed."""
+        for number, native in enumerate(self._natives):
+            if native is not None and native.last_error:
+                explain = self.symbol(
+                    "explain", f"void(*)(int32_t, const inarch_import *, {LAST_ERROR})"
+                )
+                explain(number, table + number, ffi().cast(LAST_ERROR, native.last_error))
 
     def symbol(self, name: str, ctype: str) -> Any:
         """The address of `<prefix>_<name>`. Raises InarchError when there is none."""
@@ -81,6 +105,15 @@ class Library:
         if address == ffi().NULL:
             raise self._where.error(f"expected the symbol '{full}' in the library, found none")
         return ffi().cast(ctype, address)
+
+    def c_entry(self, name: str) -> CEntry:
+        """The function `name` for callers in C."""
+
+        def address(symbol: str) -> int:
+            return int(ffi().cast("uintptr_t", self.symbol(symbol, "void *")))
+
+        threads = address("set_threads") if self.has_threads else 0
+        return CEntry(address(name), address("last_error"), threads, self)
 
     def limit_threads(self, threads: int) -> None:
         """Calls from this thread are run by at most so many threads; 0: by as many as there should be."""
@@ -111,20 +144,23 @@ class Opened:
         artifact: Artifact,
         natives: Natives,
         slots: Callable[[], Sequence[Slot]],
+        needs: tuple[Path, ...],
         not_opened: Callable[[str], Exception],
     ) -> Library:
         """The library of the file that `artifact` maps: the one there is, or a new one.
 
-        `not_opened` makes the error of the dynamic loader's reason.
+        `needs` are the libraries of others that it calls. `not_opened` makes the error of the dynamic
+        loader's reason.
         """
         addresses = tuple(one and (one.address, one.self_address) for one in natives)
-        key: tuple[object, ...] = (artifact.mapping.identity, addresses)
+        place = artifact.manifest.library_offset
+        key: tuple[object, ...] = (artifact.mapping.identity, place, addresses, needs)
         try:
             with self._lock:
                 self._close_retired()
                 library = self._libraries.get(key)
                 if library is None:
-                    handle = _open(artifact, not_opened)
+                    handle = _open(artifact, needs, not_opened)
                     try:
                         library = Library(artifact, handle, natives, slots())
                     except BaseException:
@@ -160,15 +196,32 @@ OPENED = Opened()
 """Per process because the dynamic loader is."""
 
 
-def _open(artifact: Artifact, not_opened: Callable[[str], Exception]) -> Any:
-    """Opens the file itself, or a copy where the loader would give what is open already."""
-    handle = _open_directly(artifact, not_opened)
+def _open(artifact: Artifact, needs: Sequence[Path], not_opened: Callable[[str], Exception]) -> Any:
+    """Opens the file itself, or a copy where the loader would give what is open already.
+
+    What calls libraries of others is a copy in which it stands where they are.
+    """
+    handle = ffi().NULL if needs else _open_directly(artifact, not_opened)
     if handle != ffi().NULL:
         return handle
+    paths = {number: bytes(path) for number, path in enumerate(needs)}
+    content = with_paths(artifact.library, paths) if paths else artifact.library
+    descriptor = in_memory("library.so", content)
+    if descriptor is not None:
+        try:
+            return _dlopen(_new_name(descriptor), os.RTLD_NOW | os.RTLD_LOCAL, not_opened)
+        finally:
+            os.close(descriptor)
     with tempfile.TemporaryDirectory(prefix="inarch-lib-") as folder:
         name = Path(folder, "library.so")
-        name.write_bytes(artifact.library)
+        name.write_bytes(content)
         return _dlopen(bytes(name), os.RTLD_NOW | os.RTLD_LOCAL, not_opened)
+
+
+def _new_name(descriptor: int) -> bytes:
+    """A spelling that no library had before: `./` and `/` change nothing but the name."""
+    spelled = f"{next(_NUMBERS):b}".replace("0", "./").replace("1", "/")
+    return f"/proc/self/fd/{spelled}{descriptor}".encode()
 
 
 def _open_directly(artifact: Artifact, not_opened: Callable[[str], Exception]) -> Any:
@@ -176,15 +229,15 @@ def _open_directly(artifact: Artifact, not_opened: Callable[[str], Exception]) -
 
     Through the descriptor: what was checked is what runs, though the path be replaced.
     """
+    if artifact.manifest.library_offset:
+        return ffi().NULL  # the dynamic loader opens what a file begins with
     try:
         if Identity.of(os.fstat(artifact.descriptor)) != artifact.mapping.identity:
             return ffi().NULL
         Path(f"/proc/self/fd/{artifact.descriptor}").stat()
     except OSError:
         return ffi().NULL
-    # A spelling that no library had before: `./` and `/` change nothing but the name.
-    spelled = f"{next(_NUMBERS):b}".replace("0", "./").replace("1", "/")
-    name = f"/proc/self/fd/{spelled}{artifact.descriptor}".encode()
+    name = _new_name(artifact.descriptor)
     present = libc().dlopen(name, os.RTLD_NOW | os.RTLD_NOLOAD)
     if present == ffi().NULL:
         return _dlopen(name, os.RTLD_NOW | os.RTLD_LOCAL, not_opened)

@@ -5,59 +5,67 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
-import warnings
+import zlib
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from inarch.artifact import Artifact
-from inarch.artifact.manifest import External, Signature
-from inarch.core.errors import EnvironmentFault, InarchError, UsageError
+from inarch.artifact.manifest import Signature
+from inarch.core.errors import EnvironmentFault, InarchError
 from inarch.machine.libraries import check_architecture, defined_symbols, nearest
-from inarch.machine.target import check_features, native, parse
+from inarch.machine.target import native as this_machine
+from inarch.machine.target import parse
 from inarch.runtime.abi import ffi, libc
 from inarch.runtime.function import Function
 from inarch.runtime.loaders import LOADERS, Loader
+from inarch.runtime.loaders.external import Libraries
+from inarch.runtime.loaders.fallback import opened_parts, versions
 from inarch.runtime.loaders.imports import Slots
 from inarch.runtime.loaders.library import OPENED, Library
+from inarch.runtime.loaders.native import loader_of, module_of
+from inarch.runtime.loaders.shipped import shipped_of
 from inarch.runtime.module import Imports, Module
 from inarch.runtime.tensor import Array, Layout
 from inarch.runtime.threads import threads_here
+from inarch.runtime.variants import lacks
 
 _CALL = "int32_t(*)(DLTensor *, int32_t)"
 _SOURCE = "source."
-_STACK = 6
-"""Frames from the warning to whoever called `inarch.load`."""
-
-_BUILDS: dict[str, str] = {}
-"""Library that some program calls, by path -> the hash of the build that is in this process."""
+_PACKED = ".z"
+"""Of a member that zlib has packed."""
+_MOST_SOURCE = 1 << 28
+"""Characters: more than any, and not all memory."""
 
 
 def load(artifact: Artifact, imports: Imports) -> Module:
     """The module of `artifact`; `inarch.runtime.module.load` says what it raises."""
     _check_host(artifact)
-    builds = _check_libraries(artifact)
+    libraries = Libraries(artifact)
     manifest = artifact.manifest
-    modules = [
-        LOADERS[name].from_bytes(
-            artifact.member(f"modules/{number}"), f"{artifact.where}[{number}]"
-        )
-        for number, name in enumerate(manifest.loaders[1:], 1)
-    ]
+    modules = opened_parts(artifact, lambda number: _part(artifact, number))
     slots = Slots(artifact, imports, modules)
     library = OPENED.get(
-        artifact, slots.natives, slots.table, lambda reason: _not_opened(artifact, reason)
+        artifact,
+        slots.natives,
+        slots.table,
+        libraries.paths,
+        lambda reason: _not_opened(artifact, libraries, reason),
     )
-    _keep_open(artifact)
-    _BUILDS.update({**builds, **_BUILDS})
+    _keep_open(libraries)
+    libraries.opened()
     functions = {
-        name: Function(name, signature, _bound(name, signature, library, slots))
+        name: Function(
+            name,
+            signature,
+            _bound(name, signature, library, slots),
+            c_entry=None if slots.call_python else library.c_entry(name),
+        )
         for name, signature in manifest.functions.items()
+        if name not in versions(manifest)
     }
     sources = {
-        name.removeprefix(_SOURCE): _Source(artifact, name)
+        name.removeprefix(_SOURCE).removesuffix(_PACKED): _Source(artifact, name)
         for name in manifest.members
         if name.startswith(_SOURCE)
     }
@@ -68,7 +76,17 @@ def load(artifact: Artifact, imports: Imports) -> Module:
         imports=modules,
         sources=sources,
         content=artifact.content,
+        target=manifest.target,
     )
+
+
+def _part(artifact: Artifact, number: int) -> Module:
+    """A part in a backend's own format: by a loader in C where there is one, else in Python."""
+    name = artifact.manifest.loaders[number]
+    native = loader_of(name, artifact)
+    if native is not None:
+        return module_of(native, artifact, number)
+    return LOADERS[name].from_part(shipped_of(artifact, number))
 
 
 def _bound(
@@ -103,14 +121,14 @@ def _failure(name: str, library: Library) -> str:
     return f"{name}: {library.message().removeprefix(f'{name}: ')}"
 
 
-def _keep_open(artifact: Artifact) -> None:
+def _keep_open(libraries: Libraries) -> None:
     """Keeps the libraries of others that the code calls, once and for all.
 
     They may have threads, or hooks in the process, that outlive all calls: BLAS and OpenMP do.
     """
-    for library in artifact.manifest.libraries:
+    for path in libraries.paths:
         flags = os.RTLD_NOW | os.RTLD_NOLOAD | os.RTLD_NODELETE
-        handle = libc().dlopen(os.fsencode(library.path), flags)
+        handle = libc().dlopen(bytes(path), flags)
         if handle != ffi().NULL:
             libc().dlclose(handle)
 
@@ -123,91 +141,47 @@ class _Source:
         self._member = member
 
     def __call__(self) -> str:
-        return self._artifact.member(self._member).decode()
+        data = self._artifact.member(self._member)
+        if self._member.endswith(_PACKED):
+            try:
+                data = zlib.decompressobj().decompress(data, _MOST_SOURCE)
+            except zlib.error as error:
+                raise self._artifact.error(f"'{self._member}' is damaged: {error}") from error
+        return data.decode()
 
 
 def _check_host(artifact: Artifact) -> None:
     """Raises EnvironmentFault when this CPU cannot run the library."""
-    missing = check_features(artifact.manifest.features)
-    try:
-        target = parse(artifact.manifest.target)
-    except UsageError:
-        target = None  # a level that a later Inarch knows; its features say what is needed
-    if target is not None and target.architecture not in ("generic", native().architecture):
-        missing = [target.architecture]
+    missing = lacks(artifact.manifest)
     if missing:
         raise EnvironmentFault(
             f"needs {', '.join(missing)}, which this CPU lacks; "
-            f"recompile with --target {native().level}",
+            f"recompile with --target {this_machine().level}",
             where=artifact.where,
         )
 
 
-def _check_libraries(artifact: Artifact) -> dict[str, str]:
-    """The hashes of the libraries that microkernels call, by path.
-
-    Raises EnvironmentFault when a library that the code calls is not where it was. One of another
-    content than at compile time is used, with one warning.
-    """
-    builds: dict[str, str] = {}
-    for library in artifact.manifest.libraries:
-        path = Path(library.path)
-        if not _is_file(path):
-            raise EnvironmentFault(
-                f"{library.caller} '{library.path}', which does not exist; "
-                f"{library.remedy}, or recompile where it is",
-                where=artifact.where,
-            )
-        if library.sha256 is None:
-            continue
-        found = hashlib.sha256(path.read_bytes()).hexdigest()
-        builds[library.path] = found
-        first = _BUILDS.get(library.path, found)
-        if found == first == library.sha256:
-            continue
-        used = "its present build is used unchecked; compile again to have it checked"
-        if first != found:  # the dynamic loader opens a path once
-            used = "this process uses the build that it opened first; start it again for the present one"
-        warnings.warn(
-            f"{artifact.where}: library '{path}' changed since {library.user} "
-            f"{_was(library)} compiled and checked with it; {used}",
-            stacklevel=_STACK,
-        )
-    return builds
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:  # a name that is too long, a folder that cannot be searched
-        return False
-
-
-def _was(library: External) -> str:
-    return "were" if len(library.kernels) > 1 else "was"
-
-
-def _not_opened(artifact: Artifact, reason: str) -> EnvironmentFault:
+def _not_opened(artifact: Artifact, found: Libraries, reason: str) -> EnvironmentFault:
     """Why the dynamic loader refused the library: where a symbol is missing, whose, and what is near."""
-    libraries = artifact.manifest.libraries
+    libraries = found.of
     match = re.search(r"undefined symbol: ([\w.$]+)", reason)
     for library in libraries if match is not None else ():
         if match is None or match[1] not in library.symbols:
             continue
         known: set[str] = set()
-        for each in libraries:
-            known |= defined_symbols(Path(each.path)) or frozenset()
+        for path in found.paths:
+            known |= defined_symbols(path) or frozenset()
         near = nearest(match[1], known)
         hint = f"the nearest is '{near}'" if near else "none is similar"
         return EnvironmentFault(
             f"{library.caller} '{match[1]}', which none of the libraries searched "
-            f"defines: {', '.join(each.path for each in libraries)}; {hint}; restore the symbol, or "
+            f"defines: {', '.join(map(str, found.paths))}; {hint}; restore the symbol, or "
             "compile the model again",
             where=artifact.where,
         )
-    for library in libraries:
+    for library, path in libraries.items():
         try:
-            check_architecture(Path(library.path), parse(artifact.manifest.target))
+            check_architecture(path, parse(artifact.manifest.target))
         except InarchError as error:
             return EnvironmentFault(f"{library.user}: {error.message}", where=artifact.where)
     return EnvironmentFault(f"cannot be opened: {reason}", where=artifact.where)

@@ -2,7 +2,7 @@
 
     python tests/mutants/run.py                       every fault of every table beside this file
     python tests/mutants/run.py --only 'graph.*'      those whose names match
-    python tests/mutants/run.py --changed-since HEAD~1 --sample 20 --seed "$(git rev-parse HEAD)"
+    python tests/mutants/run.py --changed-since HEAD~1 --sample 20 --seed "$(git rev-parse HEAD^{tree})"
 
 A fault is a row of a table `<area>.toml` (README.md has its fields). Exit codes: 0, every fault was seen;
 1, one was not; 2, the tables, the options or the tests without a fault are wrong.

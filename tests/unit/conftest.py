@@ -1,4 +1,4 @@
-"""What several tests share: a cache of their own, a small program after ABI v2, compiled microkernels."""
+"""What several tests share: a cache of their own, a small program after ABI v3, compiled microkernels."""
 
 from __future__ import annotations
 
@@ -330,9 +330,9 @@ def kernel_calls(tmp_path: Path) -> Callable[[Sequence[Instance]], list[KernelCa
 
 @pytest.fixture(scope="session")
 def commit() -> int:
-    """A number that changes with each commit: what random tests begin with, so that others run each time."""
+    """A number that changes with what is committed: random tests begin with it, and others run each time."""
     head = subprocess.run(
-        ["git", "rev-parse", "HEAD"],
+        ["git", "rev-parse", "HEAD^{tree}"],
         cwd=Path(__file__).parent,
         capture_output=True,
         text=True,

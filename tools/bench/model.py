@@ -5,10 +5,17 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from inarch.core.errors import UsageError
-from inarch.tools.options import dims_of, shapes_of
+from inarch.tools.options import backend_options_of, backends_of, dims_of, shapes_of
 from inarch.tools.progress import progress
+
+if TYPE_CHECKING:
+    from inarch.backends.host import Progress
+    from inarch.benchmark.profile import Profile
+    from inarch.benchmark.regions import RegionProfile
+    from inarch.driver.options import Options
 
 _ONLY_LAYERS = ("sets", "layer", "list", "picture", "markdown")
 
@@ -19,17 +26,9 @@ def bench_model(arguments: argparse.Namespace, peers: list[str] | None) -> int:
     None: all peers that read ONNX, or none for another kind of model.
     """
     path = Path(arguments.what)
-    if not path.exists():
-        raise UsageError(f"expected 'layers' or the file of a model, found '{arguments.what}'")
-    for option in _ONLY_LAYERS:
-        if getattr(arguments, option):
-            name = "SET" if option == "sets" else f"--{option}"
-            raise UsageError(f"{name}: it is for layers; '{path}' is a model")
-    if arguments.threads and arguments.profile:
-        raise UsageError("--threads: the kernels of --profile are measured on one thread")
+    _check(path, arguments)
     from inarch.benchmark.model import measure_model
     from inarch.benchmark.peers import PEERS
-    from inarch.benchmark.profile import profile
     from inarch.core.cache import check_writable, replacing
     from inarch.driver.options import DEFAULT_HOST, Options
 
@@ -37,18 +36,23 @@ def bench_model(arguments: argparse.Namespace, peers: list[str] | None) -> int:
         readers = [name for name in PEERS if PEERS[name].prepare_model is not None]
         peers = readers if path.suffix == ".onnx" else []
     output: Path | None = arguments.json
-    if output is not None and str(output) != "-":
-        check_writable(output)
+    for path_of in (output, arguments.trace):
+        if path_of is not None and str(path_of) != "-":
+            check_writable(path_of)
     options = Options(
         dims=dims_of(arguments.dim),
         shapes=shapes_of(arguments.shape),
         host=arguments.host or DEFAULT_HOST,
         target=arguments.target,
         machine=arguments.machine,
+        backends=backends_of(arguments.backend),
+        backend_options=backend_options_of(arguments.backend_option),
+        give=arguments.give,
+        keep=arguments.keep,
     )
     with progress(quiet=arguments.quiet) as report:
         result = (
-            profile(path, options, rounds=arguments.rounds, progress=report)
+            _profile(path, options, arguments, report)
             if arguments.profile
             else measure_model(
                 path,
@@ -68,3 +72,35 @@ def bench_model(arguments: argparse.Namespace, peers: list[str] | None) -> int:
     elif not arguments.quiet:
         print(result.text())
     return 0
+
+
+def _check(path: Path, arguments: argparse.Namespace) -> None:
+    """Raises UsageError for options that do not go with a model, or with each other."""
+    if not path.exists():
+        raise UsageError(f"expected 'layers' or the file of a model, found '{arguments.what}'")
+    for option in _ONLY_LAYERS:
+        if getattr(arguments, option):
+            name = "SET" if option == "sets" else f"--{option}"
+            raise UsageError(f"{name}: it is for layers; '{path}' is a model")
+    if arguments.threads and arguments.profile:
+        raise UsageError("--threads: the kernels of --profile are measured on one thread")
+    for option in ("trace", "backend", "give"):
+        if getattr(arguments, option) and not arguments.profile:
+            raise UsageError(f"--{option}: it goes with --profile")
+
+
+def _profile(
+    path: Path, options: Options, arguments: argparse.Namespace, report: Progress | None
+) -> Profile | RegionProfile:
+    """Of the host's kernels, and of regions where a backend is asked; its trace is written."""
+    from inarch.benchmark.profile import profile
+    from inarch.benchmark.regions import profile_regions
+    from inarch.benchmark.subject.trace import trace
+    from inarch.core.cache import replacing
+
+    make = profile_regions if options.backends or options.give else profile
+    found = make(path, options, rounds=arguments.rounds, progress=report)
+    if arguments.trace is not None:
+        with replacing(arguments.trace) as file:
+            file.write(json.dumps(trace(path.name, found.spans)).encode())
+    return found

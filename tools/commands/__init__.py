@@ -1,4 +1,4 @@
-"""The subcommands of `inarch`, one file each, found by the file's name.
+"""The subcommands of `inarch`, one file each, here or in `artifacts/`, found by the file's name.
 
 A file defines `COMMAND = Command(description, add_arguments, execute, epilog)`; `execute` gets the
 parsed arguments and returns the exit code. Its test is `tests/lit/tools/<name>.mlir` or a unit test.
@@ -24,4 +24,6 @@ class Command:
     api: int = 1
 
 
-COMMANDS: Extensions[Command] = Extensions("inarch.tools.commands", "COMMAND")
+COMMANDS: Extensions[Command] = Extensions(
+    "inarch.tools.commands", "COMMAND", more=("inarch.tools.commands.artifacts",)
+)

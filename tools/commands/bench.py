@@ -8,7 +8,13 @@ from pathlib import Path
 from inarch.core.errors import UsageError
 from inarch.tools.commands import Command
 from inarch.tools.extensions import load_files
-from inarch.tools.options import add_host_option, add_machine_option, add_threads_option, count
+from inarch.tools.options import (
+    add_backend_options,
+    add_host_option,
+    add_machine_option,
+    add_threads_option,
+    count,
+)
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -68,6 +74,13 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="of a model: the time of each kernel in one run of it, instead of comparing",
     )
+    parser.add_argument(
+        "--trace",
+        type=Path,
+        metavar="FILE",
+        help="with --profile: also write what ran when as a trace, which ui.perfetto.dev opens",
+    )
+    add_backend_options(parser)
     add_threads_option(parser, "of a model's calls, ours and the peers' (default: 1)")
     add_host_option(parser)
     parser.add_argument(
@@ -120,6 +133,7 @@ COMMAND = Command(
   inarch bench model.onnx --dim batch=1 --peers onnxruntime
   inarch bench model.onnx --threads 2
   inarch bench model.onnx --profile
+  inarch bench model.onnx --profile --backend npu --trace trace.json
 """,
     add_arguments=_add_arguments,
     execute=_execute,

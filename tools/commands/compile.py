@@ -6,28 +6,30 @@ import argparse
 import json
 import sys
 import time
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inarch.core.errors import UsageError, unknown
-from inarch.driver.keep.kept import Entry, Found
+from inarch.driver.keep.kept import Entry, Found, has_foreign
+from inarch.tools.artifacts.signer import signer_of
 from inarch.tools.commands import Command
+from inarch.tools.explain.dump_regions import add_dump_option, check_dump_folder, dump_regions
 from inarch.tools.options import (
     add_model_options,
     add_offload_options,
     add_place_option,
     check_output,
     compile_options,
+    metadata_of,
 )
 from inarch.tools.passes import Watchers, add_instruments, add_pipeline_options
 from inarch.tools.progress import progress
 from inarch.tools.semantics import SEMANTICS, SEMANTICS_HELP, seed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from xdsl.context import Context
     from xdsl.dialects.builtin import ModuleOp
 
@@ -57,6 +59,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_model_options(parser)
     add_offload_options(parser)
+    add_dump_option(parser)
     add_pipeline_options(parser.add_argument)
     add_place_option(parser)
     add_instruments(parser.add_argument)
@@ -71,13 +74,33 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="with --emit of a level: where each op is from, so that stages resume with the model's names",
     )
-    parser.add_argument("--json", action="store_true", help="print what was made as JSON")
     parser.add_argument(
-        "-v",
-        "--verbose",
-        action="store_true",
-        help="print each step as it begins, with the seconds",
+        "--metadata",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="text that the artifact carries, as `inarch inspect` shows it (repeatable)",
     )
+    parser.add_argument(
+        "--relocatable",
+        action="store_true",
+        help="record no path of a library that the code calls: it is found by name, beside the artifact "
+        "or in INARCH_LIBRARY_PATH",
+    )
+    parser.add_argument(
+        "--embed",
+        action="store_true",
+        help="store the libraries that the code calls in the artifact, so that it needs none beside it",
+    )
+    parser.add_argument(
+        "--sign",
+        type=Path,
+        metavar="KEY",
+        help="sign the artifact with this private Ed25519 key, as `inarch sign` does",
+    )
+    parser.add_argument("--json", action="store_true", help="print what was made as JSON")
+    how = "print each step as it begins, with the seconds"
+    parser.add_argument("-v", "--verbose", action="store_true", help=how)
     parser.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
 
 
@@ -85,23 +108,36 @@ def _execute(arguments: argparse.Namespace) -> int:
     if arguments.print_debuginfo and arguments.emit not in LEVELS:
         raise UsageError(f"--print-debuginfo: expected --emit={'|'.join(LEVELS)} beside it")
     if arguments.emit is not None:
+        if arguments.sign is not None:
+            raise UsageError("--sign signs an artifact; it does not go with --emit")
+        if arguments.dump_regions is not None:
+            raise UsageError("--dump-regions goes with an artifact, not with --emit")
         return _emit(arguments)
+    signer = signer_of(arguments.sign)
     output = arguments.output or Path(arguments.model.with_suffix(".inarch").name)
     check_output(output, arguments.model)
+    check_dump_folder(arguments.dump_regions)
     start = time.perf_counter()
     options = replace(
         compile_options(arguments),
         verify_each=arguments.verify_each,
         verify_semantics=arguments.verify_semantics,
+        metadata=metadata_of(arguments.metadata),
+        relocatable=arguments.relocatable,
+        embed=arguments.embed,
     )
+    dump_regions(arguments, options)
     remarks: list[Remark] | None = [] if arguments.json and arguments.remarks is not None else None
     watchers = Watchers(arguments, remarks=remarks)
     entry = None
-    if arguments.is_process and not arguments.load and not watchers.are_asked:
+    is_known = not arguments.load or not has_foreign()
+    if arguments.is_process and is_known and not watchers.are_asked:
         entry = Entry.of(arguments.model, options)
     found = entry.restore(output) if entry is not None else None
     if found is None:
         found = _built(arguments, options, output, watchers, entry)
+    if signer is not None:
+        signer.sign(output)
     built = found.built
     seconds = time.perf_counter() - start
     if arguments.json:
@@ -116,15 +152,22 @@ def _execute(arguments: argparse.Namespace) -> int:
             "workspace_bytes": built.workspace_bytes,
             "seconds": round(seconds, 3),
             "offloaded": built.offloaded,
+            "reused": built.reused,
+            "shipped_bytes": built.shipped_bytes,
             "microkernels": built.microkernels,
             "passes": built.passes,
+            "variants": built.variants,
             "pipeline": found.pipeline,
         }
         if remarks is not None:
             facts["remarks"] = [remark.to_json() for remark in remarks]
         print(json.dumps(facts))
     elif not arguments.quiet:
-        offloaded = "".join(f"{len(own)} of {name}, " for name, own in built.offloaded.items())
+        offloaded = "".join(
+            f"{len(own)} of {name}{_reused(built.reused.get(name, ()))}, "
+            for name, own in built.offloaded.items()
+        )
+        shipped = f"{_size(built.shipped_bytes)} of backends, " if built.shipped_bytes else ""
         used = ", ".join(f"{name} {count}" for name, count in built.microkernels.items())
         microkernels = f" (microkernels: {used})" if used else ""
         theirs = "".join(f"pass {name}, " for name in built.passes)
@@ -134,13 +177,18 @@ def _execute(arguments: argparse.Namespace) -> int:
         from inarch.machine.target import parse
 
         usual = parse(built.target).machine.name
+        others = "".join(f" and {one['target']}" for one in built.variants)
         machine = f" on {built.machine}" if built.machine != usual else ""
         print(
-            f"{output}: {built.name} for {built.target}{machine}, "
+            f"{output}: {built.name} for {built.target}{machine}{others}, "
             f"{built.kernels} kernel{'s' * (built.kernels != 1)}{microkernels}, "
-            f"{theirs}{offloaded}{sizes}, in {seconds:.1f} s"
+            f"{theirs}{offloaded}{shipped}{sizes}, in {seconds:.1f} s"
         )
     return 0
+
+
+def _reused(functions: Sequence[str]) -> str:
+    return f" ({len(functions)} from the cache)" if functions else ""
 
 
 def _built(
@@ -184,11 +232,9 @@ def _note(line: str) -> None:
 
 
 def _emit(arguments: argparse.Namespace) -> int:
-    from inarch.core.cache import replacing
     from inarch.dialects import new_context
     from inarch.driver.compiler import import_model, lower
     from inarch.driver.options import DEFAULT_HOST
-    from inarch.frontends.mlir import resource_keys, write_resources
     from inarch.pipeline.manager import Verifier
 
     if arguments.json:
@@ -216,33 +262,43 @@ def _emit(arguments: argparse.Namespace) -> int:
         return [*verifier, *watchers.instruments(context, chosen)]
 
     lowered = partial(lower, offload=offload, pipeline=pipeline, watch=watch)
-    text = (
-        _level(context, module, arguments, lowered)
-        if arguments.emit in LEVELS
-        else _text(context, module, arguments.emit, offload, options.host, lowered)
-    )
+    if arguments.emit in LEVELS:
+        text, side = _level(context, module, arguments, lowered)
+    else:
+        text, side = _text(context, module, arguments.emit, options.host, lowered)
     watchers.report()
-    has_handles = arguments.emit in LEVELS and bool(resource_keys(module))
-    if output is None:
-        sys.stdout.write(text)
-        if has_handles and not arguments.quiet:
-            print(
-                "note: weights are not in the text; use -o FILE.mlir to write FILE.npz beside it",
-                file=sys.stderr,
-            )
+    if output is not None:
+        _write_text(output, text, side, quiet=arguments.quiet)
         return 0
-    side = output.with_suffix(".npz")
-    if has_handles:
-        if side == output:
+    sys.stdout.write(text)
+    if side is not None and not arguments.quiet:
+        print(f"note: weights are not in the text; {side.advice}", file=sys.stderr)
+    return 0
+
+
+@dataclass(frozen=True)
+class _Side:
+    """The file beside a text that has its weights."""
+
+    suffix: str
+    advice: str
+    write: Callable[[Path], object]
+
+
+def _write_text(output: Path, text: str, side: _Side | None, *, quiet: bool) -> None:
+    from inarch.core.cache import replacing
+
+    beside = output.with_suffix(side.suffix) if side is not None else None
+    if side is not None and beside is not None:
+        if beside == output:
             raise UsageError(
-                f"-o: expected another name than that of the constants, found '{side}'"
+                f"-o: expected another name than that of the constants, found '{beside}'"
             )
-        write_resources(side, module, context)
+        side.write(beside)
     with replacing(output) as file:
         file.write(text.encode())
-    if not arguments.quiet and output.is_file():
-        print(f"wrote {output}" + (f" and {side}" if has_handles else ""), file=sys.stderr)
-    return 0
+    if not quiet and output.is_file():
+        print(f"wrote {output}" + (f" and {beside}" if beside else ""), file=sys.stderr)
 
 
 def _of_host(arguments: argparse.Namespace, options: Options) -> Options:
@@ -264,14 +320,14 @@ def _offload(arguments: argparse.Namespace, options: Options) -> Offload:
     from inarch.backends import BACKENDS, HOSTS
     from inarch.driver.offload import check_offload, find_backend
 
-    asked = list(options.backends)
-    if arguments.emit not in (*LEVELS, *HOSTS):
+    offload = options.offload()
+    asked = offload.asked()
+    if arguments.emit not in (*LEVELS, *HOSTS, *asked):
         if arguments.emit not in BACKENDS:
-            known = {*LEVELS, *HOSTS, *BACKENDS}
+            known = {*LEVELS, *HOSTS, *BACKENDS, *asked}
             raise unknown("level, host or backend", arguments.emit, known, within="--emit")
         find_backend(arguments.emit)
-        asked += [arguments.emit] if arguments.emit not in asked else []
-    offload = replace(options.offload(), backends=tuple(asked))
+        offload = replace(offload, backends=(*offload.backends, arguments.emit))
     check_offload(offload)
     return offload
 
@@ -281,31 +337,46 @@ def _level(
     module: ModuleOp,
     arguments: argparse.Namespace,
     lower: Callable[[Context, ModuleOp, str], object],
-) -> str:
-    """The program at a level."""
+) -> tuple[str, _Side | None]:
+    """The program at a level, and the weights that are not in the text."""
+    from inarch.frontends.mlir import resource_keys, write_resources
     from inarch.ir.text import print_module
 
     lower(context, module, arguments.emit)
-    return print_module(module, locations=arguments.print_debuginfo)
+    text = print_module(module, locations=arguments.print_debuginfo)
+    if not resource_keys(module):
+        return text, None
+    advice = "use -o FILE.mlir to write FILE.npz beside it"
+    return text, _Side(".npz", advice, lambda path: write_resources(path, module, context))
 
 
 def _text(
     context: Context,
     module: ModuleOp,
     level: str,
-    offload: Offload,
     host: str,
     lower: Callable[[Context, ModuleOp, str], object],
-) -> str:
-    """What a host or a backend emits of the program."""
+) -> tuple[str, _Side | None]:
+    """What a host or a backend emits of the program, and the weights that are not in the text."""
+    from inarch.core.cache import replacing
     from inarch.driver.host import emit, find_host
     from inarch.driver.offload import emit_text
 
-    if level == host:
-        lower(context, module, "kernel")
-        return emit(find_host(host), context, module).text
-    lower(context, module, "graph")
-    return emit_text(context, module, level, offload.options, whole=False)
+    if level != host:
+        lower(context, module, "graph")
+        return emit_text(context, module, level, whole=False), None
+    lower(context, module, "kernel")
+    program = emit(find_host(host), context, module)
+    fill = program.weights
+    if fill is None:
+        return program.text, None
+
+    def write(path: Path) -> None:
+        with replacing(path) as file:
+            fill(file)
+
+    advice = "use -o FILE.c to write FILE.bin beside it, or `inarch export`"
+    return program.text, _Side(".bin", advice, write)
 
 
 def _size(count: int) -> str:

@@ -32,6 +32,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="compile libinarch and inarch-run into DIR/include, DIR/lib and DIR/bin",
     )
+    parser.add_argument(
+        "--target",
+        default="native",
+        help="with --install: the CPU that they are for, such as aarch64 (default: native)",
+    )
 
 
 def _execute(arguments: argparse.Namespace) -> int:
@@ -41,9 +46,11 @@ def _execute(arguments: argparse.Namespace) -> int:
             "config: expected --cflags, --sources, --libs, --include or --install, found none"
         )
     if arguments.install is not None:
+        from inarch.machine.compilers import compiler_for
+        from inarch.machine.target import parse
         from inarch.runtime.c.install import install
 
-        for path in install(arguments.install):
+        for path in install(arguments.install, compiler_for(parse(arguments.target))):
             print(path)
     if asked:
         words = [word for name in asked for word in _PARTS[name][1]()]
@@ -56,6 +63,7 @@ COMMAND = Command(
     epilog="""examples:
   cc main.c $(inarch config --cflags --sources --libs) -o main
   inarch config --install /usr/local
+  inarch config --install board --target aarch64
 """,
     add_arguments=_add_arguments,
     execute=_execute,

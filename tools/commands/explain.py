@@ -7,16 +7,17 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inarch.core.errors import UsageError
 from inarch.tools.commands import Command
-from inarch.tools.options import add_model_options, compile_options
+from inarch.tools.options import add_backend_options, add_model_options, compile_options
 
 if TYPE_CHECKING:
+    from inarch.passes.backend import Instance
     from inarch.passes.loop.threads.sharing import SharingReport
     from inarch.passes.partitioning import OpReport, PartitionReport
     from inarch.passes.tensorize.report import KernelReport, NestReport
@@ -31,27 +32,7 @@ SHOWN_CAUSES = 3
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=Path, help="the model: .onnx, or .mlir text")
-    parser.add_argument(
-        "--backend",
-        action="append",
-        default=[],
-        metavar="NAME[,NAME]",
-        help="the backends to ask, the preferred one first (repeatable)",
-    )
-    parser.add_argument(
-        "--give",
-        action="append",
-        default=[],
-        metavar="OP-OR-GLOB=BACKEND",
-        help="give ops to a backend by hand (repeatable)",
-    )
-    parser.add_argument(
-        "--keep",
-        action="append",
-        default=[],
-        metavar="OP-OR-GLOB=BACKEND",
-        help="keep ops from a backend by hand (repeatable)",
-    )
+    add_backend_options(parser)
     parser.add_argument(
         "--kernels",
         action="store_true",
@@ -69,21 +50,34 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="the reasons of every backend and microkernel, not of the first only",
     )
+    parser.add_argument(
+        "--regions",
+        action="store_true",
+        help="also of each part of a backend: the bytes that go into it and out of it in a call, and stay in "
+        "it, what it computes, what it costs there and on the host, and what the backend decided of it",
+    )
+    parser.add_argument(
+        "--emit",
+        action="store_true",
+        help="also let the backends emit, and say what they hand back to the host",
+    )
     parser.add_argument("--json", action="store_true", help="print the whole report as JSON")
     parser.add_argument("--html", type=Path, metavar="FILE", help="also write the graph as a page")
     add_model_options(parser)
 
 
 def _execute(arguments: argparse.Namespace) -> int:
-    from inarch.core.cache import check_writable, replacing
+    from inarch.core.cache import replacing
     from inarch.dialects import new_context
     from inarch.driver.compiler import import_model
+    from inarch.driver.weighing import prepare_weighing
     from inarch.ir.report.facts import facts_of
     from inarch.passes.loop.threads.sharing import SharingReport
     from inarch.passes.partitioning import HOST, explain, parse_selection
     from inarch.pipeline.default import default_pipeline
     from inarch.pipeline.manager import run_pipeline
     from inarch.pipeline.places import placed
+    from inarch.tools.explain.emitted import after_emission
     from inarch.tools.explain.graph import boxes_of, run_required
     from inarch.tools.explain.html import page
     from inarch.tools.explain.kernels import at, kernels_of
@@ -91,14 +85,9 @@ def _execute(arguments: argparse.Namespace) -> int:
     from inarch.tools.explain.kernels import summary as kernel_summary
     from inarch.tools.explain.threads import summary as sharing_summary
 
-    if arguments.html is not None:
-        check_writable(arguments.html)
-        if arguments.html.resolve() == arguments.model.resolve():
-            raise UsageError(
-                f"--html: expected another file than the model, found '{arguments.html}'"
-            )
+    _check_html(arguments)
     options = compile_options(arguments)
-    backends = _backends(arguments)
+    backends = list(map(str, (instances := _instances(arguments)).values()))
     with_kernels = bool(not backends or arguments.kernels or arguments.why or arguments.microkernel)
     context = new_context()
     module = import_model(arguments.model, context, options)
@@ -108,7 +97,9 @@ def _execute(arguments: argparse.Namespace) -> int:
         "give": [parse_selection(text) for text in arguments.give],
         "keep": [parse_selection(text) for text in arguments.keep],
     }
-    report = explain(context, module, backends, **by_hand)
+    prepare_weighing(context, options.host, measure=arguments.measure_regions)
+    say = after_emission if arguments.emit else explain
+    report = say(context, module, backends, **by_hand)
     boxes = boxes_of(module, report) if arguments.html is not None else []
     kernels = (
         kernels_of(context, module, options.host, backends, **by_hand) if with_kernels else None
@@ -119,22 +110,47 @@ def _execute(arguments: argparse.Namespace) -> int:
         boxes = [_with_kernels(box, kernels) for box in boxes]
     sharing = facts_of(context).get(SharingReport)
     if arguments.html is not None:
-        owners = [*backends, HOST]
-        lines = [*_summary(report), *_causes(report)]
-        lines += kernel_summary(kernels) if kernels else []
-        lines += sharing_summary(sharing) if sharing else []
+        owners = [*report.backends, HOST]
+        lines = [
+            *_summary(report, instances),
+            *_causes(report),
+            *(kernel_summary(kernels) if kernels else []),
+            *(sharing_summary(sharing) if sharing else []),
+        ]
         with replacing(arguments.html) as file:
             file.write(page(arguments.model.name, boxes, owners, lines).encode())
     if arguments.json:
-        found = _facts(arguments.model.name, report)
+        found = _facts(arguments.model.name, report, instances)
         found |= {"kernels": kernel_facts(kernels)} if kernels is not None else {}
         found |= {"threads": [one.to_json() for one in sharing.ops]} if sharing else {}
         print(json.dumps(found, indent=1))
         return 0
-    parts = [_table(report, every=arguments.all)] if backends and not chosen else []
+    parts = [] if chosen else _graph_parts(arguments, report, instances)
     parts += _kernel_parts(arguments, chosen, kernels, sharing)
     sys.stdout.write("\n".join(parts))
     return 0
+
+
+def _check_html(arguments: argparse.Namespace) -> None:
+    from inarch.core.cache import check_writable
+
+    if arguments.html is None:
+        return
+    check_writable(arguments.html)
+    if arguments.html.resolve() == arguments.model.resolve():
+        raise UsageError(f"--html: expected another file than the model, found '{arguments.html}'")
+
+
+def _graph_parts(
+    arguments: argparse.Namespace, report: PartitionReport, instances: Mapping[str, Instance]
+) -> list[str]:
+    """What is said of backends, where one is asked."""
+    from inarch.tools.explain.regions import table
+
+    if not instances:
+        return []
+    owners = _table(report, instances, every=arguments.all)
+    return [owners, table(report)] if arguments.regions else [owners]
 
 
 def _kernel_parts(
@@ -159,18 +175,21 @@ def _kernel_parts(
     return [*parts, "\n".join([*said, ""])] if said else parts
 
 
-def _backends(arguments: argparse.Namespace) -> tuple[str, ...]:
-    """The names of `--backend`, each once, all of them known."""
-    from inarch.driver.offload import find_backend
+def _instances(arguments: argparse.Namespace) -> dict[str, Instance]:
+    """What `--backend` and `--backend-option` ask for, checked, by name."""
+    from inarch.driver.offload import Offload
+    from inarch.tools.options import backend_options_of
 
-    names = [name.strip() for text in arguments.backend for name in text.split(",")]
-    if not names and (arguments.give or arguments.keep):
+    if not arguments.backend and (arguments.give or arguments.keep):
         raise UsageError(
             "--give, --keep: expected a backend to choose for, such as --backend examplejson"
         )
-    for name in names:
-        find_backend(name)
-    return tuple(dict.fromkeys(names))
+    offload = Offload(arguments.backend, backend_options_of(arguments.backend_option))
+    for other in offload.others():
+        raise UsageError(
+            f"--backend-option: '{other.name}' is not asked for; write --backend {other.name}"
+        )
+    return offload.asked()
 
 
 def _with_kernels(box: Box, kernels: KernelReport) -> Box:
@@ -184,13 +203,15 @@ def _with_kernels(box: Box, kernels: KernelReport) -> Box:
     return replace(box, kernel=kernel, kernels=lines)
 
 
-def _summary(report: PartitionReport) -> list[str]:
-    """`conv: 12 of 20 ops, 3 regions`, one line a backend, then the host."""
+def _summary(report: PartitionReport, instances: Mapping[str, Instance]) -> list[str]:
+    """`big (npu:array=32): 12 of 20 ops, 3 regions`, one line an instance, then the host."""
     lines: list[str] = []
     total = _count(len(report.ops), "op")
     for name in report.backends:
         owned, regions = len(report.owned_by(name)), len(report.regions(name))
-        lines.append(f"{name}: {owned} of {total}, {_count(regions, 'region')}")
+        one = instances[name]
+        kind = "" if one.is_plain else f" ({replace(one, name=one.backend.name)})"
+        lines.append(f"{name}{kind}: {owned} of {total}, {_count(regions, 'region')}")
     taken = sum(op.owner in report.backends for op in report.ops)
     lines.append(f"host: {len(report.ops) - taken} of {total}")
     return lines
@@ -218,7 +239,7 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _table(report: PartitionReport, *, every: bool) -> str:
+def _table(report: PartitionReport, instances: Mapping[str, Instance], *, every: bool) -> str:
     """One line an op: what it is, where from, its owner, and why not the first other backend."""
     rows = [("op", "location", "owner")]
     rows += [(op.op.removeprefix("graph."), _place(op), _owner(op)) for op in report.ops]
@@ -234,7 +255,7 @@ def _table(report: PartitionReport, *, every: bool) -> str:
         lines += [f"{cells}  {shown[0]}".rstrip()]
         if every:
             lines += [f"{' ' * len(cells)}  {reason}" for reason in shown[1:]]
-    return "\n".join([*lines, "", *_summary(report), ""])
+    return "\n".join([*lines, "", *_summary(report, instances), ""])
 
 
 def _place(op: OpReport) -> str:
@@ -247,8 +268,15 @@ def _owner(op: OpReport) -> str:
     return f"{op.owner} ({op.pattern})" if op.pattern else op.owner
 
 
-def _facts(model: str, report: PartitionReport) -> dict[str, Any]:
+def _facts(
+    model: str, report: PartitionReport, instances: Mapping[str, Instance]
+) -> dict[str, Any]:
     """The JSON: `schema`, `model`, `backends` asked, `ops` in program order, `owners` with counts.
+
+    `traffic` has of each region its bytes (in, out, resident), multiply-adds, `seconds` of a call there (or
+    null) and `host_seconds`, their `source`, and the `reason` of what was decided; `bytes_across` is of all
+    boundaries in a call. `decided` has what backends decided, and what went back.
+    `instances` says of each of those asked its `backend` and all `options`, as text.
 
     An op has `op`, `value`, `location` (or null), `function`, `owner`, `pattern` and `region` (or
     null), and `reasons`, by backend. Of an owner there are `ops`, a count, and `regions`, symbols.
@@ -259,7 +287,12 @@ def _facts(model: str, report: PartitionReport) -> dict[str, Any]:
         name: {"ops": len(report.owned_by(name)), "regions": list(report.regions(name))}
         for name in owners
     }
-    return {"schema": SCHEMA, "model": model, **report.to_json(), "owners": counts}
+    asked = {
+        name: {"backend": one.backend.name, "options": one.texts} for name, one in instances.items()
+    }
+    facts = {"schema": SCHEMA, "model": model, **report.to_json()}
+    across = {"bytes_across": report.bytes_across}
+    return {**facts, **across, "owners": counts, "instances": asked}
 
 
 COMMAND = Command(
@@ -268,6 +301,8 @@ COMMAND = Command(
   inarch explain model.onnx --backend examplejson
   inarch explain model.onnx --backend my-npu,cblas --load my_npu.py --all
   inarch explain model.onnx --backend my-npu --load my_npu.py --html model.html
+  inarch explain model.onnx --load my_npu.py --backend big=my-npu:array=32 --backend my-npu
+  inarch explain model.onnx --backend my-npu --load my_npu.py --regions --measure-regions
   inarch explain model.onnx --load my_gemm.c
   inarch explain model.onnx --why conv1
 """,

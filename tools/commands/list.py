@@ -95,10 +95,15 @@ def _facts(backend: Backend) -> dict[str, Any]:
         status = backend.status()
     except Exception as error:  # noqa: BLE001 - a plugin's; the others are listed all the same
         status = f"BROKEN: {type(error).__name__}: {error}"
+    declared = backend.declared()
     return {
         "ops": list(backend.ops),
         "patterns": [pattern.name for pattern in backend.patterns],
-        "options": dict(backend.options),
+        "options": {name: each.text(each.default) for name, each in declared.items()},
+        "declared": {
+            name: {"kind": each.kind, "values": each.expected, "help": each.help}
+            for name, each in declared.items()
+        },
         "status": status,
     }
 
@@ -108,6 +113,9 @@ def _details(row: dict[str, Any]) -> list[str]:
     options = [f"{name}={value}" for name, value in row.get("options", {}).items()]
     lines = [("patterns", row.get("patterns")), ("ops", row.get("ops")), ("options", options)]
     text = [f"{label}: {', '.join(values)}" for label, values in lines if values]
+    for name, each in row.get("declared", {}).items():
+        said = [word for word in (each["values"], each["help"]) if word and word != "text"]
+        text += [f"  {name}: {'; '.join(said)}"] if said else []
     if "runs" in row:
         return [f"runs {row['runs']}"]
     if "of" in row:

@@ -47,7 +47,7 @@ def _execute(arguments: argparse.Namespace) -> int:
 
 def _machine(arguments: argparse.Namespace) -> Machine:
     from inarch.core.errors import UsageError
-    from inarch.machine.find import find_machine, keep_measured, measured_machine
+    from inarch.machine.find import find_machine, keep_measured, this_machine
     from inarch.machine.target import native
 
     if arguments.measure:
@@ -66,7 +66,7 @@ def _machine(arguments: argparse.Namespace) -> Machine:
         return machine
     if arguments.machine is not None:
         return find_machine(arguments.machine)
-    return measured_machine() or native().machine
+    return this_machine() or native().machine
 
 
 COMMAND = Command(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inarch.core.errors import EnvironmentFault, UsageError
 from inarch.tools.commands import Command
+from inarch.tools.explain.dump_regions import add_dump_option, check_dump_folder
 from inarch.tools.options import (
     add_model_options,
     add_offload_options,
@@ -23,8 +24,16 @@ if TYPE_CHECKING:
     from inarch.diagnosis import ModelVerdict
 
 
+MOST_OPS = 8
+"""Of a region, that are shown; `--json` has them all."""
+
+
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", type=Path, help="a model (.onnx, .mlir)")
+    parser.add_argument(
+        "model",
+        type=Path,
+        help="a model (.onnx, .mlir), or the folder of a region that --dump-regions wrote",
+    )
     parser.add_argument(
         "--against",
         choices=["onnxruntime"],
@@ -45,20 +54,31 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         help="where to write a reproducer when something differs (default: <model>-reproducer)",
     )
+    parser.add_argument(
+        "--tolerance",
+        action="append",
+        default=[],
+        metavar="[NAME:]METRIC=NUMBER",
+        help="how far a backend's regions may be from their definition, in place of what it declares: "
+        "relative=1e-3, absolute=0.1, snr=20 (dB), cosine=0.999, top1=0.99 (repeatable)",
+    )
     add_model_options(parser)
     add_offload_options(parser)
+    add_dump_option(parser)
     parser.add_argument("--json", action="store_true", help="print what was found as JSON")
     parser.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
 
 
 def _execute(arguments: argparse.Namespace) -> int:
-    from inarch.diagnosis import VerifyOptions, verify_model
+    from inarch.diagnosis import VerifyOptions, verify_model, verify_region
 
     folder = arguments.output or Path(f"{arguments.model.stem}-reproducer")
-    if folder.exists():
+    is_folder = arguments.model.is_dir()
+    if folder.exists() and not is_folder:
         raise EnvironmentFault(
             "exists already; remove it, or name another folder with -o", where=str(folder)
         )
+    check_dump_folder(arguments.dump_regions)
     inputs: dict[str, Array] = {}
     for path in arguments.input:
         inputs |= _read(path)
@@ -70,8 +90,11 @@ def _execute(arguments: argparse.Namespace) -> int:
             against=arguments.against,
             reproducer=folder,
             load=[*arguments.load_first, *arguments.load],
+            tolerances=_tolerances(arguments.tolerance),
+            regions_folder=arguments.dump_regions,
         )
-        verdict = verify_model(arguments.model, options, progress=report)
+        check = verify_region if is_folder else verify_model
+        verdict = check(arguments.model, options, progress=report)
     if arguments.json:
         print(json.dumps(_facts(verdict)))
     elif not arguments.quiet or not verdict.is_right:
@@ -88,6 +111,23 @@ def _read(path: str) -> Mapping[str, Array]:
     return found
 
 
+def _tolerances(texts: Sequence[str]) -> dict[str, str]:
+    """By the name of an instance; `""` is for all. Raises UsageError."""
+    from inarch.passes.tolerance import Tolerance
+
+    found: dict[str, str] = {}
+    for text in texts:
+        name, colon, said = text.rpartition(":")
+        Tolerance.parse(said, "--tolerance")
+        if colon and not name:
+            raise UsageError(f"--tolerance: expected [NAME:]METRIC=NUMBER, found '{text}'")
+        if found.setdefault(name, said) != said:
+            raise UsageError(
+                f"--tolerance: '{name or text}' is given twice: {found[name]} and {said}"
+            )
+    return found
+
+
 def _facts(verdict: ModelVerdict) -> dict[str, object]:
     place, difference = verdict.place, verdict.difference
     return {
@@ -97,21 +137,47 @@ def _facts(verdict: ModelVerdict) -> dict[str, object]:
         "peer_values": verdict.peer_values,
         "difference": difference.as_json() if difference is not None else None,
         "place": place.as_json() if place is not None else None,
+        "regions": [one.as_json() for one in verdict.regions],
         "reproducer": str(verdict.reproducer) if verdict.reproducer is not None else None,
     }
 
 
 def _text(verdict: ModelVerdict, against: str | None) -> str:
-    if verdict.difference is None or verdict.place is None:
+    place, regions = verdict.place, verdict.regions
+    lines = [one.text for one in regions]
+    if place is None:
         peers = f", {verdict.peer_values} of them by {against}" if against else ""
-        return (
-            f"right: {_count(verdict.values, 'value')} of {_count(verdict.steps, 'op')}{peers}, "
-            "and the outputs as compiled"
-        )
-    lines = [f"wrong: {verdict.difference.text}", f"  by {verdict.place.text}"]
+        alone = f"{_count(len(regions), 'region')} alone, " if regions else ""
+        if verdict.steps:
+            lines.append(
+                f"right: {alone}{_count(verdict.values, 'value')} of {_count(verdict.steps, 'op')}{peers}, "
+                "and the outputs as compiled"
+            )
+        else:
+            lines.append("right: the region alone")
+        return "\n".join(lines)
+    if place.stage == "region":
+        return "\n".join([*lines, *_wrong_regions(verdict)])
+    assert verdict.difference is not None, "what is wrong differs, or crashes"
+    lines += [f"wrong: {verdict.difference.text}", f"  by {place.text}"]
     if verdict.reproducer is not None:
         lines.append(f"  reproduce: python {verdict.reproducer}/reproduce.py")
     return "\n".join(lines)
+
+
+def _wrong_regions(verdict: ModelVerdict) -> list[str]:
+    wrong = [one for one in verdict.regions if not one.is_right]
+    lines = [f"wrong: {len(wrong)} of {_count(len(verdict.regions), 'region')}"]
+    for one in wrong:
+        found = one.difference.text if one.difference is not None else one.message
+        lines.append(f"  {one.region}: {found}")
+        more = f" and {len(one.ops) - MOST_OPS} more" if len(one.ops) > MOST_OPS else ""
+        lines.append(f"    made of {', '.join(one.ops[:MOST_OPS])}{more}")
+        if one.suspects != one.ops:
+            lines.append(f"    wrong by itself: {', '.join(one.suspects)}")
+        if verdict.reproducer is not None:
+            lines.append(f"    reproduce: inarch verify {verdict.reproducer}/{one.region}")
+    return lines
 
 
 def _count(number: int, what: str) -> str:
@@ -120,7 +186,11 @@ def _count(number: int, what: str) -> str:
 
 COMMAND = Command(
     description="Compare every value of a model with the definitions of its ops, and find what is wrong.",
-    epilog="example: inarch verify model.onnx --against onnxruntime",
+    epilog="""example:
+  inarch verify model.onnx --against onnxruntime
+  inarch verify model.onnx --backend npu --tolerance npu:snr=20    each region alone, too
+  inarch verify model.onnx --backend npu --dump-regions regions    and inarch verify regions/npu_0
+""",
     add_arguments=_add_arguments,
     execute=_execute,
 )

@@ -11,9 +11,9 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from inarch.core.errors import InarchError
 from inarch.dialects.graph.op import shape_of, tensor_dtype
-from inarch.passes import PASSES
-from inarch.passes.backend import BACKENDS
+from inarch.passes.instance import Instances, instance_from
 from inarch.passes.partition.common import is_claimable, tensor_blocks
+from inarch.passes.partition.match.own import own_passes
 from inarch.passes.partitioning import PartitionReport
 from inarch.tools.explain.html import Box
 
@@ -23,9 +23,12 @@ Attributes = Iterable[DictionaryAttr] | None
 
 def run_required(context: Context, module: ModuleOp, backends: Sequence[str]) -> None:
     """Runs the passes that the backends require, so that `module` has the ops of the report."""
-    required = [name for backend in backends for name in BACKENDS[backend].requires]
-    for name in dict.fromkeys(required):
-        PASSES[name]().apply(context, module)
+    instances = Instances(context, module)
+    names = [instances.declare(instance_from(text, "backend")).name for text in backends]
+    every = [instances.asked(name) for name in names]
+    required = [p for one in every for p in own_passes(one, one.backend.requires, "requires")]
+    for each in dict.fromkeys(required):
+        each.apply(context, module)
 
 
 def boxes_of(module: ModuleOp, report: PartitionReport) -> list[Box]:
@@ -37,7 +40,8 @@ def boxes_of(module: ModuleOp, report: PartitionReport) -> list[Box]:
     blocks = tensor_blocks(module)
     ops = [op for _, block in blocks for op in block.ops if is_claimable(op)]
     if [op.name for op in ops] != [entry.op for entry in report.ops]:
-        required = {name for backend in report.backends for name in BACKENDS[backend].requires}
+        instances = Instances(Context(), module)
+        required = {name for b in report.backends for name in instances.asked(b).backend.requires}
         raise InarchError(
             f"the graph cannot be drawn: the required passes {', '.join(sorted(required))} change "
             "the program again when they run twice; leave --html out"

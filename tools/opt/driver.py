@@ -172,7 +172,8 @@ def check_target(target: str) -> None:
     from inarch.backends import BACKENDS, HOSTS
 
     known = ["mlir", *HOSTS, *BACKENDS]
-    if name not in known:
+    instance, _, name = name.rpartition("=")
+    if name not in known or (instance and name not in BACKENDS):
         raise unknown("target", name, known)
     if options and name not in BACKENDS:
         raise UsageError(f"-t: {name} has no options, found '{target}'")
@@ -185,18 +186,19 @@ def _emit(target: str, context: Context, module: ModuleOp) -> str:
     from inarch.driver.offload import emit_text
 
     name, options = _target_spec(target)
+    instance, _, name = name.rpartition("=")
     if name in HOSTS:
         return emit(find_host(name), context, module).text
     own = BACKENDS[name].emit_text
     return (
         own(context, module)
-        if own and not options
-        else emit_text(context, module, name, {name: options})
+        if own and not options and not instance
+        else emit_text(context, module, instance or name, options)
     )
 
 
 def _target_spec(text: str) -> tuple[str, dict[str, str]]:
-    """`name`, or `name{option=value option=value}`. Raises UsageError."""
+    """`name`, or `name{option=value option=value}`; the name may be `instance=backend`. Raises UsageError."""
     name, brace, rest = text.partition("{")
     settings = [setting.partition("=") for setting in rest.removesuffix("}").split()]
     if brace and not (rest.endswith("}") and all(k and equals for k, equals, _ in settings)):

@@ -121,6 +121,7 @@ class _Writer:
         pad = "    " * (depth + 1)
         if depth + 1 < len(self.contraction.steps):
             return [
+                *([self._declare_ahead(pad)] if depth == 0 and self._prefetches_b else []),
                 f"{pad}for (int64_t {name} = 0; {name} < {size}; {name}++) {{",
                 f"{pad}    const float *a_{name} = {a} + {name} * {by_a};",
                 f"{pad}    const float *b_{name} = {b} + {name} * {by_b};",
@@ -157,11 +158,26 @@ class _Writer:
         rows = [each.values for each in self.tile.accumulators[:: self._vectors]]
         places = [address(element, {**row, along: row[along] + distance}) for row in rows]
         lines = [f"{pad}__builtin_prefetch({_from('x', place)}, 0, 2);" for place in places]
-        if not self.contraction.is_often_whole:
-            return lines
         outer, inner = (self.sizes[name] for name in self.contraction.steps[-2:])
-        guard = f"if ({outer} > 1 && {inner} >= {_STEPS_TO_PREFETCH})"
+        is_strided = f"{outer} > 1 && " if self.contraction.is_often_whole else ""
+        guard = f"if ({is_strided}{inner} >= {_STEPS_TO_PREFETCH})"
         return [f"{pad}{guard} {{", *(f"    {line}" for line in lines), f"{pad}}}"]
+
+    def _declare_ahead(self, pad: str) -> str:
+        """How far ahead B is prefetched, along the innermost reductions that have so many steps together."""
+        *outer, last = self.contraction.steps
+        inside, text = str(self.sizes[last]), f"{self._ahead} * {self._stride('B', last)}"
+        found = f"{inside} >= {self._ahead} ? {text} : "
+        for at, name in reversed([*enumerate(outer)]):
+            text = f"{self._ahead} / ({inside}) * {self._stride('B', name)}"
+            inside = f"{inside} * {self.sizes[name]}"
+            found += text if at == 0 else f"{inside} >= {self._ahead} ? {text} : "
+        return f"{pad}const int64_t ahead = {found};"
+
+    @property
+    def _prefetches_b(self) -> bool:
+        """Whether there are slots of loads for it; B may lie in rows far apart, one for each step."""
+        return len(self.tile.accumulators) >= _ROWS_TO_PREFETCH * self._vectors
 
     @property
     def _ahead(self) -> int:
@@ -186,13 +202,12 @@ class _Writer:
         element = _element("B", self.contraction.b)
         for v in range(count):
             place = address(element, {**at, vectors: v})
-            # Gcc 12 reads it from memory again for the second of two products, and holds it for three.
-            keep = f" INARCH_KEEP(b{v});" if rows == 2 else ""
+            # Gcc 12 may read it from memory again for each row (3x3: twice as long): nothing is known of it.
+            keep = f" INARCH_KEEP(b{v});" if rows > 1 else ""
             lines.append(f"{pad}    vec b{v} = *(const mem *)({_from('y', place)});{keep}")
             bytes_before = (step * count + v) * self.tile.lanes * 4
-            if rows >= _ROWS_TO_PREFETCH and bytes_before % self.machine.line_bytes == 0:
-                place = address(element, {last: step + self._ahead, vectors: v})
-                lines.append(f"{pad}    __builtin_prefetch({_from('y', place)});")
+            if self._prefetches_b and bytes_before % self.machine.line_bytes == 0:
+                lines.append(f"{pad}    __builtin_prefetch({_from('y', place)} + ahead);")
         for row in range(0, len(self.tile.accumulators), count):
             group = self.tile.accumulators[row : row + count]
             place = address(_element("A", self.contraction.a), {**group[0].values, **at})

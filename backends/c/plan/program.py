@@ -40,7 +40,18 @@ from inarch.ir.target import threads_of
 from inarch.ir.verify import verify_symbol_user
 from inarch.microkernel.code import KernelCode
 
-_OWN = ("bind", "abi_version", "last_error", "weights_sha256", "set_threads", "pool")
+_OWN = (
+    "bind",
+    "abi_version",
+    "last_error",
+    "weights_sha256",
+    "set_threads",
+    "pool",
+    "library",
+    "explain",
+    "on_fallback",
+    "absent",
+)
 """What a public function cannot be called: the library has functions of these names."""
 
 
@@ -217,13 +228,26 @@ def c_function(program: ProgramPlan, function: FuncOp) -> Entry:
 def import_slot(program: ProgramPlan, function: FuncOp) -> Import:
     """An import as the manifest has it."""
     entry = entry_of(function, results_of(program, function))
-    return Import(entry.name, entry.signature, linked_to(function))
+    return Import(
+        entry.name,
+        entry.signature,
+        linked_to(function),
+        fallback=_text_of(function, "inarch.fallback"),
+        owner=_text_of(function, "inarch.owner"),
+        state=_text_of(function, "inarch.state"),
+    )
 
 
 def linked_to(function: FuncOp) -> str | None:
     """The backend whose C defines an import (`inarch.linked`); None for one that is filled at load."""
     backend = function.attributes.get("inarch.linked")
     return backend.data if isinstance(backend, StringAttr) else None
+
+
+def _text_of(function: FuncOp, attribute: str) -> str:
+    """What an attribute of a function says; empty where it has none."""
+    text = function.attributes.get(attribute)
+    return text.data if isinstance(text, StringAttr) else ""
 
 
 def _kernel_code(definition: DefOp) -> KernelCode:
@@ -241,6 +265,7 @@ def _kernel_code(definition: DefOp) -> KernelCode:
         _texts(definition.include_dirs),
         _texts(definition.cflags),
         tuple(need.data for need in definition.needs),
+        "" if definition.license is None else definition.license.data,
     )
 
 

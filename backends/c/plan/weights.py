@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import BinaryIO
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -53,6 +54,14 @@ def weights_image(ctx: Context, module: ModuleOp) -> bytearray:
     for offset, piece in weights_pieces(ctx, module):
         image[offset : offset + len(piece)] = piece
     return image
+
+
+def write_weights(ctx: Context, module: ModuleOp, file: BinaryIO) -> None:
+    """Writes what `weights_image` gives into an empty file, without making it in memory."""
+    for offset, piece in weights_pieces(ctx, module):
+        file.seek(offset)
+        file.write(piece)
+    file.truncate(planned_weights_bytes(module))
 
 
 def describe_weights(ctx: Context, module: ModuleOp) -> Weights:

@@ -27,10 +27,11 @@ from inarch.core.errors import InarchError, UnsupportedError
 from inarch.dialects.kernel.call import CallOp as KernelCallOp
 from inarch.dialects.kernel.pack import PackOp
 from inarch.dialects.loop.buffer import AllocOp, ConstantOp, ReshapeOp
-from inarch.dialects.loop.control import CallOp, ForOp
+from inarch.dialects.loop.control import Bound, CallOp, ForOp
 from inarch.dialects.loop.memory import buffer_shape, memref_of, nbytes
 from inarch.dialects.loop.nest import NestOp, YieldOp
 from inarch.dialects.loop.repeat import WhileOp
+from inarch.ir.index.span import FAR, number_of_index
 from inarch.ir.location import location_text
 from inarch.ir.types import layout_of
 from inarch.passes.loop.threads.turns import shared_turns
@@ -110,37 +111,55 @@ class FunctionEmitter:
 
     def _for(self, op: ForOp, scope: Scope) -> None:
         if op.mode.data == "unroll":
-            for number in op.counted():
+            for number in op.counted() or ():
                 self._copy(op, number, scope.child())
+            return
+        numbers = op.counted()
+        if numbers is None:
+            self._repeated(op, op.bounds, None, scope)
             return
         inside = scope.child()
         inside.turns = None
         name = inside.names.fresh(op.induction.name_hint or "i")
         inside.values[op.induction] = name
-        lower, upper, step = str(op.lower.data), str(op.upper.data), op.step.data
+        lower, upper, step = str(numbers.start), str(numbers.stop), numbers.step
         if scope.turns is not None and op.mode.data == "parallel":
-            lower, upper = (_turn(op, turn) for turn in scope.turns)
+            lower, upper = (_turn(numbers, turn) for turn in scope.turns)
         advance = f"{name}++" if step == 1 else f"{name} += {step}"
         scope.writer.open(f"for (int64_t {name} = {lower}; {name} < {upper}; {advance})")
         self.block(op.body.block, inside)
         scope.writer.close()
 
     def _while(self, op: WhileOp, scope: Scope) -> None:
+        self._repeated(op, (op.lower, op.upper, op.step), op.condition, scope)
+
+    def _repeated(
+        self,
+        op: ForOp | WhileOp,
+        bounds: tuple[Bound, Bound, Bound],
+        condition: SSAValue | None,
+        scope: Scope,
+    ) -> None:
         """The index goes to the upper bound at last, not beyond, where a sum might not fit."""
         inside = scope.child()
         inside.turns = None
         name = inside.names.fresh(op.induction.name_hint or "i")
         inside.values[op.induction] = name
-        lower, upper, step = (atom(scope.values[v]) for v in (op.lower, op.upper, op.step))
+        lower, upper, step = (
+            str(each) if isinstance(each, int) else atom(scope.values[each]) for each in bounds
+        )
+        known = number_of_index(bounds[2])
         tests = [f"{name} < {upper}"]
         advance = f"{name}++"
-        if op.known_step != 1:
+        if known is not None and isinstance(op, ForOp) and op.spanned().stop < FAR:
+            advance = f"{name}++" if known == 1 else f"{name} += {known}"
+        elif known != 1:
             left = f"(uint64_t){upper} - (uint64_t){name}"
             advance = f"{name} = {left} > (uint64_t){step} ? {name} + {step} : {upper}"
-        if op.known_step is None:
+        if known is None:
             tests.insert(0, f"{step} > 0")
-        if op.condition is not None:
-            tests.append(self._element(op.condition, [], scope))
+        if condition is not None:
+            tests.append(self._element(condition, [], scope))
         scope.writer.open(f"for (int64_t {name} = {lower}; {' && '.join(tests)}; {advance})")
         self.block(op.body.block, inside)
         scope.writer.close()
@@ -331,7 +350,7 @@ class FunctionEmitter:
 
     def _place(self, op: Operation) -> list[str]:
         """A comment on where in the model `op` is from; none in kernels, which models share."""
-        place = location_text(op) if self.is_public else None
+        place = location_text(op, folders=False) if self.is_public else None
         return [] if place is None else [comment(f"from {place}")]
 
 
@@ -357,10 +376,10 @@ def _constant_hint(op: AllocOp | ConstantOp) -> str:
     return "scratch" if isinstance(op, AllocOp) else "weight"
 
 
-def _turn(op: ForOp, number: str) -> str:
+def _turn(numbers: range, number: str) -> str:
     """C for the index of a turn; of the one behind the last, it is behind the last one's."""
-    scaled = number if op.step.data == 1 else f"{number} * {op.step.data}"
-    return scaled if op.lower.data == 0 else f"{op.lower.data} + {scaled}"
+    scaled = number if numbers.step == 1 else f"{number} * {numbers.step}"
+    return scaled if numbers.start == 0 else f"{numbers.start} + {scaled}"
 
 
 def _times(text: str, stride: int) -> str:

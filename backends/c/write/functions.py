@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument
 
-from inarch.artifact.manifest import Port
+from inarch.artifact.manifest import Import, Port
 from inarch.backends.c.plan.gaps import ATTRIBUTE
 from inarch.backends.c.plan.linear import element_strides
 from inarch.backends.c.plan.program import (
     ProgramPlan,
+    aligned,
     c_function,
     import_slot,
     is_private,
@@ -23,7 +24,7 @@ from inarch.backends.c.text import INDENT, Writer, comment
 from inarch.backends.c.types import element
 from inarch.backends.c.write.function import FunctionEmitter
 from inarch.backends.c.write.scope import Scope, Unit
-from inarch.core.errors import InarchError
+from inarch.core.errors import InarchError, UnsupportedError
 from inarch.dialects.loop.control import CallOp
 from inarch.dialects.loop.memory import buffer_shape, memref_of
 from inarch.ir.location import location_text
@@ -189,7 +190,7 @@ def entry_text(program: ProgramPlan, function: FuncOp, vector_bytes: int) -> Fun
         "",
         "",
         unit,
-        _notes(function, location_text(function), unit),
+        _notes(function, location_text(function, folders=False), unit),
         _callees(function),
     )
 
@@ -226,14 +227,47 @@ def _call_import(program: ProgramPlan, op: CallOp, pointers: Sequence[str], scop
         writer.line(f"{INDENT}{row}")
     writer.line("};")
     place = program.slots[symbol]
+    if slot.fallback:
+        _check_row_major(op)
     call = f"inarch_call_import({place}, args, {len(rows)})"
     if program.checked:
         count = len(slot.signature.inputs)
         call = f"inarch_call_checked({place}, args, {len(rows)}, {count})"
-    writer.line(f"const int32_t status = {call};")
+    if slot.fallback:
+        _fall_back(program, slot, call, len(rows), scope)
+    else:
+        writer.line(f"const int32_t status = {call};")
     writer.open("if (status != 0)")
     writer.line("return status;")
     writer.close()
+    writer.close()
+
+
+def _check_row_major(op: CallOp) -> None:
+    """Raises UnsupportedError: a function of the host takes buffers without strides."""
+    for value in op.arguments:
+        steps, size = element_strides(value)[0], 1
+        for extent, step in zip(reversed(buffer_shape(value)), reversed(steps), strict=True):
+            if extent > 1 and step != size:
+                raise UnsupportedError(
+                    f"fallback: expected row-major buffers in a call of @{op.callee.root_reference.data}, "
+                    f"found strides {list(steps)}",
+                    where=location_text(op),
+                )
+            size *= extent
+
+
+def _fall_back(program: ProgramPlan, slot: Import, call: str, count: int, scope: Scope) -> None:
+    """The call, and where it fails the host's version on the same buffers, which are row-major."""
+    host = program.functions[slot.fallback]
+    size = aligned(c_function(program, host).workspace_bytes)
+    places = [f"(char *)args[{n}].data + args[{n}].byte_offset" for n in range(count)]
+    entry, number = program.c_names[slot.fallback], program.slots[slot.name]
+    writer = scope.writer
+    writer.line(f"int32_t status = {call};")
+    writer.open("if (status != 0)")
+    writer.line(f"void *const own[] = {{{', '.join(places)}}};")
+    writer.line(f"status = inarch_fall_back({number}, {entry}, own, weights, INT64_C({size}));")
     writer.close()
 
 

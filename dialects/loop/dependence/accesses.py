@@ -14,7 +14,7 @@ from inarch.dialects.loop.buffer import AllocOp, ConstantOp, ReshapeOp
 from inarch.dialects.loop.dependence.views import Affine, Frame, Variable, View, part, whole
 from inarch.dialects.loop.footprint import Touch, Touching, written_by_import
 from inarch.ir.index.follow import linear_index
-from inarch.ir.index.inside import Counts
+from inarch.ir.index.span import Counts
 
 _LARGEST = 1 << 62
 """Of an index: beyond, the sum of 64 bits may have come round."""
@@ -61,6 +61,12 @@ class Accesses:
         """What the loops around it count: an iteration of them is the same for all of its own."""
         self.inner: dict[SSAValue, range] = {}
         """What the loops in it count."""
+        self.computed: set[SSAValue] = set()
+        """Of it, and of those around it and in it, whose numbers are among what is said, but computed."""
+        around: Operation | None = loop
+        while around is not None:
+            self._note(around)
+            around = around.parent_op()
         self._induction = loop.regions[0].blocks[0].args[0]
         self._counted = {self._induction, *self.outer}
         self._called: set[object] = set()
@@ -87,17 +93,26 @@ class Accesses:
                     for touch in op.touches(self._symbols):
                         self._touch(touch, around)
                 case _ if isinstance(op, Counts):
-                    self._counts(op.regions[0].blocks[0], op.counted(), around)
+                    self._counts(op, around)
                 case AllocOp() | ConstantOp() | ReshapeOp() | memref.SubviewOp():
                     pass
                 case _:
                     self._other(op, around)
 
-    def _counts(self, body: Block, numbers: range, around: _Around) -> None:
+    def _counts(self, op: Operation, around: _Around) -> None:
+        assert isinstance(op, Counts)
+        body, numbers = op.regions[0].blocks[0], op.spanned()
+        if op.counted() is None:
+            self._note(op)
+            around = replace(around, is_certain=False)
         if numbers:
             self.inner[body.args[0]] = numbers
             self._counted.add(body.args[0])
             self._run(body, around)
+
+    def _note(self, op: Operation) -> None:
+        if isinstance(op, Counts) and op.counted() is None:
+            self.computed.add(op.regions[0].blocks[0].args[0])
 
     def _other(self, op: Operation, around: _Around) -> None:
         """A call of a function that has a body; else, whatever it does, it may read and write."""
@@ -241,7 +256,7 @@ class Accesses:
         """The values of what a loop counts; of what is fixed, 0."""
         if variable is self._induction:
             assert isinstance(self._loop, Counts)
-            return self._loop.counted()
+            return self._loop.spanned()
         if isinstance(variable, int):
             return range(1)
         return self.inner.get(variable) or self.outer.get(variable) or range(1)
@@ -269,7 +284,7 @@ def _outer(loop: Operation) -> dict[SSAValue, range]:
     op = loop.parent_op()
     while op is not None:
         if isinstance(op, Counts):
-            found[op.regions[0].blocks[0].args[0]] = op.counted()
+            found[op.regions[0].blocks[0].args[0]] = op.spanned()
         op = op.parent_op()
     return found
 

@@ -29,7 +29,7 @@ _Forms: TypeAlias = Sequence[Affine | None]
 
 def check_independent(loop: ForOp, symbols: Mapping[str, Operation]) -> None:
     """C4 of `loop.for`, for a parallel one. Raises VerifyException."""
-    numbers = loop.counted()
+    numbers = loop.spanned()
     if len(numbers) < 2:
         return
     accesses = Accesses(loop, symbols)
@@ -53,7 +53,7 @@ def _told(loop: ForOp, a: Access, b: Access, found: Found) -> str:
     hint = loop.induction.name_hint
     index = f"%{hint}" if hint else "its index"
     first, apart = found.values
-    numbers = loop.counted()
+    numbers = loop.spanned()
     when = "" if a.is_certain and b.is_certain else " if both happen"
     return (
         f"{wanted} {one} where {index} = {numbers[first]} and {other} where {index} = "
@@ -160,8 +160,8 @@ class _Equations:
         self.ranges: list[Range] = [(0, last), (1, last), (0, last)]
         self.equations = [Equation(((_FIRST, 1), (_APART, 1), (_REST, 1)), -last)]
         self._positions: dict[object, int] = {}
-        self.is_open = False
-        """Whether a value that is not known is in them."""
+        self.is_open = induction in accesses.computed
+        """Whether a value that is not known is in them, or one of a loop whose numbers are computed."""
 
     def add(self, first: Affine, second: Affine) -> None:
         """`first`, in the earlier iteration, equals `second`."""
@@ -182,6 +182,7 @@ class _Equations:
             for position in (_FIRST, _APART)[: side + 1]:
                 terms[position] = terms.get(position, 0) + step
             return factor * self._numbers.start
+        self.is_open |= variable in self._accesses.computed
         position, numbers = self._unknown(variable, side)
         step, start = (1, 0) if numbers is None else (numbers.step, numbers.start)
         terms[position] = terms.get(position, 0) + factor * step

@@ -9,7 +9,7 @@ from xdsl.ir import Block, SSAValue
 
 from inarch.dialects.graph.composite import YieldOp
 from inarch.dialects.graph.constant import ConstantOp
-from inarch.frontends.onnx.builder import Builder
+from inarch.frontends.builder import Builder
 from inarch.frontends.onnx.node import Node
 from inarch.ir.location import named_location
 

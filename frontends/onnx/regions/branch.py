@@ -9,7 +9,7 @@ from xdsl.ir import Block, Region, SSAValue
 from inarch.dialects.graph.regions.branch import IfOp
 from inarch.frontends.onnx.node import Node
 from inarch.frontends.onnx.regions.body import building, close, end
-from inarch.frontends.onnx.report import NotSupportedError
+from inarch.frontends.report import NotSupportedError
 from inarch.ir.location import named_location
 
 

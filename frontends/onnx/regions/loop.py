@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from xdsl.ir import Block, SSAValue
@@ -19,7 +20,7 @@ from inarch.frontends.onnx.regions.body import building
 from inarch.frontends.onnx.regions.inline import Inline, Results, check_count
 from inarch.frontends.onnx.regions.repeat import repeat
 from inarch.frontends.onnx.regions.scan import scan
-from inarch.frontends.onnx.report import AT_RUN_TIME, NotSupportedError
+from inarch.frontends.report import AT_RUN_TIME, NotSupportedError
 
 if TYPE_CHECKING:
     from onnx import GraphProto
@@ -37,12 +38,37 @@ _MOST_TURNS = (1 << 63) - 1
 def loop(node: Node, inline: Inline) -> Results:
     """As many turns as the trip count says, and as the body's condition lasts.
 
-    One loop where its turns are alike, and not all that it computes is known: sizes, mostly.
+    One loop where its turns are alike, and not all that it computes is known: sizes, mostly. Outputs of each
+    turn that nothing takes are not made.
     """
     body = node.attributes["body"].g
     states = [node.x(index) for index in range(2, len(node.inputs))]
     check_count("inputs of the body", len(states) + 2, len(body.input))
     check_count("outputs of the body", node.outputs + 1, len(body.output))
+    kept = [at for at in range(node.outputs) if at < len(states) or at not in node.unused]
+    if len(kept) == node.outputs:
+        return _loop(node, inline, states)
+    found = _loop(_with_outputs(node, kept), inline, states)
+    if found is None:
+        return None
+    made = dict(zip(kept, found, strict=True))
+    nothing = node.constant(np.array(0, np.int64))  # nobody asks for it
+    return [made.get(at, nothing) for at in range(node.outputs)]
+
+
+def _with_outputs(node: Node, kept: Sequence[int]) -> Node:
+    """The node with some of its outputs only."""
+    attribute = type(node.attributes["body"])()
+    attribute.CopyFrom(node.attributes["body"])
+    outputs = list(attribute.g.output)
+    del attribute.g.output[:]
+    attribute.g.output.extend([outputs[0], *(outputs[at + 1] for at in kept)])
+    attributes = {**node.attributes, "body": attribute}
+    return replace(node, outputs=len(kept), attributes=attributes, unused=frozenset())
+
+
+def _loop(node: Node, inline: Inline, states: list[SSAValue]) -> Results:
+    body = node.attributes["body"].g
     if any(node.has(index) and node.x(index) not in node.builder.arrays for index in (0, 1)):
         return _computed(node, inline, states)
     turns = int(node.scalar(0, "trip count")) if node.has(0) else None
@@ -161,7 +187,7 @@ def _copies(
             return None
         condition, *results = found
         if condition not in node.builder.arrays:
-            raise _unknown_outputs()
+            raise _unknown_outputs(node)
         goes_on = _is_set(node, condition)
         states = results[: len(states)]
         for column, value in zip(columns, results[len(states) :], strict=True):
@@ -176,7 +202,7 @@ def _copies(
 def _computed(node: Node, inline: Inline, states: list[SSAValue]) -> Results:
     """The loop as a while: its trip count or its first condition is known at run time only."""
     if node.outputs > len(states):
-        raise _unknown_outputs()
+        raise _unknown_outputs(node)
     return _repeated(node, inline, states)
 
 
@@ -215,9 +241,13 @@ def _scalar(node: Node, value: SSAValue, what: str) -> SSAValue:
     return node.reshape(value, ())
 
 
-def _unknown_outputs() -> NotSupportedError:
+def _unknown_outputs(node: Node) -> NotSupportedError:
+    """Of outputs whose length is computed; the trip count, where it is known, is the most that it can be."""
+    known = node.has(0) and node.x(0) in node.builder.arrays
+    room = f"{max(0, int(node.scalar(0, 'trip count')))}" if known else "all"
     return NotSupportedError(
-        f"an output of each turn, whose number {AT_RUN_TIME} (a state of a fixed shape may carry it)"
+        f"an output of each turn, whose number {AT_RUN_TIME} (carry a state with room for {room} turns, and "
+        "write to it with ScatterND where the turn's number says)"
     )
 
 

@@ -9,12 +9,12 @@ from xdsl.ir import Block, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from inarch.core.errors import InarchError
+from inarch.core.limits import check_shape
 from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.dialects.graph.regions.scan import ScanOp, scan_block
 from inarch.frontends.onnx.node import Node
 from inarch.frontends.onnx.regions.body import building, close, end
-from inarch.frontends.onnx.report import NotSupportedError
-from inarch.frontends.onnx.tensors import check_shape
+from inarch.frontends.report import NotSupportedError
 from inarch.ir.location import named_location
 
 Values: TypeAlias = "Sequence[SSAValue]"

@@ -23,6 +23,7 @@ from inarch.dialects.loop.control import CallOp, ForOp
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.location import location_text
 from inarch.meaning import Apply, Expression, free_sizes, parse
+from inarch.passes.loop.threads.turns import shared_turns
 
 _SILENT = (AllocOp, ConstantOp, ReshapeOp, ReturnOp, arith.ConstantOp)
 """Ops of a planned function that do nothing when it runs."""
@@ -43,6 +44,8 @@ class Step:
     """Whether it does arithmetic on elements; the others copy, pack and fill."""
     flops: int
     """Multiplications and additions that it executes in reductions: padding lanes and taps too."""
+    shared_turns: int = 0
+    """Of its loop whose turns threads share; 0: one thread does it."""
 
 
 def split_steps(module: ModuleOp) -> list[Step]:
@@ -73,13 +76,14 @@ def _step(
     definitions: Mapping[str, DefOp],
 ) -> Step:
     body: Operation = op
-    kernel = op.name
+    kernel, shared = op.name, 0
     if isinstance(op, CallOp):
         kernel = op.callee.root_reference.data
         body = functions[kernel]
+        shared = shared_turns(functions[kernel])
     computes = any(_does_arithmetic(inner) for inner in body.walk())
     where = location_text(op) or ""
-    return Step(name, kernel, where, computes, _flops(body, definitions))
+    return Step(name, kernel, where, computes, _flops(body, definitions), shared)
 
 
 def _does_arithmetic(op: Operation) -> bool:
@@ -106,7 +110,7 @@ def _flops(op: Operation, definitions: Mapping[str, DefOp]) -> int:
         for inner in block.ops
     )
     if isinstance(op, ForOp):
-        return inside * len(range(op.lower.data, op.upper.data, op.step.data))
+        return inside * op.likely_turns
     return inside
 
 

@@ -24,6 +24,9 @@ from inarch.dialects.loop.nest import YieldOp
 from inarch.dialects.loop.repeat import WhileOp
 from inarch.ir.location import location_text
 
+_MOST_TURNS = 1 << 32
+"""Of a loop: at a million a second, more than an hour."""
+
 
 def _for(op: Operation, frame: Frame) -> None:
     """The body for `lower, lower + step, ...` below `upper`; all at once where nothing can tell."""
@@ -32,12 +35,23 @@ def _for(op: Operation, frame: Frame) -> None:
     if band is not None and _independent(band, frame):
         _run_band(band, frame)
         return
-    for index in _range(op):
+    for index in _range(op, frame):
         frame.run(op.body.block, [frame.domain.exact(np.asarray(index, np.int64))])
 
 
-def _range(op: ForOp) -> range:
-    return range(op.lower.data, op.upper.data, op.step.data)
+def _range(op: ForOp, frame: Frame) -> range:
+    """What it counts. Raises UnsupportedError for more than anybody waits for."""
+    lower, upper, step = (
+        each if isinstance(each, int) else int(plain(frame.get(each))) for each in op.bounds
+    )
+    numbers = range(lower, max(lower, upper), step) if step > 0 else range(0)
+    turns = -(-(numbers.stop - numbers.start) // numbers.step)
+    if turns > _MOST_TURNS:
+        raise UnsupportedError(
+            f"cannot evaluate a loop of {turns} turns, expected at most {_MOST_TURNS}",
+            where=location_text(op),
+        )
+    return numbers
 
 
 def _band(op: ForOp) -> list[ForOp] | None:
@@ -45,7 +59,7 @@ def _band(op: ForOp) -> list[ForOp] | None:
     loops = [op]
     while True:
         ops = [each for each in loops[-1].body.block.ops if not each.has_trait(IsTerminator)]
-        if len(ops) == 1 and isinstance(ops[0], ForOp):
+        if len(ops) == 1 and isinstance(ops[0], ForOp) and ops[0].counted() is not None:
             loops.append(ops[0])
             continue
         plain_ops = all(
@@ -69,17 +83,19 @@ def _independent(band: Sequence[ForOp], frame: Frame) -> bool:
         others = [frame.buffer(each.memref) for each in (*loads, *stores) if each is not store]
         if any(target.shares_memory(other) for other in others):
             return False
-        if not all(loop.induction in store.indices or len(_range(loop)) <= 1 for loop in band):
+        if not all(
+            loop.induction in store.indices or len(_range(loop, frame)) <= 1 for loop in band
+        ):
             return False
     return True
 
 
 def _run_band(band: Sequence[ForOp], frame: Frame) -> None:
-    if any(not _range(loop) for loop in band):
+    if any(not _range(loop, frame) for loop in band):
         return
     for axis, loop in enumerate(band):
         shape = [-1 if axis == each else 1 for each in range(len(band))]
-        indices = np.array(_range(loop), np.int64).reshape(shape)
+        indices = np.array(_range(loop, frame), np.int64).reshape(shape)
         frame.values[loop.induction] = frame.domain.exact(indices)
     body = band[-1].body.block
     frame.run(body, [frame.get(argument) for argument in body.args])

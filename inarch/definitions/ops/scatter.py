@@ -58,7 +58,10 @@ class Scattered:
 
     def places(self) -> Array:
         """The flat index of the element of each point; any where it is not `inside`."""
-        return np.where(self._inside, self._places, self.buffer.offset)
+        return self._named(())
+
+    def _named(self, box: tuple[slice, ...]) -> Array:
+        return np.where(self._inside[box], self._places[box], self.buffer.offset)
 
     def run(self, reads: Sequence[Access | PickedAccess | None]) -> None:
         """Every point: `body` on what its element holds, then `finish`."""
@@ -76,7 +79,7 @@ class Scattered:
     ) -> None:
         op, frame = self.op, self.frame
         box = tuple(slice(start, start + size) for start, size in zip(starts, sizes, strict=True))
-        inside, places = self._inside[box], self.places()[box]
+        inside, places = self._inside[box], self._named(box)
         elements = [read.at(frame, starts, sizes) if read else None for read in reads]
         result = self._before(places)
         for region in op.regions:

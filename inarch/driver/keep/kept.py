@@ -1,9 +1,11 @@
 """The artifact of a model that has not changed is not made again: what a command built is kept in the cache.
 
 An entry serves where all that it was made of is as it was: the model's bytes and those of its external data,
-what was asked for, the target, the C compiler, the variables that are read, every file of Inarch, and every
-Python file that ran. What cannot be listed is not kept: compilations with `--load`, with backends, with
-things of other packages, under watch, or with a warning, and models that are not ONNX.
+what was asked for, the target, the C compiler, the variables that are read, every file of Inarch, every
+Python file that ran, and of backends the instances with their options, versions and files, and the libraries
+and headers that they named. What cannot be listed is not kept: compilations with things of other packages
+(but for backends that state a `version`, and loaders), with measured regions, under watch, or with a warning,
+and models that are not ONNX.
 """
 
 from __future__ import annotations
@@ -14,15 +16,16 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import inarch
 from inarch.core.cache import default_cache, key_of
-from inarch.core.errors import InarchError
+from inarch.core.errors import InarchError, UsageError
 from inarch.core.states import State, digest_of, is_settled, state_of
 from inarch.driver.built import Built
 from inarch.driver.keep.sources import sources
@@ -30,7 +33,9 @@ from inarch.driver.keep.sources import sources
 if TYPE_CHECKING:
     from xdsl.context import Context
 
+    from inarch.core.plugins import Extensions
     from inarch.driver.options import Options
+    from inarch.machine.compilers import Compiler
 
 KEYED = (
     "shapes",
@@ -42,6 +47,13 @@ KEYED = (
     "threads",
     "pipeline",
     "places",
+    "metadata",
+    "backends",
+    "backend_options",
+    "require_offload",
+    "give",
+    "keep",
+    "fallback",
 )
 """The options that are in the key, as text; with any other one that is given nothing is kept."""
 HOW = ("jobs", "timeout")
@@ -53,9 +65,13 @@ _NO_PART = (
     "INARCH_CACHE_DIR",
     "INARCH_CACHE_BYTES",
     "INARCH_NUM_THREADS",
+    "INARCH_TARGET",
+    "INARCH_LIBRARY_PATH",
     "PYTHONUNBUFFERED",
     "PYTHONDONTWRITEBYTECODE",
 )
+MOST_NAMED = 500
+"""Files of libraries and headers of backends."""
 _HEADERS = ("CPATH", "C_INCLUDE_PATH")
 """Where these name folders of headers, nothing is kept: nobody lists what is in them."""
 
@@ -81,9 +97,7 @@ class Entry:
     @classmethod
     def of(cls, model: Path, options: Options) -> Entry | None:
         """The entry; None where nothing is kept."""
-        if not isinstance(options.pipeline, str | None) or set(options.given()) - {*KEYED, *HOW}:
-            return None
-        if model.suffix != ".onnx" or any(os.environ.get(name) for name in _HEADERS):
+        if model.suffix != ".onnx" or not is_keyed(options):
             return None
         entry = cls(model, options)
         return entry if entry._are_settled and is_settled(entry._state) else None
@@ -91,37 +105,13 @@ class Entry:
     @cached_property
     def _key(self) -> str:
         """Of the record: all that is known before the model is read."""
-        from inarch.machine.compilers import find_compiler
-        from inarch.machine.find import measured_machine
-        from inarch.machine.target import native
-
-        compiler = find_compiler()
-        target = native() if self._options.target == "native" else self._options.target
-        options = {name: getattr(self._options, name) for name in KEYED}
-        variables = {
-            name: text
-            for name, text in sorted(os.environ.items())
-            if name.startswith(_PREFIXES) or name in _VARIABLES
-            if name not in _NO_PART
-        }
-        machine = measured_machine()  # of which a compilation for this computer asks
-        parts = (
-            options,
-            variables,
-            machine,
-            compiler,
-            compiler.program,
-            sys.version,
-            _path_state(),
-        )
         return key_of(
             "artifact",
-            inarch.__version__,
-            str(target),
             str(self._model),
             digest_of(self._model, self._cache) or "cannot be read",
             self._sources,
-            *map(repr, parts),
+            repr(_path_state()),
+            *surroundings(self._options),
         )
 
     def restore(self, output: Path) -> Found | None:
@@ -143,7 +133,9 @@ class Entry:
                 os.utime(output)  # for those who go by it, such as make
         elif not self._cache.get_file(key_of("content", artifact), output):
             return None
-        return Found(Built(path=output, **record["built"]), record["pipeline"])
+        made: dict[str, Any] = record["built"]
+        made["variants"] = tuple(made["variants"])  # which JSON has as a list
+        return Found(Built(path=output, **made), record["pipeline"])
 
     def made(
         self, output: Path, make: Callable[[Path], Built], context: Context, pipeline: str
@@ -157,25 +149,32 @@ class Entry:
         home = output.resolve()
         with tempfile.TemporaryDirectory(prefix=".inarch-", dir=home.parent) as folder:
             path = Path(folder) / output.name
-            with _warnings() as told:
+            with heard_warnings() as told:
                 found = Found(make(path), pipeline)
             from inarch.frontends import FilesRead
             from inarch.ir.report.facts import facts_of
 
             read = facts_of(context).get(FilesRead)
-            if read is not None and not told:
-                self._keep(found, read.states)
+            named = facts_of(context).get(FilesNamed) or FilesNamed(())
+            states = named.states()
+            if read is not None and states is not None and not told:
+                self._keep(found, read.states, states)
             path.replace(home)
         return Found(replace(found.built, path=output), pipeline)
 
-    def _keep(self, found: Found, read: Mapping[Path, State | None]) -> None:
+    def _keep(
+        self,
+        found: Found,
+        read: Mapping[Path, State | None],
+        named: Mapping[str, State | None],
+    ) -> None:
         """Not where something of other packages may have had a part in it, or a file has changed since."""
         path = found.built.path
         states = {**read, self._model: self._state}
         data = {str(one): digest_of(one, self._cache) for one in read}
         if any(not is_settled(state) or state_of(one) != state for one, state in states.items()):
             return
-        if sources() != (self._sources, True) or _has_foreign():
+        if sources() != (self._sources, True) or has_foreign():
             return
         artifact = digest_of(path, self._cache)
         if artifact is None or not self._cache.put_file(key_of("content", artifact), path):
@@ -186,14 +185,68 @@ class Entry:
             "artifact": artifact,
             "built": built,
             "pipeline": found.pipeline,
-            "code": _code(),
+            "code": {**_code(), **named},
             "data": data,
         }
         self._cache.put(self._key, json.dumps(record).encode())
 
 
+@dataclass(frozen=True)
+class FilesNamed:
+    """A fact: the libraries, and folders of headers, that backends have named."""
+
+    paths: tuple[Path, ...]
+
+    def states(self) -> dict[str, State | None] | None:
+        """Of each file; None where they are too many to look at each time."""
+        found: dict[str, State | None] = {}
+        for path in self.paths:
+            files = path.rglob("*") if path.is_dir() else [path]
+            for file in islice(files, MOST_NAMED + 1):
+                found[str(file)] = state_of(file)
+        return found if len(found) <= MOST_NAMED else None
+
+
+def surroundings(options: Options) -> list[str]:
+    """What a compilation depends on besides its program and the code that compiles it."""
+    from inarch.machine.compilers import compiler_for, find_compiler
+    from inarch.machine.find import this_machine
+    from inarch.machine.target import parse
+
+    targets: list[str] = []
+    compilers: list[Compiler] = []
+    for text in options.target.split(","):
+        target, compiler = text, find_compiler()
+        with suppress(UsageError):  # a target of another host, or one that whoever compiles refuses
+            known = parse(text)
+            target, compiler = str(known), compiler_for(known)
+        targets.append(target)
+        compilers.append(compiler)
+    variables = {
+        name: text
+        for name, text in sorted(os.environ.items())
+        if name.startswith(_PREFIXES) or name in _VARIABLES
+        if name not in _NO_PART
+    }
+    machine = this_machine()  # of which a compilation for this computer asks
+    chosen = {name: getattr(options, name) for name in KEYED}
+    chosen["backends"] = _instances(options)
+    programs = [compiler.program for compiler in compilers]
+    parts = (chosen, variables, machine, compilers, programs, sys.version)
+    return [inarch.__version__, *targets, *map(repr, parts)]
+
+
+def is_keyed(options: Options) -> bool:
+    """Whether `surroundings` has all of `options`, and of what compilers look at."""
+    if not isinstance(options.pipeline, str | None) or set(options.given()) - {*KEYED, *HOW}:
+        return False
+    if _instances(options) is None:
+        return False
+    return not any(os.environ.get(name) for name in _HEADERS)
+
+
 @contextmanager
-def _warnings() -> Generator[list[object]]:
+def heard_warnings() -> Generator[list[object]]:
     """The warnings that were given within the block, which are shown as ever."""
     told: list[object] = []
     show = warnings.showwarning
@@ -221,8 +274,47 @@ def _code() -> dict[str, State | None]:
     }
 
 
-def _has_foreign() -> bool:
-    """Whether there is anything that is not ours: it may read what it likes."""
+def _instances(options: Options) -> list[object] | None:
+    """What is known of the backends that may have a part; None where one says no version, or is wrong."""
+    if not (options.backends or options.backend_options or options.give or options.keep):
+        return []
+    from inarch.backends import BACKENDS
+
+    try:
+        offload = options.offload()
+        asked = [*offload.asked().values(), *offload.others()]
+    except InarchError:  # the compilation will tell
+        return None
+    others = {text.rpartition("=")[2] for text in options.give} - {one.name for one in asked}
+    names = [*(one.backend.name for one in asked), *others]
+    foreign = dict(BACKENDS.foreign())
+    known: list[object] = [str(one) for one in asked]
+    for name in names:
+        if name not in BACKENDS or (name in foreign and not BACKENDS[name].version):
+            return None
+        path = BACKENDS.origin(name).source
+        known.append((name, BACKENDS[name].version, path, state_of(path)))
+    return known
+
+
+def has_foreign() -> bool:
+    """Whether there is anything that is not ours: it may read what it likes.
+
+    But for backends that state a version, which say so that it does not change what they do, and loaders.
+    """
     from inarch.driver.extensions import kinds
 
-    return any(True for table in kinds().values() for _ in table.foreign())
+    return any(
+        not _is_versioned(name, kind, table)
+        for kind, table in kinds().items()
+        for name, _ in table.foreign()
+    )
+
+
+def _is_versioned(name: str, kind: str, table: Extensions[object]) -> bool:
+    if kind == "loaders":
+        return True
+    from inarch.backends import Backend
+
+    found = table[name] if kind == "backends" else None
+    return isinstance(found, Backend) and found.version != ""

@@ -8,7 +8,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from inarch.driver.offload import Emissions, emit_offloaded, parse_option
+from inarch.driver.offload import emit_offloaded
+from inarch.driver.offloaded.fallback import check_fallback
 from inarch.ir.report.facts import facts_of
 
 
@@ -16,19 +17,19 @@ from inarch.ir.report.facts import facts_of
 class EmitOffloadedPass(ModulePass):
     """Calls each backend's `emit` once, with all its functions, which become private declarations.
 
-    What was emitted is the fact `inarch.driver.offload.Emissions`. `options` are the backends' own:
-    `options="npu:array=16","npu:memory=4"`.
+    What was emitted is the fact `inarch.driver.offload.Emissions`. The options of backends are those of the
+    program's `partition.instances`, by which `annotate` has asked them. What a backend hands back is the
+    host's; with `require`, one that hands back everything is an error. With `fallback=host` the host has a
+    version of each function, for when a device is missing or fails.
     """
 
     name = "emit-offloaded"
-    options: tuple[str, ...] = ()
+    require: bool = False
+    fallback: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        options: dict[str, dict[str, str]] = {}
-        for text in self.options:
-            backend, option, value = parse_option(text, "emit-offloaded")
-            options.setdefault(backend, {})[option] = value
-        facts_of(ctx).put(Emissions(emit_offloaded(ctx, op, options)))
+        fallback = check_fallback(self.fallback)
+        facts_of(ctx).put(emit_offloaded(ctx, op, require=self.require, fallback=fallback))
 
 
 PASS = EmitOffloadedPass

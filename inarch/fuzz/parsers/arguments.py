@@ -21,7 +21,7 @@ _SEEDS = [
     b"inarch compile MODEL --emit=c --target x86-64-v3+avx512vnni --backend ccompiler",
     b"inarch compile MODEL --emit=kernel --backend examplejson --backend-option examplejson:a=1",
     b"inarch compile MODEL --emit=graph --give relu=examplejson --keep '*=cblas' --require-offload --checked",
-    b"inarch inspect MODEL --json --verify",
+    b"inarch inspect MODEL --json --check",
     b"inarch explain MODEL --backend examplejson --kernels",
     b"inarch list passes",
     b"inarch run MODEL --seed 3 --repeat 2 --input x=MODEL --function main --check MODEL --help",

@@ -9,6 +9,7 @@ from inarch.fuzz import Parser
 from inarch.runtime.loaders.examplejson.engine import bind
 from inarch.runtime.loaders.examplejson.graph import Graph, unparse
 from inarch.runtime.loaders.examplejson.parser import parse
+from inarch.runtime.tensor import Array
 
 SMALL = 1000
 """Graphs run where none of their tensors has more elements."""
@@ -64,7 +65,7 @@ def _run(graph: Graph) -> None:
         return
     function = bind(graph)[0]
     inputs = [np.ones(port.shape, port.dtype.numpy) for port in function.signature.inputs]
-    results = function(*inputs)
+    results: Array | tuple[Array, ...] = function(*inputs)
     found = results if isinstance(results, tuple) else (results,)
     for array, port in zip(found, function.signature.outputs, strict=True):
         assert (array.shape, array.dtype.name) == (port.shape, port.dtype.numpy), "another type"

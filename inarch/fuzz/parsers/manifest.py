@@ -12,7 +12,7 @@ from zipfile import ZipFile
 from inarch.artifact import Artifact, write_artifact
 from inarch.fuzz import Parser
 from inarch.fuzz.files import written
-from inarch.tools.commands.inspect import COMMAND
+from inarch.tools.commands.artifacts.inspect import COMMAND
 
 _MANIFEST = {
     "inarch": "0.1.0",
@@ -55,7 +55,9 @@ def check(data: bytes) -> None:
     path = written("fuzz.inarch", data if not data.lstrip().startswith(b"{") else _with(data))
     for as_json in (False, True):
         with contextlib.redirect_stdout(StringIO()):
-            COMMAND.execute(Namespace(artifact=path, json=as_json, verify=True))
+            COMMAND.execute(
+                Namespace(artifact=path, json=as_json, check=True, key=None, verify=False)
+            )
     Artifact.open(path)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -11,22 +10,15 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from inarch.ir.index.follow import linear_index
+from inarch.ir.index.span import Counts
 from inarch.ir.types import MemRef, layout_of
-
-
-class Counts(ABC):
-    """An op whose region runs once for each number of a static range: its first argument."""
-
-    @abstractmethod
-    def counted(self) -> range:
-        """The numbers, in order; none when the region never runs."""
 
 
 def check_inside(op: Operation) -> None:
     """Raises VerifyException where an access or a view is outside of its buffer.
 
     Indices that are linear in constants and in arguments of `Counts` are followed. What is under a
-    condition is not: it may never happen.
+    condition, or in a loop whose numbers are computed, is not: it may never happen.
     """
     if op.name in ("memref.load", "memref.store"):
         _check_access(op)
@@ -126,9 +118,10 @@ def _counted(op: Operation) -> dict[SSAValue, range] | None:
     found: dict[SSAValue, range] = {}
     inside = op
     while (parent := inside.parent_op()) is not None and parent.name != "func.func":
-        if not isinstance(parent, Counts):
+        numbers = parent.counted() if isinstance(parent, Counts) else None
+        if numbers is None:
             return None
-        found[parent.regions[0].blocks[0].args[0]] = parent.counted()
+        found[parent.regions[0].blocks[0].args[0]] = numbers
         inside = parent
     blocks = parent.regions[0].blocks if parent is not None else ()
     return found if len(blocks) == 1 else None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from operator import is_ as _is
 
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Operation, OpResult, SSAValue
+
+from inarch.ir.report.walk import ops_within
 
 
 class Fingerprint:
@@ -17,7 +18,7 @@ class Fingerprint:
     """
 
     def __init__(self, op: Operation) -> None:
-        self._parts = tuple(_parts(op))
+        self._parts = _parts(op)
 
     def is_same(self, other: Fingerprint) -> bool:
         """Whether both are of one op that has not changed in between."""
@@ -25,23 +26,26 @@ class Fingerprint:
         return len(mine) == len(theirs) and all(map(_is, mine, theirs))
 
 
-def _parts(op: Operation) -> Iterator[object]:
-    for inner in op.walk():
-        yield inner
+def _parts(op: Operation) -> list[object]:
+    parts: list[object] = []
+    for inner in ops_within(op):
+        parts.append(inner)
         for operand in inner.operands:
-            yield from (operand, operand.type)
-            if isinstance(operand.type, MemRefType):
-                yield from _views(operand)
-        yield from (result.type for result in inner.results)
-        yield from inner.properties.values()
-        yield from inner.attributes.values()
-        yield from (argument.type for r in inner.regions for b in r.blocks for argument in b.args)
+            kind = operand.type
+            parts += (operand, kind)
+            if isinstance(kind, MemRefType):
+                _add_views(operand, parts)
+        parts += [result.type for result in inner.results]
+        parts += inner.properties.values()
+        parts += inner.attributes.values()
+        parts += [argument.type for r in inner.regions for b in r.blocks for argument in b.args]
+    return parts
 
 
-def _views(buffer: SSAValue) -> Iterator[object]:
-    """What a buffer is a view of: what is found out of an op may go through views."""
+def _add_views(buffer: SSAValue, parts: list[object]) -> None:
+    """Adds what a buffer is a view of: what is found out of an op may go through views."""
     while isinstance(buffer, OpResult) and buffer.op.operands:
-        yield buffer.op
-        yield from buffer.op.properties.values()
+        parts.append(buffer.op)
+        parts += buffer.op.properties.values()
         buffer = buffer.op.operands[0]
-        yield buffer
+        parts.append(buffer)

@@ -15,4 +15,5 @@ TARGET = Architecture(
     cpuinfo="Features",
     linux_names={"asimd": "neon", "asimddp": "dotprod", "asimdhp": "fp16"},
     always=frozenset({"neon"}),
+    cross=("aarch64-linux-gnu-gcc",),
 )

@@ -65,6 +65,7 @@ TARGET = Architecture(
         "amx-int8",
     ),
     cpuinfo="flags",
+    cross=("x86_64-linux-gnu-gcc",),
     # arch/x86/include/asm/cpufeatures.h
     linux_names={
         "pni": "sse3",

@@ -34,7 +34,7 @@ def turns(loops: list[ForOp]) -> int:
     """How often their body runs, in all."""
     total = 1
     for loop in loops:
-        total *= max(1, len(loop.counted()))
+        total *= max(1, loop.likely_turns)
     return total
 
 

@@ -13,6 +13,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from inarch.dialects.loop.buffer import AllocOp, ConstantOp, ReshapeOp, root
 from inarch.dialects.loop.nest import NestOp
+from inarch.ir.report.walk import ops_within
 
 _READERS = (AllocOp, ConstantOp, ReshapeOp, memref.SubviewOp, memref.LoadOp)
 """Ops that write to none of their operands."""
@@ -44,9 +45,10 @@ class BufferUses:
         written: defaultdict[SSAValue, list[int]] = defaultdict(list)
         for place, op in enumerate(block.ops):
             places[op] = place
-            for buffer in _used_roots(op):
+            own, changed = _roots(op)
+            for buffer in own:
                 used[buffer].append(place)
-            for buffer in written_roots(op):
+            for buffer in changed:
                 written[buffer].append(place)
         return cls(places, dict(used), dict(written))
 
@@ -64,15 +66,18 @@ class BufferUses:
 
 def written_roots(op: Operation) -> set[SSAValue]:
     """The buffers that `op`, or an op in it, may write to: of a nest its outputs, else all that it uses."""
-    found: set[SSAValue] = set()
-    for inner in op.walk():
+    return _roots(op)[1]
+
+
+def _roots(op: Operation) -> tuple[dict[SSAValue, None], set[SSAValue]]:
+    """The buffers that `op`, or an op in it, uses, and those of them that it may write to."""
+    used: dict[SSAValue, None] = {}
+    written: set[SSAValue] = set()
+    for inner in ops_within(op):
+        own = [root(value) for value in inner.operands if isinstance(value.type, MemRefType)]
+        used.update(dict.fromkeys(own))
         if isinstance(inner, NestOp):
-            found.update(root(out) for out in inner.outs)
-        elif not isinstance(inner, _READERS):
-            found.update(root(v) for v in inner.operands if isinstance(v.type, MemRefType))
-    return found
-
-
-def _used_roots(op: Operation) -> dict[SSAValue, None]:
-    values = (value for inner in op.walk() for value in inner.operands)
-    return dict.fromkeys(root(value) for value in values if isinstance(value.type, MemRefType))
+            written.update(own[len(inner.reads) :])  # all of its operands are buffers
+        elif own and not isinstance(inner, _READERS):
+            written.update(own)
+    return used, written

@@ -27,7 +27,8 @@ def shared_turns(function: FuncOp) -> int:
 
 def _turns(op: Operation) -> int:
     if isinstance(op, ForOp):
-        return len(op.counted()) if op.mode.data == "parallel" else 0
+        numbers = op.counted() if op.mode.data == "parallel" else None
+        return 0 if numbers is None else len(numbers)
     if isinstance(op, NestOp | KernelCallOp):
         return next((each.size.data for each in op.iterators if each.is_shared), 0)
     return 0

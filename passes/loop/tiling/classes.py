@@ -39,14 +39,14 @@ class Operand:
         return found[0]
 
 
-def operands_of(nest: NestOp) -> list[Operand]:
+def operands_of(nest: NestOp) -> tuple[Operand, ...]:
     """What a nest reads, then what it writes."""
     reads = zip(nest.ins, nest.reads, strict=True)
     writes = zip(nest.outs, nest.writes, strict=True)
-    return [
+    return (
         *(Operand(v, linear_map(r.map.data), r.is_padded) for v, r in reads),
         *(Operand(v, linear_map(w.map.data), w.clips) for v, w in writes),
-    ]
+    )
 
 
 @dataclass(frozen=True)

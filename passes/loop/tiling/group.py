@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 
@@ -30,11 +30,13 @@ class Group:
     nests: tuple[NestOp, ...]
     classes: tuple[tuple[int, ...], ...]
     """Of each class its iterator in each nest, outermost first as the last nest has them."""
+    operands: tuple[tuple[Operand, ...], ...]
+    """Of each nest."""
 
-    @cached_property
-    def operands(self) -> tuple[tuple[Operand, ...], ...]:
-        """Of each nest."""
-        return tuple(tuple(operands_of(nest)) for nest in self.nests)
+    @staticmethod
+    def of(nests: Sequence[NestOp], classes: tuple[tuple[int, ...], ...]) -> Group:
+        """The group of these nests."""
+        return Group(tuple(nests), classes, tuple(map(operands_of, nests)))
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -111,7 +113,7 @@ class _Search:
             if not classes.found:
                 return
             if nbytes_written >= self.least_bytes:
-                yield Group(tuple(taken), classes.found)
+                yield Group(tuple(taken), classes.found, tuple(map(self.operands, taken)))
 
     def _next_use(self, buffers: Iterable[SSAValue], place: int) -> int | None:
         """The first place behind `place` where one of them is used."""

@@ -26,6 +26,28 @@ from inarch.passes.loop.tiling.softmax import is_sum_of, maximum_of, writer_of
 
 
 @dataclass(frozen=True)
+class Window:
+    """Of row m, keys from m + first on and below m + last; None: from the first one on, to the last one."""
+
+    first: int | None = None
+    last: int | None = None
+    always: int = 0
+    """So many of the first keys are seen before `first`, too."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all rows may see all keys."""
+        return self.first is None and self.last is None
+
+    def blocks(self, rows: range, size: int, count: int) -> int:
+        """How many blocks of `count` of `size` keys some of these rows see."""
+        end = size if self.last is None else max(0, min(size, rows[-1] + self.last))
+        start = 0 if self.first is None else max(0, rows[0] + self.first)
+        leading, behind = -(-self.always // count), -(-end // count)
+        return min(leading, behind) + len(range(max(leading, start // count), behind))
+
+
+@dataclass(frozen=True)
 class Keys:
     """What of a group runs along the keys. Nests are their positions in the group."""
 
@@ -40,6 +62,8 @@ class Keys:
     products: tuple[int, ...]
     behind: frozenset[int]
     """Nests without keys that read what the sums or products write."""
+    window: Window = Window()
+    """The keys that rows of the innermost class may have a weight of."""
 
 
 def keys_of(group: Group) -> Keys | None:

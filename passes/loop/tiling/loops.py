@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.builder import Builder
-from xdsl.dialects.builtin import ArrayAttr
-from xdsl.ir import SSAValue
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import ArrayAttr, IndexType
+from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from inarch.dialects.loop.access import IteratorAttr
 from inarch.dialects.loop.buffer import AllocOp
-from inarch.dialects.loop.control import ForOp, empty_loop
+from inarch.dialects.loop.control import Bound, ForOp, empty_loop
 from inarch.dialects.loop.memory import buffer_shape, memref_of
 from inarch.dialects.loop.nest import NestOp, YieldOp
 from inarch.ir.types import memref
@@ -21,6 +22,8 @@ from inarch.passes.loop.tiling.classes import Operand
 from inarch.passes.loop.tiling.group import Group
 from inarch.passes.loop.tiling.keys import Keys
 from inarch.passes.loop.tiling.running import Steps, steps_of
+
+_INDEX = IndexType()
 
 
 def run_in_blocks(
@@ -123,7 +126,7 @@ class _Writer:
         self._closed(inside)
         return op
 
-    def _opened(self, builder: Builder, bounds: tuple[int, int, int], name: str) -> ForOp:
+    def _opened(self, builder: Builder, bounds: tuple[Bound, Bound, int], name: str) -> ForOp:
         op = empty_loop(*bounds)
         op.location = self.group.nests[-1].location
         op.induction.name_hint = name
@@ -147,16 +150,58 @@ class _Writer:
             return
         first, each = along.steps.first, along.steps.first + along.steps.each
         self._nests(builder, range(first), indices, points, scratch)
-        whole = along.keys.size // along.block * along.block
-        for bounds in ((0, whole, along.block), (whole, along.keys.size, along.keys.size - whole)):
-            if bounds[0] < bounds[1]:
-                self._along(builder, bounds, indices, points, scratch, range(first, each))
+        size, block = along.keys.size, along.block
+        whole = size // block * block
+        leading = min(-(-along.keys.window.always // block) * block, whole)
+        for lower, upper in ((0, leading), (leading, whole), (whole, size)):
+            if lower < upper:
+                step = min(block, upper - lower)
+                start = lower
+                if upper == whole and lower == leading:  # of the others all that end where rows end
+                    start = self._start(builder, lower, indices)
+                end = self._end(builder, upper, indices, points)
+                self._along(
+                    builder, (start, end, step), indices, points, scratch, range(first, each)
+                )
         self._nests(builder, range(each, count), indices, points, scratch)
+
+    def _start(self, builder: Builder, lower: int, indices: Sequence[SSAValue]) -> Bound:
+        """The first block of keys that the first row of a turn sees, of those from a lower bound on."""
+        assert self.along is not None, "who asks has seen to it"
+        first = self.along.keys.window.first
+        if first is None:
+            return lower
+        ahead = self._index(builder, arith.AddiOp(indices[-1], self._number(builder, first)))
+        seen = self._index(builder, arith.MaxSIOp(ahead, self._number(builder, lower)))
+        block = self._number(builder, self.along.block)
+        turn = self._index(builder, arith.DivSIOp(seen, block))
+        return self._index(builder, arith.MuliOp(turn, block))
+
+    def _end(
+        self, builder: Builder, upper: int, indices: Sequence[SSAValue], points: Sequence[int]
+    ) -> Bound:
+        """Behind the last key that the rows of a turn see, of keys up to `upper`."""
+        assert self.along is not None, "who asks has seen to it"
+        last = self.along.keys.window.last
+        if last is None:
+            return upper
+        ahead = self._index(
+            builder, arith.AddiOp(indices[-1], self._number(builder, points[-1] - 1 + last))
+        )
+        return self._index(builder, arith.MinSIOp(ahead, self._number(builder, upper)))
+
+    def _number(self, builder: Builder, number: int) -> SSAValue:
+        return self._index(builder, arith.ConstantOp.from_int_and_width(number, _INDEX))
+
+    def _index(self, builder: Builder, op: Operation) -> SSAValue:
+        op.location = self.group.nests[-1].location
+        builder.insert(op)
+        return op.results[0]
 
     def _along(
         self,
         builder: Builder,
-        bounds: tuple[int, int, int],
+        bounds: tuple[Bound, Bound, int],
         indices: Sequence[SSAValue],
         points: Sequence[int],
         scratch: Mapping[SSAValue, SSAValue],

@@ -16,7 +16,7 @@ ends with L = 0, and is no number, as it is by definition.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith, math
@@ -112,7 +112,7 @@ class _Writer:
                 nest.detach()
                 nest.erase()
         classes = tuple(zip(*(row for _, row, _ in made), strict=True))
-        whole = replace(group, nests=tuple(nest for nest, _, _ in made), classes=classes)
+        whole = Group.of([nest for nest, _, _ in made], classes)
         return Steps(whole, tuple(at for _, _, at in made), len(before), len(each))
 
     # -- buffers and nests

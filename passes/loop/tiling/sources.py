@@ -8,8 +8,6 @@ Who runs the product packs what it wants in another order: of one h, in the loop
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from xdsl.builder import Builder
 from xdsl.ir import Operation
 from xdsl.rewriter import InsertPoint
@@ -42,7 +40,7 @@ def read_sources(group: Group, uses: BufferUses) -> Group:
             edge = None if buffer in written else find_edge(buffer, nest)
             if edge is not None and _is_turned_copy(edge.producer) and _reaches(edge, uses, last):
                 nests[position] = _read_source(edge) or nest
-    return replace(group, nests=tuple(nests))
+    return Group.of(nests, group.classes)
 
 
 def _is_turned_copy(nest: NestOp) -> bool:

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TypeAlias
 
-from xdsl.ir import SSAValue
-
-from inarch.dialects.loop.memory import buffer_shape, memref_of, nbytes
-from inarch.dialects.loop.nest import NestOp
-from inarch.ir.types import dtype_of
-from inarch.machine.machine import Machine
-from inarch.passes.loop.nests.contraction import match_contraction
-from inarch.passes.loop.nests.edge import is_elementwise
+from inarch.machine.machine import Cache, Machine, Memory
+from inarch.passes.loop.tiling.core import Core
+from inarch.passes.loop.tiling.figures import Figures, Measure, Nest, Softmax
 from inarch.passes.loop.tiling.group import Group
 from inarch.passes.loop.tiling.keys import Keys, keys_of
+from inarch.passes.loop.tiling.masks import Masks
 
 _PARTS = (4, 2)
 """The scratch of a block may take such a part of the second-level cache, beside what all blocks read."""
@@ -29,8 +26,8 @@ Along: TypeAlias = tuple[Keys, int] | None
 
 
 @dataclass(frozen=True)
-class Plan:
-    """How to run a group."""
+class Weighed:
+    """A way to run a group, and what it is worth."""
 
     blocks: tuple[int, ...]
     """Points of each class a turn."""
@@ -41,12 +38,16 @@ class Plan:
     before: int
     """Bytes of the buffers that become scratch of a turn."""
     after: int
-    keys: Along = None
+    keys: int = 0
+    """How many of a softmax are done at a time; 0: all."""
 
-    @property
-    def merit(self) -> tuple[float, int]:
-        """What is greater of the better one of two: it gains more, or as much with less memory."""
-        return self.gain, self.before - self.after
+
+@dataclass(frozen=True)
+class Plan:
+    """How to run a group."""
+
+    way: Weighed
+    keys: Along
 
 
 def least_bytes(machine: Machine) -> int:
@@ -54,102 +55,128 @@ def least_bytes(machine: Machine) -> int:
     return machine.l2.bytes // 2 + 1
 
 
-def plan_of(group: Group, machine: Machine, rows: int, keys: int = 0) -> Plan:
+def plan_of(
+    group: Group,
+    core: Core,
+    measure: Measure,
+    masks: Masks,
+    rows: int,
+    keys: int = 0,
+) -> Plan:
     """The best of some sizes: one point a turn of all classes but the last, and of that many, or `rows`.
 
-    Of a softmax with all keys at once, or with blocks of half of them, a quarter, ..., or of `keys`.
+    Of a softmax with all keys at once, or with blocks of half of them, a quarter, ..., or of `keys`. Those
+    that a constant hides are left out.
     """
-    ways: list[Along] = [None] if not keys else []
     found = keys_of(group)
     if found is not None:
-        ways += [(found, count) for count in _key_counts(group, found, keys)]
-    plans = [plan for way in ways or [None] for plan in _plans(group, machine, rows, way)]
+        found = replace(found, window=masks.window_of(group, found))
+    figures = measure.of(group, found)
+    way = _weighed(figures, core, rows, keys)
+    return Plan(way, (found, way.keys) if found is not None and way.keys else None)
+
+
+@lru_cache(maxsize=4096)
+def _weighed(group: Figures, core: Core, rows: int, keys: int) -> Weighed:
+    ways = [0] if not keys else []
+    if group.softmax is not None:
+        ways += _key_counts(group, keys)
+    plans = [plan for way in ways or [0] for plan in _plans(group, core, rows, way)]
     return max(plans, key=_of_sizes)
 
 
-def _plans(group: Group, machine: Machine, rows: int, along: Along) -> Iterator[Plan]:
+def _plans(group: Figures, core: Core, rows: int, keys: int) -> Iterator[Weighed]:
+    machine = core.machine
     one = tuple(_fewest(group, which, machine) for which in range(len(group.sizes)))
-    row = max(1, _scratch_bytes(group, (*one[:-1], 1), along))
+    row = max(1, _scratch_bytes(group, (*one[:-1], 1), keys))
     parts = _PARTS if _shares(group) else _PARTS_ALONE
     most = [rows] if rows else [max(1, machine.l2.bytes // (part * row)) for part in parts]
+    if keys and not rows and group.softmax is not None and not group.softmax.window.is_whole:
+        most.append(keys)  # of the last block that they look at, rows then see half
     size = group.sizes[-1]
     most = most if rows else [max(one[-1], _even(size, each)) for each in most]
     for count in dict.fromkeys(min(size, each) for each in most):
-        yield _plan(group, machine, (*one[:-1], count), along)
+        yield _way(group, core, (*one[:-1], count), keys)
 
 
-def _fewest(group: Group, which: int, machine: Machine) -> int:
+def _fewest(group: Figures, which: int, machine: Machine) -> int:
     """The smallest block of a class: of one along which the largest buffer lies in order, a line of it.
 
     Fewer are less than a vector: kernels that take the channels of an image side by side find none.
     """
-    if not group.scratch:
+    scratch = [buffer for buffer in group.buffers if buffer.is_scratch]
+    largest = max(scratch, key=lambda buffer: buffer.nbytes, default=None)
+    if largest is None or not largest.is_cut_in_order[which]:
         return 1
-    largest = max(group.scratch, key=lambda buffer: nbytes(memref_of(buffer)))
-    if group.dimension(largest, which) != len(buffer_shape(largest)) - 1:
-        return 1
-    line = machine.line_bytes // dtype_of(memref_of(largest).element_type).nbytes
-    return min(group.sizes[which], line)
+    return min(group.sizes[which], machine.line_bytes // largest.element)
 
 
-def _shares(group: Group) -> bool:
+def _shares(group: Figures) -> bool:
     """Whether the blocks of the last class read something that all of them do."""
     return any(
-        not operand.uses(group.classes[-1][position]) and operand.value not in group.scratch
-        for position, operands in enumerate(group.operands)
-        for operand in operands
+        not touch.moves[-1] and not group.buffers[touch.buffer].is_scratch
+        for nest in group.nests
+        for touch in nest.touches
     )
 
 
-def _key_counts(group: Group, keys: Keys, wanted: int) -> Iterator[int]:
+def _key_counts(group: Figures, wanted: int) -> Iterator[int]:
     """Blocks of keys: at least as many as a product with them has columns, or else joining is most of it."""
+    assert group.softmax is not None, "who asks has seen to it"
+    size = group.softmax.size
     if wanted:
-        if wanted < keys.size:
+        if wanted < size:
             yield wanted
         return
-    columns = max(_columns(group, at) for at in keys.products)
+    columns = max(group.nests[at].columns for at in group.softmax.products)
     parts = 2
-    while (count := math.ceil(keys.size / parts)) > columns:
+    while (count := math.ceil(size / parts)) > columns:
         yield count
         parts *= 2
 
 
-def _columns(group: Group, position: int) -> int:
-    """Results of a product a row."""
-    nest = group.nests[position]
-    own = {classes[position] for classes in group.classes}
-    sizes = zip(nest.iterators, nest.sizes, strict=True)
-    return math.prod(
-        size
-        for at, (iterator, size) in enumerate(sizes)
-        if at not in own and not iterator.is_reduction
-    )
-
-
-def _of_sizes(plan: Plan) -> tuple[float, int, int]:
+def _of_sizes(way: Weighed) -> tuple[float, int, int]:
     """What is greater of the better size: it gains more, reads less again, or takes less memory."""
-    return plan.gain, -plan.again, -plan.after
+    return way.gain, -way.again, -way.after
 
 
-def _plan(group: Group, machine: Machine, blocks: tuple[int, ...], along: Along) -> Plan:
-    before = sum(nbytes(memref_of(buffer)) for buffer in group.scratch)
-    after = _scratch_bytes(group, blocks, along)
-    again, lost = _read_again(group, blocks, after, machine)
-    if along is not None:
-        lost += _joining(group, *along) / machine.l2.bandwidth
-    gain = _handed_on(group, before, after, machine) - lost
-    return Plan(blocks, gain, again, before, after, along)
+def _way(group: Figures, core: Core, blocks: tuple[int, ...], keys: int) -> Weighed:
+    machine = core.machine
+    before = group.scratch_bytes
+    after = _scratch_bytes(group, blocks, keys)
+    again, lost = _read_again(group, blocks, after, core)
+    gain = -lost - _narrowed(group, blocks, core)
+    if keys or blocks != group.sizes:  # a loop of one turn brings nothing nearer
+        gain += _handed_on(group, before, after, core)
+    if keys and group.softmax is not None:
+        seen = _seen(group, group.softmax, blocks[-1], keys)
+        gain -= seen * _joining(group, keys) / machine.l2.bandwidth
+        gain += (1 - seen) * sum(
+            _multiplying(group, group.nests[at], core)
+            for at in group.softmax.along
+            if group.nests[at].is_product
+        )
+    return Weighed(blocks, gain, again, before, after, keys)
 
 
-def _joining(group: Group, keys: Keys, count: int) -> int:
+def _joining(group: Figures, count: int) -> int:
     """Bytes moved to join blocks of keys: a part is written and read, the whole read and written."""
-    turns = math.ceil(keys.size / count)
-    of_row = sum(_columns(group, at) for at in keys.products)
-    return 4 * turns * math.prod(group.sizes) * of_row * _element(group, keys)
+    assert group.softmax is not None, "there are keys"
+    turns = math.ceil(group.softmax.size / count)
+    of_row = sum(group.nests[at].columns for at in group.softmax.products)
+    return 4 * turns * math.prod(group.sizes) * of_row * group.softmax.element
 
 
-def _element(group: Group, keys: Keys) -> int:
-    return dtype_of(memref_of(group.nests[keys.weights].outs[0]).element_type).nbytes
+def _seen(group: Figures, softmax: Softmax, block: int, count: int) -> float:
+    """The part of blocks of keys, of all, that blocks of so many rows look at."""
+    if softmax.window.is_whole:
+        return 1.0
+    rows, total = group.sizes[-1], 0
+    for start in range(0, rows, block):
+        own = range(start, min(start + block, rows))
+        seen = softmax.window.blocks(own, softmax.size, count)
+        total += len(own) * min(softmax.size, seen * count)
+    return total / (rows * softmax.size)
 
 
 def _even(size: int, most: int) -> int:
@@ -160,99 +187,125 @@ def _even(size: int, most: int) -> int:
     return dividing if 2 * dividing > even else even
 
 
-def _scratch_bytes(group: Group, blocks: tuple[int, ...], along: Along) -> int:
+def _scratch_bytes(group: Figures, blocks: tuple[int, ...], keys: int) -> int:
     """Of the scratch of a turn: the most that is needed at once."""
-    last = {value: at for at, nest in enumerate(group.nests) for value in nest.operands}
-    live: set[SSAValue] = set()
+    parts = [_part_bytes(group, at, blocks, keys) for at in range(len(group.buffers))]
+    live: set[int] = set()
     most = 0
     for at, nest in enumerate(group.nests):
-        live |= {out for out in nest.outs if out in group.scratch}
-        ending = {value for value in live if last[value] == at}
-        # An elementwise one writes where it reads for the last time (`update-in-place`).
-        shared = is_elementwise(nest) and any(
-            value in ending and memref_of(value) == memref_of(nest.outs[0]) for value in nest.ins
-        )
-        total = sum(_part_bytes(group, value, blocks, along) for value in live)
-        most = max(most, total - shared * _part_bytes(group, nest.outs[0], blocks, along))
+        if group.buffers[nest.out].is_scratch:
+            live.add(nest.out)
+        ending = {each for each in live if group.buffers[each].last == at}
+        total = sum(parts[each] for each in live)
+        in_place = any(each in ending for each in nest.replaced)
+        most = max(most, total - in_place * parts[nest.out])
         live -= ending
-    return most if along is None else most + _running_bytes(group, blocks, along[0])
+    return most + (_running_bytes(group, blocks) if keys else 0)
 
 
-def _running_bytes(group: Group, blocks: tuple[int, ...], keys: Keys) -> int:
+def _running_bytes(group: Figures, blocks: tuple[int, ...]) -> int:
     """Of what is kept from block to block of keys, and joined with it: results, a maximum, a sum."""
-    of_row = sum(_columns(group, at) for at in keys.products) + 1
-    return 2 * math.prod(blocks) * of_row * _element(group, keys)
+    assert group.softmax is not None, "there are keys"
+    of_row = sum(group.nests[at].columns for at in group.softmax.products) + 1
+    return 2 * math.prod(blocks) * of_row * group.softmax.element
 
 
-def _part_bytes(group: Group, buffer: SSAValue, blocks: tuple[int, ...], along: Along) -> int:
+def _part_bytes(group: Figures, at: int, blocks: tuple[int, ...], keys: int) -> int:
     """Of a turn's part of a scratch buffer."""
-    points = math.prod(buffer_shape(buffer))
-    for which, (size, block) in enumerate(zip(group.sizes, blocks, strict=True)):
-        if group.dimension(buffer, which) is not None:
+    buffer = group.buffers[at]
+    points = buffer.points
+    for size, block, is_cut in zip(group.sizes, blocks, buffer.is_cut, strict=True):
+        if is_cut:
             points = points // size * block
-    if along is not None and buffer in along[0].axes:
-        points = points // along[0].size * along[1]
-    return points * dtype_of(memref_of(buffer).element_type).nbytes
+    if keys and group.softmax is not None and group.softmax.axes[at]:
+        points = points // group.softmax.size * keys
+    return points * buffer.element
 
 
-def _handed_on(group: Group, before: int, after: int, machine: Machine) -> float:
+def _handed_on(group: Figures, before: int, after: int, core: Core) -> float:
     """Cycles saved of writing and reading what nests hand on: it comes from nearer.
 
     Products hide that behind their multiply-adds, wherever it is: two of them alone gain nothing.
     """
-    moved = sum(
-        nbytes(memref_of(operand.value))
-        for nest, operands in zip(group.nests, group.operands, strict=True)
-        for operand in operands
-        if operand.value in group.scratch and match_contraction(nest) is None
-    )
-    return moved / _bandwidth(before, machine) - moved / _bandwidth(after, machine)
+    saved = 0.0
+    for nest in group.nests:
+        if nest.is_product:
+            continue
+        element = group.buffers[nest.out].element
+        buffers = [group.buffers[touch.buffer] for touch in nest.touches]
+        moved = sum(min(b.nbytes, nest.points * element) for b in buffers if b.is_scratch)
+        saved += _shown(group, nest, moved, before, core)
+        saved -= _shown(group, nest, moved, after, core)
+    return saved
 
 
 def _read_again(
-    group: Group, blocks: tuple[int, ...], after: int, machine: Machine
+    group: Figures, blocks: tuple[int, ...], after: int, core: Core
 ) -> tuple[int, float]:
-    """Bytes that several turns read and that do not stay in the second cache, and cycles lost on them.
-
-    A product hides what its multiply-adds take longer than.
-    """
+    """Bytes that several turns read and that do not stay in the second cache, and cycles lost on them."""
     turns = [math.ceil(size / block) for size, block in zip(group.sizes, blocks, strict=True)]
-    parts: dict[SSAValue, int] = {}
+    parts: dict[int, int] = {}
     traffic: dict[int, int] = {}
-    for position, operands in enumerate(group.operands):
-        own = [classes[position] for classes in group.classes]
-        for operand in operands:
-            if operand.value in group.scratch:
+    for position, nest in enumerate(group.nests):
+        for touch in nest.touches:
+            buffer = group.buffers[touch.buffer]
+            if buffer.is_scratch:
                 continue
-            moving = [operand.uses(at) for at in own]
-            again = math.prod(count for count, uses in zip(turns, moving, strict=True) if not uses)
+            moving = list(zip(turns, touch.moves, strict=True))
+            again = math.prod(count for count, moves in moving if not moves)
             if again == 1:
                 continue
-            whole = nbytes(memref_of(operand.value))
-            part = whole // math.prod(n for n, uses in zip(turns, moving, strict=True) if uses)
-            parts[operand.value] = max(parts.get(operand.value, 0), part)
-            traffic[position] = traffic.get(position, 0) + whole * (again - 1)
+            part = buffer.nbytes // math.prod(count for count, moves in moving if moves)
+            parts[touch.buffer] = max(parts.get(touch.buffer, 0), part)
+            traffic[position] = traffic.get(position, 0) + buffer.nbytes * (again - 1)
     kept = after + sum(parts.values())
-    if kept <= machine.l2.bytes:
+    if kept <= core.machine.l2.bytes:
         return 0, 0.0
-    lost = 0.0
-    for position, moved in traffic.items():
-        nest = group.nests[position]
-        cycles = moved / _bandwidth(kept, machine)
-        lost += max(0.0, cycles - _hidden(nest, machine)) if match_contraction(nest) else cycles
+    lost = sum(
+        _shown(group, group.nests[position], moved, kept, core)
+        for position, moved in traffic.items()
+    )
     return sum(traffic.values()), lost
 
 
-def _hidden(nest: NestOp, machine: Machine) -> float:
+def _multiplying(group: Figures, nest: Nest, core: Core) -> float:
     """Cycles of a product's multiply-adds, at their best: the more hides behind them, the less it matters."""
-    widest, ports = machine.fma.by_bytes[-1]
-    lanes = widest // dtype_of(memref_of(nest.outs[0]).element_type).nbytes
-    return math.prod(nest.sizes) / (lanes * ports)
+    return core.multiplying(nest.points, group.buffers[nest.out].element)
 
 
-def _bandwidth(held: int, machine: Machine) -> float:
-    """Bytes a cycle from where buffers of so many bytes are: half a cache has what came last."""
+def _narrowed(group: Figures, blocks: tuple[int, ...], core: Core) -> float:
+    """Cycles that products take longer, of as few rows and columns as a block has."""
+    lost = 0.0
+    for nest in group.nests:
+        if nest.sides is None:
+            continue
+        rows, columns = nest.sides
+        element = group.buffers[nest.out].element
+        whole, part = (
+            core.slowness(rows.of(points), columns.of(points), element)
+            for points in (group.sizes, blocks)
+        )
+        lost += (part - whole) * _multiplying(group, nest, core)
+    return lost
+
+
+def _shown(group: Figures, nest: Nest, moved: int, held: int, core: Core) -> float:
+    """Cycles that a nest takes longer for bringing bytes from where buffers of `held` bytes are.
+
+    A product hides what its multiply-adds take longer than, but not the waiting at each page: no cache
+    foresees the next one.
+    """
+    level = _level(held, core.machine)
+    cycles = moved / level.bandwidth
+    if not nest.is_product:
+        return cycles
+    waiting = (level.latency - core.machine.l2.latency) * moved / core.machine.tlb.page_bytes
+    return max(cycles - _multiplying(group, nest, core), waiting)
+
+
+def _level(held: int, machine: Machine) -> Cache | Memory:
+    """Where buffers of so many bytes are: half a cache has what came last."""
     for cache in (machine.l2, machine.l3):
         if cache is not None and 2 * held <= cache.bytes:
-            return cache.bandwidth
-    return machine.dram.bandwidth
+            return cache
+    return machine.dram

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from functools import cached_property
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
-from inarch.passes.backend import Backend
+from inarch.dialects.graph.layout import layout_of
+from inarch.dialects.graph.op import GraphOp
+from inarch.passes.instance import Asked
 from inarch.passes.partition.by_hand import ByHand
 from inarch.passes.partition.common import (
     BACKEND,
@@ -32,6 +35,8 @@ class Claim:
     backend: str
     pattern: str | None = None
     match: Match | None = None
+    ops: tuple[Operation, ...] = ()
+    """Those of the match, copies in the place of what they are copies of."""
 
 
 @dataclass
@@ -46,6 +51,14 @@ class Claims:
     by_name: dict[str, list[Operation]] = field(default_factory=dict[str, list[Operation]])
     """Claimable ops, the last of the program first: the order in which roots are tried."""
     position: dict[Operation, int] = field(default_factory=dict[Operation, int])
+    copies: dict[Operation, Operation] = field(default_factory=dict[Operation, Operation])
+    """The copies that matches took of cheap ops, with what they are copies of, which is still to be had."""
+    has_several_roots: bool = False
+    """Whether a match of several roots was taken."""
+    copied: dict[Operation, dict[str, str | None]] = field(
+        default_factory=dict[Operation, "dict[str, str | None]"]
+    )
+    """What copies were taken of, with the backends and their patterns that have them."""
 
     def __post_init__(self) -> None:
         for _, block in tensor_blocks(self.module):
@@ -59,6 +72,43 @@ class Claims:
         for op in reversed(self.ops):
             self.by_name.setdefault(op.name, []).append(op)
 
+    def names_of(self, globs: Iterable[str]) -> Collection[str]:
+        """The names that ops of the program have, of those that `globs` mean."""
+        known = self.by_name
+        return dict.fromkeys(
+            name
+            for glob in globs
+            for name in (known if "*" in glob else (glob,))
+            if name in known and fnmatchcase(name, glob)
+        )
+
+    def whole(self, op: Operation) -> Collection[Operation]:
+        """The ops of the match that `op` is in; of any other itself."""
+        claim = self.owners.get(op)
+        return (op,) if claim is None or claim.match is None else claim.ops
+
+    def take(self, claim: Claim, match: Match) -> None:
+        """Gives the ops of a match their owner; of those that others use, too, copies."""
+        made: dict[Operation, Operation] = {}
+        values: dict[SSAValue, SSAValue] = {}
+        for op in match.copied:
+            copy = made[op] = op.clone()
+            assert op.parent is not None, "it is in a function"
+            op.parent.insert_op_after(copy, op)
+            for old, new in zip(op.results, copy.results, strict=True):
+                new.name_hint = old.name_hint
+                values[old] = new
+        ops = tuple(made.get(op, op) for op in match.ops)
+        claim = replace(claim, ops=ops)
+        for op in ops:
+            for index, value in enumerate(op.operands):
+                if value in values:
+                    op.operands[index] = values[value]
+        self.copies |= {copy: op for op, copy in made.items()}
+        for op in made:
+            self.copied.setdefault(op, {})[claim.backend] = claim.pattern
+        self.owners |= dict.fromkeys(ops, claim)
+
     def refusal(self, op: Operation, backend: str) -> str | None:
         """Why `op` is not to be had by a match of `backend`, or None."""
         owner = self.owners.get(op)
@@ -70,6 +120,8 @@ class Claims:
             return f"already taken by pattern {owner.pattern}" if owner.pattern else "already taken"
         if not any(result.first_use for result in op.results):
             return "nothing uses its results"
+        if any(layout_of(value) is not None for value in (*op.operands, *op.results)):
+            return "in a layout of the host's: offload before channels are blocked"
         return self.by_hand.refusal(op, backend)
 
 
@@ -78,13 +130,22 @@ class Turn:
     """One backend is asked."""
 
     claims: Claims
-    backend: Backend
+    asked: Asked
     refused: dict[Operation, str] = field(default_factory=dict[Operation, str])
     """Ops that were not to be had to begin with."""
 
     def __post_init__(self) -> None:
+        self.backend = self.asked.backend
         name = self.backend.name
-        self.matcher = Matcher(name, self.backend.accepts, self._words)
+        self.matcher = Matcher(
+            name,
+            self.backend.accepts,
+            self._words,
+            self.asked.request,
+            self._may_copy,
+            self.claims.whole,
+            lambda: self.claims.has_several_roots,
+        )
         for op in self.claims.ops:
             if (reason := self.claims.refusal(op, name)) is not None:
                 self.refused[op] = reason
@@ -95,18 +156,21 @@ class Turn:
         reason = self.claims.refusal(op, self.backend.name)
         return lambda _: f"{op_text(op)} is {reason}"
 
+    def _may_copy(self, op: Operation) -> bool:
+        """What was given by hand is taken itself."""
+        is_cheap = isinstance(op, GraphOp) and op.is_cheap()
+        return is_cheap and op not in self.claims.by_hand.given
+
     def run(self, wanted: set[Operation] | None = None) -> None:
         """Claims what fits; with `wanted`, only matches that have one of these ops."""
         for named in self.backend.patterns:
-            endings: dict[str, list[Op]] = {}
-            for pattern in roots_of(named.pattern) or ():
-                endings.setdefault(pattern.name, []).append(pattern)
-            for root in self._roots(endings):
-                match = self._first_match(named, endings[root.name], root)
+            roots = roots_of(named.pattern) or []
+            for root in self._roots([pattern.name for pattern in roots]):
+                match = self._first_match(named, roots, root)
                 if match is not None and (wanted is None or not wanted.isdisjoint(match.ops)):
-                    claim = Claim(self.backend.name, named.name, match)
-                    self.claims.owners.update(dict.fromkeys(match.ops, claim))
-        singles = set(self.backend.op_names())
+                    self.claims.take(Claim(self.backend.name, named.name, match), match)
+                    self.claims.has_several_roots |= bool(named.others)
+        singles = set(self.claims.names_of(self.backend.op_names()))
         for op in self.claims.ops:
             is_asked = op.name in singles and (wanted is None or op in wanted)
             if is_asked and op not in self.claims.owners and self.matcher.accept_single(op):
@@ -114,7 +178,7 @@ class Turn:
 
     def _roots(self, names: Iterable[str]) -> Iterator[Operation]:
         """Ops with one of the names that are not taken, later ones first."""
-        lists = [self.claims.by_name.get(name, []) for name in names]
+        lists = [self.claims.by_name[name] for name in self.claims.names_of(names)]
         ops = (
             lists[0]
             if len(lists) == 1
@@ -125,10 +189,13 @@ class Turn:
         return (op for op in ops if op not in self.claims.owners and op not in self.refused)
 
     def _first_match(
-        self, named: NamedPattern, endings: Sequence[Op], root: Operation
+        self, named: NamedPattern, roots: Sequence[Op], root: Operation
     ) -> Match | None:
-        for pattern in endings:
-            if (match := self.matcher.match(named, pattern, root)) is not None:
+        for pattern in roots:
+            if (
+                pattern.fits(root.name)
+                and (match := self.matcher.match(named, pattern, root)) is not None
+            ):
                 return match
         return None
 
@@ -136,6 +203,8 @@ class Turn:
         """Why the backend did not get `op`."""
         if op in self.refused:
             return self.refused[op]
+        if (pattern := self.claims.copied.get(op, {}).get(self.backend.name)) is not None:
+            return f"pattern {pattern} took a copy, as others use it, too"
         nearest = self.matcher.nearest.get(op)
         if nearest is not None:
             return nearest.text(self.claims.names)
@@ -145,16 +214,16 @@ class Turn:
     def _patterns_by_op(self) -> dict[str, list[NamedPattern]]:
         found: dict[str, list[NamedPattern]] = {}
         for named in self.backend.patterns:
-            for name in op_names(named.pattern):
+            for name in self.claims.names_of(op_names(named.pattern, *named.others)):
                 found.setdefault(name, []).append(named)
         return found
 
 
 def claim_ops(
     module: ModuleOp,
-    asked: Sequence[Backend],
+    asked: Sequence[Asked],
     by_hand: ByHand,
-    given_to: Sequence[Backend],
+    given_to: Sequence[Asked],
     names: Names,
     recorder: Recorder | None,
 ) -> Claims:

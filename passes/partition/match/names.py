@@ -78,6 +78,42 @@ def value_text(value: object) -> str:
     """A Python value as reports print it: tuples as lists, bools as MLIR's."""
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, frozenset):
+        return " or ".join(sorted(map(value_text, value)))  # pyright: ignore[reportUnknownArgumentType]
     if isinstance(value, tuple):
         return str(list(value))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
     return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def constantly(text: str) -> Words:
+    """A message that is there already."""
+    return lambda _: text
+
+
+def shared_value(result: OpResult, user: Operation) -> Words:
+    """That `result`, inside of a match, has another user."""
+    return lambda names: (
+        f"interior value {names.value(result)} has a user outside of the match: {op_text(user)}"
+    )
+
+
+def too_few(op: Operation, count: int) -> str:
+    """That `op` has fewer operands than a pattern."""
+    return f"{op.name} has {len(op.operands)} operands, expected {count} or more"
+
+
+def wrong_attribute(op: Operation, name: str, expected: object) -> str:
+    """That a property is another one than a pattern expects."""
+    if name not in op.properties:
+        known = ", ".join(sorted(op.properties)) or "none"
+        return f"{op.name} has no {name}, expected {value_text(expected)}; it has {known}"
+    found = value_text(python_value(op.properties[name]))
+    return f"{op.name} {name} = {found}, expected {value_text(expected)}"
+
+
+def other_value(names: Names, user: Operation, index: int, known: SSAValue, value: SSAValue) -> str:
+    """That an operand is another value than the pattern's part was before."""
+    return (
+        f"operand {index} of {user.name} is {names.value(value)}, "
+        f"expected the same value as before, {names.value(known)}"
+    )

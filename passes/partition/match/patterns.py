@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
+
 from xdsl.context import Context
 
 from inarch.core.errors import UsageError, unknown
 from inarch.passes.backend import Backend
-from inarch.passes.pattern import Alternative, NamedPattern, Op, Pattern, op_names, roots_of
+from inarch.passes.pattern import NamedPattern, Op, op_names, parts_of, roots_of
 
 
 def check_patterns(ctx: Context, backend: Backend) -> None:
@@ -27,9 +29,17 @@ def _check_pattern(ctx: Context, named: NamedPattern, what: str) -> None:
         raise UsageError(
             f"{what} may end in something that is no op: {named.pattern}; expected an op at its root"
         )
-    for name in sorted(op_names(named.pattern)):
+    for name in sorted(op_names(named.pattern, *named.others)):
         _check_op(ctx, name, what)
-    for part in _parts(named.pattern):
+    known = parts_of(named.pattern)
+    for other in named.others:
+        if not parts_of(other) & known:
+            raise UsageError(
+                f"{what}: expected a further root that shares a part (one Python object) with those "
+                f"before, found {other}"
+            )
+        known |= parts_of(other)
+    for part in known:
         if isinstance(part, Op) and part.commutative and len(part.operands) != 2:
             raise UsageError(
                 f"{what}: expected 2 operands of a commutative op, found {len(part.operands)} "
@@ -38,21 +48,11 @@ def _check_pattern(ctx: Context, named: NamedPattern, what: str) -> None:
 
 
 def _check_op(ctx: Context, name: str, what: str) -> None:
-    if ctx.get_optional_op(name) is None:
-        known = {op.name for op in ctx.loaded_ops if op.name.startswith("graph.")}
-        raise unknown("op", name, known, within=what)
-
-
-def _parts(pattern: Pattern) -> set[Pattern]:
-    found: set[Pattern] = set()
-    todo = [pattern]
-    while todo:
-        part = todo.pop()
-        if part in found:
-            continue
-        found.add(part)
-        if isinstance(part, Op):
-            todo += part.operands
-        elif isinstance(part, Alternative):
-            todo += part.choices
-    return found
+    if "*" not in name:
+        if ctx.get_optional_op(name) is None:  # which loads the dialect
+            known = {op.name for op in ctx.loaded_ops if op.name.startswith("graph.")}
+            raise unknown("op", name, known, within=what)
+        return
+    dialect = ctx.get_optional_dialect(name.partition(".")[0])
+    if dialect is None or not any(fnmatchcase(op.name, name) for op in dialect.operations):
+        raise UsageError(f"{what}: expected a glob that ops have, found '{name}'")

@@ -11,25 +11,22 @@ is the host's, as the pass wrote it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, Region, SSAValue
+from xdsl.passes import ModulePass
 
-from inarch.core.blame import raised
-from inarch.core.errors import InarchError, UsageError, unknown
+from inarch.core.errors import InarchError
 from inarch.dialects.graph.call import CallOp
-from inarch.ir.context import store_of
 from inarch.ir.location import location_text
-from inarch.ir.verify import verify_module
-from inarch.passes import PASSES
-from inarch.passes.backend import BACKENDS, Backend
+from inarch.passes.instance import Asked
 from inarch.passes.partition.common import tensor_blocks
 from inarch.passes.partition.cut.changes import Change, changes
+from inarch.passes.partition.match.own import own_passes, run_own, store_kept
 
 Taken = Callable[[ModuleOp], set[Operation]]
 """The ops of a program that the backend would get."""
@@ -38,30 +35,27 @@ _HIDDEN = "inarch_hidden"
 """The functions behind which ops are while the passes run."""
 
 
-def run_required(ctx: Context, module: ModuleOp, backend: Backend, taken: Taken) -> None:
-    """Runs `backend.requires` on what it takes of `module`, in place; `taken` asks it.
+def run_required(ctx: Context, module: ModuleOp, asked: Asked, taken: Taken) -> None:
+    """Runs the passes that `asked` requires on what it takes of `module`, in place; `taken` asks it.
 
     Raises UsageError for a pass that does not exist; InarchError, naming pass and backend, for one that
     raises, leaves an invalid program, or changes a function's signature.
     """
-    for name in backend.requires:
-        if name not in PASSES:
-            message = unknown("pass", name, PASSES).message
-            raise UsageError(f"backend '{backend.name}' requires: {message}")
-    if not backend.requires:
+    passes = own_passes(asked, asked.backend.requires, "requires")
+    if not passes:
         return
     hidden: set[Operation] = set()
-    with _store_kept(ctx, module) as restore:
+    with store_kept(ctx, module) as restore:
         while True:
             restore()
             trial = _Trial(module, hidden)
-            trial.run(ctx, backend)
+            trial.run(ctx, passes, asked)
             found = trial.changes()
             if not found:
                 return
             mine = taken(trial.copy)
             others = [each for each in found if not each.made & mine]
-            _check_undone(backend, hidden, others)
+            _check_undone(asked, hidden, others)
             more = {op for each in others for op in each.originals} - hidden
             if not more:
                 _replace(module, trial.copy)
@@ -69,13 +63,13 @@ def run_required(ctx: Context, module: ModuleOp, backend: Backend, taken: Taken)
             hidden |= more
 
 
-def _check_undone(backend: Backend, hidden: set[Operation], others: Sequence[Change]) -> None:
+def _check_undone(backend: Asked, hidden: set[Operation], others: Sequence[Change]) -> None:
     """Raises for a change that hiding did not, or cannot, undo; hidden ops without users may go."""
     for change in others:
         stays = change.made and change.originals <= hidden
         for op in sorted(change.originals, key=lambda op: location_text(op) or ""):
             if stays or isinstance(op, ReturnOp):
-                names = ", ".join(f"'{name}'" for name in backend.requires)
+                names = ", ".join(f"'{name}'" for name in backend.backend.requires)
                 raise InarchError(
                     f"'{op.name}' is changed by what backend '{backend.name}' requires ({names}), though "
                     "nothing of it is the backend's; a required pass must change the ops that it knows only",
@@ -102,47 +96,11 @@ class _Trial:
             self.pairs.update(zip(block.ops, copied.ops, strict=True))
             self.values.update(zip(block.args, copied.args, strict=True))
 
-    def run(self, ctx: Context, backend: Backend) -> None:
+    def run(self, ctx: Context, passes: Sequence[ModulePass], backend: Asked) -> None:
         """The passes, each verified, with the hidden ops out of their sight."""
         self._hide()
-        functions = _signatures(self.copy)
-        for name in backend.requires:
-            constants = _constants(ctx)
-            with _blamed(name, backend):
-                PASSES[name]().apply(ctx, self.copy)
-            self._check_constants(ctx, constants, name, backend)
-            try:
-                verify_module(self.copy)
-            except InarchError as error:
-                raise _error(name, backend, f"leaves an invalid program: {error}") from error
-            for symbol, kind in functions.items():
-                found = _signatures(self.copy).get(symbol)
-                if found != kind:
-                    what = "removes" if found is None else "changes the signature of"
-                    raise _error(name, backend, f"{what} @{symbol}; it may change bodies only")
+        run_own(ctx, self.copy, passes, backend, set(self.pairs.values()), "requires")
         self._show()
-
-    def _check_constants(
-        self, ctx: Context, before: Mapping[str, memoryview], name: str, backend: Backend
-    ) -> None:
-        """New bytes under the key of a constant that the pass dropped get a key of their own."""
-        store, copies = store_of(ctx), set(self.pairs.values())
-        for key, data in _constants(ctx).items():
-            if key not in before or data is before[key]:
-                continue
-            users = [op for op in self.copy.walk() if key in _keys(op)]
-            if not copies.isdisjoint(users):
-                what = f"changes the bytes of constant '{key}'; it may put new ones in the store"
-                raise _error(name, backend, what)
-            store.set(key, before[key])
-            handle = DenseResourceAttr.from_params
-            fresh = store.put(key, data)
-            for op in users:
-                op.properties |= {
-                    each: handle(fresh, value.type)
-                    for each, value in op.properties.items()
-                    if isinstance(value, DenseResourceAttr)
-                }
 
     def changes(self) -> list[Change]:
         """What the passes changed together."""
@@ -196,68 +154,3 @@ def _replace(module: ModuleOp, copy: ModuleOp) -> None:
     copy.detach_region(new)
     module.add_region(new)
     old.erase()
-
-
-def _signatures(module: ModuleOp) -> Mapping[str, object]:
-    return {f.sym_name.data: f.function_type for f in module.body.ops if isinstance(f, FuncOp)}
-
-
-# ---------------------------------------------------------------------------------- errors
-
-
-@contextmanager
-def _blamed(name: str, backend: Backend) -> Generator[None]:
-    """Whatever the pass raises is its own, in one line."""
-    try:
-        yield
-    except InarchError as error:
-        raise _error(name, backend, str(error)) from error
-    except Exception as error:
-        raise _error(name, backend, raised(error, PASSES.origin(name))) from error
-
-
-def _error(name: str, backend: Backend, what: str) -> InarchError:
-    return InarchError(
-        f"pass '{name}' [{PASSES.origin(name).source}], which backend '{backend.name}' "
-        f"[{BACKENDS.origin(backend.name).source}] requires: {what}"
-    )
-
-
-# ---------------------------------------------------------------------------------- constants
-
-
-@contextmanager
-def _store_kept(ctx: Context, module: ModuleOp) -> Generator[Callable[[], None]]:
-    """Afterwards the store has what `module` uses, and nothing of what was tried; yields how to begin anew.
-
-    Passes put new constants there, and drop what they replace: also where that comes to nothing.
-    """
-    store, before, used_before = store_of(ctx), _constants(ctx), _used(module)
-
-    def restore() -> None:
-        for key in set(before) - set(store.keys()):
-            store.set(key, before[key])
-
-    try:
-        yield restore
-    finally:
-        used, now = _used(module), set(store.keys())
-        for key in (now - set(before) | used_before) - used:
-            store.drop(key)
-        for key in (set(before) - now) & used:
-            store.set(key, before[key])
-
-
-def _constants(ctx: Context) -> dict[str, memoryview]:
-    store = store_of(ctx)
-    return {key: store.get(key) for key in store.keys()}  # noqa: SIM118 - not a mapping
-
-
-def _used(module: ModuleOp) -> set[str]:
-    return {key for op in module.walk() for key in _keys(op)}
-
-
-def _keys(op: Operation) -> set[str]:
-    """The constants of the store that an op has."""
-    values = op.properties.values()
-    return {v.resource_handle.data for v in values if isinstance(v, DenseResourceAttr)}

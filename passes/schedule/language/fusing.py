@@ -42,7 +42,7 @@ def group_of(nests: Sequence[NestOp], positions: Sequence[int]) -> Group:
     for at, name in zip(positions, names, strict=True):
         if at not in last:
             raise _refused(nests, name, at)
-    return Group(tuple(nests), tuple(last[at] for at in positions))
+    return Group.of(nests, tuple(last[at] for at in positions))
 
 
 def _check_form(nest: NestOp) -> None:

@@ -149,6 +149,8 @@ def describe(op: Loops) -> str:
     """`m = 4, k = 8 reduction`."""
     if isinstance(op, ForOp):
         numbers = op.counted()
+        if numbers is None:
+            return f"{loop_name(op)} = computed numbers"
         return f"{loop_name(op)} = {numbers.start} to {numbers.stop}"
     parts = [
         f"{each.label.data} = {each.size.data}{'' if each.kind.data == 'parallel' else ' ' + each.kind.data}"
@@ -160,6 +162,16 @@ def describe(op: Loops) -> str:
 def loop_name(loop: ForOp) -> str:
     """What its index is called."""
     return loop.induction.name_hint or "i"
+
+
+def numbers_of(loop: ForOp) -> range:
+    """What it counts. Raises InarchError where that is computed."""
+    numbers = loop.counted()
+    if numbers is None:
+        raise error_of(
+            loop, f"expected numbers as bounds of '{loop_name(loop)}', found computed ones"
+        )
+    return numbers
 
 
 def loops_within(loop: ForOp) -> list[ForOp]:

@@ -55,8 +55,6 @@ MAX_MEMBERS = 20
 """Of a family, the most efficient ones that fit."""
 FAR = 1.5
 """Where the first members cost so many times what another kernel does, no other member is tried."""
-MAX_WEIGHED = 12
-"""Of those, the ones for which loops are ordered, and the memory is looked at."""
 
 
 def candidates(
@@ -242,7 +240,7 @@ def _cheapest(
     first.sort(key=lambda one: one.bound)
     members = MAX_MEMBERS if best <= FAR * known else 0
     rough = [one for each in likely for one in _rough(each, misses, members)]
-    rough = _weighed(sorted(rough, key=lambda one: one.bound)[:MAX_WEIGHED])
+    rough = _weighed(sorted(rough, key=lambda one: one.bound))
     rough.sort(key=lambda one: one.bound)
     planned: list[Candidate] = []
     best = math.inf

@@ -38,8 +38,8 @@ class Run:
     """Bytes from the first to behind the last."""
     nbytes: int
     """Those that are touched."""
-    lines: int
-    """The lines that hold these."""
+    lines: float
+    """The lines that hold these; of pieces that begin anywhere in a line, on average."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Stream:
     def run(self, points: Sequence[int], line: int) -> Run:
         """What a call touches between two jumps, in lines of `line` bytes."""
         span = dense = touched = self.nbytes
-        skipping = 1
+        skipping, grid = 1, line
         for stride, count in sorted(
             (abs(s) * self.nbytes, n)
             for s, n in zip(self.strides, points, strict=True)
@@ -86,8 +86,14 @@ class Stream:
                 skipping *= count
             else:
                 dense = span
-        lines = min(skipping * math.ceil(dense / line), math.ceil(span / line))
-        return Run(span, touched, lines)
+        # Pieces begin at multiples of what all that moves them has in common.
+        for stride, count in zip(self.strides, points, strict=True):
+            by = abs(stride) * self.nbytes
+            grid = math.gcd(grid, by if by >= dense else by * count)
+        piece, whole = (
+            (math.ceil(each / grid) * grid + line - grid) / line for each in (dense, span)
+        )
+        return Run(span, touched, min(skipping * piece, whole))
 
     def goes_on(self, axis: int, block: int, run: int, line: int) -> bool:
         """Whether the next call of a loop along the axis begins where the run ends."""
@@ -142,6 +148,9 @@ class _Panel:
     origin: Level
     stream: Stream
     run: int
+    held: float
+    """Bytes of the lines that hold what the call touches: what a cache has to have room for."""
+    whole_held: float
     strays: bool
     """Its runs push each other out of the second-level cache, however few they are."""
     translations: int
@@ -202,9 +211,17 @@ def _panel(stream: Stream, sizes: Sequence[int], blocks: Sequence[int], costs: C
         origin,
         stream,
         run.span,
+        runs * run.lines * line,
+        whole if stream.is_packed else max(whole, _lines_of(stream, sizes, line) * line),
         not stream.is_packed and stream.is_crowded(blocks, machine, machine.l2),
         1 if stream.is_packed else stream.translations(blocks, machine),
     )
+
+
+def _lines_of(stream: Stream, points: Sequence[int], line: int) -> float:
+    """The lines that hold so many points of each axis."""
+    run = stream.run(points, line)
+    return stream.touched(points) / run.nbytes * run.lines
 
 
 class _Search:
@@ -222,7 +239,7 @@ class _Search:
         self._panels = panels
         self._loops = loops
         self._blocks = blocks
-        self._call = costs.level(sum(panel.nbytes for panel in panels))
+        self._call = costs.level(sum(panel.held for panel in panels))
         self._again: dict[tuple[int, int], _Cycles] = {}
         self._cycles: dict[tuple[int, ...], _Cycles] = {}
         self._broken = [self._first(panel, 1) for panel in panels]
@@ -271,9 +288,9 @@ class _Search:
                 for at in moved:
                     moving[at] *= loop.count
             inside >>= 1
-        passed = 0
+        passed = 0.0
         for panel, count in zip(panels, moving, strict=True):
-            passed += min(panel.whole, panel.nbytes * count)
+            passed += min(panel.whole_held, panel.held * count)
         between, transfer, stalls = self._costs.level(passed), 0.0, 0.0
         for at in self._kept[place]:
             panel, count = panels[at], moving[at]
@@ -285,30 +302,39 @@ class _Search:
         return transfer, stalls
 
     def _joined(self, panel: _Panel, order: Sequence[int]) -> _Cycles:
-        """Of bringing all of a stream once, where calls go on where the one before ended."""
-        joined, run = 1, panel.run
+        """Of bringing all of a stream once, where calls go on where the one before ended.
+
+        What other loops bring of the same lines is another time: one that begins within what the inner
+        ones have brought finds it only where the first-level cache holds that.
+        """
+        joined, run, points = 1, panel.run, list(self._blocks)
         for place in reversed(order):
             loop = self._loops[place]
             if not self._goes_on(panel, loop, run):
                 break
+            step = panel.stream.step(loop.axis, self._blocks[loop.axis])
+            if 2 * step < run and run > self._costs.machine.l1.bytes:
+                break
             joined *= loop.count
-            run += panel.stream.step(loop.axis, self._blocks[loop.axis]) * (loop.count - 1)
-        return self._first(panel, joined)
+            points[loop.axis] *= loop.count
+            run += step * (loop.count - 1)
+        return self._first(panel, joined, points)
 
     def _goes_on(self, panel: _Panel, loop: CallLoop, run: int) -> bool:
         return not panel.stream.is_packed and panel.stream.goes_on(
             loop.axis, self._blocks[loop.axis], run, self._line
         )
 
-    def _first(self, panel: _Panel, joined: int) -> _Cycles:
-        """Of bringing all of a stream once, `joined` calls of it in one run."""
+    def _first(self, panel: _Panel, joined: int, points: Sequence[int] = ()) -> _Cycles:
+        """Of bringing all of a stream once, `joined` calls of it in one run, which have so many points."""
         origin = panel.origin
         if panel.stream.is_packed:
             return panel.whole / self._line * origin.line, 0.0
         calls = panel.whole / panel.nbytes
         lines = touched = calls * panel.lines
         if joined > 1:
-            lines = min(touched, panel.whole / self._line)
+            several = _lines_of(panel.stream, points, self._line)
+            lines = min(touched, calls / joined * several)
         cold = WRITTEN if panel.stream.is_written else 1.0
         stalls = calls * panel.runs * origin.run + lines / joined * origin.begin * cold
         if panel.stream.is_late:

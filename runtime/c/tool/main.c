@@ -255,7 +255,8 @@ int main(int count, char **arguments)
         tool_help();
         return 0;
     }
-    const inarch_options how = {options.is_verified ? INARCH_VERIFY : 0, 0, NULL, NULL};
+    const inarch_options how = {options.is_verified ? INARCH_VERIFY : 0, 0, NULL, NULL, NULL,
+                                options.loader_count > 0 ? options.loaders : NULL};
     inarch_module *module;
     const double begin = now();
     const int32_t status = inarch_open(options.model, &how, &module);

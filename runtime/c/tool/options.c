@@ -15,6 +15,7 @@ void tool_help(void)
           "  --seed N             seed of inputs that are not given (default: 0)\n"
           "  --function NAME      the function to call (default: main)\n"
           "  --output-dir DIR     write the outputs there, each as NAME.npy\n"
+          "  --loader FILE        a library that runs parts in a backend's own format\n"
           "  --threads N          by at most how many threads\n"
           "  --repeat N           also time N calls\n"
           "  --list               print the functions instead\n"
@@ -54,6 +55,13 @@ static int read_value(const char *option, const char *value, tool_options *optio
         options->output_dir = value;
         return 0;
     }
+    if (strcmp(option, "--loader") == 0) {
+        if (options->loader_count == MOST_LOADERS) {
+            return tool_fail(LEAVE_USAGE, "error: --loader: expected at most %d files, found more", MOST_LOADERS);
+        }
+        options->loaders[options->loader_count++] = value;
+        return 0;
+    }
     if (options->input_count == MOST_INPUTS) {
         return tool_fail(LEAVE_USAGE, "error: --input: expected at most %d files, found more", MOST_INPUTS);
     }
@@ -78,7 +86,7 @@ static int *flag_of(const char *word, tool_options *options)
 int tool_parse(int count, char **arguments, tool_options *options)
 {
     static const char *const with_value[] = {"--input",      "--seed",    "--function",
-                                             "--output-dir", "--threads", "--repeat"};
+                                             "--output-dir", "--threads", "--repeat", "--loader"};
     memset(options, 0, sizeof(*options));
     for (int i = 1; i < count; i++) {
         const char *word = arguments[i], *value = NULL, *option = NULL;

@@ -17,6 +17,7 @@
 
 #define MOST_RANK 32
 #define MOST_INPUTS 256
+#define MOST_LOADERS 16
 
 /* message.c: prints one line, and returns `code`. */
 __attribute__((format(printf, 2, 3))) int tool_fail(int code, const char *format, ...);
@@ -26,7 +27,8 @@ int tool_failed(int32_t status);
 typedef struct {
     const char *model, *function, *output_dir;
     const char *inputs[MOST_INPUTS]; /* [NAME=]FILE */
-    int input_count;
+    const char *loaders[MOST_LOADERS + 1]; /* NULL ends them */
+    int input_count, loader_count;
     int64_t repeat, threads, seed;
     int is_list, is_verified, is_quiet, is_help;
 } tool_options;

@@ -316,7 +316,7 @@ def net(tmp_path: Path) -> ctypes.CDLL:
     compile_library(_emit(ADD).units, path, target=parse("generic"))
     library = ctypes.CDLL(str(path))
     library.net_last_error.restype = ctypes.c_char_p
-    assert library.net_abi_version() == 2
+    assert library.net_abi_version() == 3
     assert library.net_bind(None, ctypes.c_int64(0), None, 0) == 0
     return library
 

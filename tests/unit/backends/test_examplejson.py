@@ -261,8 +261,8 @@ def test_the_result_is_the_subgraphs_output() -> None:
     module = make(TWO)
     (x,) = arrays(1, 4)
     module["subgraph_0"](*arrays(2, 2, 3))
-    result = module["subgraph_1"](x)
-    assert isinstance(result, np.ndarray)
+    result: Array = module["subgraph_1"](x)
+    assert isinstance(result, np.ndarray)  # pyright: ignore[reportUnnecessaryIsInstance]
     assert result.shape == (4,)
     inner = make(f"{TUTORIAL}  outputs: 4\n")["subgraph_0"]
     a, b, c, d = arrays(4, 10, 10)

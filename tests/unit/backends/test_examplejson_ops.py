@@ -32,6 +32,8 @@ from inarch.runtime.module import Module
 from inarch.runtime.tensor import Array
 
 BACKEND = BACKENDS["examplejson"]
+ACCEPTS: Any = BACKEND.accepts
+"""Takes one parameter."""
 FLOATS = ("f32", "f64")
 NUMBERS = (*FLOATS, "i8", "i32", "i64", "ui8", "ui32")
 ALL = (*NUMBERS, "i1")
@@ -94,7 +96,9 @@ CASES: list[tuple[str, Sequence[str], list[Shapes], list[dict[str, Any]]]] = [
 
 def emit(function: FuncOp, context: Any = None) -> Emission:
     assert BACKEND.emit is not None
-    return BACKEND.emit(EmitRequest((function,), context or new_context(), "generic"))
+    return BACKEND.emit(
+        EmitRequest(functions=(function,), context=context or new_context(), target="generic")
+    )
 
 
 def load(emission: Emission) -> Module:
@@ -162,14 +166,14 @@ def test_the_engine_gives_what_the_reference_gives(
     block = Block(arg_types=[tensor(mlir_type(dtype), shape) for shape in shapes])
     op = KINDS[f"graph.{name}"].make(*block.args, **properties)
     block.add_ops([op, ReturnOp(*op.results)])
-    assert BACKEND.accepts(op) is None
+    assert ACCEPTS(op) is None
     function = load(emit(wrap(block)))["examplejson_0"]
     rng = np.random.default_rng(0)
     inputs = [values(shape, dtype, rng) for shape in shapes]
-    found = function(*inputs)
+    found: Array = function(*inputs)
     with np.errstate(all="ignore"):
         expected = op.reference(*inputs)
-    assert isinstance(found, np.ndarray)
+    assert isinstance(found, np.ndarray)  # pyright: ignore[reportUnnecessaryIsInstance]
     assert isinstance(expected, np.ndarray | np.generic)
     assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
     rtol = {"f32": 2e-6, "f64": 1e-14}.get(dtype, 0)
@@ -188,7 +192,9 @@ def test_the_emission_of_several_functions() -> None:
         block.add_op(ReturnOp(block.args[0], block.args[0]))
         functions.append(wrap(block, name))
     assert BACKEND.emit is not None
-    emission = BACKEND.emit(EmitRequest(tuple(functions), new_context(), "generic"))
+    emission = BACKEND.emit(
+        EmitRequest(functions=tuple(functions), context=new_context(), target="generic")
+    )
     assert emission.symbols == names
     assert [line for line in emission.text.splitlines() if line.startswith("subgraph")] == [
         "subgraph_2 name: other",
@@ -226,8 +232,8 @@ def test_constants_are_exact(dtype: str, shape: tuple[int, ...]) -> None:
     op = ConstantOp.make(value=constant_attribute(array, store_of(context)))
     block.add_ops([op, ReturnOp(*op.results)])
     emission = emit(wrap(block), context)
-    found = load(emission)["examplejson_0"]()
-    assert isinstance(found, np.ndarray)
+    found: Array = load(emission)["examplejson_0"]()
+    assert isinstance(found, np.ndarray)  # pyright: ignore[reportUnnecessaryIsInstance]
     assert found.tobytes() == array.tobytes()
     assert found.shape == array.shape
     is_number = array.size <= 16 and not np.isnan(array).any()
@@ -278,4 +284,4 @@ def made(name: str, element: str, shape: str, **properties: Any) -> Operation:
 )
 def test_what_is_not_accepted(op: Operation, reason: str | None) -> None:
     """T19: what the engine lacks stays with the host, with the reason."""
-    assert BACKEND.accepts(op) == reason
+    assert ACCEPTS(op) == reason

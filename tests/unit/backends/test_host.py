@@ -26,6 +26,7 @@ from inarch.driver.extensions import kinds
 from inarch.driver.host import find_host
 from inarch.ir.context import store_of
 from inarch.ir.text import parse_module
+from inarch.runtime.tensor import Array
 from inarch.testing import check_compiled, execute_compiled, run_pass
 from inarch.testing.generate import GeneratedProgram, inputs, programs
 from inarch.tools.cli import run
@@ -132,7 +133,7 @@ def test_where_its_loader_is_not_the_file_is_refused() -> None:
         check=False,
     )
     assert done.stderr == (
-        "m.inarch: error: expected formats of the loaders examplejson, shared-library, found "
+        "m.inarch: error: expected formats of the loaders c, examplejson, shared-library, so, found "
         "'interpreter'\n"
     )
 
@@ -162,7 +163,7 @@ def _check(program: GeneratedProgram, backend: str) -> int:
         backends=[backend] if backend else [],
     )
     for name, arrays in cases.items():
-        found = loaded[name](*arrays)
+        found: Array | tuple[Array, ...] = loaded[name](*arrays)
         every = found if isinstance(found, tuple) else (found,)
         for array, expected in zip(every, wanted[name], strict=True):
             assert expected.accepts(array).all(), (program.name, name)

@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from inarch.machine.flags import BASE_FLAGS
 from inarch.machine.target import Target
 from inarch.machine.target import parse as parse_target
-from inarch.machine.toolchain import BASE_FLAGS, compile_library, find_compiler
+from inarch.machine.toolchain import compile_library, find_compiler
 from inarch.meaning import Apply, Element, Expression, free_sizes, ranks
 from inarch.meaning import parse as parse_meaning
 from inarch.meaning.evaluate import evaluate

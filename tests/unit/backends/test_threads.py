@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -161,6 +162,34 @@ def test_what_is_no_number_of_threads(model: Path, threads: object) -> None:
         pass
 
 
+@pytest.mark.parametrize("threads", ["0", "-1", "two"])
+@pytest.mark.parametrize("command", ["compile", "run", "bench", "explain"])
+def test_commands_refuse_what_is_no_number_of_threads(
+    model: Path, command: str, threads: str
+) -> None:
+    """Where the number is read: nothing is compiled, and nothing runs."""
+    done = run([command, str(model), f"--threads={threads}"])
+    assert (done.code, done.out, done.err) == (
+        2,
+        "",
+        f"error: argument --threads: expected a whole number >= 1, found '{threads}'; "
+        f"see 'inarch {command} --help'\n",
+    )
+
+
+def test_a_million_threads_are_as_many_as_there_may_be(model: Path, tmp_path: Path) -> None:
+    """At most four for a processor, by the variable and compiled for so many; the bits are the same."""
+    done = _in_a_process(model, "1000000")
+    assert done.stderr == ""
+    assert 0 < int(done.stdout) < 4 * len(os.sched_getaffinity(0))
+    source, path = tmp_path / "model.mlir", tmp_path / "model.inarch"
+    source.write_text(MODEL)
+    assert run(["compile", str(source), "-q", "--threads=1000000", "-o", str(path)]).code == 0
+    x, w = _inputs()
+    many = inarch.load(path)
+    assert _bits(many(x, w)) == _bits(many(x, w, threads=1))
+
+
 CALL = """
 import sys, numpy as np, inarch
 module = inarch.load(sys.argv[1])
@@ -184,6 +213,48 @@ def _in_a_process(model: Path, said: str) -> subprocess.CompletedProcess[str]:
 def test_the_variable_says_how_many(model: Path, said: str, started: int) -> None:
     done = _in_a_process(model, said)
     assert (done.stdout, done.stderr) == (f"{started}\n", "")
+
+
+LIMITS = """
+import os, sys, numpy as np, inarch
+early = sys.argv[2] == "early"
+if early:
+    import threadpoolctl
+module = inarch.load(sys.argv[1], threads=3)
+import threadpoolctl
+x, w = np.zeros((96, 512), np.float32), np.zeros((512, 256), np.float32)
+ours = lambda: [one["num_threads"] for one in threadpoolctl.threadpool_info() if one["user_api"] == "inarch"]
+started = lambda: len(os.listdir("/proc/self/task")) - 1
+assert ours() == [2], ours()
+with threadpoolctl.threadpool_limits(1):
+    assert ours() == [1], ours()
+    module(x, w)
+    with inarch.threads(2):
+        module(x, w, threads=3)
+    assert started() == 0, started()
+    with threadpoolctl.threadpool_limits({"inarch": 2}):
+        assert ours() == [2], ours()
+    assert ours() == [1], ours()
+with threadpoolctl.threadpool_limits({"openblas": 1}):
+    assert ours() == [2], ours()
+with threadpoolctl.threadpool_limits(2):
+    module(x, w)
+print(started(), ours())
+"""
+
+
+@pytest.mark.parametrize("when", ["early", "late"])
+def test_threadpoolctl_sees_and_limits_the_threads(model: Path, when: str) -> None:
+    """Whichever is imported first; a limit is one of all that is said, and gone behind its block."""
+    pytest.importorskip("threadpoolctl", reason="threadpoolctl is not installed")
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", LIMITS, str(model), when],
+        env={**os.environ, "INARCH_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("2 [2]\n", "")
 
 
 @pytest.mark.parametrize("said", ["0", "-1", "two", "1.5"])
@@ -233,9 +304,10 @@ def _built(folder: Path, *flags: str) -> Path:
 
 
 def _run(harness: Path, what: str, threads: int = 3) -> str:
+    """What it prints; 0 threads: their number is not said."""
     done = subprocess.run(
         [str(harness), what],
-        env={**os.environ, "INARCH_NUM_THREADS": str(threads)},
+        env={**os.environ, "INARCH_NUM_THREADS": str(threads or "")},
         capture_output=True,
         text=True,
         check=False,
@@ -262,6 +334,34 @@ def test_eight_threads_while_others_fork(harness: Path) -> None:
 def test_a_pool_that_cannot_start_threads_is_of_fewer(harness: Path) -> None:
     """No memory for a stack: the call is right, by those that there are."""
     assert _run(harness, "no-threads", threads=8) == "right, 0 started\n"
+
+
+def test_the_quota_of_a_control_group_limits_the_threads(tmp_path: Path) -> None:
+    """Of version 2 and of 1, of the process's own group and of those around it; it is rounded up."""
+    groups, own = tmp_path / "groups", tmp_path / "self"
+    flags = (f'-DINARCH_CGROUPS="{groups}"', f'-DINARCH_CGROUP_OF_SELF="{own}"')
+    harness = _built(tmp_path, *flags)
+    processors = len(os.sched_getaffinity(0))
+
+    def count(said: str, files: dict[str, str]) -> int:
+        shutil.rmtree(groups, ignore_errors=True)
+        own.write_text(said)
+        for name, text in files.items():
+            (groups / name).parent.mkdir(parents=True, exist_ok=True)
+            (groups / name).write_text(text)
+        return int(_run(harness, "count", threads=0))
+
+    old = {"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}
+    little = {"cpu/a/cpu.cfs_quota_us": "50000\n", "cpu/a/cpu.cfs_period_us": "100000\n"}
+    most = count("0::/\n", {})
+    assert most >= min(2, processors)
+    assert count("0::/\n", {"cpu.max": "max 100000\n"}) == most
+    assert count("0::/\n", {"cpu.max": "100000 100000\n"}) == 1
+    assert count("0::/\n", {"cpu.max": "100001 100000\n"}) == min(2, processors)
+    assert count("0::/a/b\n", {"a/b/cpu.max": "max 1\n", "a/cpu.max": "1000 100000\n"}) == 1
+    assert count("0::/a/b\n", {"a/b/c/cpu.max": "1 1\n", "b/cpu.max": "1 1\n"}) == most
+    assert count("2:cpuset:/a\n1:cpu,cpuacct:/\n", old | little) == most
+    assert count("2:cpuset:/b\n1:cpu,cpuacct:/a/b\n", old | little) == 1
 
 
 def test_an_application_brings_its_own_pool(harness: Path) -> None:

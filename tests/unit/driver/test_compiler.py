@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import onnx
@@ -125,8 +125,8 @@ def test_calls_by_position_and_by_name(tmp_path: Path) -> None:
     assert isinstance(module, inarch.Module)
     expected = (X - 2 * X, X + 2 * X)
     for result in (module(X, 2 * X), module(b=2 * X, a=X), module["main"](X, b=2 * X)):
-        assert isinstance(result, tuple)
-        np.testing.assert_array_equal(result, expected)
+        assert type(result) is tuple
+        np.testing.assert_array_equal(np.stack(cast("tuple[Any, ...]", result)), expected)
     by_name = module.run({"b": 2 * X, "a": X})
     assert list(by_name) == ["low", "high"]
     module.save(tmp_path / "m.inarch")

@@ -15,6 +15,7 @@ from inarch.dialects import new_context
 from inarch.driver.compiler import build, import_model, kernel_report
 from inarch.ir.target import machine_of, set_machine
 from inarch.ir.text import parse_module, print_module
+from inarch.machine import find
 from inarch.machine.find import find_machine, keep_measured, measured_machine
 from inarch.machine.machine import Machine, Ports
 from inarch.machine.machine_file import MACHINES, machine_of_text, machine_text
@@ -54,12 +55,12 @@ def test_what_is_printed_is_read_again(name: str) -> None:
         (
             "bytes = 32768",
             "bytes = -1",
-            "m.toml:26: expected a whole number > 0 for l1.bytes, found -1",
+            "m.toml:27: expected a whole number > 0 for l1.bytes, found -1",
         ),
         (
             "ways = 8",
             "way = 8",
-            "m.toml:27: no key 'way' in [l1]; did you mean 'ways'? Known: bandwidth, bytes, latency, ways",
+            "m.toml:28: no key 'way' in [l1]; did you mean 'ways'? Known: bandwidth, bytes, latency, ways",
         ),
         (
             "ghz = 3.7\n",
@@ -69,7 +70,7 @@ def test_what_is_printed_is_read_again(name: str) -> None:
         (
             "walk = 40\n",
             "",
-            "m.toml:47: expected tlb.walk, which is missing; `inarch machine` prints a whole one",
+            "m.toml:48: expected tlb.walk, which is missing; `inarch machine` prints a whole one",
         ),
         ("cores = 8", 'cores = "8"', "m.toml:3: expected a whole number > 0 for cores, found '8'"),
         (
@@ -81,19 +82,26 @@ def test_what_is_printed_is_read_again(name: str) -> None:
         (
             "[fma]\n16",
             "[fma]\nwide",
-            "m.toml:11: expected bytes of a vector such as 32 in [fma], found 'wide'",
+            "m.toml:12: expected bytes of a vector such as 32 in [fma], found 'wide'",
         ),
         (
             "ways = 8",
             "ways = 1024",
-            "m.toml:26: expected l1.bytes of a line of 64 for each of 1024 ways, found 32768",
+            "m.toml:27: expected l1.bytes of a line of 64 for each of 1024 ways, found 32768",
         ),
         (
             "ghz = 3.7",
             "ghz 3.7",
             "m.toml:2: expected TOML: expected '=' after a key in a key/value pair",
         ),
-        ("[l1]", "[l9]", "m.toml:25: no key 'l9' in the machine. Known: branch_miss, "),
+        (
+            "25: 16-31,",
+            "25: 31-16,",
+            "m.toml:9: expected cpus such as 'AuthenticAMD 25: 0-15, 32-47' or '0x41: 0xd0c', "
+            "found 'AuthenticAMD 25: 31-16, 96-127, 160-175'",
+        ),
+        ('cpus = "', 'cpus = ": 1" # ', "m.toml:9: expected cpus such as"),
+        ("[l1]", "[l9]", "m.toml:26: no key 'l9' in the machine. Known: branch_miss, "),
         ("[tlb]", "tlb = 5\n[other]", "expected a table tlb, found 5"),
     ],
 )
@@ -115,7 +123,7 @@ def test_a_wrong_file_is_one_line(old: str, new: str, message: str, tmp_path: Pa
 
 
 def test_a_machine_that_there_is_not(tmp_path: Path) -> None:
-    known = "Known: generic, golden-cove, neoverse-n1, zen4\n"
+    known = "Known: generic, golden-cove, neoverse-n1, zen3, zen4\n"
     assert (
         cli.run(["machine", "zen5"]).err
         == f"error: no machine 'zen5'; did you mean 'zen4'? {known}"
@@ -150,7 +158,7 @@ def test_a_wrong_machine_in_a_program_is_one_line() -> None:
         ("5 : i64", "expected a name or a dictionary for inarch.machine, found 5 : i64"),
         (
             '"zen5"',
-            "no machine 'zen5'; did you mean 'zen4'? Known: generic, golden-cove, neoverse-n1, zen4",
+            "no machine 'zen5'; did you mean 'zen4'? Known: generic, golden-cove, neoverse-n1, zen3, zen4",
         ),
         (
             '{ghz = "1", name = "m"}',
@@ -222,6 +230,46 @@ def test_native_is_what_was_measured(tmp_path: Path) -> None:
     done = cli.run(["compile", str(tmp_path / "m.mlir"), "-o", str(tmp_path / "m.inarch")])
     assert f": m for {native()} on measured, " in done.out
     assert json.loads(cli.run(["machine", "--json"]).out)["ghz"] == 1.25
+
+
+CPUINFO = """processor : 0
+vendor_id : {vendor}
+cpu family : {family}
+model : {model}
+
+processor : 1
+vendor_id : nobody
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (CPUINFO.format(vendor="AuthenticAMD", family=25, model=1), "zen3"),
+        (CPUINFO.format(vendor="AuthenticAMD", family=25, model=17), "zen4"),
+        (CPUINFO.format(vendor="GenuineIntel", family=6, model=143), "golden-cove"),
+        (CPUINFO.format(vendor="GenuineIntel", family=25, model=1), None),
+        (CPUINFO.format(vendor="AuthenticAMD", family=25, model=200), None),
+        ("CPU implementer : 0x41\nCPU part : 0xd0c\n", "neoverse-n1"),
+        ("model : what\n", None),
+        ("", None),
+    ],
+)
+def test_this_computer_is_the_machine_that_names_its_cpu(
+    text: str, name: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where it has other instructions than the target's own machine, or others of its caches' sizes."""
+    (tmp_path / "cpuinfo").write_text(text)
+    monkeypatch.setattr(find, "CPUINFO", tmp_path / "cpuinfo")
+    find.cpuinfo.cache_clear()
+    try:
+        found = find.this_machine()
+        assert (None if found is None else found.name) == name
+        mine = replace(ZEN4, name="measured")
+        keep_measured(mine)
+        assert find.this_machine() == mine
+    finally:
+        find.cpuinfo.cache_clear()
 
 
 def test_this_computer_can_be_measured(capfd: pytest.CaptureFixture[str]) -> None:

@@ -218,6 +218,7 @@ def test_what_a_pipeline_may_be_written_as(text: str, same: str) -> None:
         ("(" * 5000, f"pipeline '{'(' * 297}...', character 11: expected at most 10 brackets"),
         ("prepare,fold-constnats", "no pass 'fold-constnats'; did you mean 'fold-constants'?"),
         ("graph(cse,cs)", "no pass 'cs'; did you mean 'cse'?"),
+        ("prepare,offlod,graph", "no pass 'offlod'; did you mean 'offload'?"),
         ("cse,graph(dce{,})", "pipeline 'cse,graph(dce{,})', character 15: expected"),
     ],
 )

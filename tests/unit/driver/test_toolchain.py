@@ -451,8 +451,8 @@ def test_a_compiler_for_another_machine_gets_advice(
             {"a.c": ""}, tmp_path / "a.so", target=parse("aarch64"), compiler=plain, cache=cache
         )
     assert str(error.value) == (
-        "gcc refused 'a.c': error: bad switch; for the target aarch64 on x86_64, put a cross "
-        "compiler in $CC, as CC=aarch64-linux-gnu-gcc; "
+        "gcc refused 'a.c': error: bad switch; for the target aarch64 on x86_64, install "
+        "aarch64-linux-gnu-gcc, or put another cross compiler in $CC; "
         f"source, command and output are in {error.value.folder}"
     )
 

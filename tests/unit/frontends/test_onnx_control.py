@@ -219,19 +219,21 @@ def test_one_branch_runs(condition: bool) -> None:
         ),
         (
             "float[3] x, int64 m",
-            f"y, w = Loop<{TURN}>(m, , x)",
-            "<model>: 1 unsupported: Loop: an output of each turn, whose number is computed at run time (a "
-            "state of a fixed shape may carry it) (1: 'y'); where it is always the same, give it to the "
+            f"w, y = Loop<{TURN}>(m, , x)",
+            "<model>: 1 unsupported: Loop: an output of each turn, whose number is computed at run time "
+            "(carry a state with room for all turns, and write to it with ScatterND where the turn's number "
+            "says) (1: 'w'); where it is always the same, give it to the "
             "compiler: --value m=...",
         ),
         (
             "float[3] x, float[3] z",
-            "m = Constant<value=int64 {9000}>() y, w = Loop<"
+            "m = Constant<value=int64 {9000}>() w, y = Loop<"
             "body = b (int64 i, bool c, float[3] s) => (bool d, float[3] t, float[3] o) "
             "{ t = Add(s, z) q = ReduceMax<keepdims=0>(t) k = Constant<value_float=9.0>() d = Less(q, k) "
             "o = Neg(t) }>(m, , x)",
-            "<model>: 1 unsupported: Loop: an output of each turn, whose number is computed at run time (a "
-            "state of a fixed shape may carry it) (1: 'y')",
+            "<model>: 1 unsupported: Loop: an output of each turn, whose number is computed at run time "
+            "(carry a state with room for 9000 turns, and write to it with ScatterND where the turn's number "
+            "says) (1: 'w')",
         ),
         (
             "float[3] x, int64 m",

@@ -5,7 +5,8 @@ The blocks of a document run in order, in one temporary folder with links to `be
 - `sh` runs under `bash -euo pipefail`, `python` under Python; both must succeed;
 - `console`: lines after `$ ` are commands, the lines below them their output; `...` fits anything;
 - other languages are for reading.
-`cc` is the compiler that Inarch finds, where the machine has none of that name.
+`cc` is the compiler that Inarch finds, where the machine has none of that name; `inarch` and `inarch-opt`
+are forks of one process (`warm.py`).
 
 A comment on the line before a block changes what is done: `<!-- not run: REASON -->`, and
 `<!-- file: NAME -->`, which writes the block into a file. An example that needs minutes or the
@@ -21,7 +22,9 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 import textwrap
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -34,10 +37,19 @@ from inarch.machine.compilers import find_compiler
 ROOT = Path(__file__).parents[3]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 EXAMPLES = sorted(ROOT.glob("examples/*.py"))
+WARM = Path(__file__).with_name("warm.py")
 LINKED = ("benchmarks", "examples", "tests")
 FOR_READING = {"text", "mlir", "c", "cpp", "json", "toml", "mermaid"}
 DOCTEST_FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 LIMIT_S = 300
+
+
+@pytest.fixture(autouse=True)
+def fixture_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs of the environment that runs the tests are found first."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    monkeypatch.setenv("PATH", path)
+
 
 # ------------------------------------------------------------------------------------ doctests
 
@@ -149,11 +161,9 @@ def run_block(block: Block, folder: Path) -> str | None:
 
 
 def _run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     return subprocess.run(
         command,
         cwd=folder,
-        env={**os.environ, "PATH": path},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -182,9 +192,24 @@ def _run_session(block: Block, folder: Path) -> str | None:
     return None
 
 
+@pytest.fixture(scope="module")
+def commands() -> Iterator[str]:
+    """A folder with `inarch` and `inarch-opt`, which start fast. A socket's path must be short."""
+    with tempfile.TemporaryDirectory(prefix="inarch-") as made:
+        server = subprocess.Popen([sys.executable, WARM, made], stdout=subprocess.PIPE)
+        assert server.stdout is not None
+        try:
+            assert server.stdout.readline() == b"ready\n"
+            yield made
+        finally:
+            server.kill()
+            server.communicate()
+
+
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, commands: str, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder with links to what documents may refer to."""
+    monkeypatch.setenv("PATH", os.pathsep.join([commands, os.environ.get("PATH", "")]))
     for name in LINKED:
         (tmp_path / name).symlink_to(ROOT / name)
     if shutil.which("cc") is None:

@@ -282,6 +282,19 @@ def test_two_loaded_files_of_one_name_are_refused(table: Table, tmp_path: Path) 
     assert table.origin("my-pass").source == str(first)
 
 
+def test_files_of_one_name_that_define_different_things_both_stay(tmp_path: Path) -> None:
+    """A backend and its loader, say, in folders of their own."""
+    things: dict[str, Extensions[object]] = {
+        name: Extensions("inarch.passes.graph", name.upper()) for name in ("thing", "part")
+    }
+    for number, name in enumerate(things):
+        path = tmp_path / name / "one.py"
+        path.parent.mkdir()
+        path.write_text(f"{name.upper()} = {number}")
+        load_file(path, things)
+    assert [table["one"] for table in things.values()] == [0, 1]
+
+
 def test_two_files_that_are_no_python_of_one_name_are_refused(tmp_path: Path) -> None:
     """N11: as `.c` beside `.py`."""
     table: Extensions[object] = Extensions(

@@ -26,8 +26,11 @@ imported: Callable[[str], tuple[tuple[int, str], ...]] = HOUSE["imported"]
 WITHOUT_XDSL = ("core", "meaning", "artifact", "machine", "microkernel", "runtime")
 """Loading and running a compiled model must not need the compiler's framework."""
 
-THIRD_PARTY = {"core": {"numpy"}, "runtime": {"numpy", "cffi"}}
-"""All that a compiled model needs besides the standard library (core: numpy by `inarch.core.lazy`)."""
+THIRD_PARTY = {"core": {"numpy"}, "runtime": {"numpy", "cffi", "threadpoolctl"}}
+"""All that a compiled model needs besides the standard library (core: numpy by `inarch.core.lazy`).
+
+threadpoolctl is told of its threads, where it is installed.
+"""
 
 OUTSIDE = sorted(
     path.relative_to(ROOT)
@@ -235,7 +238,7 @@ print(*sorted({"numpy", "onnx", "onnxruntime", "cffi", "rich"} & set(sys.modules
         ("inarch/core/cache.py", "import cffi", "may import numpy"),
         ("inarch/driver/compiler.py", "import inarch.tools.cli", "may import"),
         ("inarch/pipeline/a.py", "from inarch.driver import compiler", "may import"),
-        ("runtime/a.py", "import onnx", "may import cffi, numpy"),
+        ("runtime/a.py", "import onnx", "may import cffi, numpy, threadpoolctl"),
         ("passes/graph/a.py", "from xdsl.parser import _core", "private"),
         ("passes/graph/a.py", "import dialects.graph", "write inarch.dialects.graph"),
         ("tools/a.py", "from passes import PASSES", "write inarch.passes.PASSES"),

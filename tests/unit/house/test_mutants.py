@@ -30,9 +30,15 @@ def runner() -> Any:
     return module
 
 
+@cache
+def tables() -> list[Any]:
+    """All faults, with what they need of the code."""
+    return runner().read_tables(RUN.parent, ROOT)
+
+
 def test_every_row_fits_the_code_and_names_tests() -> None:
     """Each old text is there once, the new one is Python, the tests exist; so many, of so many files."""
-    faults = runner().read_tables(RUN.parent, ROOT)
+    faults = tables()
     assert len(faults) >= 200
     assert len({fault.path for fault in faults}) >= 75
     assert sum(bool(fault.equivalent) for fault in faults) <= len(faults) // 15
@@ -206,8 +212,7 @@ def test_the_faults_of_changed_files_come_first_and_are_no_sample(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Then those that a changed test should see, then the others, as many as asked for."""
-    module = runner()
-    faults = module.read_tables(RUN.parent, ROOT)
+    module, faults = runner(), tables()
     code, test = "passes/graph/simplify_graph.py", "tests/unit/passes/test_graph_passes.py"
 
     def changed(_: str) -> set[str]:

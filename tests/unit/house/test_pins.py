@@ -71,11 +71,23 @@ def _needs(name: str) -> list[str]:
 def test_setup_and_the_clean_environment_obey_the_pins() -> None:
     make = (ROOT / "Makefile").read_text()
     installs = [line for line in make.splitlines() if "pip -qq install" in line]
-    assert len(installs) == 3  # setup, zig, and `make upgrade`, which is there to change them
-    assert [
-        line for line in installs if "-c constraints.txt" not in line and " -U " not in line
-    ] == []
+    assert (
+        len(installs) == 4
+    )  # setup, zig, bridges, and `make upgrade`, which is there to change them
+    pinned = ("-c constraints.txt", "-r tests/unit/bridges/", " -U ")
+    assert [line for line in installs if not any(each in line for each in pinned)] == []
     assert (
         '"-c", str(ROOT / "constraints.txt")'
         in (ROOT / "tests/unit/house/test_wheel.py").read_text()
     )
+
+
+@pytest.mark.parametrize(
+    "file", sorted(ROOT.glob("tests/unit/bridges/*.txt")), ids=lambda file: file.stem
+)
+def test_the_environment_of_a_bridge_is_pinned(file: Path) -> None:
+    """All that is in it, what frameworks need too (B9)."""
+    lines = [line for line in file.read_text().splitlines() if not line.startswith("#")]
+    assert [line for line in lines if re.fullmatch(r"[\w.-]+==[\w.]+", line) is None] == []
+    assert {"cffi", "numpy", "pytest", "xdsl"} <= {line.partition("==")[0] for line in lines}
+    assert (file.parent / f"test_{file.stem}.py").is_file()

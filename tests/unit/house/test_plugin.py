@@ -291,3 +291,21 @@ def test_without_a_backends_folder_the_others_work(gone: str, tmp_path: Path) ->
     done = inarch("run", str(model), "--backend", gone)
     assert done.returncode == 2
     assert f"error: no backend '{gone}'" in done.stderr
+
+
+SQUARES = """func.func @main(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  %0 = power.square %x : tensor<2x3xf32> -> tensor<2x3xf32>
+  %1 = graph.exp %0 : tensor<2x3xf32> -> tensor<2x3xf32>
+  func.return %1 : tensor<2x3xf32>
+}
+"""
+
+
+def test_the_kit_tries_the_backend_of_the_package(installed: Path, tmp_path: Path) -> None:
+    """As a vendor runs it, with a program of theirs: random ones have no `power.square`."""
+    (tmp_path / "squares.mlir").write_text(SQUARES)
+    words = ["squarer", "--program", "squares.mlir", "--count", "1"]
+    done = _python("-m", "inarch.testing.backend", *words, at=tmp_path, site=installed)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "passed  squarer: program squares.mlir: has power.square\n" in done.stdout
+    assert done.stdout.endswith("0 of 9 checks failed\n")

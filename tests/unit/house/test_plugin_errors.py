@@ -169,14 +169,16 @@ def test_one_string_is_no_tuple(field: str) -> None:
 def test_data_beside_c_source_is_not_dropped() -> None:
     """It was no part of the library, and what `get_source` gave instead of the source."""
     assert failure(*offload("Emission('c', request.names(), text='x', data=b'weights!')")) == (
-        f"error: {NPU}: found 8 bytes in Emission.data beside C source: write them into it as an array"
+        f"error: {NPU}: found 8 bytes in Emission.data beside C source; give them in Emission.weights"
     )
 
 
-def test_data_beside_text_is_ambiguous() -> None:
+def test_data_beside_text_is_the_program() -> None:
+    """The text is for people, and may be anything; the loader is asked about the bytes."""
     arguments = offload("Emission('examplejson', request.names(), text='x', data=b'weights!')")
     assert failure(*arguments) == (
-        f"error: {NPU}: found 8 bytes in Emission.data beside text: give one"
+        f"error: {NPU}: loader 'examplejson' refuses what was emitted: npu:1:1: expected a header "
+        "'subgraph_<n>' before the first node, found 'weights!'"
     )
 
 

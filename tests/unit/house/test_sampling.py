@@ -96,16 +96,26 @@ def test_sample_and_rest_are_all(tmp_path: Path) -> None:
     rest, _ = listed(tmp_path, "--cases", "rest")
     everything, _ = listed(tmp_path, "--cases", "all")
     counts = Counter(case.removeprefix("test_").partition("[")[0] for case in sample)
-    assert counts == {"long": 12, "more": 30, "every": 15, "slow": 15, "short": 12, "one": 1}
+    assert counts == {"long": 8, "more": 30, "every": 15, "slow": 15, "short": 8, "one": 1}
     assert sorted(sample + rest) == sorted(everything)
     assert len(everything) == 140 + 100 + 15 + 15 + 12 + 1
     few, _ = listed(tmp_path, "--cases", "few")
     assert set(few) <= set(everything)
     assert len(few) == 6
     assert (
-        f"{128 + 70} cases of parametrised tests left out (--cases rest runs them, "
+        f"{132 + 70 + 4} cases of parametrised tests left out (--cases rest runs them, "
         "--cases all everything)"
     ) in said
+
+
+@pytest.mark.slow
+def test_parts_are_all(tmp_path: Path) -> None:
+    """Each case is in one part, and what has no cases in each."""
+    parts = [listed(tmp_path, "--cases", "rest", "--part", str(number))[0] for number in range(6)]
+    rest, _ = listed(tmp_path, "--cases", "rest")
+    assert sorted(case for part in parts for case in part) == sorted(rest)
+    assert all(len(part) > len(rest) / 12 for part in parts)
+    assert "test_one" in listed(tmp_path, "--part", "1")[0]
 
 
 @pytest.mark.slow

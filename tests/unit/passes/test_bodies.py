@@ -25,11 +25,10 @@ def program(kind: str, seed: int) -> GeneratedProgram:
 
 
 @pytest.mark.parametrize("kind", ["scan", "if", "while"])
-@pytest.mark.parametrize("target", ["generic", "native"])
-def test_bodies_keep_their_meaning(target: str, kind: str) -> None:
-    name = str(native()) if target == "native" else target
-    found = check_programs([program(kind, seed) for seed in range(8)], [name])
-    assert not found, "\n".join(f"{one.index}: {one.message}" for one in found)
+def test_bodies_keep_their_meaning(kind: str) -> None:
+    """For two targets; what takes most of the time is what they mean, by the definitions."""
+    found = check_programs([program(kind, seed) for seed in range(4)], ["generic", str(native())])
+    assert not found, "\n".join(f"{one.index}, {one.target}: {one.message}" for one in found)
 
 
 _T, _W = "tensor<32x256xf32>", "tensor<256x256xf32>"

@@ -52,7 +52,28 @@ def _diamond() -> NamedPattern:
     return named("diamond", op("add", op("abs", x), x, commutative=True))
 
 
+def _pair() -> NamedPattern:
+    x = op("abs", any_())
+    return named("pair", op("neg", x), others=(op("relu", x),))
+
+
+def _kept() -> NamedPattern:
+    x = op("add", any_(), any_())
+    return named("kept", op("relu", x) | op("tanh", x), others=(x,))
+
+
+def _crossed() -> NamedPattern:
+    """Two ops of one value, which others may lie between."""
+    x = any_()
+    return named("crossed", op("mul", x, any_()), others=(op("max*", any_(), x),))
+
+
+SEVERAL = (_pair(), _kept(), _crossed())
+"""Of several roots."""
+
 PATTERNS = (
+    *SEVERAL,
+    named("before_tanh", op("tanh", op("*"))),
     named("add_relu", optional(op("add", any_(), any_()), lambda x: op("relu", x))),
     named("scale", op("mul", any_(), constant(), commutative=True)),
     named("chain", op("tanh", op("neg", any_()) | op("abs", op("neg", any_())))),
@@ -181,6 +202,7 @@ def has_cycle(edges: dict[object, set[object]]) -> bool:
 
 def check_annotated(block: Block) -> None:
     matches: dict[str, list[Operation]] = {}
+    assert not has_cycle(quotient(block, {o: text(o, "match") or o for o in block.ops}))
     for o in block.ops:
         owner, match = text(o, "backend"), text(o, "match")
         assert owner is None or not isinstance(o, ConstantOp | ReturnOp)
@@ -190,6 +212,8 @@ def check_annotated(block: Block) -> None:
             matches.setdefault(match, []).append(o)
     for ops in matches.values():
         assert len({(text(o, "backend"), text(o, "pattern")) for o in ops}) == 1
+        if text(ops[0], "pattern") in {f'"{named.name}"' for named in SEVERAL}:
+            continue
         *interior, _root = ops
         assert all(users(o) <= set(ops) for o in interior), "an interior value has users outside"
 
@@ -334,13 +358,13 @@ def check_every_stage(
     block = still_the_same()
     check_annotated(block)
     check_single_ops_are_taken(block, (one, two))
-    merge_composites(module)
+    merge_composites(context, module)
     block = still_the_same()
     assert not any(text(o, "match") for o in block.ops)
-    merge_regions(module)
+    merge_regions(context, module)
     limited = any(b.min_ops > 1 or b.max_regions is not None for b in (one, two))
     check_regions(still_the_same(), maximal=not limited)
-    partition(module)
+    partition(context, module)
     still_the_same()
     check_functions(module, (one, two))
 

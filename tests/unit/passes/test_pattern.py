@@ -380,3 +380,110 @@ def test_a_backends_function_that_fails_is_a_located_error(
     with pytest.raises(InarchError) as raised:
         run(CONV)
     assert str(raised.value) == f"conv0: {what} {expected}"
+
+
+# ------------------------------------------------------------------------------------ several roots
+
+
+def test_several_roots_that_share_a_part_are_one_match() -> None:
+    x = op("abs", any_())
+    register(patterns=(named("pair", op("neg", x), others=(op("relu", x),)),))
+    lines = [unary("%a", "abs", "%x"), unary("%e", "exp", "%y"), unary("%r", "relu", "%a")]
+    report = run(function(*lines, unary("%n", "neg", "%a"), returned="%n, %r, %e"))
+    assert owners(report) == "abs:pair exp:- relu:pair neg:pair"
+    report = run(function(*lines[:2], unary("%n", "neg", "%a"), returned="%n, %e"))
+    assert owners(report) == "abs:- exp:- neg:-"
+    assert reason(report, "%n") == "pattern pair: graph.relu, a further root, is not there"
+    lines = [unary("%a", "abs", "%x"), unary("%r", "relu", "%a"), unary("%t", "tanh", "%a")]
+    report = run(function(*lines, unary("%n", "neg", "%a"), returned="%n, %r, %t"))
+    assert reason(report, "%a") == (
+        "pattern pair: interior value %a (a) has a user outside of the match: graph.tanh (t)"
+    )
+
+
+def test_an_interior_value_may_leave_that_is_a_root_itself() -> None:
+    x = op("abs", any_())
+    register(patterns=(named("kept", op("neg", x), others=(x,)),))
+    lines = [unary("%a", "abs", "%x"), unary("%t", "tanh", "%a"), unary("%n", "neg", "%a")]
+    assert owners(run(function(*lines, returned="%n, %t"))) == "abs:kept tanh:- neg:kept"
+
+
+def test_no_path_leaves_a_match_of_several_roots_and_enters_it_again() -> None:
+    x = op("abs", any_())
+    register(patterns=(named("kept", op("add", x, any_()), others=(x,)),))
+    lines = [unary("%a", "abs", "%x"), unary("%t", "tanh", "%a"), binary("%s", "add", "%a", "%t")]
+    report = run(function(*lines, returned="%s"))
+    assert owners(report) == "abs:- tanh:- add:-"
+    assert reason(report, "%s") == (
+        "pattern kept: a path through graph.tanh (t) leaves the match and enters it again"
+    )
+
+
+def test_a_path_through_another_match_counts_as_well() -> None:
+    """Two matches, each of two ops that are not connected, that would need each other first."""
+    x = any_()
+    crossed = named("crossed", op("sub", x, any_()), others=(op("mul", x, any_()),))
+    register(patterns=(crossed,))
+    lines = [
+        binary("%a", "sub", "%x", "%y"),
+        binary("%b", "mul", "%y", "%x"),
+        binary("%c", "mul", "%x", "%b"),
+        binary("%d", "sub", "%y", "%a"),
+    ]
+    assert owners(run(function(*lines, returned="%c, %d"))) == "sub:- mul:crossed mul:- sub:crossed"
+
+
+def test_a_further_root_that_shares_nothing_is_refused() -> None:
+    register(patterns=(named("apart", op("neg", any_()), others=(op("relu", any_()),)),))
+    with pytest.raises(UsageError) as caught:
+        run(function(unary("%a", "neg", "%x"), returned="%a"))
+    assert caught.value.message == (
+        "pattern 'apart' of backend 'toy': expected a further root that shares a part (one Python "
+        "object) with those before, found relu(any)"
+    )
+
+
+# ------------------------------------------------------------------------------------ wildcards
+
+
+def test_a_name_may_be_a_glob() -> None:
+    register(ops=("reduce_*",), patterns=(named("last", op("neg", op("*"))),))
+    reduced = f"%r = graph.reduce_sum %x axes = [0] keepdims = true : {VECTOR} -> tensor<1xf32>"
+    lines = [unary("%e", "exp", "%x"), unary("%n", "neg", "%e"), unary("%m", "neg", "%y")]
+    report = run(function(*lines, reduced, binary("%q", "add", "%r", "%n").replace(
+        f"{VECTOR}, {VECTOR}", f"tensor<1xf32>, {VECTOR}"), returned="%q, %m"))  # fmt: skip
+    assert owners(report) == "exp:last neg:last neg:- reduce_sum:+ add:-"
+    assert reason(report, "%m") == (
+        "pattern last: operand 0 of graph.neg is not graph.*, but an argument of the function"
+    )
+
+
+def test_no_glob_is_a_constant() -> None:
+    register(patterns=(named("last", op("neg", op("*"))),))
+    report = run(function(CONSTANT, unary("%n", "neg", "%k"), returned="%n"))
+    assert owners(report) == "neg:-"
+    assert reason(report, "%n") == (
+        "pattern last: operand 0 of graph.neg is not graph.*, but a constant"
+    )
+
+
+def test_a_glob_that_no_op_has_is_refused() -> None:
+    register(ops=("redoce_*",))
+    with pytest.raises(UsageError) as caught:
+        run(function(unary("%a", "neg", "%x"), returned="%a"))
+    assert caught.value.message == (
+        "the ops of backend 'toy': expected a glob that ops have, found 'graph.redoce_*'"
+    )
+
+
+def test_a_property_may_be_one_of_several() -> None:
+    register(patterns=(named("soft", op("softmax", any_(), axis={0, -1})),))
+    kind = "tensor<2x3x4xf32>"
+    text = f"""func.func @main(%x: {kind}) -> {kind} {{
+  %a = graph.softmax %x axis = 0 : {kind} -> {kind}
+  %b = graph.softmax %a axis = 1 : {kind} -> {kind}
+  func.return %b : {kind}
+}}"""
+    report = run(text)
+    assert owners(report) == "softmax:soft softmax:-"
+    assert reason(report, "%b") == "pattern soft: graph.softmax axis = 1, expected -1 or 0"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper
+from onnx import ModelProto, TensorProto, helper
 
 import inarch
 from inarch.core.errors import InarchError
@@ -368,6 +368,30 @@ def test_a_schedule_that_fits_no_more_is_an_error_of_the_command(
     file.write_bytes(b"\xff")
     found = inarch_cli(["compile", str(model), "--schedule", str(file), "-o", str(tmp_path / "m")])
     assert found.err == f"{file}: error: expected a schedule in UTF-8\n"
+
+
+def test_a_schedule_that_is_no_longer_legal_says_so_and_nothing_is_lost(
+    model: Path, tmp_path: Path
+) -> None:
+    """The node is there, and its sum over k has become one at each k."""
+    file, out = tmp_path / "m.schedule", tmp_path / "m.inarch"
+    file.write_text('at "dense_1": split k 4\n')
+    changed = ModelProto.FromString(model.read_bytes())
+    command = ["compile", str(model), "--schedule", str(file), "-o", str(out)]
+    assert inarch_cli(command).code == 0
+    before = out.read_bytes()
+    node = helper.make_node("CumSum", ["x", "axis"], ["p"], name="dense_1")
+    changed.graph.node[0].CopyFrom(node)
+    changed.graph.initializer.append(helper.make_tensor("axis", TensorProto.INT64, [], [0]))
+    model.write_bytes(changed.SerializeToString())
+    found = inarch_cli(command)
+    assert (found.code, found.out) == (1, "")
+    assert found.err == (
+        f'{file}:1:15: error: split at "dense_1": expected a loop in parts, found the scan k, which is '
+        "one chain\n"
+    )
+    assert out.read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.inarch", "m.onnx", "m.schedule"]
 
 
 def test_each_place_has_its_own_steps() -> None:

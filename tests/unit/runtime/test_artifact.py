@@ -71,7 +71,7 @@ def inarch_dtype(name: str) -> Any:
 
 def test_it_is_a_library_and_a_zip(make_program: MakeProgram, tmp_path: Path) -> None:
     path = make_program(tmp_path / "a.inarch", members={"source.c": b"int x;"})
-    assert ctypes.CDLL(str(path)).tiny_abi_version() == 2
+    assert ctypes.CDLL(str(path)).tiny_abi_version() == 3
     with zipfile.ZipFile(path) as archive:
         assert archive.testzip() is None
         assert archive.namelist() == ["weights.bin", "source.c", "index.bin", "manifest.json"]
@@ -160,8 +160,8 @@ def test_a_folder_and_another_zip(tmp_path: Path) -> None:
 
 COMPLETE: dict[str, Any] = {
     **MANIFEST,
-    "format": 2,
-    "abi": 2,
+    "format": 3,
+    "abi": 3,
     "library_bytes": 0,
     "library_sha256": "",
     "weights_offset": 0,
@@ -177,18 +177,18 @@ def test_the_complete_manifest_is_valid() -> None:
 
 WRONG: list[tuple[dict[str, Any], str | None]] = [
     (
-        {"format": 3},
-        "m: error: expected artifact format 2, found 3 (written by Inarch '0.1.0'); "
+        {"format": 2},
+        "m: error: expected artifact format 3, found 2 (written by Inarch '0.1.0'); "
         "compile the model again",
     ),
     (
         {"abi": 7, "inarch": "9.9"},
-        "m: error: expected artifact abi 2, found 7 (written by Inarch '9.9'); "
+        "m: error: expected artifact abi 3, found 7 (written by Inarch '9.9'); "
         "compile the model again",
     ),
     (
         {"abi": 0},
-        "m: error: expected artifact abi 2, found 0 (written by Inarch '0.1.0'); "
+        "m: error: expected artifact abi 3, found 0 (written by Inarch '0.1.0'); "
         "compile the model again",
     ),
     ({"format": True}, None),
@@ -290,6 +290,25 @@ def test_a_flipped_byte_is_found_wherever_it_is(tmp_path: Path, small: Path, ste
             bad[offset] ^= change
             path.write_bytes(bad)
             check_refused(path)
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_a_version_from_the_future_is_refused_by_the_end_of_the_file(
+    tmp_path: Path, small: Path, check: bool
+) -> None:
+    """Whole, with a right checksum, and a manifest that nobody can read yet; as libinarch says it."""
+    data = small.read_bytes().replace(b'"functions"', b'"features:"')
+    end = len(data) - len(b"0003 crc32 01234567")
+    assert data[end - 7 : end + 11] == b"format 0003 crc32 "
+    head = data[:end] + b"0009 crc32 "
+    path = tmp_path / "future.inarch"
+    path.write_bytes(head + b"%08x" % zlib.crc32(head))
+    with pytest.raises(InarchError) as caught:
+        Artifact.open(path, check=check)
+    assert caught.value.line() == (
+        f"{path}: error: expected artifact format 3, found 9; compile the model again, or use the Inarch "
+        "that wrote it"
+    )
 
 
 def test_damage_is_one_line_that_says_what_to_do(tmp_path: Path, small: Path) -> None:
@@ -474,15 +493,27 @@ def test_killed_in_the_middle_the_old_file_stays(small: Path) -> None:
     Artifact.open(small).verify()
 
 
-def test_a_large_program_loads_in_milliseconds(make_program: MakeProgram, tmp_path: Path) -> None:
+def test_a_large_program_loads_in_milliseconds(
+    make_program: MakeProgram, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Weights as those of ResNet-50: 50 ms with the check, 5 ms when this file was checked before."""
     module = inarch.load(make_program(tmp_path / "warm.inarch"))  # imports numpy and cffi
     path = make_program(tmp_path / "large.inarch", weights_bytes=100 << 20)
-    times: list[float] = []
-    for _ in range(3):
-        start = time.thread_time()
-        module = inarch.load(path)
-        times.append(time.thread_time() - start)
-    assert min(times) < 0.1  # of the processor, which may have other things to do
+
+    def least() -> float:
+        """Of the processor, which has other things to do."""
+        times: list[float] = []
+        for _ in range(5):
+            start = time.thread_time()
+            inarch.load(path)
+            times.append(time.thread_time() - start)
+        return min(times)
+
+    assert least() < 0.05
+    monkeypatch.setattr("inarch.artifact.mapping._SETTLED_NS", 0)  # as if it were written long ago
+    inarch.load(path)
+    assert least() < 0.005
+    module = inarch.load(path)
     assert module["binds"]() == 1
 
 

@@ -43,8 +43,8 @@ COMPLETE: dict[str, Any] = {
             "sha256": "0",
         }
     ],
-    "format": 2,
-    "abi": 2,
+    "format": 3,
+    "abi": 3,
     "library_bytes": 0,
     "library_sha256": "",
     "weights_offset": 0,
@@ -115,7 +115,8 @@ def test_a_library_whose_name_no_system_can_look_up_is_one_that_does_not_exist(
         load(made)
     assert caught.value.where == str(made)
     assert caught.value.message == (
-        f"backend 'b' calls '{path}', which does not exist; restore it, or recompile where it is"
+        f"backend 'b' calls '{path}', which does not exist, nor does '{Path(path).name}' beside the artifact "
+        "or in INARCH_LIBRARY_PATH; restore it, or recompile where it is"
     )
 
 

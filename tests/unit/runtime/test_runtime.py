@@ -28,6 +28,7 @@ from inarch.runtime import registry
 from inarch.runtime.function import Function
 from inarch.runtime.loaders import LOADERS, Loader
 from inarch.runtime.module import Module, load
+from inarch.runtime.tensor import Array
 
 MakeProgram = Callable[..., Path]
 
@@ -65,8 +66,8 @@ def test_by_position_and_by_name(module: Module) -> None:
 def test_several_outputs_scalars_and_empty_arrays(module: Module) -> None:
     low, high = module["range"](np.array([3, -1, 7, 0]))
     assert (low.shape, low.dtype, int(low), int(high)) == ((), np.int64, -1, 7)
-    nothing = module["nothing"](np.zeros((0, 2), np.uint8))
-    assert isinstance(nothing, np.ndarray)
+    nothing: Array = module["nothing"](np.zeros((0, 2), np.uint8))
+    assert isinstance(nothing, np.ndarray)  # pyright: ignore[reportUnnecessaryIsInstance]
     assert (nothing.shape, nothing.dtype) == ((0,), np.bool_)
 
 
@@ -199,7 +200,7 @@ def test_a_tensor_that_keeps_its_memory(module: Module) -> None:
 def test_arguments_that_are_too_few_or_unknown(module: Module) -> None:
     inputs = "(x: f32[2, 3], y/0: f32[2, 3])"
     assert message(lambda: module(X)) == f"main: expected 2 arguments {inputs}, found 1"
-    assert message(lambda: module(X, X, X)) == f"main: expected 2 arguments {inputs}, found 3"
+    assert message(lambda: module(X, X, X, X)) == f"main: expected 2 arguments {inputs}, found 4"
     assert message(lambda: module(x=X)) == "main: input 'y/0' is missing; inputs: x, y/0"
     assert message(lambda: module.run({})) == f"main: expected 2 arguments {inputs}, found 0"
     assert message(lambda: module(X, y0=X)) == (
@@ -324,6 +325,7 @@ _LOAD_LOOP = """
 import sys
 import numpy as np
 from inarch.runtime.module import load
+from inarch.runtime.tensor import Array
 x = np.zeros((2, 3), np.float32)
 seen = set()
 print("ready", flush=True)
@@ -380,7 +382,7 @@ def test_a_library_of_another_abi(make_program: MakeProgram, tmp_path: Path) -> 
     """B6: of the library itself, in a file whose manifest says nothing of it."""
     path = make_program(tmp_path / "a.inarch", abi=7)
     assert message(lambda: load(path), InarchError) == (
-        f"{path}: error: expected a library of ABI version 2, found 7; compile the model again"
+        f"{path}: error: expected a library of ABI version 3, found 7; compile the model again"
     )
 
 
@@ -715,7 +717,7 @@ _HEADER_CHECK = """
 CHECK(sizeof(DLTensor) == 48 && sizeof(DLDataType) == 4 && sizeof(inarch_import) == 16);
 CHECK(sizeof(inarch_pool) == 16 && offsetof(inarch_pool, self) == 8);
 CHECK(offsetof(DLTensor, shape) == 24 && offsetof(DLTensor, byte_offset) == 40);
-CHECK(INARCH_ABI_VERSION == 2);
+CHECK(INARCH_ABI_VERSION == 3);
 """
 
 

@@ -347,7 +347,7 @@ def test_a_damaged_artifact() -> None:
     refused = 0
     for place in range(0, len(data), len(data) // 60):
         Path("a.inarch").write_bytes(data[:place] + bytes([data[place] ^ 4]) + data[place + 1 :])
-        outcome = run(["inspect", "a.inarch", "--verify"])
+        outcome = run(["inspect", "a.inarch", "--check"])
         if outcome.code == 0:
             assert run(["run", "a.inarch"]) == expected
             continue

@@ -574,6 +574,25 @@ def test_a_model_is_measured_against_onnxruntime(model: Path) -> None:
     assert re.search(r"^inarch +[\d.]+ +[\d.]+$", alone.out, re.MULTILINE)
 
 
+def test_a_profile_says_which_loops_threads_share(tmp_path: Path) -> None:
+    """As many turns as `explain` says, beside the kernel; on one thread there are none."""
+    path = tmp_path / "product.mlir"
+    t = "tensor<96x512xf32>, tensor<512x256xf32> -> tensor<96x256xf32>"
+    path.write_text(
+        "func.func @main(%x: tensor<96x512xf32>, %w: tensor<512x256xf32>) -> tensor<96x256xf32> {\n"
+        f"  %0 = graph.matmul %x, %w : {t}\n  func.return %0 : tensor<96x256xf32>\n}}\n"
+    )
+    command = ["bench", str(path), "--rounds", "1", "--target", TARGET, "--profile"]
+    found = json.loads(run([*command, "--json", "-"]).out)
+    told = json.loads(run(["explain", str(path), "--target", TARGET, "--json"]).out)
+    turns = {one["turns"] for one in told["threads"] if one["loop"]}
+    assert turns
+    assert {step["shared_turns"] for step in found["steps"] if step["shared_turns"]} == turns
+    lines = run(command).out.splitlines()
+    step = next(each for each in found["steps"] if each["shared_turns"])
+    assert any(f" {step['shared_turns']}  {step['kernel']}" in line for line in lines)
+
+
 def test_a_profile_has_every_kernel(model: Path) -> None:
     """Of a whole model: each step once a round, the executed operations, and where it comes from."""
     command = [
@@ -597,6 +616,8 @@ def test_a_profile_has_every_kernel(model: Path) -> None:
     assert done.code == 0, done.err
     assert f"{len(found['steps'])} kernels, " in done.out
     assert all(step["kernel"] in done.out for step in found["steps"])
+    assert all(step["shared_turns"] == 0 for step in found["steps"]), "it has no work to share"
+    assert "turns: of the loop that threads share in a call; -: none." in done.out
     wrong = run([*BENCH, "--profile"])
     assert wrong.err == "error: --profile: it is for a model; layers list their steps with --json\n"
     wrong = run([*BENCH, "--threads", "2"])

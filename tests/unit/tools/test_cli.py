@@ -139,7 +139,8 @@ def test_compile_json(folder: Path) -> None:
     assert facts.pop("passes") == {}
     assert facts.pop("host") == "c"
     assert facts.pop("target") == facts.pop("machine") == "generic"
-    assert facts == {"path": "out.inarch", "name": "net", "offloaded": {}}
+    assert facts.pop("reused") == facts.pop("offloaded") == {}
+    assert facts == {"path": "out.inarch", "name": "net", "shipped_bytes": 0, "variants": []}
     assert (folder / "out.inarch").exists()
 
 
@@ -414,9 +415,9 @@ def test_inspect(folder: Path) -> None:
     assert lines[0] == "name       net"
     assert lines[1:3] == ["host       c", "target     generic"]
     assert "main(x: f32[1, 12]) -> (y/out: f32[1, 20], file: f32[])" in lines
-    assert "verified" not in "".join(lines)
-    assert inarch_("inspect m.inarch --verify").splitlines()[-1] == (
-        "verified   library, members and weights"
+    assert "checked" not in "".join(lines)
+    assert inarch_("inspect m.inarch --check").splitlines()[-1] == (
+        "checked    library, members and weights"
     )
     manifest = json.loads(inarch_("inspect m.inarch --json"))
     assert (manifest["inarch"], manifest["prefix"]) == (inarch.__version__, "net")

@@ -80,7 +80,8 @@ def test_every_backend_that_did_not_get_an_op_says_why_with_values(model: Path) 
 
 def test_the_json_has_what_its_docstring_says(model: Path) -> None:
     report = json.loads(_explain(model, "--backend", "ccompiler", "--json"))
-    assert set(report) == {"schema", "model", "backends", "ops", "owners"}
+    partition = {"backends", "ops", "owners", "instances", "traffic", "decided", "bytes_across"}
+    assert set(report) == {"schema", "model", *partition}
     assert (report["schema"], report["model"]) == (1, "model.mlir")
     fields = {"op", "value", "location", "function", "owner", "pattern", "region", "reasons"}
     assert [set(op) for op in report["ops"]] == [fields] * 3

@@ -131,7 +131,9 @@ def test_an_unknown_shell() -> None:
     assert done.err.startswith("error: no shell 'bsh'; did you mean 'bash'? Known: bash, ")
 
 
-def test_verbose_says_what_runs(tmp_path: Path) -> None:
+def test_verbose_says_what_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # With a cache of its own: what was compiled before is not compiled, and not said.
+    monkeypatch.setenv("INARCH_CACHE_DIR", str(tmp_path / "cache"))
     path = tmp_path / "m.mlir"
     path.write_text(TEXT.replace("5xf32", "4xf32"))
     words = [

@@ -1,161 +1,169 @@
-"""`model.c`: the checked entry of every public function, the import table, the workspaces; `checks.c`.
+"""`model.c`: the table of what a library is, its public functions, the import table.
 
-What is the same for all models of a target, the checks of arguments and of the CPU, is a unit of its own,
-which is compiled once and then found in the cache.
-
-Error codes: 1 an argument does not fit, 2 weights or imports are not bound, 3 out of memory, 4 an import left
-an output unwritten (`inarch.checked`), 5 the CPU lacks what the code was compiled for; an import's own code
-is passed on. The text of the last error of a thread is `<prefix>_last_error()`.
+What is the same for all models of a target, `library_text.py`, is a unit of its own, which is compiled once
+and then found in the cache. The codes that functions return are those of `inarch.h`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from string import Template
 
-from inarch.artifact.manifest import ABI, Import, Port
+from inarch.artifact.index import dtype_number
+from inarch.artifact.manifest import Import, Port
+from inarch.artifact.status import Effect
 from inarch.backends.c.plan.program import aligned
 from inarch.backends.c.plan.weights import Weights
 from inarch.backends.c.text import INDENT, string
-from inarch.backends.c.write.abi.bind_text import (
-    BIND,
-    BIND_CPU,
-    BIND_IMPORTS,
-    BIND_NO_WEIGHTS,
-    BIND_WEIGHTS,
+from inarch.backends.c.write.abi.fallback import fallback_text
+from inarch.backends.c.write.abi.library_text import internal_text, types_text
+from inarch.backends.c.write.abi.linked import (
+    explained_text,
+    has_states,
+    hooks_text,
+    linked_bind_text,
+    linked_text,
 )
-from inarch.backends.c.write.abi.cpu import BASELINE, cpu_check
 from inarch.backends.c.write.abi.model_text import (
-    ARGUMENT,
+    BIND,
     CALL_CHECKED,
-    CHECKS,
     ENTRY,
-    ENTRY_FILL,
-    ENTRY_THREADS,
-    ENTRY_WEIGHTS,
-    ENTRY_WITH_WORKSPACE,
     IMPORTS,
     LINKED,
-    POOL_TYPES,
     PUBLIC,
     PUBLIC_FUNCTION,
-    SHARED,
-    STATE,
-    TYPES,
-    WEIGHTS,
+    TABLES,
 )
-from inarch.backends.c.write.abi.threads import NO_THREADS, THREADS
-from inarch.backends.c.write.abi.workspaces_text import WORKSPACES
+from inarch.backends.c.write.abi.threads import NO_POOL, POOL
 from inarch.backends.entries import Entry
+
+_CPU = 1
+"""DLPack's number."""
+
+
+@dataclass(frozen=True)
+class Described:
+    """What a library says of itself."""
+
+    prefix: str
+    target: str
+    features: Iterable[str]
+    """That the CPU must have."""
+    functions: Sequence[Entry]
+    stems: Sequence[str]
+    """The C names of the checked entries."""
+    imports: Sequence[Import]
+    weights: Weights
+    has_pool: bool
+    """Whether it shares turns of loops among threads."""
 
 
 def _fill(template: str, values: Mapping[str, object]) -> str:
     return Template(template).substitute({key: str(value) for key, value in values.items()})
 
 
-def declarations_text(prefix: str, functions: Sequence[Entry], stems: Sequence[str]) -> str:
-    """The types of the ABI and the prototypes of the public functions."""
+def declarations_text(library: Described, *, shared: bool) -> str:
+    """The types of the ABI, the prototypes of the public functions, and what is within."""
     return (
-        TYPES
-        + POOL_TYPES
-        + BASELINE
-        + _fill(PUBLIC, {"prefix": prefix})
-        + "".join(_fill(PUBLIC_FUNCTION, {"stem": stem}) for stem in stems)
-        + ("" if functions else "/* no public functions */\n")
+        types_text()
+        + internal_text(shared=shared)
+        + _fill(PUBLIC, {"prefix": library.prefix})
+        + "".join(_fill(PUBLIC_FUNCTION, {"stem": stem}) for stem in library.stems)
+        + ("" if library.functions else "/* no public functions */\n")
     )
 
 
-def checks_text(features: Iterable[str], linkage: str) -> str:
-    """What `checks.c` defines: the error message, the checks of arguments and of the CPU."""
-    return (
-        TYPES
-        + BASELINE
-        + ARGUMENT
-        + SHARED
-        + _fill(STATE + CHECKS, {"linkage": linkage})
-        + cpu_check(features, linkage)
-    )
-
-
-def state_text(
-    prefix: str,
-    imports: Sequence[Import],
-    *,
-    shared: bool,
-    embedded: str | None,
-    weights: bool,
-    checked: bool,
-) -> str:
-    """Error message, weights (if used) and import table; `embedded` names an array of the weights.
-
-    `shared`: the message is that of `checks.c`. `checked` adds the calls that find outputs which an import
-    does not write.
-    """
-    text = ARGUMENT + SHARED if shared else _fill(STATE, {"linkage": "static "})
-    text += _fill(WEIGHTS, {"weights": embedded or "NULL"}) if weights else ""
-    for slot in imports:
-        if slot.linked is not None:
-            text += _fill(LINKED, {"backend": slot.linked, "symbol": slot.name})
-    if imports:
-        names = ", ".join(string(slot.name) for slot in imports)
-        rows = [f"{{{slot.name if slot.linked else 'NULL'}, NULL}}" for slot in imports]
-        values = f" = {{{', '.join(rows)}}}" if any(slot.linked for slot in imports) else ""
-        text += _fill(
-            IMPORTS, {"count": len(imports), "names": names, "prefix": prefix, "values": values}
-        )
-        text += CALL_CHECKED if checked else ""
-    return text
-
-
-def entries_text(
-    prefix: str,
-    functions: Sequence[Entry],
-    stems: Sequence[str],
-    imports: Sequence[Import],
-    weights: Weights,
-    features: Iterable[str],
-    *,
-    shared: bool,
-    pool: bool,
-) -> str:
-    """The checked entries, bind, and what they need but what is `shared`; bind asks for `features`.
-
-    `pool`: they share turns of loops among threads, of which it then is asked how many there are.
-    """
-    bytes_needed = aligned(max((f.workspace_bytes for f in functions), default=0))
-    text = "" if shared or not functions else ARGUMENT + _fill(CHECKS, {"linkage": "static "})
-    if bytes_needed:
-        text += _fill(WORKSPACES, {"bytes": bytes_needed})
-    for function, stem in zip(functions, stems, strict=True):
-        text += _arguments(function, stem)
-        text += _entry(prefix, function, stem, weights.nbytes, pool=pool)
-    check = cpu_check(features, "static ")
-    bind = _bind(prefix, imports, weights, checks_cpu=bool(check))
-    threads = _fill(THREADS if pool else NO_THREADS, {"prefix": prefix})
-    return text + ("" if shared else check) + bind + threads
-
-
-def _bind(prefix: str, imports: Sequence[Import], weights: Weights, *, checks_cpu: bool) -> str:
-    template = BIND_WEIGHTS if weights.nbytes else BIND_NO_WEIGHTS
-    body = _fill(template, {"prefix": prefix, "bytes": weights.nbytes})
-    count = sum(slot.linked is None for slot in imports)
-    body += _fill(BIND_IMPORTS, {"prefix": prefix}) if count else f"{INDENT}(void)imports;\n"
-    values = {
-        "prefix": prefix,
-        "abi": ABI,
-        "digest": weights.sha256,
-        "count": count,
-        "cpu": BIND_CPU if checks_cpu else "",
-        "body": body,
-    }
-    return _fill(BIND, values)
-
-
-def _arguments(function: Entry, stem: str) -> str:
-    """The table of a function's arguments, and their shapes."""
-    if not function.ports:
+def imports_text(library: Described, *, checked: bool) -> str:
+    """The import table; `checked` adds the calls that find outputs which an import does not write."""
+    imports = library.imports
+    if not imports:
         return ""
-    text = "\n"
+    text = "".join(
+        _fill(LINKED, {"backend": slot.linked, "symbol": slot.name})
+        for slot in imports
+        if slot.linked is not None
+    )
+    names = ", ".join(string(slot.name) for slot in imports)
+    owners = ", ".join(string(f" ({slot.owner})" if slot.owner else "") for slot in imports)
+    rows = [f"{{{slot.name if slot.linked else 'NULL'}, NULL}}" for slot in imports]
+    values = f" = {{{', '.join(rows)}}}" if any(slot.linked for slot in imports) else ""
+    text += hooks_text(imports)
+    text += _fill(
+        IMPORTS,
+        {
+            "count": len(imports),
+            "names": names,
+            "owners": owners,
+            "prefix": library.prefix,
+            "values": values,
+            "explained": explained_text(imports),
+        },
+    )
+    text += linked_text(library.prefix, imports) + fallback_text(library.prefix, imports)
+    return text + (CALL_CHECKED if checked else "")
+
+
+def entries_text(library: Described, embedded: str | None) -> str:
+    """The table and the public functions; `embedded` names an array of the weights."""
+    functions, weights = library.functions, library.weights
+    has_own = has_states(library.imports)
+    bound = (embedded is not None or weights.nbytes == 0) and not has_own
+    values = {
+        "prefix": library.prefix,
+        "target": string(library.target),
+        "features": string(" ".join(sorted(library.features))),
+        "digest": weights.sha256,
+        "bytes": weights.nbytes,
+        "functions": len(functions),
+        "count": sum(slot.linked is None for slot in library.imports),
+        "function_table": "inarch_functions" if functions else "NULL",
+        "entry_table": "inarch_entries" if functions else "NULL",
+        "import_names": "inarch_import_names" if library.imports else "NULL",
+        "pool": "&inarch_own_pool" if library.has_pool else "NULL",
+        "imports": "inarch_imports" if library.imports else "NULL",
+        "slots": len(library.imports),
+        "workspace": aligned(max((f.workspace_bytes for f in functions), default=0)),
+        "embedded": embedded or "NULL",
+        "threads": "inarch_pool_threads" if library.has_pool else "NULL",
+        "bound": int(bound),
+        "ports": _tables(library),
+        "state_new": "inarch_linked_state_new" if has_own else "inarch_state_new",
+        "state_free": "inarch_linked_state_free" if has_own else "inarch_state_free",
+        "bind_begin": "inarch_linked_bind(" if has_own else "",
+        "bind_end": ")" if has_own else "",
+    }
+    text = _fill(TABLES, values)
+    for index, stem in enumerate(library.stems):
+        text += _fill(ENTRY, {"stem": stem, "index": index})
+    text += linked_bind_text(library.prefix, library.imports)
+    return text + _fill(BIND + (POOL if library.has_pool else NO_POOL), values)
+
+
+def _tables(library: Described) -> str:
+    """The functions, their ports and unchecked entries."""
+    if not library.functions:
+        return ""
+    text = ""
+    rows: list[str] = []
+    for function, stem in zip(library.functions, library.stems, strict=True):
+        ports = "NULL"
+        if function.ports:
+            ports = f"{stem}_ports"
+            text += _ports(function, stem)
+        counts = f"{len(function.inputs)}, {len(function.outputs)}"
+        rows.append(
+            f"{INDENT}{{{string(function.name)}, {counts}, {ports}, {function.workspace_bytes}}},\n"
+        )
+    entries = ", ".join(f"{stem}_run" for stem in library.stems)
+    return (
+        f"{text}static const inarch_function inarch_functions[] = {{\n{''.join(rows)}}};\n"
+        f"static const inarch_entry inarch_entries[] = {{{entries}}};\n\n"
+    )
+
+
+def _ports(function: Entry, stem: str) -> str:
+    text = ""
     rows: list[str] = []
     for index, port in enumerate(function.ports):
         shape = "NULL"
@@ -163,38 +171,11 @@ def _arguments(function: Entry, stem: str) -> str:
             shape = f"{stem}_shape{index}"
             sizes = ", ".join(map(str, port.shape))
             text += f"static const int64_t {shape}[] = {{{sizes}}};\n"
-        rows.append(f"{INDENT}{{{_row(port)}, {shape}}},\n")
-    return f"{text}static const inarch_argument {stem}_arguments[] = {{\n{''.join(rows)}}};\n"
+        effect = Effect.READS if index < len(function.inputs) else Effect.WRITES
+        rows.append(f"{INDENT}{{{_row(port, shape)}, {int(effect)}, {_CPU}}},\n")
+    return f"{text}static const inarch_port {stem}_ports[] = {{\n{''.join(rows)}}};\n"
 
 
-def _row(port: Port) -> str:
-    dtype = port.dtype
-    numbers = f"{dtype.dlpack}, {dtype.bits}, {len(port.shape)}, {port.nbytes}"
-    return f"{string(port.name)}, {string(port.type)}, {numbers}"
-
-
-def _entry(prefix: str, function: Entry, stem: str, weights_bytes: int, *, pool: bool) -> str:
-    count = len(function.ports)
-    values = {
-        "prefix": prefix,
-        "stem": stem,
-        "name": string(function.name),
-        "count": count,
-        "slots": max(1, count),
-        "inputs": len(function.inputs),
-        "bytes": function.workspace_bytes,
-        "arguments": f"{stem}_arguments" if count else "NULL",
-    }
-    call = f"{INDENT}return {stem}_run(buffers, inarch_weights, NULL);\n"
-    if function.workspace_bytes:
-        call = _fill(ENTRY_WITH_WORKSPACE, values)
-    return _fill(
-        ENTRY,
-        {
-            **values,
-            "weights": _fill(ENTRY_WEIGHTS, values) if weights_bytes else "",
-            "threads": _fill(ENTRY_THREADS, values) if pool else "",
-            "fill": _fill(ENTRY_FILL, values) if count else f"{INDENT}buffers[0] = NULL;\n",
-            "call": call,
-        },
-    )
+def _row(port: Port, shape: str) -> str:
+    number = f"0x{dtype_number(port.dtype):x}"
+    return f"{string(port.name)}, {number}, {len(port.shape)}, {shape}, {port.nbytes}"

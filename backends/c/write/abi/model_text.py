@@ -2,54 +2,8 @@
 
 from __future__ import annotations
 
-TYPES = """
-/* As in inarch.h, and in dlpack.h where that came first. */
-#if !defined(DLPACK_DLPACK_H_) && !defined(INARCH_DLTENSOR)
-#define INARCH_DLTENSOR
-typedef struct {
-    int32_t device_type;
-    int32_t device_id;
-} DLDevice;
-
-typedef struct {
-    uint8_t code;
-    uint8_t bits;
-    uint16_t lanes;
-} DLDataType;
-
-typedef struct {
-    void *data;
-    DLDevice device;
-    int32_t ndim;
-    DLDataType dtype;
-    int64_t *shape;
-    int64_t *strides;
-    uint64_t byte_offset;
-} DLTensor;
-#endif
-
-#ifndef INARCH_IMPORT
-#define INARCH_IMPORT
-typedef struct {
-    int32_t (*call)(void *self, DLTensor *args, int32_t n);
-    void *self;
-} inarch_import;
-#endif
-"""
-
-POOL_TYPES = """
-#ifndef INARCH_POOL
-#define INARCH_POOL
-typedef void (*inarch_task)(void *context, int64_t begin, int64_t end, int32_t part);
-
-typedef struct {
-    void (*run)(void *self, int32_t threads, int64_t count, inarch_task task, void *context);
-    void *self;
-} inarch_pool;
-#endif
-"""
-
 PUBLIC = """
+INARCH_C INARCH_PUBLIC INARCH_BASELINE const inarch_library *${prefix}_library(void);
 INARCH_C INARCH_PUBLIC INARCH_BASELINE int32_t ${prefix}_abi_version(void);
 INARCH_C INARCH_PUBLIC INARCH_BASELINE int32_t ${prefix}_bind(
     const void *weights, int64_t nbytes, const inarch_import *imports, int32_t count);
@@ -65,24 +19,6 @@ INARCH_C INARCH_PUBLIC int32_t ${stem}_run(
     void *const *buffers, const void *weights, void *workspace);
 """
 
-STATE = """
-${linkage}__thread char inarch_message[512];
-
-INARCH_BASELINE __attribute__((format(printf, 2, 3))) ${linkage}int32_t inarch_fail(
-    int32_t code, const char *format, ...)
-{
-    va_list values;
-    va_start(values, format);
-    vsnprintf(inarch_message, sizeof(inarch_message), format, values);
-    va_end(values);
-    return code;
-}
-"""
-
-WEIGHTS = """
-static const void *inarch_weights = ${weights};
-"""
-
 LINKED = """
 /* Defined by the C of the backend ${backend}. */
 INARCH_C int32_t ${symbol}(void *self, DLTensor *args, int32_t n);
@@ -91,18 +27,43 @@ INARCH_C int32_t ${symbol}(void *self, DLTensor *args, int32_t n);
 IMPORTS = """
 static inarch_import inarch_imports[${count}]${values};
 static const char *const inarch_import_names[${count}] = {${names}};
+static const char *const inarch_import_owners[${count}] = {${owners}};
+
+/* Who says why the function that fills a slot failed. */
+static struct {
+    int32_t (*call)(void *self, DLTensor *args, int32_t n);
+    const char *(*last_error)(void);
+} inarch_explained[${count}]${explained};
+
+INARCH_C INARCH_PUBLIC INARCH_BASELINE void ${prefix}_explain(
+    int32_t slot, const inarch_import *import, const char *(*last_error)(void));
+
+void ${prefix}_explain(int32_t slot, const inarch_import *import, const char *(*last_error)(void))
+{
+    inarch_explained[slot].call = import->call;
+    inarch_explained[slot].last_error = last_error;
+}
 
 static int32_t inarch_call_import(int32_t slot, DLTensor *args, int32_t n)
 {
-    const inarch_import *entry = &inarch_imports[slot];
+    const inarch_import *entry = &(inarch_here.imports != NULL ? inarch_here.imports : inarch_imports)[slot];
     if (entry->call == NULL) {
         return inarch_fail(2, "import '%s' is not bound; call ${prefix}_bind first",
                            inarch_import_names[slot]);
     }
     const int32_t status = entry->call(entry->self, args, n);
-    if (status != 0) {
-        inarch_fail(status, "import '%s' failed with code %d", inarch_import_names[slot],
-                    (int)status);
+    if (status == 0) {
+        return 0;
+    }
+    /* A state may have filled the slot with another function. */
+    const int is_known = inarch_explained[slot].call == entry->call;
+    const char *why = is_known ? inarch_explained[slot].last_error() : NULL;
+    if (why != NULL && *why != 0) {
+        inarch_fail(status, "import '%s' failed: %s%s", inarch_import_names[slot], why,
+                    inarch_import_owners[slot]);
+    } else {
+        inarch_fail(status, "import '%s' failed with code %d%s", inarch_import_names[slot],
+                    (int)status, inarch_import_owners[slot]);
     }
     return status;
 }
@@ -159,216 +120,96 @@ static int32_t inarch_call_checked(int32_t slot, DLTensor *args, int32_t n, int3
             return 0;
         }
         if (found == suspect) {
-            return inarch_fail(4, "%s: output %d was never written", inarch_import_names[slot],
-                               (int)(found - inputs));
+            return inarch_fail(4, "%s: output %d was never written%s", inarch_import_names[slot],
+                               (int)(found - inputs), inarch_import_owners[slot]);
         }
         suspect = found;
     }
 }
 """
 
-ARGUMENT = """
-typedef struct {
-    const char *name;
-    const char *type;
-    uint8_t code;
-    uint8_t bits;
-    int32_t ndim;
-    int64_t bytes;
-    const int64_t *shape;
-} inarch_argument;
-"""
+TABLES = """
+${ports}static const inarch_model inarch_self = {
+    {
+        sizeof(inarch_library),
+        INARCH_ABI_VERSION,
+        "${prefix}",
+        ${target},
+        ${features},
+        "${digest}",
+        ${bytes},
+        INARCH_CPU,
+        ${functions},
+        ${count},
+        sizeof(inarch_function),
+        sizeof(inarch_port),
+        0,
+        ${function_table},
+        ${entry_table},
+        ${import_names},
+        ${pool},
+        inarch_check_cpu,
+        inarch_last_message,
+        ${state_new},
+        ${state_free},
+        inarch_set_weights,
+        inarch_set_stream,
+        inarch_shapes,
+        inarch_run,
+        inarch_release,
+    },
+    ${imports},
+    ${slots},
+    0,
+    ${workspace},
+    ${embedded},
+    ${threads},
+};
 
-SHARED = """
-/* Defined in checks.c, which is the same for all models of a target. */
-__attribute__((visibility("hidden"))) extern __thread char inarch_message[512];
-INARCH_BASELINE __attribute__((visibility("hidden"), format(printf, 2, 3))) int32_t inarch_fail(
-    int32_t code, const char *format, ...);
-__attribute__((visibility("hidden"))) int32_t inarch_check(
-    const char *function, const inarch_argument *wanted, int32_t inputs, int32_t count,
-    const DLTensor *args, int32_t n);
-INARCH_BASELINE __attribute__((visibility("hidden"))) int32_t inarch_check_cpu(void);
-"""
-
-CHECKS = """
-/* Writes what an argument is, such as f32[1, 28, 28]. */
-static void inarch_describe(const DLTensor *tensor, char *text, size_t size)
-{
-    static const char *const kinds[] = {"i", "ui", "f", "opaque", "bf", "c", "i"};
-    const DLDataType dtype = tensor->dtype;
-    const int bits = dtype.code == 6 ? 1 : dtype.bits;
-    int used;
-    if (dtype.code < 7) {
-        used = snprintf(text, size, "%s%d", kinds[dtype.code], bits);
-    } else {
-        used = snprintf(text, size, "%d bits of DLPack's type %d", bits, dtype.code);
-    }
-    if (dtype.lanes != 1) {
-        used += snprintf(text + used, size - (size_t)used, "x%d", dtype.lanes);
-    }
-    if (tensor->ndim < 0 || (tensor->ndim > 0 && tensor->shape == NULL)) {
-        snprintf(text + used, size - (size_t)used, ", %d dimensions%s", (int)tensor->ndim,
-                 tensor->ndim < 0 ? "" : " and no shape");
-        return;
-    }
-    used += snprintf(text + used, size - (size_t)used, "[");
-    for (int32_t i = 0; i < tensor->ndim && (size_t)used + 32 < size; i++) {
-        used += snprintf(text + used, size - (size_t)used, "%s%lld", i == 0 ? "" : ", ",
-                         (long long)tensor->shape[i]);
-    }
-    snprintf(text + used, size - (size_t)used, "]");
-}
-
-static int inarch_same_type(const inarch_argument *wanted, const DLTensor *tensor)
-{
-    if (tensor->dtype.code != wanted->code || tensor->dtype.bits != wanted->bits
-        || tensor->dtype.lanes != 1 || tensor->ndim != wanted->ndim
-        || (wanted->ndim > 0 && tensor->shape == NULL)) {
-        return 0;
-    }
-    for (int32_t i = 0; i < wanted->ndim; i++) {
-        if (tensor->shape[i] != wanted->shape[i]) {
-            return 0;
-        }
-    }
-    return 1;
-}
-
-static int inarch_is_compact(const inarch_argument *wanted, const DLTensor *tensor)
-{
-    int64_t step = 1;
-    if (tensor->strides == NULL || wanted->bytes == 0) {
-        return 1;
-    }
-    for (int32_t i = wanted->ndim - 1; i >= 0; i--) {
-        if (wanted->shape[i] != 1 && tensor->strides[i] != step) {
-            return 0;
-        }
-        step *= wanted->shape[i];
-    }
-    return 1;
-}
-
-static uintptr_t inarch_address(const DLTensor *tensor)
-{
-    return (uintptr_t)tensor->data + (uintptr_t)tensor->byte_offset;
-}
-
-/* The largest byte of a bool that is neither 0 nor 1, or 0: ours compute with bits. */
-static int inarch_no_bool(const inarch_argument *wanted, const DLTensor *tensor)
-{
-    const unsigned char *bytes = (const unsigned char *)tensor->data + tensor->byte_offset;
-    unsigned char largest = 0;
-    for (int64_t i = 0; i < wanted->bytes; i++) {
-        largest = bytes[i] > largest ? bytes[i] : largest;
-    }
-    return largest > 1 ? largest : 0;
-}
-
-static int32_t inarch_check_argument(const char *function, int32_t i,
-                                     const inarch_argument *wanted, const DLTensor *tensor,
-                                     int is_read)
-{
-    if (!inarch_same_type(wanted, tensor)) {
-        char found[160];
-        inarch_describe(tensor, found, sizeof(found));
-        return inarch_fail(1, "%s: argument %d (%s): expected %s, found %s", function, (int)i,
-                           wanted->name, wanted->type, found);
-    }
-    if (tensor->device.device_type != 1) {
-        return inarch_fail(1, "%s: argument %d (%s): expected host memory, found device type %d",
-                           function, (int)i, wanted->name, (int)tensor->device.device_type);
-    }
-    if (!inarch_is_compact(wanted, tensor)) {
-        return inarch_fail(1, "%s: argument %d (%s): expected a row-major array, found other strides",
-                           function, (int)i, wanted->name);
-    }
-    if (wanted->bytes > 0 && tensor->data == NULL) {
-        return inarch_fail(1, "%s: argument %d (%s): expected data, found a null pointer", function,
-                           (int)i, wanted->name);
-    }
-    if (wanted->bytes > 0 && inarch_address(tensor) % (wanted->bits / 8) != 0) {
-        return inarch_fail(1,
-                           "%s: argument %d (%s): expected an address that is a multiple of %d, "
-                           "found one that is not",
-                           function, (int)i, wanted->name, (int)(wanted->bits / 8));
-    }
-    if (is_read && wanted->code == 6) {
-        const int found = inarch_no_bool(wanted, tensor);
-        if (found != 0) {
-            return inarch_fail(1, "%s: argument %d (%s): expected bools of 0 or 1, found a byte of %d",
-                               function, (int)i, wanted->name, found);
-        }
-    }
-    return 0;
-}
-
-${linkage}int32_t inarch_check(const char *function, const inarch_argument *wanted, int32_t inputs,
-                            int32_t count, const DLTensor *args, int32_t n)
-{
-    if (n != count || (args == NULL && count > 0)) {
-        return inarch_fail(1, "%s: expected %d arguments (%d inputs, then %d outputs), found %d",
-                           function, (int)count, (int)inputs, (int)(count - inputs),
-                           args == NULL ? 0 : (int)n);
-    }
-    for (int32_t i = 0; i < count; i++) {
-        const int32_t status = inarch_check_argument(function, i, &wanted[i], &args[i], i < inputs);
-        if (status != 0) {
-            return status;
-        }
-    }
-    for (int32_t i = inputs; i < count; i++) {
-        for (int32_t j = 0; j < i; j++) {
-            const uintptr_t a = inarch_address(&args[i]), b = inarch_address(&args[j]);
-            if (wanted[i].bytes > 0 && wanted[j].bytes > 0 && a < b + (uintptr_t)wanted[j].bytes
-                && b < a + (uintptr_t)wanted[i].bytes) {
-                return inarch_fail(1,
-                                   "%s: argument %d (%s) overlaps argument %d (%s); "
-                                   "an output needs memory of its own",
-                                   function, (int)i, wanted[i].name, (int)j, wanted[j].name);
-            }
-        }
-    }
-    return 0;
-}
+/* Of calls by the functions below. */
+static inarch_state inarch_default = {
+    &inarch_self, ${imports}, NULL, {NULL, NULL, NULL}, {NULL, NULL}, ${bound}, 0, NULL, 0,
+    {{{${embedded}, 0, NULL, NULL}, 0, 1, 0}},
+};
 """
 
 ENTRY = """
 int32_t ${stem}(DLTensor *args, int32_t n)
 {
-    const int32_t fault = inarch_check(${name}, ${arguments}, ${inputs}, ${count}, args, n);
-    if (fault != 0) {
-        return fault;
-    }
-${weights}${threads}    void *buffers[${slots}];
-${fill}${call}}
+    return inarch_run(&inarch_default, ${index}, args, n, NULL);
+}
 """
 
-ENTRY_WEIGHTS = """\
-    if (inarch_weights == NULL) {
-        return inarch_fail(2, "%s: weights are not bound; call ${prefix}_bind first", ${name});
-    }
-"""
+BIND = """
+const inarch_library *${prefix}_library(void)
+{
+    return &inarch_self.library;
+}
 
-ENTRY_THREADS = """\
-    if (inarch_pool_threads() < 0) {
-        return inarch_fail(6, "%s: INARCH_NUM_THREADS: expected a number from 1 on, found '%s'", ${name},
-                           getenv("INARCH_NUM_THREADS"));
-    }
-"""
+int32_t ${prefix}_abi_version(void)
+{
+    return INARCH_ABI_VERSION;
+}
 
-ENTRY_FILL = """\
-    for (int32_t i = 0; i < ${count}; i++) {
-        buffers[i] = (char *)args[i].data + args[i].byte_offset;
-    }
-"""
+const char *${prefix}_weights_sha256(void)
+{
+    return inarch_self.library.weights_sha256;
+}
 
-ENTRY_WITH_WORKSPACE = """\
-    void *workspace = inarch_take();
-    if (workspace == NULL) {
-        return inarch_fail(3, "%s: no memory for a workspace of ${bytes} bytes", ${name});
-    }
-    const int32_t status = ${stem}_run(buffers, inarch_weights, workspace);
-    inarch_give(workspace);
-    return status;
+const char *${prefix}_last_error(void)
+{
+    return inarch_last_message();
+}
+
+int32_t ${prefix}_bind(
+    const void *weights, int64_t nbytes, const inarch_import *imports, int32_t count)
+{
+    return ${bind_begin}inarch_bind_state(
+        &inarch_default, ${imports}, weights, nbytes, imports, count)${bind_end};
+}
+
+int32_t ${prefix}_set_threads(int32_t threads)
+{
+    return inarch_limit_threads(&inarch_self, threads);
+}
 """

@@ -13,6 +13,13 @@
 
 #define INARCH_THREADS_MOST 256
 #define INARCH_SPIN_NS 50000
+/* Where control groups are, and which one this process is in. */
+#ifndef INARCH_CGROUPS
+#define INARCH_CGROUPS "/sys/fs/cgroup"
+#endif
+#ifndef INARCH_CGROUP_OF_SELF
+#define INARCH_CGROUP_OF_SELF "/proc/self/cgroup"
+#endif
 /* Of waiting, within some 64 loops, below which nothing is done. */
 #ifndef INARCH_LATE_NS
 #define INARCH_LATE_NS 1000000
@@ -86,7 +93,54 @@ static int64_t inarch_number_in(const char *path, int64_t *second)
     return rest == text ? -1 : first;
 }
 
-/* Processors that this process may use: its affinity, and the quota of its control group, rounded up. Asked
+/* The lower one of `most` and what a control group may use, rounded up; of version 2, or else of version 1. */
+static int64_t inarch_within(const char *folder, int64_t most)
+{
+    char path[768];
+    int64_t period = 0;
+    snprintf(path, sizeof(path), "%s/cpu.max", folder);
+    int64_t quota = inarch_number_in(path, &period);
+    if (quota < 0) {
+        snprintf(path, sizeof(path), "%s/cpu.cfs_quota_us", folder);
+        quota = inarch_number_in(path, NULL);
+        snprintf(path, sizeof(path), "%s/cpu.cfs_period_us", folder);
+        period = inarch_number_in(path, NULL);
+    }
+    const int64_t own = quota > 0 && period > 0 ? (quota + period - 1) / period : most;
+    return own < most ? own : most;
+}
+
+/* What the control group of this process, and all that it is in, leave of `most`. A container sees its own
+   group as the root, whatever its name is outside: where there is no such folder, the root counts. */
+static int64_t inarch_within_groups(int64_t most)
+{
+    char line[256], folder[512];
+    most = inarch_within(INARCH_CGROUPS, inarch_within(INARCH_CGROUPS "/cpu", most));
+    FILE *file = fopen(INARCH_CGROUP_OF_SELF, "r");
+    while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+        char *kind = strchr(line, ':');
+        char *path = kind == NULL ? NULL : strchr(kind + 1, ':');
+        if (path == NULL) {
+            continue;
+        }
+        *path++ = 0;
+        path[strcspn(path, "\n")] = 0;
+        const int is_first = strcmp(kind + 1, "cpu") == 0 || strncmp(kind + 1, "cpu,", 4) == 0;
+        const char *base = kind[1] == 0 ? "" : is_first ? "/cpu" : NULL;
+        char *end = base == NULL ? NULL : path + strlen(path);
+        for (; end != NULL && end > path; end = strrchr(path, '/')) { /* outwards */
+            *end = 0;
+            snprintf(folder, sizeof(folder), INARCH_CGROUPS "%s%s", base, path);
+            most = *path == 0 ? most : inarch_within(folder, most);
+        }
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return most;
+}
+
+/* Processors that this process may use: its affinity, and the quotas of its control groups, rounded up. Asked
    once. */
 static int32_t inarch_processors(void)
 {
@@ -105,15 +159,7 @@ static int32_t inarch_processors(void)
 #else
     found = sysconf(_SC_NPROCESSORS_ONLN);
 #endif
-    int64_t period = 0;
-    int64_t quota = inarch_number_in("/sys/fs/cgroup/cpu.max", &period);
-    if (quota < 0) {
-        quota = inarch_number_in("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", NULL);
-        period = inarch_number_in("/sys/fs/cgroup/cpu/cpu.cfs_period_us", NULL);
-    }
-    if (quota > 0 && period > 0 && (quota + period - 1) / period < found) {
-        found = (quota + period - 1) / period;
-    }
+    found = inarch_within_groups(found);
     found = found < 1 ? 1 : found > INARCH_THREADS_MOST ? INARCH_THREADS_MOST : found;
     __atomic_store_n(&known, (int32_t)found, __ATOMIC_RELAXED);
     return (int32_t)found;

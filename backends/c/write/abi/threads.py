@@ -6,10 +6,6 @@ from functools import cache
 from importlib.resources import files
 from string import Template
 
-from inarch.backends.c.write.abi.model_text import POOL_TYPES
-
-__all__ = ["NO_THREADS", "POOL_INCLUDES", "POOL_TYPES", "THREADS", "pool_text", "threads_text"]
-
 POOL_INCLUDES = """
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -20,6 +16,7 @@ POOL_INCLUDES = """
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -33,14 +30,13 @@ __attribute__((visibility("hidden"))) int32_t inarch_pool_threads(void);
 """
 
 _SHARE = """
-/* Who runs the loops, and by how many threads in calls of this thread, 0: as many as there should be. */
+/* Who runs the loops where a call's state does not say. */
 static const inarch_pool *inarch_used_pool = &inarch_own_pool;
-static __thread int32_t inarch_most_threads;
 
 /* `room`: for how many threads there is a workspace; 0: the loop needs none. */
 static void inarch_share(int64_t count, int32_t room, inarch_task task, void *context)
 {
-    int32_t threads = inarch_most_threads;
+    int32_t threads = inarch_here.threads;
 ${most}    if (room != 0) {
         threads = threads == 0 ? inarch_pool_threads() : threads;
         threads = threads < 1 ? 1 : threads > room ? room : threads;
@@ -49,7 +45,8 @@ ${most}    if (room != 0) {
         task(context, 0, count, 0);
         return;
     }
-    inarch_used_pool->run(inarch_used_pool->self, threads, count, task, context);
+    const inarch_pool *pool = inarch_here.pool != NULL ? inarch_here.pool : inarch_used_pool;
+    pool->run(pool->self, threads, count, task, context);
 }
 """
 
@@ -58,21 +55,7 @@ _MOST = """\
     threads = threads < 1 ? 1 : threads > ${most} ? ${most} : threads;
 """
 
-_SET = """
-int32_t ${prefix}_set_threads(int32_t threads)
-{
-    if (threads < 0) {
-        return inarch_fail(6, "${prefix}_set_threads: expected a number from 0 on, found %d", (int)threads);
-    }
-"""
-
-THREADS = (
-    _SET
-    + """\
-    inarch_most_threads = threads;
-    return 0;
-}
-
+POOL = """
 const inarch_pool *${prefix}_pool(const inarch_pool *use)
 {
     if (use != NULL) {
@@ -81,21 +64,14 @@ const inarch_pool *${prefix}_pool(const inarch_pool *use)
     return &inarch_own_pool;
 }
 """
-)
 
-NO_THREADS = (
-    _SET
-    + """\
-    return 0;
-}
-
+NO_POOL = """
 const inarch_pool *${prefix}_pool(const inarch_pool *use)
 {
     (void)use;
     return NULL;
 }
 """
-)
 
 
 @cache
@@ -104,7 +80,7 @@ def _pool() -> Template:
 
 
 def pool_text(linkage: str) -> str:
-    """The pool, behind `POOL_INCLUDES` and `POOL_TYPES`; `linkage` of what the model uses of it."""
+    """The pool, behind `POOL_INCLUDES` and `types_text`; `linkage` of what the model uses of it."""
     return "\n" + _pool().substitute(linkage=linkage)
 
 

@@ -11,8 +11,8 @@ from xdsl.ir import SSAValue
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
 from inarch.frontends.onnx.node import Converter, Node
-from inarch.frontends.onnx.report import NotSupportedError
 from inarch.frontends.onnx.tensors import element_dtype
+from inarch.frontends.report import NotSupportedError
 
 if TYPE_CHECKING:
     from onnx import AttributeProto

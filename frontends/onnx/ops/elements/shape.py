@@ -12,7 +12,7 @@ from inarch.core.lazy import np
 from inarch.dialects.graph.op import broadcast
 from inarch.dialects.graph.shape import TransposeOp
 from inarch.frontends.onnx.node import Converter, Node
-from inarch.frontends.onnx.report import NotSupportedError
+from inarch.frontends.report import NotSupportedError
 
 
 def _identity(node: Node) -> SSAValue:

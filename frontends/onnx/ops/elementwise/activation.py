@@ -31,7 +31,7 @@ from inarch.dialects.graph.elementwise.unary import (
 )
 from inarch.dialects.graph.op import element_of, shape_of
 from inarch.frontends.onnx.node import Converter, Node
-from inarch.frontends.onnx.report import NotSupportedError
+from inarch.frontends.report import NotSupportedError
 from inarch.ir.types import f64
 
 _EXACT = 1 << 53

@@ -21,7 +21,7 @@ from inarch.dialects.graph.gather import GatherOp
 from inarch.dialects.graph.op import GraphOp
 from inarch.dialects.graph.shape import SliceOp, TransposeOp
 from inarch.frontends.onnx.node import Converter, Node
-from inarch.frontends.onnx.report import NotSupportedError
+from inarch.frontends.report import NotSupportedError
 from inarch.ir.types import i64
 
 _MODES = {"bilinear": "linear", "bicubic": "cubic"}

@@ -16,7 +16,7 @@ from inarch.dialects.graph.elementwise.select import SelectOp
 from inarch.dialects.graph.gather import GatherOp
 from inarch.dialects.graph.op import shape_of
 from inarch.frontends.onnx.node import Converter, Node
-from inarch.frontends.onnx.report import NotSupportedError
+from inarch.frontends.report import NotSupportedError
 
 if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]

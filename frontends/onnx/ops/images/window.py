@@ -14,7 +14,7 @@ from inarch.dialects.graph.reduce import ReduceMaxOp, ReduceMeanOp, ReduceSumOp
 from inarch.dialects.graph.windows.conv import ConvOp
 from inarch.dialects.graph.windows.pool import AvgPoolOp, MaxPoolOp
 from inarch.frontends.onnx.node import Converter, Node
-from inarch.frontends.onnx.report import NotSupportedError
+from inarch.frontends.report import NotSupportedError
 
 
 def _conv(node: Node) -> SSAValue:

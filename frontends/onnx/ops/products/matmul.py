@@ -10,7 +10,7 @@ from inarch.dialects.graph.matmul import MatmulOp
 from inarch.dialects.graph.op import shape_of
 from inarch.dialects.graph.shape import TransposeOp
 from inarch.frontends.onnx.node import Converter, Node
-from inarch.frontends.onnx.report import NotSupportedError
+from inarch.frontends.report import NotSupportedError
 
 
 def _matmul(node: Node) -> SSAValue:

@@ -1,27 +1,28 @@
 """Quantized tensors: QuantizeLinear, DequantizeLinear, and products of integers.
 
-`x = (q - zero_point) * scale`. Products are of 32-bit integers, which hold them exactly.
+`x = (q - zero_point) * scale`. Products are of 32-bit integers, which hold them exactly. All of them
+come in through `graph.dequantize` and `graph.quantize`, so that a backend sees the weights as they are in
+the model; but those of blocks, which are written out.
 """
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
+from inarch.dialects.graph.composites.quantize import DequantizeOp, QuantizeOp
 from inarch.dialects.graph.elementwise.arithmetic import AddOp, DivOp, MulOp, SubOp
 from inarch.dialects.graph.elementwise.cast import CastOp
 from inarch.dialects.graph.elementwise.unary import RoundOp
 from inarch.dialects.graph.gather import GatherOp
 from inarch.dialects.graph.matmul import MatmulOp
-from inarch.dialects.graph.op import shape_of, tensor_dtype
+from inarch.dialects.graph.op import Property, shape_of, tensor_dtype
 from inarch.dialects.graph.windows.conv import ConvOp
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.onnx.ops.images.window import sliding
-from inarch.frontends.onnx.report import NotSupportedError
 from inarch.frontends.onnx.tensors import element_dtype
+from inarch.frontends.report import NotSupportedError
 from inarch.ir.types import mlir_type
 
 
@@ -34,8 +35,10 @@ def _quantize(node: Node) -> SSAValue:
     elif wanted := node.int("output_dtype", 0):
         result = element_dtype(wanted).name
     x = _cast(node, node.x(0), "f32")
-    zero = _along(node, node.x(2), x) if node.has(2) else None
-    return _round(node, node.emit(DivOp, x, _along(node, node.x(1), x)), zero, result)
+    if node.int("block_size", 0):
+        zero = _blocks(node, node.x(2), x) if node.has(2) else None
+        return _round(node, node.emit(DivOp, x, _blocks(node, node.x(1), x)), zero, result)
+    return node.emit(QuantizeOp, x, *_numbers(node, x), **_axis(node, x), to=mlir_type(result))
 
 
 def _round(node: Node, x: SSAValue, zero: SSAValue | None, result: str) -> SSAValue:
@@ -50,27 +53,44 @@ def _dequantize(node: Node) -> SSAValue:
     x, scale = node.x(0), node.x(1)
     if node.dtype(1).name != "f32" or node.int("output_dtype", 1) not in (0, 1):
         raise NotSupportedError(f"a result that is not {tensor_dtype(scale).name}")
-    x = _from_zero(node, x, _along(node, node.x(2), x) if node.has(2) else None)
-    return node.emit(MulOp, _cast(node, x, "f32"), _along(node, scale, x))
+    if not node.int("block_size", 0):
+        return node.emit(DequantizeOp, x, *_numbers(node, x), **_axis(node, x))
+    wide = _cast(node, x, "i32")
+    if node.has(2):
+        wide = node.emit(SubOp, wide, _cast(node, _blocks(node, node.x(2), x), "i32"))
+    return node.emit(MulOp, _cast(node, wide, "f32"), _blocks(node, scale, x))
 
 
-def _from_zero(node: Node, x: SSAValue, zero: SSAValue | None) -> SSAValue:
-    """`x - zero`, in 32 bits."""
-    x = _cast(node, x, "i32")
-    return x if zero is None else node.emit(SubOp, x, _cast(node, zero, "i32"))
+def _numbers(node: Node, x: SSAValue) -> list[SSAValue]:
+    """The scale and the zero point, if any, of x: one of all, or those of an axis."""
+    values = [node.x(1), *([node.x(2)] if node.has(2) else [])]
+    return [_one_or_along(node, value, x) for value in values]
 
 
-def _along(node: Node, value: SSAValue, x: SSAValue) -> SSAValue:
-    """A scale or zero point of x in a shape that broadcasts: one of all, of an axis, or of blocks."""
+def _one_or_along(node: Node, value: SSAValue, x: SSAValue) -> SSAValue:
     found, shape = shape_of(value), shape_of(x)
-    if not found or found == (1,):
+    if found in ((), (1,)):
         return node.reshape(value, ())
     axis = node.axis(node.int("axis", 1), len(shape))
-    block = node.int("block_size", 0)
-    if not block:
-        if found != (shape[axis],):
-            raise InarchError(f"expected one number, or {shape[axis]}, found shape {found}")
-        return node.reshape(value, [size if d == axis else 1 for d, size in enumerate(shape)])
+    if found != (shape[axis],):
+        raise InarchError(f"expected one number, or {shape[axis]}, found shape {found}")
+    return value
+
+
+def _axis(node: Node, x: SSAValue) -> dict[str, Property]:
+    """The axis of x that its numbers are along, if they are."""
+    given = [index for index in (1, 2) if node.has(index)]
+    if all(node.shape(index) in ((), (1,)) for index in given):
+        return {}
+    return {"axis": node.axis(node.int("axis", 1), len(shape_of(x)))}
+
+
+def _blocks(node: Node, value: SSAValue, x: SSAValue) -> SSAValue:
+    """A scale or zero point of blocks of x along an axis, in the shape of x; or one of all."""
+    found, shape = shape_of(value), shape_of(x)
+    if found in ((), (1,)):
+        return node.reshape(value, ())
+    axis, block = node.axis(node.int("axis", 1), len(shape)), node.int("block_size", 0)
     blocks = tuple(-(-size // block) if d == axis else size for d, size in enumerate(shape))
     if block < 0 or found != blocks:
         raise InarchError(f"expected a shape {blocks} of blocks of {block}, found {found}")
@@ -100,9 +120,7 @@ def _product(node: Node, left: tuple[int, int], right: tuple[int, int]) -> SSAVa
     """The product of two matrices; each is an input and that of its zero points."""
     if min(len(node.shape(left[0])), len(node.shape(right[0]))) < 2:
         raise NotSupportedError("an operand of rank 1")
-    rows = _zero(node, left, (-1, 1))
-    columns = _zero(node, right, (-1,))
-    a, b = _from_zero(node, node.x(left[0]), rows), _from_zero(node, node.x(right[0]), columns)
+    a, b = _integers(node, left, -2), _integers(node, right, -1)
     return node.emit(MatmulOp, a, b)
 
 
@@ -111,25 +129,25 @@ def _convolution(
 ) -> SSAValue:
     """Padding is with what stands for zero, so with 0 once the zero point is taken away."""
     window = node.shape(weights[0])[2:]
-    x = _from_zero(node, node.x(data[0]), _zero(node, data, (-1,)))
-    per_channel = _zero(node, weights, (-1, *(1,) * (len(window) + 1)))
-    w = _from_zero(node, node.x(weights[0]), per_channel)
+    x, w = _integers(node, data, -1), _integers(node, weights, 0)
     rest = [node.x(bias)] if bias is not None and node.has(bias) else []
     properties = sliding(node, window)
     return node.emit(ConvOp, x, w, *rest, groups=node.int("group", 1), **properties)
 
 
-def _zero(node: Node, value: tuple[int, int], shape: Sequence[int]) -> SSAValue | None:
-    """The zero points of an input in `shape` where there are several (-1: their number)."""
+def _integers(node: Node, value: tuple[int, int], axis: int) -> SSAValue:
+    """An input less its zero points, in 32 bits: dequantized by 1. Several are of `axis`."""
+    one = node.constant(np.array(1, np.int32))
+    x = node.x(value[0])
     if not node.has(value[1]):
-        return None
+        return node.emit(DequantizeOp, x, one)
     zero = node.x(value[1])
     found = shape_of(zero)
     if found in ((), (1,)):
-        return node.reshape(zero, ())
+        return node.emit(DequantizeOp, x, one, node.reshape(zero, ()))
     if len(found) != 1:
         raise NotSupportedError(f"zero points of shape {found}")
-    return node.reshape(zero, [found[0] if size < 0 else size for size in shape])
+    return node.emit(DequantizeOp, x, one, zero, axis=axis)
 
 
 def _requantize(node: Node, product: SSAValue, scales: tuple[int, int]) -> SSAValue:
@@ -141,18 +159,21 @@ def _requantize(node: Node, product: SSAValue, scales: tuple[int, int]) -> SSAVa
     if shape_of(a) not in ((), (1,)) or shape_of(result) not in ((), (1,)):
         raise NotSupportedError("a scale of each row")
     a, result = node.reshape(a, ()), node.reshape(result, ())
+    along: dict[str, Property] = {}
     if shape_of(b) in ((), (1,)):
         b = node.reshape(b, ())
-    elif len(shape_of(b)) == 1 and node.op == "QLinearConv":
-        b = node.reshape(b, (*shape_of(b), *(1,) * (len(shape_of(product)) - 2)))
-    elif len(shape_of(b)) != 1:
+    elif len(shape_of(b)) == 1:
+        along = {"axis": 1 if node.op == "QLinearConv" else -1}
+    else:
         raise NotSupportedError(f"scales of shape {shape_of(b)}")
     factor = node.emit(DivOp, node.emit(MulOp, a, b), result)
-    scaled = node.emit(MulOp, _cast(node, product, "f32"), factor)
+    scaled = node.emit(DequantizeOp, product, factor, **along)
     zero = node.x(7)
     if shape_of(zero) not in ((), (1,)):
         raise NotSupportedError("a zero point of each row")
-    return _round(node, scaled, node.reshape(zero, ()), tensor_dtype(zero).name)
+    one = node.constant(np.array(1, np.float32))
+    to = mlir_type(tensor_dtype(zero).name)
+    return node.emit(QuantizeOp, scaled, one, node.reshape(zero, ()), to=to)
 
 
 def _cast(node: Node, value: SSAValue, dtype: str) -> SSAValue:

@@ -19,7 +19,7 @@ from inarch.dialects.graph.op import GraphOp, shape_of
 from inarch.dialects.graph.shape import ConcatOp, SliceOp, TransposeOp
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.onnx.regions.scan import scan
-from inarch.frontends.onnx.report import NotSupportedError
+from inarch.frontends.report import NotSupportedError
 from inarch.ir.types import i64
 
 _FUNCTIONS: Mapping[str, type[GraphOp]] = {"relu": ReluOp, "sigmoid": SigmoidOp, "tanh": TanhOp}

@@ -16,7 +16,7 @@ from inarch.dialects.graph.elementwise.unary import AbsOp, ReciprocalOp, SqrtOp
 from inarch.dialects.graph.reduce import ReduceMeanOp, ReduceSumOp
 from inarch.dialects.graph.windows.pool import AvgPoolOp
 from inarch.frontends.onnx.node import Converter, Node
-from inarch.frontends.onnx.report import NotSupportedError
+from inarch.frontends.report import NotSupportedError
 
 
 def _batch_normalization(node: Node) -> SSAValue:

@@ -11,11 +11,12 @@ from typing import Any
 
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
-from inarch.definitions.compare import difference_of
 from inarch.definitions.expected import Expected, expected_of
 from inarch.definitions.functions import Array
+from inarch.passes.tolerance import Tolerance
 from inarch.testing.generate.check.compiled import Compiled, compile_programs
 from inarch.testing.generate.check.offloaded import Offloaded, compile_offloaded
+from inarch.testing.generate.check.tolerances import told_apart, tolerances_of
 from inarch.testing.generate.inputs import inputs
 from inarch.testing.generate.program import GeneratedProgram
 
@@ -109,24 +110,27 @@ def check_cases(cases: Sequence[Case], target: str, how: How, say: Say) -> list[
             *check_cases(cases[half:], target, how, say),
         ]
     found: list[Finding] = []
+    tolerances = tolerances_of(how.backends)
     for number, case in enumerate(cases):
         if isinstance(compiled, Offloaded) and number in compiled.taken:
             say("taken", case.program.index, target)
         say("run", case.program.index, target)
-        message = _difference(compiled, f"p{number}_", case)
+        message = _difference(compiled, f"p{number}_", case, tolerances)
         if message is not None:
             found.append(_finding("differs", case.program, target, message))
     return found
 
 
-def _difference(compiled: Compiled | Offloaded, prefix: str, case: Case) -> str | None:
+def _difference(
+    compiled: Compiled | Offloaded, prefix: str, case: Case, tolerances: Sequence[Tolerance]
+) -> str | None:
     for name, arrays in case.arrays.items():
         try:
             results = compiled.call(prefix + name, arrays)
         except InarchError as error:
             return str(error)
         for number, (expected, found) in enumerate(zip(case.expected[name], results, strict=True)):
-            said = difference_of(expected, found)
+            said = told_apart(expected, found, tolerances)
             if said is not None:
                 return f"@{name}, output {number}{said}"
     return None

@@ -16,7 +16,7 @@ from inarch.core.errors import EnvironmentFault
 from inarch.core.lazy import np
 from inarch.definitions.functions import Array
 from inarch.driver.host import build, emit, find_host
-from inarch.driver.offload import Offload, find_backend
+from inarch.driver.offload import Offload
 from inarch.driver.options import DEFAULT_HOST
 from inarch.ir.target import set_target
 from inarch.passes.pattern import op_names
@@ -96,16 +96,16 @@ def _taken(module: ModuleOp, symbols: set[str]) -> frozenset[int]:
 
 def check_backends(names: Sequence[str]) -> None:
     """Raises UsageError for a name that no backend has, EnvironmentFault for one that is not ready here."""
-    for name in names:
-        if (status := find_backend(name).status()) != "ready":
+    for name, one in Offload(names).asked().items():
+        if (status := one.backend.status()) != "ready":
             raise EnvironmentFault(f"backend '{name}' is not ready: {status}")
 
 
 def favoured(names: Sequence[str]) -> list[str]:
     """What to `favour` for programs that the backends have parts of: what they list, alone or in patterns."""
     found: list[str] = []
-    for name in names:
-        backend = find_backend(name)
+    for one in Offload(names).asked().values():
+        backend = one.backend
         within = {op for each in backend.patterns for op in op_names(each.pattern)}
         found += [*3 * sorted(backend.op_names()), *sorted(within)]
     return found

@@ -44,6 +44,7 @@ from inarch.testing.generate.choices import Choices
 from inarch.testing.generate.graph import moves as _moves
 from inarch.testing.generate.graph.builder import GraphBuilder, Recipe
 from inarch.testing.generate.graph.products import batch_norm, epsilon, product
+from inarch.testing.generate.graph.quantized import QUANTIZED_OPS
 from inarch.testing.generate.graph.regions import branch, repeat, scan
 from inarch.testing.generate.graph.windows import conv, conv_transpose, layer, pooling
 
@@ -305,6 +306,7 @@ OWN: Mapping[type[Operation], Recipe] = {
     normalization.LayerNormOp: _layer_norm,
     normalization.BatchNormOp: _batch_norm,
     gelu.GeluOp: _gelu,
+    **QUANTIZED_OPS,
     shape.ReshapeOp: _moves.reshape,
     shape.TransposeOp: _moves.transpose,
     shape.BroadcastToOp: _moves.broadcast_to,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from inarch.testing.generate.loop.buffers import Buffer
@@ -34,17 +35,42 @@ def elements(b: LoopText) -> None:
     else:
         new = body.grow([(value, kind)], kind, choices.integer(0, 2))
         lines = [*body.lines, f"memref.store {new}, {store}"]
-    for name, lower, size, step in reversed([*zip(names, lowers, sizes, steps, strict=True)]):
-        mode = choices.pick(_MODES)
-        by = "" if step == 1 else f" step {step}"
-        head = f"loop.for %{name} = {lower} to {size}{by}{mode} {{"
-        lines = [head, *(f"  {line}" for line in (*lines, "loop.yield")), "}"]
+    ahead = choices.integer(-1, 3) if rank == 2 and choices.chance(40) else None
+    for at, bounds in reversed([*enumerate(zip(lowers, sizes, steps, strict=True))]):
+        look = (names[0], ahead) if at == 1 and ahead is not None else None
+        head = counted_loop(b, names[at], bounds, look)
+        lines = [*head, *(f"  {line}" for line in (*lines, "loop.yield")), "}"]
     b.lines += lines
-    target.mask[
-        tuple(
-            slice(lower, size, step) for lower, size, step in zip(lowers, sizes, steps, strict=True)
-        )
-    ] = True
+    ranges = [range(*bounds) for bounds in zip(lowers, sizes, steps, strict=True)]
+    for point in itertools.product(*ranges):
+        if ahead is None or point[1] < point[0] + ahead:
+            target.mask[point] = True
+
+
+def counted_loop(
+    b: LoopText, name: str, bounds: tuple[int, int, int], look: tuple[str, int] | None = None
+) -> list[str]:
+    """The head of a loop with these bounds and step, which may be values, and what computes them.
+
+    `look`: of another loop's index, and of how far the loop goes beyond it, at most to its upper bound.
+    """
+    choices = b.choices
+    body = _body(b, "b")
+    texts: list[str] = []
+    is_known = look is None
+    for position, number in enumerate(bounds):
+        form = choices.weighted([(8, "number"), (1, "constant"), (2, "sum")])
+        text = str(number)
+        if position == 1 and look is not None:
+            text = _indexed(body, "minsi", _indexed(body, "addi", f"%{look[0]}", look[1]), number)
+        elif form == "constant":
+            text = _index(body, number)
+        elif form == "sum":  # which nobody folds
+            text, is_known = _indexed(body, "addi", _index(body, number - 2), 2), False
+        texts.append(text)
+    mode = choices.pick(_MODES if is_known else _MODES[:2])
+    by = "" if texts[2] == "1" else f" step {texts[2]}"
+    return [*body.lines, f"loop.for %{name} = {texts[0]} to {texts[1]}{by}{mode} {{"]
 
 
 def _source(
@@ -168,9 +194,9 @@ def rows(b: LoopText) -> None:
     loaded = body.emit(f"memref.load {v}[%{zero}, %{j}] : {v_type}")
     value = body.grow([(loaded, kind)], kind, choices.integer(0, 3))
     b.lines += [
-        f"loop.for %{i} = 0 to {count}{choices.pick(_MODES)} {{",
+        *counted_loop(b, i, (0, count, 1)),
         *(f"  {line}" for line in (*head, read, written)),
-        f"  loop.for %{j} = 0 to {width}{choices.pick(_MODES)} {{",
+        *(f"  {line}" for line in counted_loop(b, j, (0, width, 1))),
         *(f"    {line}" for line in body.lines),
         f"    memref.store {value}, {w}[%{zero}, %{j}] : {w_type}",
         "    loop.yield",

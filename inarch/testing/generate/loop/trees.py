@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 
 from inarch.testing.generate.loop.buffers import Buffer
 from inarch.testing.generate.loop.builder import LoopText
+from inarch.testing.generate.loop.control import counted_loop
 from inarch.testing.generate.loop.scalars import REDUCERS_FLOAT, REDUCERS_INT, Body, is_float
-
-_MODES = ("", " parallel", " parallel", " unroll")
 
 
 @dataclass(frozen=True)
@@ -101,18 +100,17 @@ def tree(b: LoopText) -> None:
         column = inner.view(w, f"0, %{j}", (depth, width), whole)
         at = f"%{i}, %{j}"
         _block(inner, row, column, inner.view(y, at, (rows, width), whole), (rows, width, depth))
-        loop.lines += _for(j, whole, width, choices.pick(_MODES), inner.lines)
-    b.lines += _for(i, rows * count, rows, choices.pick(_MODES), loop.lines)
+        loop.lines += _for(b, j, whole, width, inner.lines)
+    b.lines += _for(b, i, rows * count, rows, loop.lines)
 
 
 def _of(found: Buffer) -> _Part:
     return _Part(found.name, found.type)
 
 
-def _for(index: str, end: int, step: int, mode: str, lines: list[str]) -> list[str]:
-    by = "" if step == 1 else f" step {step}"
+def _for(b: LoopText, index: str, end: int, step: int, lines: list[str]) -> list[str]:
     inside = [f"  {line}" for line in (*lines, "loop.yield")]
-    return [f"loop.for %{index} = 0 to {end}{by}{mode} {{", *inside, "}"]
+    return [*counted_loop(b, index, (0, end, step)), *inside, "}"]
 
 
 def _block(loop: _Loop, row: _Part, column: _Part, out: _Part, sizes: tuple[int, int, int]) -> None:

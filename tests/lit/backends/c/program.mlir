@@ -24,9 +24,12 @@ module attributes {inarch.name = "net"} {
 // CHECK-NEXT: }
 
 // CHECK: static const int64_t net_infer_shape0[] = {2};
-// CHECK: static const inarch_argument net_infer_arguments[] = {
-// CHECK-NEXT:     {"in", "f32[2]", 2, 32, 1, 8, net_infer_shape0},
-// CHECK-NEXT:     {"out0", "f32[2]", 2, 32, 1, 8, net_infer_shape1},
+// CHECK: static const inarch_port net_infer_ports[] = {
+// CHECK-NEXT:     {"in", 0x220, 1, net_infer_shape0, 8, 1, 1},
+// CHECK-NEXT:     {"out0", 0x220, 1, net_infer_shape1, 8, 2, 1},
+// CHECK-NEXT: };
+// CHECK-NEXT: static const inarch_function inarch_functions[] = {
+// CHECK-NEXT:     {"infer", 1, 1, net_infer_ports, 64},
 // CHECK-NEXT: };
 // CHECK: int32_t net_infer(DLTensor *args, int32_t n)
 func.func @infer(%x: memref<2xf32> {inarch.name = "in"}, %y: memref<2xf32>) {

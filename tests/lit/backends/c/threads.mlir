@@ -38,8 +38,10 @@ kernel.def @scale computes "for i in 4: Y[i] = 2 * X[i]" arguments [
 // CHECK:         inarch_share(3, 0, inarch_kernel_loop_3_
 // CHECK:     inarch_kernel_map_1x8_{{[0-9a-f]+}}(x, v);
 
+// CHECK: static const inarch_model inarch_self = {
+// CHECK:         &inarch_own_pool,
+// CHECK:     inarch_pool_threads,
 // CHECK: int32_t net_main(DLTensor *args, int32_t n)
-// CHECK:     if (inarch_pool_threads() < 0) {
 // CHECK: int32_t net_set_threads(int32_t threads)
 // CHECK: const inarch_pool *net_pool(const inarch_pool *use)
 func.func @main(%x: memref<6x8xf32>, %y: memref<6x8xf32> {inarch.result}, %z: memref<6x8xf32> {inarch.result}, %w: memref<6x8xf32> {inarch.result}, %v: memref<6x8xf32> {inarch.result}) {

@@ -11,7 +11,10 @@
 // HOST-NEXT: INARCH_C int32_t sums_0(void *self, DLTensor *args, int32_t n);
 // HOST:      static inarch_import inarch_imports[1] = {{[{][{]}}sums_0, NULL}};
 // HOST:      inarch_call_import(0, args, 2)
-// HOST:      if (count != 0) {
+// HOST:          INARCH_CPU,
+// HOST-NEXT:     1,
+// HOST-NEXT:     0,
+// HOST-NEXT:     sizeof(inarch_function),
 func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {
   %0 = graph.call @sums_0(%a) : tensor<4xf32> -> tensor<4xf32>
   %1 = graph.relu %0 : tensor<4xf32> -> tensor<4xf32>

@@ -52,6 +52,32 @@ func.func @argument() {
 
 // -----
 
+// for, C2, a buffer of a turn that is handed on
+func.func @leaks() {
+  // expected-error @below {{'loop.for' C2: expected a body that yields nothing, found (memref<4xf32>, index); what a turn hands on to the next one is written to a buffer from outside of the loop}}
+  loop.for %i = 0 to 8 {
+    %t = loop.alloc : memref<4xf32>
+    loop.yield %t, %i : memref<4xf32>, index
+  }
+  func.return
+}
+
+// -----
+
+// for, a buffer of a turn behind the loop
+func.func @behind(%y: memref<4xf32>) {
+  loop.for %i = 0 to 8 {
+    %t = loop.alloc : memref<4xf32>
+    loop.yield
+  }
+  %c = arith.constant 0 : index
+  // expected-error @below {{value %t is used but not defined}}
+  %f = memref.load %t[%c] : memref<4xf32>
+  func.return
+}
+
+// -----
+
 // for, no terminator
 func.func @terminator(%a: memref<8xf32>) {
   // expected-error @below {{'loop.for' expected a region that ends in a terminator, found 'memref.load'}}

@@ -4,7 +4,7 @@
 
 // CHECK:      func.func @main
 // CHECK-NEXT:   graph.call @examplejson_0
-// CHECK:      func.func private @examplejson_0(tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> attributes {compiler = "examplejson"}
+// CHECK:      func.func private @examplejson_0(tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> attributes {compiler = "examplejson", inarch.owner = "backend 'examplejson', from 'emit-offloaded.mlir:10:3'"}
 // CHECK-NOT:  graph.add
 func.func @main(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
   %0 = graph.add %x, %y : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>

@@ -76,6 +76,22 @@ func.func @plus_zero_stays_on_floats(%x: tensor<2xf32>, %y: tensor<2xi32>) -> (t
 
 // -----
 
+// A softmax tells no zero from the other: a mask that hides nothing vanishes, but not where somebody else reads the sum.
+// CHECK-LABEL: @masks_of_nothing
+func.func @masks_of_nothing(%x: tensor<2x3xf32>, %y: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>) {
+  %0 = graph.constant dense<0.0> : tensor<3xf32>
+  %1 = graph.add %x, %0 : tensor<2x3xf32>, tensor<3xf32> -> tensor<2x3xf32>
+  %2 = graph.softmax %1 axis = 1 : tensor<2x3xf32> -> tensor<2x3xf32>
+  %3 = graph.add %y, %0 : tensor<2x3xf32>, tensor<3xf32> -> tensor<2x3xf32>
+  %4 = graph.softmax %3 axis = 1 : tensor<2x3xf32> -> tensor<2x3xf32>
+  func.return %2, %3, %4 : tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>
+}
+// CHECK: graph.softmax %x axis = 1
+// CHECK: %[[SUM:.*]] = graph.add %y
+// CHECK-NEXT: graph.softmax %[[SUM]] axis = 1
+
+// -----
+
 // CHECK-LABEL: @unused_ops_disappear
 func.func @unused_ops_disappear(%x: tensor<2xf32>) -> tensor<2xf32> {
   %0 = graph.exp %x : tensor<2xf32> -> tensor<2xf32>
@@ -83,3 +99,22 @@ func.func @unused_ops_disappear(%x: tensor<2xf32>) -> tensor<2xf32> {
   func.return %x : tensor<2xf32>
 }
 // CHECK-NEXT: func.return %x
+
+// -----
+
+// What a constant condition never takes; one that does not decide alone, or whose side broadcasts, stays.
+// CHECK-LABEL: @selects
+// CHECK-NOT:  dense<false>
+// CHECK:      %[[WIDE:.*]] = graph.select %{{.*}}, %y, %x
+// CHECK:      %[[EACH:.*]] = graph.select %{{.*}}, %x, %x
+// CHECK-NEXT: func.return %x, %x, %[[WIDE]], %[[EACH]]
+func.func @selects(%x: tensor<2xf32>, %y: tensor<1xf32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) {
+  %no = graph.constant dense<false> : tensor<1xi1>
+  %yes = graph.constant dense<true> : tensor<2xi1>
+  %some = graph.constant dense<[true, false]> : tensor<2xi1>
+  %0 = graph.select %no, %y, %x : tensor<1xi1>, tensor<1xf32>, tensor<2xf32> -> tensor<2xf32>
+  %1 = graph.select %yes, %x, %y : tensor<2xi1>, tensor<2xf32>, tensor<1xf32> -> tensor<2xf32>
+  %2 = graph.select %yes, %y, %x : tensor<2xi1>, tensor<1xf32>, tensor<2xf32> -> tensor<2xf32>
+  %3 = graph.select %some, %x, %x : tensor<2xi1>, tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
+  func.return %0, %1, %2, %3 : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
+}

@@ -186,3 +186,16 @@ func.func @condition(%n: memref<i64>, %y: memref<4xf32> {inarch.result}) {
   }
   func.return
 }
+
+// -----
+
+// The index of a write, which the body does not use
+func.func @place(%x: memref<8xf32>, %y: memref<9xf32> {inarch.result}) {
+  %t = loop.alloc : memref<8xi64>
+  // expected-error-re @below {{expected operand 0 of 'loop.nest' to be written before it is read, found element 0 of loop.alloc %t ({{.*}}), which nothing has written; write it first}}
+  loop.nest (i = 8 scan) ins(%t[i] : memref<8xi64>, %x[i] : memref<8xf32>) outs(%y[at(0)] : memref<9xf32>) {
+  ^bb0(%k: i64, %a: f32, %o: f32):
+    loop.yield %a : f32
+  }
+  func.return
+}

@@ -298,3 +298,26 @@ func.func @number(%w: memref<4xf32>, %y: memref<4xf32> {inarch.result}) {
   }
   func.return
 }
+
+// -----
+
+// A turn reads what the one before has left in its scratch: it stays, and plan-memory says that nothing has written that.
+// CHECK-LABEL: func.func @leaks(%x: memref<4xf32>, %y: memref<4xf32> {inarch.result}) {
+// CHECK-NEXT:    loop.for %i = 0 to 4 {
+// CHECK-NEXT:      %t = loop.alloc : memref<4xf32>
+// CHECK-NEXT:      loop.nest (j = 4) ins(%t[j] : memref<4xf32>) outs(%y[j] : memref<4xf32>) {
+func.func @leaks(%x: memref<4xf32>, %y: memref<4xf32> {inarch.result}) {
+  loop.for %i = 0 to 4 {
+    %t = loop.alloc : memref<4xf32>
+    loop.nest (j = 4) ins(%t[j] : memref<4xf32>) outs(%y[j] : memref<4xf32>) {
+    ^bb0(%a: f32, %o: f32):
+      loop.yield %a : f32
+    }
+    loop.nest (j = 4) ins(%x[j] : memref<4xf32>) outs(%t[j] : memref<4xf32>) {
+    ^bb0(%a: f32, %o: f32):
+      loop.yield %a : f32
+    }
+    loop.yield
+  }
+  func.return
+}

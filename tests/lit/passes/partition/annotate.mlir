@@ -61,3 +61,19 @@ func.func private @other_0(%x: tensor<4xf32>) -> tensor<4xf32> attributes {compi
   %a = graph.mul %x, %x : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>
   func.return %a : tensor<4xf32>
 }
+
+// -----
+
+// What lies in a layout is the host's: no backend is told of it.
+// CHECK-LABEL: @blocked
+// CHECK-NEXT: graph.relayout %x : tensor
+// CHECK-NEXT: graph.add %b, %b : tensor
+// CHECK-NEXT: graph.relayout %s : tensor
+// CHECK-NEXT: graph.add %p, %p {partition.backend = "passing"}
+func.func @blocked(%x: tensor<1x16x8x8xf32>) -> tensor<1x16x8x8xf32> {
+  %b = graph.relayout %x : tensor<1x16x8x8xf32> -> tensor<1x16x8x8xf32, #graph.layout<block = [0, 8, 0, 0], halo = [0, 0, 0, 0]>>
+  %s = graph.add %b, %b : tensor<1x16x8x8xf32, #graph.layout<block = [0, 8, 0, 0], halo = [0, 0, 0, 0]>>, tensor<1x16x8x8xf32, #graph.layout<block = [0, 8, 0, 0], halo = [0, 0, 0, 0]>> -> tensor<1x16x8x8xf32, #graph.layout<block = [0, 8, 0, 0], halo = [0, 0, 0, 0]>>
+  %p = graph.relayout %s : tensor<1x16x8x8xf32, #graph.layout<block = [0, 8, 0, 0], halo = [0, 0, 0, 0]>> -> tensor<1x16x8x8xf32>
+  %r = graph.add %p, %p : tensor<1x16x8x8xf32>, tensor<1x16x8x8xf32> -> tensor<1x16x8x8xf32>
+  func.return %r : tensor<1x16x8x8xf32>
+}

@@ -1,9 +1,18 @@
 // RUN: inarch-opt %s --load %S/Inputs/toy.py --split-input-file --verify-diagnostics -p merge-composites
 
-func.func @two_ends(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
-  // expected-error @below {{partitioning I2: 'graph.neg': expected one op of a match with users outside, found 2}}
+func.func @without_an_end(%x: tensor<4xf32>) {
+  // expected-error @below {{partitioning I2: 'graph.neg': expected an op of a match with users outside, found none}}
   %a = graph.neg %x {partition.backend = "toy", partition.pattern = "p", partition.match = 0 : i64} : tensor<4xf32> -> tensor<4xf32>
-  %b = graph.neg %a {partition.backend = "toy", partition.pattern = "p", partition.match = 0 : i64} : tensor<4xf32> -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @left_and_entered_again(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  // expected-error @below {{partitioning I2: 'graph.neg': expected no cycle through matches}}
+  %a = graph.neg %x {partition.backend = "toy", partition.pattern = "p", partition.match = 0 : i64} : tensor<4xf32> -> tensor<4xf32>
+  %e = graph.exp %a : tensor<4xf32> -> tensor<4xf32>
+  %b = graph.neg %e {partition.backend = "toy", partition.pattern = "p", partition.match = 0 : i64} : tensor<4xf32> -> tensor<4xf32>
   func.return %a, %b : tensor<4xf32>, tensor<4xf32>
 }
 

@@ -5,6 +5,7 @@
 // RUN: not inarch-opt %s -p 'parallelize{nest=pool iterator=oh},interchange{nest=pool order=kh,oh}' 2>&1 | filecheck %s --check-prefix=SHARED
 // RUN: inarch-opt %s -p 'interchange{nest=loops order=j,i}' --verify-semantics | filecheck %s --check-prefix=LOOPS
 // RUN: not inarch-opt %s -p 'interchange{nest=skewed order=j,i}' 2>&1 | filecheck %s --check-prefix=SKEWED
+// RUN: not inarch-opt %s -p 'interchange{nest=triangle order=j,i}' 2>&1 | filecheck %s --check-prefix=TRIANGLE
 
 func.func @main(%x: memref<9x9xf32>, %y: memref<7x7xf32> {inarch.result}, %z: memref<9x9xf32> {inarch.result}) {
   loop.nest (oh = 7, ow = 7, kh = 3 reduction, kw = 3 reduction) ins(%x[oh + kh, ow + kw] : memref<9x9xf32>) outs(%y[oh, ow] init -inf : memref<7x7xf32>) {
@@ -48,5 +49,18 @@ func.func @main(%x: memref<9x9xf32>, %y: memref<7x7xf32> {inarch.result}, %z: me
     loop.yield
   } loc("skewed")
   // SKEWED: skewed: error: interchange: expected independent iterations of i, which is to go inside of j, found a {{.*}} of %z[%i{{.*}}] where %i = 0 and a {{.*}} of %z[%i{{.*}}] where %i = 1, of one element
+
+  loop.for %g = 0 to 3 {
+    loop.for %i = 0 to 9 {
+      loop.for %j = 0 to %i {
+        %v = memref.load %x[%i, %j] : memref<9x9xf32>
+        memref.store %v, %z[%i, %j] : memref<9x9xf32>
+        loop.yield
+      }
+      loop.yield
+    }
+    loop.yield
+  } loc("triangle")
+  // TRIANGLE: triangle: error: interchange: expected bounds of j that do not depend on i, which is to go inside, found computed ones that do
   func.return
 }

@@ -15,6 +15,8 @@ import pytest
 import inarch
 from inarch.machine.compilers import find_compiler
 from inarch.runtime.c import INCLUDE, LIBS, sources
+from inarch.runtime.c.install import install
+from tests.unit.runtime.c.steps import built, compiled
 
 STRICT = ("-Wall", "-Wextra", "-Werror", "-Wpedantic")
 MODEL = """
@@ -35,6 +37,8 @@ class Port(ctypes.Structure):
         ("rank", ctypes.c_int32),
         ("shape", ctypes.POINTER(ctypes.c_int64)),
         ("bytes", ctypes.c_int64),
+        ("effects", ctypes.c_int32),
+        ("device_type", ctypes.c_int32),
     ]
 
 
@@ -54,6 +58,8 @@ class Options(ctypes.Structure):
         ("import_count", ctypes.c_int32),
         ("imports", ctypes.c_void_p),
         ("pool", ctypes.c_void_p),
+        ("allocator", ctypes.c_void_p),
+        ("loaders", ctypes.c_void_p),
     ]
 
 
@@ -63,9 +69,18 @@ class CRuntime:
 
     functions: Any
 
-    def open(self, path: Path | None, flags: int = 0) -> tuple[int, Any]:
+    def open(
+        self,
+        path: Path | None,
+        flags: int = 0,
+        allocator: int | None = None,
+        loaders: Sequence[Path] = (),
+    ) -> tuple[int, Any]:
         module = ctypes.c_void_p()
-        options = Options(flags=flags)
+        listed = (ctypes.c_char_p * (len(loaders) + 1))(*map(bytes, loaders), None)
+        options = Options(flags=flags, allocator=allocator)
+        if loaders:
+            options.loaders = ctypes.addressof(listed)
         name = None if path is None else bytes(path)
         status = self.functions.inarch_open(name, ctypes.byref(options), ctypes.byref(module))
         return status, module
@@ -99,6 +114,7 @@ def runtime(tmp_path_factory: pytest.TempPathFactory) -> CRuntime:
     functions: Any = ctypes.CDLL(str(path))
     functions.inarch_last_error.restype = ctypes.c_char_p
     functions.inarch_module_name.restype = ctypes.c_char_p
+    functions.inarch_module_target.restype = ctypes.c_char_p
     functions.inarch_dtype_name.restype = ctypes.c_char_p
     functions.inarch_function_named.restype = ctypes.POINTER(Function)
     functions.inarch_function_at.restype = ctypes.POINTER(Function)
@@ -110,6 +126,20 @@ def runtime(tmp_path_factory: pytest.TempPathFactory) -> CRuntime:
             ctypes.c_size_t,
         ]
     return CRuntime(functions)
+
+
+@pytest.fixture(scope="session")
+def tool(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """inarch-run, installed."""
+    folder = tmp_path_factory.mktemp("opt")
+    made = install(folder)
+    names = [
+        f"include/{name}"
+        for name in ("inarch.h", "inarch.hpp", "inarch_loader.h", "inarch_runtime.h")
+    ]
+    names += ["lib/libinarch.a", "bin/inarch-run"]
+    assert [str(path.relative_to(folder)) for path in made] == names
+    return folder / "bin" / "inarch-run"
 
 
 @pytest.fixture(scope="session")
@@ -150,3 +180,15 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
         return out
 
     return make
+
+
+@pytest.fixture(scope="session")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An artifact with random regions of the format `steps`; no loader is beside it."""
+    return compiled(tmp_path_factory.mktemp("steps"))
+
+
+@pytest.fixture(scope="session")
+def steps(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Their loader in C."""
+    return built(tmp_path_factory.mktemp("loader") / "inarch-loader-steps.so")

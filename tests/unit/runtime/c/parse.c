@@ -5,26 +5,49 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t touch(const inarch_rt_index *index)
+static size_t touch_function(const inarch_function *function)
 {
-    size_t sum = strlen(index->name) + strlen(index->prefix) + strlen(index->target);
+    size_t sum = strlen(function->name);
+    for (int32_t k = 0; k < function->inputs + function->outputs; k++) {
+        char type[64];
+        inarch_port_type(&function->ports[k], type, sizeof(type));
+        sum += strlen(type) + strlen(function->ports[k].name) + (size_t)function->ports[k].bytes % 2;
+    }
+    return sum;
+}
+
+static size_t touch_variant(const unsigned char *bytes, const inarch_rt_variant *code)
+{
+    size_t sum = strlen(code->target) + strlen(code->features);
+    for (int32_t i = 0; i < code->loader_count; i++) {
+        sum += strlen(code->loaders[i]);
+    }
+    for (int32_t i = 0; i < code->import_count; i++) {
+        sum += strlen(code->imports[i]);
+    }
+    for (int32_t i = 0; i < code->library_count; i++) {
+        const inarch_rt_external *one = &code->libraries[i];
+        sum += strlen(one->name) + strlen(one->path) + strlen(one->sha256) + strlen(one->caller) + strlen(one->remedy);
+    }
+    for (int32_t i = 0; i < code->part_count; i++) {
+        const inarch_rt_part *one = &code->parts[i];
+        sum += strlen(one->format) + strlen(one->sha256);
+        sum += one->bytes == 0 ? 0 : (size_t)bytes[one->offset] + bytes[one->offset + one->bytes - 1];
+    }
+    for (int32_t i = 0; i < code->called_count; i++) {
+        sum += touch_function(&code->called[i]);
+    }
+    return sum;
+}
+
+static size_t touch(const unsigned char *bytes, const inarch_rt_index *index)
+{
+    size_t sum = strlen(index->name) + strlen(index->prefix);
     for (int32_t i = 0; i < index->function_count; i++) {
-        const inarch_function *function = &index->functions[i];
-        sum += strlen(function->name);
-        for (int32_t k = 0; k < function->inputs + function->outputs; k++) {
-            char type[64];
-            inarch_port_type(&function->ports[k], type, sizeof(type));
-            sum += strlen(type) + strlen(function->ports[k].name) + (size_t)function->ports[k].bytes % 2;
-        }
+        sum += touch_function(&index->functions[i]);
     }
-    for (int32_t i = 0; i < index->loader_count; i++) {
-        sum += strlen(index->loaders[i]);
-    }
-    for (int32_t i = 0; i < index->import_count; i++) {
-        sum += strlen(index->imports[i]);
-    }
-    for (int32_t i = 0; i < index->library_count; i++) {
-        sum += strlen(index->libraries[i].path) + strlen(index->libraries[i].caller);
+    for (int32_t i = 0; i < index->variant_count; i++) {
+        sum += touch_variant(bytes, &index->variants[i]);
     }
     return sum;
 }
@@ -43,7 +66,7 @@ int main(int count, char **paths)
             return 2;
         }
         if (inarch_rt_read_index("f", bytes, size, 0, &index) == INARCH_OK) {
-            read += touch(&index) > 0;
+            read += touch(bytes, &index) > 0;
         } else if (strncmp(inarch_last_error(), "f: error: expected ", 19) == 0
                    || strncmp(inarch_last_error(), "f: error: index.bin: expected ", 30) == 0) {
             refused++;

@@ -126,14 +126,15 @@ def described(folder: Path, rng: Random) -> tuple[bytes, int, int]:
         {"name": f"p{i}", "dtype": rng.choice(list(DTYPES)), "shape": [rng.randrange(5)] * (i % 4)}
         for i in range(rng.randrange(1, 6))
     ]
+    formats = ["steps"] * rng.randrange(3)
     manifest: dict[str, Any] = {
         "inarch": "0",
         "name": "m",
         "prefix": "m",
         "target": "generic",
         "features": [],
-        "imports": ["f"] * rng.randrange(3),
-        "loaders": ["shared-library"],
+        "imports": ["f", {"name": "g", "inputs": ports, "outputs": ports}] * rng.randrange(2),
+        "loaders": ["shared-library", *formats],
         "functions": {
             "main": {"inputs": ports, "outputs": ports},
             "other": {"inputs": [], "outputs": ports},
@@ -141,7 +142,8 @@ def described(folder: Path, rng: Random) -> tuple[bytes, int, int]:
         "libraries": [{"path": "/a", "backend": "b", "package": ""}] * rng.randrange(2),
     }
     path = folder / "seed"
-    write_artifact(path, b"library", manifest, [(0, b"weights")], 7)
+    members = {f"modules/{number}": b"part" for number, _ in enumerate(formats, 1)}
+    write_artifact(path, b"library", manifest, [(0, b"weights")], 7, members)
     data = path.read_bytes()
     tail = TAIL.search(data)
     assert tail is not None

@@ -13,7 +13,6 @@ import pytest
 
 import inarch
 from inarch.runtime.c import FLAGS, INCLUDE, LIBS, sources
-from inarch.runtime.c.install import install
 from inarch.tools.cli import run
 
 MODEL = """
@@ -29,16 +28,6 @@ func.func @main(%x: tensor<2x3xf32> {inarch.name = "x"}, %n: tensor<3xi16> {inar
 """
 X = np.array([[1.5, -2, 3], [0, 0.25, 1e9]], np.float32)
 N, B = np.array([-7, 8, 32767], np.int16), np.array(True)
-
-
-@pytest.fixture(scope="module")
-def tool(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("opt")
-    made = install(folder)
-    names = ["include/inarch.h", "include/inarch.hpp", "include/inarch_runtime.h"]
-    names += ["lib/libinarch.a", "bin/inarch-run"]
-    assert [str(path.relative_to(folder)) for path in made] == names
-    return folder / "bin" / "inarch-run"
 
 
 @pytest.fixture(scope="module")

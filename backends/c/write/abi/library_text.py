@@ -1,0 +1,58 @@
+"""The C that is the same for all models: the types of inarch.h, checks, states, calls."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib.resources import files
+from string import Template
+
+from inarch.artifact.manifest import ABI
+from inarch.backends.c.offloaded import INCLUDE
+from inarch.backends.c.write.abi.cpu import BASELINE
+
+_HIDDEN = '__attribute__((visibility("hidden"))) '
+_COMMENT = re.compile(r"[ \t]*/\*.*?\*/", re.DOTALL)
+_NOTHING_BEFORE_THE_CPU_IS_KNOWN = """
+INARCH_BASELINE ${linkage}int32_t inarch_check_cpu(void)
+{
+    return 0;
+}
+"""
+_PARTS = ("arguments.c", "workspaces.c", "state.c", "run.c")
+
+
+@cache
+def types_text() -> str:
+    """inarch.h without what it says to people: nothing where that comes first, or after."""
+    text = (INCLUDE / "inarch.h").read_text().partition("\n#ifndef INARCH_SCALARS")[0]
+    text = _COMMENT.sub("", text)
+    text = re.sub(r"[ \t]+\n", "\n", text)
+    text = re.sub(r"\n{3,}", "\n\n", text)
+    return (
+        f"\n/* inarch.h, where it does not come first. */\n{text.strip()}\n"
+        f'#if INARCH_ABI_VERSION != {ABI}\n#error "made for inarch.h of ABI version {ABI}: compile the model '
+        'again"\n#endif\n'
+    )
+
+
+def _resource(name: str, linkage: str, **values: str) -> str:
+    text = files("inarch.backends.c.write.abi").joinpath(name).read_text()
+    return "\n" + Template(text).substitute(linkage=linkage, **values)
+
+
+def internal_text(*, shared: bool) -> str:
+    """What the library is inside, for `model.c`. `shared`: its functions are in a unit of their own."""
+    linkage = _HIDDEN if shared else "static "
+    variable = f"{_HIDDEN}extern __thread" if shared else "static __thread"
+    return BASELINE + _resource(
+        "internal.h", linkage, variable=f"{variable} inarch_thread inarch_here;"
+    )
+
+
+def library_text(cpu: str, *, shared: bool) -> str:
+    """Those functions, behind `internal_text`; `cpu` is C of `inarch_check_cpu`, or empty."""
+    linkage = "" if shared else "static "
+    text = "\n__thread inarch_thread inarch_here;\n" if shared else ""
+    text += "".join(_resource(name, linkage) for name in _PARTS)
+    return text + (cpu or Template(_NOTHING_BEFORE_THE_CPU_IS_KNOWN).substitute(linkage=linkage))

@@ -1,0 +1,96 @@
+"""How converters of any frontend build ops: with inferred types, what is constant evaluated at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from xdsl.ir import SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from inarch.core.dtypes import DType
+from inarch.core.errors import InarchError
+from inarch.core.lazy import np
+from inarch.dialects.graph.op import GraphOp, Property, shape_of, tensor_dtype
+from inarch.dialects.graph.shape import BroadcastToOp, ReshapeOp
+from inarch.frontends.builder import Builder
+
+if TYPE_CHECKING:
+    Array = np.ndarray[Any, Any]
+
+
+class Building:
+    """What nodes of all frontends have in common: they add ops to a block."""
+
+    name: str
+    builder: Builder
+
+    def emit(self, kind: type[GraphOp], *operands: SSAValue, **properties: Property) -> SSAValue:
+        """The result of a new op; a constant when all its operands are and it is small.
+
+        Raises InarchError when a constraint of the op fails.
+        """
+        (result,) = self.emit_all(kind, *operands, **properties)
+        return result
+
+    def emit_all(
+        self, kind: type[GraphOp], *operands: SSAValue, **properties: Property
+    ) -> list[SSAValue]:
+        """As `emit`, of an op with several results."""
+        try:
+            return self.builder.emit(kind, operands, properties, self.name)
+        except VerifyException as error:
+            raise InarchError(str(error)) from error
+
+    def constant(self, array: Array) -> SSAValue:
+        """A constant of this node."""
+        return self.builder.computed_constant(array, self.name)
+
+    def room(self, *sizes: int, itemsize: int = 8) -> None:
+        """Raises InarchError when arrays of this shape are too large: to ask before making them."""
+        self.builder.room(math.prod(sizes), itemsize)
+
+    def like(self, number: float, value: SSAValue) -> SSAValue:
+        """The scalar constant `number` of the dtype of `value`.
+
+        Raises InarchError where an integer dtype has no such number: the operator is of floats.
+        """
+        dtype = tensor_dtype(value)
+        if not dtype.is_float and not _holds(dtype, number):
+            raise InarchError(f"expected a float dtype, which has {number}, found {dtype.name}")
+        return self.constant(np.array(number, dtype.numpy))
+
+    def reshape(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
+        """`value` under another shape; itself when it has that shape."""
+        if shape_of(value) == tuple(shape):
+            return value
+        return self.emit(ReshapeOp, value, shape=list(shape))
+
+    def broadcast(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
+        """`value` repeated to another shape; itself when it has that shape."""
+        if shape_of(value) == tuple(shape):
+            return value
+        return self.emit(BroadcastToOp, value, shape=list(shape))
+
+    def axis(self, value: int, rank: int) -> int:
+        """An axis that may count from the end, as one that counts from the front."""
+        if not -rank <= value < rank:
+            raise InarchError(f"expected an axis of rank {rank}, found {value}")
+        return value % rank if rank else value
+
+    def axes(self, values: Sequence[int], rank: int) -> list[int]:
+        """Axes that may count from the end, ascending. Raises InarchError when one comes twice."""
+        found = sorted(self.axis(value, rank) for value in values)
+        if len(set(found)) != len(found):
+            raise InarchError(f"expected different axes, found {list(values)} of rank {rank}")
+        return found
+
+
+def _holds(dtype: DType, number: float) -> bool:
+    """Whether an integer dtype, or bool, has the number."""
+    if not float(number).is_integer():
+        return False
+    bits = dtype.bits - (dtype.bits > 1 and not dtype.is_unsigned)
+    least = 0 if bits == dtype.bits else -(1 << bits)
+    return least <= int(number) < 1 << bits

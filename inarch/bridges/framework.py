@@ -1,0 +1,71 @@
+"""The other side of a bridge: its package, and the symbols of its libraries.
+
+Frameworks have no types that a checker could read where they are not installed; they are `Any` here.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module, metadata
+from pathlib import Path
+from typing import Any
+
+from inarch.core.errors import EnvironmentFault
+from inarch.runtime.abi import ffi, libc
+
+
+def framework(package: str, *, distribution: str | None = None) -> Any:
+    """The package of a framework; `distribution` is what pip calls it.
+
+    Raises EnvironmentFault where it is not installed, or cannot be imported.
+    """
+    try:
+        return import_module(package)
+    except ModuleNotFoundError as error:
+        if error.name != package:
+            raise _broken(package, error) from error
+        wanted = distribution or package
+        raise EnvironmentFault(
+            f"expected the package '{package}', found none; pip install {wanted}",
+            where=f"bridge to {package}",
+        ) from None
+    except Exception as error:
+        # The import of a framework runs a lot of code of others.
+        raise _broken(package, error) from error
+
+
+def _broken(package: str, error: Exception) -> EnvironmentFault:
+    said = f"{type(error).__name__}: {error}"
+    return EnvironmentFault(
+        f"expected the package '{package}' to be imported, found {said}",
+        where=f"bridge to {package}",
+    )
+
+
+def version_of(distribution: str) -> str:
+    """The installed version, as pip knows it."""
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+def bridge_symbol(library: Path, name: str, distribution: str) -> int:
+    """The address of the C symbol `name` in a framework's library, which is in this process.
+
+    Raises EnvironmentFault for a library that is not open, and for a symbol that it lacks, with the
+    library's path and the version of its package.
+    """
+    said = f"{library} ({distribution} {version_of(distribution)})"
+    where = f"bridge to {distribution}"
+    handle = libc().dlopen(os.fsencode(library), os.RTLD_NOW | os.RTLD_NOLOAD)
+    if handle == ffi().NULL:
+        raise EnvironmentFault(f"expected the library {said} in this process", where=where)
+    address = libc().dlsym(handle, name.encode())
+    libc().dlclose(handle)  # whoever opened it holds it
+    if address == ffi().NULL:
+        raise EnvironmentFault(
+            f"expected the symbol '{name}' in {said}, found none; this version has another interface",
+            where=where,
+        )
+    return int(ffi().cast("uintptr_t", address))

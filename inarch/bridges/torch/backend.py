@@ -1,0 +1,237 @@
+"""`torch.compile(model, backend="inarch")`: parts of the graph that Inarch takes are compiled by Inarch.
+
+AOTAutograd gives graphs of core ATen, forward and backward. Each node that a converter of
+`frontends/torch` takes is Inarch's; neighbouring ones are one part, compiled as a program. The rest stays
+PyTorch's, and one warning says what and why; `explain` gives the whole list.
+"""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from inarch.bridges.framework import framework
+from inarch.core.errors import InarchError, InarchWarning
+
+_MOVES = (
+    "aten.view.default",
+    "aten.permute.default",
+    "aten.expand.default",
+    "aten.unsqueeze.default",
+    "aten.squeeze.dims",
+    "aten.clone.default",
+    "aten.alias.default",
+    "aten.slice.Tensor",
+    "aten.select.int",
+    "getitem",
+)
+"""What computes nothing: a part of such nodes alone, or at its border, is left to PyTorch, as views."""
+
+
+@dataclass
+class Captured:
+    """What became of one graph of PyTorch's."""
+
+    kind: str
+    """`inference`, `forward` or `backward`."""
+    parts: list[list[str]] = field(default_factory=list["list[str]"])
+    """The operators of each part that Inarch compiled."""
+    left: list[tuple[str, str]] = field(default_factory=list["tuple[str, str]"])
+    """Operators that stay in PyTorch, each with the reason."""
+
+    def __str__(self) -> str:
+        taken = sum(map(len, self.parts))
+        lines = [f"{self.kind}: {taken} of {taken + len(self.left)} ops in {len(self.parts)} parts"]
+        for number, part in enumerate(self.parts):
+            counts = Counter(part)
+            said = ", ".join(f"{op} x{n}" if n > 1 else op for op, n in counts.items())
+            lines.append(f"  part {number}: {said}")
+        for (op, reason), count in Counter(self.left).items():
+            lines.append(f"  torch: {op}{f' x{count}' if count > 1 else ''}: {reason}")
+        return "\n".join(lines)
+
+
+def inarch_backend(graph: Any, inputs: Sequence[Any], **kwargs: Any) -> Any:
+    """What `torch.compile` calls for `backend="inarch"`; `options={...}` are those of `inarch.compile`.
+
+    Found by the entry point `inarch` of `torch_dynamo_backends`.
+    """
+    options: Mapping[str, Any] = kwargs.get("options") or {}
+    return _backend(options, _warn)(graph, inputs)
+
+
+def explain(model: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Captured]:
+    """The graphs that `torch.compile(model, backend="inarch")` makes of a call, and who gets each op.
+
+    Runs the model on the arguments, and with gradients where they record any. `print(*explain(model, x))`.
+    """
+    torch = framework("torch")
+    found: list[Captured] = []
+    torch.compiler.reset()
+    compiled = torch.compile(model, backend=_backend({}, found.append), dynamic=False)
+    result = compiled(*args, **kwargs)
+    if isinstance(result, torch.Tensor) and result.requires_grad:
+        torch.autograd.grad(result.sum(), [p for p in _parameters(model) if p.requires_grad])
+    torch.compiler.reset()
+    return found
+
+
+def _parameters(model: Any) -> Sequence[Any]:
+    return list(model.parameters()) if hasattr(model, "parameters") else []
+
+
+def _warn(captured: Captured) -> None:
+    """One warning for a graph that stays in PyTorch in part."""
+    if not captured.left:
+        return
+    counts = Counter(captured.left)
+    shown = ", ".join(f"{op} ({reason})" for op, reason in list(counts)[:5])
+    more = f" and {len(counts) - 5} more" if len(counts) > 5 else ""
+    total = len(captured.left) + sum(map(len, captured.parts))
+    warnings.warn(
+        InarchWarning(
+            f"{len(captured.left)} of {total} ops of the {captured.kind} graph stay in PyTorch: "
+            f"{shown}{more}; inarch.bridges.torch.explain(model, ...) lists them",
+            where="torch.compile",
+        ),
+        stacklevel=2,
+    )
+
+
+def _backend(options: Mapping[str, Any], tell: Callable[[Captured], None]) -> Any:
+    framework("torch")
+    from importlib import import_module
+
+    common: Any = import_module("torch._dynamo.backends.common")
+    decompositions: Any = import_module("torch._decomp").core_aten_decompositions()
+
+    def compiler(kind: str) -> Callable[[Any, Sequence[Any]], Any]:
+        return lambda graph, _inputs: _compiled(graph, Captured(kind), options, tell)
+
+    return common.aot_autograd(
+        fw_compiler=compiler("forward"),
+        bw_compiler=compiler("backward"),
+        inference_compiler=compiler("inference"),
+        decompositions=decompositions,
+    )
+
+
+def _compiled(
+    graph: Any, captured: Captured, options: Mapping[str, Any], tell: Callable[[Captured], None]
+) -> Any:
+    """The graph with its parts compiled, as AOTAutograd calls it."""
+    from importlib import import_module
+
+    from inarch.dialects import new_context
+    from inarch.frontends.torch.graph import operator_name, reason_against
+
+    partitioner: Any = import_module("torch.fx.passes.infra.partitioner")
+    context = new_context()
+    reasons: dict[Any, str | None] = {
+        node: reason_against(node, context)
+        for node in graph.graph.nodes
+        if node.op == "call_function"
+    }
+
+    class _Support:
+        """What the partitioner asks."""
+
+        def is_node_supported(self, _modules: object, node: Any) -> bool:
+            return node.op == "call_function" and reasons.get(node) is None
+
+    made = partitioner.CapabilityBasedPartitioner(
+        graph, _Support(), allows_single_node_partition=True
+    )
+    proposed = made.propose_partitions()
+    for part in proposed:
+        _without_moves_at_the_border(part.nodes)
+    kept = [part for part in proposed if len(part.nodes) > 0]
+    inside = {node for part in kept for node in part.nodes}
+    for node, reason in reasons.items():
+        if node in inside or operator_name(node) == "getitem" or (reason is None and _moves(node)):
+            continue
+        captured.left.append((operator_name(node), reason or "a part of its own"))
+    captured.parts += [
+        [name for node in part.nodes if (name := operator_name(node)) != "getitem"] for part in kept
+    ]
+    fused = made.fuse_partitions(kept)
+    for name, part in list(fused.named_children()):
+        if name.startswith("fused_"):
+            _place(fused, name, _program(part, name, options))
+    fused.recompile()
+    tell(captured)
+    return import_module("functorch.compile").make_boxed_func(fused.forward)
+
+
+def _moves(node: Any) -> bool:
+    from inarch.frontends.torch.graph import operator_name
+
+    return operator_name(node) in _MOVES
+
+
+def _without_moves_at_the_border(nodes: dict[Any, Any]) -> None:
+    """Takes away nodes that move only, as long as one has no input, or no user, within the part."""
+    changed = True
+    while changed:
+        changed = False
+        for node in list(nodes):
+            first = not any(each in nodes for each in node.all_input_nodes)
+            last = not any(each in nodes for each in node.users)
+            is_pick = node.target is operator.getitem
+            if _moves(node) and not is_pick and (first or last):
+                del nodes[node]
+                changed = True
+
+
+def _place(parent: Any, name: str, call: Callable[..., Any]) -> None:
+    torch = framework("torch")
+
+    class Part(torch.nn.Module):  # a module calls its children
+        """One part, compiled."""
+
+        def forward(self, *tensors: Any) -> Any:
+            return call(*tensors)
+
+    delattr(parent, name)
+    parent.add_module(name, Part())
+
+
+def _program(part: Any, name: str, options: Mapping[str, Any]) -> Callable[..., Any]:
+    """The part compiled by Inarch: a function on tensors."""
+    torch = framework("torch")
+    from inarch.dialects import new_context
+    from inarch.driver.compiler import compile as compile_program
+    from inarch.frontends.torch.graph import import_graph
+
+    context = new_context()
+    module = compile_program(import_graph(part, context, name), context=context, **options)
+    function = module.get_function("main")
+    (given,) = next(node for node in part.graph.nodes if node.op == "output").args
+    is_single = not isinstance(given, list | tuple)
+    nodes: list[Any] = [given] if is_single else list(cast("Sequence[Any]", given))
+    metas: list[Any] = [node.meta["val"] for node in nodes]
+    shapes: list[tuple[tuple[int, ...], Any]] = [(tuple(meta.shape), meta.dtype) for meta in metas]
+    # PyTorch's own order of axes: others may have been compiled for it.
+    strides: list[tuple[int, ...] | None] = [
+        None if meta.is_contiguous() else tuple(meta.stride()) for meta in metas
+    ]
+
+    def call(*tensors: Any) -> Any:
+        outputs = [torch.empty(shape, dtype=dtype) for shape, dtype in shapes]
+        try:
+            function(*(each.detach().contiguous() for each in tensors), out=outputs)
+        except InarchError as error:
+            raise RuntimeError(str(error)) from None
+        results = [
+            each
+            if stride is None
+            else torch.empty_strided(each.shape, stride, dtype=each.dtype).copy_(each)
+            for each, stride in zip(outputs, strides, strict=True)
+        ]
+        return results[0] if is_single else tuple(results)
+
+    return call

@@ -1,0 +1,35 @@
+"""What every translation unit is compiled with."""
+
+from __future__ import annotations
+
+from inarch.machine.compilers import Compiler, Kind
+from inarch.machine.target import Target
+
+NUMERIC_FLAGS = (
+    "-ffp-contract=fast",
+    "-fno-math-errno",
+    # Floating-point exceptions are never observed; NaN and infinity keep their meaning.
+    "-fno-trapping-math",
+)
+BASE_FLAGS = (
+    "-std=c11",
+    "-O3",
+    "-fPIC",
+    "-fvisibility=hidden",
+    # As newer compilers: a function without a prototype would get its arguments otherwise than it takes them.
+    "-Werror=implicit-function-declaration",
+    *NUMERIC_FLAGS,
+)
+
+_KIND_FLAGS: dict[Kind, tuple[str, ...]] = {
+    # Predictive commoning keeps loads of a sliding window in registers and spills accumulators.
+    "gcc": ("-fno-predictive-commoning",),
+    "clang": (),
+    # zig's defaults are those of a debug build.
+    "zig": ("-fno-sanitize=undefined", "-fno-stack-protector"),
+}
+
+
+def common_flags(compiler: Compiler, target: Target) -> list[str]:
+    """What every translation unit is compiled with."""
+    return [*BASE_FLAGS, *_KIND_FLAGS[compiler.kind], *compiler.cflags(target)]

@@ -1,0 +1,107 @@
+"""What users do with a compiled module: they call it again, by threads, save it and load it."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from inarch.core.lazy import Array, np
+from inarch.driver.compiler import compile as compile_model
+from inarch.passes.backend import Instance
+from inarch.runtime.function import Function
+from inarch.runtime.module import Module
+from inarch.testing.backend.samples import Sample
+from inarch.testing.generate.check.room import Room
+
+THREADS = 8
+CALLS = 5
+_GARBAGE = 0xA5
+
+
+def compiled(instance: Instance, sample: Sample, **settings: Any) -> Module:
+    """A sample, of which the backend has its part."""
+    context, module = sample.parse()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return compile_model(module, context=context, backends=[instance], checked=True, **settings)
+
+
+def called(function: Function, arrays: Sequence[Array]) -> list[Array]:
+    """The outputs. Raises InarchError where something beyond them, or an input, is written."""
+    given = [Room(np.ascontiguousarray(array).reshape(array.shape)) for array in arrays]
+    made = [
+        Room(np.full(port.shape, _GARBAGE, np.uint8).astype(port.dtype.numpy))
+        for port in function.signature.outputs
+    ]
+    function(*(room.array for room in given), out=[room.array for room in made])
+    for number, (room, array) in enumerate(zip(given, arrays, strict=True)):
+        room.check(f"input {number} of @{function.name}", array, unchanged=True)
+    for number, room in enumerate(made):
+        room.check(f"output {number} of @{function.name}", None, unchanged=False)
+    return [room.array.copy() for room in made]
+
+
+def _same(what: str, first: Sequence[Array], other: Sequence[Array]) -> None:
+    for number, (one, two) in enumerate(zip(first, other, strict=True)):
+        assert one.tobytes() == two.tobytes(), f"output {number} is another one {what}"
+
+
+def right(instance: Instance, sample: Sample) -> str:
+    """It gives what it should."""
+    module = compiled(instance, sample)
+    for name in sample.functions():
+        arrays = sample.inputs(name)
+        sample.compare(name, arrays, called(module[name], arrays))
+    return f"has {', '.join(sorted(sample.taken)) or 'nothing'}"
+
+
+def again(instance: Instance, sample: Sample) -> str:
+    """Two calls of one module give the same, and so does another compilation."""
+    module, other = compiled(instance, sample), compiled(instance, sample)
+    for name in sample.functions():
+        arrays = sample.inputs(name)
+        first = called(module[name], arrays)
+        sample.compare(name, arrays, first)
+        _same("in the second call", first, called(module[name], arrays))
+        _same("when it is compiled again", first, called(other[name], arrays))
+    return ""
+
+
+def saved(instance: Instance, sample: Sample) -> str:
+    """What is saved and loaded, or pickled, gives the same."""
+    module = compiled(instance, sample)
+    loaded = Module.load_from_bytes(module.save_to_bytes())
+    pickled: Module = pickle.loads(pickle.dumps(module))
+    for name in sample.functions():
+        arrays = sample.inputs(name)
+        first = called(module[name], arrays)
+        _same("after load", first, called(loaded[name], arrays))
+        _same("after pickle", first, called(pickled[name], arrays))
+    return ""
+
+
+def threads(instance: Instance, sample: Sample) -> str:
+    """Calls of several threads at once give what one gives, also of two modules."""
+    modules = [compiled(instance, sample), compiled(instance, sample)]
+    for name in sample.functions():
+        arrays = sample.inputs(name)
+        first = called(modules[0][name], arrays)
+
+        def work(number: int, name: str = name, arrays: Sequence[Array] = arrays) -> list[Array]:
+            return called(modules[number % 2][name], arrays)
+
+        with ThreadPoolExecutor(THREADS) as pool:
+            for found in pool.map(work, range(THREADS * CALLS)):
+                _same(f"among {THREADS} threads", first, found)
+    return f"{THREADS} threads"
+
+
+USES: dict[str, Callable[[Instance, Sample], str]] = {
+    "called again": again,
+    "saved, loaded, pickled": saved,
+    "threads": threads,
+}
+"""By what is printed."""

@@ -1,0 +1,51 @@
+"""What quantized networks have between layers: quantize and dequantize, of a tensor or of an axis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xdsl.ir import Operation, SSAValue
+
+from inarch.core.dtypes import DTYPES, DType
+from inarch.dialects.graph.composites.quantize import QUANTIZED, DequantizeOp, QuantizeOp
+from inarch.dialects.graph.op import shape_of, tensor_dtype
+from inarch.ir.types import mlir_type
+from inarch.testing.generate.graph.builder import GraphBuilder, Recipe
+
+
+def quantized(b: GraphBuilder) -> None:
+    """A value as integers, and mostly back: what quantized networks have between layers."""
+    f32 = DTYPES["f32"]
+    x = b.value(lambda dtype: dtype is f32)
+    to = DTYPES[b.choices.pick(QUANTIZED)]
+    numbers, properties = _scale_and_zero(b, x, f32, to)
+    q = b.add(QuantizeOp.make(x, *numbers, to=mlir_type(to), **properties))
+    if b.choices.chance(70):
+        b.add(DequantizeOp.make(q, *numbers, **properties))
+
+
+def dequantized(b: GraphBuilder) -> None:
+    """A value, or constant weights, by a scale of floats, or as integers."""
+    x = b.value(lambda dtype: dtype.name in QUANTIZED)
+    scale = DTYPES[b.choices.pick(("f32", "f32", "i32"))]
+    numbers, properties = _scale_and_zero(b, x, scale, tensor_dtype(x))
+    b.add(DequantizeOp.make(x, *numbers, **properties))
+
+
+def _scale_and_zero(
+    b: GraphBuilder, x: SSAValue, scale: DType, zero: DType
+) -> tuple[list[SSAValue], dict[str, Any]]:
+    """Of the tensor or of an axis, mostly constants."""
+    sizes = shape_of(x)
+    axis = (
+        b.choices.integer(-len(sizes), len(sizes) - 1) if sizes and b.choices.chance(50) else None
+    )
+    shapes = [() if axis is None or b.choices.chance(25) else (sizes[axis],) for _ in range(2)]
+    numbers = [b.fresh(scale, shapes[0], 80)]
+    if b.choices.chance(60):
+        numbers.append(b.fresh(zero, shapes[1], 80))
+    return numbers, {} if axis is None else {"axis": axis}
+
+
+QUANTIZED_OPS: dict[type[Operation], Recipe] = {QuantizeOp: quantized, DequantizeOp: dequantized}
+"""The recipes of this file."""

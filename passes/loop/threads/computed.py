@@ -1,0 +1,108 @@
+"""A loop of computed bounds whose turns threads share: as parts whose number is known.
+
+    for i = a to %e step s:  body      -->      for p = 0 to P parallel:
+                                                  for r = 0 to ceil(T / (P B)):
+                                                    for k = 0 to min(B, T - (r P + p) B):
+                                                      body at i = a + ((r P + p) B + k) s
+
+T is the number of turns. Parts are of blocks of B neighbouring turns, dealt in rounds: all threads have the
+same to do, however few turns there are of those that there may be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xdsl.builder import Builder
+from xdsl.dialects import arith, scf
+from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import InsertPoint
+from xdsl.utils.exceptions import VerifyException
+
+from inarch.dialects.loop.control import ForOp, empty_loop
+from inarch.dialects.loop.dependence.check import check_independent
+from inarch.dialects.loop.nest import YieldOp
+from inarch.ir.index.span import number_of_index, span_of
+from inarch.passes.loop.threads.numbers import (
+    can_be_handed_on,
+    forget_behind,
+    loaded,
+    numbers_used,
+    stored,
+)
+from inarch.passes.schedule.language.computed import Indices
+
+
+def may_be_parted(loop: ForOp) -> bool:
+    """Whether its indices are known but for their number, and what it uses from outside can be handed on."""
+    lower, _, step = map(number_of_index, loop.bounds)
+    is_known = lower is not None and step is not None
+    return is_known and can_be_handed_on(loop)
+
+
+def part(loop: ForOp, parts: int, block: int, least: int, symbols: Mapping[str, Operation]) -> bool:
+    """Replaces a loop by `parts` parts of blocks of so many turns, which threads share.
+
+    Where there are less than `least` turns, it runs as it is. False, and nothing is changed, where the parts
+    cannot be shown to be independent.
+    """
+    mark = loop.prev_op
+    before = Indices(Builder(InsertPoint.before(loop)), loop)
+    turns = before.turns()
+    is_enough = span_of(turns)[0] >= least
+    room, at = before, None
+    if not is_enough:
+        enough = before.put(arith.CmpiOp(turns, before.value(least), "sge"))
+        at = scf.IfOp(enough, [], [scf.YieldOp()], [scf.YieldOp()])
+        for region in (at.true_region, at.false_region):
+            last = region.block.last_op
+            assert last is not None, "it has just been made"
+            last.location = loop.location
+        before.add(at)
+        room = Indices(Builder(InsertPoint.at_start(at.true_region.block)), loop)
+    shared = _write(room, loop, turns, parts, block)
+    try:
+        check_independent(shared, symbols)
+    except VerifyException:  # or by the numbers alone that are handed on
+        forget_behind(mark, loop)
+        return False
+    loop.detach()
+    if at is None:
+        loop.erase()
+    else:
+        Builder(InsertPoint.at_start(at.false_region.block)).insert(loop)
+    return True
+
+
+def _write(at: Indices, loop: ForOp, turns: SSAValue, parts: int, block: int) -> ForOp:
+    """The loops over parts, rounds and turns. Kernels take buffers: numbers are handed on in one."""
+    numbers = [turns, *numbers_used(loop)]
+    buffer = stored(at, numbers)
+    outer = _opened(at, empty_loop(0, parts, 1, "parallel"), "part")
+    count, *given = loaded(outer, buffer, numbers)
+    rounds = outer.put(arith.CeilDivUIOp(count, outer.value(parts * block)))
+    middle = _opened(outer, empty_loop(0, rounds), "round")
+    own = middle.put(arith.MuliOp(outer.loop.induction, middle.value(block)))
+    whole = middle.put(arith.MuliOp(middle.loop.induction, middle.value(parts * block)))
+    start = middle.put(arith.AddiOp(whole, own))
+    left = middle.put(arith.SubiOp(count, start))
+    end = middle.put(arith.MinSIOp(left, middle.value(block)))
+    inner = _opened(middle, empty_loop(0, end), "turn")
+    body = Indices(inner.builder, loop)
+    turn = body.put(arith.AddiOp(start, inner.loop.induction))
+    index = body.index(turn)
+    index.name_hint = loop.induction.name_hint
+    mapper = {loop.induction: index, **dict(zip(numbers[1:], given, strict=True))}
+    for op in loop.body.block.ops:
+        if not isinstance(op, YieldOp):
+            inner.builder.insert(op.clone(mapper))
+    for each in (inner, middle, outer):
+        each.add(YieldOp())
+    return outer.loop
+
+
+def _opened(at: Indices, loop: ForOp, name: str) -> Indices:
+    """The inside of a loop that is written where `at` is."""
+    loop.induction.name_hint = name
+    at.add(loop)
+    return Indices(Builder(InsertPoint.at_end(loop.body.block)), loop)

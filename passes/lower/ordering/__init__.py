@@ -1,0 +1,1 @@
+"""Elements in order: heaps and sorts of rows, as loops of scalars."""

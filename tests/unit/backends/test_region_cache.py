@@ -1,0 +1,143 @@
+"""What a backend made of a region is kept: made again where something of it changed, and only then."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+import pytest
+
+import inarch
+from inarch.backends import BACKENDS, Backend, Emission, EmitRequest, Option
+from inarch.core.cache import default_cache
+from inarch.driver.compiler import build
+from inarch.driver.options import Options
+from inarch.tools.cli import run
+
+SIZE = 20
+"""More than constants in the text have."""
+MADE: list[str] = []
+"""The symbols of which C was made."""
+
+
+def emit(request: EmitRequest) -> Emission:
+    parts = ['#include "inarch.h"\n']
+    for function in request.functions:
+        symbol = function.sym_name.data
+
+        def make(function: Any = function, symbol: str = symbol) -> bytes:
+            MADE.append(symbol)
+            op = next(each for each in function.body.block.ops if each.name == "graph.mul")
+            values = request.constant(op.operands[1])
+            assert values is not None
+            listed = ", ".join(f"{float(each) * request.options['gain']!r}f" for each in values)
+            return (
+                "int32_t SYMBOL(void *self, DLTensor *args, int32_t n)\n{\n"
+                f"    static const float w[] = {{{listed}}};\n    (void)self, (void)n;\n"
+                f"    for (int i = 0; i < {SIZE}; i++)\n"
+                "        ((float *)args[1].data)[i] = w[i] * ((float *)args[0].data)[i];\n"
+                "    return 0;\n}\n"
+            ).encode()
+
+        parts.append(request.cached(function, make, "form").decode().replace("SYMBOL", symbol))
+    return Emission("c", request.names(), text="".join(parts))
+
+
+SCALE = Backend(
+    "scale",
+    "products with constants",
+    emit,
+    ops=("mul",),
+    options={"gain": Option("float", 1.0)},
+)
+
+
+@pytest.fixture(autouse=True)
+def scale() -> Iterator[Backend]:
+    """Of a version that the cache, which other tests use as well, has never seen."""
+    with BACKENDS.scope():
+        BACKENDS.register(backend := replace(SCALE, version=str(uuid4())))
+        yield backend
+
+
+def write(folder: Path, constants: list[int]) -> Path:
+    """sin(sin(x * w0) * w1) ...; the constants of these seeds are in the side file, by their place."""
+    kind = f"tensor<{SIZE}xf32>"
+    lines = [f'func.func @main(%v0: {kind} {{inarch.name = "x"}}) -> {kind} {{']
+    for at, _ in enumerate(constants):
+        lines += [
+            f"  %w{at} = graph.constant dense_resource<w{at}> : {kind}",
+            f"  %m{at} = graph.mul %v{at}, %w{at} : {kind}, {kind} -> {kind}",
+            f"  %v{at + 1} = graph.sin %m{at} : {kind} -> {kind}",
+        ]
+    (folder / "m.mlir").write_text(
+        "\n".join([*lines, f"  func.return %v{len(constants)} : {kind}\n}}"])
+    )
+    np.savez(folder / "m.npz", **{f"w{at}": values(seed) for at, seed in enumerate(constants)})
+    return folder / "m.mlir"
+
+
+def values(seed: int) -> Any:
+    return np.random.default_rng(seed).uniform(-1, 1, SIZE).astype(np.float32)
+
+
+def compiled(
+    folder: Path,
+    constants: list[int],
+    backend: str = "scale",
+    gain: float = 1,
+    target: str = "native",
+) -> int:
+    """Compiles it, compares with NumPy, and says how many regions were made."""
+    MADE.clear()
+    path = folder / "m.inarch"
+    options = Options(backends=(backend,), require_offload=True, target=target)
+    built = build(write(folder, constants), path, options=options)
+    assert len(built.reused.get(backend.partition(":")[0], ())) == len(constants) - len(MADE)
+    x = wanted = values(1000)
+    for seed in constants:
+        wanted = np.sin(wanted * values(seed) * np.float32(gain))
+    np.testing.assert_allclose(inarch.load(path)(x), wanted, rtol=1e-4, atol=1e-6)
+    return len(MADE)
+
+
+def test_regions_that_changed_are_made_again(tmp_path: Path, scale: Backend) -> None:
+    """T8: by its constants' bytes, the options, target and version; not by what a region is called."""
+    draw = random.Random(3)
+    constants = [draw.randrange(5) for _ in range(8)]
+    assert compiled(tmp_path, constants) == len({*constants})
+    assert compiled(tmp_path, constants) == 0
+    known = {*constants}
+    for _ in range(2):  # regions come, go, move and change
+        constants = [draw.randrange(12) for _ in range(draw.randint(1, 9))]
+        assert compiled(tmp_path, constants) == len({*constants} - known)
+        known |= {*constants}
+    assert compiled(tmp_path, constants, "scale:gain=0.5", 0.5) == len({*constants})
+    assert compiled(tmp_path, constants, "scale:gain=0.5", 0.5) == 0
+    assert compiled(tmp_path, constants) == 0
+    assert compiled(tmp_path, constants, target="x86-64-v2") == len({*constants})
+    BACKENDS.register(replace(scale, version=str(uuid4())))
+    assert compiled(tmp_path, constants) == len({*constants})
+    BACKENDS.register(replace(scale, version=""))
+    assert [compiled(tmp_path, constants) for _ in range(2)] == [len(constants)] * 2
+    BACKENDS.register(scale)
+    assert compiled(tmp_path, constants) == 0
+    words = ["compile", str(tmp_path / "m.mlir"), "--backend", "scale", "--target", "native", "-o"]
+    said = run([*words, str(tmp_path / "m.inarch")])
+    assert f"{len(constants)} of scale ({len(constants)} from the cache), " in said.out, said
+
+
+def test_an_entry_that_is_damaged_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INARCH_CACHE_DIR", str(tmp_path / "cache"))
+    assert compiled(tmp_path, [1, 2]) == 2
+    for path in default_cache().folder.rglob("*"):
+        if path.is_file():
+            content = bytearray(path.read_bytes())
+            content[-1] ^= 1
+            path.write_bytes(content)
+    assert compiled(tmp_path, [1, 2]) == 2

@@ -1,0 +1,123 @@
+"""The other side of a bridge: a package that is missing or broken, a symbol that a library lacks."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from inarch.bridges.framework import bridge_symbol, framework
+from inarch.core.errors import EnvironmentFault
+from inarch.runtime.abi import ffi, libc
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_a_framework_that_is_not_installed() -> None:
+    with pytest.raises(EnvironmentFault) as raised:
+        framework("no_such_framework", distribution="no-such-framework")
+    assert str(raised.value) == (
+        "bridge to no_such_framework: expected the package 'no_such_framework', found none; "
+        "pip install no-such-framework"
+    )
+
+
+def test_a_framework_that_is_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "half_a_framework.py").write_text("import its_other_half\n")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    with pytest.raises(EnvironmentFault) as raised:
+        framework("half_a_framework")
+    assert str(raised.value) == (
+        "bridge to half_a_framework: expected the package 'half_a_framework' to be imported, "
+        "found ModuleNotFoundError: No module named 'its_other_half'"
+    )
+
+
+def test_a_missing_symbol_is_reported_with_path_and_version() -> None:
+    """B5: of a library that is in this process, that of cffi."""
+    import _cffi_backend
+
+    path = Path(_cffi_backend.__file__)
+    found = bridge_symbol(path, "PyInit__cffi_backend", "cffi")
+    handle = libc().dlopen(bytes(path), 1)
+    assert found == int(ffi().cast("uintptr_t", libc().dlsym(handle, b"PyInit__cffi_backend")))
+    with pytest.raises(EnvironmentFault) as raised:
+        bridge_symbol(path, "cffi_from_the_future", "cffi")
+    pattern = (
+        r"bridge to cffi: expected the symbol 'cffi_from_the_future' in (.+) \(cffi ([\d.]+)\), "
+        "found none; this version has another interface"
+    )
+    match = re.fullmatch(pattern, str(raised.value))
+    assert match is not None
+    assert match[1] == str(path)
+
+
+def test_a_library_that_is_not_in_this_process(tmp_path: Path) -> None:
+    """B5: it is not opened either."""
+    with pytest.raises(EnvironmentFault) as raised:
+        bridge_symbol(tmp_path / "lib.so", "f", "no-such-package")
+    assert str(raised.value) == (
+        f"bridge to no-such-package: expected the library {tmp_path / 'lib.so'} "
+        "(no-such-package unknown) in this process"
+    )
+
+
+BRIDGES = sorted(file.stem for file in Path(__file__).parent.glob("*.txt"))
+FRAMEWORKS = ("torch", "tvm", "tvm_ffi", "jax", "mxnet")
+
+
+def test_no_bridge_imports_its_framework() -> None:
+    """B4: all of them are importable where no framework is."""
+    folder = ROOT / "inarch" / "bridges"
+    names = [
+        ".".join(("inarch", *path.relative_to(folder.parent).with_suffix("").parts))
+        for path in folder.rglob("*.py")
+        if path.name != "__init__.py"
+    ]
+    assert len(names) > 3
+    script = (
+        f"import sys, importlib\nfor name in {names}: importlib.import_module(name)\n"
+        f"print(*({{*{FRAMEWORKS}}} & {{name.partition('.')[0] for name in sys.modules}}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert done.stderr == ""
+    assert done.stdout == "\n"
+
+
+def test_a_bridge_without_its_framework_skips_and_says_so(tmp_path: Path) -> None:
+    """B8: as if none was installed; `make bridges` has an environment for each, where they run."""
+    (tmp_path / "conftest.py").write_text(
+        "import sys\n" + "".join(f"sys.modules[{name!r}] = None\n" for name in FRAMEWORKS)
+    )
+    files = [str(Path(__file__).parent / f"test_{name}.py") for name in BRIDGES]
+    options = ["-p", "no:cacheprovider", "--import-mode=importlib", "-q", "-rs", "--rootdir=."]
+    command = [sys.executable, "-m", "pytest", *options, "-p", "conftest", *files]
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    for name in BRIDGES:
+        reason = rf"SKIPPED \[1\] \S*test_{name}\.py:\d+: .+ not installed: make bridges"
+        assert re.search(reason, done.stdout), done.stdout
+
+
+def test_make_bridges_runs_the_tests_of_each() -> None:
+    """B8: with all of its files."""
+    made = subprocess.run(
+        ["make", "-n", "bridges"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if made.returncode != 0:
+        pytest.skip("make is not installed, or this is no clone")
+    for name in BRIDGES:
+        assert f"tests/unit/bridges/test_{name}.py" in made.stdout
+    assert made.stdout.count("tests/unit/bridges/test_doors_memory.py") == len(BRIDGES)

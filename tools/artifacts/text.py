@@ -1,0 +1,78 @@
+"""An artifact as `inarch inspect` prints it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from inarch.artifact.manifest import External, Manifest
+from inarch.artifact.provenance import Part, Provenance
+
+
+def lines(manifest: Manifest) -> Generator[str]:
+    """A line a fact, then the functions."""
+    yield f"name       {manifest.name}"
+    yield f"host       {manifest.host}"
+    targets = [program.target for program in manifest.programs]
+    choice = ", the first that the CPU can run" if len(targets) > 1 else ""
+    yield f"target     {' or '.join(targets)}{choice}"
+    yield f"machine    {manifest.data.get('machine', 'unknown')}"
+    yield f"weights    {_weights(manifest)}"
+    imports = [f"{i.name} ({i.linked})" if i.linked else i.name for i in manifest.imports]
+    yield f"imports    {', '.join(imports) or 'none'}"
+    parts = [each for one in manifest.programs for each in one.backends]
+    for part in dict.fromkeys(line for each in parts for line in _part(each)):
+        yield f"backend    {part}"
+    if len(manifest.loaders) > 1:
+        yield f"modules    {', '.join(manifest.loaders[1:])}"
+    for library in dict.fromkeys(each for one in manifest.programs for each in one.libraries):
+        yield f"library    {_library(library)}"
+    yield from _provenance(manifest.provenance)
+    for name, function in manifest.functions.items():
+        inputs = ", ".join(map(str, function.inputs))
+        outputs = ", ".join(map(str, function.outputs))
+        yield f"{name}({inputs}) -> ({outputs})"
+        sizes = dict.fromkeys(one.functions[name].workspace_bytes for one in manifest.programs)
+        yield f"  workspace {' or '.join(map(str, sizes))} bytes"
+
+
+def _part(part: Part) -> Generator[str]:
+    """Who emitted it, what it brings along, and what it says of its functions."""
+    yield str(part)
+    if part.weights:
+        weights = [f"{name} {weight}" for name, weight in part.weights.items()]
+        size = sum({each.member: each.nbytes for each in part.weights.values()}.values())
+        yield f"{part.name}: {size} bytes of weights: {', '.join(weights)}"
+    for function, said in part.metadata.items():
+        facts = [f"{name} = {value}" for name, value in said.items()]
+        yield f"{part.name}: {function}: {', '.join(facts)}"
+
+
+def _weights(manifest: Manifest) -> str:
+    """The sizes of the images; those that variants share are one."""
+    images = {one.weights_offset: one.weights.nbytes for one in manifest.programs}
+    return " and ".join(f"{size} bytes" for size in images.values())
+
+
+def _library(library: External) -> str:
+    symbols = f": {', '.join(library.symbols)}" if library.symbols else ""
+    place = f"{library.name}, embedded" if library.member else library.path or library.name
+    return f"{place}, called by {library.user}{symbols}"
+
+
+def _provenance(found: Provenance) -> Generator[str]:
+    source = [found.format]
+    source += [f"opset {version} of {domain}" for domain, version in found.opsets]
+    source += [f"by {found.producer}"] if found.producer else []
+    source += [f"SHA-256 {found.sha256}"] if found.sha256 else []
+    source += [f"data of SHA-256 {digest}" for digest in found.data_sha256]
+    if found.format:
+        yield f"source     {', '.join(source)}"
+    if found.compiler:
+        yield f"compiler   {found.compiler}"
+    if found.flags:
+        yield f"flags      {' '.join(found.flags)}"
+    if found.licenses:
+        said = [f"{name} ({', '.join(whose)})" for name, whose in found.licenses]
+        yield f"licenses   {'; '.join(said)}"
+    for key, value in found.metadata:
+        yield f"metadata   {key} = {value}"

@@ -1,0 +1,159 @@
+"""What `inarch run --check` compares with: outputs in a file, or of a model by NumPy or onnxruntime."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from inarch.core.errors import EnvironmentFault, InarchError, UsageError
+from inarch.tools.options import compile_options, values_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from xdsl.dialects.builtin import ModuleOp
+
+    Arrays = dict[str, np.ndarray[Any, Any]]
+
+TOLERANCE = 1e-4
+"""Largest difference that `--check` allows, relative to the largest magnitude of an output."""
+
+
+def read_arrays_of(option: str, path: str) -> np.ndarray[Any, Any] | Arrays:
+    """What the file that an option gives holds: an array, or several by name. Raises UsageError."""
+    from inarch.core.npz import read_arrays
+
+    try:
+        return read_arrays(Path(path))
+    except InarchError as error:
+        raise UsageError(f"{option}: {error.message}", where=error.where) from error
+
+
+def check(arguments: argparse.Namespace, inputs: Arrays, results: Arrays) -> dict[str, float]:
+    """The difference of each output from the reference, relative to the reference's maximum.
+
+    Raises InarchError for one beyond `TOLERANCE`, an output that is missing, or one of another shape.
+    """
+    import numpy as np
+
+    expected = _reference(arguments, inputs)
+    differences: dict[str, float] = {}
+    for name, array in results.items():
+        if name not in expected:
+            raise InarchError(f"--check: the reference has no output '{name}'")
+        wanted = expected[name]
+        if wanted.shape != array.shape:
+            raise InarchError(
+                f"--check: output '{name}': expected shape {wanted.shape}, found {array.shape}"
+            )
+        if array.size == 0:
+            differences[name] = 0.0
+            continue
+        gap, scale = _gap(array.astype(np.float64), wanted.astype(np.float64))
+        differences[name] = float(gap.max()) / scale
+        if not differences[name] <= TOLERANCE:
+            place = tuple(int(i) for i in np.unravel_index(int(gap.argmax()), gap.shape))
+            raise InarchError(
+                f"--check: output '{name}' differs by {differences[name]:.2e} of its maximum "
+                f"(allowed: {TOLERANCE:.0e}): element {list(place)} is {array[place]}, "
+                f"expected {wanted[place]}"
+            )
+    return differences
+
+
+def _gap(
+    found: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any]
+) -> tuple[np.ndarray[Any, Any], float]:
+    """The difference of each element, infinite where only one is finite, and the largest magnitude."""
+    import numpy as np
+
+    same = (found == wanted) | (np.isnan(found) & np.isnan(wanted))
+    with np.errstate(invalid="ignore", over="ignore"):
+        gap = np.where(same, 0.0, np.abs(found - wanted))
+    gap[np.isnan(gap)] = np.inf
+    finite = np.abs(wanted[np.isfinite(wanted)])
+    return gap, float(finite.max(initial=0.0)) or 1.0
+
+
+def _reference(arguments: argparse.Namespace, inputs: Arrays) -> Arrays:
+    if arguments.check.endswith(".npz"):
+        arrays = read_arrays_of("--check", arguments.check)
+        if isinstance(arrays, dict):
+            return arrays
+        raise UsageError(f"--check: expected a .npz of outputs by name, found '{arguments.check}'")
+    if arguments.check == "onnxruntime":
+        return _onnxruntime(arguments.model, inputs | _values(arguments))
+    return _by_numpy(Path(arguments.check), arguments, inputs)
+
+
+def _by_numpy(model: Path, arguments: argparse.Namespace, inputs: Arrays) -> Arrays:
+    from inarch.dialects import new_context
+    from inarch.driver.compiler import import_model
+    from inarch.testing import execute
+
+    options = compile_options(arguments, load=False)
+    if model.suffix != ".mlir":  # whose shapes are static
+        given = {name: array.shape for name, array in inputs.items()}
+        options = replace(options, shapes={**given, **(options.shapes or {})})
+    context = new_context()
+    module = import_model(model, context, options)
+    results = execute(module, list(inputs.values()), ctx=context)
+    return dict(zip(_output_names(module), results, strict=True))
+
+
+def _output_names(module: ModuleOp) -> list[str]:
+    """The model's names of the outputs of @main: attributes of results, or of trailing arguments."""
+    from xdsl.dialects.builtin import StringAttr
+    from xdsl.dialects.func import FuncOp
+
+    main = next(
+        op for op in module.body.ops if isinstance(op, FuncOp) and op.sym_name.data == "main"
+    )
+    results = list(main.res_attrs or ())
+    arguments = [one for one in main.arg_attrs or () if "inarch.result" in one.data]
+    names = [one.data.get("inarch.name") for one in (*results, *arguments)]
+    names = names or [None] * len(main.function_type.outputs)
+    return [
+        name.data if isinstance(name, StringAttr) else f"out{index}"
+        for index, name in enumerate(names)
+    ]
+
+
+def _values(arguments: argparse.Namespace) -> Arrays:
+    """What `--value` gives, for those who take the model as it is: of the model's dtypes and ranks."""
+    if not arguments.value:
+        return {}
+    from onnx import ModelProto, load_model  # pyright: ignore[reportUnknownVariableType]
+
+    from inarch.frontends.onnx.tensors import element_dtype
+    from inarch.frontends.values import fixed_value
+
+    found: Arrays = {}
+    values = values_of(arguments.value)
+    model: ModelProto = load_model(str(arguments.model), load_external_data=False)
+    for info in model.graph.input:
+        kind = info.type.tensor_type
+        if info.name in values:
+            dtype = element_dtype(kind.elem_type)
+            found[info.name] = fixed_value(info.name, values[info.name], dtype, len(kind.shape.dim))
+    return found
+
+
+def _onnxruntime(model: Path, inputs: Arrays) -> Arrays:
+    if model.suffix != ".onnx":
+        raise UsageError(f"--check onnxruntime: expected to run a model in .onnx, found '{model}'")
+    try:
+        import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
+    except ImportError as error:
+        raise EnvironmentFault(
+            "--check onnxruntime: the package onnxruntime is not installed; pip install onnxruntime"
+        ) from error
+    try:
+        session: Any = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
+        names = [output.name for output in session.get_outputs()]
+        return dict(zip(names, session.run(names, inputs), strict=True))
+    except Exception as error:
+        # Its exceptions have no common base; their first line says what it cannot do.
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InarchError(f"--check onnxruntime: it cannot run the model: {reason}") from error
