@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from effort import SEED, SOAK
+from hypothesis import settings
 
 SAMPLE = 8
 """How many cases of a test run by default."""
@@ -32,6 +34,11 @@ PARTS = 8
 _GOLDEN = (5**0.5 - 1) / 2
 
 _LEFT_OUT = pytest.StashKey[int]()
+
+# No clock decides, and nothing is remembered from run to run: the same commit has the same cases.
+settings.register_profile("gate", derandomize=True, deadline=None, database=None)
+settings.register_profile("soak", deadline=None, database=None, print_blob=True)
+settings.load_profile("soak" if SOAK else "gate")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -55,6 +62,8 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     config.addinivalue_line("markers", "every_case(reason): all of its cases always run")
     config.stash[_LEFT_OUT] = 0
+    if SOAK and config.getoption("hypothesis_seed", None) is None:
+        config.option.hypothesis_seed = str(SEED)
     # What is installed beside Inarch is not under test; those that test plugins ask for them.
     os.environ["INARCH_PLUGINS"] = "none"
 

@@ -1,0 +1,28 @@
+"""How much a test tries: little in the gate, much in the search, which begins each run at other seeds.
+
+`make test` and `.ci/run` say nothing: the same cases each time, on each machine. `make soak` sets
+`INARCH_SOAK=1` and counts `INARCH_SEED` up with each run (tests/soak.jsonl says which ran where).
+
+    @settings(max_examples=effort(20, 400))
+    @pytest.mark.parametrize("seed", seeds(2, 40))
+"""
+
+from __future__ import annotations
+
+import os
+
+SOAK = bool(os.environ.get("INARCH_SOAK"))
+"""Whether this is the search, and not the gate."""
+SEED = int(os.environ.get("INARCH_SEED", "0"))
+"""The number of the run: random tests of another run draw other cases."""
+
+
+def effort(gate: int, soak: int) -> int:
+    """`gate` in the gate, `soak` in the search: a number of examples, steps, or callers."""
+    return soak if SOAK else gate
+
+
+def seeds(gate: int, soak: int) -> range:
+    """As many seeds, from where the run before ended: those of run n are n * count, ..."""
+    count = effort(gate, soak)
+    return range(SEED * count, (SEED + 1) * count)
