@@ -14,10 +14,11 @@ The sample is the same in each run and on each machine: a mark says where it sho
 from __future__ import annotations
 
 import gc
+import json
 import os
 import subprocess
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+    parser.addoption(
+        "--shard",
+        metavar="K/N",
+        help="of N parts of the files the one of number K from 0; a file's name says which",
+    )
+    parser.addoption(
+        "--report", type=Path, metavar="FILE", help="a JSON line for each case, as it ends"
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "sampled(size, reason): how many of its cases run without `--cases all`"
@@ -64,8 +75,52 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_LEFT_OUT] = 0
     if SOAK and config.getoption("hypothesis_seed", None) is None:
         config.option.hypothesis_seed = str(SEED)
+    if report := config.getoption("report"):
+        config.pluginmanager.register(_Report(report), "report")
     # What is installed beside Inarch is not under test; those that test plugins ask for them.
     os.environ["INARCH_PLUGINS"] = "none"
+
+
+class _Report:
+    """Writes `{"name"}` when a case begins and `{"name", "outcome", "cpu", "text"}` when it ends: tests/gate.py."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("a", buffering=1, encoding="utf-8")
+        self._phases: list[pytest.TestReport] = []
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        self._write({"name": item.nodeid})
+        self._phases.clear()
+        before = os.times()[:4]  # of this process and of the children that ended
+        result = yield
+        cpu = sum(os.times()[:4]) - sum(before)
+        outcomes = [phase.outcome for phase in self._phases]
+        outcome = next((one for one in ("failed", "skipped") if one in outcomes), "passed")
+        text = "".join(phase.longreprtext for phase in self._phases if phase.outcome == "failed")
+        self._write({"name": item.nodeid, "outcome": outcome, "cpu": round(cpu, 2), "text": text})
+        return result
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._phases.append(report)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.outcome == "failed":
+            text = str(report.longrepr)
+            self._write({"name": report.nodeid, "outcome": "failed", "cpu": 0.0, "text": text})
+
+    def _write(self, line: dict[str, object]) -> None:
+        self._file.write(json.dumps(line) + "\n")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Files of other shards are not even imported."""
+    shard: str | None = config.getoption("shard")
+    if shard is None or not collection_path.name.startswith("test_"):
+        return None
+    number, _, count = shard.partition("/")
+    name = collection_path.relative_to(Path(__file__).parent).as_posix()
+    return True if zlib.crc32(name.encode()) % int(count) != int(number) else None
 
 
 @pytest.hookimpl(trylast=True)  # of what -m and -k leave

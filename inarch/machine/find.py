@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from dataclasses import fields
 from functools import cache
@@ -16,6 +17,7 @@ from inarch.machine.machine_file import (
     machine_text,
     read_machine_file,
 )
+from inarch.machine.target import NATIVE
 
 MEASURED = "measured"
 """The name of a machine that `inarch machine --measure` made."""
@@ -45,8 +47,11 @@ def keep_measured(machine: Machine) -> Path:
 
 
 def this_machine() -> Machine | None:
-    """This computer, as it was measured, or else the machine whose file names its CPU; None: neither."""
-    return measured_machine() or _known_machine()
+    """This computer, as it was measured, or else the machine whose file names its CPU; None: neither.
+
+    Where `INARCH_NATIVE` limits the computer its CPU is not looked at: all that are limited choose alike.
+    """
+    return measured_machine() or (None if os.environ.get(NATIVE) else _known_machine())
 
 
 def cpu_name() -> str:

@@ -1,22 +1,28 @@
 """Machines that code is compiled for: a level of an architecture, and extra features.
 
-A target is written `x86-64-v4+avx512vnni`: the level's name, then features as GCC names them
+`INARCH_NATIVE=x86-64-v3` makes this computer one that has at most that: what says `native` compiles for it,
+and what needs more is missing here. A target is written `x86-64-v4+avx512vnni`: the level's name, then features as GCC names them
 (without `-m`). Every decision that depends on the machine reads a `Target`. What levels there are is said by
 the files of `inarch/machine/targets/`.
 """
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
-from inarch.core.errors import unknown
+from inarch.core.errors import UsageError, unknown
 from inarch.machine.architecture import Architecture, Features, architecture_of, architectures
 from inarch.machine.machine import Machine
 from inarch.machine.machine_file import MACHINES
+
+
+NATIVE = "INARCH_NATIVE"
+"""The variable that limits this computer to a target, so that several computers do the same."""
 
 
 @dataclass(frozen=True)
@@ -135,9 +141,31 @@ class Processor:
     features: frozenset[str]
 
 
-@cache
 def this_processor() -> Processor:
-    """This machine, read once: a CPU does not change under a process."""
+    """This machine, with no more than `INARCH_NATIVE` allows. Raises UsageError where that is no target."""
+    return _limited(os.environ.get(NATIVE, "").strip())
+
+
+@cache
+def _limited(limit: str) -> Processor:
+    own = cpu()
+    if not limit:
+        return own
+    try:
+        most = parse(limit) if limit != "native" else None
+    except UsageError as error:
+        raise UsageError(f"{NATIVE}: {error.message}") from None
+    if most is None or most.architecture not in ("generic", own.architecture):
+        raise UsageError(
+            f"{NATIVE}: expected a target of {own.architecture}, found '{limit}'; "
+            "unset it, or name what this computer is to be at most"
+        )
+    return Processor(own.architecture, own.features & most.features)
+
+
+@cache
+def cpu() -> Processor:
+    """This machine as it is, read once: a CPU does not change under a process."""
     name = platform.machine().lower()
     for one in architectures().values():
         if name in one.machines:

@@ -23,6 +23,9 @@ config.environment["PATH"] = os.pathsep.join(
     [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
 )
 config.environment["INARCH_CACHE_DIR"] = os.path.join(config.test_exec_root, "cache")
+for _name in ("INARCH_NATIVE", "PYTHONHASHSEED"):
+    if _name in os.environ:
+        config.environment[_name] = os.environ[_name]
 
 # What is installed beside Inarch is not under test: neither here, in process, nor in processes.
 os.environ["INARCH_PLUGINS"] = config.environment["INARCH_PLUGINS"] = "none"

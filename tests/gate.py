@@ -1,0 +1,536 @@
+"""The gate: what must hold before a change lands. `make test` and `.ci/run` run it; `make soak` is the search.
+
+    python tests/gate.py                      everything: lint, types, lit, unit, conformance
+    python tests/gate.py lit unit             of these stages
+    python tests/gate.py --said .ci/verdict   what the last run with `--verdict .ci/verdict` said of HEAD
+
+The same commit has the same cases in the same order: `INARCH_NATIVE` pins the target, unit tests are cut
+into shards by the names of their files, seeds are fixed. Jobs of a stage run beside each other, at most
+`--jobs` at once. What fails is printed when it fails, with its last lines; a failed test is run once more,
+alone, at the end: passes it then, it is FLAKY, which is told and lets the change land. Exit codes: 0 passed;
+10, 11, ... the first stage, in the order of `--help`, that failed or did not run; 2 wrong usage; 3 this
+computer lacks what the tests need.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+LOGS = ROOT / "build" / "gate"
+BIN = Path(sys.executable).parent
+
+SHARDS = 8
+"""Of the unit tests. A file's name says which, so that a new file moves no other one."""
+LIT_SHARDS = 2
+TOTAL_S = 3600
+"""Of everything; what has not begun by then did not run."""
+SLACK = 4
+"""How much longer than on a quiet machine a job may take."""
+DEAR_S = 1.0
+"""CPU seconds above which a case is named: it belongs to the search, or wants a smaller program."""
+MOST_AGAIN = 12
+"""Of failed tests that are run again. More are no flakes."""
+JOB_BYTES = 1 << 30
+"""Memory that one job may need."""
+
+
+@dataclass
+class Case:
+    """What one test came to."""
+
+    name: str
+    outcome: str
+    cpu: float = 0.0
+    text: str = ""
+
+
+@dataclass
+class Job:
+    """One process of a stage."""
+
+    stage: str
+    name: str
+    command: list[str]
+    quiet_s: float
+    """How long it takes on a quiet machine of two cores; its limit is `SLACK` times that."""
+    read: Callable[[Job], Iterator[Case]]
+    """The cases that are new in its log."""
+    again: Callable[[str], list[str]]
+    """What runs one of its cases alone."""
+    process: subprocess.Popen[bytes] | None = None
+    began: float = 0.0
+    place: int = 0
+    """How much of the log, or of the report, is read."""
+    cases: dict[str, Case] = field(default_factory=dict[str, Case])
+    seconds: float = 0.0
+    cpu: float = 0.0
+    verdict: str = "did not run"
+
+    @property
+    def log(self) -> Path:
+        return LOGS / f"{self.name}.log"
+
+    @property
+    def report(self) -> Path:
+        return LOGS / f"{self.name}.jsonl"
+
+
+# ------------------------------------------------------------------------------------ the stages
+
+
+def _pytest(*words: str) -> list[str]:
+    return [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", *words]
+
+
+def _stages(chosen: Sequence[str]) -> list[Job]:
+    """All jobs, the longest first where that is known: what waits for whom decides how long it takes."""
+    tools = str(BIN)
+    lint = f"'{tools}/ruff' check --quiet && '{tools}/ruff' format --quiet --check"
+    types = [f"{tools}/basedpyright", "--pythonpath", sys.executable]
+    jobs = [
+        Job("lint", "lint", ["sh", "-c", lint], 15, _nothing, _no_case),
+        Job("types", "types", types, 150, _nothing, _no_case),
+    ]
+    for number in range(SHARDS):
+        name = f"unit-{number}"
+        words = ["-m", "not slow and not fuzz", "--shard", f"{number}/{SHARDS}"]
+        words += ["--report", str(LOGS / f"{name}.jsonl")]
+        jobs.append(Job("unit", name, _pytest(*words), 120, _of_report, lambda one: _pytest(one)))
+    lit = [sys.executable, f"{tools}/lit", "-v", "-j1", "--order=lexical"]
+    for number in range(1, LIT_SHARDS + 1):
+        share = ["--num-shards", str(LIT_SHARDS), "--run-shard", str(number), "tests/lit"]
+        jobs.append(Job("lit", f"lit-{number}", [*lit, *share], 90, _of_lit, lambda one: [*lit, one]))
+    suite = [sys.executable, "tests/conformance/suite.py", "--families", "--jobs", "1"]
+    jobs.append(Job("conformance", "conformance", suite, 90, _nothing, _no_case))
+    return [job for job in jobs if job.stage in chosen]
+
+
+STAGES = ("lint", "types", "unit", "lit", "conformance")
+
+
+def _nothing(job: Job) -> Iterator[Case]:
+    return iter(())
+
+
+def _no_case(name: str) -> list[str]:
+    return []
+
+
+def _of_report(job: Job) -> Iterator[Case]:
+    """Lines that tests/conftest.py writes: `{"name", "outcome", "cpu", "text"}`."""
+    for line in _new_lines(job, job.report):
+        data = json.loads(line)
+        if "outcome" in data:
+            yield Case(**data)
+
+
+_LIT = re.compile(r"^(PASS|FAIL|XFAIL|XPASS|UNRESOLVED|TIMEOUT|UNSUPPORTED): inarch :: (\S+)", re.M)
+_LIT_OUTCOMES = {"PASS": "passed", "XFAIL": "passed", "UNSUPPORTED": "skipped"}
+
+
+def _of_lit(job: Job) -> Iterator[Case]:
+    for line in _new_lines(job, job.log):
+        if found := _LIT.match(line):
+            name = f"tests/lit/{found[2]}"
+            outcome = _LIT_OUTCOMES.get(found[1], "failed")
+            yield Case(name, outcome, 0.0, _lit_text(job, found[2]) if outcome == "failed" else "")
+
+
+def _lit_text(job: Job, name: str) -> str:
+    log = job.log.read_text(errors="replace")
+    _, _, text = log.partition(f"TEST 'inarch :: {name}' FAILED")
+    return text.partition("\n********************\n")[0]
+
+
+def _new_lines(job: Job, path: Path) -> Iterator[str]:
+    """The whole lines that were added since the last look."""
+    with suppress(FileNotFoundError), path.open("rb") as file:
+        file.seek(job.place)
+        data = file.read()
+        whole, end, _ = data.rpartition(b"\n")
+        job.place += len(whole) + len(end)
+        yield from whole.decode(errors="replace").split("\n") if end else ()
+
+
+# ------------------------------------------------------------------------------------ running them
+
+
+class Gate:
+    """One run: its jobs, what they came to, and what it says while they run."""
+
+    def __init__(self, jobs: list[Job], slots: int, environment: Mapping[str, str]) -> None:
+        self.jobs = jobs
+        self.slots = slots
+        self.environment = environment
+        self.start = time.monotonic()
+        self.flaky: list[str] = []
+
+    def run(self) -> None:
+        """All jobs, then what failed once more; ends what runs where it is interrupted."""
+        waiting = list(self.jobs)
+        running: list[Job] = []
+        try:
+            while waiting or running:
+                while waiting and len(running) < self.slots and self._elapsed() < TOTAL_S:
+                    job = waiting.pop(0)
+                    self._begin(job)
+                    running.append(job)
+                if not running:
+                    break  # out of time
+                time.sleep(0.1)
+                running = [job for job in running if not self._look(job)]
+        finally:
+            for job in running:
+                _end(job)
+                self._account(job)
+                job.verdict = "was interrupted"
+        self._again()
+
+    def _elapsed(self) -> float:
+        return time.monotonic() - self.start
+
+    def say(self, text: str) -> None:
+        print(f"[{self._elapsed():4.0f}s] {text}", flush=True)
+
+    def _begin(self, job: Job) -> None:
+        job.report.unlink(missing_ok=True)
+        with job.log.open("wb") as log:
+            job.process = subprocess.Popen(
+                job.command,
+                cwd=ROOT,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # its children end with it
+            )
+        job.began, job.place = time.monotonic(), 0
+
+    def _look(self, job: Job) -> bool:
+        """Reads what is new; whether the job has ended, or is ended here because of its limit."""
+        assert job.process is not None
+        pid, status, usage = os.wait4(job.process.pid, os.WNOHANG)
+        for case in job.read(job):
+            job.cases[case.name] = case
+            if case.outcome == "failed":
+                self._tell(case.name, case.text)
+        limit = SLACK * job.quiet_s
+        if pid == 0:
+            if time.monotonic() - job.began < limit:
+                return False
+            _end(job)
+            self._account(job)
+            self._finish(job, f"FAILED: it took more than {limit:.0f} s")
+            return True
+        job.process.returncode = os.waitstatus_to_exitcode(status)
+        job.seconds = time.monotonic() - job.began
+        job.cpu += usage.ru_utime + usage.ru_stime
+        code = job.process.returncode
+        failed = any(case.outcome == "failed" for case in job.cases.values())
+        if code < 0:
+            self._finish(job, f"FAILED: the process died: {_signal_name(-code)}")
+        elif code != 0 and not failed:
+            self._finish(job, f"FAILED: exit code {code}")
+        else:
+            job.verdict = "FAILED" if failed else "passed"
+            self.say(f"{job.name} {job.verdict} in {job.seconds:.0f} s{_counted([job])}")
+        return True
+
+    def _finish(self, job: Job, verdict: str) -> None:
+        """Of a job whose own end is a failure: it stands for a case, the test that was running."""
+        job.verdict = verdict
+        name = _running(job) or job.name
+        text = job.log.read_text(errors="replace")
+        job.cases[name] = Case(name, "failed", 0.0, f"{text}\n{verdict}")
+        self._tell(name, job.cases[name].text)
+        self.say(f"{job.name} {verdict}")
+
+    def _account(self, job: Job) -> None:
+        job.seconds = time.monotonic() - job.began
+        with suppress(ChildProcessError):
+            assert job.process is not None
+            _, _, usage = os.wait4(job.process.pid, 0)
+            job.process.returncode = -signal.SIGKILL
+            job.cpu += usage.ru_utime + usage.ru_stime
+
+    def _tell(self, name: str, text: str) -> None:
+        self.say(f"FAILED {name}")
+        for line in text.strip().split("\n")[-12:]:
+            print(f"         {line[:300]}", flush=True)
+
+    def _again(self) -> None:
+        """Failed tests once more, each alone and at a quiet time."""
+        failed = [
+            (job, case)
+            for job in self.jobs
+            for case in job.cases.values()
+            if case.outcome == "failed"
+        ]
+        if len(failed) > MOST_AGAIN:
+            self.say(f"{len(failed)} failed: too many to be run once more")
+            return
+        for job, case in failed:
+            command = job.again(case.name) if case.name != job.name else job.command
+            if not command or self._elapsed() > TOTAL_S:
+                continue
+            done = subprocess.run(
+                command,
+                cwd=ROOT,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                check=False,
+                timeout=SLACK * job.quiet_s,
+            )
+            if done.returncode == 0:
+                case.outcome = "flaky"
+                self.flaky.append(case.name)
+                self.say(f"FLAKY {case.name}: passes alone")
+            else:
+                self.say(f"FAILED {case.name}: alone, too")
+        for job in self.jobs:
+            outcomes = [case.outcome for case in job.cases.values()]
+            if "flaky" in outcomes and "failed" not in outcomes:
+                job.verdict = "passed" if _is_whole(job) else job.verdict
+
+    # -------------------------------------------------------------------------------- what it says
+
+    def summary(self) -> list[str]:
+        """A line a stage, with what failed by name; then what the figures depend on."""
+        lines: list[str] = []
+        for stage in dict.fromkeys(job.stage for job in self.jobs):
+            jobs = [job for job in self.jobs if job.stage == stage]
+            bad = [job for job in jobs if job.verdict != "passed"]
+            names = [c.name for job in jobs for c in job.cases.values() if c.outcome == "failed"]
+            verdict = "passed" if not bad else "FAILED"
+            if all(job.verdict in ("did not run", "was interrupted") for job in bad) and bad:
+                verdict = bad[0].verdict
+            seconds = sum(job.seconds for job in jobs)
+            cpu = sum(job.cpu for job in jobs)
+            line = f"{stage:12} {verdict}{_counted(jobs)}, {seconds:.0f} s, {cpu:.0f} CPU s"
+            lines.append(line + (": " + ", ".join(names) if names else ""))
+        return lines
+
+    @property
+    def failed(self) -> list[str]:
+        """The stages that did not pass."""
+        return list(dict.fromkeys(job.stage for job in self.jobs if job.verdict != "passed"))
+
+
+def _is_whole(job: Job) -> bool:
+    """Whether all of its cases were run: not where the process died or was ended."""
+    return job.process is not None and job.process.returncode in (0, 1)
+
+
+def _running(job: Job) -> str:
+    """The test that had begun and did not end, of a shard of unit tests."""
+    with suppress(FileNotFoundError):
+        begun = [json.loads(line) for line in job.report.read_text().splitlines() if line]
+        if begun and "outcome" not in begun[-1]:
+            return str(begun[-1]["name"])
+    return ""
+
+
+def _counted(jobs: Sequence[Job]) -> str:
+    outcomes = [case.outcome for job in jobs for case in job.cases.values()]
+    counts = {name: outcomes.count(name) for name in ("passed", "failed", "flaky", "skipped")}
+    return "".join(f", {count} {name}" for name, count in counts.items() if count)
+
+
+def _end(job: Job) -> None:
+    """The process and all that it started; first so that it can say where it is."""
+    assert job.process is not None
+    for kind, patience in ((signal.SIGINT, 2.0), (signal.SIGKILL, 0.0)):
+        with suppress(ProcessLookupError):
+            os.killpg(job.process.pid, kind)
+        time.sleep(patience)
+
+
+def _signal_name(number: int) -> str:
+    with suppress(ValueError):
+        return signal.Signals(number).name
+    return f"signal {number}"
+
+
+# ------------------------------------------------------------------------------------ this computer
+
+
+def _environment() -> dict[str, str]:
+    """That of every job: what a test finds there is the same on each computer."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        # Without bytecode each process of a test would compile all of Inarch again: 0.3 s, hundreds of times.
+        if name not in ("INARCH_SOAK", "PYTHONDONTWRITEBYTECODE", "PYTEST_ADDOPTS")
+    }
+    if platform.machine().lower() in ("x86_64", "amd64"):
+        kept.setdefault("INARCH_NATIVE", "x86-64-v3")
+    path = os.pathsep.join((str(BIN), kept.get("PATH", os.defpath)))
+    return {**kept, "PATH": path, "PYTHONHASHSEED": "0", "INARCH_SEED": "0", "CI": "1"}
+
+
+def _lacks() -> str:
+    """Why nothing can be tested here, in a line; empty where it can."""
+    try:
+        LOGS.mkdir(parents=True, exist_ok=True)
+        (LOGS / "begun").write_text("")
+    except OSError as error:
+        return f"expected to write in {LOGS.relative_to(ROOT)}, found: {error.strerror}; use a copy of the tree"
+    for tool in ("ruff", "basedpyright", "lit"):
+        if not (BIN / tool).exists():
+            return f"expected {tool} beside {Path(sys.executable).name}, found none; run 'make setup'"
+    compilers = [os.environ.get("CC", "").split(" ")[0], "gcc", "clang", "clang-19", "cc"]
+    if not any(name and shutil.which(name) for name in compilers):
+        try:
+            import ziglang  # noqa: F401  # pyright: ignore
+        except ImportError:
+            return "expected a C compiler (gcc, clang, or the package ziglang), found none; install one, or set CC"
+    return ""
+
+
+def _slots() -> int:
+    """As many jobs as there are processors for this process, and memory for."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    with suppress(OSError, ValueError, IndexError):
+        text = Path("/proc/meminfo").read_text()
+        free = int(text.partition("MemAvailable:")[2].split()[0]) * 1024
+        count = min(count, free // JOB_BYTES)
+    return max(1, count)
+
+
+def _cpu() -> str:
+    with suppress(OSError, IndexError):
+        return Path("/proc/cpuinfo").read_text().split("model name", 1)[1].split(":", 1)[1].split("\n")[0].strip()
+    return platform.machine()
+
+
+def _load() -> str:
+    with suppress(OSError):
+        return f"{os.getloadavg()[0]:.1f}"
+    return "?"
+
+
+def commit() -> str:
+    """HEAD, with `+` where the tree differs from it; `unknown` where git does not say."""
+
+    def git(*words: str) -> str:
+        return subprocess.run(
+            ["git", "-C", str(ROOT), *words], capture_output=True, text=True, check=True
+        ).stdout.strip()
+
+    try:
+        if Path(git("rev-parse", "--show-toplevel")) != ROOT.resolve():
+            return "unknown"  # a tree without .git, within another project's
+        return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def _write(path: Path, text: str) -> None:
+    """Whole or not at all."""
+    half = path.with_name(path.name + ".half")
+    half.write_text(text)
+    half.replace(path)
+
+
+def said(path: Path) -> int:
+    """Prints whether HEAD is what passed; 0 if so."""
+    try:
+        words = path.read_text().split("\n", 1)[0].split()
+        verdict, found, seconds = words
+    except (OSError, ValueError):
+        print(f"{path}: expected the verdict of a run, found none; run .ci/run")
+        return 1
+    here = commit()
+    if found != here:
+        print(f"{verdict} {found[:12]}{'+' * found.endswith('+')} in {seconds} s, and HEAD is {here[:12]}"
+              f"{'+' * here.endswith('+')}: run .ci/run")
+        return 1
+    print(f"{verdict} {here[:12]}{'+' * here.endswith('+')} in {seconds} s")
+    return 0 if verdict == "passed" and not here.endswith("+") else 1
+
+
+# ------------------------------------------------------------------------------------ the command
+
+
+def _arguments(words: Sequence[str] | None) -> Any:
+    parser = argparse.ArgumentParser(
+        prog="tests/gate.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("stages", nargs="*", metavar="STAGE", help=f"of {', '.join(STAGES)}; all by default")
+    parser.add_argument("--jobs", type=int, help="processes at once; as many as processors and memory allow")
+    parser.add_argument("--verdict", type=Path, metavar="FILE", help="where to leave `passed COMMIT SECONDS`")
+    parser.add_argument("--said", type=Path, metavar="FILE", help="say whether HEAD is what passed, run nothing")
+    parser.add_argument("--json", action="store_true", help="the summary as one JSON object, at the end")
+    given = parser.parse_args(words)
+    for name in given.stages:
+        if name not in STAGES:
+            parser.error(f"expected a stage of {', '.join(STAGES)}, found '{name}'")
+    return given
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Runs the gate; its exit code."""
+    given = _arguments(words)
+    if given.said:
+        return said(given.said)
+    if lacks := _lacks():
+        print(f"error: {lacks}", file=sys.stderr)
+        return 3
+    environment, before = _environment(), _load()
+    began = commit()
+    if given.verdict:
+        given.verdict.unlink(missing_ok=True)
+    gate = Gate(_stages(given.stages or STAGES), given.jobs or _slots(), environment)
+    target = environment.get("INARCH_NATIVE", "native")
+    gate.say(f"{began[:12]}, {_cpu()}, {gate.slots} jobs at once, target {target}; logs in build/gate")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with suppress(KeyboardInterrupt):
+        gate.run()
+    seconds = time.monotonic() - gate.start
+    cases = [case for job in gate.jobs for case in job.cases.values()]
+    dear = sorted((c for c in cases if c.cpu > DEAR_S), key=lambda c: -c.cpu)
+    cpu = sum(job.cpu for job in gate.jobs)
+    print()
+    if dear:
+        some = ", ".join(f"{c.name} {c.cpu:.1f}" for c in dear[:8])
+        print(f"{len(dear)} cases above {DEAR_S:.0f} CPU s: {some}")
+    for line in gate.summary():
+        print(line)
+    for name in gate.flaky:
+        print(f"FLAKY {name}")
+    seeds = f"INARCH_SEED={environment['INARCH_SEED']} PYTHONHASHSEED={environment['PYTHONHASHSEED']}"
+    print(f"{_cpu()}, load {before} before, {_load()} after, target {target}, {seeds}")
+    failed = [case.name for case in cases if case.outcome == "failed"]
+    passed = not gate.failed
+    print(f"{'passed' if passed else 'FAILED'}: {seconds:.0f} s, {cpu:.0f} CPU s")
+    if given.verdict:
+        lines = [f"{'passed' if passed else 'failed'} {began} {seconds:.0f}"]
+        lines += [f"FAILED {name}" for name in failed] + [f"FLAKY {name}" for name in gate.flaky]
+        _write(given.verdict, "\n".join(lines) + "\n")
+    if given.json:
+        found = {"passed": passed, "commit": began, "seconds": seconds, "cpu": cpu, "failed": failed}
+        print(json.dumps({**found, "flaky": gate.flaky, "stages": gate.failed, "target": target}))
+    good = sum(case.outcome in ("passed", "flaky") for case in cases)
+    skipped = sum(case.outcome == "skipped" for case in cases)
+    print(f"{good} passed, {len(failed)} failed, {skipped} skipped")
+    return 0 if passed else 10 + min(STAGES.index(stage) for stage in gate.failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
