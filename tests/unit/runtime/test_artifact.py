@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from effort import effort
 import ctypes
 import gc
 import json
@@ -265,7 +266,7 @@ def small(tmp_path: Path) -> Path:
     return path
 
 
-STEPS = [pytest.param(11, id="some"), pytest.param(1, id="all", marks=pytest.mark.slow)]
+STEPS = [pytest.param(effort(23, 11), id="some"), pytest.param(1, id="all", marks=pytest.mark.slow)]
 
 
 @pytest.mark.parametrize("step", STEPS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from effort import effort
 import copy
 import random
 from collections.abc import Callable, Iterator
@@ -215,7 +216,7 @@ def test_any_manifest_is_read_or_refused(count: int) -> None:
     assert 0 < accepted < count  # some of each
 
 
-LOADS = [pytest.param(100, id="some"), pytest.param(1200, id="many", marks=MANY)]
+LOADS = [pytest.param(effort(40, 100), id="some"), pytest.param(1200, id="many", marks=MANY)]
 
 
 @pytest.mark.parametrize("count", LOADS)

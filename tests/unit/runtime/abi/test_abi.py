@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from effort import effort
 import re
 import shutil
 import subprocess
@@ -149,6 +150,7 @@ def test_the_abi_from_c(source: Path, tmp_path: Path, how: str) -> None:
     if "cannot find" in done.stderr and "san" in done.stderr:
         pytest.skip(f"{command[0]} has no sanitizer here")
     assert (done.returncode, done.stderr) == (0, "")
+    rounds = str(effort(25, 100))  # of swaps
     for what, expected in {
         "describe": DESCRIBED,
         "refuse": REFUSED,
@@ -158,7 +160,7 @@ def test_the_abi_from_c(source: Path, tmp_path: Path, how: str) -> None:
         "swap": "2 released\n",
     }.items():
         found = subprocess.run(
-            [str(program), what], capture_output=True, text=True, timeout=120, check=False
+            [str(program), what, rounds], capture_output=True, text=True, timeout=120, check=False
         )
         assert (found.stdout, found.stderr, found.returncode) == (expected, "", 0), what
 
