@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from effort import effort
 import re
 import shutil
 import subprocess
@@ -18,6 +17,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
 import inarch
+from effort import effort
 from inarch.backends.c import run_function
 from inarch.backends.c.write.arg_reduce import CHAINS, ROWS
 from inarch.core.errors import UnsupportedError

@@ -7,12 +7,12 @@ arguments, several regions of one function.
 
 from __future__ import annotations
 
-from effort import effort
 from itertools import islice
 from pathlib import Path
 
 import pytest
 
+from effort import effort
 from inarch.backends import BACKENDS
 from inarch.driver.compiler import lower
 from inarch.driver.offload import Offload

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from effort import effort
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -15,6 +14,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Region, SSAValue
 
+from effort import effort
 from inarch.backends.c import run_function
 from inarch.core.errors import UnsupportedError
 from inarch.dialects import new_context

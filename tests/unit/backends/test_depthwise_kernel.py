@@ -5,12 +5,12 @@ K2: tiles of one meaning stand side by side. K4: any strides and offsets.
 
 from __future__ import annotations
 
-from effort import effort
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
 
+from effort import effort
 from inarch.machine.target import Target
 from inarch.machine.target import parse as parse_target
 from inarch.meaning import Expression

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from effort import effort
 import re
 
 import pytest
 
+from effort import effort
 from inarch.core.errors import InarchError
 from inarch.runtime.loaders.examplejson import load_from_bytes
 from inarch.runtime.loaders.examplejson.graph import unparse

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from effort import effort
 import itertools
 import re
 import shutil
@@ -17,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import effort
 from inarch.backends.c import run_function
 from inarch.core.errors import InarchError
 from inarch.definitions.execute import execute

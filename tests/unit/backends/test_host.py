@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from effort import effort
 import os
 import re
 import subprocess
@@ -15,6 +14,7 @@ import numpy as np
 import pytest
 
 import inarch
+from effort import effort
 from inarch.artifact import Artifact
 from inarch.artifact.manifest import parse as parse_manifest
 from inarch.backends import HOSTS
@@ -147,7 +147,7 @@ def test_random_programs_are_what_they_mean(backend: str) -> None:
     count = effort(3, 6)
     for program in programs("graph", seed=5, count=count):
         taken += _check(program, backend)
-    assert taken > count // 3 or not backend
+    assert taken >= count // 2 or not backend
 
 
 def _check(program: GeneratedProgram, backend: str) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from effort import effort, seeds
 import json
 import sys
 from collections.abc import Iterator, Sequence
@@ -17,6 +16,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import inarch
+from effort import effort, seeds
 from inarch.backends import BACKENDS
 from inarch.dialects import new_context
 from inarch.driver.compiler import import_model

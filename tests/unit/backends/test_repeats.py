@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from effort import seeds
 import numpy as np
 import pytest
 from xdsl.dialects.memref import LoadOp
 
+from effort import seeds
 from inarch.core.errors import InarchError
 from inarch.dialects import new_context
 from inarch.dialects.loop.buffer import AllocOp

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from effort import effort
 import re
 import shutil
 import subprocess
@@ -17,6 +16,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
 import inarch
+from effort import effort
 from inarch.backends.c import run_function
 from inarch.core.errors import UnsupportedError
 from inarch.dialects import new_context

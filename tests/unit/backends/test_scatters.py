@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from effort import seeds
 import itertools
 import re
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from effort import seeds
 from inarch.backends.c import run_function
 from inarch.core.errors import UnsupportedError
 from inarch.definitions.execute import execute

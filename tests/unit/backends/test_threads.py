@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from effort import effort
 import os
 import re
 import shutil
@@ -16,6 +15,7 @@ import onnx
 import pytest
 
 import inarch
+from effort import effort
 from inarch.core.errors import EnvironmentFault, UsageError
 from inarch.machine.compilers import find_compiler
 from inarch.runtime.threads import threads_here

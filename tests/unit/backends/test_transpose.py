@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from effort import effort
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import effort
 from inarch.backends.c import run_function
 from inarch.dialects import new_context
 from inarch.ir.text import parse_module

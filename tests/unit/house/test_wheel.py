@@ -48,6 +48,7 @@ its programs, or find what is installed: what may differ in a wheel that has the
 
 DATA = (".h", ".hpp", ".c", ".json", ".html", ".tmpl", ".toml", ".typed")
 
+
 def _run(command: list[str], folder: Path) -> str:
     # Neither the repository nor the user's packages may be found by another way than the wheel.
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}

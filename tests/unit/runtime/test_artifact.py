@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from effort import effort
 import ctypes
 import gc
 import json
@@ -21,6 +20,7 @@ from typing import Any
 import pytest
 
 import inarch
+from effort import effort
 from inarch.artifact import Artifact, write_artifact
 from inarch.artifact.manifest import Import, Port, Signature, parse
 from inarch.core.errors import EnvironmentFault, InarchError

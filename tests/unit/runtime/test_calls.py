@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from effort import effort
 import ctypes
 import gc
 import os
@@ -19,6 +18,7 @@ import numpy as np
 import pytest
 
 import inarch
+from effort import effort
 from inarch.core.errors import InarchError, UnsupportedError, UsageError
 from inarch.runtime.abi import ffi
 from inarch.runtime.calls.compiled import build
@@ -147,7 +147,7 @@ def fixture_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_both_ways_take_and_refuse_the_same(model: Path) -> None:
-    """B2, B10: scalars in the declared order, outputs behind the inputs; nothing grows in 10^6 calls, in the gate 10^5."""
+    """B2, B10: scalars in the declared order, outputs behind the inputs; nothing grows in many calls."""
     said: list[str] = []
     count = str(effort(100_000, 1_000_000))
     for way in WAYS:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from effort import effort
 import gc
 import os
 import subprocess
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from effort import effort
 from inarch.artifact import Artifact
 from inarch.core.errors import InarchError
 from inarch.machine.target import parse
@@ -397,7 +397,10 @@ def grown(work: Callable[[int], None], count: int) -> tuple[int, int, int]:
     return after[0] - before[0], after[1] - before[1], after[2] - before[2]
 
 
-COUNTS = [pytest.param(effort(25, 60), id="some"), pytest.param(1000, id="all", marks=pytest.mark.slow)]
+COUNTS = [
+    pytest.param(effort(25, 60), id="some"),
+    pytest.param(1000, id="all", marks=pytest.mark.slow),
+]
 
 
 @pytest.mark.parametrize("count", COUNTS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from effort import effort
 import copy
 import random
 from collections.abc import Callable, Iterator
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from effort import effort
 from inarch.artifact import Artifact, write_artifact
 from inarch.artifact.manifest import parse
 from inarch.core.errors import EnvironmentFault, InarchError

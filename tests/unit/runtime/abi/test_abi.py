@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from effort import effort
 import re
 import shutil
 import subprocess
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 
 import inarch
+from effort import effort
 from inarch.artifact import Artifact
 from inarch.artifact.index import dtype_number
 from inarch.artifact.status import Effect, Status

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from effort import effort
 import re
 import shutil
 import struct
@@ -16,6 +15,7 @@ import numpy as np
 import pytest
 
 import inarch
+from effort import effort
 from inarch.artifact import Artifact, write_artifact
 from inarch.artifact.index import TAIL
 from inarch.core.dtypes import DTYPES
