@@ -119,6 +119,7 @@ def test_the_only_one_is_found_wherever_it_is(op: str, flags: str, target: str) 
     check(op, np.ascontiguousarray(rows[:, : 4 * ROWS + 3].T), "f32", 0, flags, target)
 
 
+@pytest.mark.sampled(2, reason="each dtype and direction")
 @pytest.mark.parametrize("flags", ["", "last"])
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 def test_of_two_equal_ones_anywhere(dtype: str, flags: str) -> None:
@@ -196,6 +197,7 @@ func.func @f(%x: memref<40x3xf32>, %v: memref<3xf32>, %n: memref<3x{where}>) {{
 """
 
 
+@pytest.mark.sampled(5, reason="each value of each parameter")
 @pytest.mark.parametrize(
     "loops", ["i = 3, k = 40 reduction vector", "k = 40 reduction, i = 3"], ids=["rows", "strip"]
 )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from xdsl.dialects.memref import LoadOp
 
-from effort import seeds
+from effort import effort, seeds
 from inarch.core.errors import InarchError
 from inarch.dialects import new_context
 from inarch.dialects.loop.buffer import AllocOp
@@ -29,7 +29,7 @@ def repeats(seed: int) -> GeneratedProgram:
     choices.enter("head")
     b = LoopText(choices, context, "main_")
     b.kind = choices.pick(("f32", "f64", "i32", "i8"))
-    steps(b, [(1, repeat)], 4)
+    steps(b, [(1, repeat)], effort(2, 4))
     return finished("loop", context, function_text(b, "main"), choices)
 
 

@@ -309,7 +309,7 @@ def _built(folder: Path, *flags: str) -> Path:
 def _run(harness: Path, what: str, threads: int = 3) -> str:
     """What it prints; 0 threads: their number is not said."""
     done = subprocess.run(
-        [str(harness), what, str(effort(8, 40))],  # turns of each caller, and half as many forks
+        [str(harness), what, str(effort(4, 40))],  # turns of each caller, and half as many forks
         env={**os.environ, "INARCH_NUM_THREADS": str(threads or "")},
         capture_output=True,
         text=True,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from effort import seeds
+from effort import effort, seeds
 from inarch.dialects import new_context
 from inarch.dialects.kernel.call import CallOp
 from inarch.dialects.kernel.pack import PackOp
@@ -25,7 +25,7 @@ def trees(seed: int) -> GeneratedProgram:
     choices.enter("head")
     b = LoopText(choices, context, "main_")
     b.kind = choices.pick(("f32", "f32", "f64", "i32"))
-    steps(b, [(1, tree)], 4)
+    steps(b, [(1, tree)], effort(2, 4))
     return finished("loop", context, function_text(b, "main"), choices)
 
 

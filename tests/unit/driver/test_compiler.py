@@ -292,7 +292,7 @@ def test_arithmetic(dtype: str) -> None:
     check(model, {"x": x, "y": y, "w": w})
 
 
-@pytest.mark.sampled(4, reason="whole models, each compiled alone")
+@pytest.mark.sampled(2, reason="whole models, each compiled alone")
 @pytest.mark.parametrize(
     "dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "bool"]
 )

@@ -19,6 +19,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from xdsl.context import Context
 
+from effort import effort
 from inarch.core import states
 from inarch.core.cache import Cache
 from inarch.dialects import new_context
@@ -30,7 +31,6 @@ from inarch.driver.options import Options
 from inarch.frontends import FilesRead
 from inarch.ir.report.facts import facts_of
 from inarch.machine import compilers
-from inarch.tools.cli import run
 
 SETTLED = 0.06
 """Seconds after which a file that changes has another time."""
@@ -368,7 +368,12 @@ def test_what_is_large_for_the_cache_is_not_kept(tmp_path: Path) -> None:
 
 @pytest.mark.every_case(reason="each is a way to ask for another thing than the file")
 @pytest.mark.parametrize(
-    ("more", "is_kept"), [([], True), (["--timing"], False), (["--verify-each"], False)]
+    ("more", "is_kept"),
+    [
+        ([], True),
+        (["--timing"], False),
+        pytest.param(["--verify-each"], False, marks=pytest.mark.slow),
+    ],
 )
 def test_the_command(commands: Kept, more: list[str], is_kept: bool) -> None:
     """In a process of its own; what is kept needs no xDSL, which takes most of its time."""
@@ -379,14 +384,16 @@ def test_the_command(commands: Kept, more: list[str], is_kept: bool) -> None:
     )
     arguments = ["compile", str(commands.model), "-o", str(commands.output), "--json", *more]
     time.sleep(SETTLED)
-    first = run(arguments)
-    assert first.code == 0
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", program, *arguments],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    told = [{**json.loads(said), "seconds": 0} for said in (first.out, done.stdout)]
-    assert told[0] == told[1]
-    assert done.stderr.splitlines()[-1] == ("False 0" if is_kept else "True 0")
+    told: list[dict[str, Any]] = []
+    ran: list[str] = []
+    for _ in range(2 if is_kept else effort(1, 2)):
+        done = subprocess.run(
+            [sys.executable, "-P", "-c", program, *arguments],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        told.append({**json.loads(done.stdout), "seconds": 0})
+        ran.append(done.stderr.splitlines()[-1])
+    assert told[0] == told[-1]
+    assert ran == ["True 0", "False 0" if is_kept else "True 0"][: len(ran)]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
+import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from effort import effort
 from inarch.artifact import Artifact
 from inarch.core.errors import UsageError
 from inarch.machine.compilers import find_compiler
+from inarch.microkernel.table import MICROKERNELS
 from inarch.tools.cli import run
 
 KERNEL = """/* inarch
@@ -53,6 +55,7 @@ func.func @main(%x: tensor<8x8xf32> {inarch.name = "x"}) -> (tensor<8x8xf32> {in
   func.return %3 : tensor<8x8xf32>
 }
 """
+LAYER = re.sub(r"  %[23] = .*\n", "", MODEL).replace("return %3", "return %1")
 SCRIPT = """
 import os, sys
 from inarch.driver.compiler import build
@@ -77,25 +80,39 @@ def compilers() -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "names", ["kernel", pytest.param("kernel parts plain", marks=pytest.mark.slow)]
+    ("model", "names"),
+    [
+        (LAYER, "kernel"),
+        pytest.param(MODEL, "kernel parts plain", marks=pytest.mark.slow),
+    ],
+    ids=["layer", "model"],
 )
-def test_other_folders_caches_times_and_jobs_give_equal_bytes(tmp_path: Path, names: str) -> None:
-    """Models with weights, parts of backends, and a kernel with headers and debug information."""
+def test_other_folders_caches_times_and_jobs_give_equal_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str, names: str
+) -> None:
+    """Models with weights, parts of backends, and a kernel with headers and debug information.
+
+    One is compiled in this process, one in a process that puts names in other places.
+    """
     asked = compilers()[: effort(1, 2)]
     files: list[dict[str, bytes]] = []
     for seed, folder in enumerate((tmp_path / "a", tmp_path / "b" / "deeper"), 1):
         (folder / "headers").mkdir(parents=True)
         (folder / "own_gemm.c").write_text(KERNEL)
         (folder / "headers" / "place.h").write_text(HEADER)
-        (folder / "model.mlir").write_text(MODEL)
-        environment = {
-            **os.environ,
-            "PYTHONHASHSEED": str(seed),
-            "INARCH_CACHE_DIR": str(folder / "cache"),
-            "HOME": str(folder),
-        }
-        command = [sys.executable, "-W", "ignore", "-c", SCRIPT, str(seed), " ".join(asked), names]
-        subprocess.run(command, cwd=folder, env=environment, check=True)
+        (folder / "model.mlir").write_text(model)
+        words = [str(folder / "script.py"), str(seed), " ".join(asked), names]
+        Path(words[0]).write_text(SCRIPT)
+        monkeypatch.chdir(folder)
+        monkeypatch.setenv("PYTHONHASHSEED", str(seed))
+        monkeypatch.setenv("INARCH_CACHE_DIR", str(folder / "cache"))
+        monkeypatch.setenv("HOME", str(folder))
+        if seed == 1:
+            monkeypatch.setattr(sys, "argv", words)
+            with MICROKERNELS.scope():
+                runpy.run_path(words[0])
+        else:
+            subprocess.run([sys.executable, "-W", "ignore", *words], check=True)
         files.append({path.name: path.read_bytes() for path in sorted(folder.glob("*.inarch"))})
     assert len(files[0]) == len(names.split()) * len(asked)
     assert files[0].keys() == files[1].keys()

@@ -47,12 +47,12 @@ BUILDS = {
     "address": [
         "gcc",
         "-std=gnu11",
-        "-O1",
-        "-g",
+        "-O0",
+        "-g1",
         "-fsanitize=address,undefined",
         "-fno-sanitize-recover=all",
     ],
-    "thread": ["gcc", "-std=gnu11", "-O1", "-g", "-fsanitize=thread"],
+    "thread": ["gcc", "-std=gnu11", "-O0", "-g1", "-fsanitize=thread"],
 }
 
 DESCRIBED = """\
