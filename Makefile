@@ -18,9 +18,6 @@ EXTRAS := $(if $(CC_FOUND),dev,dev$(comma)zig)
 # The frameworks that bridges reach: each has its pins in tests/unit/bridges/NAME.txt, its tests beside them.
 BRIDGES ?= $(basename $(notdir $(wildcard tests/unit/bridges/*.txt)))
 
-# What `make ci` runs after `make test`, in this order; .ci/run asks for it.
-AFTER_TEST := lint types zig long further conformance wheel mutants-changed
-
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Without bytecode each process of a test would compile all of inarch again: 0.3 s, hundreds of times.
 unexport PYTHONDONTWRITEBYTECODE
@@ -28,7 +25,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PRECIOUS: .venv-bridges/%/.stamp
-.PHONY: help setup demo test tests lit unit docs lint types mutants mutants-changed zig slow long further exhaustive conformance fuzz wheel bridges bench ci ci-stages upgrade clean
+.PHONY: help setup demo test verdict lit unit docs lint types mutants mutants-changed zig slow long further exhaustive conformance fuzz wheel bridges bench upgrade clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -38,10 +35,11 @@ setup: .venv/.stamp ## a virtual environment in .venv with Inarch, editable, and
 demo: setup ## compile the real magika model and name the types of files in this repository
 	$(BIN)/python examples/demo.py
 
-test: lit tests ## lit, unit tests and documentation examples: run it before every commit
+test: setup ## the gate, before every commit: lint, types, unit tests, lit, conformance (tests/gate.py)
+	$(BIN)/python tests/gate.py $(if $(findstring command,$(origin JOBS)),--jobs $(JOBS))
 
-tests: setup ## unit and docs in one: long ones of the one beside short ones of the other
-	$(PYTEST) $(PARALLEL) --durations=15 -m "not slow and not fuzz"
+verdict: ## whether HEAD is what .ci/run passed
+	@$(PYTHON) tests/gate.py --said .ci/verdict
 
 lit: setup ## tests of text in, text out: tests/lit
 	$(BIN)/lit -q -j$(JOBS) tests/lit
@@ -102,11 +100,6 @@ bridge-%: .venv-bridges/%/.stamp
 
 bench: setup ## speed against onnxruntime, and what compiling costs (benchmarks/speed.py)
 	$(BIN)/python benchmarks/speed.py
-
-ci: test $(AFTER_TEST) ## everything that must hold: test, then $(AFTER_TEST)
-
-ci-stages:
-	@echo $(AFTER_TEST)
 
 clean: ## remove what the above made, and nothing else
 	rm -rf .venv .venv-bridges build dist *.egg-info .pytest_cache .ruff_cache .hypothesis

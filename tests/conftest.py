@@ -23,8 +23,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from effort import SEED, SOAK
 from hypothesis import settings
+
+from effort import SEED, SOAK
 
 SAMPLE = 8
 """How many cases of a test run by default."""
@@ -55,7 +56,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=("commit", *numbers),
         help="one part of the cases, and of slow and fuzz tests",
     )
-
 
     parser.addoption(
         "--shard",

@@ -94,7 +94,17 @@ class Job:
 
 
 def _pytest(*words: str) -> list[str]:
-    return [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", *words]
+    return [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:xdist",
+        "-p",
+        "no:cacheprovider",
+        *words,
+    ]
 
 
 def _stages(chosen: Sequence[str]) -> list[Job]:
@@ -114,8 +124,10 @@ def _stages(chosen: Sequence[str]) -> list[Job]:
     lit = [sys.executable, f"{tools}/lit", "-v", "-j1", "--order=lexical"]
     for number in range(1, LIT_SHARDS + 1):
         share = ["--num-shards", str(LIT_SHARDS), "--run-shard", str(number), "tests/lit"]
-        jobs.append(Job("lit", f"lit-{number}", [*lit, *share], 90, _of_lit, lambda one: [*lit, one]))
-    suite = [sys.executable, "tests/conformance/suite.py", "--families", "--jobs", "1"]
+        jobs.append(
+            Job("lit", f"lit-{number}", [*lit, *share], 90, _of_lit, lambda one: [*lit, one])
+        )
+    suite = [sys.executable, "tests/conformance/suite.py", "--part", "0", "--jobs", "1"]
     jobs.append(Job("conformance", "conformance", suite, 90, _nothing, _no_case))
     return [job for job in jobs if job.stage in chosen]
 
@@ -139,7 +151,9 @@ def _of_report(job: Job) -> Iterator[Case]:
             yield Case(**data)
 
 
-_LIT = re.compile(r"^(PASS|FAIL|XFAIL|XPASS|UNRESOLVED|TIMEOUT|UNSUPPORTED): inarch :: (\S+)", re.M)
+_LIT = re.compile(
+    r"^(PASS|FAIL|XFAIL|XPASS|UNRESOLVED|TIMEOUT|UNSUPPORTED): inarch :: (\S+)", re.MULTILINE
+)
 _LIT_OUTCOMES = {"PASS": "passed", "XFAIL": "passed", "UNSUPPORTED": "skipped"}
 
 
@@ -393,7 +407,9 @@ def _lacks() -> str:
         return f"expected to write in {LOGS.relative_to(ROOT)}, found: {error.strerror}; use a copy of the tree"
     for tool in ("ruff", "basedpyright", "lit"):
         if not (BIN / tool).exists():
-            return f"expected {tool} beside {Path(sys.executable).name}, found none; run 'make setup'"
+            return (
+                f"expected {tool} beside {Path(sys.executable).name}, found none; run 'make setup'"
+            )
     compilers = [os.environ.get("CC", "").split(" ")[0], "gcc", "clang", "clang-19", "cc"]
     if not any(name and shutil.which(name) for name in compilers):
         try:
@@ -405,7 +421,9 @@ def _lacks() -> str:
 
 def _slots() -> int:
     """As many jobs as there are processors for this process, and memory for."""
-    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    count = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
     with suppress(OSError, ValueError, IndexError):
         text = Path("/proc/meminfo").read_text()
         free = int(text.partition("MemAvailable:")[2].split()[0]) * 1024
@@ -415,7 +433,14 @@ def _slots() -> int:
 
 def _cpu() -> str:
     with suppress(OSError, IndexError):
-        return Path("/proc/cpuinfo").read_text().split("model name", 1)[1].split(":", 1)[1].split("\n")[0].strip()
+        return (
+            Path("/proc/cpuinfo")
+            .read_text()
+            .split("model name", 1)[1]
+            .split(":", 1)[1]
+            .split("\n")[0]
+            .strip()
+        )
     return platform.machine()
 
 
@@ -458,8 +483,10 @@ def said(path: Path) -> int:
         return 1
     here = commit()
     if found != here:
-        print(f"{verdict} {found[:12]}{'+' * found.endswith('+')} in {seconds} s, and HEAD is {here[:12]}"
-              f"{'+' * here.endswith('+')}: run .ci/run")
+        print(
+            f"{verdict} {found[:12]}{'+' * found.endswith('+')} in {seconds} s, and HEAD is {here[:12]}"
+            f"{'+' * here.endswith('+')}: run .ci/run"
+        )
         return 1
     print(f"{verdict} {here[:12]}{'+' * here.endswith('+')} in {seconds} s")
     return 0 if verdict == "passed" and not here.endswith("+") else 1
@@ -470,13 +497,25 @@ def said(path: Path) -> int:
 
 def _arguments(words: Sequence[str] | None) -> Any:
     parser = argparse.ArgumentParser(
-        prog="tests/gate.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="tests/gate.py",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("stages", nargs="*", metavar="STAGE", help=f"of {', '.join(STAGES)}; all by default")
-    parser.add_argument("--jobs", type=int, help="processes at once; as many as processors and memory allow")
-    parser.add_argument("--verdict", type=Path, metavar="FILE", help="where to leave `passed COMMIT SECONDS`")
-    parser.add_argument("--said", type=Path, metavar="FILE", help="say whether HEAD is what passed, run nothing")
-    parser.add_argument("--json", action="store_true", help="the summary as one JSON object, at the end")
+    parser.add_argument(
+        "stages", nargs="*", metavar="STAGE", help=f"of {', '.join(STAGES)}; all by default"
+    )
+    parser.add_argument(
+        "--jobs", type=int, help="processes at once; as many as processors and memory allow"
+    )
+    parser.add_argument(
+        "--verdict", type=Path, metavar="FILE", help="where to leave `passed COMMIT SECONDS`"
+    )
+    parser.add_argument(
+        "--said", type=Path, metavar="FILE", help="say whether HEAD is what passed, run nothing"
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="the summary as one JSON object, at the end"
+    )
     given = parser.parse_args(words)
     for name in given.stages:
         if name not in STAGES:
@@ -498,7 +537,9 @@ def main(words: Sequence[str] | None = None) -> int:
         given.verdict.unlink(missing_ok=True)
     gate = Gate(_stages(given.stages or STAGES), given.jobs or _slots(), environment)
     target = environment.get("INARCH_NATIVE", "native")
-    gate.say(f"{began[:12]}, {_cpu()}, {gate.slots} jobs at once, target {target}; logs in build/gate")
+    gate.say(
+        f"{began[:12]}, {_cpu()}, {gate.slots} jobs at once, target {target}; logs in build/gate"
+    )
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with suppress(KeyboardInterrupt):
         gate.run()
@@ -514,7 +555,9 @@ def main(words: Sequence[str] | None = None) -> int:
         print(line)
     for name in gate.flaky:
         print(f"FLAKY {name}")
-    seeds = f"INARCH_SEED={environment['INARCH_SEED']} PYTHONHASHSEED={environment['PYTHONHASHSEED']}"
+    seeds = (
+        f"INARCH_SEED={environment['INARCH_SEED']} PYTHONHASHSEED={environment['PYTHONHASHSEED']}"
+    )
     print(f"{_cpu()}, load {before} before, {_load()} after, target {target}, {seeds}")
     failed = [case.name for case in cases if case.outcome == "failed"]
     passed = not gate.failed
@@ -524,7 +567,13 @@ def main(words: Sequence[str] | None = None) -> int:
         lines += [f"FAILED {name}" for name in failed] + [f"FLAKY {name}" for name in gate.flaky]
         _write(given.verdict, "\n".join(lines) + "\n")
     if given.json:
-        found = {"passed": passed, "commit": began, "seconds": seconds, "cpu": cpu, "failed": failed}
+        found = {
+            "passed": passed,
+            "commit": began,
+            "seconds": seconds,
+            "cpu": cpu,
+            "failed": failed,
+        }
         print(json.dumps({**found, "flaky": gate.flaky, "stages": gate.failed, "target": target}))
     good = sum(case.outcome in ("passed", "flaky") for case in cases)
     skipped = sum(case.outcome == "skipped" for case in cases)

@@ -20,7 +20,6 @@ from inarch.machine.architecture import Architecture, Features, architecture_of,
 from inarch.machine.machine import Machine
 from inarch.machine.machine_file import MACHINES
 
-
 NATIVE = "INARCH_NATIVE"
 """The variable that limits this computer to a target, so that several computers do the same."""
 
