@@ -82,7 +82,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class _Report:
-    """Writes `{"name"}` when a case begins and `{"name", "outcome", "cpu", "text"}` when it ends: tests/gate.py."""
+    """For tests/gate.py: `{"name"}` when a case begins, `{"name", "outcome", "cpu", "text"}` when it ends."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("a", buffering=1, encoding="utf-8")

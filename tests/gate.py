@@ -1,4 +1,4 @@
-"""The gate: what must hold before a change lands. `make test` and `.ci/run` run it; `make soak` is the search.
+"""The gate: what must hold before a change lands. `make test` and `.ci/run` run it.
 
     python tests/gate.py                      everything: lint, types, lit, unit, conformance
     python tests/gate.py lit unit             of these stages
@@ -27,6 +27,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -68,9 +69,9 @@ class Job:
     command: list[str]
     quiet_s: float
     """How long it takes on a quiet machine of two cores; its limit is `SLACK` times that."""
-    read: Callable[[Job], Iterator[Case]]
-    """The cases that are new in its log."""
-    again: Callable[[str], list[str]]
+    read: Callable[[Job], Iterator[Case]] | None = None
+    """The cases that are new in what it has written; None: it says none."""
+    again: Callable[[str], list[str]] | None = None
     """What runs one of its cases alone."""
     process: subprocess.Popen[bytes] | None = None
     began: float = 0.0
@@ -94,17 +95,8 @@ class Job:
 
 
 def _pytest(*words: str) -> list[str]:
-    return [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:xdist",
-        "-p",
-        "no:cacheprovider",
-        *words,
-    ]
+    plain = ["-p", "no:xdist", "-p", "no:cacheprovider"]
+    return [sys.executable, "-m", "pytest", "-q", *plain, *words]
 
 
 def _stages(chosen: Sequence[str]) -> list[Job]:
@@ -113,14 +105,14 @@ def _stages(chosen: Sequence[str]) -> list[Job]:
     lint = f"'{tools}/ruff' check --quiet && '{tools}/ruff' format --quiet --check"
     types = [f"{tools}/basedpyright", "--pythonpath", sys.executable]
     jobs = [
-        Job("lint", "lint", ["sh", "-c", lint], 15, _nothing, _no_case),
-        Job("types", "types", types, 150, _nothing, _no_case),
+        Job("lint", "lint", ["sh", "-c", lint], 15),
+        Job("types", "types", types, 150),
     ]
     for number in range(SHARDS):
         name = f"unit-{number}"
         words = ["-m", "not slow and not fuzz", "--shard", f"{number}/{SHARDS}"]
         words += ["--report", str(LOGS / f"{name}.jsonl")]
-        jobs.append(Job("unit", name, _pytest(*words), 120, _of_report, lambda one: _pytest(one)))
+        jobs.append(Job("unit", name, _pytest(*words), 120, _of_report, _pytest))
     lit = [sys.executable, f"{tools}/lit", "-v", "-j1", "--order=lexical"]
     for number in range(1, LIT_SHARDS + 1):
         share = ["--num-shards", str(LIT_SHARDS), "--run-shard", str(number), "tests/lit"]
@@ -128,19 +120,11 @@ def _stages(chosen: Sequence[str]) -> list[Job]:
             Job("lit", f"lit-{number}", [*lit, *share], 90, _of_lit, lambda one: [*lit, one])
         )
     suite = [sys.executable, "tests/conformance/suite.py", "--part", "0", "--jobs", "1"]
-    jobs.append(Job("conformance", "conformance", suite, 90, _nothing, _no_case))
+    jobs.append(Job("conformance", "conformance", suite, 90))
     return [job for job in jobs if job.stage in chosen]
 
 
 STAGES = ("lint", "types", "unit", "lit", "conformance")
-
-
-def _nothing(job: Job) -> Iterator[Case]:
-    return iter(())
-
-
-def _no_case(name: str) -> list[str]:
-    return []
 
 
 def _of_report(job: Job) -> Iterator[Case]:
@@ -239,7 +223,7 @@ class Gate:
         """Reads what is new; whether the job has ended, or is ended here because of its limit."""
         assert job.process is not None
         pid, status, usage = os.wait4(job.process.pid, os.WNOHANG)
-        for case in job.read(job):
+        for case in job.read(job) if job.read else ():
             job.cases[case.name] = case
             if case.outcome == "failed":
                 self._tell(case.name, case.text)
@@ -299,9 +283,10 @@ class Gate:
             self.say(f"{len(failed)} failed: too many to be run once more")
             return
         for job, case in failed:
-            command = job.again(case.name) if case.name != job.name else job.command
-            if not command or self._elapsed() > TOTAL_S:
-                continue
+            if self._elapsed() > TOTAL_S:
+                break
+            alone = case.name != job.name and job.again
+            command = alone(case.name) if alone else job.command
             done = subprocess.run(
                 command,
                 cwd=ROOT,
@@ -404,19 +389,17 @@ def _lacks() -> str:
         LOGS.mkdir(parents=True, exist_ok=True)
         (LOGS / "begun").write_text("")
     except OSError as error:
-        return f"expected to write in {LOGS.relative_to(ROOT)}, found: {error.strerror}; use a copy of the tree"
+        place = LOGS.relative_to(ROOT)
+        return f"expected to write in {place}, found: {error.strerror}; use a copy of the tree"
     for tool in ("ruff", "basedpyright", "lit"):
         if not (BIN / tool).exists():
             return (
                 f"expected {tool} beside {Path(sys.executable).name}, found none; run 'make setup'"
             )
     compilers = [os.environ.get("CC", "").split(" ")[0], "gcc", "clang", "clang-19", "cc"]
-    if not any(name and shutil.which(name) for name in compilers):
-        try:
-            import ziglang  # noqa: F401  # pyright: ignore
-        except ImportError:
-            return "expected a C compiler (gcc, clang, or the package ziglang), found none; install one, or set CC"
-    return ""
+    if any(name and shutil.which(name) for name in compilers) or find_spec("ziglang"):
+        return ""
+    return "expected a C compiler (gcc, clang, or the package ziglang), found none; install one, or set CC"
 
 
 def _slots() -> int:
@@ -432,14 +415,10 @@ def _slots() -> int:
 
 
 def _cpu() -> str:
-    with suppress(OSError, IndexError):
+    with suppress(OSError, StopIteration):
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
         return (
-            Path("/proc/cpuinfo")
-            .read_text()
-            .split("model name", 1)[1]
-            .split(":", 1)[1]
-            .split("\n")[0]
-            .strip()
+            next(line for line in lines if line.startswith("model name")).partition(":")[2].strip()
         )
     return platform.machine()
 
@@ -501,21 +480,12 @@ def _arguments(words: Sequence[str] | None) -> Any:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "stages", nargs="*", metavar="STAGE", help=f"of {', '.join(STAGES)}; all by default"
-    )
-    parser.add_argument(
-        "--jobs", type=int, help="processes at once; as many as processors and memory allow"
-    )
-    parser.add_argument(
-        "--verdict", type=Path, metavar="FILE", help="where to leave `passed COMMIT SECONDS`"
-    )
-    parser.add_argument(
-        "--said", type=Path, metavar="FILE", help="say whether HEAD is what passed, run nothing"
-    )
-    parser.add_argument(
-        "--json", action="store_true", help="the summary as one JSON object, at the end"
-    )
+    say = parser.add_argument
+    say("stages", nargs="*", metavar="STAGE", help=f"of {', '.join(STAGES)}; all by default")
+    say("--jobs", type=int, help="processes at once; as many as processors and memory allow")
+    say("--verdict", type=Path, metavar="FILE", help="where to leave `passed COMMIT SECONDS`")
+    say("--said", type=Path, metavar="FILE", help="say whether HEAD is what passed, run nothing")
+    say("--json", action="store_true", help="the summary as one JSON object, at the end")
     given = parser.parse_args(words)
     for name in given.stages:
         if name not in STAGES:
