@@ -26,7 +26,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -73,6 +73,8 @@ class Job:
     """The cases that are new in what it has written; None: it says none."""
     again: Callable[[str], list[str]] | None = None
     """What runs one of its cases alone."""
+    flakes: bool = True
+    """Whether it may say something else when it is run once more."""
     process: subprocess.Popen[bytes] | None = None
     began: float = 0.0
     place: int = 0
@@ -105,13 +107,12 @@ def _stages(chosen: Sequence[str]) -> list[Job]:
     lint = f"'{tools}/ruff' check --quiet && '{tools}/ruff' format --quiet --check"
     types = [f"{tools}/basedpyright", "--pythonpath", sys.executable]
     jobs = [
-        Job("lint", "lint", ["sh", "-c", lint], 15),
-        Job("types", "types", types, 150),
+        Job("lint", "lint", ["sh", "-c", lint], 15, flakes=False),
+        Job("types", "types", types, 150, flakes=False),
     ]
     for number in range(SHARDS):
         name = f"unit-{number}"
         words = ["-m", "not slow and not fuzz", "--shard", f"{number}/{SHARDS}"]
-        words += ["--report", str(LOGS / f"{name}.jsonl")]
         jobs.append(Job("unit", name, _pytest(*words), 120, _of_report, _pytest))
     lit = [sys.executable, f"{tools}/lit", "-v", "-j1", "--order=lexical"]
     for number in range(1, LIT_SHARDS + 1):
@@ -179,12 +180,30 @@ class Gate:
         self.flaky: list[str] = []
 
     def run(self) -> None:
-        """All jobs, then what failed once more; ends what runs where it is interrupted."""
-        waiting = list(self.jobs)
-        running: list[Job] = []
+        """All jobs, then what failed once more, alone and when nothing else runs."""
+        self._run(self.jobs, self.slots)
+        second = self._second_tries()
+        if len(second) > MOST_AGAIN:
+            self.say(f"{len(second)} failed: too many to be run once more")
+            return
+        self._run([again for _, _, again in second], 1)
+        for job, case, again in second:
+            if again.verdict != "passed":
+                continue
+            self.flaky.append(case.name)
+            self.say(f"FLAKY {case.name}: passes alone")
+            case.outcome = "flaky"
+            if again.command == job.command:
+                job.cases = {**again.cases, case.name: case}
+            if all(each.outcome != "failed" for each in job.cases.values()):
+                job.verdict = "passed"
+
+    def _run(self, jobs: Sequence[Job], slots: int) -> None:
+        """Jobs in their order, `slots` at once; ends what runs where it is interrupted."""
+        waiting, running = list(jobs), list[Job]()
         try:
             while waiting or running:
-                while waiting and len(running) < self.slots and self._elapsed() < TOTAL_S:
+                while waiting and len(running) < slots and self._elapsed() < TOTAL_S:
                     job = waiting.pop(0)
                     self._begin(job)
                     running.append(job)
@@ -197,7 +216,23 @@ class Gate:
                 _end(job)
                 self._account(job)
                 job.verdict = "was interrupted"
-        self._again()
+
+    def _second_tries(self) -> list[tuple[Job, Case, Job]]:
+        """Of each case that failed the job that runs it alone; a job that did not come to its end, whole."""
+        found: list[tuple[Job, Case, Job]] = []
+        for job in self.jobs:
+            failed = [case for case in job.cases.values() if case.outcome == "failed"]
+            if not job.flakes or job.verdict == "was interrupted":
+                continue
+            if job.again is None or job.verdict != "FAILED":  # it stands for all of its cases
+                failed = failed[-1:]
+            for case in failed:
+                whole = job.again is None or job.verdict != "FAILED"
+                command = job.command if whole or job.again is None else job.again(case.name)
+                again = replace(job, name=f"{job.name}-again-{len(found)}", command=command)
+                again.cases, again.verdict = {}, "did not run"
+                found.append((job, case, again))
+        return found
 
     def _elapsed(self) -> float:
         return time.monotonic() - self.start
@@ -207,9 +242,10 @@ class Gate:
 
     def _begin(self, job: Job) -> None:
         job.report.unlink(missing_ok=True)
+        report = ["--report", str(job.report)] if job.read is _of_report else []
         with job.log.open("wb") as log:
             job.process = subprocess.Popen(
-                job.command,
+                [*job.command, *report],
                 cwd=ROOT,
                 env=self.environment,
                 stdin=subprocess.DEVNULL,
@@ -254,7 +290,7 @@ class Gate:
         job.verdict = verdict
         name = _running(job) or job.name
         text = job.log.read_text(errors="replace")
-        job.cases[name] = Case(name, "failed", 0.0, f"{text}\n{verdict}")
+        job.cases[name] = Case(name, "failed", 0.0, f"{text.strip()}\n{verdict}")
         self._tell(name, job.cases[name].text)
         self.say(f"{job.name} {verdict}")
 
@@ -270,42 +306,6 @@ class Gate:
         self.say(f"FAILED {name}")
         for line in text.strip().split("\n")[-12:]:
             print(f"         {line[:300]}", flush=True)
-
-    def _again(self) -> None:
-        """Failed tests once more, each alone and at a quiet time."""
-        failed = [
-            (job, case)
-            for job in self.jobs
-            for case in job.cases.values()
-            if case.outcome == "failed"
-        ]
-        if len(failed) > MOST_AGAIN:
-            self.say(f"{len(failed)} failed: too many to be run once more")
-            return
-        for job, case in failed:
-            if self._elapsed() > TOTAL_S:
-                break
-            alone = case.name != job.name and job.again
-            command = alone(case.name) if alone else job.command
-            done = subprocess.run(
-                command,
-                cwd=ROOT,
-                env=self.environment,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                check=False,
-                timeout=SLACK * job.quiet_s,
-            )
-            if done.returncode == 0:
-                case.outcome = "flaky"
-                self.flaky.append(case.name)
-                self.say(f"FLAKY {case.name}: passes alone")
-            else:
-                self.say(f"FAILED {case.name}: alone, too")
-        for job in self.jobs:
-            outcomes = [case.outcome for case in job.cases.values()]
-            if "flaky" in outcomes and "failed" not in outcomes:
-                job.verdict = "passed" if _is_whole(job) else job.verdict
 
     # -------------------------------------------------------------------------------- what it says
 
@@ -329,11 +329,6 @@ class Gate:
     def failed(self) -> list[str]:
         """The stages that did not pass."""
         return list(dict.fromkeys(job.stage for job in self.jobs if job.verdict != "passed"))
-
-
-def _is_whole(job: Job) -> bool:
-    """Whether all of its cases were run: not where the process died or was ended."""
-    return job.process is not None and job.process.returncode in (0, 1)
 
 
 def _running(job: Job) -> str:
