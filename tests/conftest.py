@@ -26,6 +26,7 @@ import pytest
 from hypothesis import settings
 
 from effort import SEED, SOAK
+from inarch.machine.target import parse
 
 SAMPLE = 8
 """How many cases of a test run by default."""
@@ -71,6 +72,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "sampled(size, reason): how many of its cases run without `--cases all`"
     )
+    config.addinivalue_line(
+        "markers", "cpu(target): needs a CPU that runs code for the target; INARCH_NATIVE limits it"
+    )
     config.addinivalue_line("markers", "every_case(reason): all of its cases always run")
     config.stash[_LEFT_OUT] = 0
     if SOAK and config.getoption("hypothesis_seed", None) is None:
@@ -79,6 +83,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(_Report(report), "report")
     # What is installed beside Inarch is not under test; those that test plugins ask for them.
     os.environ["INARCH_PLUGINS"] = "none"
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for mark in item.iter_markers("cpu"):
+        if missing := parse(mark.args[0]).missing_here():
+            pytest.skip(f"needs {mark.args[0]}: this CPU lacks {', '.join(missing)}")
 
 
 class _Report:
