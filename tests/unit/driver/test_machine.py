@@ -261,6 +261,7 @@ def test_this_computer_is_the_machine_that_names_its_cpu(
     """Also where it has other instructions than the target's own machine, or others of its caches' sizes."""
     (tmp_path / "cpuinfo").write_text(text)
     monkeypatch.setattr(find, "CPUINFO", tmp_path / "cpuinfo")
+    monkeypatch.delenv("INARCH_NATIVE", raising=False)
     find.cpuinfo.cache_clear()
     try:
         found = find.this_machine()
