@@ -113,7 +113,8 @@ clean: ## remove what the above made, and nothing else
 	@echo "setting up .venv with $$($(PYTHON) -V): pip install -e '.[$(EXTRAS)]'"
 	@$(PYTHON) -m venv .venv >/dev/null 2>&1 || { $(PYTHON) -m venv --clear --without-pip .venv && \
 	  $(PYTHON) -m pip -q --python .venv/bin/python install pip; }
-	@$(BIN)/python -m pip -qq install -c constraints.txt -e '.[$(EXTRAS)]'
+	@$(BIN)/python -m pip -qq install -c constraints.txt -e '.[$(EXTRAS)]' || { \
+	  echo "error: pip could not install '.[$(EXTRAS)]' in .venv, the lines above say why; it needs a package index (PIP_INDEX_URL names yours)" >&2; exit 1; }
 	@touch $@
 
 # Of the whole of what is in it: a framework may need older versions than constraints.txt has (NumPy, say).
