@@ -306,10 +306,9 @@ def test_the_c_of_each_form_has_no_warning(
     folder: Path, tmp_path: Path, compiler: str, target: str
 ) -> None:
     """The optimizer of a compiler, which takes most of the time, warns of C as of C++: it is asked once."""
+    program = command_of(compiler)
     arch = [] if target == "generic" else [f"-march={target}"]
     in_c = ["-std=c11", "-O3", "-c", "-o", str(tmp_path / "m.o")]
     how = ["-x", "c++", "-std=c++17", "-fsyntax-only"] if "++" in compiler else in_c
     text = str(forms_in_c(target, folder))
-    subprocess.run(
-        [command_of(compiler), *how, *arch, "-Wall", "-Wextra", "-Werror", text], check=True
-    )
+    subprocess.run([program, *how, *arch, "-Wall", "-Wextra", "-Werror", text], check=True)

@@ -312,8 +312,7 @@ def test_the_c_of_each_form_has_no_warning(forms_in_c: Path, tmp_path: Path, com
 
     The optimizer of a compiler, which takes most of the time, warns of C as of C++: it is asked once.
     """
+    program = command_of(compiler)
     in_c = ["-std=c11", "-O3", "-c", "-o", str(tmp_path / "m.o")]
     how = ["-x", "c++", "-std=c++17", "-fsyntax-only"] if "++" in compiler else in_c
-    subprocess.run(
-        [command_of(compiler), *how, "-Wall", "-Wextra", "-Werror", str(forms_in_c)], check=True
-    )
+    subprocess.run([program, *how, "-Wall", "-Wextra", "-Werror", str(forms_in_c)], check=True)

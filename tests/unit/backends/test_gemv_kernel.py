@@ -158,14 +158,14 @@ def _exported(instance: Instance) -> str:
 @pytest.mark.parametrize("name", ["x86-64", "x86-64-v3", "x86-64-v4"])
 @pytest.mark.parametrize("compiler", ["gcc", "g++", "clang", "clang++"])
 def test_compilers_take_it_without_a_warning(compiler: str, name: str, tmp_path: Path) -> None:
-    target = parse_target(name)
+    program, target = command_of(compiler), parse_target(name)
     if target.missing_here() == [target.architecture]:
         pytest.skip(f"{compiler} compiles for this machine, not for {target.architecture}")
     is_cxx = "++" in compiler
     source = tmp_path / ("kernels.cpp" if is_cxx else "kernels.c")
     source.write_text(_sources(target))
     standard = "-std=c++17" if is_cxx else "-std=c11"
-    command = [command_of(compiler), standard, *FLAGS, *target.cflags(), "-c", str(source)]
+    command = [program, standard, *FLAGS, *target.cflags(), "-c", str(source)]
     done = subprocess.run(
         [*command, "-o", str(tmp_path / "kernels.o")], capture_output=True, text=True, check=False
     )

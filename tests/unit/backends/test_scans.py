@@ -164,6 +164,7 @@ def test_a_model_is_one_kernel_for_each_of_its_nests(
 @pytest.mark.parametrize("compiler", ["gcc", "g++", "clang", "clang++"])
 def test_the_c_of_each_form_has_no_warning(tmp_path: Path, compiler: str) -> None:
     """Rows and strips of floats and of integers that wrap, forwards and back, and exclusive ones."""
+    program = command_of(compiler)
     lines: list[str] = []
     kinds = {"f64": "tensor<9x5000xf64>", "i8": "tensor<9x5000xi8>"}
     for dtype, op, axis, flags in (
@@ -186,7 +187,7 @@ def test_the_c_of_each_form_has_no_warning(tmp_path: Path, compiler: str) -> Non
     assert made.code == 0
     language = ["-x", "c++", "-std=c++17"] if "++" in compiler else ["-std=c11"]
     command = [
-        command_of(compiler),
+        program,
         *language,
         "-O3",
         "-Wall",

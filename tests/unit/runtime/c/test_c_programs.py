@@ -86,12 +86,13 @@ def test_the_example_by_each_compiler(
 def test_the_example_in_cpp(
     compiler: str, shared_model: Path, sample: tuple[Path, bytes], tmp_path: Path
 ) -> None:
+    command = command_of(compiler)
     install(tmp_path / "opt")
     opt, program = tmp_path / "opt", tmp_path / "example"
     strict = ["-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror", "-Wpedantic"]
     where = [f"-I{opt}/include", f"-L{opt}/lib", "-linarch", "-ldl", "-lpthread"]
     example = str(ROOT / "examples" / "run_model.cpp")
-    subprocess.run([command_of(compiler), *strict, example, *where, "-o", str(program)], check=True)
+    subprocess.run([command, *strict, example, *where, "-o", str(program)], check=True)
     check_example(program, shared_model, sample)
 
 
