@@ -25,7 +25,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PRECIOUS: .venv-bridges/%/.stamp
-.PHONY: help setup demo test verdict lit unit docs lint types mutants mutants-changed zig slow long further exhaustive conformance fuzz wheel bridges bench upgrade clean
+.PHONY: help setup demo test verdict lit unit docs house lint types mutants mutants-changed zig slow long further exhaustive conformance fuzz wheel bridges bench upgrade clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -49,6 +49,9 @@ unit: setup ## tests in Python, without the slow ones: tests/unit
 
 docs: setup ## doctests, examples/*.py, and the blocks of every .md file
 	$(PYTEST) $(PARALLEL) -m "not slow and not fuzz" tests/unit/house/test_docs.py
+
+house: setup ## what grows: long files, full folders; writes what the pages say of the code (tests/house.py)
+	@$(BIN)/python tests/house.py
 
 lint: setup ## ruff: rules and format
 	$(BIN)/ruff check
