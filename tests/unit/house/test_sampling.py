@@ -109,16 +109,6 @@ def test_sample_and_rest_are_all(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_parts_are_all(tmp_path: Path) -> None:
-    """Each case is in one part, and what has no cases in each."""
-    parts = [listed(tmp_path, "--cases", "rest", "--part", str(number))[0] for number in range(6)]
-    rest, _ = listed(tmp_path, "--cases", "rest")
-    assert sorted(case for part in parts for case in part) == sorted(rest)
-    assert all(len(part) > len(rest) / 12 for part in parts)
-    assert "test_one" in listed(tmp_path, "--part", "1")[0]
-
-
-@pytest.mark.slow
 def test_a_case_that_is_named_runs(tmp_path: Path) -> None:
     """Of what `-k` or an id leaves, a sample is taken: one case is always in it."""
     assert listed(tmp_path, "-k", "13-c")[0] == ["test_long[13-c]"]
