@@ -80,7 +80,9 @@ def listed(folder: Path, *options: str) -> tuple[list[str], str]:
     """The ids that pytest would run, and its last lines."""
     (folder / "conftest.py").write_text(CONFTEST.read_text())
     (folder / "test_it.py").write_text(TESTS)
-    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n    slow: whole\n    fuzz: whole\n")
+    (folder / "pytest.ini").write_text(
+        f"[pytest]\npythonpath = {CONFTEST.parent}\nmarkers =\n    slow: whole\n    fuzz: whole\n"
+    )
     command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider"]
     command += ["-p", "no:xdist", *options]
     kept = {name: text for name, text in os.environ.items() if not name.startswith("PYTEST")}
