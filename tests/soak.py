@@ -397,7 +397,6 @@ def main(
                 file=sys.stderr,
             )
             return 2
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
         return _search(Search(home, chosen, options.jobs), options.minutes * 60)
 
 
@@ -421,4 +420,5 @@ def _search(search: Search, seconds: float) -> int:
 
 if __name__ == "__main__":
     os.nice(19)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
     sys.exit(main())

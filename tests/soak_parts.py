@@ -25,7 +25,7 @@ from soak_finds import loads, of_parser, of_program
 ROOT = Path(__file__).parents[1]
 UNIT = ROOT / "tests" / "unit"
 
-PROGRAMS = 30
+PROGRAMS = 50
 """Of one unit; large ones are a third of that."""
 CASES = {"examplejson": 16_000, "mlir": 2_400, "onnx": 1_200, "npz": 1_200, "arguments": 800}
 """Of one unit of a parser; of each other 8,000."""
