@@ -15,6 +15,10 @@ CC_FOUND := $(firstword $(foreach cc,$(COMPILERS),$(shell command -v $(cc) 2>/de
 comma := ,
 EXTRAS := $(if $(CC_FOUND),dev,dev$(comma)zig)
 
+# How long `make soak` begins units of work, and which parts of it (all).
+MINUTES ?= 30
+PART ?=
+
 # The frameworks that bridges reach: each has its pins in tests/unit/bridges/NAME.txt, its tests beside them.
 BRIDGES ?= $(basename $(notdir $(wildcard tests/unit/bridges/*.txt)))
 
@@ -25,7 +29,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PRECIOUS: .venv-bridges/%/.stamp
-.PHONY: help setup demo test verdict lit unit docs house lint types mutants mutants-changed zig slow long further exhaustive conformance fuzz wheel bridges bench upgrade clean
+.PHONY: help setup demo test verdict lit unit docs house lint types mutants mutants-changed slow soak soak-report conformance wheel bridges bench upgrade clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -72,26 +76,17 @@ upgrade: setup ## the newest versions that pyproject.toml allows, into .venv and
 	{ sed -n '/^#/p' constraints.txt; $(BIN)/python -m pip freeze --all --exclude-editable | grep -v '^pip='; } > .venv/pins
 	mv .venv/pins constraints.txt
 
-zig: setup ## the package ziglang in .venv: with it, `make slow` tests that it serves as the compiler
-	$(BIN)/python -m pip -qq install -c constraints.txt -e '.[zig]'
-
 slow: setup ## tests that take minutes: models, both compilers, numerics at length
 	$(PYTEST) $(PARALLEL) --durations=5 -m slow --ignore=tests/unit/house/test_wheel.py
 
-long: setup ## `slow` and `fuzz` in one, of them an eighth, chosen by the commit
-	$(PYTEST) $(PARALLEL) --durations=15 --part commit -m "slow or fuzz" --ignore=tests/unit/house/test_wheel.py
+soak: setup ## the search: what the gate leaves out, in turn, from where it was stopped (MINUTES=30 PART=programs)
+	@$(BIN)/python tests/soak.py --minutes $(MINUTES) $(PART:%=--part %)
 
-further: setup ## of what `exhaustive` runs an eighth, chosen by the commit
-	$(PYTEST) $(PARALLEL) --durations=5 --part commit --cases rest -m "not slow and not fuzz"
+soak-report: setup ## what the search has run and found, by part: sums over tests/soak.jsonl
+	@$(BIN)/python tests/soak.py --report
 
-exhaustive: setup ## the cases of long tables that `make test` leaves out (tests/conftest.py)
-	$(PYTEST) $(PARALLEL) --durations=5 --cases rest -m "not slow and not fuzz"
-
-conformance: setup ## a twentieth of ONNX's own suite, chosen by the commit, and its networks
-	$(BIN)/python tests/conformance/suite.py --part commit --jobs $(JOBS)
-
-fuzz: setup ## random programs and malformed files at length
-	$(PYTEST) $(PARALLEL) --durations=5 -m fuzz
+conformance: setup ## the whole of ONNX's own suite, and its networks (some minutes)
+	$(BIN)/python tests/conformance/suite.py --all --jobs $(JOBS)
 
 wheel: setup ## build the wheel, install it in a clean venv, run the unit tests against it
 	$(PYTEST) -m slow tests/unit/house/test_wheel.py

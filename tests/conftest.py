@@ -1,10 +1,9 @@
 """What every test run does: samples the cases of long parametrised tests, and hides plugins of others.
 
 A test of more than `SAMPLE` cases runs a fixed sample of them, so that `make test` is short enough for every
-commit. `--cases all` runs all, `--cases rest` those that the sample leaves out (`make exhaustive`, a
-part of `make ci`), `--cases few` at most `FEW` of each test (`make wheel`: the same code, installed). Tests
+commit. `--cases all` runs all, `--cases rest` those that the sample leaves out (a part of `make soak`),
+`--cases few` at most `FEW` of each test (`make wheel`: the same code, installed). Tests
 that are `slow` or `fuzz` run whole, but for those with a mark of their own, which `make slow` samples too.
-`--part commit` runs an eighth of the cases, and of slow and fuzz tests, chosen by the commit: CI.
 The sample is the same in each run and on each machine: a mark says where it should be larger:
 
     @pytest.mark.sampled(80, reason="each op once")
@@ -16,7 +15,6 @@ from __future__ import annotations
 import gc
 import json
 import os
-import subprocess
 import zlib
 from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
@@ -31,8 +29,6 @@ from inarch.machine.target import parse
 SAMPLE = 8
 """How many cases of a test run by default."""
 FEW = 1
-PARTS = 8
-"""Of which `--part` runs one."""
 
 _GOLDEN = (5**0.5 - 1) / 2
 
@@ -50,12 +46,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=("sample", "few", "all", "rest"),
         default="sample",
         help="of parametrised tests: a fixed sample, one case, all, or those beside the sample",
-    )
-    numbers = map(str, range(PARTS))
-    parser.addoption(
-        "--part",
-        choices=("commit", *numbers),
-        help="one part of the cases, and of slow and fuzz tests",
     )
 
     parser.addoption(
@@ -135,42 +125,17 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(trylast=True)  # of what -m and -k leave
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    which, part = config.getoption("cases"), config.getoption("part")
+    which = config.getoption("cases")
     if which == "all":
         return
     sample = sampled(items, FEW if which == "few" else None)
-    number = None if part is None else _part(part)
-    kept = [
-        item
-        for item in items
-        if (item in sample) == (which != "rest") and (number is None or _is_in(item, number))
-    ]
+    kept = [item for item in items if (item in sample) == (which != "rest")]
     chosen = set(kept)
     left_out = [item for item in items if item not in chosen]
     config.stash[_LEFT_OUT] = len(left_out)
     if left_out:
         config.hook.pytest_deselected(items=left_out)
     items[:] = kept
-
-
-def _part(part: str) -> int:
-    """The part's number; of a commit, by its tree: equal files, the same. Raises UsageError."""
-    if part != "commit":
-        return int(part)
-    git = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD^{tree}"]
-    done = subprocess.run(git, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise pytest.UsageError(
-            f"--part commit: expected a commit, found none: {done.stderr.strip()}"
-        )
-    return int(done.stdout, 16) % PARTS
-
-
-def _is_in(item: pytest.Item, number: int) -> bool:
-    """Whether the part has it: each has what is short and has no cases."""
-    is_long = any(item.get_closest_marker(name) for name in ("slow", "fuzz"))
-    is_whole = "[" not in item.nodeid and not is_long
-    return is_whole or zlib.crc32(item.nodeid.encode()) % PARTS == number
 
 
 def sampled(items: Sequence[pytest.Item], most: int | None = None) -> set[pytest.Item]:

@@ -17,6 +17,7 @@ import pytest
 
 import inarch
 from compilers import command_of
+from effort import SEED
 from inarch.artifact import Artifact
 from inarch.artifact.manifest import Port
 from inarch.core.dtypes import DTYPES
@@ -223,8 +224,8 @@ def test_random_programs(freestanding: bool, tmp_path: Path) -> None:
 @pytest.mark.fuzz
 @pytest.mark.parametrize("freestanding", [False, True])
 @pytest.mark.parametrize("target", ["native", "aarch64"])
-def test_more_random_programs(freestanding: bool, target: str, commit: int, tmp_path: Path) -> None:
-    for program in programs("graph", seed=commit, count=3):
+def test_more_random_programs(freestanding: bool, target: str, tmp_path: Path) -> None:
+    for program in programs("graph", seed=SEED, count=3):
         folder = tmp_path / str(program.index)
         folder.mkdir()
         check_exported(program, folder, target, freestanding=freestanding)
