@@ -100,7 +100,9 @@ def read_program(path: Path, index: int = 0) -> GeneratedProgram:
                 f"{path}: expected the bytes of constant {name} (zlib, base64), found other text"
             ) from error
     level = path.name.partition("-")[0]
-    program = GeneratedProgram(level if level in LEVELS else LEVELS[0], text, constants, index=index)
+    program = GeneratedProgram(
+        level if level in LEVELS else LEVELS[0], text, constants, index=index
+    )
     try:
         return replace(program, text=print_module(program.parse()[1]))  # without comments
     except InarchError:
