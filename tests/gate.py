@@ -120,8 +120,17 @@ def _stages(chosen: Sequence[str]) -> list[Job]:
         jobs.append(
             Job("lit", f"lit-{number}", [*lit, *share], 90, _of_lit, lambda one: [*lit, one])
         )
-    suite = [sys.executable, "tests/conformance/suite.py", "--families", "--jobs", "1"]
-    jobs.append(Job("conformance", "conformance", suite, 90))
+    suite = [sys.executable, "tests/conformance/suite.py", "--jobs", "1"]
+    jobs.append(
+        Job(
+            "conformance",
+            "conformance",
+            [*suite, "--families"],
+            90,
+            _of_report,
+            lambda one: [*suite, f"^{re.escape(one)}$"],
+        )
+    )
     return [job for job in jobs if job.stage in chosen]
 
 
