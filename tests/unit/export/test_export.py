@@ -35,6 +35,7 @@ HERE = Path(__file__).parent
 STRICT = "-Wall -Wextra -Werror"
 QEMU = "qemu-aarch64-static"
 CROSS = "aarch64-linux-gnu-gcc"
+AARCH64 = pytest.param("aarch64", marks=pytest.mark.slow)
 
 
 @dataclass(frozen=True)
@@ -223,7 +224,7 @@ def test_random_programs(freestanding: bool, tmp_path: Path) -> None:
 
 @pytest.mark.fuzz
 @pytest.mark.parametrize("freestanding", [False, True])
-@pytest.mark.parametrize("target", ["native", "aarch64"])
+@pytest.mark.parametrize("target", ["native", AARCH64])
 def test_more_random_programs(freestanding: bool, target: str, tmp_path: Path) -> None:
     for program in programs("graph", seed=SEED, count=3):
         folder = tmp_path / str(program.index)
@@ -268,7 +269,7 @@ CALLED = 64
 """Bytes of the stack that `invoke` takes itself."""
 
 
-@pytest.mark.parametrize("target", ["native", "aarch64"])
+@pytest.mark.parametrize("target", ["native", AARCH64])
 def test_without_an_operating_system(target: str, tmp_path: Path) -> None:
     """No libc is linked; the stack is what is said, or less."""
     here = machine(target)
@@ -475,6 +476,7 @@ def test_emitted_c_has_its_weights_beside_it(tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------------ other machines
 
 
+@pytest.mark.slow
 def test_exported_for_another_machine(tmp_path: Path) -> None:
     here = machine("aarch64")
     export(written(MODEL, tmp_path), tmp_path / "c", target="aarch64", name="net")
@@ -485,6 +487,7 @@ def test_exported_for_another_machine(tmp_path: Path) -> None:
     np.testing.assert_allclose(found, y, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_an_artifact_for_another_machine_runs_there_without_python(tmp_path: Path) -> None:
     """libinarch and inarch-run are cross-compiled, too; the compiler is found by the target."""
     here = machine("aarch64")
