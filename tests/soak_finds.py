@@ -179,8 +179,11 @@ def plain(text: str) -> str:
 
 
 def same(text: str) -> str:
-    """What two findings of one fault have in common: no numbers, no quoted text."""
-    return re.sub(r"-?\d[\d.e+-]*|'[^']*'|\b(nan|inf)\b", "_", plain(text))[:120]
+    """What findings of one fault have in common: no target, function or number, nothing behind an index."""
+    begin = re.split(r",? index |: expected ", plain(text))[0]
+    return re.sub(
+        r"(?:x86-64|aarch64)[\w+-]*|generic|native|@\w+|-?\d[\d.e+-]*|'[^']*'", "_", begin
+    )[:120]
 
 
 def _made(level: str, seed: int, index: int, arguments: Sequence[str]) -> GeneratedProgram:

@@ -203,7 +203,7 @@ def _here() -> list[str]:
     return list(dict.fromkeys([able[0], able[-1], "native"]))
 
 
-def _programs(
+def programs_unit(
     name: str,
     level: str,
     *options: str,
@@ -224,8 +224,8 @@ def _programs(
                 f"{again} --seed {one['seed']} --start {one['index']} --count 1 {' '.join(options)}",
                 partial(of_program, done.run.found, one, options, variables),
             )
-            for one in said["findings"]
-        ]
+            for one in {one["index"]: one for one in reversed(said["findings"])}.values()
+        ]  # of one program, what it is on the first target
         return Result(said["programs"], findings)
 
     targets = [word for target in _here() for word in ("--target", target)]
@@ -243,14 +243,14 @@ def _broken(done: Done) -> Result:
 
 def _generate() -> Iterator[Unit]:
     for level in LEVELS:
-        yield _programs(level, level)
-        yield _programs(f"{level} -O3", level, "--optimize", "3")
-        yield _programs(f"{level} large", level, "--large")
+        yield programs_unit(level, level)
+        yield programs_unit(f"{level} -O3", level, "--optimize", "3")
+        yield programs_unit(f"{level} large", level, "--large")
     for name in BACKENDS:
         if BACKENDS.origin(name).source.startswith("inarch.backends."):
             status = BACKENDS[name].status()
             missing = "" if status == "ready" else f"backend '{name}' is not ready: {status}"
-            yield _programs(f"graph for {name}", "graph", "--backend", name, missing=missing)
+            yield programs_unit(f"graph for {name}", "graph", "--backend", name, missing=missing)
 
 
 def _compilers() -> Iterator[Unit]:
@@ -258,7 +258,7 @@ def _compilers() -> Iterator[Unit]:
         missing = "" if shutil.which(compiler) else f"no {compiler}"
         variables = {"CC": compiler}
         for level in LEVELS:
-            yield _programs(f"{compiler} {level}", level, variables=variables, missing=missing)
+            yield programs_unit(f"{compiler} {level}", level, variables=variables, missing=missing)
         suite = (sys.executable, "tests/conformance/suite.py", "--families", "--jobs", "{jobs}")
         yield Unit(f"{compiler} onnx", suite, read_suite, variables, missing)
 

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from inarch.backends import BACKENDS
 from soak import Home, lines_of, main, next_seed, report
-from soak_finds import write_new
+from soak_finds import finds, replay, write_new
 from soak_parts import (
     PARTS,
     Done,
@@ -23,6 +24,7 @@ from soak_parts import (
     Result,
     Run,
     Unit,
+    programs_unit,
     read_mutants,
     read_parser,
     read_pytest,
@@ -296,3 +298,107 @@ def test_each_part_has_units_of_its_own_names(tmp_path: Path) -> None:
             assert not any("{" in word for word in words)
             files = [word for word in words if word.startswith(("tests/", "benchmarks/"))]
             assert all((TESTS.parent / file).is_file() for file in files)
+
+
+# ------------------------------------------------------------------------------------ planted faults
+
+PARSER = """
+import os
+from inarch.core.errors import InarchError
+from inarch.fuzz import Parser
+
+def check(data):
+    match data[:1]:
+        case b"a": raise InarchError("expected no a", where="fuzz:1:1")
+        case b"b": raise KeyError("b")
+        case b"c": os.abort()
+
+PARSER = Parser(lambda: [b"a"], check, mutate=lambda data, seeds, rng: rng.choice([b"a", b"b", b"c"]))
+"""
+
+WRONG_RELU = """
+from math import prod
+from inarch.passes.backend import Backend, Emission
+
+CODE = '''
+int32_t {symbol}(void *self, DLTensor *args, int32_t n) {{
+  const float *x = args[0].data;
+  float *y = args[1].data;
+  (void)self, (void)n;
+  for (int64_t i = 0; i < {size}; i++) y[i] = x[i] < 1.f ? 0.f : x[i];
+  return 0;
+}}
+'''
+
+def accepts(op):
+    return None if str(op.results[0].type.element_type) == "f32" else "takes f32"
+
+def emit(request):
+    sizes = [prod(each.function_type.inputs.data[0].get_shape()) for each in request.functions]
+    code = [CODE.format(symbol=s, size=n) for s, n in zip(request.names(), sizes)]
+    return Emission("c", request.names(), text='#include "inarch.h"' + "".join(code))
+
+BACKEND = Backend("wrong-relu", "relu from 1 on", emit=emit, ops=["relu"], accepts=accepts)
+"""
+
+
+@pytest.mark.slow
+def test_a_parser_that_dies_is_found_kept_and_replayed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A traceback and an abort: a file each, which fails again, until the parser is mended."""
+    module = tmp_path / "planted_fuzz.py"
+    module.write_text(PARSER)
+    about = tmp_path / "planted_fuzz-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Name: planted-fuzz\nVersion: 1\n")
+    (about / "entry_points.txt").write_text("[inarch.fuzz.parsers]\nplanted = planted_fuzz\n")
+    monkeypatch.setenv("INARCH_PLUGINS", "all")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    home = Home(tmp_path)
+    command = (
+        sys.executable,
+        "-m",
+        "inarch.fuzz",
+        "--parser",
+        "planted",
+        "--seed",
+        "{seed}",
+        "--count",
+        "9",
+    )
+    parts = [
+        part("parsers", Unit("planted", (*command, "--json", "--save", "{folder}"), read_parser))
+    ]
+    assert search(home, parts) == 1
+    found = finds(home.found)
+    assert {find.path.read_bytes() for find in found} == {b"b", b"c"}
+    assert all(find.open for find in found)
+    assert sorted(replay(find)[0] for find in found) == [-signal.SIGABRT, 1]
+    assert search(home, parts) == 1
+    assert finds(home.found) == found  # the same two faults
+    module.write_text(
+        PARSER.replace('KeyError("b")', 'InarchError("expected no b", where="x")').replace(
+            "os.abort()", "return"
+        )
+    )
+    assert [replay(find)[0] for find in found] == [0, 0]
+
+
+@pytest.mark.slow
+def test_a_backend_that_computes_something_else_is_found_kept_and_replayed(tmp_path: Path) -> None:
+    """Its smaller program is one file, with the command that shows it."""
+    backend = tmp_path / "wrong_relu.py"
+    backend.write_text(WRONG_RELU)
+    home = Home(tmp_path)
+    options = ("--load", str(backend), "--backend", "wrong-relu", "--count", "8", "--shrink", "1")
+    parts = [part("programs", programs_unit("planted", "graph", *options))]
+    assert search(home, parts) == 1
+    (find,) = (find for find in finds(home.found) if find.what.startswith("differs: @"))
+    index = find.path.stem.split("-")[2]
+    assert find.command[3:9] == ("--file", str(find.path), "--start", index, *options[:2])
+    with BACKENDS.scope():
+        assert replay(find)[0] == 1
+    backend.write_text(WRONG_RELU.replace("x[i] < 1.f", "x[i] < 0.f"))
+    with BACKENDS.scope():
+        assert replay(find) == (0, "")
