@@ -15,7 +15,6 @@ from __future__ import annotations
 import gc
 import json
 import os
-import zlib
 from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from effort import SEED, SOAK
+from effort import SEED, SOAK, shard_of
 from inarch.machine.target import parse
 
 SAMPLE = 8
@@ -120,7 +119,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
         return None
     number, _, count = shard.partition("/")
     name = collection_path.relative_to(Path(__file__).parent).as_posix()
-    return True if zlib.crc32(name.encode()) % int(count) != int(number) else None
+    return None if shard_of(name, int(count)) == int(number) else True
 
 
 @pytest.hookimpl(trylast=True)  # of what -m and -k leave

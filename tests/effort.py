@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import os
+import zlib
 from typing import Any
 
 import pytest
@@ -34,3 +35,8 @@ def seeds(gate: int, soak: int) -> range:
 def on(*targets: str) -> list[Any]:
     """Parameters of a test, one a target; a target that this CPU cannot run is skipped with what it lacks."""
     return [pytest.param(name, marks=pytest.mark.cpu(name)) for name in targets]
+
+
+def shard_of(name: str, count: int) -> int:
+    """Which of `count` shards runs the file: by its name alone, so that a new file moves no other one."""
+    return zlib.crc32(name.encode()) % count
