@@ -15,11 +15,12 @@ CC_FOUND := $(firstword $(foreach cc,$(COMPILERS),$(shell command -v $(cc) 2>/de
 comma := ,
 EXTRAS := $(if $(CC_FOUND),dev,dev$(comma)zig)
 
+# How long `make soak` begins units of work, and which parts of it (all).
+MINUTES ?= 30
+PART ?=
+
 # The frameworks that bridges reach: each has its pins in tests/unit/bridges/NAME.txt, its tests beside them.
 BRIDGES ?= $(basename $(notdir $(wildcard tests/unit/bridges/*.txt)))
-
-# What `make ci` runs after `make test`, in this order; .ci/run asks for it.
-AFTER_TEST := lint types zig long further conformance wheel mutants-changed
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Without bytecode each process of a test would compile all of inarch again: 0.3 s, hundreds of times.
@@ -28,7 +29,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PRECIOUS: .venv-bridges/%/.stamp
-.PHONY: help setup demo test tests lit unit docs lint types mutants mutants-changed zig slow long further exhaustive conformance fuzz wheel bridges bench ci ci-stages upgrade clean
+.PHONY: help setup demo test verdict lit unit docs house lint types mutants mutants-changed slow soak soak-report conformance wheel bridges bench upgrade clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -38,10 +39,11 @@ setup: .venv/.stamp ## a virtual environment in .venv with Inarch, editable, and
 demo: setup ## compile the real magika model and name the types of files in this repository
 	$(BIN)/python examples/demo.py
 
-test: lit tests ## lit, unit tests and documentation examples: run it before every commit
+test: setup ## the gate, before every commit: lint, types, unit tests, lit, conformance (tests/gate.py)
+	$(BIN)/python tests/gate.py $(if $(findstring command,$(origin JOBS)),--jobs $(JOBS))
 
-tests: setup ## unit and docs in one: long ones of the one beside short ones of the other
-	$(PYTEST) $(PARALLEL) --durations=15 -m "not slow and not fuzz"
+verdict: ## whether HEAD is what .ci/run passed
+	@$(PYTHON) tests/gate.py --said .ci/verdict
 
 lit: setup ## tests of text in, text out: tests/lit
 	$(BIN)/lit -q -j$(JOBS) tests/lit
@@ -51,6 +53,9 @@ unit: setup ## tests in Python, without the slow ones: tests/unit
 
 docs: setup ## doctests, examples/*.py, and the blocks of every .md file
 	$(PYTEST) $(PARALLEL) -m "not slow and not fuzz" tests/unit/house/test_docs.py
+
+house: setup ## what grows: long files, full folders; writes what the pages say of the code (tests/house.py)
+	@$(BIN)/python tests/house.py
 
 lint: setup ## ruff: rules and format
 	$(BIN)/ruff check
@@ -71,26 +76,17 @@ upgrade: setup ## the newest versions that pyproject.toml allows, into .venv and
 	{ sed -n '/^#/p' constraints.txt; $(BIN)/python -m pip freeze --all --exclude-editable | grep -v '^pip='; } > .venv/pins
 	mv .venv/pins constraints.txt
 
-zig: setup ## the package ziglang in .venv: with it, `make slow` tests that it serves as the compiler
-	$(BIN)/python -m pip -qq install -c constraints.txt -e '.[zig]'
-
 slow: setup ## tests that take minutes: models, both compilers, numerics at length
 	$(PYTEST) $(PARALLEL) --durations=5 -m slow --ignore=tests/unit/house/test_wheel.py
 
-long: setup ## `slow` and `fuzz` in one, of them an eighth, chosen by the commit
-	$(PYTEST) $(PARALLEL) --durations=15 --part commit -m "slow or fuzz" --ignore=tests/unit/house/test_wheel.py
+soak: setup ## the search: what the gate leaves out, in turn, from where it was stopped (MINUTES=30 PART=programs)
+	@$(BIN)/python tests/soak.py --minutes $(MINUTES) $(PART:%=--part %)
 
-further: setup ## of what `exhaustive` runs an eighth, chosen by the commit
-	$(PYTEST) $(PARALLEL) --durations=5 --part commit --cases rest -m "not slow and not fuzz"
+soak-report: setup ## what the search has run and found, by part: sums over tests/soak.jsonl
+	@$(BIN)/python tests/soak.py --report
 
-exhaustive: setup ## the cases of long tables that `make test` leaves out (tests/conftest.py)
-	$(PYTEST) $(PARALLEL) --durations=5 --cases rest -m "not slow and not fuzz"
-
-conformance: setup ## a twentieth of ONNX's own suite, chosen by the commit, and its networks
-	$(BIN)/python tests/conformance/suite.py --part commit --jobs $(JOBS)
-
-fuzz: setup ## random programs and malformed files at length
-	$(PYTEST) $(PARALLEL) --durations=5 -m fuzz
+conformance: setup ## the whole of ONNX's own suite, and its networks (some minutes)
+	$(BIN)/python tests/conformance/suite.py --all --jobs $(JOBS)
 
 wheel: setup ## build the wheel, install it in a clean venv, run the unit tests against it
 	$(PYTEST) -m slow tests/unit/house/test_wheel.py
@@ -102,11 +98,6 @@ bridge-%: .venv-bridges/%/.stamp
 
 bench: setup ## speed against onnxruntime, and what compiling costs (benchmarks/speed.py)
 	$(BIN)/python benchmarks/speed.py
-
-ci: test $(AFTER_TEST) ## everything that must hold: test, then $(AFTER_TEST)
-
-ci-stages:
-	@echo $(AFTER_TEST)
 
 clean: ## remove what the above made, and nothing else
 	rm -rf .venv .venv-bridges build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
@@ -120,7 +111,8 @@ clean: ## remove what the above made, and nothing else
 	@echo "setting up .venv with $$($(PYTHON) -V): pip install -e '.[$(EXTRAS)]'"
 	@$(PYTHON) -m venv .venv >/dev/null 2>&1 || { $(PYTHON) -m venv --clear --without-pip .venv && \
 	  $(PYTHON) -m pip -q --python .venv/bin/python install pip; }
-	@$(BIN)/python -m pip -qq install -c constraints.txt -e '.[$(EXTRAS)]'
+	@$(BIN)/python -m pip -qq install -c constraints.txt -e '.[$(EXTRAS)]' || { \
+	  echo "error: pip could not install '.[$(EXTRAS)]' in .venv, the lines above say why; it needs a package index (PIP_INDEX_URL names yours)" >&2; exit 1; }
 	@touch $@
 
 # Of the whole of what is in it: a framework may need older versions than constraints.txt has (NumPy, say).

@@ -14,11 +14,8 @@ True
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import TYPE_CHECKING
-
-from inarch.core.moved import MovedFinder
 
 if TYPE_CHECKING:
     from inarch.computation import compute
@@ -38,9 +35,6 @@ __version__ = "0.2.0.dev0"
 
 BEGAN_NS = time.time_ns()
 """When this process began to read Inarch: a file that changes later may not be what runs."""
-
-if MovedFinder not in sys.meta_path:
-    sys.meta_path.append(MovedFinder)
 
 _HOMES = {
     "compile": "inarch.driver.compiler",

@@ -1,10 +1,9 @@
 """What every test run does: samples the cases of long parametrised tests, and hides plugins of others.
 
 A test of more than `SAMPLE` cases runs a fixed sample of them, so that `make test` is short enough for every
-commit. `--cases all` runs all, `--cases rest` those that the sample leaves out (`make exhaustive`, a
-part of `make ci`), `--cases few` at most `FEW` of each test (`make wheel`: the same code, installed). Tests
+commit. `--cases all` runs all, `--cases rest` those that the sample leaves out (a part of `make soak`),
+`--cases few` at most `FEW` of each test (`make wheel`: the same code, installed). Tests
 that are `slow` or `fuzz` run whole, but for those with a mark of their own, which `make slow` samples too.
-`--part commit` runs an eighth of the cases, and of slow and fuzz tests, chosen by the commit: CI.
 The sample is the same in each run and on each machine: a mark says where it should be larger:
 
     @pytest.mark.sampled(80, reason="each op once")
@@ -16,21 +15,19 @@ from __future__ import annotations
 import gc
 import json
 import os
-import subprocess
-import zlib
 from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from effort import SEED, SOAK
 from hypothesis import settings
+
+from effort import SEED, SOAK, shard_of
+from inarch.machine.target import parse
 
 SAMPLE = 8
 """How many cases of a test run by default."""
 FEW = 1
-PARTS = 8
-"""Of which `--part` runs one."""
 
 _GOLDEN = (5**0.5 - 1) / 2
 
@@ -49,13 +46,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="sample",
         help="of parametrised tests: a fixed sample, one case, all, or those beside the sample",
     )
-    numbers = map(str, range(PARTS))
-    parser.addoption(
-        "--part",
-        choices=("commit", *numbers),
-        help="one part of the cases, and of slow and fuzz tests",
-    )
-
 
     parser.addoption(
         "--shard",
@@ -71,6 +61,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "sampled(size, reason): how many of its cases run without `--cases all`"
     )
+    config.addinivalue_line(
+        "markers", "cpu(target): needs a CPU that runs code for the target; INARCH_NATIVE limits it"
+    )
     config.addinivalue_line("markers", "every_case(reason): all of its cases always run")
     config.stash[_LEFT_OUT] = 0
     if SOAK and config.getoption("hypothesis_seed", None) is None:
@@ -81,8 +74,14 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["INARCH_PLUGINS"] = "none"
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for mark in item.iter_markers("cpu"):
+        if missing := parse(mark.args[0]).missing_here():
+            pytest.skip(f"needs {mark.args[0]}: this CPU lacks {', '.join(missing)}")
+
+
 class _Report:
-    """Writes `{"name"}` when a case begins and `{"name", "outcome", "cpu", "text"}` when it ends: tests/gate.py."""
+    """For tests/gate.py: `{"name"}` when a case begins, `{"name", "outcome", "cpu", "text"}` when it ends."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("a", buffering=1, encoding="utf-8")
@@ -120,47 +119,22 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
         return None
     number, _, count = shard.partition("/")
     name = collection_path.relative_to(Path(__file__).parent).as_posix()
-    return True if zlib.crc32(name.encode()) % int(count) != int(number) else None
+    return None if shard_of(name, int(count)) == int(number) else True
 
 
 @pytest.hookimpl(trylast=True)  # of what -m and -k leave
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    which, part = config.getoption("cases"), config.getoption("part")
+    which = config.getoption("cases")
     if which == "all":
         return
     sample = sampled(items, FEW if which == "few" else None)
-    number = None if part is None else _part(part)
-    kept = [
-        item
-        for item in items
-        if (item in sample) == (which != "rest") and (number is None or _is_in(item, number))
-    ]
+    kept = [item for item in items if (item in sample) == (which != "rest")]
     chosen = set(kept)
     left_out = [item for item in items if item not in chosen]
     config.stash[_LEFT_OUT] = len(left_out)
     if left_out:
         config.hook.pytest_deselected(items=left_out)
     items[:] = kept
-
-
-def _part(part: str) -> int:
-    """The part's number; of a commit, by its tree: equal files, the same. Raises UsageError."""
-    if part != "commit":
-        return int(part)
-    git = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD^{tree}"]
-    done = subprocess.run(git, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise pytest.UsageError(
-            f"--part commit: expected a commit, found none: {done.stderr.strip()}"
-        )
-    return int(done.stdout, 16) % PARTS
-
-
-def _is_in(item: pytest.Item, number: int) -> bool:
-    """Whether the part has it: each has what is short and has no cases."""
-    is_long = any(item.get_closest_marker(name) for name in ("slow", "fuzz"))
-    is_whole = "[" not in item.nodeid and not is_long
-    return is_whole or zlib.crc32(item.nodeid.encode()) % PARTS == number
 
 
 def sampled(items: Sequence[pytest.Item], most: int | None = None) -> set[pytest.Item]:

@@ -1,4 +1,4 @@
-"""The gate: what must hold before a change lands. `make test` and `.ci/run` run it; `make soak` is the search.
+"""The gate: what must hold before a change lands. `make test` and `.ci/run` run it.
 
     python tests/gate.py                      everything: lint, types, lit, unit, conformance
     python tests/gate.py lit unit             of these stages
@@ -26,7 +26,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -68,10 +69,12 @@ class Job:
     command: list[str]
     quiet_s: float
     """How long it takes on a quiet machine of two cores; its limit is `SLACK` times that."""
-    read: Callable[[Job], Iterator[Case]]
-    """The cases that are new in its log."""
-    again: Callable[[str], list[str]]
+    read: Callable[[Job], Iterator[Case]] | None = None
+    """The cases that are new in what it has written; None: it says none."""
+    again: Callable[[str], list[str]] | None = None
     """What runs one of its cases alone."""
+    flakes: bool = True
+    """Whether it may say something else when it is run once more."""
     process: subprocess.Popen[bytes] | None = None
     began: float = 0.0
     place: int = 0
@@ -94,7 +97,8 @@ class Job:
 
 
 def _pytest(*words: str) -> list[str]:
-    return [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", *words]
+    plain = ["-p", "no:xdist", "-p", "no:cacheprovider"]
+    return [sys.executable, "-m", "pytest", "-q", *plain, *words]
 
 
 def _stages(chosen: Sequence[str]) -> list[Job]:
@@ -103,32 +107,34 @@ def _stages(chosen: Sequence[str]) -> list[Job]:
     lint = f"'{tools}/ruff' check --quiet && '{tools}/ruff' format --quiet --check"
     types = [f"{tools}/basedpyright", "--pythonpath", sys.executable]
     jobs = [
-        Job("lint", "lint", ["sh", "-c", lint], 15, _nothing, _no_case),
-        Job("types", "types", types, 150, _nothing, _no_case),
+        Job("lint", "lint", ["sh", "-c", lint], 15, flakes=False),
+        Job("types", "types", types, 150, flakes=False),
     ]
     for number in range(SHARDS):
         name = f"unit-{number}"
         words = ["-m", "not slow and not fuzz", "--shard", f"{number}/{SHARDS}"]
-        words += ["--report", str(LOGS / f"{name}.jsonl")]
-        jobs.append(Job("unit", name, _pytest(*words), 120, _of_report, lambda one: _pytest(one)))
+        jobs.append(Job("unit", name, _pytest(*words), 120, _of_report, _pytest))
     lit = [sys.executable, f"{tools}/lit", "-v", "-j1", "--order=lexical"]
     for number in range(1, LIT_SHARDS + 1):
         share = ["--num-shards", str(LIT_SHARDS), "--run-shard", str(number), "tests/lit"]
-        jobs.append(Job("lit", f"lit-{number}", [*lit, *share], 90, _of_lit, lambda one: [*lit, one]))
-    suite = [sys.executable, "tests/conformance/suite.py", "--families", "--jobs", "1"]
-    jobs.append(Job("conformance", "conformance", suite, 90, _nothing, _no_case))
+        jobs.append(
+            Job("lit", f"lit-{number}", [*lit, *share], 90, _of_lit, lambda one: [*lit, one])
+        )
+    suite = [sys.executable, "tests/conformance/suite.py", "--jobs", "1"]
+    jobs.append(
+        Job(
+            "conformance",
+            "conformance",
+            [*suite, "--families"],
+            90,
+            _of_report,
+            lambda one: [*suite, f"^{re.escape(one)}$"],
+        )
+    )
     return [job for job in jobs if job.stage in chosen]
 
 
 STAGES = ("lint", "types", "unit", "lit", "conformance")
-
-
-def _nothing(job: Job) -> Iterator[Case]:
-    return iter(())
-
-
-def _no_case(name: str) -> list[str]:
-    return []
 
 
 def _of_report(job: Job) -> Iterator[Case]:
@@ -139,7 +145,9 @@ def _of_report(job: Job) -> Iterator[Case]:
             yield Case(**data)
 
 
-_LIT = re.compile(r"^(PASS|FAIL|XFAIL|XPASS|UNRESOLVED|TIMEOUT|UNSUPPORTED): inarch :: (\S+)", re.M)
+_LIT = re.compile(
+    r"^(PASS|FAIL|XFAIL|XPASS|UNRESOLVED|TIMEOUT|UNSUPPORTED): inarch :: (\S+)", re.MULTILINE
+)
 _LIT_OUTCOMES = {"PASS": "passed", "XFAIL": "passed", "UNSUPPORTED": "skipped"}
 
 
@@ -181,12 +189,30 @@ class Gate:
         self.flaky: list[str] = []
 
     def run(self) -> None:
-        """All jobs, then what failed once more; ends what runs where it is interrupted."""
-        waiting = list(self.jobs)
-        running: list[Job] = []
+        """All jobs, then what failed once more, alone and when nothing else runs."""
+        self._run(self.jobs, self.slots)
+        second = self._second_tries()
+        if len(second) > MOST_AGAIN:
+            self.say(f"{len(second)} failed: too many to be run once more")
+            return
+        self._run([again for _, _, again in second], 1)
+        for job, case, again in second:
+            if again.verdict != "passed":
+                continue
+            self.flaky.append(case.name)
+            self.say(f"FLAKY {case.name}: passes alone")
+            case.outcome = "flaky"
+            if again.command == job.command:
+                job.cases = {**again.cases, case.name: case}
+            if all(each.outcome != "failed" for each in job.cases.values()):
+                job.verdict = "passed"
+
+    def _run(self, jobs: Sequence[Job], slots: int) -> None:
+        """Jobs in their order, `slots` at once; ends what runs where it is interrupted."""
+        waiting, running = list(jobs), list[Job]()
         try:
             while waiting or running:
-                while waiting and len(running) < self.slots and self._elapsed() < TOTAL_S:
+                while waiting and len(running) < slots and self._elapsed() < TOTAL_S:
                     job = waiting.pop(0)
                     self._begin(job)
                     running.append(job)
@@ -199,7 +225,23 @@ class Gate:
                 _end(job)
                 self._account(job)
                 job.verdict = "was interrupted"
-        self._again()
+
+    def _second_tries(self) -> list[tuple[Job, Case, Job]]:
+        """Of each case that failed the job that runs it alone; a job that did not come to its end, whole."""
+        found: list[tuple[Job, Case, Job]] = []
+        for job in self.jobs:
+            failed = [case for case in job.cases.values() if case.outcome == "failed"]
+            if not job.flakes or job.verdict == "was interrupted":
+                continue
+            if job.again is None or job.verdict != "FAILED":  # it stands for all of its cases
+                failed = failed[-1:]
+            for case in failed:
+                whole = job.again is None or job.verdict != "FAILED"
+                command = job.command if whole or job.again is None else job.again(case.name)
+                again = replace(job, name=f"{job.name}-again-{len(found)}", command=command)
+                again.cases, again.verdict = {}, "did not run"
+                found.append((job, case, again))
+        return found
 
     def _elapsed(self) -> float:
         return time.monotonic() - self.start
@@ -209,9 +251,10 @@ class Gate:
 
     def _begin(self, job: Job) -> None:
         job.report.unlink(missing_ok=True)
+        report = ["--report", str(job.report)] if job.read is _of_report else []
         with job.log.open("wb") as log:
             job.process = subprocess.Popen(
-                job.command,
+                [*job.command, *report],
                 cwd=ROOT,
                 env=self.environment,
                 stdin=subprocess.DEVNULL,
@@ -225,7 +268,7 @@ class Gate:
         """Reads what is new; whether the job has ended, or is ended here because of its limit."""
         assert job.process is not None
         pid, status, usage = os.wait4(job.process.pid, os.WNOHANG)
-        for case in job.read(job):
+        for case in job.read(job) if job.read else ():
             job.cases[case.name] = case
             if case.outcome == "failed":
                 self._tell(case.name, case.text)
@@ -256,7 +299,7 @@ class Gate:
         job.verdict = verdict
         name = _running(job) or job.name
         text = job.log.read_text(errors="replace")
-        job.cases[name] = Case(name, "failed", 0.0, f"{text}\n{verdict}")
+        job.cases[name] = Case(name, "failed", 0.0, f"{text.strip()}\n{verdict}")
         self._tell(name, job.cases[name].text)
         self.say(f"{job.name} {verdict}")
 
@@ -272,41 +315,6 @@ class Gate:
         self.say(f"FAILED {name}")
         for line in text.strip().split("\n")[-12:]:
             print(f"         {line[:300]}", flush=True)
-
-    def _again(self) -> None:
-        """Failed tests once more, each alone and at a quiet time."""
-        failed = [
-            (job, case)
-            for job in self.jobs
-            for case in job.cases.values()
-            if case.outcome == "failed"
-        ]
-        if len(failed) > MOST_AGAIN:
-            self.say(f"{len(failed)} failed: too many to be run once more")
-            return
-        for job, case in failed:
-            command = job.again(case.name) if case.name != job.name else job.command
-            if not command or self._elapsed() > TOTAL_S:
-                continue
-            done = subprocess.run(
-                command,
-                cwd=ROOT,
-                env=self.environment,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                check=False,
-                timeout=SLACK * job.quiet_s,
-            )
-            if done.returncode == 0:
-                case.outcome = "flaky"
-                self.flaky.append(case.name)
-                self.say(f"FLAKY {case.name}: passes alone")
-            else:
-                self.say(f"FAILED {case.name}: alone, too")
-        for job in self.jobs:
-            outcomes = [case.outcome for case in job.cases.values()]
-            if "flaky" in outcomes and "failed" not in outcomes:
-                job.verdict = "passed" if _is_whole(job) else job.verdict
 
     # -------------------------------------------------------------------------------- what it says
 
@@ -330,11 +338,6 @@ class Gate:
     def failed(self) -> list[str]:
         """The stages that did not pass."""
         return list(dict.fromkeys(job.stage for job in self.jobs if job.verdict != "passed"))
-
-
-def _is_whole(job: Job) -> bool:
-    """Whether all of its cases were run: not where the process died or was ended."""
-    return job.process is not None and job.process.returncode in (0, 1)
 
 
 def _running(job: Job) -> str:
@@ -390,22 +393,24 @@ def _lacks() -> str:
         LOGS.mkdir(parents=True, exist_ok=True)
         (LOGS / "begun").write_text("")
     except OSError as error:
-        return f"expected to write in {LOGS.relative_to(ROOT)}, found: {error.strerror}; use a copy of the tree"
+        place = LOGS.relative_to(ROOT)
+        return f"expected to write in {place}, found: {error.strerror}; use a copy of the tree"
     for tool in ("ruff", "basedpyright", "lit"):
         if not (BIN / tool).exists():
-            return f"expected {tool} beside {Path(sys.executable).name}, found none; run 'make setup'"
+            return (
+                f"expected {tool} beside {Path(sys.executable).name}, found none; run 'make setup'"
+            )
     compilers = [os.environ.get("CC", "").split(" ")[0], "gcc", "clang", "clang-19", "cc"]
-    if not any(name and shutil.which(name) for name in compilers):
-        try:
-            import ziglang  # noqa: F401  # pyright: ignore
-        except ImportError:
-            return "expected a C compiler (gcc, clang, or the package ziglang), found none; install one, or set CC"
-    return ""
+    if any(name and shutil.which(name) for name in compilers) or find_spec("ziglang"):
+        return ""
+    return "expected a C compiler (gcc, clang, or the package ziglang), found none; install one, or set CC"
 
 
 def _slots() -> int:
     """As many jobs as there are processors for this process, and memory for."""
-    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    count = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
     with suppress(OSError, ValueError, IndexError):
         text = Path("/proc/meminfo").read_text()
         free = int(text.partition("MemAvailable:")[2].split()[0]) * 1024
@@ -414,8 +419,11 @@ def _slots() -> int:
 
 
 def _cpu() -> str:
-    with suppress(OSError, IndexError):
-        return Path("/proc/cpuinfo").read_text().split("model name", 1)[1].split(":", 1)[1].split("\n")[0].strip()
+    with suppress(OSError, StopIteration):
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return (
+            next(line for line in lines if line.startswith("model name")).partition(":")[2].strip()
+        )
     return platform.machine()
 
 
@@ -458,8 +466,10 @@ def said(path: Path) -> int:
         return 1
     here = commit()
     if found != here:
-        print(f"{verdict} {found[:12]}{'+' * found.endswith('+')} in {seconds} s, and HEAD is {here[:12]}"
-              f"{'+' * here.endswith('+')}: run .ci/run")
+        print(
+            f"{verdict} {found[:12]}{'+' * found.endswith('+')} in {seconds} s, and HEAD is {here[:12]}"
+            f"{'+' * here.endswith('+')}: run .ci/run"
+        )
         return 1
     print(f"{verdict} {here[:12]}{'+' * here.endswith('+')} in {seconds} s")
     return 0 if verdict == "passed" and not here.endswith("+") else 1
@@ -470,13 +480,16 @@ def said(path: Path) -> int:
 
 def _arguments(words: Sequence[str] | None) -> Any:
     parser = argparse.ArgumentParser(
-        prog="tests/gate.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="tests/gate.py",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("stages", nargs="*", metavar="STAGE", help=f"of {', '.join(STAGES)}; all by default")
-    parser.add_argument("--jobs", type=int, help="processes at once; as many as processors and memory allow")
-    parser.add_argument("--verdict", type=Path, metavar="FILE", help="where to leave `passed COMMIT SECONDS`")
-    parser.add_argument("--said", type=Path, metavar="FILE", help="say whether HEAD is what passed, run nothing")
-    parser.add_argument("--json", action="store_true", help="the summary as one JSON object, at the end")
+    say = parser.add_argument
+    say("stages", nargs="*", metavar="STAGE", help=f"of {', '.join(STAGES)}; all by default")
+    say("--jobs", type=int, help="processes at once; as many as processors and memory allow")
+    say("--verdict", type=Path, metavar="FILE", help="where to leave `passed COMMIT SECONDS`")
+    say("--said", type=Path, metavar="FILE", help="say whether HEAD is what passed, run nothing")
+    say("--json", action="store_true", help="the summary as one JSON object, at the end")
     given = parser.parse_args(words)
     for name in given.stages:
         if name not in STAGES:
@@ -498,7 +511,9 @@ def main(words: Sequence[str] | None = None) -> int:
         given.verdict.unlink(missing_ok=True)
     gate = Gate(_stages(given.stages or STAGES), given.jobs or _slots(), environment)
     target = environment.get("INARCH_NATIVE", "native")
-    gate.say(f"{began[:12]}, {_cpu()}, {gate.slots} jobs at once, target {target}; logs in build/gate")
+    gate.say(
+        f"{began[:12]}, {_cpu()}, {gate.slots} jobs at once, target {target}; logs in build/gate"
+    )
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with suppress(KeyboardInterrupt):
         gate.run()
@@ -514,7 +529,9 @@ def main(words: Sequence[str] | None = None) -> int:
         print(line)
     for name in gate.flaky:
         print(f"FLAKY {name}")
-    seeds = f"INARCH_SEED={environment['INARCH_SEED']} PYTHONHASHSEED={environment['PYTHONHASHSEED']}"
+    seeds = (
+        f"INARCH_SEED={environment['INARCH_SEED']} PYTHONHASHSEED={environment['PYTHONHASHSEED']}"
+    )
     print(f"{_cpu()}, load {before} before, {_load()} after, target {target}, {seeds}")
     failed = [case.name for case in cases if case.outcome == "failed"]
     passed = not gate.failed
@@ -524,7 +541,13 @@ def main(words: Sequence[str] | None = None) -> int:
         lines += [f"FAILED {name}" for name in failed] + [f"FLAKY {name}" for name in gate.flaky]
         _write(given.verdict, "\n".join(lines) + "\n")
     if given.json:
-        found = {"passed": passed, "commit": began, "seconds": seconds, "cpu": cpu, "failed": failed}
+        found = {
+            "passed": passed,
+            "commit": began,
+            "seconds": seconds,
+            "cpu": cpu,
+            "failed": failed,
+        }
         print(json.dumps({**found, "flaky": gate.flaky, "stages": gate.failed, "target": target}))
     good = sum(case.outcome in ("passed", "flaky") for case in cases)
     skipped = sum(case.outcome == "skipped" for case in cases)

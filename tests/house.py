@@ -1,20 +1,45 @@
-"""The picture in docs/architecture.md, drawn from the imports: `python tests/house.py` writes it.
+"""What the house writes of itself, and what grows: `make house`, or `python tests/house.py`.
 
-An arrow is an import that no other way between the two layers stands for (a transitive reduction).
+It writes the picture in docs/architecture.md, drawn from the imports (an arrow is an import that no other
+way between the two layers stands for: a transitive reduction), and the rows of docs/requirements.md, found
+by the IDs that tests name in their docstrings. Then it lists what has grown long.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 DOCUMENT = ROOT / "docs" / "architecture.md"
+REQUIREMENTS = ROOT / "docs" / "requirements.md"
 FOLDERS = ("dialects", "frontends", "passes", "backends", "runtime", "tools")
+TESTED = (*FOLDERS, "inarch", "benchmarks", "examples", "tests")
 BEGIN, END = "```mermaid\n", "```\n"
+ROW = re.compile(r"^\| ([NBTK]\d+) \| (.+) \|$", re.MULTILINE)
+NOT_YET = "not yet: "
+NO_TEST = "no test"
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A size that is reported above `long`, and refused above `most`."""
+
+    long: int
+    most: int
+
+
+FILE_LINES = Limit(400, 600)
+TEST_LINES = Limit(800, 1200)
+"""Tests are tables of cases: long, but read one case at a time."""
+FOLDER_FILES = Limit(12, 20)
+PAGE_LINES = 120
+"""Above which the page of the architecture is reported; never refused."""
 
 
 def sources() -> list[Path]:
@@ -105,5 +130,90 @@ def allowed() -> dict[str, frozenset[str]]:
     return found
 
 
+# ------------------------------------------------------------------------------------ requirements
+
+
+def shown() -> dict[str, list[str]]:
+    """ID -> the tests that name it: `file::function` by its docstring, a file of lit by a comment."""
+    found: dict[str, list[str]] = {}
+    for path, text in _naming_tests():
+        for name in sorted(set(re.findall(r"\b[NBTK]\d+\b", text))):
+            found.setdefault(name, []).append(path)
+    return found
+
+
+def _naming_tests() -> Iterator[tuple[str, str]]:
+    """Each test, and what of it may name a requirement."""
+    for path in sorted((ROOT / "tests" / "lit").rglob("*.mlir")):
+        lines = path.read_text().splitlines()
+        comments = [line for line in lines if line.lstrip().startswith("//")]
+        yield path.relative_to(ROOT).as_posix(), "\n".join(comments)
+    for path in sorted((ROOT / "tests" / "unit").rglob("test_*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+                place = f"{path.relative_to(ROOT).as_posix()}::{node.name}"
+                yield place, ast.get_docstring(node) or ""
+
+
+def requirements() -> str:
+    """docs/requirements.md as tests say it; `not yet: WHY` is written by hand and stays until one does."""
+    tests = shown()
+
+    def row(match: re.Match[str]) -> str:
+        name, said = match.groups()
+        if name in tests:
+            said = " ".join(f"`{test}`" for test in tests[name])
+        elif not said.startswith(NOT_YET):
+            said = NO_TEST
+        return f"| {name} | {said} |"
+
+    return ROW.sub(row, REQUIREMENTS.read_text())
+
+
+# ------------------------------------------------------------------------------------ what grows
+
+
+def lengths() -> dict[Path, int]:
+    """The lines of each Python file, relative to the root, not behind a link."""
+    return {
+        path.relative_to(ROOT): len(path.read_text().splitlines())
+        for folder in TESTED
+        for path in (ROOT / folder).rglob("*.py")
+        if not any((ROOT / parent).is_symlink() for parent in path.relative_to(ROOT).parents)
+    }
+
+
+def limit_of(path: Path) -> Limit:
+    """For how many lines a file may have."""
+    return TEST_LINES if path.parts[0] == "tests" else FILE_LINES
+
+
+def counts() -> Counter[str]:
+    """How many files each folder of the package has, without `__init__.py`."""
+    files = [path for path in sources() if path.name != "__init__.py"]
+    return Counter(path.parent.as_posix() for path in files)
+
+
+def report() -> Iterator[str]:
+    """What has grown long, the longest first."""
+    for tops, limit in (("sources", FILE_LINES), ("tests", TEST_LINES)):
+        files = {path: n for path, n in lengths().items() if limit_of(path) is limit}
+        yield f"files of {tops} of more than {limit.long} lines (refused above {limit.most}):"
+        yield from _largest({str(path): n for path, n in files.items()}, limit.long)
+    yield f"folders of more than {FOLDER_FILES.long} files (refused above {FOLDER_FILES.most}):"
+    yield from _largest(counts(), FOLDER_FILES.long)
+    page = len(DOCUMENT.read_text().splitlines())
+    yield f"{DOCUMENT.relative_to(ROOT)}: {page} lines" + " (long)" * (page > PAGE_LINES)
+
+
+def _largest(sizes: Mapping[str, int], above: int) -> Iterator[str]:
+    found = sorted(((-size, name) for name, size in sizes.items() if size > above))
+    yield from (f"{-size:6} {name}" for size, name in found)
+    if not found:
+        yield "     none"
+
+
 if __name__ == "__main__":
     DOCUMENT.write_text(written())
+    REQUIREMENTS.write_text(requirements())
+    print("\n".join(report()))

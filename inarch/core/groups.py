@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import warnings
 from collections.abc import Iterable
 from functools import cache
 from importlib.machinery import PathFinder
@@ -13,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inarch.core.errors import UsageError
-from inarch.core.moved import moved
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -48,18 +46,10 @@ def entry_points_of(group: str) -> Iterable[EntryPoint]:
         raise UsageError(f"INARCH_PLUGINS: expected 'all' or 'none', found '{which}'")
     if which == "none":
         return ()
-    former = [old for old, new in moved().items() if new == group and may_have(old)]
-    if not former and not may_have(group):
+    if not may_have(group):
         return ()
     from importlib.metadata import entry_points  # it takes a while
 
-    for old in former:
-        for point in entry_points(group=old):
-            distribution = point.dist.name if point.dist else "an unknown package"
-            warnings.warn(
-                f"{distribution}: the entry point '{point.name}' is not used: its group {old} is now {group}",
-                stacklevel=2,
-            )
     return entry_points(group=group)
 
 

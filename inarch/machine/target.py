@@ -1,9 +1,9 @@
 """Machines that code is compiled for: a level of an architecture, and extra features.
 
-`INARCH_NATIVE=x86-64-v3` makes this computer one that has at most that: what says `native` compiles for it,
-and what needs more is missing here. A target is written `x86-64-v4+avx512vnni`: the level's name, then features as GCC names them
+A target is written `x86-64-v4+avx512vnni`: the level's name, then features as GCC names them
 (without `-m`). Every decision that depends on the machine reads a `Target`. What levels there are is said by
-the files of `inarch/machine/targets/`.
+the files of `inarch/machine/targets/`. `INARCH_NATIVE=x86-64-v3` makes this computer one that has at most
+that: `native` is no more, and what needs more is missing here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from inarch.core.errors import UsageError, unknown
 from inarch.machine.architecture import Architecture, Features, architecture_of, architectures
 from inarch.machine.machine import Machine
 from inarch.machine.machine_file import MACHINES
-
 
 NATIVE = "INARCH_NATIVE"
 """The variable that limits this computer to a target, so that several computers do the same."""

@@ -1,16 +1,21 @@
 """A few of many ONNX models that together hold each operator with each value of its attributes.
 
 A feature is an operator, how many inputs it has and which are left out, an attribute with its value
-(defaults too) where it is a word or a small integer, and that it is given otherwise.
+(defaults too) where it is a word or a small integer, and that it is given otherwise. A family is
+the operators that one function of the frontend converts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, TypeVar
 
 import onnx
 from onnx import AttributeProto, ModelProto, NodeProto, defs
+
+from inarch.frontends.onnx.control import CONTROL
+from inarch.frontends.onnx.ops import converters
 
 Feature = tuple[str, ...]
 K = TypeVar("K")
@@ -32,17 +37,44 @@ def features(model: ModelProto) -> set[Feature]:
     return found
 
 
-def cover(models: Mapping[K, ModelProto]) -> list[K]:
-    """Names of few models that hold every feature of all: always the one that adds most.
+@lru_cache(maxsize=1)
+def family_of_operator() -> Mapping[str, str]:
+    """Operator -> its family, `window.max_pool`: those with bodies are one each."""
+    found = {op: op for op in CONTROL}
+    for op, converter in converters().items():
+        room = converter.__module__.rpartition(".")[2]
+        function = getattr(converter, "__qualname__", op).partition(".")[0].strip("_")
+        found[op] = f"{room}.{function}"
+    return found
 
-    Of equal ones it is the smallest, then the last by name.
+
+def families(model: ModelProto) -> set[str]:
+    """The families of a model's operators, in its subgraphs too."""
+    known = family_of_operator()
+    titles = {
+        f"{n.domain}.{n.op_type}" if n.domain else n.op_type for n in _nodes(model.graph.node)
+    }
+    return {known[title] for title in titles if title in known}
+
+
+def cover(
+    models: Mapping[K, ModelProto],
+    of: Callable[[ModelProto], set[Any]] = features,
+    rank: Callable[[K], Any] = lambda _name: 0,
+) -> list[K]:
+    """Names of few models that hold everything `of` all: always the one that adds most.
+
+    Of equal ones it has the highest `rank`, then the smallest, then the last by name.
     """
-    left = {name: features(model) for name, model in models.items()}
+    left = {name: of(model) for name, model in models.items()}
     size = {name: model.ByteSize() for name, model in models.items()}
-    wanted = set[Feature]().union(*left.values())
+    ranks = {name: rank(name) for name in models}
+    wanted = set[Any]().union(*left.values())
     found: list[K] = []
     while wanted:
-        best = max(left, key=lambda name: (len(left[name] & wanted), -size[name], str(name)))
+        best = max(
+            left, key=lambda name: (len(left[name] & wanted), ranks[name], -size[name], str(name))
+        )
         wanted -= left.pop(best)
         found.append(best)
     return found

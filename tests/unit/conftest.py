@@ -6,7 +6,6 @@ import ctypes
 import math
 import os
 import re
-import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -326,16 +325,3 @@ def kernel_calls(tmp_path: Path) -> Callable[[Sequence[Instance]], list[KernelCa
         return calls
 
     return compiled
-
-
-@pytest.fixture(scope="session")
-def commit() -> int:
-    """A number that changes with what is committed: random tests begin with it, and others run each time."""
-    head = subprocess.run(
-        ["git", "rev-parse", "HEAD^{tree}"],
-        cwd=Path(__file__).parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return int(head.stdout[:8] or "0", 16)

@@ -12,16 +12,18 @@ from typing import Any
 from inarch.core.errors import InarchError, UsageError
 from inarch.driver.extensions import load_files
 from inarch.machine.target import parse as parse_target
+from inarch.testing.generate.check.check import How, check_programs
 from inarch.testing.generate.check.driver import Outcome, check
 from inarch.testing.generate.check.offloaded import check_backends
 from inarch.testing.generate.check.worker import Job
-from inarch.testing.generate.program import LEVELS
+from inarch.testing.generate.program import LEVELS, read_program
 from inarch.testing.generate.public import programs
 
 _EPILOG = """examples:
   python -m inarch.testing.generate --show loop --seed 3 --start 17 --count 1
   python -m inarch.testing.generate --check graph --count 200 --target x86-64-v3 --target generic
   python -m inarch.testing.generate --check graph --load npu.py --backend npu
+  python -m inarch.testing.generate --file generated-failures/graph-3-17-generic.mlir --start 17
   python -m inarch.testing.generate --coverage 300
 """
 
@@ -38,6 +40,7 @@ def _parser() -> argparse.ArgumentParser:
     what.add_argument(
         "--check", choices=LEVELS, help="compile programs, and compare them with their definition"
     )
+    what.add_argument("--file", type=Path, help="compare the program of this file, as --check does")
     what.add_argument(
         "--coverage",
         type=int,
@@ -46,11 +49,21 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("--seed", type=int, default=0, help="of the sequence of programs (0)")
-    add("--start", type=int, default=0, help="the first program of the sequence (0)")
+    add(
+        "--start",
+        type=int,
+        default=0,
+        help="the first program of the sequence (0); of --file: which inputs",
+    )
     add("--count", type=int, default=100, help="how many programs (100)")
     add("--large", action="store_true", help="up to 60 nodes a program instead of 20")
     add("--full", action="store_true", help="layers of networks at their full sizes")
-    add("--target", action="append", metavar="NAME", help="of --check; may be repeated (generic)")
+    add(
+        "--target",
+        action="append",
+        metavar="NAME",
+        help="of --check, --file; may be repeated (generic)",
+    )
     add(
         "--backend",
         action="append",
@@ -77,6 +90,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _show(arguments)
         if arguments.check:
             return _check(arguments)
+        if arguments.file:
+            return _file(arguments)
         from inarch.testing.generate.check.coverage import coverage_command
 
         return coverage_command(arguments.coverage, arguments.seed, as_json=arguments.json)
@@ -94,11 +109,12 @@ def _show(arguments: Any) -> int:
     return 0
 
 
-def _check(arguments: Any) -> int:
+def _where(arguments: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The targets and the backends. Raises InarchError for what this machine, or nobody, has."""
     targets = tuple(arguments.target or ["generic"])
     load_files([Path(path) for path in arguments.load])
     backends = tuple(name for text in arguments.backend for name in text.split(",") if name)
-    if backends and arguments.check != "graph":
+    if backends and arguments.check not in ("graph", None):
         raise UsageError(f"--backend: expected --check graph, found --check {arguments.check}")
     check_backends(backends)
     for target in targets:
@@ -106,6 +122,23 @@ def _check(arguments: Any) -> int:
             raise UsageError(
                 f"expected a target that this machine runs, found {target}, which needs {missing[0]}"
             )
+    return targets, backends
+
+
+def _file(arguments: Any) -> int:
+    """In this process: one that crashes or hangs is seen by who looks."""
+    targets, backends = _where(arguments)
+    program = read_program(arguments.file, arguments.start)
+    found = check_programs([program], targets, how=How((f"-O{arguments.optimize}",), backends))
+    if arguments.json:
+        sys.stdout.write(json.dumps([one.json() for one in found], indent=1) + "\n")
+    for one in found if not arguments.json else ():
+        sys.stdout.write(f"{one.kind}: {arguments.file} {one.target}: {one.message}\n")
+    return 1 if found else 0
+
+
+def _check(arguments: Any) -> int:
+    targets, backends = _where(arguments)
     job = Job(
         arguments.check, arguments.seed, arguments.start, arguments.count, arguments.batch, targets,
         (f"-O{arguments.optimize}",), arguments.out, arguments.shrink, arguments.large, arguments.full,

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+import zlib
+from base64 import b64decode, b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp
 
+from inarch.core.errors import InarchError, UsageError
 from inarch.definitions.functions import public_functions
 from inarch.dialects import new_context
 from inarch.ir.context import store_of
@@ -17,6 +21,9 @@ from inarch.testing.generate.choices import Record
 
 LEVELS = ("graph", "loop", "kernel")
 """What programs are generated at."""
+
+_CONSTANT = re.compile(r"^// CONSTANT (\S+) (\S+)$", re.MULTILINE)
+"""A comment with the name and the bytes (zlib, base64) of a constant that is not in the text."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +70,43 @@ class GeneratedProgram:
 
         write_atomically(path, self.text.encode())
         write_side_file(path.with_suffix(".npz"), self.constants)
+
+    def in_one_file(self) -> str:
+        """The text, before it its larger constants as comments: what `read_program` reads."""
+        lines = [
+            f"// CONSTANT {name} {b64encode(zlib.compress(data, 9)).decode()}\n"
+            for name, data in sorted(self.constants.items())
+        ]
+        return "".join(lines) + self.text
+
+
+def read_program(path: Path, index: int = 0) -> GeneratedProgram:
+    """A program that `save` or `in_one_file` wrote; its inputs are those of `index`.
+
+    Raises UsageError where it cannot be read, InarchError where a side file is none.
+    """
+    from inarch.core.npz import array_bytes, read_arrays
+    from inarch.ir.payload.files import read_text
+
+    text, side = read_text(path), path.with_suffix(".npz")
+    constants: dict[str, bytes] = {}
+    if side.is_file() and isinstance(arrays := read_arrays(side), dict):
+        constants |= {name: bytes(array_bytes(array)) for name, array in arrays.items()}
+    for name, data in _CONSTANT.findall(text):
+        try:
+            constants[name] = zlib.decompress(b64decode(data, validate=True))
+        except (ValueError, zlib.error) as error:
+            raise UsageError(
+                f"{path}: expected the bytes of constant {name} (zlib, base64), found other text"
+            ) from error
+    level = path.name.partition("-")[0]
+    program = GeneratedProgram(
+        level if level in LEVELS else LEVELS[0], text, constants, index=index
+    )
+    try:
+        return replace(program, text=print_module(program.parse()[1]))  # without comments
+    except InarchError:
+        return program  # who checks it says what is wrong
 
 
 def program_of(

@@ -66,16 +66,6 @@ def test_programs_with_parts_of_a_backend_do_what_they_mean(backend: str) -> Non
 
 @pytest.mark.fuzz
 @pytest.mark.parametrize("backends", [*((name,) for name in SHIPPED), SHIPPED], ids="+".join)
-def test_programs_of_this_commit_with_parts_of_backends(
-    backends: tuple[str, ...], commit: int, tmp_path: Path
-) -> None:
-    assert (
-        programs_with_parts(backends, commit, 30, tmp_path) >= 3
-    )  # by chance: one seed gave cblas six
-
-
-@pytest.mark.fuzz
-@pytest.mark.parametrize("backends", [*((name,) for name in SHIPPED), SHIPPED], ids="+".join)
 def test_programs_of_which_backends_take_many_parts(
     backends: tuple[str, ...], tmp_path: Path
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from effort import effort
 import random
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 
 import inarch
+from effort import effort
 from inarch.core.errors import InarchError
 from inarch.definitions.execute import execute
 from inarch.dialects import new_context

@@ -7,7 +7,6 @@ from __future__ import annotations
 import importlib
 import math
 import re
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,6 +17,7 @@ from typing import Any
 import onnx
 import pytest
 
+from compilers import found
 from effort import effort
 from inarch.machine.target import Target, parse
 from inarch.meaning import expression_text, free_sizes, normal
@@ -43,7 +43,7 @@ LEVELS = [
     for name in ("generic", "x86-64-v3", "x86-64-v4")
     if name == "generic" or not parse(name).missing_here()
 ]
-COMPILERS = [name for name in ("gcc", "clang", "clang-19") if shutil.which(name)]
+COMPILERS = [name for name in map(found, ("gcc", "clang")) if name]
 
 SMALL = """
 func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {

@@ -70,6 +70,8 @@ def emit(request):
 BACKEND = Backend(name="{name}", description="relu by hand.", emit=emit, ops=("relu",){extra})
 """
 EMISSION = 'Emission("c", request.names(), text)'
+IMPORTED = 900
+"""Modules that one command imports, about."""
 RELU = "in[i] > 0 ? in[i] : 0"
 
 
@@ -347,23 +349,30 @@ def test_what_changed_is_built_anew(model: Path, toy: Load, tmp_path: Path) -> N
 
 
 def test_editing_a_backend_is_enough(model: Path, toy: Load, tmp_path: Path) -> None:
-    """N1, N14: edit the file, run again, see it; nothing else is done."""
+    """N1, N14: edit the file, run again, see it; nothing heavy is imported for it."""
     toy("in[i] + 1")
     path = tmp_path / "toy.py"
     inputs = tmp_path / "x.npy"
     np.save(inputs, np.zeros((2, 3), np.float32))
     words = ["run", str(model), "--load", str(path), "--backend", "toy", "--input", str(inputs)]
     words += ["--keep", "act2=toy"]
+
     assert "2.7183" in inarch_cli(words).out
     path.write_text(path.read_text().replace("in[i] + 1", "in[i] + 2"))
+    programs = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     done = subprocess.run(
         ["inarch", *words],
-        env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
+        env={**os.environ, "PATH": programs, "PYTHONPROFILEIMPORTTIME": "1"},
         capture_output=True,
         text=True,
         check=True,
     )
+    modules = re.findall(r"^import time: .*\| +(\S+)$", done.stderr, re.MULTILINE)
     assert "7.3891" in done.stdout
+    assert "numpy" in modules
+    heavy = {"onnx", "onnxruntime", "torch", "jax", "hypothesis"}
+    assert heavy & set(modules) == set()
+    assert len(modules) < 2 * IMPORTED, "each command waits for them"
 
 
 # ---------------------------------------------------------------------------------- names

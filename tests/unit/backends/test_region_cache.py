@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from effort import effort
 import random
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 
 import inarch
+from effort import effort
 from inarch.backends import BACKENDS, Backend, Emission, EmitRequest, Option
 from inarch.core.cache import default_cache
 from inarch.driver.compiler import build

@@ -92,12 +92,12 @@ def test_no_bridge_imports_its_framework() -> None:
 
 def test_a_bridge_without_its_framework_skips_and_says_so(tmp_path: Path) -> None:
     """B8: as if none was installed; `make bridges` has an environment for each, where they run."""
-    (tmp_path / "conftest.py").write_text(
+    (tmp_path / "hides_frameworks.py").write_text(
         "import sys\n" + "".join(f"sys.modules[{name!r}] = None\n" for name in FRAMEWORKS)
     )
     files = [str(Path(__file__).parent / f"test_{name}.py") for name in BRIDGES]
     options = ["-p", "no:cacheprovider", "--import-mode=importlib", "-q", "-rs", "--rootdir=."]
-    command = [sys.executable, "-m", "pytest", *options, "-p", "conftest", *files]
+    command = [sys.executable, "-m", "pytest", *options, "-p", "hides_frameworks", *files]
     done = subprocess.run(
         command,
         cwd=ROOT,

@@ -11,7 +11,7 @@ import pytest
 
 from inarch.core.errors import UsageError
 from inarch.core.plugins import load_file
-from inarch.machine import target
+from inarch.machine import find, target
 from inarch.machine.architecture import TARGETS, architectures
 from inarch.machine.target import Processor, check_features, native, parse
 from inarch.machine.toolchain import find_compiler
@@ -107,6 +107,34 @@ def test_what_this_machine_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     assert parse("aarch64").missing_here() == ["aarch64"]
     assert check_features(["avx2", "avx512vnni"]) == ["avx512vnni"]
+
+
+def test_a_variable_makes_this_computer_one_of_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    """INARCH_NATIVE: all computers with it make the same choices; it adds nothing that a CPU lacks."""
+    own = Processor("x86-64", parse("x86-64-v3").features | {"avxvnni"})
+    monkeypatch.setattr(target, "cpu", lambda: own)
+    for limit, found in (
+        ("", "x86-64-v3+avxvnni"),
+        ("x86-64-v4", "x86-64-v3"),
+        ("x86-64-v2", "x86-64-v2"),
+        ("generic", "x86-64"),
+    ):
+        target._limited.cache_clear()
+        monkeypatch.setenv("INARCH_NATIVE", limit)
+        assert str(native()) == found
+    assert find.this_machine() is None
+    target._limited.cache_clear()
+    for limit, error in (
+        ("aarch64", "INARCH_NATIVE: expected a target of x86-64, found 'aarch64'; unset it, or name "
+         "what this computer is to be at most"),
+        ("v3", "INARCH_NATIVE: no target 'v3'. Known: aarch64, generic, native, x86-64, x86-64-v2, "
+         "x86-64-v3, x86-64-v4; one of your own is a file: docs/extending.md, Target"),
+    ):  # fmt: skip
+        monkeypatch.setenv("INARCH_NATIVE", limit)
+        with pytest.raises(UsageError) as caught:
+            native()
+        assert str(caught.value) == error
+    target._limited.cache_clear()
 
 
 def test_a_cpu_between_two_levels(monkeypatch: pytest.MonkeyPatch) -> None:

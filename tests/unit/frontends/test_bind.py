@@ -17,10 +17,10 @@ from inarch.dialects import new_context
 from inarch.ir.text import parse_module
 from inarch.ir.verify import verify_module
 from inarch.machine.architecture import all_features, architectures
-from inarch.machine.target import parse, this_processor
+from inarch.machine.target import cpu, parse
 from inarch.machine.toolchain import find_compiler
 
-X86 = pytest.mark.skipif(this_processor().architecture != "x86-64", reason="CPUID is of x86")
+X86 = pytest.mark.cpu("x86-64")
 
 PROGRAM = """
 module attributes {inarch.name = "net", inarch.target = "TARGET"} {
@@ -163,7 +163,7 @@ def test_the_answers_are_those_of_the_system(tmp_path: Path) -> None:
     command = [*find_compiler().command, "-O2", "-Wall", "-Werror", "ask.c", "-o", "ask"]
     subprocess.run(command, check=True, cwd=tmp_path)
     done = subprocess.run([str(tmp_path / "ask")], capture_output=True, text=True, check=False)
-    missing = ", ".join(sorted(set(CPUID) - this_processor().features))
+    missing = ", ".join(sorted(set(CPUID) - cpu().features))
     if not missing:
         pytest.skip("this CPU has every feature that there is")
     assert (done.stdout, done.returncode) == (f"needs {missing}, which this CPU lacks", 0)
@@ -195,7 +195,7 @@ int main(void)
 """
 
 
-@X86
+@pytest.mark.cpu("x86-64-v3")
 @pytest.mark.parametrize(
     ("leaf", "ebx", "ecx", "lacking"),
     [
@@ -213,8 +213,6 @@ def test_bind_names_what_the_cpu_lacks(
 
     The code is made for x86-64-v3 and compiled for any CPU, so that all but the answer is real.
     """
-    if parse("x86-64-v3").missing_here():
-        pytest.skip("this CPU lacks more than is taken away")
     fake = tmp_path / "fake"
     fake.mkdir()
     (fake / "cpuid.h").write_text(_OTHER_CPU)

@@ -174,7 +174,7 @@ def test_the_networks_of_the_package_are_cases(cases: dict[str, Any]) -> None:
     assert [array.shape for array in outputs] == [(1, 1000, 1, 1)]
 
 
-def test_parts_are_a_tenth_each(cases: dict[str, Any]) -> None:
+def test_parts_are_a_twentieth_each(cases: dict[str, Any]) -> None:
     suite = module("suite")
     counts = [0] * suite.PARTS
     for case in cases.values():
@@ -182,18 +182,40 @@ def test_parts_are_a_tenth_each(cases: dict[str, Any]) -> None:
     assert min(counts) > len(cases) / suite.PARTS * 0.7
 
 
+def test_few_cases_hold_each_family_of_operators(cases: dict[str, Any]) -> None:
+    """Whatever the order of the cases: the gate compiles the same ones on each machine."""
+    suite, cover = module("suite"), module("cover")
+    must = suite.expected()
+    chosen, without = suite.of_each_family(list(cases.values()), must)
+    assert 40 <= len(chosen) <= 80
+    held = [cover.families(case.model()) for case in chosen]
+    everything = set[str]().union(*(cover.families(case.model()) for case in cases.values()))
+    assert set[str]().union(*held) == everything
+    assert {"Loop", "Scan", "window.conv", "matmul.matmul"} <= everything
+    assert everything | without == set(cover.family_of_operator().values())
+    assert not everything & without
+    again, _ = suite.of_each_family(list(reversed(cases.values())), must)
+    assert [case.name for case in again] == [case.name for case in chosen]
+
+
 def job(number: int) -> int:
     if number == 3:
         os.kill(os.getpid(), signal.SIGKILL)
     if number == 5:
-        time.sleep(60)
+        time.sleep(3600)
     return number * number
 
 
-def test_one_that_dies_or_hangs_costs_only_itself() -> None:
+def test_one_that_dies_costs_only_itself() -> None:
     pool = module("pool")
-    found = dict(pool.run_all(job, list(range(9)), 2, 2.0))
+    found = dict(pool.run_all(job, [0, 1, 2, 3, 4, 6, 7, 8], 2, 900.0))
     assert found.pop(3) == pool.Lost("crash", "the process died: SIGKILL")
-    assert found.pop(5) == pool.Lost("timeout", "ended after 2 s")
     assert found == {number: number * number for number in (0, 1, 2, 4, 6, 7, 8)}
     assert sys.modules["pool"] is pool
+
+
+def test_one_that_hangs_is_ended_and_the_next_begins() -> None:
+    """Nothing but what hangs: on a busy machine any other could miss the limit, too."""
+    pool = module("pool")
+    found = list(pool.run_all(job, [5, 5], 1, 0.1))
+    assert found == [(5, pool.Lost("timeout", "ended after 0.1 s"))] * 2

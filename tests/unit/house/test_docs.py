@@ -41,7 +41,7 @@ WARM = Path(__file__).with_name("warm.py")
 LINKED = ("benchmarks", "examples", "tests")
 FOR_READING = {"text", "mlir", "c", "cpp", "json", "toml", "mermaid"}
 DOCTEST_FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-LIMIT_S = 300
+LIMIT_S = 1200
 
 
 @pytest.fixture(autouse=True)

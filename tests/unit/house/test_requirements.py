@@ -1,56 +1,31 @@
-"""docs/requirements.md: what it says shows a requirement is there, and names the requirement."""
+"""docs/requirements.md: each founding requirement has a test that names it, or says "not yet"."""
 
 from __future__ import annotations
 
-import ast
 import re
-from functools import cache
+import runpy
 from pathlib import Path
 
-import pytest
-
-pytestmark = pytest.mark.every_case(reason="each row is one to meet")
-
 ROOT = Path(__file__).parents[3]
-ROW = re.compile(r"^\| ([A-Z]\d+) \| (.+) \|$", re.MULTILINE)
-
-
-def _rows() -> list[tuple[str, str]]:
-    """`(ID, test)` for every test of every row."""
-    text = (ROOT / "docs" / "requirements.md").read_text()
-    return [
-        (name, test) for name, tests in ROW.findall(text) for test in re.findall(r"`(.+?)`", tests)
-    ]
-
-
+HOUSE = runpy.run_path(str(ROOT / "tests" / "house.py"))
+ROW: re.Pattern[str] = HOUSE["ROW"]
 FOUNDING = {"N": 15, "B": 12, "T": 24, "K": 16}
 """How many requirements each letter has."""
 
 
-def test_each_founding_requirement_has_one_row_with_a_test_or_says_not_yet() -> None:
-    rows = ROW.findall((ROOT / "docs" / "requirements.md").read_text())
+def test_each_founding_requirement_has_a_test_or_says_not_yet() -> None:
+    rows = ROW.findall(HOUSE["requirements"]())
     wanted = [f"{letter}{n + 1}" for letter, count in FOUNDING.items() for n in range(count)]
     assert [name for name, _ in rows] == wanted
-    assert [name for name, shown in rows if not shown.startswith(("`tests/", "not yet: "))] == []
+    lost = [name for name, tests in rows if tests == HOUSE["NO_TEST"]]
+    assert lost == [], (
+        "no test names them any more: name each in the docstring of the test that shows it, "
+        "or say 'not yet: why' in docs/requirements.md"
+    )
 
 
-@cache
-def _read(file: Path) -> tuple[str, dict[str, str]]:
-    """The text of a test's file, and the docstrings of its functions."""
-    text = file.read_text()
-    if file.suffix != ".py":
-        return text, {}
-    nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
-    return text, {node.name: ast.get_docstring(node) or "" for node in nodes}
-
-
-@pytest.mark.parametrize(("name", "test"), _rows())
-def test_what_shows_it_exists(name: str, test: str) -> None:
-    path, _, function = test.partition("::")
-    assert (ROOT / path).is_file()
-    text, functions = _read(ROOT / path)
-    if not function:
-        assert re.search(rf"\b{name}\b", text), f"{path} does not mention {name}"
-        return
-    assert function in functions
-    assert re.search(rf"\b{name}\b", functions[function])
+def test_the_rows_are_those_that_tests_name() -> None:
+    said = dict(ROW.findall((ROOT / "docs" / "requirements.md").read_text()))
+    named = dict(ROW.findall(HOUSE["requirements"]()))
+    stale = [name for name, tests in named.items() if said[name] != tests]
+    assert stale == [], "docs/requirements.md says other tests; run `python tests/house.py`"

@@ -368,6 +368,9 @@ HARMLESS: tuple[Change, ...] = (
 )  # fmt: skip
 """Changes that keep the meaning: a check that refuses one gives a false alarm."""
 
+TRIES = 10
+"""In which two threads have to meet once."""
+
 CAUGHT_AT_LEAST = 0.95
 """Of the faults, by the issue; false alarms: none."""
 
@@ -423,13 +426,15 @@ def test_faults_are_caught() -> None:
 
 
 def test_shared_buffers_are_found() -> None:
-    """Two threads that call the kernel at once get each other's numbers; each by itself is right."""
-    chosen = SHARED[:1]
-    verdicts = [verify(change.instance(native())) for change in chosen]
-    print(_table(chosen, verdicts))
-    assert [verdict.fault for verdict in verdicts] == ["shared-state"] * len(chosen)
-    message = verdicts[0].message
-    assert message.startswith("called from two threads at once: C["), message
+    """Two threads that call the kernel at once get each other's numbers; each by itself is right.
+
+    Whether they meet is up to the system: where it gives them turns, another try has to see it.
+    """
+    tries = (verify(SHARED[0].instance(native())) for _ in range(TRIES))
+    verdict = next((each for each in tries if not each.ok), None)
+    assert verdict is not None, f"not seen in {TRIES} tries"
+    assert verdict.fault == "shared-state", verdict.line()
+    assert verdict.message.startswith("called from two threads at once: C["), verdict.message
     name, (family, params) = "gemm", KERNELS["gemm"]
     good = verify(instantiate(family, name, params, target=native()))
     assert good.ok, good.line()

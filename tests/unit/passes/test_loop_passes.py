@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
+from effort import SEED, effort
 from inarch import testing
 from inarch.core.errors import InarchError
 from inarch.dialects import new_context
@@ -207,9 +208,9 @@ def test_passes_keep_what_chains_compute(pipeline: str) -> None:
 
 
 @pytest.mark.fuzz
-def test_passes_together_keep_what_random_programs_mean(commit: int) -> None:
+def test_passes_together_keep_what_random_programs_mean() -> None:
     """Alone: `test_passes_keep_meaning.py`."""
-    for program in programs("loop", commit, 12):
+    for program in programs("loop", SEED, 12):
         context, module = program.parse()
         if len(program.functions()) == 1:
             arrays = inputs(program, program.index)
@@ -316,9 +317,8 @@ def best_fits(lives: list[Lifetime]) -> list[int]:
     return [offsets[i] for i in range(len(lives))]
 
 
-@pytest.mark.parametrize("seed", [0, pytest.param(None, marks=pytest.mark.fuzz)])
-def test_plans_of_random_programs_are_right(seed: int | None, commit: int) -> None:
-    for program in programs("loop", commit if seed is None else seed, 60 if seed is None else 3):
+def test_plans_of_random_programs_are_right() -> None:
+    for program in programs("loop", SEED, effort(3, 60)):
         context, module = program.parse()
         PASSES["plan-memory"]().apply(context, module)
         check_plan(module)

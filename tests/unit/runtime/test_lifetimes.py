@@ -182,7 +182,7 @@ running.wait()
 def test_the_end_of_the_process_closes_nothing(importer: Path) -> None:
     """A thread may be in the code then."""
     command = [sys.executable, "-W", "error", "-c", _AT_THE_END, str(importer)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -203,7 +203,7 @@ module = load(sys.argv[1], imports={"twice": print})
 
 def test_code_is_in_memory_to_the_very_end(importer: Path) -> None:
     command = [sys.executable, "-c", _STILL_OPEN, str(importer)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     assert (done.returncode, done.stdout) == (0, "['r-xp']\n")
 
 

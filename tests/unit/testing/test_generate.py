@@ -24,7 +24,6 @@ from inarch.ir.context import store_of
 from inarch.ir.payload.constants import constant_array, constant_attribute
 from inarch.ir.text import parse_module, print_module
 from inarch.ir.verify import verify_module
-from inarch.machine.target import parse as parse_target
 from inarch.machine.target import this_processor
 from inarch.testing import round_trip
 from inarch.testing.generate import (
@@ -328,25 +327,6 @@ def test_a_target_that_this_machine_does_not_run_is_a_usage_error(
     other = "aarch64" if this_processor().architecture != "aarch64" else "x86-64-v3"
     assert command(["--check", "graph", "--target", other]) == 2
     assert f"expected a target that this machine runs, found {other}" in capsys.readouterr().err
-
-
-# ------------------------------------------------------------------------------------ a rotating part
-
-
-@pytest.mark.fuzz
-@pytest.mark.parametrize(("level", "count"), [("graph", 30), ("loop", 20), ("kernel", 30)])
-def test_programs_of_this_commit_do_what_they_mean(
-    level: str, count: int, commit: int, tmp_path: Path
-) -> None:
-    names = ("generic", "x86-64-v3", "x86-64-v4")
-    targets = tuple(name for name in names if not parse_target(name).missing_here())[-2:]
-    print(
-        f"python -m inarch.testing.generate --check {level} --seed {commit} --count {count} on {targets}"
-    )
-    job = Job(level, commit, 0, count, 10, targets, ("-O1",), str(tmp_path), 10, False, False)
-    outcome = check(job)
-    assert outcome.findings == []
-    assert outcome.done == count
 
 
 # ------------------------------------------------------------------------------------ text

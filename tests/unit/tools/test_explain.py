@@ -211,7 +211,9 @@ def test_the_page_begins_with_what_was_left_to_the_host_and_why(tmp_path: Path) 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
-needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no chromium is installed")
+needs_browser = pytest.mark.skipif(
+    CHROMIUM is None, reason="no chromium here: apt-get install chromium"
+)
 
 
 def _browse(page: str, folder: Path, *options: str) -> str:
@@ -270,6 +272,7 @@ def _rgb(colour: str) -> tuple[int, ...]:
     return tuple(bytes.fromhex(colour[1:]))
 
 
+@pytest.mark.slow
 @needs_browser
 def test_a_browser_shows_the_graph_in_the_colours_of_the_owners(
     model: Path, tmp_path: Path
@@ -286,6 +289,7 @@ def test_a_browser_shows_the_graph_in_the_colours_of_the_owners(
     assert seen[_rgb(PALETTE[1][0])] < box, "picky has nothing but its key in the legend"
 
 
+@pytest.mark.slow
 @needs_browser
 def test_an_op_that_is_chosen_shows_its_reasons(model: Path, tmp_path: Path) -> None:
     made = tmp_path / "model.html"

@@ -290,7 +290,8 @@ CHROMIUM = next(
 )
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium is installed")
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium here: apt-get install chromium")
 def test_an_op_that_is_chosen_shows_its_kernel(folder: Path) -> None:
     assert CHROMIUM is not None
     _run("explain", "model.mlir", "--load", "mine.c", *TARGET, "--html", "model.html")

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-import datetime as dt
 import json
-import os
-import sys
 import time
 from pathlib import Path
 from random import Random
 
 import pytest
 
+from effort import SEED
 from inarch import fuzz
 from inarch.core.errors import InarchError
 from inarch.fuzz import PARSERS, Parser
 from inarch.fuzz.__main__ import main
 from inarch.fuzz.case import Finding, make_case, run_case
 
-SEED = int(os.environ.get("INARCH_FUZZ_SEED", dt.datetime.now(dt.UTC).date().toordinal()))
-"""Other cases each day; a failure prints the command that runs its cases again."""
-
 QUICK = {"examplejson": 500, "mlir": 60, "npz": 60}
-"""Cases of every `make test`, in this process; 100 of the others, but for those that load much."""
+"""Cases of every `make test`, in this process; 100 of the others, but for those that load much. The search
+(`make soak`) runs others, under the limits of a child."""
 
 
 def refuse(data: bytes) -> None:
@@ -182,24 +178,6 @@ def test_children_that_die_are_found_and_replaced(
     for kind, letter in (("traceback", b"b"), ("memory", b"c"), ("crash", b"d")):
         assert kinds[kind]["cases"] == cases.count(letter)
         assert all(Path(file).read_bytes() == letter for file in kinds[kind]["files"])
-
-
-def run_of(name: str, count: int, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    command = ["--parser", name, "--count", str(count), "--seed", str(SEED), "--save", str(folder)]
-    code = main(command)
-    text = capfd.readouterr().out
-    again = f"{Path(sys.executable).name} -m inarch.fuzz {' '.join(command[:6])}"
-    assert code == 0, f"{again}\n{text}"
-
-
-@pytest.mark.fuzz
-@pytest.mark.parametrize("name", sorted(PARSERS))
-def test_other_cases_of_each_day(
-    name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """A few seconds of each parser, under the limits of a child; other cases each day."""
-    counts = {"examplejson": 4000, "mlir": 600, "onnx": 300, "npz": 300, "arguments": 200}
-    run_of(name, counts.get(name, 2000), tmp_path, capfd)
 
 
 def test_the_limits_are_those_of_the_promise() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 
 import inarch
+from compilers import command_of
 from effort import effort
 from inarch.artifact import Artifact
 from inarch.artifact.index import dtype_number
@@ -43,7 +43,7 @@ INCLUDE = Path(inarch.__file__).parent / "runtime" / "include"
 BUILDS = {
     "gcc": ["gcc", "-std=gnu11", "-O0", "-Wall", "-Wextra", "-Werror"],
     "g++": ["g++", "-x", "c++", "-O0", "-Wall", "-Wextra", "-Werror"],
-    "clang-19": ["clang-19", "-std=gnu11", "-O0", "-Wall", "-Wextra", "-Werror"],
+    "clang": ["clang", "-std=gnu11", "-O0", "-Wall", "-Wextra", "-Werror"],
     "address": [
         "gcc",
         "-std=gnu11",
@@ -132,9 +132,8 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_abi_from_c(source: Path, tmp_path: Path, how: str) -> None:
     """B6, B11: what a library says of itself and refuses; states of other weights, imports, memory and pools;
     weights that change under load; calls that are done later; streams."""
-    command = BUILDS[how]
-    if shutil.which(command[0]) is None:
-        pytest.skip(f"{command[0]} is not installed")
+    family, *flags = BUILDS[how]
+    command = [command_of(family), *flags]
     program = tmp_path / "abi"
     words = [
         *command,

@@ -269,7 +269,7 @@ TRUNCATED = (
 BAD_FILES: list[tuple[Damage, Status, str]] = [
     (flipped(5000), Status.FILE, DAMAGED),
     (flipped(-200), Status.FILE, DAMAGED),
-    (flipped(-1), Status.FILE, DAMAGED),
+    (lambda data: data[:-1] + (b"1" if data[-1:] == b"0" else b"0"), Status.FILE, DAMAGED),
     (lambda data: data[:-1], Status.FILE, TRUNCATED),
     (lambda data: data[:5000], Status.FILE, TRUNCATED),
     (lambda _: b"", Status.FILE, "expected an Inarch artifact, found an empty file"),

@@ -1,0 +1,400 @@
+"""The parts of the search: what each runs, in units of seconds to minutes, and how its output is read.
+
+A part that is added to `PARTS` is run, counted and told; its units are found: files by their marks,
+parsers, levels and backends by their tables, compilers by what this machine has.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+
+from inarch.backends import BACKENDS
+from inarch.fuzz import PARSERS
+from inarch.machine.target import parse
+from inarch.testing.generate import LEVELS
+from soak_finds import loads, of_parser, of_program
+
+ROOT = Path(__file__).parents[1]
+UNIT = ROOT / "tests" / "unit"
+
+PROGRAMS = 50
+"""Of one unit; large ones are a third of that."""
+CASES = {"examplejson": 16_000, "mlir": 2_400, "onnx": 1_200, "npz": 1_200, "arguments": 800}
+"""Of one unit of a parser; of each other 8,000."""
+FILES = 8
+"""Test files that share a process."""
+MUTANTS_S = 120
+TARGETS = ("generic", "x86-64-v2", "x86-64-v3", "x86-64-v4")
+COMPILERS = ("gcc", "clang", "clang-19")
+WHEELS = ("test_wheel.py", "test_runtime_wheel.py")
+QUICK = "not slow and not fuzz"
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a unit is told: its seed, how many processes it may have, and a folder of its own."""
+
+    seed: int
+    jobs: int
+    folder: Path
+    found: Path
+    """Where new files of findings go."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """How its command ended."""
+
+    code: int
+    out: str
+    err: str
+    run: Run
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that must not be."""
+
+    what: str
+    again: str
+    """The command that shows it again."""
+    keep: Callable[[], Path] | None = None
+    """Writes its file in tests/found."""
+
+
+@dataclass
+class Result:
+    """What a unit came to."""
+
+    cases: int = 0
+    findings: list[Finding] = field(default_factory=list[Finding])
+    skipped: str = ""
+    """Why nothing ran."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One command. `{seed}`, `{jobs}` and `{folder}` stand for those of the run."""
+
+    name: str
+    command: tuple[str, ...]
+    read: Callable[[Done], Result]
+    variables: Mapping[str, str] = field(default_factory=dict[str, str])
+    missing: str = ""
+    """What this machine lacks for it."""
+
+    def words(self, run: Run) -> list[str]:
+        """The command of a run."""
+        given = {"{seed}": str(run.seed), "{jobs}": str(run.jobs), "{folder}": str(run.folder)}
+        return [given.get(word, word) for word in self.command]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A kind of search."""
+
+    name: str
+    about: str
+    units: Callable[[], Iterable[Unit]]
+    is_seeded: bool = True
+    """Whether another seed runs other cases."""
+
+
+# ------------------------------------------------------------------------------------ pytest
+
+
+_COUNT = re.compile(r"(\d+) (passed|failed|errors?|xfailed|skipped)\b")
+_BAD = re.compile(r"^(?:FAILED|ERROR) (tests/\S+?(?:\[.*?\])?)(?: - (.*))?$", re.MULTILINE)
+
+
+def read_pytest(done: Done) -> Result:
+    """Its last line has the counts; what failed has a line each."""
+    last = next((line for line in reversed(done.out.splitlines()) if _COUNT.search(line)), "")
+    count = {word.rstrip("s"): int(number) for number, word in _COUNT.findall(last)}
+    cases = sum(number for word, number in count.items() if word != "skipped")
+    again = f"INARCH_SOAK=1 INARCH_SEED={done.run.seed} .venv/bin/python -m pytest"
+    bad = _BAD.findall(done.out)
+    findings = [Finding(f"{name}: {why}", f"{again} '{name}'") for name, why in bad]
+    if done.code not in (0, 1, 5) and not findings:
+        findings = [Finding(f"pytest left with {done.code}: {_last(done)}", again)]
+    if not cases and not findings and count.get("skipped"):
+        why = re.search(r"^SKIPPED \[\d+\] \S+ (.*)$", done.out, re.MULTILINE)
+        return Result(skipped=why[1] if why else "all of its tests are skipped")
+    return Result(cases, findings)
+
+
+def _last(done: Done) -> str:
+    lines = [line for line in (done.out + "\n" + done.err).splitlines() if line.strip()]
+    return lines[-1] if lines else "it said nothing"
+
+
+def _pytest(name: str, files: Sequence[Path], *options: str, missing: str = "") -> Unit:
+    command = (
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-rfEs",
+        "-p",
+        "no:cacheprovider",
+        "-n",
+        "{jobs}",
+    )
+    return Unit(
+        name, (*command, *options, *(str(file.relative_to(ROOT)) for file in files)), read_pytest, {}, missing
+    )  # fmt: skip
+
+
+def _files(pattern: str, *, without: Sequence[str] = WHEELS) -> list[Path]:
+    """The test files whose text has it; bridges' have a part and an environment of their own."""
+    every = sorted(UNIT.rglob("test_*.py"))
+    return [
+        path
+        for path in every
+        if path.name not in without
+        and path.parent.name != "bridges"
+        and re.search(pattern, path.read_text())
+    ]
+
+
+def _marked(mark: str) -> Iterator[Unit]:
+    for file in _files(rf"\bmark\.{mark}\b"):
+        yield _pytest(str(file.relative_to(UNIT)), [file], "-m", mark)
+
+
+def _packs(files: Sequence[Path], *options: str) -> Iterator[Unit]:
+    for start in range(0, len(files), FILES):
+        pack = files[start : start + FILES]
+        name = f"{pack[0].relative_to(UNIT)} +{len(pack) - 1}"
+        yield _pytest(name, pack, "-m", QUICK, *options)
+
+
+def _aarch64() -> Iterator[Unit]:
+    has_cross = shutil.which("aarch64-linux-gnu-gcc") and shutil.which("qemu-aarch64-static")
+    missing = "" if has_cross or importlib.util.find_spec("ziglang") else (
+        "neither aarch64-linux-gnu-gcc with qemu-aarch64-static nor the package ziglang"
+    )  # fmt: skip
+    for file in _files(r"aarch64-linux-gnu|qemu-aarch64"):
+        name = str(file.relative_to(UNIT))
+        yield _pytest(
+            name, [file], "-k", "aarch64 or zig or cross", "--cases", "all", missing=missing
+        )
+
+
+def _wheel() -> Iterator[Unit]:
+    for name in WHEELS:
+        yield _pytest(name, [UNIT / "house" / name])
+
+
+# ------------------------------------------------------------------------------------ programs, parsers
+
+
+def _here() -> list[str]:
+    """The least and the greatest of the targets that this machine runs, and what it is itself."""
+    able = [name for name in TARGETS if not parse(name).missing_here()]
+    return list(dict.fromkeys([able[0], able[-1], "native"]))
+
+
+def programs_unit(
+    name: str,
+    level: str,
+    *options: str,
+    variables: Mapping[str, str] = MappingProxyType({}),
+    missing: str = "",
+) -> Unit:
+    """Random programs against their definition."""
+    spoken = "".join(f"{name}={value} " for name, value in variables.items())
+
+    def read(done: Done) -> Result:
+        said = loads(done.out)
+        if said is None:
+            return _broken(done)
+        again = f"{spoken}python -m inarch.testing.generate --check {level}"
+        findings = [
+            Finding(
+                f"{one['kind']}: {one['level']} {one['target']}: {one['message']}",
+                f"{again} --seed {one['seed']} --start {one['index']} --count 1 {' '.join(options)}",
+                partial(of_program, done.run.found, one, options, variables),
+            )
+            for one in {one["index"]: one for one in reversed(said["findings"])}.values()
+        ]  # of one program, what it is on the first target
+        return Result(said["programs"], findings)
+
+    targets = [word for target in _here() for word in ("--target", target)]
+    count = str(PROGRAMS // 3 if "--large" in options else PROGRAMS)
+    command = (
+        sys.executable, "-m", "inarch.testing.generate", "--check", level, "--seed", "{seed}",
+        "--count", count, "--jobs", "{jobs}", "--out", "{folder}", "--json", *targets, *options,
+    )  # fmt: skip
+    return Unit(name, command, read, variables, missing)
+
+
+def _broken(done: Done) -> Result:
+    return Result(0, [Finding(f"it left with {done.code}: {_last(done)}", "the log")])
+
+
+def _generate() -> Iterator[Unit]:
+    for level in LEVELS:
+        yield programs_unit(level, level)
+        yield programs_unit(f"{level} -O3", level, "--optimize", "3")
+        yield programs_unit(f"{level} large", level, "--large")
+    for name in BACKENDS:
+        if BACKENDS.origin(name).source.startswith("inarch.backends."):
+            status = BACKENDS[name].status()
+            missing = "" if status == "ready" else f"backend '{name}' is not ready: {status}"
+            yield programs_unit(f"graph for {name}", "graph", "--backend", name, missing=missing)
+
+
+def _compilers() -> Iterator[Unit]:
+    for compiler in COMPILERS:
+        missing = "" if shutil.which(compiler) else f"no {compiler}"
+        variables = {"CC": compiler}
+        for level in LEVELS:
+            yield programs_unit(f"{compiler} {level}", level, variables=variables, missing=missing)
+        suite = (sys.executable, "tests/conformance/suite.py", "--families", "--jobs", "{jobs}")
+        yield Unit(f"{compiler} onnx", suite, read_suite, variables, missing)
+
+
+def _parsers() -> Iterator[Unit]:
+    for name in sorted(PARSERS):
+        command = (
+            sys.executable, "-m", "inarch.fuzz", "--parser", name, "--seed", "{seed}",
+            "--count", str(CASES.get(name, 8_000)), "--json", "--save", "{folder}",
+        )  # fmt: skip
+        yield Unit(name, command, read_parser)
+
+
+def read_parser(done: Done) -> Result:
+    """One finding a fault."""
+    said = loads(done.out)
+    if said is None:
+        return _broken(done)
+    name, seed = said["parser"], said["seed"]
+    findings = [
+        Finding(
+            f"{name}: {one['kind']} at {one['place']}",
+            f"python -m inarch.fuzz --parser {name} --seed {seed} --count {said['count']}",
+            partial(of_parser, done.run.found, name, seed, one),
+        )
+        for one in said["faults"]
+    ]
+    return Result(said["count"], findings)
+
+
+# ------------------------------------------------------------------------------------ the others
+
+
+def _sanitizers() -> Iterator[Unit]:
+    base = (sys.executable, "benchmarks/sanitizers.py", "--seed", "{seed}", "--json")
+    yield Unit("graphs", (*base, "--programs", "12", "--model", "none"), read_sanitizers)
+    yield Unit("networks", (*base, "--programs", "0"), read_sanitizers)
+
+
+def read_sanitizers(done: Done) -> Result:
+    """Its JSON has the reports by program; it fetches networks, so it may have to be left out."""
+    said = loads(done.out)
+    if said is None:
+        return Result(skipped=_last(done)) if "error: " in done.err else _broken(done)
+    again = f"python benchmarks/sanitizers.py --seed {done.run.seed}"
+    findings = [
+        Finding(f"{one['name']} {one['target']}: {report}", again)
+        for one in said["of"]
+        for report in one["reports"]
+    ]
+    return Result(int(said["calls"]), findings)
+
+
+def _conformance() -> Iterator[Unit]:
+    for part in range(20):
+        command = (
+            sys.executable,
+            "tests/conformance/suite.py",
+            "--part",
+            str(part),
+            "--jobs",
+            "{jobs}",
+        )
+        yield Unit(f"{part:02}", command, read_suite)
+
+
+def read_suite(done: Done) -> Result:
+    """A line for each case that is less than it should be; the last one counts."""
+    count = re.search(r"^onnx \S+: \d+ of (\d+) pass", done.out, re.MULTILINE)
+    if count is None:
+        return _broken(done)
+    bad = re.findall(
+        r"^(unsupported|specialised|wrong|error|crash|timeout) +(test_\w+) *(.*)$",
+        done.out,
+        re.MULTILINE,
+    )
+    again = "python tests/conformance/suite.py"
+    findings = [Finding(f"{kind} {name}: {why}", f"{again} '^{name}$'") for kind, name, why in bad]
+    if done.code and not findings:
+        return _broken(done)
+    return Result(int(count[1]), findings)
+
+
+def _bridges() -> Iterator[Unit]:
+    for file in sorted((UNIT / "bridges").glob("*.txt")):
+        stamp = ROOT / ".venv-bridges" / file.stem / ".stamp"
+        target = f"bridge-{file.stem}"
+        missing = "" if stamp.exists() else "no environment of the framework: make bridges makes it"
+        yield Unit(file.stem, ("make", "--no-print-directory", target), read_pytest, {}, missing)
+
+
+def _mutants() -> Iterator[Unit]:
+    command = (
+        sys.executable,
+        "tests/mutants/run.py",
+        "--seconds",
+        str(MUTANTS_S),
+        "--seed",
+        "{seed}",
+    )
+    is_old = "--sample" in (ROOT / "tests" / "mutants" / "run.py").read_text()
+    yield Unit("some", (*command, "--sample", "20") if is_old else command, read_mutants)
+
+
+def read_mutants(done: Done) -> Result:
+    """Survivors are findings; with another exit code than 0 and 1 nothing was tried."""
+    if done.code not in (0, 1):
+        return Result(skipped=f"exit code {done.code}: {_last(done)}")
+    tried = re.findall(
+        r"\b(?:killed|survived|equivalent)\b.*$", done.out, re.MULTILINE | re.IGNORECASE
+    )
+    lines = [
+        line
+        for line in done.out.splitlines()
+        if re.search(r"\] survived\b|^survived\b", line, re.IGNORECASE)
+    ]
+    again = f"python tests/mutants/run.py --seconds {MUTANTS_S} --seed {done.run.seed}"
+    if done.code and not lines:
+        lines = [_last(done)]
+    return Result(len(tried), [Finding(line, again) for line in lines])
+
+
+PARTS = (
+    Part("programs", "random programs against their definition", _generate),
+    Part("gate", "what the gate runs, at length, with other seeds, for this machine's own CPU",
+         lambda: _packs(_files("def test_"))),
+    Part("parsers", "mutated files and texts", _parsers),
+    Part("slow", "tests that are marked slow: models, numerics at length", lambda: _marked("slow")),
+    Part("conformance", "ONNX's own suite by twentieths", _conformance, is_seeded=False),
+    Part("fuzz", "tests that are marked fuzz", lambda: _marked("fuzz")),
+    Part("rest", "the cases of long tables that the gate leaves out",
+         lambda: _packs(_files(r"\bparametrize\b"), "--cases", "rest")),
+    Part("compilers", "random programs and ONNX by each C compiler", _compilers),
+    Part("sanitizers", "networks and random graphs under sanitizers", _sanitizers),
+    Part("aarch64", "code for aarch64, under qemu or by zig", _aarch64, is_seeded=False),
+    Part("mutants", "small faults that the tests should see", _mutants),
+    Part("wheel", "the wheels, installed in a clean environment", _wheel, is_seeded=False),
+    Part("bridges", "bridges to frameworks (`make bridges`)", _bridges, is_seeded=False),
+)  # fmt: skip

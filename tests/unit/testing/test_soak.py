@@ -1,0 +1,404 @@
+"""The search: it goes on where it was stopped, takes the next seeds, and writes a find once."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from inarch.backends import BACKENDS
+from soak import Home, lines_of, main, next_seed, report
+from soak_finds import finds, replay, write_new
+from soak_parts import (
+    PARTS,
+    Done,
+    Finding,
+    Part,
+    Result,
+    Run,
+    Unit,
+    programs_unit,
+    read_mutants,
+    read_parser,
+    read_pytest,
+    read_suite,
+)
+
+TESTS = Path(__file__).parents[2]
+
+SAY = "import os; print(*(os.environ.get(f'INARCH_{name}') for name in ('SEED', 'SOAK', 'NATIVE')))"
+
+
+def unit(name: str, read: Callable[[Done], Result] | None = None, missing: str = "") -> Unit:
+    def count(done: Done) -> Result:
+        assert done.out.split() == [str(done.run.seed), "1", "None"]
+        return Result(cases=3)
+
+    return Unit(name, (sys.executable, "-c", SAY), read or count, missing=missing)
+
+
+def part(name: str, *units: Unit, is_seeded: bool = True) -> Part:
+    return Part(name, f"what {name} is", lambda: units, is_seeded)
+
+
+def search(home: Home, parts: Sequence[Part], *options: str) -> int:
+    """As many units as fit into no time: one."""
+    return main(["--minutes", "0", *options], parts, home)
+
+
+def ran(home: Home) -> list[tuple[str, str, int | None]]:
+    lines = [line for line in lines_of(home.ledger) if "skipped" not in line]
+    return [(line["part"], line["unit"], line["seeds"] and line["seeds"][0]) for line in lines]
+
+
+def test_each_run_goes_on_behind_the_last_with_the_next_seeds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Parts in turn, of each its units in turn; what another machine has run is behind, too."""
+    monkeypatch.setenv("INARCH_NATIVE", "x86-64-v3")  # the gate's, not the search's
+    home = Home(tmp_path)
+    home.ledger.parent.mkdir()
+    other = {
+        "part": "a",
+        "unit": "x",
+        "seeds": [7, 9],
+        "cases": 1,
+        "findings": [],
+        "cpu": "c",
+        "cpu_s": 0,
+    }
+    home.ledger.write_text(json.dumps(other))  # and no end of the line
+    parts = [part("a", unit("1"), unit("2")), part("b", unit("1"), is_seeded=False)]
+    for _ in range(4):
+        assert search(home, parts) == 0
+    assert ran(home)[1:] == [("a", "1", 10), ("b", "1", None), ("a", "2", 11), ("b", "1", None)]
+    assert search(home, parts, "--part", "a") == 0
+    assert ran(home)[-1] == ("a", "1", 12)
+
+
+def test_what_was_killed_is_run_again_and_nothing_else(tmp_path: Path) -> None:
+    """By kill -9; what it had started goes with it."""
+    marker = tmp_path / "began"
+    waits = (
+        f"import os, pathlib, time; p = pathlib.Path({str(marker)!r}); q = p.with_suffix('.new')\n"
+    )
+    waits += "if not p.exists(): q.write_text(str(os.getpid())); q.rename(p); time.sleep(3600)"
+    script = tmp_path / "run.py"
+    script.write_text(
+        f"import sys; sys.path.insert(0, {str(TESTS)!r})\n"
+        "from pathlib import Path\nfrom soak import Home, main\nfrom soak_parts import Part, Result, Unit\n"
+        "def unit(name, code): return Unit(name, (sys.executable, '-c', code), lambda done: Result(1))\n"
+        f"units = [unit('1', ''), unit('2', {waits!r}), unit('3', '')]\n"
+        "parts = [Part('a', '', lambda: units)]\n"
+        f"sys.exit(main(sys.argv[1:], parts, Home(Path({str(tmp_path)!r}))))\n"
+    )
+    command = [sys.executable, str(script), "--minutes"]
+    home = Home(tmp_path)
+    with subprocess.Popen([*command, "60"], stdout=subprocess.DEVNULL) as process:
+        while not marker.exists():
+            assert process.poll() is None, "it ended by itself"
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+    child = int(marker.read_text())
+    while (
+        Path(f"/proc/{child}").exists()
+        and Path(f"/proc/{child}/stat").read_text().split()[2] != "Z"
+    ):
+        time.sleep(0.01)
+    assert ran(home) == [("a", "1", 1)]
+    said = subprocess.run([*command, "0"], capture_output=True, text=True, check=True).stdout
+    assert said.splitlines() == [
+        "[  0.0 min left] a 2: 1 cases, 0 findings, 0 s of CPU",
+        "0 findings",
+    ]
+    assert ran(home) == [("a", "1", 1), ("a", "2", 2)]
+
+
+def test_a_find_is_written_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two of one fault in a unit, another one in the next: one file, told each time."""
+    home = Home(tmp_path)
+
+    def read(done: Done) -> Result:
+        def keep(number: int) -> Path:
+            path = done.run.found / f"npz-{done.run.seed}-{number}.open.bin"
+            return write_new(path, b"input")
+
+        said = (f"npz: traceback at {tmp_path}/x.py:{n}" for n in range(2))
+        return Result(
+            5, [Finding(one, "its command", lambda n=n: keep(n)) for n, one in enumerate(said)]
+        )
+
+    parts = [part("a", unit("1", read))]
+    assert search(home, parts) == 1
+    assert search(home, parts) == 1
+    assert [path.name for path in home.found.iterdir()] == ["npz-1-0.open.bin"]
+    lines = lines_of(home.ledger)
+    assert [[one["file"] for one in line["findings"]] for line in lines] == [
+        ["npz-1-0.open.bin"] * 2
+    ] * 2
+    assert lines[0]["findings"][1]["what"] == "npz: traceback at x.py:1"
+    assert "2 findings:\n  npz: traceback at x.py:0\n    its command\n" in capsys.readouterr().out
+    home.found.joinpath("npz-1-0.open.bin").rename(home.found / "npz-1-0.bin")  # mended: it is back
+    assert search(home, parts) == 1
+    assert sorted(path.name for path in home.found.iterdir()) == ["npz-1-0.bin", "npz-3-0.open.bin"]
+
+
+def test_what_this_machine_lacks_is_told_and_in_the_ledger_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = Home(tmp_path)
+    no = "no clang"
+    parts = [
+        part("a", unit("1", missing=no), unit("2"), unit("3", missing=no)),
+        part("b", unit("1", missing=no)),
+    ]
+    for _ in range(2):
+        assert search(home, parts) == 0
+        said = capsys.readouterr().out
+        assert "left out: a 1, 3: no clang\nleft out: b 1: no clang\n" in said
+    lines = lines_of(home.ledger)
+    assert [(one["unit"], one["skipped"]) for one in lines if "skipped" in one] == [
+        ("1, 3", no),
+        ("1", no),
+    ]
+    assert ran(home) == [("a", "2", 1), ("a", "2", 2)]
+    assert search(home, [parts[1]]) == 0  # nothing to do, and no end without it
+
+
+def test_a_unit_that_finds_that_it_cannot_run_is_passed(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    parts = [part("a", unit("1", lambda _: Result(skipped="no network")), unit("2"))]
+    assert [search(home, parts) for _ in range(3)] == [0, 0, 0]
+    assert ran(home) == [("a", "2", 1)]
+    (line,) = (line for line in lines_of(home.ledger) if "skipped" in line)
+    assert (line["unit"], line["skipped"], line["seeds"]) == ("1", "no network", None)
+
+
+def test_one_clone_has_one_search(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    home = Home(tmp_path)
+
+    def read(_: Done) -> Result:
+        assert search(home, parts) == 2
+        return Result(1)
+
+    parts = [part("a", unit("1", read))]
+    assert search(home, parts) == 0
+    assert (
+        capsys.readouterr().err
+        == "error: expected no other search in this clone, found one that runs\n"
+    )
+
+
+def test_the_report_sums_the_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Seeds are counted once; half a line, or a mark of a merge, is told and left out."""
+    home = Home(tmp_path)
+    parts = [part("a", unit("1"), unit("2", missing="no qemu")), part("b", unit("1"))]
+    for _ in range(3):
+        search(home, parts)
+    home.ledger.write_text(home.ledger.read_text() + "<<<<<<< ours\n" + '{"part": "a", "un')
+    capsys.readouterr()
+    assert main(["--report", "--json"], parts, home) == 0
+    said = capsys.readouterr()
+    first, second = json.loads(said.out)
+    assert (first["part"], first["units"], first["cases"], first["seeds"], first["findings"]) == (
+        "a",
+        2,
+        6,
+        2,
+        0,
+    )
+    assert first["left_out"] == {"2": "no qemu"}
+    assert (second["part"], second["units"], second["seeds"]) == ("b", 1, 1)
+    assert said.err.count("expected a line of the search, found") == 2
+    assert main(["--report", "--part", "a"], parts, home) == 0
+    rows = capsys.readouterr().out.splitlines()
+    assert [row.split()[0] for row in rows] == ["part", "a", "left"]
+    assert next_seed("a", lines_of(home.ledger)) == 3
+    assert report([]) == []
+
+
+def test_no_line_names_this_machine(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+
+    def read(_: Done) -> Result:
+        return Result(1, [Finding(f"{tmp_path}/a/b.py: no such file '{Path.home()}/x/y'", "again")])
+
+    assert search(home, [part("a", unit("1", read))]) == 1
+    text = home.ledger.read_text()
+    assert str(tmp_path) not in text
+    assert os.uname().nodename not in text
+    (line,) = lines_of(home.ledger)
+    assert line["findings"] == [{"what": "b.py: no such file 'y'"}]
+    assert set(line) == {
+        "date", "commit", "cpu", "part", "unit", "seeds", "cases", "findings", "cpu_s"
+    }  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------ what is read
+
+
+def done(tmp_path: Path, out: str, code: int = 0, err: str = "") -> Done:
+    return Done(code, out, err, Run(4, 1, tmp_path, tmp_path))
+
+
+def test_what_tools_say_is_read(tmp_path: Path) -> None:
+    text = (
+        "FAILED tests/unit/a/test_b.py::test_c[1-x y] - AssertionError: 3\n"
+        "ERROR tests/unit/a/test_d.py::test_e - no\n"
+        "1 failed, 12 passed, 2 skipped, 1 xfailed, 1 error in 3.1s\n"
+    )
+    found = read_pytest(done(tmp_path, text, 1))
+    assert found.cases == 15
+    assert [one.what for one in found.findings] == [
+        "tests/unit/a/test_b.py::test_c[1-x y]: AssertionError: 3",
+        "tests/unit/a/test_d.py::test_e: no",
+    ]
+    assert found.findings[0].again.endswith(
+        "INARCH_SEED=4 .venv/bin/python -m pytest 'tests/unit/a/test_b.py::test_c[1-x y]'"
+    )
+    skipped = "SKIPPED [2] tests/unit/a/test_b.py:3: no zig\n2 skipped in 1s\n"
+    assert read_pytest(done(tmp_path, skipped)).skipped == "no zig"
+    assert read_pytest(done(tmp_path, "no tests ran in 1s\n", 5)).findings == []
+    assert read_pytest(done(tmp_path, "", -1, "no end after 3600 s")).findings[0].what == (
+        "pytest left with -1: no end after 3600 s"
+    )
+    suite = "wrong       test_x  differs\nonnx 1.23.2: 50 of 58 pass, 8 more\n"
+    assert read_suite(done(tmp_path, suite, 1)).findings == [
+        Finding("wrong test_x: differs", "python tests/conformance/suite.py '^test_x$'")
+    ]
+    assert read_suite(done(tmp_path, suite.partition("\n")[2])).cases == 58
+    assert read_parser(done(tmp_path, "", 1, "Traceback\nKeyError: 3")).findings[0].what == (
+        "it left with 1: KeyError: 3"
+    )
+    mutants = "[1/2] killed a by b (1 s)\n[2/2] survived c: x.py:3 (2 s)\n"
+    assert (
+        read_mutants(done(tmp_path, mutants, 1)).findings[0].what
+        == "[2/2] survived c: x.py:3 (2 s)"
+    )
+    assert read_mutants(done(tmp_path, mutants, 1)).cases == 2
+    assert read_mutants(done(tmp_path, "", 2, "no table")).skipped == "exit code 2: no table"
+
+
+def test_each_part_has_units_of_its_own_names(tmp_path: Path) -> None:
+    """And each finds what it runs: a file that is renamed is no empty part."""
+    assert len({part.name for part in PARTS}) == len(PARTS)
+    for each in PARTS:
+        units = list(each.units())
+        assert units, each.name
+        assert len({one.name for one in units}) == len(units), each.name
+        for one in units:
+            words = one.words(Run(3, 2, tmp_path, tmp_path))
+            assert not any("{" in word for word in words)
+            files = [word for word in words if word.startswith(("tests/", "benchmarks/"))]
+            assert all((TESTS.parent / file).is_file() for file in files)
+
+
+# ------------------------------------------------------------------------------------ planted faults
+
+PARSER = """
+import os
+from inarch.core.errors import InarchError
+from inarch.fuzz import Parser
+
+def check(data):
+    match data[:1]:
+        case b"a": raise InarchError("expected no a", where="fuzz:1:1")
+        case b"b": raise KeyError("b")
+        case b"c": os.abort()
+
+PARSER = Parser(lambda: [b"a"], check, mutate=lambda data, seeds, rng: rng.choice([b"a", b"b", b"c"]))
+"""
+
+WRONG_RELU = """
+from math import prod
+from inarch.passes.backend import Backend, Emission
+
+CODE = '''
+int32_t {symbol}(void *self, DLTensor *args, int32_t n) {{
+  const float *x = args[0].data;
+  float *y = args[1].data;
+  (void)self, (void)n;
+  for (int64_t i = 0; i < {size}; i++) y[i] = x[i] < 1.f ? 0.f : x[i];
+  return 0;
+}}
+'''
+
+def accepts(op):
+    return None if str(op.results[0].type.element_type) == "f32" else "takes f32"
+
+def emit(request):
+    sizes = [prod(each.function_type.inputs.data[0].get_shape()) for each in request.functions]
+    code = [CODE.format(symbol=s, size=n) for s, n in zip(request.names(), sizes)]
+    return Emission("c", request.names(), text='#include "inarch.h"' + "".join(code))
+
+BACKEND = Backend("wrong-relu", "relu from 1 on", emit=emit, ops=["relu"], accepts=accepts)
+"""
+
+
+@pytest.mark.slow
+def test_a_parser_that_dies_is_found_kept_and_replayed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A traceback and an abort: a file each, which fails again, until the parser is mended."""
+    module = tmp_path / "planted_fuzz.py"
+    module.write_text(PARSER)
+    about = tmp_path / "planted_fuzz-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Name: planted-fuzz\nVersion: 1\n")
+    (about / "entry_points.txt").write_text("[inarch.fuzz.parsers]\nplanted = planted_fuzz\n")
+    monkeypatch.setenv("INARCH_PLUGINS", "all")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    home = Home(tmp_path)
+    command = (
+        sys.executable,
+        "-m",
+        "inarch.fuzz",
+        "--parser",
+        "planted",
+        "--seed",
+        "{seed}",
+        "--count",
+        "9",
+    )
+    parts = [
+        part("parsers", Unit("planted", (*command, "--json", "--save", "{folder}"), read_parser))
+    ]
+    assert search(home, parts) == 1
+    found = finds(home.found)
+    assert {find.path.read_bytes() for find in found} == {b"b", b"c"}
+    assert all(find.open for find in found)
+    assert sorted(replay(find)[0] for find in found) == [-signal.SIGABRT, 1]
+    assert search(home, parts) == 1
+    assert finds(home.found) == found  # the same two faults
+    module.write_text(
+        PARSER.replace('KeyError("b")', 'InarchError("expected no b", where="x")').replace(
+            "os.abort()", "return"
+        )
+    )
+    assert [replay(find)[0] for find in found] == [0, 0]
+
+
+@pytest.mark.slow
+def test_a_backend_that_computes_something_else_is_found_kept_and_replayed(tmp_path: Path) -> None:
+    """Its smaller program is one file, with the command that shows it."""
+    backend = tmp_path / "wrong_relu.py"
+    backend.write_text(WRONG_RELU)
+    home = Home(tmp_path)
+    options = ("--load", str(backend), "--backend", "wrong-relu", "--count", "8", "--shrink", "1")
+    parts = [part("programs", programs_unit("planted", "graph", *options))]
+    assert search(home, parts) == 1
+    (find,) = (find for find in finds(home.found) if find.what.startswith("differs: @"))
+    index = find.path.stem.split("-")[2]
+    assert find.command[3:9] == ("--file", str(find.path), "--start", index, *options[:2])
+    with BACKENDS.scope():
+        assert replay(find)[0] == 1
+    backend.write_text(WRONG_RELU.replace("x[i] < 1.f", "x[i] < 0.f"))
+    with BACKENDS.scope():
+        assert replay(find) == (0, "")
