@@ -5,8 +5,6 @@ NumPy in double precision says what it is. What is not made: scores of all rows,
 
 from __future__ import annotations
 
-from effort import effort
-
 import math
 from typing import Any
 
@@ -15,6 +13,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 import inarch
+from effort import effort
 from inarch.dialects import new_context
 from inarch.dialects.loop.buffer import AllocOp
 from inarch.dialects.loop.control import ForOp
