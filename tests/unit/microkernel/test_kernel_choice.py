@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import inarch
+from effort import effort
 from inarch.backends.c import emit
 from inarch.core.errors import InarchError, UsageError
 from inarch.core.plugins import load_file
@@ -122,7 +123,7 @@ def test_a_registered_function_does_the_work(
         REGISTRY.unregister("matmul-of-numpy")
 
 
-@pytest.mark.sampled(3, reason="a kind of fault each")
+@pytest.mark.sampled(effort(2, 3), reason="a kind of fault each")
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
