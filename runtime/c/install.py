@@ -24,6 +24,8 @@ def install(folder: Path, compiler: Compiler | None = None) -> list[Path]:
     compiler = compiler or find_compiler()
     headers = sorted(INCLUDE.iterdir())
     library, tool = folder / "lib" / "libinarch.a", folder / "bin" / "inarch-run"
+    for path in (*(folder / "include" / header.name for header in headers), library, tool):
+        _make_folder(path)  # before anything takes time
     with tempfile.TemporaryDirectory(prefix="inarch-install-") as name:
         work = Path(name)
         objects = _compile(compiler, sources(), work)
@@ -64,10 +66,14 @@ def _run(command: Sequence[str], work: Path) -> None:
         raise EnvironmentFault(f"'{command[0]}' failed: {first_error(output, status)}")
 
 
-def _put(source: Path, path: Path) -> None:
+def _make_folder(path: Path) -> None:
+    """The one that `path` is to be in."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise EnvironmentFault(f"cannot write '{path}': {error.strerror}") from error
+
+
+def _put(source: Path, path: Path) -> None:
     with replacing(path) as file:
         file.write(source.read_bytes())

@@ -17,6 +17,7 @@ from onnx import TensorProto, helper
 
 import inarch
 from compilers import command_of
+from effort import effort
 from inarch.backends.c import run_function
 from inarch.backends.c.write.arg_reduce import CHAINS, ROWS
 from inarch.core.errors import UnsupportedError
@@ -105,6 +106,7 @@ def check(
     np.testing.assert_array_equal(y, wanted.reshape(kept), strict=True)
 
 
+@pytest.mark.sampled(4, reason="each op, target and direction")
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("flags", ["", "last"])
 @pytest.mark.parametrize("op", ["argmax", "argmin"])
@@ -117,6 +119,7 @@ def test_the_only_one_is_found_wherever_it_is(op: str, flags: str, target: str) 
     check(op, np.ascontiguousarray(rows[:, : 4 * ROWS + 3].T), "f32", 0, flags, target)
 
 
+@pytest.mark.sampled(2, reason="each dtype and direction")
 @pytest.mark.parametrize("flags", ["", "last"])
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 def test_of_two_equal_ones_anywhere(dtype: str, flags: str) -> None:
@@ -124,18 +127,20 @@ def test_of_two_equal_ones_anywhere(dtype: str, flags: str) -> None:
     size = 16 * CHAINS + 16 + 3
     ends = [0, 1, 5, 15, 16, 31, 40, 63, 64, 70, 79, 80, size - 1]
     pairs = [(a, b) for a in ends for b in ends if a < b]
-    for high in ((0.0, -0.0), (-0.0, 0.0), (np.nan, np.nan), (np.nan, np.inf), (np.inf, np.nan)):
-        rows = np.full((len(pairs), size), -1, NUMPY[dtype])
-        for row, (a, b) in zip(rows, pairs, strict=True):
-            row[a], row[b] = high
-        check("argmax", rows, dtype, 1, flags)
-        check("argmax", np.ascontiguousarray(rows.T), dtype, 0, flags)
+    highs = ((0.0, -0.0), (-0.0, 0.0), (np.nan, np.nan), (np.nan, np.inf), (np.inf, np.nan))
+    every = [(a, b, *high) for high in highs for a, b in pairs]
+    rows = np.full((len(every), size), -1, NUMPY[dtype])
+    for row, (a, b, first, second) in zip(rows, every, strict=True):
+        row[a], row[b] = first, second
+    check("argmax", rows, dtype, 1, flags)
+    check("argmax", np.ascontiguousarray(rows.T), dtype, 0, flags)
 
 
-@pytest.mark.parametrize("size", [4, 16, 20, 33, 50, 64])
-def test_of_the_least_numbers_alone_one_of_them_is_found(size: int) -> None:
+@pytest.mark.parametrize(("number", "size"), list(enumerate([4, 16, 20, 33, 50, 64])))
+def test_of_the_least_numbers_alone_one_of_them_is_found(number: int, size: int) -> None:
     """Rows of fewer vectors than there are chains: what has seen no element finds none."""
-    for dtype, least in (("f32", -np.inf), ("i32", -(2**31)), ("ui8", 0)):
+    every = (("f32", -np.inf), ("i32", -(2**31)), ("ui8", 0))
+    for dtype, least in [every[(number + more) % 3] for more in range(effort(1, 3))]:
         rows = np.full((2, size), least, NUMPY[dtype])
         check("argmax", rows, dtype, 1, "last", TARGETS[-1])
         check("argmax", rows, dtype, 1, "", TARGETS[-1])
@@ -148,7 +153,7 @@ def test_strips_and_rows_of_some_length(shape: tuple[int, ...], axis: int) -> No
     check("argmax", x, "f32", axis)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=effort(8, 25), deadline=None)
 @given(st.data())
 def test_every_order_dtype_and_axis(data: st.DataObject) -> None:
     """Rows and columns at, below and beside the vectors and their chains; of none, of one, of many NaN."""
@@ -192,6 +197,7 @@ func.func @f(%x: memref<40x3xf32>, %v: memref<3xf32>, %n: memref<3x{where}>) {{
 """
 
 
+@pytest.mark.sampled(5, reason="each value of each parameter")
 @pytest.mark.parametrize(
     "loops", ["i = 3, k = 40 reduction vector", "k = 40 reduction, i = 3"], ids=["rows", "strip"]
 )
@@ -257,7 +263,7 @@ def test_threads_find_the_same(tmp_path: Path, axis: int) -> None:
         f"  %y = graph.argmax %x axis = {axis} : tensor<64x20000xf32> -> {result}\n"
         f"  func.return %y : {result}\n}}"
     )
-    for threads in (1, 3):
+    for threads in (3, 1)[: effort(1, 2)]:
         compiled = inarch.compile(path, target="generic", threads=threads)
         np.testing.assert_array_equal(compiled(x), x.argmax(axis))
 

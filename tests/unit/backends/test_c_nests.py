@@ -14,6 +14,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Region, SSAValue
 
+from effort import effort
 from inarch.backends.c import run_function
 from inarch.core.errors import UnsupportedError
 from inarch.dialects import new_context
@@ -225,7 +226,7 @@ def check(case: Case) -> None:
         np.testing.assert_array_equal(found, wanted, err_msg=case.text)
 
 
-@settings(max_examples=6, deadline=None, derandomize=True)
+@settings(max_examples=effort(4, 6), deadline=None, derandomize=True)
 @given(cases())
 def test_contractions_agree_with_their_definition(case: Case) -> None:
     check(case)

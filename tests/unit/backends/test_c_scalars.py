@@ -262,11 +262,11 @@ def test_comparisons_of_integers_and_select() -> None:
 def test_conversions(*, lanes: bool) -> None:
     x, _ = _pairs("f32")
     for kind in ("i8", "i32", "i64"):
-        found = run(f"%r = arith.fptosi %x : f32 to {kind}", "f32", kind, lanes=lanes)
+        both = [f"%r = arith.{name} %x : f32 to {kind}" for name in ("fptosi", "fptoui")]
+        found, other = run_all(both, "f32", kind, lanes=lanes)
         np.testing.assert_array_equal(found, _saturate(x, DTYPES[kind].__name__), err_msg=kind)
-        found = run(f"%r = arith.fptoui %x : f32 to {kind}", "f32", kind, lanes=lanes)
         unsigned = f"u{DTYPES[kind].__name__}"
-        np.testing.assert_array_equal(found.view(unsigned), _saturate(x, unsigned), err_msg=kind)
+        np.testing.assert_array_equal(other.view(unsigned), _saturate(x, unsigned), err_msg=kind)
     i, _ = _pairs("i8")
     cases = {
         ("sitofp", "f32"): i.astype(np.float32),

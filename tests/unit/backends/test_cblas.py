@@ -213,7 +213,7 @@ def test_matmul_is_the_reference(dtype: str, tmp_path: Path) -> None:
 
 
 @needs_openblas
-@pytest.mark.parametrize("dtype", ["f32", "f64"])
+@pytest.mark.parametrize("dtype", ["f32", pytest.param("f64", marks=pytest.mark.slow)])
 def test_an_addend_and_relu_are_part_of_the_product(dtype: str, tmp_path: Path) -> None:
     check([matmul_text(x, y, dtype, addend) for x, y, addend in ADDENDS], tmp_path)
 
@@ -315,7 +315,7 @@ EMPTY = [(0, 3, 5, 7), (2, 0, 5, 7)]
 
 
 @needs_openblas
-@pytest.mark.parametrize("dtype", ["f32", "f64"])
+@pytest.mark.parametrize("dtype", ["f32", pytest.param("f64", marks=pytest.mark.slow)])
 def test_a_1x1_convolution_is_a_product(dtype: str, tmp_path: Path) -> None:
     cases = [(x, bias) for x in (*IMAGES, *EMPTY) for bias in (True, False)]
     check([conv_text(x, 6, dtype=dtype, bias=bias) for x, bias in cases], tmp_path)

@@ -12,6 +12,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 
 import inarch
+from effort import effort
 from inarch.core.errors import InarchError
 from inarch.definitions.execute import execute
 from inarch.dialects import new_context
@@ -169,7 +170,9 @@ def check(seed: int, count: int) -> set[str]:
 
 def test_computed_loops_mean_what_they_meant() -> None:
     """Random loops, schedules and costs; by definition, and compiled for 1, 2 and 3 threads, bit for bit."""
-    done = check(0, 8) | check(1, 8)
+    done = check(0, 4)
+    for seed in range(effort(0, 2)):
+        done |= check(seed, 8)
     assert {"split", "interchange", "parallelize", "part"} <= done
 
 

@@ -54,6 +54,7 @@ def test_the_sum_of_embeddings_is_one_kernel(tmp_path: Path) -> None:
     np.testing.assert_array_equal(inarch.compile(path, target="generic")(ids, kinds), wanted)
 
 
+@pytest.mark.sampled(3, reason="each index, and both axes")
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("index", [-1, 2, 9])
 def test_a_row_that_is_known_is_a_plain_read(tmp_path: Path, axis: int, index: int) -> None:

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compilers import command_of
+from effort import effort
 from inarch.backends.c import run_function
 from inarch.core.errors import InarchError
 from inarch.definitions.execute import execute
@@ -191,7 +192,7 @@ def nests(draw: st.DrawFn, form: Form) -> Nest:
 
 
 @pytest.mark.parametrize("name", FORMS)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=effort(3, 12), deadline=None)
 @given(data=st.data())
 def test_each_form_reads_what_the_indices_name(name: str, data: st.DataObject) -> None:
     """From the end where they are negative, the nearest element where they are outside; also in `finish`."""
@@ -285,11 +286,12 @@ def forms_in_c(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Each form, with rows that are used and with rows that nothing uses."""
     rng = np.random.default_rng(0)
     functions: list[str] = []
-    for form in FORMS.values():
+    every = ((["j", 0], ["i"]), ([0, "j"], ["j"]), ([0, 1], ["i", "j"]))
+    for number, form in enumerate(FORMS.values()):
         sizes = {"i": 2, "r": 3, "j": 8} | {
             name: int(size) for name, size in re.findall(r"(\w) = (\d+)", form.loops)
         }
-        for picks, at in ((["j", 0], ["i"]), ([0, "j"], ["j"]), ([0, 1], ["i", "j"])):
+        for picks, at in [every[(number + more) % 3] for more in range(effort(1, 3))]:
             shape = [sizes[p] if isinstance(p, str) else 5 for p in picks]
             indices = [rng.integers(0, 5, [sizes[name] for name in names]) for names in at]
             data = np.zeros(shape, np.float32)

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import inarch
+from effort import effort
 from inarch.artifact import Artifact
 from inarch.artifact.manifest import parse as parse_manifest
 from inarch.backends import HOSTS
@@ -143,9 +144,10 @@ def test_where_its_loader_is_not_the_file_is_refused() -> None:
 def test_random_programs_are_what_they_mean(backend: str) -> None:
     """Also where parts of them are those of a backend, which the host calls."""
     taken = 0
-    for program in programs("graph", seed=5, count=6):
+    count = effort(3, 6)
+    for program in programs("graph", seed=5, count=count):
         taken += _check(program, backend)
-    assert taken > 2 or not backend
+    assert taken >= count // 2 or not backend
 
 
 def _check(program: GeneratedProgram, backend: str) -> int:

@@ -16,6 +16,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import inarch
+from effort import effort, seeds
 from inarch.backends import BACKENDS
 from inarch.dialects import new_context
 from inarch.driver.compiler import import_model
@@ -183,7 +184,8 @@ def off_by(found: Array, network: Network) -> Array:
 def test_random_networks_on_the_engine_do_what_numpy_does() -> None:
     """Every layer is the engine's as one unit, whoever shares its input; the engine has int8 weights."""
     layers = shared = 0
-    for seed in range(12):
+    which = seeds(4, 12)
+    for seed in which:
         network = Network(seed)
         layers, shared = layers + network.layers, shared + network.shared
         compiled = inarch.compile(network.model(), backends=["q8"], require_offload=True)
@@ -198,14 +200,15 @@ def test_random_networks_on_the_engine_do_what_numpy_does() -> None:
             if step["op"] == "constant" and len(step["shape"]) > 1
         ]
         assert {step["dtype"] for step in constants} <= {"int8"}, "weights are the model's"
-    assert layers >= 40
-    assert shared >= 15, "many inputs are used by several layers"
+    assert layers >= 40 * len(which) // 12
+    assert shared >= 15 * len(which) // 12, "many inputs are used by several layers"
 
 
 def test_layers_that_go_back_leave_their_copies_and_the_network_is_the_same() -> None:
     """The backend gives up layers at random: what was copied for them is the original's again."""
     shrunk = 0
-    for seed in range(12):
+    which = seeds(4, 12)
+    for seed in which:
         network, draw = Network(seed), Random(seed)
 
         def decide(regions: Sequence[Region], draw: Random = draw) -> Iterator[Shrink]:
@@ -221,7 +224,7 @@ def test_layers_that_go_back_leave_their_copies_and_the_network_is_the_same() ->
         steps = off_by(compiled(network.input), network)
         assert steps.max() <= 2, f"seed {seed}"
         assert (steps > 0.5).mean() < 0.05, f"seed {seed}"
-    assert shrunk >= 5
+    assert shrunk >= 5 * len(which) // 12
 
 
 def test_each_layer_is_one_match_and_only_the_ends_are_the_hosts() -> None:
@@ -243,7 +246,7 @@ def explained(network: Network) -> PartitionReport:
 
 def test_random_networks_on_the_host_do_what_numpy_does() -> None:
     """What nobody takes: ties of f32 sums may round otherwise."""
-    for seed in (2, 4, 7):
+    for seed in (2, 4, 7)[: effort(1, 3)]:
         network = Network(seed)
         steps = off_by(inarch.compile(network.model())(network.input), network)
         assert steps.max() <= 2

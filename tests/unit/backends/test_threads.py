@@ -15,6 +15,7 @@ import onnx
 import pytest
 
 import inarch
+from effort import effort
 from inarch.core.errors import EnvironmentFault, UsageError
 from inarch.machine.compilers import find_compiler
 from inarch.runtime.threads import threads_here
@@ -77,7 +78,7 @@ def test_eight_threads_call_and_load_at_once(model: Path) -> None:
     wrong: list[int] = []
 
     def call(number: int) -> None:
-        for turn in range(20):
+        for turn in range(effort(8, 20)):
             module = inarch.load(model)
             if _bits(module(x, w, threads=1 + (number + turn) % 4)) != expected:
                 wrong.append(number)
@@ -112,7 +113,7 @@ expected = bits(shared.run(feeds, threads=1))
 wrong = []
 
 def call(number):
-    for turn in range(6):  # one module of all, and one that comes and goes
+    for turn in range(int(sys.argv[2])):  # one module of all, and one that comes and goes
         module = shared if (number + turn) % 2 else inarch.load(path)
         if bits(module.run(feeds, threads=1 + (number + turn) % 4)) != expected:
             wrong.append(number)
@@ -121,7 +122,7 @@ def call(number):
 threads = [threading.Thread(target=call, args=(number,)) for number in range(8)]
 for one in threads:
     one.start()
-for _ in range(5):
+for _ in range(int(sys.argv[2]) - 1):
     child = os.fork()
     if child == 0:
         os._exit(0 if bits(shared.run(feeds, threads=3)) == expected else 3)
@@ -139,7 +140,7 @@ def test_a_recurrence_and_attention_by_eight_threads_while_others_load_and_fork(
     path = tmp_path / "network.inarch"
     inarch.compile(onnx.parser.parse_model(NETWORK)).save(path)
     done = subprocess.run(
-        [sys.executable, "-c", HAMMER, str(path)],
+        [sys.executable, "-c", HAMMER, str(path), str(effort(3, 6))],
         env={**os.environ, "INARCH_NUM_THREADS": "3"},
         capture_output=True,
         text=True,
@@ -209,6 +210,7 @@ def _in_a_process(model: Path, said: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.sampled(2, reason="a process each")
 @pytest.mark.parametrize(("said", "started"), [("1", 0), ("2", 1), ("3", 2)])
 def test_the_variable_says_how_many(model: Path, said: str, started: int) -> None:
     done = _in_a_process(model, said)
@@ -257,6 +259,7 @@ def test_threadpoolctl_sees_and_limits_the_threads(model: Path, when: str) -> No
     assert (done.stdout, done.stderr) == ("2 [2]\n", "")
 
 
+@pytest.mark.sampled(2, reason="a process each")
 @pytest.mark.parametrize("said", ["0", "-1", "two", "1.5"])
 def test_a_variable_that_is_no_number(model: Path, said: str) -> None:
     done = _in_a_process(model, said)
@@ -306,7 +309,7 @@ def _built(folder: Path, *flags: str) -> Path:
 def _run(harness: Path, what: str, threads: int = 3) -> str:
     """What it prints; 0 threads: their number is not said."""
     done = subprocess.run(
-        [str(harness), what],
+        [str(harness), what, str(effort(4, 40))],  # turns of each caller, and half as many forks
         env={**os.environ, "INARCH_NUM_THREADS": str(threads or "")},
         capture_output=True,
         text=True,

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import effort
 from inarch.backends.c import run_function
 from inarch.dialects import new_context
 from inarch.ir.text import parse_module
@@ -51,7 +52,7 @@ def run(shape: tuple[int, ...], perm: tuple[int, ...], dtype: str, offset: int =
     np.testing.assert_array_equal(target, np.transpose(source[offset:], perm))
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=effort(5, 8), deadline=None)
 @given(st.data())
 def test_every_element_arrives(data: st.DataObject) -> None:
     """Sizes below, at and beside blocks of 4 and lines of 16; every order of up to four dimensions."""
@@ -69,6 +70,7 @@ def test_rows_and_columns_that_are_left() -> None:
     run((2, 9, 3, 37), (0, 3, 2, 1), "i32", offset=1)
 
 
+@pytest.mark.sampled(4, reason="each number of positions and of channels")
 @pytest.mark.parametrize("positions", [4, 6, 8, 13])
 @pytest.mark.parametrize("channels", [5, 16, 31])
 def test_windows(positions: int, channels: int) -> None:

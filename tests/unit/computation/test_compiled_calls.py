@@ -6,8 +6,10 @@ import os
 import subprocess
 import sys
 
+from effort import effort
+
 SCRIPT = """
-import random
+import random, sys
 import numpy as np
 import inarch
 from inarch.runtime import calls
@@ -27,7 +29,7 @@ update = "for i in N: m[i] = mu * m[i] + g[i]\\nfor i in N: w[i] = w[i] - m[i]"
 step = inarch.compute(update, arguments="w, g, m, mu")
 cast = inarch.compute("for i in N: C[i] = f32(s)", arguments="C, s")
 seen = set()
-for turn in range(400):
+for turn in range(int(sys.argv[1])):
     form = choose.choice(["made", "last", "out", "name", "place", "input"])
     n, dtype = choose.choice([3, 4]), np.float32
     a, b = (rng.normal(size=n).astype(dtype) for _ in range(2))
@@ -77,7 +79,7 @@ except inarch.ArgumentError as error: print(error)
 def test_compiled_calls_of_computations() -> None:
     """B10, B12: random sizes, dtypes, numbers, places of outputs; Python is not asked a second time."""
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", SCRIPT],
+        [sys.executable, "-W", "error", "-c", SCRIPT, str(effort(120, 400))],
         env={**os.environ, "INARCH_CALLS": "compiled"},
         capture_output=True,
         text=True,

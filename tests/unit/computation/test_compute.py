@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import inarch
+from effort import seeds
 from inarch.computation import Computation
 from inarch.core.dtypes import DTYPES
 from inarch.core.errors import ArgumentError, InarchError
@@ -295,7 +296,7 @@ def run(seed: int, seen: Counter[str]) -> None:
 def test_random_programs_compute_what_numpy_does() -> None:
     """B12: expressions of the grammar, shapes, dtypes."""
     seen: Counter[str] = Counter()
-    for seed in range(6):
+    for seed in seeds(3, 6):
         run(seed, seen)
 
 

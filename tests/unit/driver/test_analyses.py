@@ -10,6 +10,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from effort import effort
 from inarch.dialects import new_context
 from inarch.dialects.graph.elementwise.unary import ReluOp
 from inarch.dialects.loop.memory import memref_of
@@ -175,7 +176,7 @@ class _Compares(Instrument):
 @pytest.mark.parametrize("level", ["graph", "loop"])
 def test_nothing_is_stale_whatever_passes_do(level: str) -> None:
     compared = None
-    for program in generate.programs(level, 27, 12):
+    for program in generate.programs(level, 27, effort(4, 12)):
         context, module = program.parse()
         compared = _Compares(analyses_of(context))
         run_pipeline(context, module, list(default_pipeline()), [compared])

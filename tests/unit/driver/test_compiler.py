@@ -246,7 +246,7 @@ ODD: dict[str, onnx.ModelProto] = {
 }
 
 
-@pytest.mark.sampled(6, reason="whole models, each compiled alone")
+@pytest.mark.sampled(4, reason="whole models, each compiled alone")
 @pytest.mark.parametrize("name", ODD)
 def test_odd_model(name: str) -> None:
     model = ODD[name]
@@ -271,6 +271,7 @@ def test_the_outputs_do_not_share_memory() -> None:
 # Dtypes and shapes
 
 
+@pytest.mark.sampled(2, reason="whole models, each compiled alone")
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
 def test_arithmetic(dtype: str) -> None:
     rng = np.random.default_rng(0)
@@ -291,7 +292,7 @@ def test_arithmetic(dtype: str) -> None:
     check(model, {"x": x, "y": y, "w": w})
 
 
-@pytest.mark.sampled(4, reason="whole models, each compiled alone")
+@pytest.mark.sampled(2, reason="whole models, each compiled alone")
 @pytest.mark.parametrize(
     "dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "bool"]
 )
@@ -314,7 +315,7 @@ def _onnx(dtype: str) -> int:
     return helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
 
 
-@pytest.mark.sampled(6, reason="whole models, each compiled alone")
+@pytest.mark.sampled(4, reason="whole models, each compiled alone")
 @pytest.mark.parametrize(
     ("kind", "dtype"),
     [
@@ -417,8 +418,8 @@ def test_killed_in_the_middle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("INARCH_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     source, path, mark = tmp_path / "m.onnx", tmp_path / "m.inarch", tmp_path / "pid"
-    build(graph([node("Neg", "x", "y")], {"x": (FLOAT, (2, 3))}, {"y": FLOAT}), path)
-    before = path.read_bytes()
+    before = b"the artifact of before"
+    path.write_bytes(before)
     source.write_bytes(scaling(7).SerializeToString())
     slow = tmp_path / "cc"
     slow.write_text(

@@ -1,4 +1,4 @@
-"""Whole models, compiled, against onnxruntime: small ones always, real and full-sized ones if slow."""
+"""Whole models, compiled, against onnxruntime: small ones and a full-sized one always, others if slow."""
 
 # Onnxruntime is untyped:
 # pyright: reportUnknownMemberType=false, reportMissingTypeStubs=false, reportUnknownVariableType=false
@@ -115,8 +115,13 @@ def test_with_each_compiler(compiler: str, script: Script, monkeypatch: pytest.M
         check(inarch.compile(model), model)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", LARGE)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name == "mobilenetv2" else [pytest.mark.slow])
+        for name in LARGE
+    ],
+)
 def test_large(name: str, script: Script, tmp_path: Path) -> None:
     generator, options = LARGE[name]
     path = tmp_path / "model.onnx"

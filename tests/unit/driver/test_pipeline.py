@@ -18,6 +18,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
 import inarch
+from effort import effort
 from inarch.core.errors import InarchError, UsageError
 from inarch.core.plugins import load_file
 from inarch.dialects import new_context
@@ -468,7 +469,7 @@ def test_every_stage_resumes_from_its_file(folder: Path) -> None:
     assert (done.code, done.err) == (0, "")
     files = sorted((folder / "tree").glob("*.mlir"))
     assert len(files) == len(default_pipeline()) + 1
-    for file in files:
+    for file in files[:: effort(4, 1)]:
         first = file.read_text().splitlines()[0]
         rest = first.partition(" -p '")[2].partition("'")[0]
         again = run([str(file), *(["-p", rest] if rest else [])])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
+import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -17,9 +18,11 @@ import pytest
 from onnx import helper
 
 import inarch
+from effort import effort
 from inarch.artifact import Artifact
 from inarch.core.errors import UsageError
 from inarch.machine.compilers import find_compiler
+from inarch.microkernel.table import MICROKERNELS
 from inarch.tools.cli import run
 
 KERNEL = """/* inarch
@@ -52,13 +55,14 @@ func.func @main(%x: tensor<8x8xf32> {inarch.name = "x"}) -> (tensor<8x8xf32> {in
   func.return %3 : tensor<8x8xf32>
 }
 """
+LAYER = re.sub(r"  %[23] = .*\n", "", MODEL).replace("return %3", "return %1")
 SCRIPT = """
 import os, sys
 from inarch.driver.compiler import build
 from inarch.tools.extensions import load_files
 from pathlib import Path
 load_files([Path("own_gemm.c").absolute()])
-jobs, compilers = int(sys.argv[1]), sys.argv[2:]
+jobs, compilers, names = int(sys.argv[1]), sys.argv[2].split(), sys.argv[3].split()
 wishes = {
     "plain": {},
     "kernel": {"microkernels": ["own-gemm"]},
@@ -66,8 +70,8 @@ wishes = {
 }
 for compiler in compilers:
     os.environ["CC"] = compiler
-    for name, wish in sorted(wishes.items(), reverse=jobs > 1):
-        build("model.mlir", f"{compiler}-{name}.inarch", jobs=jobs, target="x86-64-v2", **wish)
+    for name in sorted(names, reverse=jobs > 1):
+        build("model.mlir", f"{compiler}-{name}.inarch", jobs=jobs, target="x86-64-v2", **wishes[name])
 """
 
 
@@ -75,29 +79,47 @@ def compilers() -> list[str]:
     return [name for name in ("gcc", "clang", "clang-19") if shutil.which(name)][:2]
 
 
-def test_other_folders_caches_times_and_jobs_give_equal_bytes(tmp_path: Path) -> None:
-    """Models with weights, parts of backends, and a kernel with headers and debug information."""
+@pytest.mark.parametrize(
+    ("model", "names"),
+    [
+        (LAYER, "kernel"),
+        pytest.param(MODEL, "kernel parts plain", marks=pytest.mark.slow),
+    ],
+    ids=["layer", "model"],
+)
+def test_other_folders_caches_times_and_jobs_give_equal_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str, names: str
+) -> None:
+    """Models with weights, parts of backends, and a kernel with headers and debug information.
+
+    One is compiled in this process, one in a process that puts names in other places.
+    """
+    asked = compilers()[: effort(1, 2)]
     files: list[dict[str, bytes]] = []
     for seed, folder in enumerate((tmp_path / "a", tmp_path / "b" / "deeper"), 1):
         (folder / "headers").mkdir(parents=True)
         (folder / "own_gemm.c").write_text(KERNEL)
         (folder / "headers" / "place.h").write_text(HEADER)
-        (folder / "model.mlir").write_text(MODEL)
-        environment = {
-            **os.environ,
-            "PYTHONHASHSEED": str(seed),
-            "INARCH_CACHE_DIR": str(folder / "cache"),
-            "HOME": str(folder),
-        }
-        command = [sys.executable, "-W", "ignore", "-c", SCRIPT, str(seed), *compilers()]
-        subprocess.run(command, cwd=folder, env=environment, check=True)
+        (folder / "model.mlir").write_text(model)
+        words = [str(folder / "script.py"), str(seed), " ".join(asked), names]
+        Path(words[0]).write_text(SCRIPT)
+        monkeypatch.chdir(folder)
+        monkeypatch.setenv("PYTHONHASHSEED", str(seed))
+        monkeypatch.setenv("INARCH_CACHE_DIR", str(folder / "cache"))
+        monkeypatch.setenv("HOME", str(folder))
+        if seed == 1:
+            monkeypatch.setattr(sys, "argv", words)
+            with MICROKERNELS.scope():
+                runpy.run_path(words[0])
+        else:
+            subprocess.run([sys.executable, "-W", "ignore", *words], check=True)
         files.append({path.name: path.read_bytes() for path in sorted(folder.glob("*.inarch"))})
-    assert len(files[0]) == 3 * len(compilers())
+    assert len(files[0]) == len(names.split()) * len(asked)
     assert files[0].keys() == files[1].keys()
     assert [name for name in files[0] if files[0][name] != files[1][name]] == []
     home = str(tmp_path).encode()
     assert [name for name, data in files[0].items() if home in data] == []
-    kernel = tmp_path / "a" / f"{compilers()[0]}-kernel.inarch"
+    kernel = tmp_path / "a" / f"{asked[0]}-kernel.inarch"
     with Artifact.open(kernel) as artifact:
         assert b"headers/place.h" in bytes(artifact.library)
         licenses = artifact.manifest.data["licenses"]

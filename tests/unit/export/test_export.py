@@ -17,7 +17,7 @@ import pytest
 
 import inarch
 from compilers import command_of
-from effort import SEED
+from effort import SEED, effort
 from inarch.artifact import Artifact
 from inarch.artifact.manifest import Port
 from inarch.core.dtypes import DTYPES
@@ -216,7 +216,7 @@ def check_exported(program: GeneratedProgram, folder: Path, target: str, **how: 
 @pytest.mark.parametrize("freestanding", [False, True])
 def test_random_programs(freestanding: bool, tmp_path: Path) -> None:
     """Several functions, all dtypes, sizes of 0: against NumPy."""
-    for program in programs("graph", seed=5, count=2):
+    for program in programs("graph", seed=5, count=effort(1, 2)):
         folder = tmp_path / str(program.index)
         folder.mkdir()
         check_exported(program, folder, "native", freestanding=freestanding)

@@ -10,7 +10,7 @@ are forks of one process (`warm.py`).
 
 A comment on the line before a block changes what is done: `<!-- not run: REASON -->`, and
 `<!-- file: NAME -->`, which writes the block into a file. An example that needs minutes or the
-network has a line `# tests: slow (REASON)`; so has a document, as `<!-- tests: slow (REASON) -->`.
+network has a line `# tests: slow (REASON)`. Of the documents README runs in the gate, the others are slow.
 """
 
 from __future__ import annotations
@@ -90,9 +90,11 @@ def test_doctests(name: str) -> None:
 
 
 def _file(path: Path) -> object:
-    slow = re.search(r"^(?:#|<!--) tests: slow \(.+\)(?: -->)?$", path.read_text(), re.MULTILINE)
+    is_slow = re.search(r"^# tests: slow \(.+\)$", path.read_text(), re.MULTILINE)
+    if path.suffix == ".md":
+        is_slow = path.name != "README.md"
     name = str(path.relative_to(ROOT))
-    return pytest.param(path, id=name, marks=[pytest.mark.slow] if slow else [])
+    return pytest.param(path, id=name, marks=[pytest.mark.slow] if is_slow else [])
 
 
 @pytest.mark.parametrize("path", [_file(path) for path in EXAMPLES])
@@ -192,24 +194,24 @@ def _run_session(block: Block, folder: Path) -> str | None:
     return None
 
 
-@pytest.fixture(scope="module")
-def commands() -> Iterator[str]:
-    """A folder with `inarch` and `inarch-opt`, which start fast. A socket's path must be short."""
+@pytest.fixture
+def commands(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """`inarch` and `inarch-opt` that start fast. A socket's path must be short."""
     with tempfile.TemporaryDirectory(prefix="inarch-") as made:
         server = subprocess.Popen([sys.executable, WARM, made], stdout=subprocess.PIPE)
         assert server.stdout is not None
         try:
             assert server.stdout.readline() == b"ready\n"
-            yield made
+            monkeypatch.setenv("PATH", os.pathsep.join([made, os.environ.get("PATH", "")]))
+            yield
         finally:
             server.kill()
             server.communicate()
 
 
 @pytest.fixture
-def folder(tmp_path: Path, commands: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder with links to what documents may refer to."""
-    monkeypatch.setenv("PATH", os.pathsep.join([commands, os.environ.get("PATH", "")]))
     for name in LINKED:
         (tmp_path / name).symlink_to(ROOT / name)
     if shutil.which("cc") is None:
@@ -221,6 +223,7 @@ def folder(tmp_path: Path, commands: str, monkeypatch: pytest.MonkeyPatch) -> Pa
     return tmp_path
 
 
+@pytest.mark.usefixtures("commands")
 @pytest.mark.every_case(reason="each document is its own")
 @pytest.mark.parametrize("path", [_file(path) for path in DOCUMENTS])
 def test_a_document_runs(path: Path, folder: Path) -> None:

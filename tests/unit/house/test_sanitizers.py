@@ -17,6 +17,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from effort import effort
 from inarch.backends.c.plan.linear import Loop
 from inarch.core.errors import EnvironmentFault
 from inarch.dialects import new_context
@@ -217,7 +218,7 @@ def test_a_shared_transpose_has_no_race(
 @pytest.mark.parametrize("level", ["graph", "loop"])
 def test_random_programs_have_no_race(racing: Path, tmp_path: Path, level: str) -> None:
     """Whatever three threads can share they do."""
-    for program in programs(level, seed=17, count=4):
+    for program in programs(level, seed=17, count=effort(1, 4)):
         context, module = program.parse()
         arrays = {name: inputs(module, 3, function=name) for name in program.functions()}
         compiled = sanitized(
@@ -228,7 +229,7 @@ def test_random_programs_have_no_race(racing: Path, tmp_path: Path, level: str) 
 
 
 def test_random_graphs_have_no_report(executable: Path, tmp_path: Path) -> None:
-    for program in programs("graph", seed=3, count=2):
+    for program in programs("graph", seed=3, count=effort(1, 2)):
         context, module = program.parse()
         arrays = {name: inputs(module, 3, function=name) for name in program.functions()}
         compiled = sanitized(context, module, tmp_path / f"{program.name}.so", "native")

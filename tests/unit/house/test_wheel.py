@@ -1,4 +1,4 @@
-"""The wheel: it holds every module of the tree, and works installed in a clean environment.
+"""The wheel: it holds every module of the tree, and works without it and in a clean environment.
 
 Not every builder follows the links `inarch/dialects -> ../dialects`; one that does not drops the
 folders without a word; hence this test.
@@ -11,8 +11,12 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import onnxruntime
 import pytest
 
 ROOT = Path(__file__).parents[3]
@@ -44,8 +48,6 @@ its programs, or find what is installed: what may differ in a wheel that has the
 
 DATA = (".h", ".hpp", ".c", ".json", ".html", ".tmpl", ".toml", ".typed")
 
-pytestmark = pytest.mark.slow
-
 
 def _run(command: list[str], folder: Path) -> str:
     # Neither the repository nor the user's packages may be found by another way than the wheel.
@@ -66,12 +68,16 @@ def _run(command: list[str], folder: Path) -> str:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built from a copy of the tree: a build leaves `build/` and `*.egg-info` behind."""
+    """The wheel, built from a copy of the tree: a build leaves `build/` and `*.egg-info` behind.
+
+    By the setuptools that is here: no network is asked.
+    """
     copy = tmp_path_factory.mktemp("tree") / "inarch"
     ignored = shutil.ignore_patterns(".*", "__pycache__", "build", "dist", "*.egg-info", "Output")
     shutil.copytree(ROOT, copy, symlinks=True, ignore=ignored)
     made = tmp_path_factory.mktemp("wheel")
-    _run([sys.executable, "-m", "build", "--wheel", "--outdir", str(made), str(copy)], made)
+    command = [sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", str(made)]
+    _run([*command, str(copy)], made)
     (found,) = made.glob("*.whl")
     return found
 
@@ -116,6 +122,51 @@ def test_the_wheel_brings_the_commands_and_the_licence(wheel: Path) -> None:
     assert any(name.endswith("licenses/LICENSE") for name in archive.namelist())
 
 
+EVERYTHING = """
+import sys, zipfile
+wheel, model, place = sys.argv[1:4]
+sys.path[:0] = [place]
+sys.path += sys.argv[4:]
+from importlib import import_module
+names = [name.removesuffix(".py") for name in zipfile.ZipFile(wheel).namelist() if name.endswith(".py")]
+names = [name.removesuffix("/__init__").replace("/", ".") for name in names]
+names = [name for name in names if not name.endswith("__main__")]
+for name in names:
+    file = import_module(name).__file__
+    assert file.startswith(place), file
+import numpy as np, inarch
+inarch.compile(model).save(place + "/model.inarch")
+np.save(place + "/y.npy", inarch.load(place + "/model.inarch")(np.load(place + "/x.npy")))
+print(len(names))
+"""
+"""Without `site`, whose files would put the tree on the path: what is installed beside it comes last."""
+
+
+def test_all_of_the_wheel_is_imported_and_a_network_runs(
+    wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """LeNet, compiled and run by what the wheel has, in a process that cannot see the tree."""
+    place, model = tmp_path / "unpacked", tmp_path / "lenet.onnx"
+    zipfile.ZipFile(wheel).extractall(place)
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks" / "models"))
+    model.write_bytes(import_module("lenet").build(batch=1).SerializeToString())
+    session: Any = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
+    (given,) = session.get_inputs()
+    x = np.random.default_rng(0).standard_normal(given.shape).astype(np.float32)
+    np.save(place / "x.npy", x)
+    beside = [path for path in sys.path if Path(path).name == "site-packages"]
+    command = [sys.executable, "-I", "-S", "-W", "error", "-c", EVERYTHING]
+    said = _run([*command, str(wheel), str(model), str(place), *beside], tmp_path)
+    assert int(said) == sum(name.endswith(".py") for name in _tree() - _mains())
+    (wanted,) = session.run(None, {given.name: x})
+    np.testing.assert_allclose(np.load(place / "y.npy"), wanted, rtol=1e-4, atol=1e-5)
+
+
+def _mains() -> set[str]:
+    return {name for name in _tree() if name.endswith("__main__.py")}
+
+
+@pytest.mark.slow
 def test_the_installed_package_is_the_wheel(python: Path, tmp_path: Path) -> None:
     script = "import inarch, inarch.passes; print(inarch.__file__); print(inarch.passes.__file__)"
     places = _run([str(python), "-c", script], tmp_path).split()
@@ -126,6 +177,7 @@ def test_the_installed_package_is_the_wheel(python: Path, tmp_path: Path) -> Non
     assert "fold-constants" in listed
 
 
+@pytest.mark.slow
 def test_the_unit_tests_pass_against_the_wheel(python: Path, tmp_path: Path) -> None:
     """Of these rooms, all but those of the tree, one case of each; beside them there is no `inarch/`."""
     ignored = shutil.ignore_patterns("__pycache__", "Output")

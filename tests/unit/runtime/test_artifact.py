@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 import inarch
+from effort import effort
 from inarch.artifact import Artifact, write_artifact
 from inarch.artifact.manifest import Import, Port, Signature, parse
 from inarch.core.errors import EnvironmentFault, InarchError
@@ -265,7 +266,7 @@ def small(tmp_path: Path) -> Path:
     return path
 
 
-STEPS = [pytest.param(11, id="some"), pytest.param(1, id="all", marks=pytest.mark.slow)]
+STEPS = [pytest.param(effort(23, 11), id="some"), pytest.param(1, id="all", marks=pytest.mark.slow)]
 
 
 @pytest.mark.parametrize("step", STEPS)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from effort import effort
 from inarch.artifact import Artifact
 from inarch.core.errors import InarchError
 from inarch.machine.target import parse
@@ -147,7 +148,7 @@ def test_threads_that_load_call_and_drop(make_program: MakeProgram, tmp_path: Pa
 
     def work(number: int) -> None:
         start.wait()
-        for turn in range(40):
+        for turn in range(effort(12, 40)):
             bias = (number + turn) % 3
             result = load(paths[bias])(X, X)
             np.testing.assert_array_equal(result, X + X + bias)
@@ -396,7 +397,10 @@ def grown(work: Callable[[int], None], count: int) -> tuple[int, int, int]:
     return after[0] - before[0], after[1] - before[1], after[2] - before[2]
 
 
-COUNTS = [pytest.param(60, id="some"), pytest.param(1000, id="all", marks=pytest.mark.slow)]
+COUNTS = [
+    pytest.param(effort(25, 60), id="some"),
+    pytest.param(1000, id="all", marks=pytest.mark.slow),
+]
 
 
 @pytest.mark.parametrize("count", COUNTS)
@@ -404,7 +408,7 @@ def test_loading_distinct_programs_is_flat(
     make_program: MakeProgram, tmp_path: Path, count: int
 ) -> None:
     def work(number: int) -> None:
-        path = make_program(tmp_path / "a.inarch", bias=(number, 0, 0), weights_bytes=1 << 16)
+        path = make_program(tmp_path / "a.inarch", bias=(number, 0, 0), weights_bytes=1 << 18)
         assert np.asarray(load(path)(X, X))[0, 0] == number
 
     opened, mapped, resident = grown(work, count)

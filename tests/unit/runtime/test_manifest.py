@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from effort import effort
 from inarch.artifact import Artifact, write_artifact
 from inarch.artifact.manifest import parse
 from inarch.core.errors import EnvironmentFault, InarchError
@@ -215,7 +216,7 @@ def test_any_manifest_is_read_or_refused(count: int) -> None:
     assert 0 < accepted < count  # some of each
 
 
-LOADS = [pytest.param(100, id="some"), pytest.param(1200, id="many", marks=MANY)]
+LOADS = [pytest.param(effort(40, 100), id="some"), pytest.param(1200, id="many", marks=MANY)]
 
 
 @pytest.mark.parametrize("count", LOADS)

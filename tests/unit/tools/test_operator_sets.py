@@ -30,7 +30,7 @@ def _places(x: Any) -> Any:
     ("group", "name", "expected"),
     [
         ("products", "256 x 256 x 256", _product),
-        ("rows", "cumsum 64 x 262144 axis 0", _sums),
+        pytest.param("rows", "cumsum 64 x 262144 axis 0", _sums, marks=pytest.mark.slow),
         ("rows", "argmax 16384 x 1024 axis 1", _places),
     ],
 )

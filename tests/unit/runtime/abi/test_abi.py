@@ -11,6 +11,7 @@ import pytest
 
 import inarch
 from compilers import command_of
+from effort import effort
 from inarch.artifact import Artifact
 from inarch.artifact.index import dtype_number
 from inarch.artifact.status import Effect, Status
@@ -46,12 +47,12 @@ BUILDS = {
     "address": [
         "gcc",
         "-std=gnu11",
-        "-O1",
-        "-g",
+        "-O0",
+        "-g1",
         "-fsanitize=address,undefined",
         "-fno-sanitize-recover=all",
     ],
-    "thread": ["gcc", "-std=gnu11", "-O1", "-g", "-fsanitize=thread"],
+    "thread": ["gcc", "-std=gnu11", "-O0", "-g1", "-fsanitize=thread"],
 }
 
 DESCRIBED = """\
@@ -148,6 +149,7 @@ def test_the_abi_from_c(source: Path, tmp_path: Path, how: str) -> None:
     if "cannot find" in done.stderr and "san" in done.stderr:
         pytest.skip(f"{command[0]} has no sanitizer here")
     assert (done.returncode, done.stderr) == (0, "")
+    rounds = str(effort(25, 100))  # of swaps
     for what, expected in {
         "describe": DESCRIBED,
         "refuse": REFUSED,
@@ -157,7 +159,7 @@ def test_the_abi_from_c(source: Path, tmp_path: Path, how: str) -> None:
         "swap": "2 released\n",
     }.items():
         found = subprocess.run(
-            [str(program), what], capture_output=True, text=True, timeout=120, check=False
+            [str(program), what, rounds], capture_output=True, text=True, timeout=120, check=False
         )
         assert (found.stdout, found.stderr, found.returncode) == (expected, "", 0), what
 

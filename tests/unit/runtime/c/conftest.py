@@ -163,20 +163,32 @@ Build = Callable[..., Path]
 
 @pytest.fixture(scope="session")
 def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
-    """Compiles a program with libinarch; skips where the compiler cannot (sanitizers)."""
+    """Compiles a program with libinarch; skips where the compiler cannot (sanitizers).
+
+    libinarch is compiled once for each command and its flags: it takes most of the time.
+    """
+    known: dict[tuple[str, ...], list[str]] = {}
+
+    def done(words: Sequence[str], folder: Path) -> None:
+        made = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+        if "cannot find" in made.stderr and "san" in made.stderr:
+            pytest.skip(f"{words[0]} has no sanitizer here")
+        assert made.returncode == 0, made.stderr
+
+    def library(words: tuple[str, ...]) -> list[str]:
+        if words not in known:
+            folder = tmp_path_factory.mktemp("objects")
+            done([*words, "-c", *map(str, sources())], folder)
+            known[words] = [str(path) for path in sorted(folder.glob("*.o"))]
+            assert len(known[words]) == len(sources())
+        return known[words]
 
     def make(program: Path, command: Sequence[str], *flags: str) -> Path:
         out = tmp_path_factory.mktemp("built") / program.stem
-        words = [*command, *STRICT, *flags, f"-I{INCLUDE}", f"-I{sources()[0].parent}"]
-        done = subprocess.run(
-            [*words, str(program), *map(str, sources()), *LIBS, "-o", str(out)],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if "cannot find" in done.stderr and "san" in done.stderr:
-            pytest.skip(f"{command[0]} has no sanitizer here")
-        assert done.returncode == 0, done.stderr
+        words = (*command, *STRICT, *flags, f"-I{INCLUDE}", f"-I{sources()[0].parent}")
+        # Behind `-x c++` objects would be read as C++.
+        rest = ["-x", "none", *library(words), *LIBS, "-o", str(out)]
+        done([*words, str(program), *rest], out.parent)
         return out
 
     return make

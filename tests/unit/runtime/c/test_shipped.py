@@ -18,6 +18,7 @@ import pytest
 from xdsl.ir import Operation
 
 import inarch
+from effort import effort
 from inarch.artifact import Artifact
 from inarch.artifact.manifest import Port, Signature
 from inarch.artifact.write import entry, write_artifact, write_crc
@@ -182,7 +183,9 @@ def chains(seed: int) -> list[Chain]:
     draw = random.Random(seed)
     found: list[Chain] = []
     for size in (1, 24, 24, 1100):  # inline, small and page-sized constants
-        steps = [(draw.choice(("mul", "add", "exp")), draw.randrange(3)) for _ in range(9)]
+        steps = [
+            (draw.choice(("mul", "add", "exp")), draw.randrange(3)) for _ in range(effort(4, 9))
+        ]
         found.append((size, [("mul", 0), *steps, ("add", 1), ("mul", 0)]))
     return found
 
