@@ -93,7 +93,7 @@ def check(module: Module, model: onnx.ModelProto | Path, high: int = 2) -> None:
         assert gap <= TOLERANCE * np.abs(expected[name]).max(), name
 
 
-@pytest.mark.sampled(2, reason="whole networks; make exhaustive has every model for every target")
+@pytest.mark.sampled(2, reason="whole networks; make soak has every model for every target")
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", SMALL)
 def test_small(name: str, target: str, script: Script) -> None:

@@ -179,7 +179,7 @@ CHOSEN = dict(list(CASES.items())[:: effort(4, 1)])
 """In the gate a quarter of the cases, which are in the order of their kinds."""
 
 
-@pytest.mark.sampled(1, reason="whole programs take 5 s; make exhaustive has each target")
+@pytest.mark.sampled(1, reason="whole programs take 5 s; make soak has each target")
 @pytest.mark.parametrize("target", TARGETS)
 def test_nothing_is_read_outside_of_buffers(target: str, tmp_path: Path) -> None:
     """As it is compiled here, and as one file."""

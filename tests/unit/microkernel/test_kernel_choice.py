@@ -86,7 +86,7 @@ def kernels_of(text: str, **options: Any) -> list[str]:
     return [kernel.name for kernel in emit(context, module).kernels]
 
 
-@pytest.mark.sampled(1, reason="each kernel and each op in make exhaustive")
+@pytest.mark.sampled(1, reason="each kernel and each op in make soak")
 @pytest.mark.parametrize("text", [CONV, MATMUL], ids=["conv", "matmul"])
 @pytest.mark.parametrize("file", ["sgemm_openblas.py", "gemm_tile.c"])
 def test_a_kernel_from_outside_does_the_work(

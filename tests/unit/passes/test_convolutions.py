@@ -232,9 +232,7 @@ CONVOLUTIONS: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]]
 }
 
 
-@pytest.mark.sampled(
-    effort(3, 5), reason="each form is a program of its own; make exhaustive has all"
-)
+@pytest.mark.sampled(effort(3, 5), reason="each form is a program of its own; make soak has all")
 @pytest.mark.parametrize("name", CONVOLUTIONS)
 def test_convolution(name: str) -> None:
     x, w, attributes = CONVOLUTIONS[name]
