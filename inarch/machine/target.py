@@ -142,12 +142,11 @@ class Processor:
 
 def this_processor() -> Processor:
     """This machine, with no more than `INARCH_NATIVE` allows. Raises UsageError where that is no target."""
-    return _limited(os.environ.get(NATIVE, "").strip())
+    return _limited(cpu(), os.environ.get(NATIVE, "").strip())
 
 
 @cache
-def _limited(limit: str) -> Processor:
-    own = cpu()
+def _limited(own: Processor, limit: str) -> Processor:
     if not limit:
         return own
     try:

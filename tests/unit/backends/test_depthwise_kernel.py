@@ -57,7 +57,7 @@ def instance_of(target: Target, number: int = 0, text: str = "", **params: int) 
     )
 
 
-@pytest.mark.sampled(1, reason="whole families; make exhaustive has each length")
+@pytest.mark.sampled(1, reason="whole families; make soak has each length")
 @pytest.mark.parametrize("name", TARGETS)
 def test_members_compute_their_meaning(name: str, kernel_calls: Compile) -> None:
     """K4: every window and stride with the least, the largest and some other tile that fits."""
@@ -75,7 +75,7 @@ def test_members_compute_their_meaning(name: str, kernel_calls: Compile) -> None
         call.compare({}, number, exact=False)
 
 
-@pytest.mark.sampled(1, reason="whole families; make exhaustive has each length")
+@pytest.mark.sampled(1, reason="whole families; make soak has each length")
 @pytest.mark.parametrize("name", TARGETS)
 def test_epilogues(name: str, kernel_calls: Compile) -> None:
     """Both inits, weights in registers and by row; NaN passes max, min and relu, as all numerics here."""

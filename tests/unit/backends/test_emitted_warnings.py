@@ -183,7 +183,7 @@ def test_our_kernels_are_found() -> None:
     assert {"gemm-f32", "gemv-f32"} <= set(OWN)
 
 
-@pytest.mark.sampled(4, reason="gcc and clang take 1 s a family; make exhaustive has all")
+@pytest.mark.sampled(4, reason="gcc and clang take 1 s a family; make soak has all")
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("name", OWN)
 def test_kernels_with_constant_sizes(name: str, compiler: str, tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ def test_kernels_with_constant_sizes(name: str, compiler: str, tmp_path: Path) -
     assert said_of(instances, LEVELS[-1], compiler, tmp_path) == ""
 
 
-@pytest.mark.sampled(1, reason="gcc and clang take 1 s a level; make exhaustive has all")
+@pytest.mark.sampled(1, reason="gcc and clang take 1 s a level; make soak has all")
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("level", LEVELS)
 def test_small_families_whole_with_constant_sizes(

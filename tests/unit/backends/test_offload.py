@@ -357,18 +357,22 @@ def test_editing_a_backend_is_enough(model: Path, toy: Load, tmp_path: Path) -> 
     words = ["run", str(model), "--load", str(path), "--backend", "toy", "--input", str(inputs)]
     words += ["--keep", "act2=toy"]
 
+    def shown() -> tuple[str, list[str]]:
+        """What it prints, and the modules that it imports."""
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        done = subprocess.run(
+            ["inarch", *words],
+            env={**os.environ, "PATH": path, "PYTHONPROFILEIMPORTTIME": "1"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout, re.findall(r"^import time: .*\| +(\S+)$", done.stderr, re.MULTILINE)
+
     assert "2.7183" in inarch_cli(words).out
     path.write_text(path.read_text().replace("in[i] + 1", "in[i] + 2"))
-    programs = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    done = subprocess.run(
-        ["inarch", *words],
-        env={**os.environ, "PATH": programs, "PYTHONPROFILEIMPORTTIME": "1"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    modules = re.findall(r"^import time: .*\| +(\S+)$", done.stderr, re.MULTILINE)
-    assert "7.3891" in done.stdout
+    said, modules = shown()
+    assert "7.3891" in said
     assert "numpy" in modules
     heavy = {"onnx", "onnxruntime", "torch", "jax", "hypothesis"}
     assert heavy & set(modules) == set()

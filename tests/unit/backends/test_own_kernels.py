@@ -135,7 +135,7 @@ def _cases(kernel: str, target: Target) -> list[Case]:
     return cases
 
 
-@pytest.mark.sampled(1, reason="whole families; make exhaustive has each kernel and each target")
+@pytest.mark.sampled(1, reason="whole families; make soak has each kernel and each target")
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("target", _targets())
 def test_members_compute_their_meaning(kernel: str, target: str, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region
 
 import inarch
+from effort import effort
 from inarch.core.dtypes import DTYPES, from_numpy
 from inarch.dialects import new_context
 from inarch.dialects.graph.composites.quantize import QUANTIZED, DequantizeOp, QuantizeOp
@@ -61,6 +62,7 @@ def dequantized(q: Array, scale: Array, zero: Array, axis: int) -> Array:
     return out
 
 
+@pytest.mark.sampled(effort(2, 8), reason="each is a program of a dozen nests")
 @pytest.mark.parametrize("dtype", QUANTIZED)
 def test_reference_and_compiled_code_are_the_equation(dtype: str) -> None:
     """R: of random tensors, scales and zero points of one number and of an axis; ties, infinities and NaN."""

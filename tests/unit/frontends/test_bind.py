@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import inarch
+from effort import effort
 from inarch.backends.c import CProgram, emit, weights_image
 from inarch.backends.c.write.abi.cpu import BASELINE, CPUID, cpu_check
 from inarch.dialects import new_context
@@ -196,6 +197,7 @@ int main(void)
 
 
 @pytest.mark.cpu("x86-64-v3")
+@pytest.mark.sampled(effort(3, 5), reason="half a second of the compiler each")
 @pytest.mark.parametrize(
     ("leaf", "ebx", "ecx", "lacking"),
     [

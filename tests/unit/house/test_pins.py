@@ -71,9 +71,7 @@ def _needs(name: str) -> list[str]:
 def test_setup_and_the_clean_environment_obey_the_pins() -> None:
     make = (ROOT / "Makefile").read_text()
     installs = [line for line in make.splitlines() if "pip -qq install" in line]
-    assert (
-        len(installs) == 4
-    )  # setup, zig, bridges, and `make upgrade`, which is there to change them
+    assert len(installs) == 3  # setup, bridges, and `make upgrade`, which is there to change them
     pinned = ("-c constraints.txt", "-r tests/unit/bridges/", " -U ")
     assert [line for line in installs if not any(each in line for each in pinned)] == []
     assert (

@@ -4,6 +4,9 @@ Not every builder follows the links `inarch/dialects -> ../dialects`; one that d
 folders without a word; hence this test.
 """
 
+# onnxruntime is untyped:
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
 from __future__ import annotations
 
 import os

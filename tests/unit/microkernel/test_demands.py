@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import inarch
+from effort import effort
 from inarch.benchmark.members import subject_of
 from inarch.core.errors import InarchError
 from inarch.core.plugins import Extensions, load_file
@@ -454,6 +455,7 @@ func.func @main(%a: tensor<6x5xf32>, %b: tensor<5x10xf32>, %r: tensor<RESIDUALxf
 }"""
 
 
+@pytest.mark.sampled(effort(4, 8), reason="each layout, each epilogue")
 @pytest.mark.parametrize("layout", ["", 'layout={"C": (">= N", 1)},', 'layout={"C": (16, 1)},'])
 @pytest.mark.parametrize(("residual", "step"), [((6, 10), 1), ((6, 1), 1), ((6, 10), -1)])
 @pytest.mark.usefixtures("scope")

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import inarch
+from effort import effort
 from inarch.backends.c import emit
 from inarch.core.errors import InarchError, UsageError
 from inarch.core.plugins import load_file
@@ -85,7 +86,7 @@ def kernels_of(text: str, **options: Any) -> list[str]:
     return [kernel.name for kernel in emit(context, module).kernels]
 
 
-@pytest.mark.sampled(1, reason="each kernel and each op in make exhaustive")
+@pytest.mark.sampled(1, reason="each kernel and each op in make soak")
 @pytest.mark.parametrize("text", [CONV, MATMUL], ids=["conv", "matmul"])
 @pytest.mark.parametrize("file", ["sgemm_openblas.py", "gemm_tile.c"])
 def test_a_kernel_from_outside_does_the_work(
@@ -122,7 +123,7 @@ def test_a_registered_function_does_the_work(
         REGISTRY.unregister("matmul-of-numpy")
 
 
-@pytest.mark.sampled(3, reason="a kind of fault each")
+@pytest.mark.sampled(effort(2, 3), reason="a kind of fault each")
 @pytest.mark.parametrize(
     ("body", "reason"),
     [

@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import StringAttr
 
 import inarch
 from compilers import command_of
+from effort import effort
 from inarch.artifact import Artifact
 from inarch.backends.c import emit, run_function
 from inarch.core.errors import EnvironmentFault, InarchError
@@ -480,6 +481,7 @@ def test_calls_compile_without_a_warning(tmp_path: Path, compiler: str) -> None:
 # ---------------------------------------------------------------------------------- examples
 
 
+@pytest.mark.sampled(effort(2, 4), reason="each file, each level")
 @pytest.mark.parametrize("file", ["sgemm_openblas.py", "gemm_tile.c"])
 @pytest.mark.parametrize("level", ["native", "generic"])
 def test_the_examples_multiply_matrices(file: str, level: str) -> None:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from effort import effort
 from inarch.core.errors import InarchError, UnsupportedError
 from inarch.core.lazy import Array
 from inarch.meaning import (
@@ -215,7 +216,7 @@ WORDS = st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=effort(60, 300), deadline=None)
 @given(st.one_of(st.text(max_size=60), st.lists(WORDS, max_size=40).map(" ".join)))
 @example("for m in 4: C[m] max=max(A[m],1)")
 def test_any_text_is_a_meaning_or_one_located_error(given_text: str) -> None:
@@ -255,7 +256,7 @@ def _expressions(names: tuple[str, ...]) -> st.SearchStrategy[Expression]:
     return st.recursive(leaf, grow, max_leaves=8)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=effort(100, 300), deadline=None)
 @given(_expressions(("A", "B")), st.sampled_from(["+=", "max=", "*="]), st.booleans())
 def test_a_meaning_is_what_its_text_says(value: Expression, operator: str, own: bool) -> None:
     iterators = (Iterator("m", "M"), Iterator("k", 7))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import inarch
+from effort import effort, seeds
 from inarch.backends.c.templates import columns, rows
 from inarch.driver.extensions import load_files
 from inarch.machine.target import Target, native, parse
@@ -89,7 +90,7 @@ def _made(seed: int, target: Target) -> list[Microkernel]:
     return [kernel for kernel in kernels if kernel is not None]
 
 
-@pytest.mark.sampled(6, reason="each is compiled and run in processes of its own")
+@pytest.mark.sampled(effort(2, 6), reason="each is compiled and run in processes of its own")
 @pytest.mark.parametrize("seed", range(36))
 def test_what_templates_make_computes_what_it_says(seed: int) -> None:
     target = native()
@@ -101,8 +102,8 @@ def test_what_templates_make_computes_what_it_says(seed: int) -> None:
 
 @pytest.mark.parametrize("target", ["generic", "x86-64-v2", "x86-64-v3", "x86-64-v4"])
 def test_templates_make_sound_kernels_for_every_target(target: str) -> None:
-    count = 0
-    for seed in range(60):
+    count, chosen = 0, seeds(20, 60)
+    for seed in chosen:
         for kernel in _made(seed, parse(target)):
             check(kernel, "made")
             for member in members(kernel, parse(target))[:3]:
@@ -111,7 +112,7 @@ def test_templates_make_sound_kernels_for_every_target(target: str) -> None:
                     instance
                 )
             count += 1
-    assert count > 60
+    assert count > len(chosen)
 
 
 def _program(dtype: str, shape: str, op: str, result: str) -> str:
@@ -122,6 +123,7 @@ def _program(dtype: str, shape: str, op: str, result: str) -> str:
 }}"""
 
 
+@pytest.mark.sampled(effort(4, 8), reason="each axis, most ops and dtypes")
 @pytest.mark.parametrize(
     ("op", "dtype"),
     [
@@ -140,6 +142,7 @@ def test_a_reduction_is_done_by_a_kernel_made_for_it(
     check_semantics(text, pipeline=pipeline, compiled=True)
 
 
+@pytest.mark.sampled(effort(3, 8), reason="each op, each axis, each shape")
 @pytest.mark.parametrize("shape", [(7, 37), (5, 3)])
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize(("op", "sign"), [("max", -1.0), ("min", 1.0)])

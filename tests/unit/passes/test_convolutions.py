@@ -14,6 +14,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import inarch
+from effort import effort
 from inarch.machine.target import parse
 
 Array = np.ndarray[Any, Any]
@@ -198,7 +199,7 @@ KINDS = {
 }
 
 
-@pytest.mark.sampled(3, reason="seeds are alike; each kind once")
+@pytest.mark.sampled(effort(2, 3), reason="seeds are alike")
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("kind", KINDS)
 def test_random(kind: str, seed: int) -> None:
@@ -231,7 +232,7 @@ CONVOLUTIONS: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]]
 }
 
 
-@pytest.mark.sampled(5, reason="each form is a program of its own; make exhaustive has all")
+@pytest.mark.sampled(effort(3, 5), reason="each form is a program of its own; make soak has all")
 @pytest.mark.parametrize("name", CONVOLUTIONS)
 def test_convolution(name: str) -> None:
     x, w, attributes = CONVOLUTIONS[name]
@@ -253,6 +254,7 @@ POOLS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+@pytest.mark.sampled(effort(2, 5), reason="each form is a program of its own")
 @pytest.mark.parametrize("name", POOLS)
 def test_pool(name: str) -> None:
     kind, attributes = POOLS[name]

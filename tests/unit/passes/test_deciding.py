@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 
 import inarch
+from effort import SOAK
 from inarch.backends import BACKENDS, Backend
 from inarch.core.errors import InarchError
 from inarch.dialects import new_context
@@ -210,7 +211,8 @@ def partitioned(
 
 def test_random_decisions_and_costs_leave_a_legal_program_that_computes_the_same() -> None:
     """And an illegal one is refused, exactly where brute force finds a cycle."""
-    deciders = [each for seed in range(70) for each in decide_at_random(seed)]
+    chosen = range(70) if SOAK else [*range(20), 60]  # 60: a Shrink that is not legal
+    deciders = [each for seed in chosen for each in decide_at_random(seed)]
     assert {name for each in deciders for name in each.made} == {"Veto", "Shrink", "Split", "Merge"}
     assert {each.broke for each in deciders} == {"", "Shrink", "Split", "Merge"}
 

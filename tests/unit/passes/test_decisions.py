@@ -10,6 +10,7 @@ from typing import cast
 import pytest
 
 import inarch
+from effort import effort
 from inarch.core.cache import default_cache
 from inarch.core.plugins import Extensions, load_file
 from inarch.dialects import new_context
@@ -86,7 +87,7 @@ def test_what_is_restored_is_what_was_decided(level: str, monkeypatch: pytest.Mo
     store, taken = Kept(), 0
     known: list[tuple[GeneratedProgram, KernelReport, str]] = []
     seed = {"graph": 11, "loop": 1}[level]  # of which kernels do something
-    for program in programs(level, seed=seed, count=12):
+    for program in programs(level, seed=seed, count=effort(5, 12)):
         report, text = decided(program.text, store, constants=dict(program.constants))
         taken += sum(nest.taken is not None for nest in report.nests)
         known.append((program, report, text))

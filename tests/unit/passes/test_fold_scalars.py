@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import inarch
+from effort import effort
 from inarch.core.lazy import np
 from inarch.core.plugins import Extensions, load_file
 from inarch.microkernel.table import MICROKERNELS
@@ -29,7 +30,7 @@ def program(dtype: str, shape: str, number: float, op: str, *, is_first: bool) -
 }}"""
 
 
-@settings(max_examples=14, deadline=None)
+@settings(max_examples=effort(5, 14), deadline=None)
 @given(
     dtype=st.sampled_from(["f32", "f64", "i8", "i32", "i64"]),
     shape=st.sampled_from(["", "1x", "1x1x"]),

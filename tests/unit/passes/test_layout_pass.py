@@ -19,6 +19,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
 
 import inarch
+from effort import effort
 from inarch.dialects import new_context
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.elementwise.arithmetic import AddOp, MaximumOp, MulOp, SubOp
@@ -207,7 +208,7 @@ def _check(choose: random.Random, target: str, steps: int) -> None:
     check_semantics(module, pipeline=PIPELINE, ctx=context, compiled=True)
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=effort(3, 8), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.randoms(use_true_random=False), st.sampled_from(TARGETS), st.integers(2, 8))
 def test_networks(choose: random.Random, target: str, steps: int) -> None:
     """Blocked channels change nothing but how tensors lie in memory."""
@@ -221,7 +222,7 @@ def test_many_networks(choose: random.Random, target: str, steps: int) -> None:
     _check(choose, target, steps)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=effort(20, 40), deadline=None)
 @given(st.randoms(use_true_random=False), st.integers(1, 14))
 def test_relayouts_are_not_undone_or_repeated(choose: random.Random, steps: int) -> None:
     context, module = network(choose, "x86-64-v2", steps)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import inarch
+from effort import effort
 from inarch.dialects import new_context
 from inarch.ir.text import parse_module
 from inarch.machine.target import native, parse
@@ -19,7 +20,7 @@ TARGETS = [
 ]
 
 
-@pytest.mark.sampled(4, reason="each target, weights of both kinds")
+@pytest.mark.sampled(effort(2, 4), reason="each target, weights of both kinds")
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("weights", ["constant", "at run time"])
 def test_equal_columns_give_equal_sums(target: str, weights: str) -> None:

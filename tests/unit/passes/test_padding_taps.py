@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import ModuleOp
 
+from effort import effort
 from inarch.benchmark.layers import parse_shape
 from inarch.benchmark.subject.arrays import arrays_of
 from inarch.benchmark.subject.blocked import lower_blocked
@@ -69,7 +70,7 @@ dilations = {list(dilations)} groups = {groups} : {x}, {w}, {b} -> {y}
 PAIRS = st.tuples(st.integers(1, 3), st.integers(1, 3))
 
 
-@settings(max_examples=16, deadline=None)
+@settings(max_examples=effort(5, 16), deadline=None)
 @given(
     size=st.tuples(st.integers(1, 9), st.integers(1, 9)),
     channels=st.tuples(*[st.sampled_from([1, 3, 8, 12])] * 2),

@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType, f32
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
 
+from effort import effort
 from inarch.core.lazy import Array
 from inarch.dialects import new_context
 from inarch.dialects.graph.call import CallOp
@@ -298,7 +299,7 @@ def check_functions(module: ModuleOp, asked: tuple[Backend, ...]) -> None:
 # ------------------------------------------------------------------------------------ the test
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=effort(8, 20), deadline=None)
 @given(programs(), backends("one"), backends("two"))
 def test_every_stage_keeps_the_invariants_and_the_numbers(
     program: Program, one: Backend, two: Backend

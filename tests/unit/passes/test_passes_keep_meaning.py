@@ -21,7 +21,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType
 from xdsl.passes import ModulePass
 
-from effort import SEED
+from effort import SEED, effort
 from inarch.backends import BACKENDS
 from inarch.core.errors import InarchError, InternalError
 from inarch.core.plugins import load_file
@@ -43,7 +43,7 @@ from inarch.pipeline.text import parse_pipeline
 from inarch.testing import Expected, execute, expected_of, generate, random_inputs
 
 LIT = Path(__file__).parents[2] / "lit" / "passes"
-SAMPLE = 12
+SAMPLE = effort(5, 12)
 """Programs of other passes' files on which a pass is tried in the fast part."""
 
 TARGETS = ("generic", "x86-64-v2", "x86-64-v3", "x86-64-v4")
@@ -290,7 +290,7 @@ def check_generated(one: ModulePass, level: str, seed: int, index: int) -> None:
 
 @pytest.mark.parametrize("level", generate.LEVELS)
 def test_passes_alone_keep_what_random_programs_mean(level: str) -> None:
-    for index in range(2):
+    for index in range(effort(1, 2)):
         for name in PASSES:
             if not PASSES[name].required_fields():
                 check_generated(next(iter(parse_pipeline(name))), level, 0, index)

@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from effort import effort
 from inarch.core.plugins import Extensions, load_file
 from inarch.dialects import new_context
 from inarch.ir.text import parse_module
@@ -147,6 +148,7 @@ def test_less_than_a_vector_is_done_by_shorter_ones(columns: int) -> None:
     assert not overruns(nest) or columns == 3
 
 
+@pytest.mark.sampled(effort(4, 8), reason="each kernel and each epilogue")
 @pytest.mark.parametrize("finish", ["", "bias", "clamp"])
 @pytest.mark.parametrize("kernel", ["gemm-f32", "conv-f32", "outer-f32", "gemv-f32"])
 def test_shorter_vectors_are_right_in_c(kernel: str, finish: str) -> None:
@@ -166,7 +168,7 @@ def test_an_axis_of_several_vectors_is_left_to_whole_ones() -> None:
 def test_products_of_any_size_are_right() -> None:
     """Random sizes around those of tiles, kernels, targets, beginnings and ends."""
     random = Random(5)
-    for _ in range(60):
+    for _ in range(effort(24, 60)):
         case = Case(
             random.randint(1, 45),
             random.randint(1, 70),
@@ -184,13 +186,13 @@ def test_tiles_that_only_some_results_can_be_written_by_are_right() -> None:
     random = Random(7)
     with MICROKERNELS.scope():
         load_file(TOY, {"microkernel": cast("Extensions[object]", MICROKERNELS)})
-        taken = 0
-        for _ in range(80):
+        taken, count = 0, effort(32, 80)
+        for _ in range(count):
             m, n = random.randint(3, 9), random.choice([8, 16, 24, 8 + random.randint(0, 24)])
             finish = random.choice(["", "bias", "relu", "clamp", "old"])
             case = Case(m, n, random.choice([4, 8, 12]), finish=finish)
             taken += run(case, "aligned-gemm").taken is not None
-        assert taken > 40
+        assert taken > count // 2
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(4, 8), (7, 8), (7, 24)])

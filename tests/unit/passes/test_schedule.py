@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from effort import effort
 from inarch.testing import check_semantics
 
 PIPELINE = (
@@ -38,7 +39,7 @@ def _host_runs(target: str) -> bool:
     return not parse(target).missing_here()
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=effort(4, 12), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     target=st.sampled_from(TARGETS).filter(_host_runs),
     shape=st.tuples(
@@ -90,7 +91,7 @@ def test_grouped_and_depthwise(target: str) -> None:
         check_semantics(text, pipeline=PIPELINE, compiled=True)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=effort(5, 15), deadline=None)
 @given(
     size=st.tuples(st.integers(1, 5), st.integers(1, 6)),
     low=st.tuples(st.integers(0, 3), st.integers(0, 3)),

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import effort
 from inarch.dialects import new_context
 from inarch.driver.compiler import kernel_report
 from inarch.ir.text import parse_module
@@ -53,7 +54,7 @@ groups = {channels} : {x}, {w} -> {y}
 PAIRS = st.tuples(st.integers(1, 4), st.integers(1, 4))
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=effort(4, 10), deadline=None)
 @given(
     channels=st.sampled_from([8, 12, 16]),
     size=st.tuples(st.integers(1, 12), st.integers(1, 12)),

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 
+from effort import effort
 from inarch.core.errors import InarchError
 from inarch.core.plugins import Extensions, load_file
 from inarch.dialects import new_context
@@ -161,7 +162,7 @@ def conv(
 }}"""
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=effort(5, 10), deadline=None)
 @given(m=st.integers(1, 11), n=st.integers(2, 20), k=st.integers(1, 7))
 def test_matmuls_with_remainders(m: int, n: int, k: int) -> None:
     """K1: rows that remain have members of their own, columns that remain run on padded copies."""
@@ -179,7 +180,7 @@ def test_batched_and_broadcast(kernel: str) -> None:
     assert report.nests[0].taken is not None
 
 
-@pytest.mark.sampled(6, reason="each layout of each operand")
+@pytest.mark.sampled(effort(3, 6), reason="each layout of each operand")
 @pytest.mark.parametrize("kernel", ["tile-gemm", "whole-gemm"])
 @pytest.mark.parametrize("a", [("m, k", "6x5"), ("k, m", "5x6")])
 @pytest.mark.parametrize("b", [("k, n", "5x10"), ("n, k", "10x5")])
@@ -192,7 +193,7 @@ def test_transposed(
     check(nest(iterators, [a, b], c, PRODUCT), kernel)
 
 
-@pytest.mark.sampled(6, reason="each kernel and each form")
+@pytest.mark.sampled(effort(3, 6), reason="each kernel and each form")
 @pytest.mark.parametrize(
     ("x", "w", "options"),
     [
@@ -240,6 +241,7 @@ def test_dilations_and_strides_within_an_index() -> None:
     check(conv((1, 2, 9, 14), (8, 2, 3, 3), stride=2, dilation=3), "tile-conv")
 
 
+@pytest.mark.sampled(effort(4, 8), reason="each kernel and each beginning")
 @pytest.mark.parametrize("init", ["zero", None, "1.5"])
 @pytest.mark.parametrize("kernel", ["tile-gemm", "whole-gemm", "finish-gemm"])
 def test_inits(kernel: str, init: str | None) -> None:
@@ -483,7 +485,7 @@ def _variant(name: str, old: str, new: str) -> list[str]:
     return [name.replace("_", "-")]
 
 
-@pytest.mark.sampled(5, reason="each window once")
+@pytest.mark.sampled(effort(3, 5), reason="each window once")
 @pytest.mark.parametrize(
     "window",
     [

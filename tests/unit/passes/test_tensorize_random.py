@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
 
+from effort import effort
 from inarch.core.errors import InarchError
 from inarch.core.plugins import Extensions, load_file
 from inarch.dialects import new_context
@@ -205,7 +206,7 @@ def _run(text: str, kernel: str) -> bool:
 
 
 @pytest.mark.parametrize("kernel", ["whole-gemm", "tile-gemm"])
-@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=effort(2, 4), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(nest=rewritten())
 def test_equivalent_nests_match(kernel: str, nest: Nest) -> None:
     """K1: order, splits, unit dimensions, operands' order, layouts and names make no difference."""
@@ -231,7 +232,7 @@ def test_other_bodies_never_match(nest: Nest, data: st.DataObject) -> None:
     assert not _run(replace(nest, body=body).text(), "whole-gemm")
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=effort(5, 12), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(nest=rewritten(), data=st.data())
 def test_what_matches_computes_the_same(nest: Nest, data: st.DataObject) -> None:
     """K1: with another coefficient, a shift, or an operand that no longer varies, no result is wrong."""

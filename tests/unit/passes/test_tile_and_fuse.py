@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import inarch
+from effort import seeds
 from inarch.dialects import new_context
 from inarch.dialects.loop.control import ForOp
 from inarch.driver.compiler import import_model
@@ -232,8 +233,8 @@ def chain(seed: int) -> str:
 
 
 def test_random_chains_mean_what_they_meant() -> None:
-    tiled = 0
-    for seed in range(40):
+    tiled, chosen = 0, seeds(12, 40)
+    for seed in chosen:
         context = new_context()
         module = parse_module(context, chain(seed))
         verify_module(module)
@@ -244,7 +245,7 @@ def test_random_chains_mean_what_they_meant() -> None:
         verify_module(after)
         tiled += any(isinstance(op, ForOp) for op in after.walk())
         check_semantics(module, pipeline=[one, UpdateInPlacePass()], ctx=context)
-    assert tiled > 20
+    assert tiled > len(chosen) // 2
 
 
 @pytest.mark.parametrize("threads", [1, 3])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import inarch
+from effort import SOAK, effort
 from inarch.core.dtypes import DTYPES
 from inarch.passes.lower.ordering.heap import BLOCK
 from inarch.passes.lower.rules.topk import sorts
@@ -59,26 +60,33 @@ def first(x: Array, k: int, axis: int, largest: bool) -> tuple[Array, Array]:
     return np.moveaxis(values, -1, axis), np.moveaxis(order, -1, axis)
 
 
+@pytest.mark.sampled(effort(2, 4), reason="each is a program of a dozen nests; floats, integers")
 @pytest.mark.parametrize(
     ("dtype", "shapes"),
-    [("f32", SHAPES), ("f64", SHAPES[1:4:2]), ("i64", SHAPES[2:4]), ("ui16", SHAPES[1:2])],
+    [
+        ("f32", SHAPES if SOAK else SHAPES[:4] + SHAPES[5:6]),
+        ("f64", SHAPES[1:4:2]),
+        ("i64", SHAPES[2:4]),
+        ("ui16", SHAPES[1:2]),
+    ],
     ids=lambda given: given if isinstance(given, str) else "",
 )
 def test_first_elements_are_those_of_numpy(
     dtype: str, shapes: tuple[tuple[tuple[int, ...], int, int], ...], tmp_path: Path
 ) -> None:
-    """Bit for bit, by any number of threads."""
+    """Bit for bit, by any number of threads. The gate asks a shape for its largest, the next its smallest."""
     ways = {sorts(shape[axis], k, DTYPES[dtype]) for shape, axis, k in shapes}
     assert ways == ({True, False} if len(shapes) > 1 else {False})
     arguments: list[str] = []
     lines: list[str] = []
     results: list[str] = []
     kinds: list[str] = []
+    asked = [(True, False) if SOAK else (number % 2 == 0,) for number in range(len(shapes))]
     for number, (shape, axis, k) in enumerate(shapes):
         given = f"tensor<{'x'.join(map(str, shape))}x{dtype}>"
         found = "x".join(str(k if at == axis else size) for at, size in enumerate(shape))
         arguments.append(f'%x{number}: {given} {{inarch.name = "x{number}"}}')
-        for largest in (True, False):
+        for largest in asked[number]:
             name = f"{number}{'l' if largest else 's'}"
             pair = f"tensor<{found}x{dtype}>, tensor<{found}xi64>"
             less = "" if largest else " largest = false"
@@ -107,8 +115,8 @@ def test_first_elements_are_those_of_numpy(
         alone, shared = module(*feeds, threads=1), module(*feeds, threads=3)
         wanted = [
             array
-            for x, (_, axis, k) in zip(feeds, shapes, strict=True)
-            for largest in (True, False)
+            for x, (_, axis, k), sides in zip(feeds, shapes, asked, strict=True)
+            for largest in sides
             for array in first(x, k, axis, largest)
         ]
         for name, a, b, array in zip(results, alone, shared, wanted, strict=True):

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
 
+from effort import effort
 from inarch.backends import BACKENDS
 from inarch.core.errors import EnvironmentFault, InarchError, UsageError
 from inarch.core.lazy import Array
@@ -146,7 +147,7 @@ def test_an_unknown_level_is_a_usage_error() -> None:
 @pytest.mark.parametrize("level", LEVELS)
 def test_inputs_fit_and_have_special_values(level: str) -> None:
     found: list[Array] = []
-    for program in programs(level, seed=9, count=40):
+    for program in programs(level, seed=9, count=effort(8, 40)):
         for function in program.functions():
             first, again = (inputs(program, 1, function=function) for _ in range(2))
             for left, right in zip(first, again, strict=True):

@@ -277,13 +277,13 @@ def test_what_tools_say_is_read(tmp_path: Path) -> None:
     assert read_parser(done(tmp_path, "", 1, "Traceback\nKeyError: 3")).findings[0].what == (
         "it left with 1: KeyError: 3"
     )
-    mutants = "[1/2] killed a by b (1 s)\n[2/2] survived c: x.py:3 (2 s)\n"
-    assert (
-        read_mutants(done(tmp_path, mutants, 1)).findings[0].what
-        == "[2/2] survived c: x.py:3 (2 s)"
-    )
-    assert read_mutants(done(tmp_path, mutants, 1)).cases == 2
-    assert read_mutants(done(tmp_path, "", 2, "no table")).skipped == "exit code 2: no table"
+    fault = {"path": "a/b.py", "line": 3, "function": "f", "operator": "negate"}
+    outcomes = [{"verdict": one, "fault": fault} for one in ("seen", "survived", "not tried")]
+    for text in (json.dumps(outcomes), json.dumps({"outcomes": outcomes})):
+        assert read_mutants(done(tmp_path, text, 1)).cases == 2
+        (survivor,) = read_mutants(done(tmp_path, text, 1)).findings
+        assert survivor.what == "survived: a/b.py 3 f negate"
+    assert read_mutants(done(tmp_path, "", 2, "no table")).skipped == "no table"
 
 
 def test_each_part_has_units_of_its_own_names(tmp_path: Path) -> None:
