@@ -173,10 +173,8 @@ def test_a_window_that_overlaps_is_explained() -> None:
     assert verdict.ok, verdict.line()
 
 
-@pytest.mark.parametrize("how", ["asm", "generate"])
+@pytest.mark.parametrize("how", [pytest.param("asm", marks=pytest.mark.cpu("x86-64")), "generate"])
 def test_assembly_and_generated_code_are_checked(how: str) -> None:
-    if how == "asm" and this_processor().architecture != "x86-64":
-        pytest.skip("the assembly is for x86-64")
     asm = """
 # scale(A %rdi, Y %rsi, a_n %rdx, y_n %rcx, N %r8)
 scale:
