@@ -141,7 +141,7 @@ def test_loops(name: str) -> None:
         check(execute(module, list(inputs.values()), context), wanted(inputs), inputs)
 
 
-@pytest.mark.sampled(effort(5, 20), reason="a program each; all of them by definition")
+@pytest.mark.sampled(effort(3, 20), reason="a program each; all of them by definition")
 @pytest.mark.parametrize("name", CASES)
 def test_compiled_loops(name: str) -> None:
     model = parse(CASES[name])
