@@ -123,7 +123,7 @@ def test_a_registered_function_does_the_work(
         REGISTRY.unregister("matmul-of-numpy")
 
 
-@pytest.mark.sampled(effort(2, 3), reason="a kind of fault each")
+@pytest.mark.sampled(effort(1, 3), reason="a kind of fault each")
 @pytest.mark.parametrize(
     ("body", "reason"),
     [

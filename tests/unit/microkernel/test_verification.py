@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from effort import effort
 from inarch.core.cache import Cache
 from inarch.core.errors import EnvironmentFault, InarchError, UsageError
 from inarch.core.lazy import Array, np
@@ -249,7 +250,7 @@ def test_large_integers_are_tried(computes: str, dtype: str, body: str, wrong: s
     assert verdict(wrong).fault == "wrong-value"
 
 
-@pytest.mark.sampled(2, reason="a minimum and a maximum")
+@pytest.mark.sampled(effort(1, 2), reason="a minimum and a maximum")
 @pytest.mark.parametrize(
     ("computes", "accepted", "start"),
     [
