@@ -178,7 +178,7 @@ def fixture_harness() -> Harness:
 SHAPES = [TINY, "8x6x6->8k3s2g8", "3x9x9->5k7s2", "6x4x4->16k1", "12x20x7", "3x8x5x6"]
 
 
-@pytest.mark.sampled(2, reason="each is compiled by the same lines")
+@pytest.mark.sampled(1, reason="each is compiled by the same lines")
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_kind_of_layer_is_compiled_and_right(shape: str, harness: Harness) -> None:
     """`compile_layer` itself compares with NumPy; the three ways to call it run."""

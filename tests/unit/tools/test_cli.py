@@ -179,6 +179,7 @@ COMPILERS = {
 }
 
 
+@pytest.mark.sampled(3, reason="each compiler, and both targets")
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("target", ["generic", "x86-64-v3"])
 def test_the_c_compiles_alone(folder: Path, compiler: str, target: str) -> None:
