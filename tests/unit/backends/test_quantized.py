@@ -246,7 +246,7 @@ def explained(network: Network) -> PartitionReport:
 
 def test_random_networks_on_the_host_do_what_numpy_does() -> None:
     """What nobody takes: ties of f32 sums may round otherwise."""
-    for seed in (2, 4, 7)[: effort(1, 3)]:
+    for seed in (4, 7, 2)[: effort(1, 3)]:
         network = Network(seed)
         steps = off_by(inarch.compile(network.model())(network.input), network)
         assert steps.max() <= 2
