@@ -106,7 +106,7 @@ COUNT = effort(60, 120)
 
 
 @given(accesses(writes=True), st.lists(st.booleans(), max_size=1), st.data())
-@settings(max_examples=COUNT, deadline=None, derandomize=True, phases=[Phase.generate])
+@settings(max_examples=COUNT, deadline=None, phases=[Phase.generate])
 def _check(first: Guarded, more: list[bool], data: st.DataObject) -> None:
     turns = data.draw(st.integers(2, 5))
     uses = [first]
