@@ -341,20 +341,10 @@ class Copy:
             if code != 0:
                 return "a hang" if code is None else _failed_lit(output)
         listed = [test for test in tests if not test.startswith("tests/lit")]
-        if not listed:
-            return ""
-        log, wanted = self.root / "mutants.log", self.root / "mutants.tests"
-        log.unlink(missing_ok=True)
+        wanted = self.root / "mutants.tests"
         wanted.write_text("\n".join(listed))
         files = list(dict.fromkeys(test.partition("::")[0] for test in listed))
-        told = {"INARCH_MUTANTS_LOG": str(log), "INARCH_MUTANTS_TESTS": str(wanted)}
-        code, _ = self.run(_pytest(files), limit=limit, **told)
-        if code in {0, 5}:  # 5: none is there any more
-            return ""
-        if code is None:
-            return "a hang"
-        seen = re.search(r"^seen\t\t(.*)", log.read_text() if log.exists() else "", re.MULTILINE)
-        return seen[1] if seen else "the end of the process"
+        return self._by_pytest(files, limit, INARCH_MUTANTS_TESTS=str(wanted)) if files else ""
 
     def _by_named(self, tests: Sequence[str]) -> str:
         """As above, of the tests that a row names: files of lit, or what pytest takes."""
@@ -363,14 +353,18 @@ class Copy:
             code, output = self.run(_lit(of_lit), limit=120)
             if code != 0:
                 return "a hang" if code is None else _failed_lit(output)
-        for each in words:
-            if not each[0].startswith("tests/lit"):
-                code, output = self.run([*_pytest(each), "-x"], limit=300)
-                if code not in {0, 5}:
-                    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)
-                    end = failed[1] if failed else "the end of the process"
-                    return "a hang" if code is None else end
-        return ""
+        of_pytest = [each for each in words if not each[0].startswith("tests/lit")]
+        return next(filter(None, (self._by_pytest(each, 300) for each in of_pytest)), "")
+
+    def _by_pytest(self, words: Sequence[str], limit: float, **told: str) -> str:
+        log = self.root / "mutants.log"
+        log.unlink(missing_ok=True)
+        code, _ = self.run(_pytest(words), limit=limit, INARCH_MUTANTS_LOG=str(log), **told)
+        if code in {0, 5}:  # 5: none is there any more
+            return ""
+        seen = re.search(r"^seen\t\t(.*)", log.read_text() if log.exists() else "", re.MULTILINE)
+        ended = "a hang" if code is None else "the end of the process"
+        return seen[1] if seen else ended
 
     def _is_sound(self, tests: tuple[str, ...]) -> bool:
         if tests not in self.sound:
