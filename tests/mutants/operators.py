@@ -303,13 +303,13 @@ def _calls(node: ast.AST, place: Places) -> Iterator[Edit]:
         if len(arguments) > 1:
             yield arguments[0], f"({place.text(arguments[0])}) + 1", "off by one"
     for first, second in pairwise(arguments if name != "isinstance" else ()):
-        if not isinstance(first, ast.Starred) and not isinstance(second, ast.Starred):
-            start, end = place.of(first)[0], place.of(second)[1]
+        if isinstance(first, _SIMPLE) and isinstance(second, _SIMPLE):
             between = place.data[place.of(first)[1] : place.of(second)[0]].decode()
             swapped = place.text(second) + between + place.text(first)
-            yield Piece(start, end), swapped, "swap arguments"
+            yield Piece(place.of(first)[0], place.of(second)[1]), swapped, "swap arguments"
 
 
+_SIMPLE = (ast.Name, ast.Attribute, ast.Subscript, ast.BinOp)
 _TWINS = {"min": "max", "max": "min", "any": "all", "all": "any", "sorted": "list"}
 
 
@@ -347,12 +347,14 @@ def _each_dropped(
         return
     for part in parts:
         start, end = place.of(part)
-        if comma := re.match(rb"\s*,", place.data[end : place.of(node)[1]]):
+        if isinstance(node, ast.Tuple) and len(parts) == 2:
+            rest = parts[1] if part is parts[0] else parts[0]
+            yield node, f"({place.text(rest)},)", "drop part"
+            continue
+        if comma := re.match(rb"\s*,\s*", place.data[end : place.of(node)[1]]):
             end += comma.end()
         elif comma := re.search(rb",\s*$", place.data[place.of(node)[0] : start]):
             start -= len(comma[0])
-            if isinstance(node, ast.Tuple) and len(parts) == 2:  # `(a,)`, not `(a)`
-                start += 1
         yield Piece(start, end), "", "drop part"
 
 

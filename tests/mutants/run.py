@@ -39,6 +39,8 @@ FAST = "not slow and not fuzz"
 """What the gate runs."""
 FIRST, SECOND = 20.0, 10.0
 """CPU seconds of tests that run the function; of others, where an import runs it, too."""
+NOT_RUN = "not run"
+"""Of a fault in a function that no test runs, of those that were looked at."""
 A_FILE = 10
 """Faults of one file in a search, before the next file's turn."""
 
@@ -51,7 +53,7 @@ class MutantsError(Exception):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a fault: `seen` or `survived`, or `not tried` and why."""
+    """What became of a fault: `seen`, `survived`, `not run`, or `not tried` and why."""
 
     fault: Fault
     verdict: str
@@ -327,7 +329,7 @@ class Copy:
             return ("seen", by) if by else ("survived", "")
         reached, anywhere = sight.tests_of(fault.path, fault.function)
         if not reached and not anywhere:
-            return "survived", f"none of {len(sight.seconds)} tests that were looked at runs it"
+            return NOT_RUN, f"none of {len(sight.seconds)} tests"
         listed = sight.cheapest(reached, FIRST)
         others = sight.cheapest(set(sight.seconds) - reached, SECOND) if anywhere else []
         by = self._by_listed(listed, sight) or self._by_listed(others, sight)
@@ -411,10 +413,15 @@ def try_all(
             paths = sorted({fault.path for fault in faults if not fault.tests})
             sight = copy.record(paths, min(max(left / 6, 8), 15 + 5 * len(paths)))
             say(f"{len(sight.seconds)} tests look at {len(faults)} faults of {len(paths)} files")
+            lost: set[tuple[str, str]] = set()
             for fault in faults:
                 if time.monotonic() > end:
                     break
+                if (fault.path, fault.function) in lost:
+                    continue
                 outcome = copy.try_fault(fault, sight)
+                if outcome.verdict == NOT_RUN:  # said once a function
+                    lost.add((fault.path, fault.function))
                 outcomes.append(outcome)
                 say(_line(outcome))
     return outcomes, count
@@ -433,7 +440,12 @@ def _line(outcome: Outcome) -> str:
 def survivors(outcomes: Sequence[Outcome]) -> Iterator[str]:
     """Each fault that no test saw: where, and its lines before and after."""
     for one in sorted(outcomes, key=lambda o: (o.fault.path, o.fault.start)):
-        if one.verdict == "survived":
+        if one.verdict == NOT_RUN:
+            yield (
+                f"{one.fault.path}:{one.fault.line}: {one.fault.function}: {one.by} that were looked at "
+                "runs it; name one that does (--tests FILE), or write it"
+            )
+        elif one.verdict == "survived":
             fault = one.fault
             yield f"{fault.path}:{fault.line}: survived in {fault.function or 'the file'}: " + (
                 (fault.breaks or fault.operator) + (f" ({one.by})" if one.by else "")
@@ -491,7 +503,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     say(f"{len(outcomes)} of {count} faults by seed {options.seed}: {what or 'none tried'}")
     if options.json:
         print(json.dumps([asdict(outcome) for outcome in outcomes], indent=1))
-    return 1 if verdicts["survived"] else 0
+    return 1 if verdicts["survived"] or verdicts[NOT_RUN] else 0
 
 
 if __name__ == "__main__":

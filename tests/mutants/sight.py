@@ -42,25 +42,64 @@ def _tests(root: Path) -> list[tuple[str, str]]:
 
 
 def _score(root: Path, path: str, test: str, text: str) -> float:
-    """How much a test says about a file: imports it, names its pass or functions, is called like it."""
-    module, words, passes, names = _facts(root, path)
-    score = 6.0 * (re.search(rf"{re.escape(module)}\b", text) is not None)
-    score += 4 * any(name in text for name in passes)
-    score += 3 * any(word in Path(test).stem for word in words)
-    score += sum(re.search(rf"\b{name}\b", text) is not None for name in names[:6])
-    score += 1.5 * (Path(path).parent.name in Path(test).parts)
-    return score
+    """How much a test says about a file, or half as much about a file that imports it, and so on."""
+    names = re.findall(r"^(?:def|class) ([A-Za-z]\w+)", _text(root, path), re.MULTILINE)[:6]
+    own = sum(re.search(rf"\b{name}\b", text) is not None for name in names)
+    own += 0.75 * len({*Path(path).parts[:-1]} & {*Path(test).parts})
+    return own + max(share * _said(root, near, test, text) for near, share in _near(root, path))
+
+
+def _said(root: Path, path: str, test: str, text: str) -> float:
+    module, words, passes = _facts(root, path)
+    is_like_it = any(word in Path(test).stem for word in words)
+    return 6.0 * (module in text) + 4 * any(name in text for name in passes) + 3 * is_like_it
 
 
 @cache
-def _facts(root: Path, path: str) -> tuple[str, list[str], list[str], list[str]]:
+def _facts(root: Path, path: str) -> tuple[str, list[str], list[str]]:
+    """The module, the words of its name, and the passes in it."""
+    module = _module(path)
+    words = [word for word in module.split(".")[-1].split("_") if len(word) > 3]  # not `of`, `and`
+    return module, words, re.findall(r'^    name = "([a-z0-9-]+)"', _text(root, path), re.MULTILINE)
+
+
+@cache
+def _text(root: Path, path: str) -> str:
+    return (root / path).read_text("utf-8")
+
+
+def _module(path: str) -> str:
     parts = [part for part in Path(path).with_suffix("").parts if part != "__init__"]
-    module = ".".join(parts if parts[0] == "inarch" else ["inarch", *parts])
-    words = [word for word in parts[-1].split("_") if len(word) > 3]  # not `of`, `and`
-    text = (root / path).read_text("utf-8")
-    passes = re.findall(r'^    name = "([a-z0-9-]+)"', text, re.MULTILINE)
-    names = re.findall(r"^(?:def|class) ([A-Za-z]\w+)", text, re.MULTILINE)
-    return module, words, passes, names
+    return ".".join(parts if parts[0] == "inarch" else ["inarch", *parts])
+
+
+@cache
+def _near(root: Path, path: str) -> list[tuple[str, float]]:
+    """The file, and those that import it, directly or through others; the share that each counts for."""
+    found, level, share = {path: 1.0}, [path], 0.5
+    while level and len(found) <= TESTS and share > 0.1:
+        level = [user for one in level for user in _users(root).get(_module(one), ())]
+        found = {**dict.fromkeys(level, share), **found}
+        share /= 2
+    return list(found.items())
+
+
+@cache
+def _users(root: Path) -> dict[str, list[str]]:
+    """The files that import a module."""
+    found: dict[str, list[str]] = {}
+    for top in CODE:
+        for file in sorted((root / top).rglob("*.py")):
+            path = str(file.resolve().relative_to(root))
+            imports = re.findall(
+                r"^\s*from (inarch[\w.]*) import (\([^)]*\)|.*)", _text(root, path), re.MULTILINE
+            )
+            modules = {
+                f"{base}.{name}" for base, names in imports for name in re.findall(r"\w+", names)
+            }
+            for module in modules | {base for base, _ in imports}:
+                found.setdefault(module, []).append(path)
+    return found
 
 
 def probed(path: str, text: str, numbers: list[tuple[str, str]]) -> str:
