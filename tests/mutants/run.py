@@ -10,6 +10,7 @@ Exit codes: 0, every fault that was tried was seen; 1, one was not; 2, there is 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import json
 import os
@@ -37,7 +38,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TABLE = Path(__file__).with_name("meaning.toml")
 FAST = "not slow and not fuzz"
 """What the gate runs."""
-FIRST, SECOND = 20.0, 10.0
+FIRST, SECOND = 12.0, 6.0
 """CPU seconds of tests that run the function; of others, where an import runs it, too."""
 NOT_RUN = "not run"
 """Of a fault in a function that no test runs, of those that were looked at."""
@@ -115,67 +116,49 @@ def is_code(path: str) -> bool:
 
 def chosen(options: argparse.Namespace, rows: Sequence[Row]) -> Iterator[list[Fault]]:
     """The faults to try, in groups: tests are looked for by group."""
+    found: list[Fault] = []
     if options.all:
-        files = [
-            str(p.relative_to(ROOT)) for top in CODE for p in sorted((ROOT / top).rglob("*.py"))
-        ]
-        files = sorted({str((ROOT / f).resolve().relative_to(ROOT)) for f in files})
-        files += sorted({row.path for row in rows if not row.path.endswith(".py")})
+        files = {path for top in CODE for path in _files(top)} | {row.path for row in rows}
         for path in sorted(files, key=lambda path: _draw(options.seed, path)):
-            yield _mixed(_faults(path, lambda _name, _span: True, rows), options)[:A_FILE]
+            yield _mixed(_faults(path, rows), options)[:A_FILE]
     elif options.only:
-        wanted = [each.partition("::") for each in options.only.split(",")]
-        found: list[Fault] = []
-        for glob, _, name in wanted:
-            files = (
-                [glob]
-                if (ROOT / glob).is_file()
-                else sorted(
-                    str(p.relative_to(ROOT))
-                    for p in ROOT.glob(f"{glob}/**/*.py" if (ROOT / glob).is_dir() else glob)
-                )
-            )
-            of_glob = [
-                fault
-                for path in files
-                for fault in _faults(path, lambda f, _s, n=name: not n or fnmatch(f, n), rows)
-            ]
+        for each in options.only.split(","):
+            glob, _, name = each.partition("::")
+            of_glob = [f for path in _files(glob) for f in _faults(path, rows, name or "*")]
             if not of_glob:
                 raise MutantsError(
-                    f"error: expected functions for --only {glob}{'::' if name else ''}{name}, found none; "
-                    "write FILE or FILE::Class.method, globs, with commas between"
+                    f"error: expected functions for --only {each}, found none; write FILE or "
+                    "FILE::Class.method, globs, with commas between"
                 )
             found += of_glob
-        yield _mixed(found, options)
     else:
-        found = []
         for path, lines in changed(options.base).items():
             if is_code(path) and (ROOT / path).is_file():
+                found += _faults(path, rows, lines=lines)
+    yield _mixed(found, options)
 
-                def touched(
-                    _name: str, span: tuple[int, int], lines: set[int] | None = lines
-                ) -> bool:
-                    return lines is None or not lines.isdisjoint(range(span[0], span[1] + 1))
 
-                found += _faults(path, touched, rows)
-        yield _mixed(found, options)
+def _files(glob: str) -> list[str]:
+    """The files that a path, a folder or a glob names."""
+    glob = f"{glob}/**/*.py" if (ROOT / glob).is_dir() else glob
+    return sorted(
+        {str(path.resolve().relative_to(ROOT)) for path in ROOT.glob(glob) if path.is_file()}
+    )
 
 
 def _faults(
-    path: str, is_wanted: Callable[[str, tuple[int, int]], bool], rows: Sequence[Row]
+    path: str, rows: Sequence[Row], name: str = "*", lines: set[int] | None = None
 ) -> list[Fault]:
+    """Of the functions of such a name that have one of the lines."""
     text = (ROOT / path).read_text("utf-8")
-    names: set[str] = set()
+    names: set[str] = {""} if name == "*" else set()
     found: list[Fault] = []
-    if path.endswith(".py"):
-        for name, function in operators.functions(text).items():
-            if is_wanted(name, operators.span(function)):
-                names.add(name)
-                found += operators.faults_of(path, text, name, function)
-    of_file = [
-        row for row in rows if row.path == path and (row.function in names or not row.function)
-    ]
-    return found + [row.fault(text) for row in of_file]
+    for each, function in operators.functions(text).items() if path.endswith(".py") else ():
+        first, last = operators.span(function)
+        if fnmatch(each, name) and (lines is None or not lines.isdisjoint(range(first, last + 1))):
+            names.add(each)
+            found += operators.faults_of(path, text, each, function)
+    return found + [r.fault(text) for r in rows if r.path == path and r.function in names]
 
 
 def _draw(seed: int, text: str) -> bytes:
@@ -216,13 +199,11 @@ class Copy:
         if (compiled := ROOT / "build" / "test-cache").is_dir():  # kept by content: good here, too
             shutil.copytree(compiled, folder / "build" / "test-cache")
         copy = cls(folder, tuple(extra))
-        said = copy.run([sys.executable, "-c", "import inarch; print(inarch.__file__)"], limit=60)[
-            1
-        ]
-        if not said.strip().startswith(str(folder.resolve())):
-            raise MutantsError(
-                f"error: expected the copy {folder} to import itself, found {said.strip()}"
-            )
+        _, said = copy.run(
+            [sys.executable, "-c", "import inarch; print(inarch.__file__)"], limit=60
+        )
+        if not said.startswith(str(folder)):
+            raise MutantsError(f"error: expected {folder} to import itself, found {said.strip()}")
         top = [name for name in CODE if (folder / name).is_dir()]
         copy.run([sys.executable, "-m", "compileall", "-q", *top], limit=600)
         return copy
@@ -237,25 +218,26 @@ class Copy:
         def limited() -> None:
             resource.setrlimit(resource.RLIMIT_CPU, (int(limit), int(limit) + 5))
 
-        with subprocess.Popen(
-            command,
-            cwd=self.root,
-            env={**kept, "PYTHONPATH": path, **more},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-            preexec_fn=limited,  # noqa: PLW1509 - no threads here
-        ) as process:
+        with tempfile.TemporaryFile("w+", errors="replace") as output:
+            process = subprocess.Popen(
+                command,
+                cwd=self.root,
+                env={**kept, "PYTHONPATH": path, **more},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=limited,  # noqa: PLW1509 - no threads here
+            )
             try:
-                output, _ = process.communicate(timeout=10 * limit)
+                code = process.wait(timeout=10 * limit)
             except subprocess.TimeoutExpired:
+                code = -signal.SIGXCPU
+            with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)  # with the compilers that it started
-                process.communicate()
-                return None, ""
-        return (None if process.returncode == -signal.SIGXCPU else process.returncode), output
+            process.wait()
+            output.seek(0)
+            return (None if code == -signal.SIGXCPU else code), output.read()
 
     # ---------------------------------------------------------------- which tests run what
 
@@ -267,27 +249,21 @@ class Copy:
             for path, text in texts.items():
                 self._write(path, probed(path, text, numbers))
             files = likely(self.root, paths, self.extra)
-            return self._record(files, numbers, seconds)
+            of_lit = [file for file in files if file.startswith("tests/lit")]
+            of_pytest = [file for file in files if not file.startswith("tests/lit")]
+            log = self.root / "mutants.log"
+            log.unlink(missing_ok=True)
+            told = {"INARCH_MUTANTS_LOG": str(log), "INARCH_MUTANTS_RECORD": "1"}
+            if of_lit:
+                self.run(_lit(of_lit, first=False), limit=seconds + 60, **told)
+            if of_pytest:
+                told["INARCH_MUTANTS_CPU"] = str(seconds)
+                self.run(_pytest(of_pytest), limit=seconds + 120, **told)
+            return Sight.read(log, numbers)
         finally:
             for path, text in texts.items():
                 (self.root / path).write_text(text)
                 shutil.copystat(ROOT / path, self.root / path)
-
-    def _record(
-        self, files: Sequence[str], numbers: list[tuple[str, str]], seconds: float
-    ) -> Sight:
-        log = self.root / "build" / "mutants.log"
-        log.parent.mkdir(exist_ok=True)
-        log.unlink(missing_ok=True)
-        of_lit = [file for file in files if file.startswith("tests/lit")]
-        of_pytest = [file for file in files if not file.startswith("tests/lit")]
-        told = {"INARCH_MUTANTS_LOG": str(log), "INARCH_MUTANTS_RECORD": "1"}
-        if of_lit:
-            self.run(_lit(of_lit, first=False), limit=seconds + 60, **told)
-        if of_pytest:
-            told["INARCH_MUTANTS_CPU"] = str(seconds)
-            self.run(_pytest(of_pytest), limit=seconds + 120, **told)
-        return Sight.read(log, numbers)
 
     # ---------------------------------------------------------------- one fault
 
@@ -296,7 +272,6 @@ class Copy:
         start = time.monotonic()
         path = self.root / fault.path
         text = path.read_text("utf-8")
-        before, after = fault.lines(text)
         build, kept = self.root / "build", self.root / "build-kept"
         # What decides what is compiled and kept could find what is kept without the fault.
         fresh = build.exists() and re.search(r"\bcache|key_of|sha256", text) is not None
@@ -315,7 +290,7 @@ class Copy:
             if fresh:
                 shutil.rmtree(build, ignore_errors=True)
                 kept.rename(build)
-        return Outcome(fault, verdict, by, round(time.monotonic() - start, 1), before, after)
+        return Outcome(fault, verdict, by, round(time.monotonic() - start, 1), *fault.lines(text))
 
     def _write(self, path: str, text: str) -> None:
         """Python looks at the second and the size: bytecode of the sound file may be as new and as long."""

@@ -12,7 +12,7 @@ import operators
 
 CODE = ("inarch", "backends", "dialects", "frontends", "passes", "runtime", "tools")
 """The folders of the package: `inarch/passes` is a link to `passes`."""
-TESTS = 16
+TESTS = 12
 """Files of tests that are looked at for one file, and as many of lit."""
 
 
