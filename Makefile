@@ -59,9 +59,9 @@ lint: setup ## ruff: rules and format
 types: setup ## basedpyright, strict
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 
-mutants: setup ## small faults in what the branch changed: do tests see them? (MINUTES=5, ONLY=FILE::FUNCTION or all, SEED)
+mutants: setup ## small faults in what the branch changed: do tests see them? (MINUTES=5, ONLY=FILE::FUNCTION or all, BASE, SEED)
 	$(BIN)/python tests/mutants/run.py --seconds $$((60 * $(or $(MINUTES),5))) --seed $(or $(SEED),0) \
-	  $(if $(filter all,$(ONLY)),--all,$(if $(ONLY),--only '$(ONLY)'))
+	  $(if $(filter all,$(ONLY)),--all,$(if $(ONLY),--only '$(ONLY)',$(if $(BASE),--base $(BASE))))
 
 upgrade: setup ## the newest versions that pyproject.toml allows, into .venv and constraints.txt
 	$(BIN)/python -m pip -qq install -U --upgrade-strategy eager -e '.[dev,zig]'

@@ -4,7 +4,7 @@
     python tests/mutants/run.py --only passes/graph/simplify_graph.py::_is_identity
     python tests/mutants/run.py --all --seed 7 --seconds 1800              a search: other faults by each seed
 
-Exit codes: 0, every fault that was tried was seen; 1, one was not; 2, there is nothing to try, or no way to.
+Exit codes: 0, every fault that was tried was seen; 1, one was not; 2, the options name nothing.
 """
 
 from __future__ import annotations
