@@ -89,7 +89,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     result = yield
     end(item.nodeid, start, failed=item.nodeid in _failed)
     if _cpu() > _CPU:
-        item.session.shouldstop = "the time is over"
+        os._exit(0)  # the time is over
     return result
 
 

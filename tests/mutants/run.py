@@ -25,7 +25,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -186,8 +186,6 @@ class Copy:
     root: Path
     extra: tuple[str, ...] = ()
     """Tests that the command line names, looked at beside the likely ones."""
-    sound: dict[tuple[str, ...], bool] = field(default_factory=dict[tuple[str, ...], bool])
-    """Whether the tests that rows name pass without a fault."""
 
     @classmethod
     def make(cls, folder: Path, extra: Sequence[str]) -> Copy:
@@ -209,7 +207,7 @@ class Copy:
         return copy
 
     def run(self, command: Sequence[str], *, limit: float, **more: str) -> tuple[int | None, str]:
-        """Exit code, None for a hang, and output: of a process `limit` CPU seconds, ten times that in all."""
+        """Exit code, None for a hang, and output: a process has `limit` CPU seconds."""
         kept = {k: v for k, v in os.environ.items() if k not in {"INARCH_CACHE_DIR", "INARCH_SOAK"}}
         path = os.pathsep.join((str(self.root), str(self.root / "tests" / "mutants")))
         if "compileall" not in command:  # that of a fault is never kept
@@ -230,7 +228,7 @@ class Copy:
                 preexec_fn=limited,  # noqa: PLW1509 - no threads here
             )
             try:
-                code = process.wait(timeout=10 * limit)
+                code = process.wait(timeout=4 * limit + 60)
             except subprocess.TimeoutExpired:
                 code = -signal.SIGXCPU
             with contextlib.suppress(ProcessLookupError):
@@ -275,21 +273,19 @@ class Copy:
         build, kept = self.root / "build", self.root / "build-kept"
         # What decides what is compiled and kept could find what is kept without the fault.
         fresh = build.exists() and re.search(r"\bcache|key_of|sha256", text) is not None
-        unsound = fault.tests and not self._is_sound(fault.tests)
         if fresh:
             build.rename(kept)
         self._write(fault.path, fault.put(text))
         try:
-            if unsound:
-                verdict, by = "not tried", f"its tests fail without it: {' '.join(fault.tests)}"
-            else:
-                verdict, by = self._verdict(fault, sight)
+            verdict, by = self._verdict(fault, sight)
         finally:
             path.write_text(text)
             shutil.copystat(ROOT / fault.path, path)
             if fresh:
                 shutil.rmtree(build, ignore_errors=True)
                 kept.rename(build)
+        if fault.tests and by.startswith("tests/") and self._by_named([shlex.quote(by)]):
+            verdict, by = "not tried", f"{by} fails without it, too"
         return Outcome(fault, verdict, by, round(time.monotonic() - start, 1), *fault.lines(text))
 
     def _write(self, path: str, text: str) -> None:
@@ -331,7 +327,9 @@ class Copy:
             if code != 0:
                 return "a hang" if code is None else _failed_lit(output)
         of_pytest = [each for each in words if not each[0].startswith("tests/lit")]
-        return next(filter(None, (self._by_pytest(each, 300) for each in of_pytest)), "")
+        return next(
+            filter(None, (self._by_pytest(e, 180, INARCH_MUTANTS_CPU="60") for e in of_pytest)), ""
+        )
 
     def _by_pytest(self, words: Sequence[str], limit: float, **told: str) -> str:
         log = self.root / "mutants.log"
@@ -342,11 +340,6 @@ class Copy:
         seen = re.search(r"^seen\t\t(.*)", log.read_text() if log.exists() else "", re.MULTILINE)
         ended = "a hang" if code is None else "the end of the process"
         return seen[1] if seen else ended
-
-    def _is_sound(self, tests: tuple[str, ...]) -> bool:
-        if tests not in self.sound:
-            self.sound[tests] = not self._by_named(tests)
-        return self.sound[tests]
 
 
 _WATCHED_LIT = """import mutants_probe, inarch.testing.lit_format, lit.main
