@@ -380,7 +380,10 @@ def try_all(
             left = end - time.monotonic()
             paths = sorted({fault.path for fault in faults if not fault.tests})
             sight = copy.record(paths, min(max(left / 6, 8), 15 + 5 * len(paths)))
-            say(f"{len(sight.seconds)} tests look at {len(faults)} faults of {len(paths)} files")
+            if paths:
+                say(
+                    f"{len(sight.seconds)} tests look at {len(faults)} faults of {len(paths)} files"
+                )
             lost: set[tuple[str, str]] = set()
             for fault in faults:
                 if time.monotonic() > end:
