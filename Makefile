@@ -29,7 +29,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PRECIOUS: .venv-bridges/%/.stamp
-.PHONY: help setup demo test verdict lit unit docs house lint types mutants mutants-changed slow soak soak-report conformance wheel bridges bench upgrade clean
+.PHONY: help setup demo test verdict lit unit docs house lint types mutants slow soak soak-report conformance wheel bridges bench upgrade clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -64,12 +64,9 @@ lint: setup ## ruff: rules and format
 types: setup ## basedpyright, strict
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 
-mutants: setup ## small faults, put in one at a time: do the tests see them? (tests/mutants; an hour)
-	$(BIN)/python tests/mutants/run.py --jobs $(JOBS)
-
-mutants-changed: setup ## of the files that changed since main all of them, of the others a sample
-	$(BIN)/python tests/mutants/run.py --jobs $(JOBS) --changed-since base \
-	  --sample 20 --seconds 30 --seed "$$(git rev-parse HEAD^{tree} 2>/dev/null || date +%F)"
+mutants: setup ## small faults in what the branch changed: do tests see them? (MINUTES=5, ONLY=FILE::FUNCTION or all, BASE, SEED)
+	$(BIN)/python tests/mutants/run.py --seconds $$((60 * $(or $(MINUTES),5))) --seed $(or $(SEED),0) \
+	  $(if $(filter all,$(ONLY)),--all,$(if $(ONLY),--only '$(ONLY)',$(if $(BASE),--base $(BASE))))
 
 upgrade: setup ## the newest versions that pyproject.toml allows, into .venv and constraints.txt
 	$(BIN)/python -m pip -qq install -U --upgrade-strategy eager -e '.[dev,zig]'

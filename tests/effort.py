@@ -11,9 +11,6 @@ from __future__ import annotations
 
 import os
 import zlib
-from typing import Any
-
-import pytest
 
 SOAK = bool(os.environ.get("INARCH_SOAK"))
 """Whether this is the search, and not the gate."""
@@ -30,11 +27,6 @@ def seeds(gate: int, soak: int) -> range:
     """As many seeds, from where the run before ended: those of run n are n * count, ..."""
     count = effort(gate, soak)
     return range(SEED * count, (SEED + 1) * count)
-
-
-def on(*targets: str) -> list[Any]:
-    """Parameters of a test, one a target; a target that this CPU cannot run is skipped with what it lacks."""
-    return [pytest.param(name, marks=pytest.mark.cpu(name)) for name in targets]
 
 
 def shard_of(name: str, count: int) -> int:

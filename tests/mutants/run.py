@@ -1,21 +1,21 @@
-"""Tests the tests: tries small faults, one at a time in a scratch copy, on the tests that should see them.
+"""Tests the tests: puts small faults into functions, one at a time, and prints those that no test sees.
 
-    python tests/mutants/run.py                       every fault of every table beside this file
-    python tests/mutants/run.py --only 'graph.*'      those whose names match
-    python tests/mutants/run.py --changed-since HEAD~1 --sample 20 --seed "$(git rev-parse HEAD^{tree})"
+    python tests/mutants/run.py                                            what this branch changed
+    python tests/mutants/run.py --only passes/graph/simplify_graph.py::_is_identity
+    python tests/mutants/run.py --all --seed 7 --seconds 1800              a search: other faults by each seed
 
-A fault is a row of a table `<area>.toml` (README.md has its fields). Exit codes: 0, every fault was seen;
-1, one was not; 2, the tables, the options or the tests without a fault are wrong.
+Exit codes: 0, every fault that was tried was seen; 1, one was not; 2, the options name nothing.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
+import contextlib
 import hashlib
 import json
 import os
-import queue
+import re
+import resource
 import shlex
 import shutil
 import signal
@@ -23,212 +23,157 @@ import subprocess
 import sys
 import tempfile
 import time
-import tomllib
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any, cast
+
+import operators
+from operators import Fault
+from sight import CODE, Sight, likely, probed
+from table import Row, read_rows
 
 ROOT = Path(__file__).resolve().parents[2]
-TABLES = Path(__file__).resolve().parent
+TABLE = Path(__file__).with_name("meaning.toml")
 FAST = "not slow and not fuzz"
-"""What `make test` runs."""
-STAGES = ("test", "ci")
+"""What the gate runs."""
+FIRST, SECOND = 12.0, 6.0
+"""CPU seconds of tests that run the function; of others, where an import runs it, too."""
+NOT_RUN = "not run"
+"""Of a fault in a function that no test runs, of those that were looked at."""
+A_FILE = 10
+"""Faults of one file in a search, before the next file's turn."""
+
+Say = Callable[[str], None]
 
 
-class TableError(Exception):
-    """A table, an option or a test is not as it should be; one line."""
-
-
-@dataclass(frozen=True)
-class Fault:
-    """One change of one file; the fields are those of a row."""
-
-    area: str
-    name: str
-    path: str
-    old: str
-    new: str
-    breaks: str
-    tests: tuple[str, ...]
-    stage: str = "test"
-    """`ci`: only tests that `make test` leaves out see it."""
-    equivalent: str = ""
-    """Why no test can see it."""
-    fresh: bool = False
-    """Whether it could spoil the cache of compiled code that the trials share."""
-
-    @property
-    def id(self) -> str:
-        return f"{self.area}.{self.name}"
+class MutantsError(Exception):
+    """There is nothing to try, or no way to; one line."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a fault: `killed`, `survived`, `equivalent` (as the table says), or `invalid`."""
+    """What became of a fault: `seen`, `survived`, `not run`, or `not tried` and why."""
 
     fault: Fault
     verdict: str
     by: str
     seconds: float
-
-    @property
-    def is_good(self) -> bool:
-        return self.verdict in {"killed", "equivalent"}
-
-
-# ------------------------------------------------------------------------------------ tables
-
-
-def read_tables(folder: Path, root: Path) -> list[Fault]:
-    """The rows of all tables, each of which fits the tree at `root`. Raises TableError."""
-    faults = [fault for path in sorted(folder.glob("*.toml")) for fault in _read_table(path)]
-    twice = [name for name, count in Counter(fault.id for fault in faults).items() if count > 1]
-    if twice:
-        raise TableError(f"expected different names, found {twice[0]} twice")
-    for fault in faults:
-        _check(fault, root)
-    return faults
-
-
-def _read_table(path: Path) -> list[Fault]:
-    try:
-        files: list[dict[str, Any]] = tomllib.loads(path.read_text())["file"]
-        return [_fault(path.stem, entry, row) for entry in files for row in entry["fault"]]
-    except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
-        raise TableError(f"{path.name}: error: {error}") from error
-
-
-def _fault(area: str, entry: dict[str, Any], row: dict[str, Any]) -> Fault:
-    tests: list[str] = row.get("tests", entry.get("tests", []))
-    fields: dict[str, Any] = {
-        **row,
-        "area": area,
-        "path": entry["path"],
-        "fresh": entry.get("fresh", False),
-        "tests": tuple(tests),
-    }
-    return Fault(**fields)
-
-
-def _check(fault: Fault, root: Path) -> None:
-    """Whether the row is one change of what the file says today, with tests that there are."""
-    source = root / fault.path
-    if not source.is_file():
-        raise TableError(f"{fault.id}: error: there is no file {fault.path}; mend the row")
-    text = source.read_text()
-    count = text.count(fault.old)
-    if count != 1:
-        raise TableError(
-            f"{fault.id}: error: expected its old text once in {fault.path}, found it {count} times; "
-            "mend the row"
-        )
-    if fault.old == fault.new:
-        raise TableError(f"{fault.id}: error: the new text is the old one")
-    if source.suffix == ".py":
-        try:
-            ast.parse(text.replace(fault.old, fault.new), source.name)
-        except SyntaxError as error:
-            raise TableError(f"{fault.id}: error: its new text is no Python: {error}") from error
-    if fault.stage not in STAGES:
-        raise TableError(f"{fault.id}: error: expected stage test or ci, found '{fault.stage}'")
-    if not fault.tests:
-        raise TableError(f"{fault.id}: error: names no tests")
-    for test in fault.tests:
-        if not (root / shlex.split(test)[0].partition("::")[0]).exists():
-            raise TableError(f"{fault.id}: error: there is no test {test}")
+    before: str
+    after: str
 
 
 # ------------------------------------------------------------------------------------ choosing
 
 
-def choose(faults: Sequence[Fault], options: argparse.Namespace) -> tuple[list[Fault], int]:
-    """The faults to try, and how many of them, the first ones, are there for themselves: no sample.
-
-    Those of the files that differ are; those whose tests differ begin the sample, if there is one.
-    """
-    chosen = [
-        fault
-        for fault in faults
-        if any(fnmatch(fault.id, glob) for glob in options.only.split(","))
-        and options.area in {None, fault.area}
-    ]
-    if options.changed_since is None:
-        files, sure = set[str](), [] if options.sample is not None else chosen
-    else:
-        files = _changed_files(options.changed_since)
-        sure = [fault for fault in chosen if fault.path in files]
-    rest = [fault for fault in chosen if fault not in sure]
-    of_tests = [fault for fault in rest if files & _files(fault.tests)]
-    if options.sample is None:
-        return sure + of_tests, len(sure) + len(of_tests)
-    others = [fault for fault in rest if fault not in of_tests]
-    for each in (of_tests, others):
-        each.sort(key=lambda fault: hashlib.sha256(f"{options.seed} {fault.id}".encode()).digest())
-    return sure + (of_tests + others)[: options.sample], len(sure)
-
-
-def _files(tests: Iterable[str]) -> set[str]:
-    return {shlex.split(test)[0].partition("::")[0] for test in tests}
-
-
-def _changed_files(revision: str) -> set[str]:
-    """What differs from a revision, committed or not; `base`: from where the branch left main.
-
-    Of Python what it does: a file that has moved, or imports from where another one is now, is the same.
-    """
-    if revision == "base":
-        revision = _base()
-    found: set[str] = set()
-    for line in _git("diff", "-M", "--name-status", revision).splitlines():
-        status, before, *after = line.split("\t")
-        path = after[0] if after else before
-        is_code = status[0] not in "AD" and path.endswith(".py")
-        now = (ROOT / path).read_text("utf-8") if is_code else ""
-        if not is_code or does(_git("show", f"{revision}:{before}")) != does(now):
-            found.add(path)
+def changed(base: str | None) -> dict[str, set[int] | None]:
+    """The lines of each file that differ from `base`, committed or not; None, all: the file is new."""
+    try:
+        base = base or _base()
+        diff = _git("diff", "-U0", "--no-ext-diff", "--no-renames", base)
+        new = _git("ls-files", "-z", "--others", "--exclude-standard")
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise MutantsError(
+            "error: expected a history of git that says what changed, found none here (no .git, or a "
+            "shallow clone); name functions (--only passes/graph/x.py::f) or search (--all)"
+        ) from error
+    found: dict[str, set[int] | None] = {name: None for name in new.split("\0") if name}
+    path = ""
+    for line in diff.splitlines():
+        if line.startswith("+++ "):
+            path = line[6:]
+        elif (hunk := re.match(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@", line)) and path:
+            first, count = int(hunk[1]), int(hunk[2] or 1)
+            lines = found.setdefault(path, set())
+            if lines is not None:  # of lines that went, those around them
+                lines.update(range(first, first + count) if count else (first, first + 1))
     return found
 
 
-def does(source: str) -> str:
-    """What Python text does, comparable: without imports, and without prose."""
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
-        for name in ("body", "orelse", "finalbody"):
-            block = getattr(node, name, None)
-            if isinstance(block, list):
-                setattr(node, name, [each for each in cast("list[ast.stmt]", block) if _acts(each)])
-    return ast.dump(tree)
-
-
-def _acts(statement: ast.stmt) -> bool:
-    is_prose = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-    return not is_prose and not isinstance(statement, ast.Import | ast.ImportFrom)
-
-
 def _base() -> str:
-    """The last commit that main has, too; on main itself, the commit before this one."""
+    """Where the branch left main; on main itself, the commit before this one."""
     head = _git("rev-parse", "HEAD").strip()
-    for main in ("origin/main", "main"):
+    for main in ("origin/main", "main", "HEAD~1"):
         try:
             base = _git("merge-base", "HEAD", main).strip()
-        except TableError:
+        except subprocess.CalledProcessError:
             continue
         if base != head:
             return base
-    return "HEAD~1"
+    return _git("rev-parse", "HEAD~1").strip()
 
 
 def _git(*arguments: str) -> str:
-    done = subprocess.run(
-        ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    command = ["git", "-C", str(ROOT), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def is_code(path: str) -> bool:
+    """Whether faults are put into the file: not into tests, examples and benchmarks."""
+    return path.split("/", maxsplit=1)[0] in CODE and "/plugin/" not in path
+
+
+def chosen(options: argparse.Namespace, rows: Sequence[Row]) -> Iterator[list[Fault]]:
+    """The faults to try, in groups: tests are looked for by group."""
+    found: list[Fault] = []
+    if options.all:
+        files = {path for top in CODE for path in _files(top)} | {row.path for row in rows}
+        for path in sorted(files, key=lambda path: _draw(options.seed, path)):
+            yield _mixed(_faults(path, rows), options)[:A_FILE]
+    elif options.only:
+        for each in options.only.split(","):
+            glob, _, name = each.partition("::")
+            of_glob = [f for path in _files(glob) for f in _faults(path, rows, name or "*")]
+            if not of_glob:
+                raise MutantsError(
+                    f"error: expected functions for --only {each}, found none; write FILE or "
+                    "FILE::Class.method, globs, with commas between"
+                )
+            found += of_glob
+    else:
+        for path, lines in changed(options.base).items():
+            if is_code(path) and (ROOT / path).is_file():
+                found += _faults(path, rows, lines=lines)
+    yield _mixed(found, options)
+
+
+def _files(glob: str) -> list[str]:
+    """The files that a path, a folder or a glob names."""
+    glob = f"{glob}/**/*.py" if (ROOT / glob).is_dir() else glob
+    return sorted(
+        {str(path.resolve().relative_to(ROOT)) for path in ROOT.glob(glob) if path.is_file()}
     )
-    if done.returncode != 0:
-        raise TableError(f"git {' '.join(arguments)}: {done.stderr.strip()}")
-    return done.stdout
+
+
+def _faults(
+    path: str, rows: Sequence[Row], name: str = "*", lines: set[int] | None = None
+) -> list[Fault]:
+    """Of the functions of such a name that have one of the lines."""
+    text = (ROOT / path).read_text("utf-8")
+    names: set[str] = {""} if name == "*" else set()
+    found: list[Fault] = []
+    for each, function in operators.functions(text).items() if path.endswith(".py") else ():
+        first, last = operators.span(function)
+        if fnmatch(each, name) and (lines is None or not lines.isdisjoint(range(first, last + 1))):
+            names.add(each)
+            found += operators.faults_of(path, text, each, function)
+    return found + [r.fault(text) for r in rows if r.path == path and r.function in names]
+
+
+def _draw(seed: int, text: str) -> bytes:
+    return hashlib.sha256(f"{seed} {text}".encode()).digest()
+
+
+def _mixed(faults: Sequence[Fault], options: argparse.Namespace) -> list[Fault]:
+    """By the seed, one of each function in turn; of a function, rows of the table first."""
+    of: dict[tuple[str, str], list[Fault]] = {}
+    drawn = {fault: _draw(options.seed, fault.key) for fault in faults}
+    for fault in sorted(drawn, key=lambda fault: (not fault.breaks, drawn[fault])):
+        if fault.breaks or not options.rows:
+            of.setdefault((fault.path, fault.function), []).append(fault)
+    turns = [(turn, drawn[fault], fault) for each in of.values() for turn, fault in enumerate(each)]
+    return [fault for _, _, fault in sorted(turns, key=lambda turn: turn[:2])]
 
 
 # ------------------------------------------------------------------------------------ trying
@@ -236,275 +181,268 @@ def _git(*arguments: str) -> str:
 
 @dataclass
 class Copy:
-    """A copy of the tree, in which tests run: they import the copy's `inarch`, by PYTHONPATH."""
+    """A copy of the tree in which tests run: they import the copy's `inarch`, by PYTHONPATH."""
 
     root: Path
-    limit: float
-    by_default: frozenset[str] = frozenset()
-    """The tests that `make test` runs, of those that rows name."""
-    environment: dict[str, str] = field(default_factory=dict[str, str])
+    extra: tuple[str, ...] = ()
+    """Tests that the command line names, looked at beside the likely ones."""
 
-    def __post_init__(self) -> None:
-        kept = {k: v for k, v in os.environ.items() if k != "INARCH_CACHE_DIR"}
-        self.environment = {**kept, "PYTHONPATH": str(self.root)}
+    @classmethod
+    def make(cls, folder: Path, extra: Sequence[str]) -> Copy:
+        """A copy without what can be made again; compiled Python and compiled C come with it."""
+        left_out = shutil.ignore_patterns(
+            ".git", ".venv*", "build", "dist", ".hypothesis", ".*_cache", "*.egg-info"
+        )
+        shutil.copytree(ROOT, folder, symlinks=True, ignore=left_out)
+        if (compiled := ROOT / "build" / "test-cache").is_dir():  # kept by content: good here, too
+            shutil.copytree(compiled, folder / "build" / "test-cache")
+        copy = cls(folder, tuple(extra))
+        _, said = copy.run(
+            [sys.executable, "-c", "import inarch; print(inarch.__file__)"], limit=60
+        )
+        if not said.startswith(str(folder)):
+            raise MutantsError(f"error: expected {folder} to import itself, found {said.strip()}")
+        top = [name for name in CODE if (folder / name).is_dir()]
+        copy.run([sys.executable, "-m", "compileall", "-q", *top], limit=600)
+        return copy
 
-    def run(self, command: Sequence[str], *, limit: float | None = None) -> tuple[int | None, str]:
-        """Exit code, None for a hang, and output."""
-        with subprocess.Popen(
-            command,
-            cwd=self.root,
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-        ) as process:
+    def run(self, command: Sequence[str], *, limit: float, **more: str) -> tuple[int | None, str]:
+        """Exit code, None for a hang, and output: a process has `limit` CPU seconds."""
+        kept = {k: v for k, v in os.environ.items() if k not in {"INARCH_CACHE_DIR", "INARCH_SOAK"}}
+        path = os.pathsep.join((str(self.root), str(self.root / "tests" / "mutants")))
+        if "compileall" not in command:  # that of a fault is never kept
+            more["PYTHONDONTWRITEBYTECODE"] = "1"
+
+        def limited() -> None:
+            resource.setrlimit(resource.RLIMIT_CPU, (int(limit), int(limit) + 5))
+
+        with tempfile.TemporaryFile("w+", errors="replace") as output:
+            process = subprocess.Popen(
+                command,
+                cwd=self.root,
+                env={**kept, "PYTHONPATH": path, **more},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=limited,  # noqa: PLW1509 - no threads here
+            )
             try:
-                output, _ = process.communicate(timeout=limit or self.limit)
+                code = process.wait(timeout=4 * limit + 60)
             except subprocess.TimeoutExpired:
+                code = -signal.SIGXCPU
+            with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)  # with the compilers that it started
-                process.communicate()
-                return None, ""
-        return process.returncode, output
+            process.wait()
+            output.seek(0)
+            return (None if code == -signal.SIGXCPU else code), output.read()
 
-    def try_fault(self, fault: Fault) -> Outcome:
-        """Whether the tests see the fault; the copy is as before, whatever happens."""
+    # ---------------------------------------------------------------- which tests run what
+
+    def record(self, paths: Sequence[str], seconds: float) -> Sight:
+        """Which of the likely tests run which function of the files, and how long they take."""
+        texts = {path: (self.root / path).read_text("utf-8") for path in paths}
+        numbers: list[tuple[str, str]] = []
+        try:
+            for path, text in texts.items():
+                self._write(path, probed(path, text, numbers))
+            files = likely(self.root, paths, self.extra)
+            of_lit = [file for file in files if file.startswith("tests/lit")]
+            of_pytest = [file for file in files if not file.startswith("tests/lit")]
+            log = self.root / "mutants.log"
+            log.unlink(missing_ok=True)
+            told = {"INARCH_MUTANTS_LOG": str(log), "INARCH_MUTANTS_RECORD": "1"}
+            if of_lit:
+                self.run(_lit(of_lit, first=False), limit=seconds + 60, **told)
+            if of_pytest:
+                told["INARCH_MUTANTS_CPU"] = str(seconds)
+                self.run(_pytest(of_pytest), limit=seconds + 120, **told)
+            return Sight.read(log, numbers)
+        finally:
+            for path, text in texts.items():
+                (self.root / path).write_text(text)
+                shutil.copystat(ROOT / path, self.root / path)
+
+    # ---------------------------------------------------------------- one fault
+
+    def try_fault(self, fault: Fault, sight: Sight) -> Outcome:
+        """Whether tests see the fault; the copy is as before, whatever happens."""
         start = time.monotonic()
         path = self.root / fault.path
-        text, status = path.read_text(), path.stat()
+        text = path.read_text("utf-8")
         build, kept = self.root / "build", self.root / "build-kept"
-        # Compiled Python is told by its source's time: that of the fault is never kept.
-        self.environment["PYTHONDONTWRITEBYTECODE"] = "1"
-        if fault.fresh and build.exists():
+        # What decides what is compiled and kept could find what is kept without the fault.
+        fresh = build.exists() and re.search(r"\bcache|key_of|sha256", text) is not None
+        if fresh:
             build.rename(kept)
-        path.write_text(text.replace(fault.old, fault.new))
-        # Python looks at the second and the size: bytecode of the sound file may be as new and as long.
-        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns + 2_000_000_000))
+        self._write(fault.path, fault.put(text))
         try:
-            verdict, by = self._verdict(fault)
+            verdict, by = self._verdict(fault, sight)
         finally:
             path.write_text(text)
-            os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
-            shutil.rmtree(self.root / ".hypothesis", ignore_errors=True)
-            if fault.fresh:
+            shutil.copystat(ROOT / fault.path, path)
+            if fresh:
                 shutil.rmtree(build, ignore_errors=True)
-                if kept.exists():
-                    kept.rename(build)
-        return Outcome(fault, verdict, by, round(time.monotonic() - start, 1))
+                kept.rename(build)
+        if fault.tests and by.startswith("tests/") and self._by_named([shlex.quote(by)]):
+            verdict, by = "not tried", f"{by} fails without it, too"
+        return Outcome(fault, verdict, by, round(time.monotonic() - start, 1), *fault.lines(text))
 
-    def _verdict(self, fault: Fault) -> tuple[str, str]:
-        waiting = commands(fault.tests, fast=fault.stage == "test")
-        while waiting:
-            command = waiting.pop(0)
-            code, output = self.run(command)
-            if code == 0:
-                continue
-            if code is not None and not _is_failure(command, code):
-                said = output.strip().splitlines()
-                return "invalid", f"exit code {code}: {said[-1] if said else ''}"
-            by = "a hang" if code is None else _failed(output)
-            if fault.equivalent:
-                return "invalid", f"the table says that nothing can see it, but {by} does"
-            if fault.stage == "test" and "-k" in command and not self._is_by_default(by):
-                # Of a long table of cases `make test` runs a sample: another one than -k leaves.
-                waiting.append(
-                    [*command[: command.index("-k")], *command[command.index("-k") + 2 :]]
-                )
-                continue
-            return "killed", by
-        return ("equivalent", fault.equivalent) if fault.equivalent else ("survived", "")
+    def _write(self, path: str, text: str) -> None:
+        """Python looks at the second and the size: bytecode of the sound file may be as new and as long."""
+        (self.root / path).write_text(text)
+        now = (ROOT / path).stat().st_mtime_ns + 2_000_000_000
+        os.utime(self.root / path, ns=(now, now))
 
-    def _is_by_default(self, test: str) -> bool:
-        return "::" not in test or any(test.startswith(known) for known in self.by_default)
+    def _verdict(self, fault: Fault, sight: Sight) -> tuple[str, str]:
+        if fault.tests:
+            by = self._by_named(fault.tests)
+            return ("seen", by) if by else ("survived", "")
+        reached, anywhere = sight.tests_of(fault.path, fault.function)
+        if not reached and not anywhere:
+            return NOT_RUN, f"none of {len(sight.seconds)} tests"
+        listed = sight.cheapest(reached, FIRST)
+        others = sight.cheapest(set(sight.seconds) - reached, SECOND) if anywhere else []
+        by = self._by_listed(listed, sight) or self._by_listed(others, sight)
+        return ("seen", by) if by else ("survived", f"{len(listed) + len(others)} tests")
 
-
-def commands(tests: Iterable[str], *, fast: bool, first: bool = True) -> list[list[str]]:
-    """What runs the tests, the quickest first; those of one runner together, unless they have options."""
-    lit: dict[str, None] = {}
-    plain: dict[str, None] = {}
-    special: dict[tuple[str, ...], None] = {}
-    for test in tests:
-        words = tuple(shlex.split(test))
-        if words[0].startswith("tests/lit"):
-            lit[words[0]] = None
-        elif len(words) == 1:
-            plain[words[0]] = None
-        else:
-            special[words] = None
-    pytest = _pytest(fast=fast, first=first)
-    found: list[list[str]] = []
-    if lit:
-        runner = [sys.executable, "-c", "from lit.main import main; main()", "-q", "-j1"]
-        found.append([*runner, *(["--max-failures=1"] if first else []), *lit])
-    found += [[*pytest, *words] for words in special]
-    return [*found, [*pytest, *plain]] if plain else found
-
-
-def _pytest(*, fast: bool, first: bool) -> list[str]:
-    command = [sys.executable, "-m", "pytest", "-q", "-rfE", "--tb=no", "--no-header"]
-    command += ["-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-seed=0"]
-    return [*command, *(["-x"] if first else []), *(["-m", FAST] if fast else [])]
-
-
-def _is_failure(command: Sequence[str], code: int) -> bool:
-    """Whether tests ran and failed; else they could not be found, or the fault keeps them from being read."""
-    return code == 1 or (code < 0 and "pytest" in command) or code >= 128
-
-
-def _failed(output: str) -> str:
-    for line in output.splitlines():
-        if line.startswith(("FAILED ", "ERROR ", "FAIL: ", "TIMEOUT: ")):
-            found = line.partition(" ")[2]
-            return found.partition(" (")[0] if " :: " in found else found.partition(" - ")[0]
-    return "the end of the process"
-
-
-def make_copy(folder: Path, limit: float) -> Copy:
-    """A copy of the files that git has or would add, which imports itself."""
-    names = _git("ls-files", "-z", "--cached", "--others", "--exclude-standard").split("\0")
-    for name in filter(None, names):
-        source, target = ROOT / name, folder / name
-        if not source.exists() and not source.is_symlink():
-            continue  # removed, but not yet from git's list
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(source, target, follow_symlinks=False)
-    if (compiled := ROOT / "build" / "test-cache").is_dir():  # kept by content: good here, too
-        shutil.copytree(compiled, folder / "build" / "test-cache")
-    copy = Copy(folder, limit)
-    code, output = copy.run([sys.executable, "-c", "import inarch; print(inarch.__file__)"])
-    if code != 0 or not Path(output.strip()).is_relative_to(folder):
-        raise TableError(f"expected the copy in {folder} to import itself, found {output.strip()}")
-    return copy
-
-
-def tests_by_default(copy: Copy, faults: Sequence[Fault]) -> frozenset[str]:
-    """The names of the tests of Python that `make test` runs, of the files that rows name."""
-    files = sorted(
-        file for file in _files(t for f in faults for t in f.tests) if "/lit" not in file
-    )
-    if not files:
-        return frozenset()
-    pytest = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
-    code, output = copy.run([*pytest, "-m", FAST, *files], limit=600)
-    if code not in {0, 5}:
-        raise TableError(f"the tests cannot be listed:\n{output[-3000:]}")
-    return frozenset(line for line in output.splitlines() if "::" in line)
-
-
-def check_without_fault(copy: Copy, outcomes: Sequence[Outcome]) -> None:
-    """The tests that saw faults pass without them, or no kill means anything. Raises TableError."""
-    for stage in STAGES:
-        fast = stage == STAGES[0]
-        killed = [o for o in outcomes if o.verdict == "killed" and o.fault.stage == stage]
-        nodes = sorted({o.by for o in killed if o.by.startswith("tests/")})
-        texts = sorted({f"tests/lit/{o.by.partition(' :: ')[2]}" for o in killed if " :: " in o.by})
-        unnamed = [test for o in killed if "::" not in o.by for test in o.fault.tests]
-        for command in [
-            *([[*_pytest(fast=fast, first=False), *nodes]] if nodes else []),
-            *commands([*texts, *unnamed], fast=fast, first=False),
-        ]:
-            code, output = copy.run(command, limit=3600)
+    def _by_listed(self, tests: Sequence[str], sight: Sight) -> str:
+        """The test that fails, of those that pass without the fault; empty if none does."""
+        limit = 4 * sum(sight.seconds[test] for test in tests) + 30
+        if of_lit := [test for test in tests if test.startswith("tests/lit")]:
+            code, output = self.run(_lit(of_lit), limit=limit)
             if code != 0:
-                raise TableError(
-                    f"without a fault, expected the tests to pass, found exit code {code}: "
-                    f"{shlex.join(command)}\n{output[-3000:]}"
-                )
+                return "a hang" if code is None else _failed_lit(output)
+        listed = [test for test in tests if not test.startswith("tests/lit")]
+        wanted = self.root / "mutants.tests"
+        wanted.write_text("\n".join(listed))
+        files = list(dict.fromkeys(test.partition("::")[0] for test in listed))
+        return self._by_pytest(files, limit, INARCH_MUTANTS_TESTS=str(wanted)) if files else ""
+
+    def _by_named(self, tests: Sequence[str]) -> str:
+        """As above, of the tests that a row names: files of lit, or what pytest takes."""
+        words = [shlex.split(test) for test in tests]
+        if of_lit := [each[0] for each in words if each[0].startswith("tests/lit")]:
+            code, output = self.run(_lit(of_lit), limit=120)
+            if code != 0:
+                return "a hang" if code is None else _failed_lit(output)
+        of_pytest = [each for each in words if not each[0].startswith("tests/lit")]
+        return next(
+            filter(None, (self._by_pytest(e, 180, INARCH_MUTANTS_CPU="60") for e in of_pytest)), ""
+        )
+
+    def _by_pytest(self, words: Sequence[str], limit: float, **told: str) -> str:
+        log = self.root / "mutants.log"
+        log.unlink(missing_ok=True)
+        code, _ = self.run(_pytest(words), limit=limit, INARCH_MUTANTS_LOG=str(log), **told)
+        if code in {0, 5}:  # 5: none is there any more
+            return ""
+        seen = re.search(r"^seen\t\t(.*)", log.read_text() if log.exists() else "", re.MULTILINE)
+        ended = "a hang" if code is None else "the end of the process"
+        return seen[1] if seen else ended
+
+
+_WATCHED_LIT = """import mutants_probe, inarch.testing.lit_format, lit.main
+mutants_probe.watch_lit(inarch.testing.lit_format.InProcessFormat)
+lit.main.main()
+"""
+
+
+def _lit(files: Sequence[str], *, first: bool = True) -> list[str]:
+    command = [sys.executable, "-c", _WATCHED_LIT, "-q", "-j1"]
+    return [*command, *(["--max-failures=1"] if first else []), *files]
+
+
+def _failed_lit(output: str) -> str:
+    found = re.search(r"^(?:FAIL|TIMEOUT|UNRESOLVED): .*? :: (\S+)", output, re.MULTILINE)
+    return f"tests/lit/{found[1]}" if found else "the end of the process"
+
+
+def _pytest(words: Sequence[str]) -> list[str]:
+    command = [sys.executable, "-m", "pytest", "-q", "-rfE", "--tb=no", "--no-header", "-m", FAST]
+    return [*command, "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "mutants_probe", *words]
 
 
 def try_all(
-    faults: Sequence[Fault], sure: int, options: argparse.Namespace, say: Any
-) -> list[Outcome]:
-    """The outcomes, as they come; those behind the first `sure` are a sample that has less time."""
-    start = time.monotonic()
+    options: argparse.Namespace, rows: Sequence[Row], say: Say
+) -> tuple[list[Outcome], int]:
+    """The outcomes, and how many faults there were to try."""
+    end = time.monotonic() + options.seconds
     outcomes: list[Outcome] = []
+    count = 0
     with tempfile.TemporaryDirectory(prefix="inarch-mutants-") as scratch:
-        folder = Path(scratch).resolve()
-        first = make_copy(folder / "0", options.limit)
-        first.by_default = tests_by_default(first, faults)
-        copies: queue.SimpleQueue[Copy] = queue.SimpleQueue()
-        copies.put(first)
-        for number in range(1, options.jobs):
-            shutil.copytree(first.root, folder / str(number), symlinks=True)
-            copies.put(Copy(folder / str(number), options.limit, first.by_default))
-
-        def one(position: int, fault: Fault) -> Outcome | None:
-            if position >= sure and time.monotonic() - start > options.seconds:
-                return None
-            copy = copies.get()
-            try:
-                return copy.try_fault(fault)
-            finally:
-                copies.put(copy)
-
-        with ThreadPoolExecutor(options.jobs) as pool:
-            for done in as_completed([pool.submit(one, *each) for each in enumerate(faults)]):
-                if (outcome := done.result()) is not None:
-                    outcomes.append(outcome)
-                    say(_line(outcome, len(outcomes), len(faults)))
-        check_without_fault(first, outcomes)
-        say("the tests that saw faults pass without them")
-    return outcomes
-
-
-# ------------------------------------------------------------------------------------ saying
+        copy: Copy | None = None
+        for faults in chosen(options, rows):
+            count += len(faults)
+            if time.monotonic() > end or not faults:
+                continue
+            copy = copy or Copy.make(Path(scratch).resolve() / "tree", options.tests or ())
+            left = end - time.monotonic()
+            paths = sorted({fault.path for fault in faults if not fault.tests})
+            sight = copy.record(paths, min(max(left / 6, 8), 15 + 5 * len(paths)))
+            if paths:
+                say(
+                    f"{len(sight.seconds)} tests look at {len(faults)} faults of {len(paths)} files"
+                )
+            lost: set[tuple[str, str]] = set()
+            for fault in faults:
+                if time.monotonic() > end:
+                    break
+                if (fault.path, fault.function) in lost:
+                    continue
+                outcome = copy.try_fault(fault, sight)
+                if outcome.verdict == NOT_RUN:  # said once a function
+                    lost.add((fault.path, fault.function))
+                outcomes.append(outcome)
+                say(_line(outcome))
+    return outcomes, count
 
 
-def _line(outcome: Outcome, number: int, count: int) -> str:
-    where = " in make ci" if outcome.verdict == "killed" and outcome.fault.stage == "ci" else ""
-    tail = f" by {outcome.by[:120]}" if outcome.verdict == "killed" else f": {outcome.by}"
-    if outcome.verdict == "survived":
-        tail = f": {outcome.fault.path}: {outcome.fault.breaks}"
-    return (
-        f"[{number}/{count}] {outcome.verdict}{where} {outcome.fault.id}{tail} "
-        f"({outcome.seconds:.1f} s)"
-    )
+# ------------------------------------------------------------------------------------ telling
 
 
-def summary(outcomes: Sequence[Outcome]) -> list[str]:
-    """A line an area, and one for all."""
-    lines: list[str] = []
-    for area in [*sorted({outcome.fault.area for outcome in outcomes}), "all"]:
-        of_area = [o for o in outcomes if area in {o.fault.area, "all"}]
-        count = Counter(
-            f"{o.verdict} in make {o.fault.stage}" if o.verdict == "killed" else o.verdict
-            for o in of_area
-        )
-        what = ", ".join(f"{number} {verdict}" for verdict, number in sorted(count.items()))
-        lines.append(f"{area:12} {len(of_area):4} faults: {what}")
-    return lines
+def _line(outcome: Outcome) -> str:
+    fault = outcome.fault
+    place = f"{fault.path}:{fault.line} {fault.function}: {fault.breaks or fault.operator}"
+    by = f" [{outcome.by}]" if outcome.by else ""
+    return f"{outcome.verdict:9} {outcome.seconds:5.1f}s {place}{by}"
+
+
+def survivors(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Each fault that no test saw: where, and its lines before and after."""
+    for one in sorted(outcomes, key=lambda o: (o.fault.path, o.fault.start)):
+        if one.verdict == NOT_RUN:
+            yield (
+                f"{one.fault.path}:{one.fault.line}: {one.fault.function}: {one.by} that were looked at "
+                "runs it; name one that does (--tests FILE), or write it"
+            )
+        elif one.verdict == "survived":
+            fault = one.fault
+            yield f"{fault.path}:{fault.line}: survived in {fault.function or 'the file'}: " + (
+                (fault.breaks or fault.operator) + (f" ({one.by})" if one.by else "")
+            )
+            yield f"  - {one.before}"
+            yield f"  + {one.after}"
 
 
 def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     """The options."""
     parser = argparse.ArgumentParser(
-        description=(__doc__ or "").partition("\n")[0],
-        epilog="Exit codes: 0 all were seen, 1 one was not, 2 wrong tables, options or tests.",
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", metavar="GLOB,...", default="*", help="faults by name: area.name")
-    parser.add_argument("--area", help="faults of one table")
-    parser.add_argument(
-        "--changed-since",
-        metavar="REV",
-        help="all faults whose file differs from a revision, then those whose tests do; "
-        "'base': from where the branch left main",
+    where, add = parser.add_mutually_exclusive_group(), parser.add_argument
+    where.add_argument("--only", metavar="FILE[::FUNCTION],...", help="faults of these; globs")
+    where.add_argument("--all", action="store_true", help="search: some faults of each file")
+    where.add_argument("--base", metavar="REV", help="what differs from here, not from main")
+    add("--rows", action="store_true", help="only rows of meaning.toml")
+    add(
+        "--tests", metavar="FILE", action="append", help="what else should see them; again for more"
     )
-    parser.add_argument("--sample", metavar="N", type=int, help="N of the others only, by --seed")
-    parser.add_argument("--seed", default="0", help="of the sample: any text, such as a commit")
-    parser.add_argument(
-        "--seconds", type=float, default=float("inf"), help="no more of the sample after so long"
-    )
-    parser.add_argument("--jobs", type=int, default=1, help="trials at once")
-    parser.add_argument(
-        "--limit", metavar="SECONDS", type=float, default=180, help="of one run: then it hangs"
-    )
-    parser.add_argument("--list", action="store_true", help="check the tables, print the names")
-    parser.add_argument("--json", action="store_true", help="the outcomes, on standard output")
-    options = parser.parse_args(argv)
-    if options.jobs < 1:
-        parser.error(f"expected --jobs of 1 or more, found {options.jobs}")
-    return options
+    add("--seconds", type=float, default=300, help="try no more after so long (300)")
+    add("--seed", type=int, default=int(os.environ.get("INARCH_SEED", "0")), help="the order")
+    add("--list", action="store_true", help="print the faults, try none")
+    add("--json", action="store_true", help="the outcomes, on standard output")
+    return parser.parse_args(argv)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -515,30 +453,28 @@ def main(argv: Sequence[str] | None = None) -> int:
     def say(line: str) -> None:
         print(line, file=out, flush=True)
 
+    rows, wrong = read_rows(TABLE, ROOT)
+    for line in wrong:
+        say(f"does not fit: {line}")
     try:
-        faults, sure = choose(read_tables(TABLES, ROOT), options)
         if options.list:
-            for fault in faults:
-                say(f"{fault.id}  {fault.path}: {fault.breaks}")
+            for fault in [fault for group in chosen(options, rows) for fault in group]:
+                before, after = fault.lines((ROOT / fault.path).read_text("utf-8"))
+                place = f"{fault.path}:{fault.line} {fault.function}"
+                say(f"{place}: {fault.breaks or fault.operator}\n  - {before}\n  + {after}")
             return 0
-        say(f"{len(faults)} faults, {len(faults) - sure} of them a sample by seed {options.seed}")
-        outcomes = try_all(faults, sure, options, say) if faults else []
-    except TableError as error:
+        outcomes, count = try_all(options, rows, say)
+    except MutantsError as error:
         print(error, file=sys.stderr)
         return 2
-    if len(outcomes) < len(faults):
-        say(f"{len(faults) - len(outcomes)} of the sample were left out: the time for it is over")
-    for line in summary(outcomes):
+    for line in survivors(outcomes):
         say(line)
+    verdicts = Counter(outcome.verdict for outcome in outcomes)
+    what = ", ".join(f"{number} {verdict}" for verdict, number in sorted(verdicts.items()))
+    say(f"{len(outcomes)} of {count} faults by seed {options.seed}: {what or 'none tried'}")
     if options.json:
-        rows = [asdict(o) for o in outcomes]
-        print(json.dumps({"outcomes": rows}, indent=1))
-    if faults and not outcomes:
-        print("expected to try a fault, found no time for one: raise --seconds", file=sys.stderr)
-        return 2
-    if any(outcome.verdict == "invalid" for outcome in outcomes):
-        return 2
-    return 0 if all(outcome.is_good for outcome in outcomes) else 1
+        print(json.dumps([asdict(outcome) for outcome in outcomes], indent=1))
+    return 1 if verdicts["survived"] or verdicts[NOT_RUN] else 0
 
 
 if __name__ == "__main__":

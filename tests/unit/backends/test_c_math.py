@@ -91,19 +91,17 @@ def _ulps(found: Array, exact: Array) -> Array:
     return np.where(same, 0.0, np.nan_to_num(error, nan=np.inf))
 
 
-def _has_fma() -> bool:
-    from inarch.machine.target import check_features
-
-    return not check_features(["fma", "avx2"])
+FMA = ("-mavx2", "-mfma")
+NEEDS_FMA = pytest.mark.cpu("x86-64-v3")
 
 
-@pytest.mark.parametrize("extra", [(), ("-mavx2", "-mfma")], ids=["plain", "fma"])
+@pytest.mark.parametrize(
+    "extra", [pytest.param((), id="plain"), pytest.param(FMA, id="fma", marks=NEEDS_FMA)]
+)
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_errors_stay_below_the_promised_ulps(
     tmp_path: Path, compiler: str, extra: tuple[str, ...]
 ) -> None:
-    if extra and not _has_fma():
-        pytest.skip("this CPU has no FMA")
     library = _compile(tmp_path, compiler, extra)
     for name, bound in BOUNDS.items():
         x = _inputs(name)
@@ -120,11 +118,10 @@ def test_errors_stay_below_the_promised_ulps(
             assert np.all(y[x >= 3.92] == 1), "it reaches 1, which it rounds to from there on"
 
 
+@NEEDS_FMA
 @pytest.mark.parametrize("name", list(BOUNDS))
 def test_results_are_the_same_at_every_width(tmp_path: Path, name: str) -> None:
-    if not _has_fma():
-        pytest.skip("this CPU has no FMA")
-    library = _compile(tmp_path, COMPILERS[0], ("-mavx2", "-mfma"))
+    library = _compile(tmp_path, COMPILERS[0], FMA)
     one = getattr(library, f"one_{name}")
     one.restype, one.argtypes = ctypes.c_float, [ctypes.c_float]
     x = np.ascontiguousarray(_inputs(name)[::997])

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import pytest
 
+from effort import effort
 from inarch.backends.c import emit
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
@@ -157,6 +158,7 @@ FORMS = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(effort(12, 23), reason="a program each; the search has all")
 @pytest.mark.parametrize("target", TARGETS[-1:])
 @pytest.mark.parametrize("name", FORMS)
 def test_c_computes_what_is_defined_for(name: str, target: str) -> None:
@@ -214,6 +216,7 @@ def test_what_may_overlap_is_not_promised_not_to(offset: int, *, promised: bool)
     assert found == {"inner": promised, "outer": promised}
 
 
+@pytest.mark.sampled(effort(6, 16), reason="each type, to signed and unsigned")
 @pytest.mark.parametrize("kind", ["i8", "i16", "i32", "i64"])
 @pytest.mark.parametrize("op", ["fptosi", "fptoui"])
 @pytest.mark.parametrize("source", ["f32", "f64"])
@@ -246,6 +249,7 @@ def test_casts_saturate_at_the_very_limits(source: str, op: str, kind: str) -> N
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.sampled(effort(6, 12), reason="each op, each divisor")
 @pytest.mark.parametrize("op", ["divsi", "divui", "remsi", "remui"])
 @pytest.mark.parametrize("divisor", [0, -1, 3])
 def test_integers_divided_by_a_number_that_is_known_never_trap(op: str, divisor: int) -> None:

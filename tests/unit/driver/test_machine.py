@@ -273,6 +273,7 @@ def test_this_computer_is_the_machine_that_names_its_cpu(
         find.cpuinfo.cache_clear()
 
 
+@pytest.mark.slow  # what it finds is of the computer, and not of a change
 def test_this_computer_can_be_measured(capfd: pytest.CaptureFixture[str]) -> None:
     """What every computer has; numbers, and their order, depend on what else runs."""
     done = cli.run(["machine", "--measure"])

@@ -197,7 +197,7 @@ int main(void)
 
 
 @pytest.mark.cpu("x86-64-v3")
-@pytest.mark.sampled(effort(3, 5), reason="half a second of the compiler each")
+@pytest.mark.sampled(effort(2, 5), reason="half a second of the compiler each")
 @pytest.mark.parametrize(
     ("leaf", "ebx", "ecx", "lacking"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
 import pytest
 
 import inarch
+from effort import effort
 from inarch.dialects import new_context
 from inarch.dialects.graph.regions.repeat import WhileOp
 from inarch.frontends.onnx import import_onnx
@@ -96,17 +98,8 @@ def parse(nodes: str) -> onnx.ModelProto:
     return model
 
 
-@pytest.mark.every_case(reason="each is a form of its own")
-@pytest.mark.parametrize("name", CASES)
-def test_loops(name: str) -> None:
-    """By definition and compiled, with each number of turns, of which one is none, and both conditions."""
-    model = parse(CASES[name])
-    context = new_context()
-    module = import_onnx(model, context)
-    ops = [*module.walk()]
-    assert len(ops) < 40, "copies of turns"
-    whiles = [op for op in ops if isinstance(op, WhileOp)]
-    assert len(whiles) == (2 if name == "a loop in a loop" or "around" in name else 1)
+def oracle_of(name: str, model: onnx.ModelProto) -> Callable[[dict[str, Any]], list[list[Any]]]:
+    """What gives the results by onnxruntime, and by onnx's evaluator where it says what ONNX says."""
     session: Any = onnxruntime.InferenceSession(
         model.SerializeToString(), providers=["CPUExecutionProvider"]
     )
@@ -115,14 +108,43 @@ def test_loops(name: str) -> None:
     if ", ," not in CASES[name] and ", o = Loop" not in CASES[name]:
         evaluator: Any = onnx.reference.ReferenceEvaluator(model)
         oracles.append(evaluator.run)
-    compiled = inarch.compile(model)
+    return lambda inputs: [oracle(None, inputs) for oracle in oracles]
+
+
+def feeds() -> Iterator[dict[str, Any]]:
+    """Each number of turns, of which one is none, and both conditions."""
     x, z = np.array([1, -2, 3], np.float32), np.array([0.5, 4, -8], np.float32)
     for turns, condition in itertools.product((0, 1, 2, 3, 6, -3), (True, False)):
-        inputs = {"m": np.array(turns), "c": np.array(condition), "x": x, "z": z}
-        made = compiled(*inputs.values())
-        defined = execute(module, list(inputs.values()), context)
-        for found, oracle in itertools.product((made, defined), oracles):
-            for value, wanted in zip(found, oracle(None, inputs), strict=True):
-                np.testing.assert_allclose(
-                    value, np.asarray(wanted), rtol=1e-6, err_msg=f"{turns} {condition}"
-                )
+        yield {"m": np.array(turns), "c": np.array(condition), "x": x, "z": z}
+
+
+def check(found: Iterable[Any], wanted: list[list[Any]], inputs: dict[str, Any]) -> None:
+    found, said = list(found), f"{inputs['m']} {inputs['c']}"
+    for results in wanted:
+        for value, right in zip(found, results, strict=True):
+            np.testing.assert_allclose(value, np.asarray(right), rtol=1e-6, err_msg=said)
+
+
+@pytest.mark.every_case(reason="each is a form of its own")
+@pytest.mark.parametrize("name", CASES)
+def test_loops(name: str) -> None:
+    """By definition."""
+    model = parse(CASES[name])
+    context = new_context()
+    module = import_onnx(model, context)
+    ops = [*module.walk()]
+    assert len(ops) < 40, "copies of turns"
+    whiles = [op for op in ops if isinstance(op, WhileOp)]
+    assert len(whiles) == (2 if name == "a loop in a loop" or "around" in name else 1)
+    wanted = oracle_of(name, model)
+    for inputs in feeds():
+        check(execute(module, list(inputs.values()), context), wanted(inputs), inputs)
+
+
+@pytest.mark.sampled(effort(3, 20), reason="a program each; all of them by definition")
+@pytest.mark.parametrize("name", CASES)
+def test_compiled_loops(name: str) -> None:
+    model = parse(CASES[name])
+    compiled, wanted = inarch.compile(model), oracle_of(name, model)
+    for inputs in feeds():
+        check(compiled(*inputs.values()), wanted(inputs), inputs)

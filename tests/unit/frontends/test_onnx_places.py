@@ -37,7 +37,7 @@ def by_both(model: onnx.ModelProto, feeds: dict[str, Array]) -> list[Array]:
     return list(found.values())
 
 
-@pytest.mark.sampled(effort(5, 8), reason="each reduction, each dtype")
+@pytest.mark.sampled(effort(3, 8), reason="each reduction, each dtype")
 @pytest.mark.parametrize("how", ["none", "add", "mul", "max", "min"])
 @pytest.mark.parametrize("dtype", ["float", "int32", "uint8"])
 def test_scatters_are_those_of_the_evaluator(how: str, dtype: str) -> None:
@@ -87,7 +87,7 @@ def test_the_last_update_stays_and_outside_nothing_is_written() -> None:
     assert b.tolist() == [[0, 0, 0], [0, 0, 3]]
 
 
-@pytest.mark.sampled(effort(3, 6), reason="each shape, both ends")
+@pytest.mark.sampled(effort(2, 6), reason="each shape, both ends")
 @pytest.mark.parametrize("largest", [0, 1])
 @pytest.mark.parametrize(
     ("shape", "axis", "k"), [((3, 40), 1, 7), ((9, 4), 0, 9), ((2, 5, 3), 1, 1)]
@@ -127,7 +127,7 @@ def test_top_k_of_nan_infinity_and_zeros(largest: int, wanted: list[int]) -> Non
     assert indices.tolist() == wanted
 
 
-@pytest.mark.sampled(effort(3, 8), reason="a program each; signed, unsigned, wide")
+@pytest.mark.sampled(effort(2, 8), reason="a program each; signed, unsigned, wide")
 @pytest.mark.parametrize(
     "dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
 )

@@ -116,7 +116,7 @@ def test_as_onnxruntime(seed: int) -> None:
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.sampled(effort(2, 4), reason="each is a program of its own")
+@pytest.mark.sampled(effort(1, 4), reason="each is a program of its own")
 @pytest.mark.parametrize(
     ("kind", "attributes"),
     [

@@ -330,10 +330,15 @@ def _load_file(path: Path) -> str:
     return path.stem.replace("_", "-")
 
 
+def some(sums: dict[str, Sum]) -> dict[str, Sum]:
+    """In the gate every fourth: all of them are functions of one program."""
+    return dict(list(sums.items())[:: effort(4, 1)])
+
+
 @pytest.mark.usefixtures("scope")
 def test_a_kernel_that_checks_its_strides_is_right(tmp_path: Path) -> None:
     """K1: a call that it would refuse gives a wrong result."""
-    equal_numpy(SUMS, _load(PICKY, tmp_path), tmp_path)
+    equal_numpy(some(SUMS), _load(PICKY, tmp_path), tmp_path)
 
 
 SINGLE_ROWS = (
@@ -364,6 +369,7 @@ def test_sgemm_of_openblas_is_right(tmp_path: Path) -> None:
     equal_numpy(SUMS, _load_file(EXAMPLES / "sgemm_openblas.py"), tmp_path)
 
 
+@pytest.mark.slow  # in the gate test_verification.py checks the same function
 @pytest.mark.usefixtures("scope")
 def test_sgemm_of_openblas_passes_its_check() -> None:
     pytest.importorskip("scipy_openblas32")
@@ -440,7 +446,7 @@ def test_without_the_demand_rows_overlap(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("scope")
 def test_no_stride_is_negative(tmp_path: Path) -> None:
     """K1: `"*"` is 0 or more; what runs backwards is packed."""
-    equal_numpy(BACKWARDS, _load(FORWARD, tmp_path), tmp_path)
+    equal_numpy(some(BACKWARDS), _load(FORWARD, tmp_path), tmp_path)
 
 
 # ------------------------------------------------------------------------------- epilogues

@@ -19,6 +19,7 @@ from inarch.dialects import new_context
 from inarch.driver.compiler import build, import_model, lower
 from inarch.microkernel.table import MICROKERNELS
 from inarch.runtime.registry import REGISTRY, register
+from inarch.testing import execute
 from inarch.tools.options import microkernel_names
 
 Array = np.ndarray[Any, Any]
@@ -93,13 +94,13 @@ def test_a_kernel_from_outside_does_the_work(
     tmp_path: Path, load: Callable[[Path], object], text: str, file: str
 ) -> None:
     """K1, K8, K12: a library's symbol and a C file, in a convolution and a matmul."""
-    plain = compiled(text, tmp_path)
     load(EXAMPLES / file)
     name = file.partition(".")[0].replace("_", "-")
     assert any(k.startswith(name.replace("-", "_")) for k in kernels_of(text, folder=tmp_path))
     module = compiled(text, tmp_path, microkernels=[name])
-    arrays = inputs(plain)
-    np.testing.assert_array_equal(np.asarray(module(*arrays)), np.asarray(plain(*arrays)))
+    arrays = inputs(module)  # small whole numbers: exact in any order
+    (wanted,) = execute(text, arrays)
+    np.testing.assert_array_equal(np.asarray(module(*arrays)), wanted)
 
 
 def test_a_registered_function_does_the_work(
@@ -123,7 +124,7 @@ def test_a_registered_function_does_the_work(
         REGISTRY.unregister("matmul-of-numpy")
 
 
-@pytest.mark.sampled(effort(2, 3), reason="a kind of fault each")
+@pytest.mark.sampled(effort(1, 3), reason="a kind of fault each")
 @pytest.mark.parametrize(
     ("body", "reason"),
     [

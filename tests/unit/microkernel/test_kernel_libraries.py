@@ -481,7 +481,7 @@ def test_calls_compile_without_a_warning(tmp_path: Path, compiler: str) -> None:
 # ---------------------------------------------------------------------------------- examples
 
 
-@pytest.mark.sampled(effort(2, 4), reason="each file, each level")
+@pytest.mark.sampled(effort(1, 4), reason="each file, each level")
 @pytest.mark.parametrize("file", ["sgemm_openblas.py", "gemm_tile.c"])
 @pytest.mark.parametrize("level", ["native", "generic"])
 def test_the_examples_multiply_matrices(file: str, level: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 import subprocess
 from pathlib import Path
 
@@ -48,7 +47,7 @@ def test_a_function_of_other_arguments_is_told_its_prototype(tmp_path: Path) -> 
     )
 
 
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="assembly of x86-64")
+@pytest.mark.cpu("x86-64")
 def test_the_assembler_is_quoted(tmp_path: Path) -> None:
     declaration = TWICE.partition("void twice")[0]
     line = says(

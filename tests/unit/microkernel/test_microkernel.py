@@ -15,7 +15,6 @@ import pytest
 from inarch.core.errors import InarchError
 from inarch.dialects.kernel.instances import definition_of
 from inarch.machine.target import parse as parse_target
-from inarch.machine.target import this_processor
 from inarch.machine.toolchain import compile_library
 from inarch.meaning import Expression, parse, text
 from inarch.meaning.evaluate import evaluate
@@ -213,7 +212,7 @@ triple:
 """
 
 
-@pytest.mark.skipif(this_processor().architecture != "x86-64", reason="the assembly is of x86-64")
+@pytest.mark.cpu("x86-64")
 def test_an_assembly_source_computes_its_meaning(tmp_path: Path) -> None:
     """K2, assembly: two members in one unit do not clash."""
     kernel = Microkernel(

@@ -25,7 +25,7 @@ from inarch.dialects.kernel.instances import definition_of
 from inarch.driver.compiler import build
 from inarch.ir.text import parse_module, print_module
 from inarch.ir.verify import verify_module
-from inarch.machine.target import native, this_processor
+from inarch.machine.target import native
 from inarch.machine.target import parse as parse_target
 from inarch.microkernel import Microkernel, instance_source, instantiate, members
 from inarch.microkernel.file import read_kernel_file
@@ -278,7 +278,7 @@ void triple(const int32_t *A, int32_t *C, int64_t A_0, int64_t C_0) {
 """
 
 
-@pytest.mark.skipif(this_processor().architecture != "x86-64", reason="the assembly is of x86-64")
+@pytest.mark.cpu("x86-64")
 @pytest.mark.parametrize(("file", "text"), [("triple.S", X86), ("triple.c", INLINE)])
 def test_assembly_becomes_part_of_an_artifact(tmp_path: Path, file: str, text: str) -> None:
     """K2: two members of one assembly file, or C with inline assembly, called with strides (K4)."""

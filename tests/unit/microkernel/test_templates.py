@@ -90,7 +90,7 @@ def _made(seed: int, target: Target) -> list[Microkernel]:
     return [kernel for kernel in kernels if kernel is not None]
 
 
-@pytest.mark.sampled(effort(2, 6), reason="each is compiled and run in processes of its own")
+@pytest.mark.sampled(effort(1, 6), reason="each is compiled and run in processes of its own")
 @pytest.mark.parametrize("seed", range(36))
 def test_what_templates_make_computes_what_it_says(seed: int) -> None:
     target = native()

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from effort import effort
 from inarch.core.cache import Cache
 from inarch.core.errors import EnvironmentFault, InarchError, UsageError
 from inarch.core.lazy import Array, np
@@ -173,10 +174,8 @@ def test_a_window_that_overlaps_is_explained() -> None:
     assert verdict.ok, verdict.line()
 
 
-@pytest.mark.parametrize("how", ["asm", "generate"])
+@pytest.mark.parametrize("how", [pytest.param("asm", marks=pytest.mark.cpu("x86-64")), "generate"])
 def test_assembly_and_generated_code_are_checked(how: str) -> None:
-    if how == "asm" and this_processor().architecture != "x86-64":
-        pytest.skip("the assembly is for x86-64")
     asm = """
 # scale(A %rdi, Y %rsi, a_n %rdx, y_n %rcx, N %r8)
 scale:
@@ -251,7 +250,7 @@ def test_large_integers_are_tried(computes: str, dtype: str, body: str, wrong: s
     assert verdict(wrong).fault == "wrong-value"
 
 
-@pytest.mark.sampled(2, reason="a minimum and a maximum")
+@pytest.mark.sampled(effort(1, 2), reason="a minimum and a maximum")
 @pytest.mark.parametrize(
     ("computes", "accepted", "start"),
     [

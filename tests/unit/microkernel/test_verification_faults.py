@@ -378,7 +378,7 @@ CAUGHT_AT_LEAST = 0.95
 POSSIBLE = [change for change in FAULTS if change.is_possible]
 FIRST = list({change.name: change for change in reversed(POSSIBLE)}.values())[::-1]
 """One fault of each class."""
-SOME = FIRST[:: effort(24, 8)]
+SOME = FIRST[:: effort(32, 8)]
 """What each commit is tested with; `make slow` tries all."""
 
 
@@ -454,7 +454,7 @@ def test_good_kernels_pass() -> None:
         instantiate(family, name, params, target=native(), init=init)
         for name, (family, params) in KERNELS.items()
         for init in family.inits
-    ][:: effort(2, 1)]
+    ][:: effort(3, 1)]
     _assert_no_alarm([verify(instance, quick=True) for instance in made])
 
 

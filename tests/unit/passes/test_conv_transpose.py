@@ -143,7 +143,7 @@ def cases(draw: st.DrawFn, *, blocked: bool = False) -> Case:
     )
 
 
-@settings(max_examples=effort(25, 60), deadline=None)
+@settings(max_examples=effort(15, 60), deadline=None)
 @given(case=cases())
 def test_the_reference_scatters(case: Case) -> None:
     rng = np.random.default_rng(0)
@@ -157,7 +157,7 @@ COMMON = Case(1, 1, 1, 1, (5,), (5,), (4,), (2,), (3,), (0,), (1,))
 """Stride and dilation have a factor in common: every second output has no tap."""
 
 
-@settings(max_examples=effort(14, 40), deadline=None)
+@settings(max_examples=effort(10, 40), deadline=None)
 @given(case=cases())
 @example(case=COMMON)
 def test_its_phases_are_all_of_it(case: Case) -> None:
@@ -170,14 +170,14 @@ def test_its_phases_are_all_of_it(case: Case) -> None:
     np.testing.assert_array_equal(found, case.scattered(*arrays))
 
 
-@settings(max_examples=effort(4, 10), deadline=None)
+@settings(max_examples=effort(3, 10), deadline=None)
 @given(case=cases(), constant=st.booleans())
 def test_any_is_compiled(case: Case, constant: bool) -> None:
     """Row-major."""
     check_semantics(case.program(constant=constant), pipeline=LOWERED, compiled=True)
 
 
-@settings(max_examples=effort(4, 15), deadline=None)
+@settings(max_examples=effort(3, 15), deadline=None)
 @given(case=cases(blocked=True))
 def test_any_is_compiled_in_blocks(case: Case) -> None:
     pipeline = f"choose-layout{{always=true}},{LOWERED},split-dilation"

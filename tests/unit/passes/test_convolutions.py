@@ -232,7 +232,7 @@ CONVOLUTIONS: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]]
 }
 
 
-@pytest.mark.sampled(effort(3, 5), reason="each form is a program of its own; make soak has all")
+@pytest.mark.sampled(effort(2, 5), reason="each form is a program of its own; make soak has all")
 @pytest.mark.parametrize("name", CONVOLUTIONS)
 def test_convolution(name: str) -> None:
     x, w, attributes = CONVOLUTIONS[name]
@@ -254,7 +254,7 @@ POOLS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.sampled(effort(2, 5), reason="each form is a program of its own")
+@pytest.mark.sampled(effort(1, 5), reason="each form is a program of its own")
 @pytest.mark.parametrize("name", POOLS)
 def test_pool(name: str) -> None:
     kind, attributes = POOLS[name]

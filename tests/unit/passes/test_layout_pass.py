@@ -222,7 +222,7 @@ def test_many_networks(choose: random.Random, target: str, steps: int) -> None:
     _check(choose, target, steps)
 
 
-@settings(max_examples=effort(20, 40), deadline=None)
+@settings(max_examples=effort(12, 40), deadline=None)
 @given(st.randoms(use_true_random=False), st.integers(1, 14))
 def test_relayouts_are_not_undone_or_repeated(choose: random.Random, steps: int) -> None:
     context, module = network(choose, "x86-64-v2", steps)

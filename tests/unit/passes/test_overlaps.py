@@ -44,7 +44,7 @@ def forms(draw: st.DrawFn) -> Form:
 
 
 @given(forms(), forms())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=effort(80, 200), deadline=None)
 def test_what_is_called_disjoint_has_no_element_in_common(a: Form, b: Form) -> None:
     if are_disjoint(a, b):
         assert not elements(a) & elements(b)
@@ -131,7 +131,7 @@ def touched(nest: NestOp, index: AffineMap, value: object) -> Iterator[tuple[tup
 
 def test_no_accepted_nest_reads_what_another_point_writes() -> None:
     """And some are in place."""
-    overlapping, count = 0, effort(150, 300)
+    overlapping, count = 0, effort(100, 300)
 
     @given(nests())
     @settings(max_examples=count, deadline=None)

@@ -127,6 +127,7 @@ def test_bounds_of_nests_without_a_kernel() -> None:
     assert plain(Product(2, 8, 8, is_given=True)) == 2500
 
 
+@pytest.mark.sampled(effort(1, 2), reason="16 MiB, and NumPy's product of them")
 @pytest.mark.parametrize("transposed", ["", "ab"])
 def test_a_product_that_is_packed_at_run_time_is_numpys(transposed: str) -> None:
     """Rows and columns that no tile divides, and a B of 16 MiB."""

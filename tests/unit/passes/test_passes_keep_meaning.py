@@ -43,7 +43,7 @@ from inarch.pipeline.text import parse_pipeline
 from inarch.testing import Expected, execute, expected_of, generate, random_inputs
 
 LIT = Path(__file__).parents[2] / "lit" / "passes"
-SAMPLE = effort(5, 12)
+SAMPLE = effort(3, 12)
 """Programs of other passes' files on which a pass is tried in the fast part."""
 
 TARGETS = ("generic", "x86-64-v2", "x86-64-v3", "x86-64-v4")

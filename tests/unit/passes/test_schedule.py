@@ -39,7 +39,7 @@ def _host_runs(target: str) -> bool:
     return not parse(target).missing_here()
 
 
-@settings(max_examples=effort(4, 12), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=effort(3, 12), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     target=st.sampled_from(TARGETS).filter(_host_runs),
     shape=st.tuples(
@@ -76,6 +76,7 @@ def test_matmuls(target: str, m: int, n: int, k: int, batch: int) -> None:
     check_semantics(text, pipeline=PIPELINE, compiled=True)
 
 
+@pytest.mark.sampled(effort(1, 4), reason="each is a program of its own")
 @pytest.mark.parametrize("target", [t for t in TARGETS if _host_runs(t)])
 def test_grouped_and_depthwise(target: str) -> None:
     for groups, filters in ((2, 8), (4, 4)):
@@ -91,7 +92,7 @@ def test_grouped_and_depthwise(target: str) -> None:
         check_semantics(text, pipeline=PIPELINE, compiled=True)
 
 
-@settings(max_examples=effort(5, 15), deadline=None)
+@settings(max_examples=effort(4, 15), deadline=None)
 @given(
     size=st.tuples(st.integers(1, 5), st.integers(1, 6)),
     low=st.tuples(st.integers(0, 3), st.integers(0, 3)),

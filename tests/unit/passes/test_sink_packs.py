@@ -140,7 +140,7 @@ class _Product:
 
 
 def test_random_packs_mean_what_they_meant() -> None:
-    sunk, chosen = 0, seeds(40, 200)
+    sunk, chosen = 0, seeds(25, 200)
     for seed in chosen:
         context = new_context()
         module = parse_module(context, _Product(random.Random(seed)).text())

@@ -54,7 +54,7 @@ groups = {channels} : {x}, {w} -> {y}
 PAIRS = st.tuples(st.integers(1, 4), st.integers(1, 4))
 
 
-@settings(max_examples=effort(4, 10), deadline=None)
+@settings(max_examples=effort(3, 10), deadline=None)
 @given(
     channels=st.sampled_from([8, 12, 16]),
     size=st.tuples(st.integers(1, 12), st.integers(1, 12)),
@@ -74,7 +74,8 @@ def test_any_depthwise_convolution_stays_what_it_is(
     check_semantics(text, pipeline=PIPELINE, compiled=True)
 
 
-@pytest.mark.parametrize("dilations", [(1, 1), (2, 2), (3, 2)])
+@pytest.mark.sampled(effort(1, 3), reason="each is a layer of its own")
+@pytest.mark.parametrize("dilations", [(3, 2), (1, 1), (2, 2)])
 def test_a_kernel_does_it(dilations: tuple[int, int]) -> None:
     context = new_context()
     module = parse_module(context, program(64, (14, 7), (3, 3), (1, 1), dilations))

@@ -162,7 +162,7 @@ def conv(
 }}"""
 
 
-@settings(max_examples=effort(5, 10), deadline=None)
+@settings(max_examples=effort(4, 10), deadline=None)
 @given(m=st.integers(1, 11), n=st.integers(2, 20), k=st.integers(1, 7))
 def test_matmuls_with_remainders(m: int, n: int, k: int) -> None:
     """K1: rows that remain have members of their own, columns that remain run on padded copies."""
@@ -180,7 +180,7 @@ def test_batched_and_broadcast(kernel: str) -> None:
     assert report.nests[0].taken is not None
 
 
-@pytest.mark.sampled(effort(3, 6), reason="each layout of each operand")
+@pytest.mark.sampled(effort(2, 6), reason="each layout of each operand")
 @pytest.mark.parametrize("kernel", ["tile-gemm", "whole-gemm"])
 @pytest.mark.parametrize("a", [("m, k", "6x5"), ("k, m", "5x6")])
 @pytest.mark.parametrize("b", [("k, n", "5x10"), ("n, k", "10x5")])
@@ -241,7 +241,7 @@ def test_dilations_and_strides_within_an_index() -> None:
     check(conv((1, 2, 9, 14), (8, 2, 3, 3), stride=2, dilation=3), "tile-conv")
 
 
-@pytest.mark.sampled(effort(4, 8), reason="each kernel and each beginning")
+@pytest.mark.sampled(effort(3, 8), reason="each kernel and each beginning")
 @pytest.mark.parametrize("init", ["zero", None, "1.5"])
 @pytest.mark.parametrize("kernel", ["tile-gemm", "whole-gemm", "finish-gemm"])
 def test_inits(kernel: str, init: str | None) -> None:
@@ -485,7 +485,7 @@ def _variant(name: str, old: str, new: str) -> list[str]:
     return [name.replace("_", "-")]
 
 
-@pytest.mark.sampled(effort(3, 5), reason="each window once")
+@pytest.mark.sampled(effort(2, 5), reason="each window once")
 @pytest.mark.parametrize(
     "window",
     [

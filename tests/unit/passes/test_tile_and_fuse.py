@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
 
 import inarch
 from effort import seeds
@@ -233,7 +235,7 @@ def chain(seed: int) -> str:
 
 
 def test_random_chains_mean_what_they_meant() -> None:
-    tiled, chosen = 0, seeds(12, 40)
+    tiled, chosen = 0, seeds(10, 40)
     for seed in chosen:
         context = new_context()
         module = parse_module(context, chain(seed))
@@ -248,10 +250,13 @@ def test_random_chains_mean_what_they_meant() -> None:
     assert tiled > len(chosen) // 2
 
 
-@pytest.mark.parametrize("threads", [1, 3])
-def test_attention_that_no_cache_holds_runs_by_blocks_and_is_right(threads: int) -> None:
-    """The whole, by the default pipeline: rows that are not whole blocks, and NumPy in double precision."""
-    heads, rows, depth = 2, 701, 40
+ATTENTION = (2, 701, 40)
+"""Heads, rows, depth."""
+
+
+def attention() -> tuple[Context, ModuleOp]:
+    """Of rows that are not whole blocks, and more than any cache holds."""
+    heads, rows, depth = ATTENTION
     kind = f"tensor<{heads}x{rows}x{depth}xf32>"
     scores = f"tensor<{heads}x{rows}x{rows}xf32>"
     turned = f"tensor<{heads}x{depth}x{rows}xf32>"
@@ -263,15 +268,27 @@ def test_attention_that_no_cache_holds_runs_by_blocks_and_is_right(threads: int)
   func.return %3 : {kind}
 }}"""
     context = new_context()
-    module = parse_module(context, text)
-    tiled = import_model(module.clone(), context, Options(target="x86-64-v4", machine="zen4"))
+    return context, parse_module(context, text)
+
+
+def test_attention_that_no_cache_holds_runs_by_blocks() -> None:
+    """By the default pipeline."""
+    context, module = attention()
+    tiled = import_model(module, context, Options(target="x86-64-v4", machine="zen4"))
     for one in default_pipeline():
         one.apply(context, tiled)
         if one.name == "tile-and-fuse":
             break
     assert any(isinstance(op, ForOp) for op in tiled.walk())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("threads", [1, 3])
+def test_attention_that_no_cache_holds_is_right(threads: int) -> None:
+    """The whole, and NumPy in double precision."""
+    _, module = attention()
     rng = np.random.default_rng(0)
-    q, k, v = (rng.standard_normal((heads, rows, depth)).astype(np.float32) for _ in range(3))
+    q, k, v = (rng.standard_normal(ATTENTION).astype(np.float32) for _ in range(3))
     found = np.asarray(inarch.compile(module, machine="zen4")(q, k, v, threads=threads))
     weights = np.exp(q.astype(np.float64) @ k.astype(np.float64).transpose(0, 2, 1))
     expected = weights @ v / weights.sum(-1, keepdims=True)

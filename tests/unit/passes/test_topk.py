@@ -64,7 +64,7 @@ def first(x: Array, k: int, axis: int, largest: bool) -> tuple[Array, Array]:
 @pytest.mark.parametrize(
     ("dtype", "shapes"),
     [
-        ("f32", SHAPES if SOAK else SHAPES[:4] + SHAPES[5:6]),
+        ("f32", SHAPES if SOAK else SHAPES[:2] + SHAPES[3:6:2]),
         ("f64", SHAPES[1:4:2]),
         ("i64", SHAPES[2:4]),
         ("ui16", SHAPES[1:2]),
