@@ -17,6 +17,7 @@ from inarch.artifact import Artifact
 from inarch.artifact.status import Status
 from inarch.core.errors import InarchError, UsageError
 from inarch.driver.extensions import load_files
+from inarch.passes.backend import BACKENDS
 from inarch.runtime.loaders import LOADERS
 from inarch.runtime.loaders.native import NativeRegion
 from inarch.tools.cli import run
@@ -39,7 +40,7 @@ CROSS, QEMU = "aarch64-linux-gnu-gcc", "qemu-aarch64-static"
 def test_random_regions_run_without_python(runtime: Any, program: Path, steps: Path) -> None:
     """T8, B7: from Python and from C, as NumPy and the loader in Python compute them."""
     module = inarch.load(program, loaders=[steps])
-    with LOADERS.scope():
+    with BACKENDS.scope(), LOADERS.scope():
         load_files([EXAMPLE / "steps.py"])
         in_python = inarch.load(program)
     regions = [one for part in module.imports for one in part.functions.values()]
@@ -117,7 +118,7 @@ def test_where_a_loader_is_found(
         "from pathlib import Path\nfrom inarch.runtime.loaders import Loader\n"
         f"LOADER = Loader('steps', library=Path({str(steps)!r}))\n"
     )
-    with LOADERS.scope():
+    with BACKENDS.scope(), LOADERS.scope():
         load_files([tmp_path / "steps.py"])
         found = inarch.load(lonely)["f0"](*one)
         np.testing.assert_allclose(found, one[0] / one[1])
