@@ -110,12 +110,12 @@ def compiled(
 def test_regions_that_changed_are_made_again(tmp_path: Path, scale: Backend) -> None:
     """T8: by its constants' bytes, the options, target and version; not by what a region is called."""
     draw = random.Random(3)
-    constants = [draw.randrange(5) for _ in range(effort(4, 8))]
+    constants = [draw.randrange(5) for _ in range(effort(3, 8))]
     assert compiled(tmp_path, constants) == len({*constants})
     assert compiled(tmp_path, constants) == 0
     known = {*constants}
     for _ in range(effort(1, 2)):  # regions come, go, move and change
-        constants = [draw.randrange(12) for _ in range(draw.randint(1, effort(5, 9)))]
+        constants = [draw.randrange(12) for _ in range(draw.randint(1, effort(3, 9)))]
         assert compiled(tmp_path, constants) == len({*constants} - known)
         known |= {*constants}
     assert compiled(tmp_path, constants, "scale:gain=0.5", 0.5) == len({*constants})

@@ -31,7 +31,7 @@ cast = inarch.compute("for i in N: C[i] = f32(s)", arguments="C, s")
 seen = set()
 for turn in range(int(sys.argv[1])):
     form = choose.choice(["made", "last", "out", "name", "place", "input"])
-    n, dtype = choose.choice([3, 4]), np.float32
+    n, dtype = choose.choice([3, 4][:int(sys.argv[2])]), np.float32
     a, b = (rng.normal(size=n).astype(dtype) for _ in range(2))
     s = choose.choice([2, 2.5] if form == "place" else [2, 2.5, np.array(1.5, dtype), np.float32(3)])
     wanted = dtype(s) * (a + b)
@@ -79,7 +79,7 @@ except inarch.ArgumentError as error: print(error)
 def test_compiled_calls_of_computations() -> None:
     """B10, B12: random sizes, dtypes, numbers, places of outputs; Python is not asked a second time."""
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", SCRIPT, str(effort(120, 400))],
+        [sys.executable, "-W", "error", "-c", SCRIPT, str(effort(120, 400)), str(effort(1, 2))],
         env={**os.environ, "INARCH_CALLS": "compiled"},
         capture_output=True,
         text=True,

@@ -79,6 +79,7 @@ def compilers() -> list[str]:
     return [name for name in ("gcc", "clang", "clang-19") if shutil.which(name)][:2]
 
 
+@pytest.mark.filterwarnings("ignore:microkernel 'own-gemm' was loaded and is used nowhere")
 @pytest.mark.parametrize(
     ("model", "names"),
     [

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from effort import effort
 from inarch.machine.compilers import find_compiler
 from inarch.runtime.c import INCLUDE
 from inarch.runtime.loaders import LOADERS
@@ -27,7 +28,7 @@ STEPS = {
     "exp": np.exp,
 }
 """Of these the backend takes all but `exp`, which parts regions."""
-FUNCTIONS = 8
+FUNCTIONS = effort(4, 8)
 
 Program = tuple[tuple[int, ...], int, list[tuple[str, int, int]], list[int]]
 """Shape, inputs, steps on numbered values, results."""
