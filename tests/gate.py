@@ -9,7 +9,7 @@ into shards by the names of their files, seeds are fixed. Jobs of a stage run be
 `--jobs` at once. What fails is printed when it fails, with its last lines; a failed test is run once more,
 alone, at the end: passes it then, it is FLAKY, which is told and lets the change land. Exit codes: 0 passed;
 10, 11, ... the first stage, in the order of `--help`, that failed or did not run; 2 wrong usage; 3 this
-computer lacks what the tests need.
+computer lacks what the tests need; 130 it was stopped.
 """
 
 from __future__ import annotations
@@ -515,8 +515,10 @@ def main(words: Sequence[str] | None = None) -> int:
         f"{began[:12]}, {_cpu()}, {gate.slots} jobs at once, target {target}; logs in build/gate"
     )
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    stopped = True
     with suppress(KeyboardInterrupt):
         gate.run()
+        stopped = False
     seconds = time.monotonic() - gate.start
     cases = [case for job in gate.jobs for case in job.cases.values()]
     dear = sorted((c for c in cases if c.cpu > DEAR_S), key=lambda c: -c.cpu)
@@ -552,6 +554,8 @@ def main(words: Sequence[str] | None = None) -> int:
     good = sum(case.outcome in ("passed", "flaky") for case in cases)
     skipped = sum(case.outcome == "skipped" for case in cases)
     print(f"{good} passed, {len(failed)} failed, {skipped} skipped")
+    if stopped:
+        return 130
     return 0 if passed else 10 + min(STAGES.index(stage) for stage in gate.failed)
 
 

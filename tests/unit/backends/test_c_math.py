@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import math
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from compilers import c_compilers
 from inarch.backends.c.write.value.math import helpers_text
 
 Array = np.ndarray[Any, Any]
@@ -45,7 +45,7 @@ SPECIAL = np.array(
     np.float32,
 )
 
-COMPILERS = [name for name in ("gcc", "clang-19", "clang") if shutil.which(name)]
+COMPILERS = c_compilers()
 FLAGS = ("-std=c11", "-O3", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import shutil
 import subprocess
 from itertools import product
 from pathlib import Path
@@ -11,13 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from compilers import c_compilers
 from inarch.backends.c.write.value.ordered import ordered_macro
 from inarch.core.dtypes import DTYPES
 from inarch.machine.target import native
 
 FLAGS = {8: [], 16: ["-msse4.1"], 32: ["-mavx"], 64: ["-mavx512f"]}
 """By the bytes of a vector, what lets gcc use its builtin."""
-COMPILERS = [name for name in ("gcc", "clang", "clang-19") if shutil.which(name)]
+COMPILERS = c_compilers()
 SPECIAL = (np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -2.5, 1e-45, 3e38)
 
 

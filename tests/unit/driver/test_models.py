@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import importlib
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -17,6 +16,7 @@ import onnxruntime
 import pytest
 
 import inarch
+from compilers import c_compilers
 from inarch.machine.target import parse
 from inarch.runtime.module import Module
 
@@ -102,7 +102,7 @@ def test_small(name: str, target: str, script: Script) -> None:
     check(inarch.compile(model, target=target), model)
 
 
-COMPILERS = [name for name in ("gcc", "clang", "clang-19") if shutil.which(name)]
+COMPILERS = c_compilers()
 
 
 @pytest.mark.slow

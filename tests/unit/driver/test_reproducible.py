@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import runpy
-import shutil
 import subprocess
 import sys
 from hashlib import sha256
@@ -18,6 +17,7 @@ import pytest
 from onnx import helper
 
 import inarch
+from compilers import c_compilers
 from effort import effort
 from inarch.artifact import Artifact
 from inarch.core.errors import UsageError
@@ -75,10 +75,6 @@ for compiler in compilers:
 """
 
 
-def compilers() -> list[str]:
-    return [name for name in ("gcc", "clang", "clang-19") if shutil.which(name)][:2]
-
-
 @pytest.mark.filterwarnings("ignore:microkernel 'own-gemm' was loaded and is used nowhere")
 @pytest.mark.parametrize(
     ("model", "names"),
@@ -95,7 +91,7 @@ def test_other_folders_caches_times_and_jobs_give_equal_bytes(
 
     One is compiled in this process, one in a process that puts names in other places.
     """
-    asked = compilers()[: effort(1, 2)]
+    asked = c_compilers()[: effort(1, 2)]
     files: list[dict[str, bytes]] = []
     for seed, folder in enumerate((tmp_path / "a", tmp_path / "b" / "deeper"), 1):
         (folder / "headers").mkdir(parents=True)
