@@ -121,7 +121,7 @@ def test_regions_that_changed_are_made_again(tmp_path: Path, scale: Backend) -> 
     assert compiled(tmp_path, constants, "scale:gain=0.5", 0.5) == len({*constants})
     assert compiled(tmp_path, constants, "scale:gain=0.5", 0.5) == 0
     assert compiled(tmp_path, constants) == 0
-    assert compiled(tmp_path, constants, target="x86-64-v2") == len({*constants})
+    assert compiled(tmp_path, constants, target="generic") == len({*constants})
     BACKENDS.register(replace(scale, version=str(uuid4())))
     assert compiled(tmp_path, constants) == len({*constants})
     BACKENDS.register(replace(scale, version=""))
