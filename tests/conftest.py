@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from effort import SEED, SOAK, shard_of
+from effort import SEED, SOAK, let_children_hear, shard_of
 from inarch.machine.target import parse
 
 SAMPLE = 8
@@ -66,6 +66,7 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     config.addinivalue_line("markers", "every_case(reason): all of its cases always run")
     config.stash[_LEFT_OUT] = 0
+    let_children_hear()
     if SOAK and config.getoption("hypothesis_seed", None) is None:
         config.option.hypothesis_seed = str(SEED)
     if report := config.getoption("report"):

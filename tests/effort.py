@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import zlib
 
 SOAK = bool(os.environ.get("INARCH_SOAK"))
@@ -27,6 +28,20 @@ def seeds(gate: int, soak: int) -> range:
     """As many seeds, from where the run before ended: those of run n are n * count, ..."""
     count = effort(gate, soak)
     return range(SEED * count, (SEED + 1) * count)
+
+
+def let_children_hear() -> None:
+    """Signals that this process ignores end what it starts: a shell's `&` and `nohup` hand them on ignored.
+
+    A handler that does nothing ignores as well, and is not handed on: exec makes it the default.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, _ignore)
+
+
+def _ignore(number: int, frame: object) -> None:
+    """Does nothing."""
 
 
 def shard_of(name: str, count: int) -> int:

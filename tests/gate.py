@@ -31,6 +31,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from effort import let_children_hear
+
 ROOT = Path(__file__).parents[1]
 LOGS = ROOT / "build" / "gate"
 BIN = Path(sys.executable).parent
@@ -514,6 +516,7 @@ def main(words: Sequence[str] | None = None) -> int:
     gate.say(
         f"{began[:12]}, {_cpu()}, {gate.slots} jobs at once, target {target}; logs in build/gate"
     )
+    let_children_hear()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     stopped = True
     with suppress(KeyboardInterrupt):

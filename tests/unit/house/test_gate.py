@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from collections import Counter
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import gate
-from effort import shard_of
+from effort import let_children_hear, shard_of
 from gate import Gate, Job
 
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider"]
@@ -46,6 +47,21 @@ def test_what_takes_too_long_is_ended_with_all_that_it_started() -> None:
     made = run(shell("sleep 60 & sleep 60", 0.1))
     assert made.jobs[0].verdict == "FAILED: it took more than 0 s"
     assert made.jobs[0].seconds < 30
+
+
+def test_a_signal_that_the_shell_ignores_ends_what_the_gate_starts() -> None:
+    """`make test &` and `nohup make test` start it with such signals."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGHUP)}
+    try:
+        for number in before:
+            signal.signal(number, signal.SIG_IGN)
+        let_children_hear()
+        made = run(shell("kill -INT $$; true"), shell("kill -HUP $$; true", stage="lint"))
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    died = "FAILED: the process died: "
+    assert [job.verdict for job in made.jobs] == [f"{died}SIGINT", f"{died}SIGHUP"]
 
 
 def test_what_passes_alone_is_told_and_lets_the_change_land(tmp_path: Path) -> None:
