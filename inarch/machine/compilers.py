@@ -195,6 +195,8 @@ def first_error(output: str, status: int) -> str:
     """The line of a compiler's output that says what is wrong, of a length that can be read."""
     lines = [_cut(line.strip()) for line in output.splitlines() if line.strip()]
     for line in lines:
+        if found := re.search(r"<inline asm>:\d+:\d+: error: (.*)", line):  # clang's own assembler
+            return f"assembler: {found[1]}"
         if re.search(r"\b(error|undefined reference|undefined symbol)\b", line):
             return line
         if found := re.search(r"\.s:\d+: Error: (.*)", line):

@@ -39,6 +39,9 @@ _OF_VALUES: tuple[Fault, ...] = ("wrong-value", "inaccurate", "unwritten")
 _PAIRS = 4
 """So many pairs of calls are made at once, each for 30 ms."""
 
+_UNDECLARED = r"implicit declaration of function|call to undeclared function"
+"""What gcc and clang say of a call without a prototype."""
+
 
 def verify(instance: Instance, *, quick: bool = False, compiler: Compiler | None = None) -> Verdict:
     """Whether the code of `instance` does what its meaning says.
@@ -144,7 +147,7 @@ def _refused(plain: Verdict, instance: Instance, error: CompilerError) -> Verdic
     if reason.startswith(CALL):
         _, _, said = reason.partition("error: ")
         reason = f"{said}; expected {prototype(instance)}"
-    elif "implicit declaration of function" in reason and is_foreign(instance.kernel):
+    elif re.search(_UNDECLARED, reason) and is_foreign(instance.kernel):
         reason += "; give its prototype, or an #include, as `declare`"
     return replace(plain, fault="does-not-compile", message=reason)
 

@@ -24,7 +24,7 @@ from inarch.ir.context import store_of
 from inarch.ir.payload.constants import constant_attribute
 from inarch.ir.text import parse_module
 from inarch.machine.compilers import find_compiler
-from inarch.testing import execute, random_inputs
+from inarch.testing import execute, expected_of, random_inputs
 
 Array = np.ndarray[Any, Any]
 
@@ -138,8 +138,8 @@ def test_every_dtype_wraps_and_has_several_outputs(dtype: str, tmp_path: Path) -
     text = _several(dtype)
     inputs = _wide(text)
     found = _outputs(_compiled(text, tmp_path)(*inputs))
-    for array, wanted in zip(found, execute(text, inputs), strict=True):
-        np.testing.assert_array_equal(array, wanted)
+    for array, wanted in zip(found, expected_of(*_parse(text), inputs), strict=True):
+        assert wanted.accepts(array).all(), "but for a product and a sum that clang makes one of"
 
 
 @pytest.mark.sampled(4, reason="none, the least, an empty one, the largest")

@@ -285,10 +285,11 @@ def test_without_an_operating_system(target: str, tmp_path: Path) -> None:
     own = [str(tmp_path / "caller.c"), str(HERE / "bare.c"), f"-I{tmp_path / 'c'}"]
     own.append(str(tmp_path / "c" / "model.c"))
     # memcpy of bare.c is not to become a call of itself.
-    link = ["-fno-tree-loop-distribute-patterns", "-nostdlib", "-static"]
-    compiler = compiler_for(parse(target)).command
+    compiler = compiler_for(parse(target))
+    loops = ["-fno-tree-loop-distribute-patterns"] if compiler.kind == "gcc" else []
+    link = [*loops, "-nostdlib", "-static"]
     subprocess.run(
-        [*compiler, *flags, *link, *own, "-lgcc", "-o", str(tmp_path / "bare")],
+        [*compiler.command, *flags, *link, *own, "-lgcc", "-o", str(tmp_path / "bare")],
         check=True,
     )
     rng = np.random.default_rng(3)
