@@ -1,8 +1,8 @@
 """What an instance does after the reduction: `finish` of each accumulator, then the stores to C.
 
-Expressions of + - * / neg abs max min relu stay in vector registers. With exp, log, tanh, erf or sqrt the
-tile goes through a buffer in L1 and a loop over its lanes, which compilers vectorise: the functions of
-`backends/c/write/value/math.py` have no branches, and would else be written out once a register.
+All of it is on vectors of all lanes. Expressions of + - * / neg abs max min relu stay in the registers of the
+tile. With exp, log, tanh, erf or sqrt the tile goes through a buffer in L1 and a loop over its vectors: the
+functions of `backends/c/write/value/elementary.py` would else be written out once a register.
 """
 
 from __future__ import annotations
@@ -12,24 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from inarch.backends.c.microkernels._ordered import ordered_macros
-from inarch.backends.c.write.value.math import helpers_text
+from inarch.backends.c.write.value.elementary import VECTORS, vector_helpers, vector_name
 from inarch.meaning import Apply, Element, Expression, Number, Term
 from inarch.microkernel import Instance
 
 _OPERATORS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 _IN_REGISTERS = (*_OPERATORS, "neg", "abs", "max", "min", "relu")
-_CALLS = {
-    "exp": "inarch_exp_f32",
-    "log": "inarch_log_f32",
-    "tanh": "inarch_tanh_f32",
-    "erf": "inarch_erf_f32",
-    "sqrt": "__builtin_sqrtf",
-    "abs": "__builtin_fabsf",
-    "max": "inarch_max_f32",
-    "min": "inarch_min_f32",
-}
-
-EPILOGUE = (*_IN_REGISTERS, "exp", "log", "tanh", "erf", "sqrt")
+EPILOGUE = (*_IN_REGISTERS, *VECTORS)
 """The functions that `finish` may have."""
 
 
@@ -59,7 +48,7 @@ def finish_lines(instance: Instance, tile: Tile) -> list[str]:
     """The statements, of one level of indentation; they know the types `vec`, `mem` and `ints`."""
     finish = instance.finish
     if finish is None:
-        return [_store(tile, each, each.register) for each in tile.accumulators]
+        return [_store(tile, each.values, each.register) for each in tile.accumulators]
     if all(name in _IN_REGISTERS for name in _functions(finish)):
         return [line for each in tile.accumulators for line in _in_registers(finish, tile, each)]
     return [_own(line, instance) for line in _through_buffer(finish, tile)]
@@ -67,17 +56,10 @@ def finish_lines(instance: Instance, tile: Tile) -> list[str]:
 
 def finish_helpers(instance: Instance, lanes: int) -> str:
     """The functions that `finish_lines` calls, for vectors of so many lanes; each instance has its own."""
-    names = set[str]()
-    macros = ""
-    if instance.finish is not None:
-        used = set(_functions(instance.finish))
-        if used & {"max", "min", "relu"}:
-            macros = ordered_macros(lanes)
-        if not used <= set(_IN_REGISTERS):
-            used |= {"max"} if "relu" in used else set()
-            names = {call for name, call in _CALLS.items() if name in used}
-    text = helpers_text(name for name in names if name.startswith("inarch_"))
-    return macros + _own(text, instance)
+    used = set(_functions(instance.finish)) if instance.finish is not None else set[str]()
+    macros = ordered_macros(lanes) if used & {"max", "min", "relu"} else ""
+    called = [name for name in VECTORS if name in used]
+    return macros + _own(vector_helpers(called, lanes), instance)
 
 
 def _own(text: str, instance: Instance) -> str:
@@ -109,9 +91,17 @@ def _product(term: Term, values: Mapping[str, int | str], by: str) -> Iterator[s
 
 
 def _in_registers(finish: Expression, tile: Tile, at: Accumulator) -> list[str]:
-    writer = _Vectors(tile, at, [])
+    lines = _finished(finish, tile, at.register, at.values)
+    return ["    {", *(f"    {line}" for line in lines), "    }"]
+
+
+def _finished(
+    finish: Expression, tile: Tile, register: str, values: Mapping[str, int | str]
+) -> list[str]:
+    """The statements that finish and store what a register has, for the iterators' values or names."""
+    writer = _Vectors(tile, register, values, [])
     value = writer.vector(writer.value(finish))
-    return ["    {", *writer.lines, f"    {_store(tile, at, value)}", "    }"]
+    return [*writer.lines, _store(tile, values, value)]
 
 
 @dataclass(frozen=True)
@@ -127,7 +117,8 @@ class _Vectors:
     """Writes an expression of one accumulator on all lanes at once."""
 
     tile: Tile
-    at: Accumulator
+    register: str
+    values: Mapping[str, int | str]
     lines: list[str]
 
     def value(self, expression: Expression) -> _Text:
@@ -145,12 +136,15 @@ class _Vectors:
         if expression.function == "abs":
             name = self.named(parts[0])
             return _Text(f"(vec)((ints){name} & 0x7fffffff)", is_vector=True)
+        if expression.function in VECTORS:
+            call = vector_name(expression.function, self.tile.lanes)
+            return _Text(f"{call}({self.named(parts[0])})", is_vector=True)
         return _Text(f"({texts[0]} {_OPERATORS[expression.function]} {texts[1]})", is_vector)
 
     def _element(self, element: Element) -> _Text:
         if element.operand == self.tile.written.operand:
-            return _Text(self.at.register, is_vector=True)
-        at = address(element, self.at.values)
+            return _Text(self.register, is_vector=True)
+        at = address(element, self.values)
         along = _along(element, self.tile.lane)
         if not along:
             return _Text(f"*({at})", is_vector=False)
@@ -158,14 +152,14 @@ class _Vectors:
         # Strides are constants where the function is inlined: one branch is left.
         self.lines.extend(
             [
-                f"        vec {name} = {{0}};",
-                f"        if ({along} == 1) {{",
-                f"            {name} = *(const mem *)({at});",
-                "        } else {",
-                f"            for (int64_t lane = 0; lane < {self.tile.lanes}; lane++) {{",
-                f"                {name}[lane] = ({at})[lane * ({along})];",
-                "            }",
+                f"    vec {name} = {{0}};",
+                f"    if ({along} == 1) {{",
+                f"        {name} = *(const mem *)({at});",
+                "    } else {",
+                f"        for (int64_t lane = 0; lane < {self.tile.lanes}; lane++) {{",
+                f"            {name}[lane] = ({at})[lane * ({along})];",
                 "        }",
+                "    }",
             ]
         )
         return _Text(name, is_vector=True)
@@ -188,7 +182,7 @@ class _Vectors:
 
     def named(self, value: _Text) -> str:
         name = self._fresh()
-        self.lines.append(f"        const vec {name} = {self.vector(value)};")
+        self.lines.append(f"    const vec {name} = {self.vector(value)};")
         return name
 
     def vector(self, value: _Text) -> str:
@@ -198,8 +192,8 @@ class _Vectors:
         return f"t{len(self.lines)}"
 
 
-def _store(tile: Tile, at: Accumulator, value: str) -> str:
-    return f"    *(mem *)({address(tile.written, at.values)}) = {value};"
+def _store(tile: Tile, values: Mapping[str, int | str], value: str) -> str:
+    return f"    *(mem *)({address(tile.written, values)}) = {value};"
 
 
 def _through_buffer(finish: Expression, tile: Tile) -> list[str]:
@@ -209,44 +203,20 @@ def _through_buffer(finish: Expression, tile: Tile) -> list[str]:
             f"    *(vec *)(buffer + {number * tile.lanes}) = {each.register};"
             for number, each in enumerate(tile.accumulators)
         ),
-        "    float *next = buffer;",
+        "    const float *next = buffer;",
     ]
-    pad = "    "
+    pad = ""
     for name, size in tile.sizes.items():
-        lines.append(f"{pad}for (int64_t {name} = 0; {name} < {size}; {name}++) {{")
         pad += "    "
-    values: dict[str, int | str] = {name: name for name in (*tile.sizes, tile.lane)}
-    result = _scalar(finish, tile.written.operand, values)
-    lanes = f"for (int64_t {tile.lane} = 0; {tile.lane} < {tile.lanes}; {tile.lane}++)"
+        lines.append(f"{pad}for (int64_t {name} = 0; {name} < {size}; {name}++) {{")
+    finished = _finished(finish, tile, "done", {name: name for name in tile.sizes})
     lines += [
-        f"{pad}{lanes} {{",
-        f"{pad}    next[{tile.lane}] = {result};",
-        f"{pad}}}",
-        f"{pad}*(mem *)({address(tile.written, {**values, tile.lane: 0})}) = *(const vec *)next;",
-        f"{pad}next += {tile.lanes};",
+        f"{pad}    const vec done = *(const vec *)next;",
+        *(f"{pad}{line}" for line in finished),
+        f"{pad}    next += {tile.lanes};",
     ]
     lines += [f"{'    ' * depth}}}" for depth in range(len(tile.sizes), 0, -1)]
     return lines
-
-
-def _scalar(expression: Expression, written: str, values: Mapping[str, int | str]) -> str:
-    if isinstance(expression, Number):
-        return _literal(expression.value)
-    if isinstance(expression, Element):
-        lane = list(values)[-1]
-        return (
-            f"next[{lane}]"
-            if expression.operand == written
-            else f"*({address(expression, values)})"
-        )
-    texts = [_scalar(argument, written, values) for argument in expression.arguments]
-    if expression.function in _OPERATORS:
-        return f"({texts[0]} {_OPERATORS[expression.function]} {texts[1]})"
-    if expression.function == "neg":
-        return f"(-{texts[0]})"
-    if expression.function == "relu":
-        return f"{_CALLS['max']}({texts[0]}, 0.0f)"
-    return f"{_CALLS[expression.function]}({', '.join(texts)})"
 
 
 def _along(element: Element, lane: str) -> str:

@@ -1,8 +1,8 @@
 """Expressions of a meaning in C, of any dtype: on scalars, and on all lanes of vector registers at once.
 
 Both do the same arithmetic in the same order, so that a lane of a vector and what remains beside it agree.
-What has no vector form (exp, a division of integers) is done by a loop over the lanes of an array, which
-compilers vectorise where they can.
+What has no vector form (a division of integers, functions of f64) is done by a loop over the lanes of an
+array, which compilers vectorise where they can.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from inarch.backends.c.types import literal
+from inarch.backends.c.write.value.elementary import VECTORS, vector_helpers, vector_name
 from inarch.backends.c.write.value.math import helpers_text
 from inarch.backends.c.write.value.ordered import ordered_macro
 from inarch.core.dtypes import DTYPES, DType
@@ -47,6 +48,8 @@ class Writer:
     pad: str = "    "
     _helpers: dict[str, None] = field(default_factory=dict[str, None])
     _macros: dict[str, None] = field(default_factory=dict[str, None])
+    _functions: dict[int, set[str]] = field(default_factory=dict[int, set[str]])
+    """Lanes -> those of `VECTORS` that are called on vectors of so many."""
     _types: dict[str, str] = field(default_factory=dict[str, str])
     _count: int = 0
 
@@ -122,7 +125,8 @@ class Writer:
             ]
         )
         # Each instance has helpers of its own: a unit may have several.
-        text = helpers_text(self._helpers) + "".join(self._macros) + text
+        vectors = "".join(vector_helpers(names, n) for n, names in self._functions.items())
+        text = helpers_text(self._helpers) + vectors + "".join(self._macros) + text
         return text.replace("inarch_", f"{instance.symbol}_")
 
     # -- values
@@ -180,6 +184,9 @@ class Writer:
             bits = DTYPES[f"i{dtype.bits}"]
             mask = literal((1 << (dtype.bits - 1)) - 1, bits)
             return f"({self.vector(dtype)})(({self.vector(bits)}){texts[0]} & {mask})"
+        if function in VECTORS and dtype.name == "f32":
+            self._functions.setdefault(self.lanes, set()).add(function)
+            return f"{vector_name(function, self.lanes)}({texts[0]})"
         if function in DTYPES and (source.is_float <= dtype.is_float):
             return f"__builtin_convertvector({texts[0]}, {self.vector(dtype)})"
         return None

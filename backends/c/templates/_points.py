@@ -60,6 +60,47 @@ def loader(
     return at
 
 
+def anywhere(
+    writer: Writer,
+    values: Mapping[str, str | int],
+    unit: str,
+    lanes: int,
+    held: Text,
+    target: Element,
+) -> Callable[[Element], Text]:
+    """Elements at a point, where nothing is known of their strides; the element that is written is `held`.
+
+    Those that move along `unit` are vectors, where there are `lanes`, loaded whole where they are neighbours.
+    """
+
+    def at(element: Element) -> Text:
+        if element == target:
+            return held
+        first = address(element, values)
+        if lanes == 1 or not moves(element, unit):
+            return Text(f"*({first})")
+        dtype = DTYPES[writer.dtypes[element.operand]]
+        (dimension,) = [
+            number for number, index in enumerate(element.indices) if index[0].iterator == unit
+        ]
+        stride = f"{element.operand}_{dimension}"
+        name = writer.array(dtype, f"({writer.vector(dtype)}){{0}}")
+        # Strides are constants where the function is inlined: one branch is left.
+        writer.open(f"if ({stride} == 1) {{")
+        writer.line(
+            f"*({writer.vector(dtype)} *){name} = *(const {writer.memory(dtype)} *)({first});"
+        )
+        writer.close()
+        writer.open("else {")
+        writer.open(f"for (int64_t lane = 0; lane < {lanes}; lane++) {{")
+        writer.line(f"{name}[lane] = ({first})[lane * {stride}];")
+        writer.close()
+        writer.close()
+        return Text(f"(*(const {writer.vector(dtype)} *){name})", is_vector=True)
+
+    return at
+
+
 def scalars(
     values: Mapping[str, str | int], target: Element, held: str
 ) -> Callable[[Element], Text]:

@@ -18,6 +18,7 @@ from math import prod
 from inarch.backends.c.templates._lanes import Text, Writer, widest
 from inarch.backends.c.templates._points import (
     address,
+    anywhere,
     loader,
     scalars,
     sizes_of,
@@ -190,17 +191,11 @@ class _Tile:
         """Finishes and stores an accumulator."""
         shape, writer, dtype, name = self.shape, self.writer, self._dtype, self._name(point)
         place = self._place(point)
-        kind, memory = self._kinds
-        if shape.finish is not None and self.lanes == 1:
-            name = writer.value(shape.finish, dtype, scalars(place, shape.target, name)).text
-        elif shape.finish is not None:
-            # A loop over an array: other operands have any strides, and compilers vectorise it.
-            array = writer.array(dtype, name)
-            writer.open(f"for (int64_t l = 0; l < {self.lanes}; l++) {{")
-            at = scalars({**place, "n": f"({place['n']} + l)"}, shape.target, f"{array}[l]")
-            writer.line(f"{array}[l] = {writer.value(shape.finish, dtype, at).text};")
-            writer.close()
-            name = f"*(const {kind} *){array}"
+        _, memory = self._kinds
+        if shape.finish is not None:
+            at = anywhere(writer, place, "n", self.lanes, Text(name, self.lanes > 1), shape.target)
+            found = writer.value(shape.finish, dtype, at)
+            name = writer.splat(found, dtype) if self.lanes > 1 else found.text
         writer.line(f"*({memory} *)({address(shape.target, place, 'n')}) = {name};")
 
 

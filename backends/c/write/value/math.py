@@ -1,13 +1,8 @@
 """Static C functions that expressions call: integers that never trap, our own exp, log, tanh, erf.
 
 A unit gets only those that it uses (`helpers_text`). All are branch-free where it matters, so that loops
-around them vectorise, and give the same result at every vector width.
-
-Accuracy in f32, measured over random and special inputs by `tests/unit/backends/test_c_math.py`, with FMA and
-without: exp 1.2 ulp, log 0.8, tanh 1.4, erf 1.5; 2 are promised of each. Coefficients are our own minimax
-fits: Lawson's iteratively reweighted least squares of the relative error on 4000 Chebyshev nodes, in double
-precision, rounded to f32. The reductions of arguments are the usual ones (Cody and Waite, Software Manual
-for the Elementary Functions, 1980). Everything else, sin, cos, pow and all of f64, is the C library's.
+around them vectorise, and give the same result at every vector width. Functions of f32 are `elementary.py`'s;
+everything else, sin, cos, pow and all of f64, is the C library's.
 """
 
 from __future__ import annotations
@@ -15,123 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from inarch.backends.c.write.transpose import HELPERS as TRANSPOSES
+from inarch.backends.c.write.value.elementary import SCALARS
 from inarch.core.dtypes import DTYPES, DType
 
 _FLOATS = (DTYPES["f32"], DTYPES["f64"])
 _SIGNED = tuple(DTYPES[f"i{bits}"] for bits in (8, 16, 32, 64))
 _UNSIGNED = tuple(DTYPES[f"ui{bits}"] for bits in (8, 16, 32, 64))
-
-_EXP = """
-/* e^x = 2^n e^r with n = round(x / ln 2), |r| <= ln(2) / 2. At most 2 ulp, denormal results included. */
-static inline float inarch_exp_f32(float x)
-{
-    /* Above 128 ln 2 it is r that grows, from x itself, and the result is infinite. Bounded as an integer: a
-       float's bound, which NaN must pass, is a comparison and a selection. */
-    int32_t ordered;
-    __builtin_memcpy(&ordered, &x, 4);
-    ordered = ordered < 0x42b1cccd ? ordered : 0x42b1cccd; /* 88.9 */
-    float bounded;
-    __builtin_memcpy(&bounded, &ordered, 4);
-    const float shifted = bounded * 1.44269504f + 12583166.0f; /* n + 254 in the low bits */
-    uint32_t bits;
-    __builtin_memcpy(&bits, &shifted, 4);
-    const float n = shifted - 12583166.0f;
-    const float r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
-    float p = 0.00139504916f;
-    p = p * r + 0.0083688898f;
-    p = p * r + 0.041666206f;
-    p = p * r + 0.166665182f;
-    p = p * r + 0.5f;
-    p = p * r + 1.0f;
-    p = p * r + 1.0f;
-    /* 2^n in two factors, (n + 254) >> 1 and the rest in their exponents: n reaches -150 and 128. */
-    const uint32_t first = bits << 22 & 0xff800000u;
-    const uint32_t second = (bits << 23) - first;
-    float scale, rest;
-    __builtin_memcpy(&scale, &first, 4);
-    __builtin_memcpy(&rest, &second, 4);
-    const float y = p * scale * rest;
-    return x < -104.0f ? 0.0f : y; /* NaN stays */
-}
-"""
-
-_LOG = """
-/* log x = e ln 2 + log m with m in [sqrt(1/2), sqrt(2)). At most 2 ulp, denormal x included. */
-static inline float inarch_log_f32(float x)
-{
-    const int denormal = x < 1.17549435e-38f;
-    const float normal = denormal ? x * 33554432.0f : x; /* 2^25 */
-    uint32_t bits;
-    __builtin_memcpy(&bits, &normal, 4);
-    const uint32_t shifted = bits - 0x3f3504f3u; /* sqrt(1/2): the exponent of m is 0 or -1 */
-    const int32_t exponent = ((int32_t)shifted >> 23) - (denormal ? 25 : 0);
-    const uint32_t mantissa = (shifted & 0x007fffffu) + 0x3f3504f3u;
-    float m;
-    __builtin_memcpy(&m, &mantissa, 4);
-    const float f = m - 1.0f;
-    const float e = (float)exponent;
-    float p = 0.0674664006f;
-    p = p * f - 0.116756521f;
-    p = p * f + 0.11888162f;
-    p = p * f - 0.124055892f;
-    p = p * f + 0.142195523f;
-    p = p * f - 0.166679963f;
-    p = p * f + 0.200021192f;
-    p = p * f - 0.250000089f;
-    p = p * f + 0.333333135f;
-    const float s = f * f;
-    const float tail = p * f * s + e * -2.12194440e-4f - 0.5f * s;
-    const float y = (f + tail) + e * 0.693359375f;
-    const float positive = x < __builtin_inff() ? y : x; /* +inf and NaN */
-    const float finite = x == 0.0f ? -__builtin_inff() : positive;
-    return x < 0.0f ? __builtin_nanf("") : finite;
-}
-"""
-
-_TANH = """
-/* An odd polynomial below 0.625, 1 - 2 / (e^2|x| + 1) above. At most 2 ulp. */
-static inline float inarch_tanh_f32(float x)
-{
-    const float a = __builtin_fabsf(x);
-    const float z = x * x;
-    float p = -0.00570498733f;
-    p = p * z + 0.020639088f;
-    p = p * z - 0.0537397154f;
-    p = p * z + 0.133314416f;
-    p = p * z - 0.333332807f;
-    const float small = p * z * x + x;
-    const float large = 1.0f - 2.0f / (inarch_exp_f32(a + a) + 1.0f);
-    return __builtin_copysignf(a < 0.625f ? small : large, x); /* -0 stays */
-}
-"""
-
-_ERF = """
-/* An odd polynomial below 0.921875, 1 - e^-q(|x|) above. At most 2 ulp. */
-static inline float inarch_erf_f32(float x)
-{
-    const float a = __builtin_fabsf(x);
-    const float c = a > 3.95f ? 3.95f : a; /* erf is 1 from 3.92 on; NaN passes */
-    const float z = c * c;
-    float p = 8.37012776e-05f;
-    p = p * z - 0.000814271218f;
-    p = p * z + 0.00520103332f;
-    p = p * z - 0.0268593989f;
-    p = p * z + 0.112836957f;
-    p = p * z - 0.376126349f;
-    p = p * z + 0.128379166f;
-    const float small = p * x + x;
-    float q = 2.11185034e-05f;
-    q = q * c - 0.000434733782f;
-    q = q * c + 0.00417237682f;
-    q = q * c - 0.0251228884f;
-    q = q * c + 0.108285442f;
-    q = q * c + 0.633342028f;
-    q = q * c + 1.12951732f;
-    q = q * c - 0.000175184701f;
-    const float large = 1.0f - inarch_exp_f32(-q);
-    return a < 0.921875f ? small : __builtin_copysignf(large, x);
-}
-"""
 
 
 def _ordered(dtype: DType, name: str, sign: str) -> str:
@@ -267,10 +151,7 @@ _HELPERS: dict[str, str] = {
     **TRANSPOSES,
     "inarch_pick": _PICK,
     "inarch_place": _PLACE,
-    "inarch_exp_f32": _EXP,
-    "inarch_log_f32": _LOG,
-    "inarch_tanh_f32": _TANH,
-    "inarch_erf_f32": _ERF,
+    **SCALARS,
     **{f"inarch_max_{d.name}": _ordered(d, "max", ">") for d in _FLOATS},
     **{f"inarch_min_{d.name}": _ordered(d, "min", "<") for d in _FLOATS},
     **{f"inarch_div_{d.name}": _divide(d, "div", "/") for d in (*_SIGNED, *_UNSIGNED)},
