@@ -42,6 +42,7 @@ from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.ir.target import machine_of, target_of, threads_of
 from inarch.ir.types import dtype_of
 from inarch.machine.machine import Machine
+from inarch.machine.operations import operations
 from inarch.passes.loop.threads.computed import may_be_parted, part
 from inarch.passes.loop.threads.numbers import can_be_handed_on, hand_on
 from inarch.passes.loop.threads.sharing import Sharing, SharingReport
@@ -55,8 +56,6 @@ as the work is estimated from below and what another thread has made comes from 
 """
 Forms = Sequence[Sequence[Form]]
 """Of each operand of a kernel's call, the elements that it touches."""
-_FUNCTION = 10
-"""Operations of exp, tanh, ...: our own are polynomials of that many terms."""
 
 _NO_WORK = (arith.ConstantOp, arith.IndexCastOp, memref.SubviewOp)
 """Of what loops do to single elements, what takes no time or is a part of an address."""
@@ -360,7 +359,7 @@ def _moving(op: NestOp | KernelCallOp) -> list[set[int]]:
 def _weight(nest: NestOp) -> int:
     """Operations of its body at each point."""
     ops = [op for op in nest.body.block.ops if not isinstance(op, YieldOp | arith.ConstantOp)]
-    return sum(_FUNCTION if op.name.startswith("math.") else 1 for op in ops)
+    return sum(operations(op.name) for op in ops)
 
 
 def _mark(op: NestOp | KernelCallOp, axis: int) -> None:

@@ -60,6 +60,18 @@ class NestReport:
     """What it does at each point, `out = in0 * in1 + out`: what a meaning has to do to match."""
     by_hand: bool = False
     """Whether a schedule has said so (`use-kernel`): nothing else was tried."""
+    turns: int = 1
+    """How often it runs in a call: the likely turns of the loops around it."""
+    multiply_adds: int = 0
+    """Products that it sums up in one turn."""
+    plain: float = 0.0
+    """Cycles of one turn without a kernel."""
+
+    @property
+    def cycles(self) -> float:
+        """Of all turns in a call, with the kernel that was taken, or without one."""
+        own = self.plain if self.taken is None or self.taken.cost is None else self.taken.cost
+        return self.turns * own
 
     @property
     def nearest(self) -> str | None:
@@ -96,6 +108,17 @@ class KernelReport:
     """Kernels that nothing can be matched with, in one located line each: broken ones among them."""
     demanded: tuple[str, ...] = ()
     """Those of `kernels` that were asked for by name, the first one preferred."""
+
+    @property
+    def cycles(self) -> float:
+        """What a call takes by the costs: of all nests, in all turns of the loops around them."""
+        return sum(nest.cycles for nest in self.nests)
+
+    def done_by_kernels(self) -> float:
+        """The part of all multiply-adds of a call that kernels do; 1 where there are none."""
+        every = sum(nest.turns * nest.multiply_adds for nest in self.nests)
+        own = sum(n.turns * n.multiply_adds for n in self.nests if n.taken is not None)
+        return own / every if every else 1.0
 
     def taken_by(self, kernel: str) -> tuple[NestReport, ...]:
         """The nests that `kernel` does."""

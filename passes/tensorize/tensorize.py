@@ -39,6 +39,7 @@ from inarch.passes.tensorize.unsuitable import left_alone, unsuitable
 from inarch.passes.tensorize.weigh.candidates import Candidate, kernel_cycles, streams_of
 from inarch.passes.tensorize.weigh.family import Family
 from inarch.passes.tensorize.weigh.made import Maker
+from inarch.passes.tensorize.weigh.nest import multiply_adds_in, nest_cycles, turns_of
 from inarch.passes.tensorize.weigh.plain import plain_cycles
 from inarch.passes.tensorize.weigh.search import candidates
 from inarch.passes.tensorize.weigh.traffic import brought
@@ -149,12 +150,20 @@ def tensorize(
     for function, block in entry_blocks(module):
         symbol = function.sym_name.data
         for op in [op for op in block.walk() if isinstance(op, NestOp) or is_by_hand(op)]:
+            turns = turns_of(op)
             if not isinstance(op, NestOp):
-                reports.append(told(op, symbol))
-            elif (reason := unsuitable(op)) is None:
-                reports.append(_tensorize_nest(op, symbol, chooser, definitions, pick))
+                reports.append(replace(told(op, symbol), turns=turns))
+                continue
+            of_nest = {
+                "turns": turns,
+                "multiply_adds": multiply_adds_in(op),
+                "plain": nest_cycles(op, target, machine),
+            }
+            if (reason := unsuitable(op)) is None:
+                report = _tensorize_nest(op, symbol, chooser, definitions, pick)
             else:
-                reports.append(left_alone(op, symbol, families, reason))
+                report = left_alone(op, symbol, families, reason)
+            reports.append(replace(report, **of_nest))
     unusable |= {f.pattern.name: f.failure for f in families if f.failure is not None}
     unusable |= maker.failures
     report = KernelReport(tuple(names), tuple(reports), unusable, tuple(demanded))

@@ -11,15 +11,13 @@ from __future__ import annotations
 from math import prod
 
 from inarch.backends.c.microkernels._register_tile import Contraction
+from inarch.machine.operations import operations
 from inarch.meaning import Apply, Expression
 from inarch.microkernel import Instance
 
 F32_BYTES = 4
 _NOMINAL = 64
 """A size that is not known."""
-_SCALAR_FUNCTION = 20
-"""Operations a vector of exp, log, tanh, erf or sqrt, and the way through the buffer."""
-_HEAVY = frozenset({"exp", "log", "tanh", "erf", "sqrt"})
 
 
 def cycles(instance: Instance, contraction: Contraction) -> float:
@@ -46,5 +44,6 @@ def finish_operations(expression: Expression) -> int:
     """Operations a vector of an epilogue: one for each operand and function."""
     if not isinstance(expression, Apply):
         return 1
-    own = _SCALAR_FUNCTION if expression.function in _HEAVY else 1
-    return own + sum(finish_operations(argument) for argument in expression.arguments)
+    return operations(expression.function) + sum(
+        finish_operations(argument) for argument in expression.arguments
+    )

@@ -8,6 +8,7 @@ from math import prod
 from inarch.backends.c.templates._lanes import Text, Writer
 from inarch.core.dtypes import DTYPES
 from inarch.machine.machine import Machine
+from inarch.machine.operations import operations
 from inarch.meaning import Element, Expression, Normal, elements
 from inarch.microkernel import Instance, functions_of
 
@@ -137,5 +138,5 @@ def step_cycles(
         prod(count for name, count in counts.items() if moves(element, name))
         for element in distinct
     )
-    operations = (1 + len(functions_of(update))) * prod(counts.values())
-    return max(loads * machine.loads.cycles(nbytes), operations * machine.fma.cycles(nbytes))
+    count = (1 + sum(map(operations, functions_of(update)))) * prod(counts.values())
+    return max(loads * machine.loads.cycles(nbytes), count * machine.fma.cycles(nbytes))
