@@ -27,6 +27,7 @@ from inarch.ir.functions import entry_blocks
 from inarch.ir.report.remarks import remarks_of
 from inarch.ir.report.structure import structure_of
 from inarch.ir.target import demanded_kernels, machine_of, target_of
+from inarch.machine.target import Target
 from inarch.passes.loop.nests.uses import BufferUses
 from inarch.passes.loop.tiling.core import Core
 from inarch.passes.loop.tiling.figures import Measure
@@ -62,15 +63,18 @@ class TileAndFusePass(ModulePass):
                     f"{self.name}: {name}: expected a whole number from 0 on, found {count}"
                 )
         whole_products = bool(demanded_kernels(op))
-        core = Core.of(machine_of(op), target_of(op))
+        target = target_of(op)
+        core = Core.of(machine_of(op), target)
         for _, block in entry_blocks(op):
-            self._tile(block, core, ctx, whole_products=whole_products)
+            self._tile(block, core, target, ctx, whole_products=whole_products)
 
-    def _tile(self, block: Block, core: Core, ctx: Context, *, whole_products: bool) -> None:
+    def _tile(
+        self, block: Block, core: Core, target: Target, ctx: Context, *, whole_products: bool
+    ) -> None:
         """The best group of all, then the best that shares no nest with it, and so on."""
         remarks, masks = remarks_of(ctx), Masks(store_of(ctx))
         least = 0 if self.always or self.keys else least_bytes(core.machine)
-        measure, alike = Measure(), Alike()
+        measure, alike = Measure(target), Alike()
         plans = [
             (
                 group,

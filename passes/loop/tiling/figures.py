@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 from xdsl.ir import SSAValue
 
 from inarch.dialects.loop.memory import buffer_shape, memref_of, nbytes
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.types import dtype_of
+from inarch.machine.target import Target
 from inarch.passes.loop.nests.contraction import Contraction, match_contraction
 from inarch.passes.loop.nests.edge import is_elementwise
 from inarch.passes.loop.tiling.classes import operands_of
 from inarch.passes.loop.tiling.group import Group
 from inarch.passes.loop.tiling.keys import Keys, Window
+from inarch.passes.tensorize.unify.strided import strided_nest
+from inarch.passes.tensorize.weigh.plain import plain_cycles
 
 Flags = tuple[bool, ...]
 """Of each class of the group."""
@@ -78,6 +81,8 @@ class Nest:
     """What an elementwise one reads, and may write over where that ends (`update-in-place`)."""
     sides: tuple[Side, Side] | None
     """Rows and columns of a product whose columns, or else rows, lie side by side in its result."""
+    plain: float
+    """Cycles of a product that no kernel takes within a loop; 0 where one may, and of others."""
 
 
 @dataclass(frozen=True)
@@ -134,13 +139,16 @@ class _Facts:
     """Iterators of rows and columns."""
     like: tuple[SSAValue, ...]
     """What an elementwise one reads of its result's type."""
+    is_outside: bool
+    """A product that reads beyond the borders of a buffer: within a loop nobody makes a padded copy."""
 
 
 class Measure:
     """Takes the figures of groups, while nests stay as they are."""
 
-    def __init__(self) -> None:
+    def __init__(self, target: Target) -> None:
         self._facts = cache(_facts_of)
+        self._plain = cache(partial(_plain_of, target))
         self._sizes = cache(_sizes_of)
 
     def of(self, group: Group, keys: Keys | None) -> Figures:
@@ -171,6 +179,7 @@ class Measure:
                     columns,
                     replaced,
                     _sides(facts, own),
+                    self._plain(nest) if facts.is_outside else 0.0,
                 )
             )
         scratch = set(group.scratch)
@@ -196,6 +205,10 @@ class Measure:
         )
 
 
+def _plain_of(target: Target, nest: NestOp) -> float:
+    return plain_cycles(strided_nest(nest), target)
+
+
 def _facts_of(nest: NestOp) -> _Facts:
     iterators = range(len(nest.sizes))
     ways = tuple(
@@ -212,7 +225,13 @@ def _facts_of(nest: NestOp) -> _Facts:
     sizes = tuple(1 if iterator.is_reduction else size for iterator, size in pairs)
     product = match_contraction(nest)
     sides = None if product is None else _iterators_of_sides(nest, product)
-    return _Facts(ways, sizes, math.prod(nest.sizes), product is not None, sides, like)
+    is_padded = any(operand.is_guarded for operand in operands_of(nest))
+    is_outside = (
+        product is not None
+        and is_padded
+        and not all(read.is_inside for read in strided_nest(nest).reads)
+    )
+    return _Facts(ways, sizes, math.prod(nest.sizes), product is not None, sides, like, is_outside)
 
 
 def _iterators_of_sides(

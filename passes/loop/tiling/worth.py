@@ -147,6 +147,7 @@ def _way(group: Figures, core: Core, blocks: tuple[int, ...], keys: int) -> Weig
     again, lost = _read_again(group, blocks, after, core)
     gain = -lost - _narrowed(group, blocks, core)
     if keys or blocks != group.sizes:  # a loop of one turn brings nothing nearer
+        gain -= _left_without(group, core)
         gain += _handed_on(group, before, after, core)
     if keys and group.softmax is not None:
         seen = _seen(group, group.softmax, blocks[-1], keys)
@@ -287,6 +288,11 @@ def _narrowed(group: Figures, blocks: tuple[int, ...], core: Core) -> float:
         )
         lost += (part - whole) * _multiplying(group, nest, core)
     return lost
+
+
+def _left_without(group: Figures, core: Core) -> float:
+    """Cycles that products take longer which lose their kernel in a loop."""
+    return sum(nest.plain - _multiplying(group, nest, core) for nest in group.nests if nest.plain)
 
 
 def _shown(group: Figures, nest: Nest, moved: int, held: int, core: Core) -> float:
