@@ -41,6 +41,10 @@ AS_THE_GATE = {"INARCH_SOAK": "", "INARCH_SEED": "0"}
 """What runs tests of the gate to see something else than what they find."""
 
 
+SLOWER = 0.97
+"""Of the speed before, what is a finding: below what repeats differ by on a quiet machine."""
+
+
 @dataclass(frozen=True)
 class Run:
     """What a unit is told: its seed, how many processes it may have, and a folder of its own."""
@@ -316,6 +320,33 @@ def read_sanitizers(done: Done) -> Result:
     return Result(int(said["calls"]), findings)
 
 
+def _speed() -> Iterator[Unit]:
+    """The commit before against this tree, by turns; for AVX2 also where this computer has more."""
+    for model in ("mlp", "lenet", "mobilenetv2", "resnet50", "bert_base"):
+        for native in ("", "x86-64-v3"):
+            command = (sys.executable, "benchmarks/before_after.py", "HEAD~1", "--models", model)
+            yield Unit(
+                f"{model} {native}".strip(),
+                (*command, "--runs", "3", "--json"),
+                read_speed,
+                variables={"INARCH_NATIVE": native} if native else {},
+            )
+
+
+def read_speed(done: Done) -> Result:
+    """Its JSON has the median of each model: time before divided by time after."""
+    said = loads(done.out)
+    if said is None:
+        return _broken(done)
+    slower = {model: ratio for model, ratio in said["medians"].items() if ratio < SLOWER}
+    again = "python benchmarks/before_after.py HEAD~1 --models"
+    findings = [
+        Finding(f"{model} runs at {ratio:.2f} of its speed at HEAD~1", f"{again} {model}")
+        for model, ratio in slower.items()
+    ]
+    return Result(len(said["medians"]), findings)
+
+
 def _conformance() -> Iterator[Unit]:
     for part in range(20):
         command = (
@@ -398,6 +429,7 @@ PARTS = (
          lambda: _packs(_files(r"\bparametrize\b"), "--cases", "rest")),
     Part("compilers", "random programs and ONNX by each C compiler", _compilers),
     Part("sanitizers", "networks and random graphs under sanitizers", _sanitizers),
+    Part("speed", "networks against the commit before, by turns", _speed, is_seeded=False),
     Part("aarch64", "code for aarch64, under qemu or by zig", _aarch64, is_seeded=False),
     Part("mutants", "small faults that the tests should see", _mutants),
     Part("wheel", "the wheels, installed in a clean environment", _wheel, is_seeded=False),
