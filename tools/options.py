@@ -57,12 +57,7 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="use this microkernel wherever it fits, or fail (repeatable); see `inarch list microkernels`",
     )
-    parser.add_argument(
-        "--schedule",
-        type=Path,
-        metavar="FILE",
-        help="transform loops by hand, as this file says (docs/schedules.md)",
-    )
+    add_schedule_option(parser)
     parser.add_argument("--name", help="prefix of every symbol (default: the model's name)")
     add_threads_option(
         parser, "of a call, at most (default: whoever calls says; 1: compile none in)"
@@ -88,6 +83,16 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="add the microkernel (.c, .S, .py), pass, frontend or other thing that a file defines "
         "(repeatable)",
+    )
+
+
+def add_schedule_option(parser: argparse.ArgumentParser) -> None:
+    """`--schedule`."""
+    parser.add_argument(
+        "--schedule",
+        type=Path,
+        metavar="FILE",
+        help="transform loops by hand, as this file says (docs/schedules.md)",
     )
 
 

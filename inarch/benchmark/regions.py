@@ -47,6 +47,8 @@ class RegionProfile:
     """Of the steps that are regions of backends, by symbol."""
     spans: tuple[Span, ...]
     """Of the quickest round."""
+    threads: int = 1
+    """That a call had at most."""
 
     @property
     def total_ns(self) -> float:
@@ -64,7 +66,7 @@ class RegionProfile:
             "model": self.model,
             "target": self.target,
             "machine": self.machine,
-            "threads": 1,
+            "threads": self.threads,
             "rounds": self.rounds,
             "total_ms": self.total_ns * 1e-6,
             "steps": [
@@ -72,6 +74,7 @@ class RegionProfile:
                     "kernel": step.kernel,
                     "owner": self.owner(step),
                     "where": step.where,
+                    "shared_turns": step.shared_turns,
                     "ms": series.json(),
                     **_bytes(self.regions.get(step.kernel)),
                 }
@@ -90,10 +93,13 @@ class RegionProfile:
         ]
         lines = [
             f"{self.model}: {self.machine['cpu']}, {self.machine['compiler']}",
-            f"target {self.target}, 1 thread, {self.rounds} rounds; {across} bytes across boundaries a call",
+            (
+                f"target {self.target}, {self.threads} thread{'s' * (self.threads > 1)}, "
+                f"{self.rounds} rounds; {across} bytes across boundaries a call"
+            ),
             f"{len(rows)} steps, {self.total_ns * 1e-6:.3f} ms: {', '.join(shares)}",
             "",
-            f"{'ms':>9} {'%':>5} {'bytes in':>10} {'out':>10} {'resident':>10}  step",
+            f"{'ms':>9} {'%':>5} {'turns':>6} {'bytes in':>10} {'out':>10} {'resident':>10}  step",
         ]
         for step, series in rows:
             region = self.regions.get(step.kernel)
@@ -104,9 +110,10 @@ class RegionProfile:
             place = f"  {step.where}" if step.where else ""
             share = 100 * series.min / self.total_ns
             lines.append(
-                f"{series.min * 1e-6:>9.4f} {share:>5.1f} {sizes}  {step.kernel}{owner}{place}"
+                f"{series.min * 1e-6:>9.4f} {share:>5.1f} {step.shared_turns or '-':>6} {sizes}  "
+                f"{step.kernel}{owner}{place}"
             )
-        return "\n".join(lines)
+        return "\n".join([*lines, "", "turns: of the loop that threads share in a call; -: none."])
 
 
 def _bytes(region: RegionBytes | None) -> dict[str, int]:
@@ -121,11 +128,17 @@ def _bytes(region: RegionBytes | None) -> dict[str, int]:
 
 
 def profile_regions(
-    path: Path, options: Options, *, rounds: int = 10, progress: Progress | None = None
+    path: Path,
+    options: Options,
+    *,
+    count: int = 1,
+    rounds: int = 10,
+    progress: Progress | None = None,
 ) -> RegionProfile:
     """Compiles a model with its backends and times each step of `main`, on inputs from a fixed seed.
 
-    The time of a step has its call in it, some 0.2 us. Raises what `inarch.compile` raises.
+    By the clock, with `count` threads. The time of a step has its call in it, some 0.2 us. Raises what
+    `inarch.compile` raises.
     """
     context = new_context()
     module = import_model(path, context, options)
@@ -146,7 +159,7 @@ def profile_regions(
     calls = [loaded.get_function(step.function).bind(*inputs, out=outputs) for step in steps]
     times = tuple(Series() for _ in steps)
     best: list[tuple[int, int]] = []
-    with threads(1), warnings.catch_warnings():
+    with threads(count), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of NumPy, in an engine
         for call in calls:
             call()
@@ -175,4 +188,6 @@ def profile_regions(
         for step, (begin, end) in zip(steps, best, strict=True)
     )
     described = describe(target)
-    return RegionProfile(path.name, str(target), described, rounds, steps, times, regions, spans)
+    return RegionProfile(
+        path.name, str(target), described, rounds, steps, times, regions, spans, count
+    )

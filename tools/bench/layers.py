@@ -26,6 +26,8 @@ def bench_layers(arguments: argparse.Namespace, peers: list[str] | None) -> int:
 
     if arguments.threads:
         raise UsageError("--threads: it is for a model; layers are measured on one thread")
+    if arguments.schedule:
+        raise UsageError("--schedule: it is for a model")
     if arguments.profile:
         raise UsageError("--profile: it is for a model; layers list their steps with --json")
     if arguments.list:

@@ -49,6 +49,7 @@ def bench_model(arguments: argparse.Namespace, peers: list[str] | None) -> int:
         backend_options=backend_options_of(arguments.backend_option),
         give=arguments.give,
         keep=arguments.keep,
+        schedule=arguments.schedule,
     )
     with progress(quiet=arguments.quiet) as report:
         result = (
@@ -82,8 +83,6 @@ def _check(path: Path, arguments: argparse.Namespace) -> None:
         if getattr(arguments, option):
             name = "SET" if option == "sets" else f"--{option}"
             raise UsageError(f"{name}: it is for layers; '{path}' is a model")
-    if arguments.threads and arguments.profile:
-        raise UsageError("--threads: the kernels of --profile are measured on one thread")
     for option in ("trace", "backend", "give"):
         if getattr(arguments, option) and not arguments.profile:
             raise UsageError(f"--{option}: it goes with --profile")
@@ -92,14 +91,18 @@ def _check(path: Path, arguments: argparse.Namespace) -> None:
 def _profile(
     path: Path, options: Options, arguments: argparse.Namespace, report: Progress | None
 ) -> Profile | RegionProfile:
-    """Of the host's kernels, and of regions where a backend is asked; its trace is written."""
+    """Of the host's kernels, by the clock with threads or backends; its trace is written."""
     from inarch.benchmark.profile import profile
     from inarch.benchmark.regions import profile_regions
     from inarch.benchmark.subject.trace import trace
     from inarch.core.cache import replacing
 
-    make = profile_regions if options.backends or options.give else profile
-    found = make(path, options, rounds=arguments.rounds, progress=report)
+    rounds, threads = arguments.rounds, arguments.threads or 1
+    found: Profile | RegionProfile
+    if options.backends or options.give or threads > 1:
+        found = profile_regions(path, options, count=threads, rounds=rounds, progress=report)
+    else:
+        found = profile(path, options, rounds=rounds, progress=report)
     if arguments.trace is not None:
         with replacing(arguments.trace) as file:
             file.write(json.dumps(trace(path.name, found.spans)).encode())

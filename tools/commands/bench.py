@@ -12,6 +12,7 @@ from inarch.tools.options import (
     add_backend_options,
     add_host_option,
     add_machine_option,
+    add_schedule_option,
     add_threads_option,
     count,
 )
@@ -81,6 +82,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --profile: also write what ran when as a trace, which ui.perfetto.dev opens",
     )
     add_backend_options(parser)
+    add_schedule_option(parser)
     add_threads_option(parser, "of a model's calls, ours and the peers' (default: 1)")
     add_host_option(parser)
     parser.add_argument(
@@ -132,6 +134,7 @@ COMMAND = Command(
   inarch bench layers --list
   inarch bench model.onnx --dim batch=1 --peers onnxruntime
   inarch bench model.onnx --threads 2
+  inarch bench model.onnx --profile --threads 2 --schedule mine.schedule
   inarch bench model.onnx --profile
   inarch bench model.onnx --profile --backend npu --trace trace.json
 """,

@@ -119,13 +119,22 @@ def _place(nest: NestReport) -> str:
     return place if len(place) <= LONGEST_LOCATION else f"...{place[3 - LONGEST_LOCATION :]}"
 
 
+def _turns(nest: NestReport) -> str:
+    return f" x {nest.turns}" if nest.turns > 1 else ""
+
+
+def _cycles(nest: NestReport) -> float | None:
+    """Of all turns in a call; None of a kernel that states no cost."""
+    return None if nest.taken is not None and nest.taken.cost is None else nest.cycles
+
+
 def _total(report: KernelReport) -> float:
-    """The cycles of all choices that state them."""
-    return sum(n.taken.cost or 0.0 for n in report.nests if n.taken is not None)
+    """The cycles of all nests, but for those of kernels that state no cost."""
+    return sum(_cycles(nest) or 0.0 for nest in report.nests)
 
 
-def _share(choice: Choice, total: float) -> str:
-    return f"{100 * choice.cost / total:.1f} %" if choice.cost is not None and total else NONE
+def _share(cycles: float | None, total: float) -> str:
+    return f"{100 * cycles / total:.1f} %" if cycles is not None and total else NONE
 
 
 # ------------------------------------------------------------------------------------ table
@@ -133,6 +142,8 @@ def _share(choice: Choice, total: float) -> str:
 
 def table(report: KernelReport, *, every: bool) -> str:
     """One line a nest: where from, its kernel, parameters, cycles, share of all, and the next best.
+
+    Cycles are those of a call: of all turns of the loops around a nest (`x 12`).
 
     Nests of one place with one kernel share a line, which speaks of the dearest. Those that no kernel came
     near to are only counted. With `every`, each has its line, and below it the best of each other kernel,
@@ -164,7 +175,7 @@ def summary(report: KernelReport, *, hidden: int = 0) -> list[str]:
     for name in report.kernels:
         own = report.taken_by(name)
         if own:
-            cost = sum(n.taken.cost or 0.0 for n in own if n.taken is not None)
+            cost = sum(_cycles(nest) or 0.0 for nest in own)
             share = f", {100 * cost / total:.1f} % of the cycles" if cost else ""
             lines.append(f"{name}: {len(own)} of {count} nests{share}")
         elif name in report.unusable:
@@ -172,9 +183,11 @@ def summary(report: KernelReport, *, hidden: int = 0) -> list[str]:
         else:
             where, reason = report.idle_reason(name)
             lines.append(f"{name}: 0 of {count} nests; {f'{where}: ' if where else ''}{reason}")
-    rest = sum(nest.taken is None for nest in report.nests)
+    left = [nest for nest in report.nests if nest.taken is None]
+    rest, cost = len(left), sum(nest.cycles for nest in left)
+    share = f", {100 * cost / total:.1f} % of the cycles" if cost else ""
     more = f", {hidden} of them not shown (--all)" if hidden else ""
-    return [*lines, f"no kernel: {rest} of {count} nests{more}"]
+    return [*lines, f"no kernel: {rest} of {count} nests{share}{more}"]
 
 
 def _is_interesting(nest: NestReport) -> bool:
@@ -192,24 +205,25 @@ def _groups(nests: Sequence[NestReport]) -> list[list[NestReport]]:
 
 
 def _dearest(group: Sequence[NestReport]) -> NestReport:
-    return max(group, key=lambda nest: (nest.taken.cost or 0.0) if nest.taken is not None else 0.0)
+    return max(group, key=lambda nest: _cycles(nest) or 0.0)
 
 
 def _row(group: Sequence[NestReport], total: float) -> tuple[str, ...]:
     nest = _dearest(group)
     place = _place(nest) if len(group) == 1 else f"{_place(nest)} ({len(group)} nests)"
+    place += _turns(nest)
     first = nest.taken
+    every = [cycles for each in group if (cycles := _cycles(each)) is not None]
+    cycles = sum(every) if len(every) == len(group) else None
+    share = _share(cycles, total)
     if first is None:
-        return (place, NONE, "", "", "", "")
+        return (place, NONE, "", "", cycles_text(cycles), share)
     choices = [each.taken for each in group if each.taken is not None]
     copied = ", ".join(
         dict.fromkeys(
             name for each in choices for name, _ in _copies(each) if name not in each.packed
         )
     )
-    costs = [each.cost for each in choices if each.cost is not None]
-    cycles = sum(costs) if len(costs) == len(choices) else None
-    share = f"{100 * cycles / total:.1f} %" if cycles is not None and total else NONE
     params = " ".join(_params(first))
     return (place, first.kernel, params, copied or NONE, cycles_text(cycles), share)
 
@@ -254,8 +268,9 @@ def everything(nest: NestReport, report: KernelReport) -> str:
     where = f"{nest.location} in " if nest.location else ""
     lines = [f"{where}@{nest.function}: {nest.iterators}"]
     if nest.taken is not None:
-        share = _share(nest.taken, _total(report))
-        lines.append(f"  kernel {choice_text(nest.taken)}: {_cost(nest.taken)}, {share} of all")
+        share = _share(_cycles(nest), _total(report))
+        said = f"{_cost(nest.taken)}{_turns(nest)}, {share} of all"
+        lines.append(f"  kernel {choice_text(nest.taken)}: {said}")
         lines += [f"    {line}" for line in _details(nest.taken)]
         lines.append(f"    why: {why(nest, report)}")
     else:
@@ -298,10 +313,11 @@ def _copies(choice: Choice) -> Iterator[tuple[str, str]]:
 
 
 def facts(report: KernelReport) -> dict[str, Any]:
-    """The field `kernels` of the JSON: the report, with `cycles` of all choices, and `why` of each nest."""
+    """The field `kernels` of the JSON: the report, with `cycles` of all, and `why` of each nest."""
     found = report.to_json()
     for nest, entry in zip(report.nests, found["nests"], strict=True):
         entry["why"] = why(nest, report)
+        entry["cycles"] = _cycles(nest)
     return {**found, "cycles": _total(report)}
 
 
@@ -312,8 +328,8 @@ def box_facts(report: KernelReport, location: str) -> tuple[str, tuple[str, ...]
     lines: list[str] = []
     for nest in nests:
         if nest.taken is not None:
-            share = _share(nest.taken, total)
-            lines.append(f"{choice_text(nest.taken)}: {_cost(nest.taken)}, {share} of all")
+            said = f"{_cost(nest.taken)}{_turns(nest)}, {_share(_cycles(nest), total)} of all"
+            lines.append(f"{choice_text(nest.taken)}: {said}")
             lines.append(why(nest, report))
         else:
             lines.append(f"no kernel for {nest.iterators}")

@@ -27,7 +27,7 @@
 // KERNELS:      location {{ *}}kernel {{ *}}parameters {{ *}}copies {{ *}}cycles {{ *}}share {{ *}}why
 // KERNELS-EMPTY:
 // KERNELS:      gemm-f32: 0 of 1 nests; {{.*}}: of the nest (i0*i1 = 6): the body is
-// KERNELS:      no kernel: 1 of 1 nests, 1 of them not shown (--all)
+// KERNELS:      no kernel: 1 of 1 nests, 100.0 % of the cycles, 1 of them not shown (--all)
 
 // BOTH:      host: 1 of 2 ops
 // BOTH-EMPTY:

@@ -594,6 +594,24 @@ def test_a_profile_says_which_loops_threads_share(tmp_path: Path) -> None:
     lines = run(command).out.splitlines()
     step = next(each for each in found["steps"] if each["shared_turns"])
     assert any(f" {step['shared_turns']}  {step['kernel']}" in line for line in lines)
+    shared = json.loads(run([*command, "--threads", "2", "--json", "-"]).out)
+    assert shared["threads"] == 2
+    kernels = [(step["kernel"], step["shared_turns"]) for step in found["steps"]]
+    assert [(step["kernel"], step["shared_turns"]) for step in shared["steps"]] == kernels
+    assert "2 threads, 1 rounds" in run([*command, "--threads", "2"]).out
+
+
+@pytest.mark.parametrize("more", [[], ["--profile"]])
+def test_a_schedule_is_what_is_measured(model: Path, tmp_path: Path, more: list[str]) -> None:
+    """Also that it fails as it does for `inarch compile`."""
+    (tmp_path / "mine.schedule").write_text('at "nowhere": vectorize k\n')
+    command = ["bench", str(model), "--dim", "batch=4", "--rounds", "1", "--peers", "none", *more]
+    done = run([*command, "--schedule", str(tmp_path / "mine.schedule")])
+    where = f"{tmp_path / 'mine.schedule'}:1:1"
+    assert done.err == f"{where}: error: no nest or loop 'nowhere'. Known: y\n"
+    (tmp_path / "mine.schedule").write_text("")
+    done = run([*command, "--schedule", str(tmp_path / "mine.schedule")])
+    assert done.code == 0, done.err
 
 
 def test_a_profile_has_every_kernel(model: Path) -> None:
@@ -625,8 +643,8 @@ def test_a_profile_has_every_kernel(model: Path) -> None:
     assert wrong.err == "error: --profile: it is for a model; layers list their steps with --json\n"
     wrong = run([*BENCH, "--threads", "2"])
     assert wrong.err == "error: --threads: it is for a model; layers are measured on one thread\n"
-    wrong = run([*command, "--threads", "2"])
-    assert wrong.err == "error: --threads: the kernels of --profile are measured on one thread\n"
+    wrong = run([*BENCH, "--schedule", "mine.schedule"])
+    assert wrong.err == "error: --schedule: it is for a model\n"
 
 
 @pytest.mark.parametrize(

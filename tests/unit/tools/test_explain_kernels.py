@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import warnings
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -160,26 +161,28 @@ def test_cycles(cycles: float | None, text: str) -> None:
 
 
 def test_the_table() -> None:
-    """A line a nest; those that nothing came near are counted."""
+    """A line a nest, with the cycles of all turns; those that nothing came near are counted."""
     packed = _choice("conv", 3e6, copies=("A: stride 2", "B: stride 9"), packed=("B",))
     far = NestReport("relu3", "main", "i = 4", None, (), {"conv": "no"}, {"conv": 1})
     nests = (
         _nest(packed, _choice("gemm", 6e6)),
-        _nest(_choice("gemm", 1e6), location="fc4"),
-        _nest(location="pool5", conv="the body differs", gemm="the body differs"),
+        replace(_nest(_choice("gemm", 2.5e5), location="fc4"), turns=4),
+        replace(
+            _nest(location="pool5", conv="the body differs", gemm="the body differs"), plain=1e6
+        ),
         far,
     )
     report = KernelReport(("conv", "gemm", "gone"), nests, {"gone": "gone.c: no such feature"})
     assert table(report, every=False) == (
         "location       kernel  parameters  copies  cycles   share  why\n"
-        "conv1 + relu2  conv    P1 Q7       A        3.00M  75.0 %  next gemm P1 Q7: 6.00M, 100 % more\n"
-        "fc4            gemm    P1 Q7       -        1.00M  25.0 %  the only candidate\n"
-        "pool5          -                                           conv: the body differs\n"
+        "conv1 + relu2  conv    P1 Q7       A        3.00M  60.0 %  next gemm P1 Q7: 6.00M, 100 % more\n"
+        "fc4 x 4        gemm    P1 Q7       -        1.00M  20.0 %  the only candidate\n"
+        "pool5          -                            1.00M  20.0 %  conv: the body differs\n"
         "\n"
-        "conv: 1 of 4 nests, 75.0 % of the cycles\n"
-        "gemm: 1 of 4 nests, 25.0 % of the cycles\n"
+        "conv: 1 of 4 nests, 60.0 % of the cycles\n"
+        "gemm: 1 of 4 nests, 20.0 % of the cycles\n"
         "gone: unusable: gone.c: no such feature\n"
-        "no kernel: 2 of 4 nests, 1 of them not shown (--all)\n"
+        "no kernel: 2 of 4 nests, 20.0 % of the cycles, 1 of them not shown (--all)\n"
     )
     full = table(report, every=True).splitlines()
     assert "    gemm P1 Q7: 6.00M" in full
