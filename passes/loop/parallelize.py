@@ -35,7 +35,7 @@ from inarch.dialects.loop.keep import is_kept
 from inarch.dialects.loop.memory import memref_of, nbytes
 from inarch.dialects.loop.nest import NestOp, YieldOp
 from inarch.dialects.loop.repeat import WhileOp
-from inarch.ir.functions import entry_blocks
+from inarch.ir.functions import entry_blocks, error_at
 from inarch.ir.location import location_text
 from inarch.ir.report.facts import facts_of
 from inarch.ir.report.remarks import Remarks, remarks_of
@@ -44,7 +44,7 @@ from inarch.ir.types import dtype_of
 from inarch.machine.machine import Machine
 from inarch.machine.operations import operations
 from inarch.passes.loop.threads.computed import may_be_parted, part
-from inarch.passes.loop.threads.numbers import can_be_handed_on, hand_on
+from inarch.passes.loop.threads.numbers import can_be_handed_on, hand_on, numbers_used
 from inarch.passes.loop.threads.sharing import Sharing, SharingReport
 from inarch.passes.schedule.language.dependence import symbols_of
 from inarch.passes.schedule.language.step import transform
@@ -165,14 +165,19 @@ class _Sharing:
         if isinstance(op, scf.IfOp | WhileOp):
             self._inside(op)
             return
-        if not isinstance(op, NestOp | KernelCallOp) or any(i.is_shared for i in op.iterators):
+        if not isinstance(op, NestOp | KernelCallOp):
             return
-        if isinstance(op, NestOp) and is_kept(op):
+        by_hand = next((each for each in op.iterators if each.is_shared), None)
+        if by_hand is None and isinstance(op, NestOp) and is_kept(op):
             return
         forms = op.elements(self._definition(op)) if isinstance(op, KernelCallOp) else ()
         touched = list(_touched(op, forms))
         work = self._work(op, forms, touched)
         us = work / self.machine.ghz / 1000
+        if by_hand is not None:
+            name, turns = by_hand.label.data, by_hand.size.data
+            self._tell(op, Sharing(location_text(op), us, name, turns, ""))
+            return
         if work < self.least:
             self._tell(op, Sharing(location_text(op), us, None, 1, "too little"))
             return
@@ -191,6 +196,12 @@ class _Sharing:
             self._computed(op)
             return
         turns = len(numbers)
+        if op.mode.data == "parallel":
+            self._by_hand(op, turns)
+            return
+        if any(isinstance(e, ForOp) and e.mode.data == "parallel" for e in op.walk()):
+            self._inside(op)  # its author has said which loop
+            return
         if op.mode.data != "serial" or turns < 2 or is_kept(op):
             return
         work = self._work_in(op)
@@ -214,6 +225,24 @@ class _Sharing:
             return
         shared.mode = StringAttr("parallel")
         name = shared.induction.name_hint or "i"
+        self._tell(shared, Sharing(location_text(shared), us, name, turns, ""))
+
+    def _by_hand(self, op: ForOp, turns: int) -> None:
+        """A loop that its author, or a schedule, has made parallel: it is shared, or an error.
+
+        One that uses numbers of loops around it reads them from memory, or it would run in order, unsaid.
+        """
+        us = self._work_in(op) / self.machine.ghz / 1000
+        name = op.induction.name_hint or "i"
+        shared = hand_on(op, self.symbols)
+        if shared is None:
+            used = ", ".join(f"%{value.name_hint or '?'}" for value in numbers_used(op))
+            raise error_at(
+                op,
+                f"expected a parallel loop whose turns threads can share, found one of %{name} that uses "
+                f"{used}, which it cannot read from memory; make it serial, or make the loop around it "
+                "the parallel one",
+            )
         self._tell(shared, Sharing(location_text(shared), us, name, turns, ""))
 
     def _is_better_inside(self, op: ForOp, work: float) -> bool:

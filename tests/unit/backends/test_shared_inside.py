@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from inarch.ir.text import parse_module
 from inarch.ir.verify import verify_module
 from inarch.passes.loop.threads.sharing import SharingReport
 from inarch.pipeline.text import parse_pipeline
+from inarch.tools.cli import run
 
 LOOPS = (
     "prepare,graph,graph-to-loop,drop-unit-iterators,fold-scalars,rematerialize,fuse-nests,normalize-last,"
@@ -71,4 +73,67 @@ def test_the_loop_that_balances_is_shared(
     weights = np.exp(scores - scores.max(-1, keepdims=True))
     wanted = weights / weights.sum(-1, keepdims=True) @ v
     assert np.abs(results[0] - wanted).max() < 1e-5
+    assert all(one.tobytes() == results[0].tobytes() for one in results)
+
+
+BY_HAND = """func.func @main(%a: memref<6x4096xf32>, %b: memref<4096xf32> {inarch.result}) {
+  loop.nest (i = 4096) outs(%b[i] : memref<4096xf32>) {
+  ^bb0(%o: f32):
+    %zero = arith.constant 0.0 : f32
+    loop.yield %zero : f32
+  }
+  loop.for %t = 0 to 6 {
+    loop.for %i = 0 to 4096 parallel {
+      %x = memref.load %a[%t, %i] : memref<6x4096xf32>
+      %y = memref.load %b[%i] : memref<4096xf32>
+      %z = arith.addf %x, %y : f32
+      memref.store %z, %b[%i] : memref<4096xf32>
+      loop.yield
+    }
+    loop.yield
+  }
+  func.return
+}"""
+
+
+def _uses_of_the_pool(path: Path, *options: str) -> int:
+    """Calls of `inarch_share` in the C of a program."""
+    out = path.with_suffix(".c")
+    done = run(["compile", str(path), "--emit=c", "-o", str(out), "-q", *options])
+    assert done.code == 0, done.err
+    return out.read_text().count("        inarch_share(")
+
+
+@pytest.mark.parametrize("is_marked", [True, False])
+def test_a_parallel_loop_in_a_serial_one_uses_the_pool(tmp_path: Path, is_marked: bool) -> None:
+    """With the index of the loop around it: by hand, and where nobody wrote parallel."""
+    a = np.random.default_rng(1).standard_normal((6, 4096)).astype(np.float32)
+    wanted = np.zeros(4096, np.float32)
+    for row in a:
+        wanted += row
+    path = tmp_path / "hand.mlir"
+    path.write_text(BY_HAND if is_marked else BY_HAND.replace(" parallel", ""))
+    assert _uses_of_the_pool(path) == 1
+    call = inarch.compile(path)
+    for threads in (1, 2, 3):
+        assert np.asarray(call(a, threads=threads)).tobytes() == wanted.tobytes()
+
+
+SOFTMAX = """func.func @main(%x: tensor<4x64x512xf32>) -> tensor<4x64x512xf32> {
+  %0 = graph.softmax %x axis = 2 : tensor<4x64x512xf32> -> tensor<4x64x512xf32> loc("y")
+  func.return %0 : tensor<4x64x512xf32>
+}"""
+
+
+def test_a_schedule_shares_the_inner_of_two_loops(tmp_path: Path) -> None:
+    """`parallelize` of the inner loop that `fuse` has made uses the pool, and says what it does."""
+    path, schedule = tmp_path / "softmax.mlir", tmp_path / "it.schedule"
+    path.write_text(SOFTMAX)
+    schedule.write_text('at "y"[4]: fuse "y"[1] "y"[2] "y"[3] over i0 1 i1 8; parallelize i1o\n')
+    assert _uses_of_the_pool(path, "--schedule", str(schedule)) == 1
+    call = inarch.compile(path, schedule=schedule)
+    x = np.random.default_rng(2).standard_normal((4, 64, 512)).astype(np.float32)
+    results: list[Any] = [np.asarray(call(x, threads=n)) for n in (1, 2, 3)]
+    wanted = np.exp(x.astype(np.float64))
+    np.testing.assert_allclose(results[0], wanted / wanted.sum(-1, keepdims=True), atol=1e-6)
     assert all(one.tobytes() == results[0].tobytes() for one in results)
