@@ -10,6 +10,7 @@ from pathlib import Path
 
 from inarch.core.cache import default_cache, key_of
 from inarch.core.errors import InarchError
+from inarch.machine.here import as_here
 from inarch.machine.machine import Machine
 from inarch.machine.machine_file import (
     MACHINES,
@@ -49,7 +50,8 @@ def keep_measured(machine: Machine) -> Path:
 def this_machine() -> Machine | None:
     """This computer, as it was measured, or else the machine whose file names its CPU; None: neither.
 
-    Where `INARCH_NATIVE` limits the computer its CPU is not looked at: all that are limited choose alike.
+    That of a file has the cores and caches that there are (`here.py`). Where `INARCH_NATIVE` limits the
+    computer its CPU is not looked at: all that are limited choose alike.
     """
     return measured_machine() or (None if os.environ.get(NATIVE) else _known_machine())
 
@@ -77,7 +79,7 @@ def _known_machine() -> Machine | None:
         except InarchError:
             continue
         if machine.is_of(family, number):
-            return machine
+            return as_here(machine)
     return None
 
 
