@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from compilers import c_compilers
+from inarch.backends.c.write.value.elementary import VECTORS, vector_helpers, vector_name
 from inarch.backends.c.write.value.math import helpers_text
 
 Array = np.ndarray[Any, Any]
@@ -130,6 +131,47 @@ def test_results_are_the_same_at_every_width(tmp_path: Path, name: str) -> None:
     run(ctypes.c_void_p(x.ctypes.data), ctypes.c_void_p(y.ctypes.data), ctypes.c_int64(x.size))
     alone = np.array([one(float(value)) for value in x], np.float32)
     np.testing.assert_array_equal(y, alone)
+
+
+@pytest.mark.parametrize(
+    "lanes",
+    [
+        4,
+        pytest.param(8, marks=NEEDS_FMA),
+        pytest.param(16, marks=pytest.mark.cpu("x86-64-v4")),
+    ],
+)
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_a_lane_of_a_vector_is_a_number(tmp_path: Path, compiler: str, lanes: int) -> None:
+    """The same bits, NaN aside, for every function on vectors."""
+    kind = f"vector_size({4 * lanes}), aligned(4), may_alias"
+    names = [name for name in VECTORS if name != "sqrt"]
+    text = [
+        "#include <stdint.h>\n",
+        helpers_text(f"inarch_{name}_f32" for name in names),
+        vector_helpers(VECTORS, lanes),
+        f"typedef float mem __attribute__(({kind}));\n",
+    ]
+    for name in VECTORS:
+        one = "__builtin_sqrtf" if name == "sqrt" else f"inarch_{name}_f32"
+        call = f"{vector_name(name, lanes)}(*(const mem *)(x + i))"
+        text.append(
+            f"void run_{name}(const float *x, float *y, float *z, int64_t n)\n{{\n"
+            f"    for (int64_t i = 0; i < n; i++) {{ y[i] = {one}(x[i]); }}\n"
+            f"    for (int64_t i = 0; i < n; i += {lanes}) {{ *(mem *)(z + i) = {call}; }}\n}}\n"
+        )
+    (tmp_path / "it.c").write_text("".join(text))
+    extra = {4: (), 8: FMA, 16: ("-march=x86-64-v4",)}[lanes]
+    command = [compiler, *FLAGS, *extra, "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
+    subprocess.run([*command, "it.c", "-o", "it.so", "-lm"], cwd=tmp_path, check=True)
+    library = ctypes.CDLL(str(tmp_path / "it.so"))
+    for name in VECTORS:
+        x = _inputs("log" if name == "sqrt" else name)
+        x = np.ascontiguousarray(x[: x.size // 16 * 16])
+        y, z = np.empty_like(x), np.empty_like(x)
+        pointers = [ctypes.c_void_p(each.ctypes.data) for each in (x, y, z)]
+        library[f"run_{name}"](*pointers, ctypes.c_int64(x.size))
+        np.testing.assert_array_equal(y, z, name)
 
 
 def test_helpers_come_with_those_that_they_call() -> None:

@@ -92,6 +92,7 @@ def fixture_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
     return path
 
 
+@pytest.mark.sampled(99, reason="all of them: a fault is often that of one network on one target")
 @pytest.mark.parametrize("target", TARGETS)
 def test_kernels_do_the_products_and_scratch_is_little(path: Path, target: str) -> None:
     lowered = _Lowered(path.stem, target, path, default_pipeline())
@@ -105,6 +106,7 @@ def test_kernels_do_the_products_and_scratch_is_little(path: Path, target: str) 
         assert int(used) <= MOST_SCRATCH * int(needed), f"{lowered.title}: {lowered.remarks}"
 
 
+@pytest.mark.sampled(99, reason="all of them, as above")
 @pytest.mark.parametrize("target", COSTS_ON)
 def test_no_pass_makes_the_whole_dearer(path: Path, target: str) -> None:
     """By the costs that chose the kernels: each optional pass is left out in turn."""
