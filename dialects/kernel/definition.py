@@ -88,7 +88,7 @@ class DefOp(BufferOp):
     the C statement that calls `symbol` where its prototype is another than that below, with `{A}`,
     `{A.strides[0]}` and `{K}` for what it takes, and `declare` the C that declares it. `library` (a
     file), `link` ("reference" or "embed"), `libraries` (names), `include_dirs`, `cflags`, `license` and
-    `registered` (which stands instead of a function) are as in `inarch.microkernel.Microkernel`.
+    `registered` (which stands instead of a function) and `ahead` are as in `inarch.microkernel.Microkernel`.
 
     The C function returns nothing. It takes a pointer to the first element of every operand, in the
     order of `arguments` (`const` where it is only read); then, as `int64_t`, the strides of every
@@ -105,7 +105,7 @@ class DefOp(BufferOp):
     meaning. C5: there is a source or a symbol, or else a registered name; none is empty. C6:
     features are not empty.
     C7: `call` and `library` are those of a symbol without a source; `call` names what the function takes;
-    `link` is "reference" or "embed".
+    `link` is "reference" or "embed". C8: `ahead` is an operand that is read, of a source.
     """
 
     name = "kernel.def"
@@ -124,13 +124,14 @@ class DefOp(BufferOp):
     cflags = opt_prop_def(ArrayAttr[StringAttr])
     registered = opt_prop_def(StringAttr)
     license = opt_prop_def(StringAttr)
+    ahead = opt_prop_def(StringAttr)
     traits = traits_def(SymbolOpInterface())
     assembly_format = (
         "$sym_name `computes` $computes `arguments` $arguments `needs` $needs "
         "(`source` $source^)? (`symbol` $symbol^)? (`call` $call^)? (`declare` $declare^)? "
         "(`library` $library^)? (`link` $link^)? (`libraries` $libraries^)? "
         "(`include_dirs` $include_dirs^)? (`cflags` $cflags^)? "
-        "(`registered` $registered^)? (`license` $license^)? attr-dict"
+        "(`registered` $registered^)? (`license` $license^)? (`ahead` $ahead^)? attr-dict"
     )
 
     def __init__(
@@ -151,6 +152,7 @@ class DefOp(BufferOp):
         cflags: Sequence[str] = (),
         registered: str | None = None,
         license: str | None = None,  # noqa: A002 - the field's word
+        ahead: str | None = None,
     ) -> None:
         super().__init__(
             properties={
@@ -169,6 +171,7 @@ class DefOp(BufferOp):
                 "cflags": _strings(cflags),
                 "registered": _string(registered),
                 "license": _string(license),
+                "ahead": _string(ahead),
             }
         )
 
@@ -190,6 +193,10 @@ class DefOp(BufferOp):
         require(given, "C5", "expected a source or a symbol that is not empty")
         require(all(need.data for need in self.needs), "C6", "expected features that are not empty")
         self._check_foreign(meaning)
+        if self.ahead is not None:
+            read = {each.label.data for each in self.arguments if each.access.data == "read"}
+            fits = self.ahead.data in read and self.source is not None
+            require(fits, "C8", f"expected an operand that a source reads, found {self.ahead.data}")
 
     def _meaning(self, names: Sequence[str]) -> Meaning:
         """C1."""

@@ -42,4 +42,5 @@ def definition_of(instance: Instance) -> DefOp:
         cflags=kernel.cflags,
         registered=kernel.registered,
         license=kernel.license or None,
+        ahead=kernel.ahead,
     )

@@ -41,9 +41,9 @@ def cycles(instance: Instance, contraction: Contraction) -> float:
 
 
 def finish_operations(expression: Expression) -> int:
-    """Operations a vector of an epilogue: one for each operand and function."""
+    """Operations a vector of an epilogue; what it reads is prefetched, and loads have slots to spare."""
     if not isinstance(expression, Apply):
-        return 1
+        return 0
     return operations(expression.function) + sum(
         finish_operations(argument) for argument in expression.arguments
     )

@@ -44,14 +44,45 @@ class Tile:
     """The operand that the kernel writes, at the meaning's indices."""
 
 
-def finish_lines(instance: Instance, tile: Tile) -> list[str]:
-    """The statements, of one level of indentation; they know the types `vec`, `mem` and `ints`."""
+def finish_lines(instance: Instance, tile: Tile, *, is_full: bool = False) -> list[str]:
+    """The statements, of one level of indentation; they know the types `vec`, `mem` and `ints`.
+
+    Of a full tile the accumulators take all registers: nothing of its epilogue is kept in one before.
+    """
     finish = instance.finish
     if finish is None:
         return [_store(tile, each.values, each.register) for each in tile.accumulators]
     if all(name in _IN_REGISTERS for name in _functions(finish)):
-        return [line for each in tile.accumulators for line in _in_registers(finish, tile, each)]
+        numbers = _numbers(finish) if is_full else {}
+        return [
+            *(_not_before(finish, tile, numbers) if is_full else []),
+            *(
+                line
+                for each in tile.accumulators
+                for line in _in_registers(finish, tile, each, numbers)
+            ),
+        ]
     return [_own(line, instance) for line in _through_buffer(finish, tile)]
+
+
+def _not_before(finish: Expression, tile: Tile, numbers: Mapping[str, str]) -> list[str]:
+    """What is read, and numbers, are not known before they are needed (a number is stored and read again).
+
+    Gcc 12 else loads them before the loop around the calls, keeps them across the reduction, and moves
+    accumulators to the stack for them.
+    """
+    read = {each.operand for each in elements_of(finish)} - {tile.written.operand}
+    lines = [f'    __asm__ volatile("" : "+r"({name}));' for name in sorted(read)]
+    for text, name in numbers.items():
+        lines += [f"    float {name} = {text};", f'    __asm__ volatile("" : "+m"({name}));']
+    return lines
+
+
+def _numbers(finish: Expression) -> dict[str, str]:
+    """The literals of numbers -> names for them; relu has a 0."""
+    values = [each.value for each in _parts(finish) if isinstance(each, Number)]
+    values += [0.0] if "relu" in _functions(finish) else []
+    return {text: f"number{at}" for at, text in enumerate(dict.fromkeys(map(_literal, values)))}
 
 
 def finish_helpers(instance: Instance, lanes: int) -> str:
@@ -90,16 +121,22 @@ def _product(term: Term, values: Mapping[str, int | str], by: str) -> Iterator[s
     yield " * ".join([*factors, by])
 
 
-def _in_registers(finish: Expression, tile: Tile, at: Accumulator) -> list[str]:
-    lines = _finished(finish, tile, at.register, at.values)
+def _in_registers(
+    finish: Expression, tile: Tile, at: Accumulator, numbers: Mapping[str, str]
+) -> list[str]:
+    lines = _finished(finish, tile, at.register, at.values, numbers)
     return ["    {", *(f"    {line}" for line in lines), "    }"]
 
 
 def _finished(
-    finish: Expression, tile: Tile, register: str, values: Mapping[str, int | str]
+    finish: Expression,
+    tile: Tile,
+    register: str,
+    values: Mapping[str, int | str],
+    numbers: Mapping[str, str],
 ) -> list[str]:
     """The statements that finish and store what a register has, for the iterators' values or names."""
-    writer = _Vectors(tile, register, values, [])
+    writer = _Vectors(tile, register, values, [], numbers)
     value = writer.vector(writer.value(finish))
     return [*writer.lines, _store(tile, values, value)]
 
@@ -120,10 +157,13 @@ class _Vectors:
     register: str
     values: Mapping[str, int | str]
     lines: list[str]
+    numbers: Mapping[str, str]
+    """Literals -> the variables that hold them."""
 
     def value(self, expression: Expression) -> _Text:
         if isinstance(expression, Number):
-            return _Text(_literal(expression.value), is_vector=False)
+            text = _literal(expression.value)
+            return _Text(self.numbers.get(text, text), is_vector=False)
         if isinstance(expression, Element):
             return self._element(expression)
         parts = [self.value(argument) for argument in expression.arguments]
@@ -167,7 +207,7 @@ class _Vectors:
     def _ordered(self, expression: Apply, parts: Sequence[_Text]) -> str:
         """The larger or smaller, NaN when either is: one instruction where one side is a number."""
         if expression.function == "relu":
-            return self._bounded("MAX", parts[0], _Text("0.0f", is_vector=False))
+            return self._bounded("MAX", parts[0], self.value(Number(0.0)))
         large = expression.function == "max"
         for number, one, other in zip(expression.arguments, parts, parts[::-1], strict=True):
             if isinstance(number, Number) and not math.isnan(number.value):
@@ -209,7 +249,7 @@ def _through_buffer(finish: Expression, tile: Tile) -> list[str]:
     for name, size in tile.sizes.items():
         pad += "    "
         lines.append(f"{pad}for (int64_t {name} = 0; {name} < {size}; {name}++) {{")
-    finished = _finished(finish, tile, "done", {name: name for name in tile.sizes})
+    finished = _finished(finish, tile, "done", {name: name for name in tile.sizes}, {})
     lines += [
         f"{pad}    const vec done = *(const vec *)next;",
         *(f"{pad}{line}" for line in finished),
@@ -230,11 +270,21 @@ def _along(element: Element, lane: str) -> str:
     )
 
 
-def _functions(expression: Expression) -> Iterator[str]:
+def _parts(expression: Expression) -> Iterator[Expression]:
+    """An expression and all that it is made of."""
+    yield expression
     if isinstance(expression, Apply):
-        yield expression.function
         for argument in expression.arguments:
-            yield from _functions(argument)
+            yield from _parts(argument)
+
+
+def elements_of(finish: Expression | None) -> list[Element]:
+    """What an epilogue reads, from left to right."""
+    return [] if finish is None else [each for each in _parts(finish) if isinstance(each, Element)]
+
+
+def _functions(finish: Expression) -> list[str]:
+    return [each.function for each in _parts(finish) if isinstance(each, Apply)]
 
 
 def _literal(value: float) -> str:

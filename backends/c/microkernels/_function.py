@@ -38,8 +38,14 @@ def _types(lanes: int) -> dict[str, str]:
     }
 
 
+AHEAD = (("const float *__restrict ", "later"), ("int64_t ", "turns"))
+"""Parameters of the function with `_ahead` behind its name (`Microkernel.ahead`)."""
+
+
 def function_text(instance: Instance, lanes: int, body: Sequence[str]) -> str:
     """C of the instance with `body`, lines of one level of indentation.
+
+    The body of a kernel with `ahead` knows `later` and `turns`, which is 0 where nothing is to be prefetched.
 
     They may use the types `vec`, `mem` (the same at any float's address) and `ints`, each of `lanes`
     elements, and of a vector `INARCH_KEEP(x)` after its load, `INARCH_USE(x)` after its last use.
@@ -51,12 +57,18 @@ def function_text(instance: Instance, lanes: int, body: Sequence[str]) -> str:
     head = prototype(instance).replace(" *", " *__restrict ")
     named = set(re.findall(r"\w+", "\n".join(body)))
     parameters = re.findall(r"(\w+)(?=[,)])", head)
+    attributes, plain = "static inline __attribute__((always_inline)) ", ""
+    if instance.kernel.ahead is not None:
+        call = ", ".join([*parameters, "0", "0"])
+        plain = f"{attributes}{head}\n{{\n    {instance.symbol}_ahead({call});\n}}\n"
+        more = ", ".join(kind + name for kind, name in AHEAD)
+        head = f"{head.replace(instance.symbol, f'{instance.symbol}_ahead', 1)[:-1]}, {more})"
     lines = [
-        f"static inline __attribute__((always_inline)) {head}",
+        f"{attributes}{head}",
         "{",
         *(f"    {line}" for name, line in _types(lanes).items() if name in named),
         *(f"    (void){name};" for name in parameters if name not in named),
         *body,
         "}",
     ]
-    return _REGISTERS + finish_helpers(instance, lanes) + "\n".join(lines) + "\n"
+    return _REGISTERS + finish_helpers(instance, lanes) + "\n".join(lines) + "\n" + plain

@@ -37,6 +37,7 @@ MICROKERNEL = Microkernel(
     layout={"B": ("*", "NV * VL", "VL", 1), "C": ("*", "*", 1)},
     inits=("zero", "accumulate"),
     epilogue=EPILOGUE,
+    ahead="B",
     generate=_generate,
     cost=_cost,
     doc=__doc__ or "",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from inarch.backends.c.plan.linear import Index, element_strides
 from inarch.backends.c.plan.program import ProgramPlan, c_name
@@ -46,14 +47,16 @@ def _emit_direct(op: CallOp, definition: DefOp, pointers: Sequence[str], scope: 
     if definition.source is not None and _reads_gaps(op, definition):
         scope.unit.gap_sources.add(name)
         scope.unit.reads_gaps = True  # for what becomes part of the caller
-    inside, offsets = _open_loops(op, scope)
+    inside, values, offsets = _open_loops(op, scope)
     addresses = [
         pointer if offset == "0" else f"{pointer} + {offset}"
         for pointer, offset in zip(pointers, offsets, strict=True)
     ]
     strides = [stride for position in range(len(pointers)) for stride in op.strides_of(position)]
     numbers = [str(number) for number in (*strides, *op.size_values)]
-    inside.writer.line(f"{name}({', '.join([*addresses, *numbers])});")
+    if ahead := _ahead(op, definition, pointers, values):
+        name = f"{name}_ahead"
+    inside.writer.line(f"{name}({', '.join([*addresses, *numbers, *ahead])});")
     _close_loops(op, inside)
 
 
@@ -102,7 +105,7 @@ def _emit_registered(
     for row in rows:
         writer.line(f"{INDENT}{row}")
     writer.line("};")
-    inside, offsets = _open_loops(op, scope)
+    inside, _, offsets = _open_loops(op, scope)
     for number, position in enumerate(order):
         nbytes = dtype_of(definition.arguments.data[position].dtype).nbytes
         inside.writer.line(
@@ -117,8 +120,43 @@ def _emit_registered(
     writer.close()
 
 
-def _open_loops(op: CallOp, scope: Scope) -> tuple[Scope, list[str]]:
-    """The scope within the loops, and there C for the offset of each operand from its pointer."""
+def _ahead(
+    op: CallOp, definition: DefOp, pointers: Sequence[str], values: Sequence[str | int]
+) -> list[str]:
+    """What a call brings of the operand that is prefetched, of what the loop reads next of it; or nothing.
+
+    The loop is the innermost one that moves the operand. Those inside it read the same again and again:
+    the more often, the longer is the time in which memory can bring what comes after.
+    """
+    if definition.ahead is None:
+        return []
+    labels = [operand.label.data for operand in definition.arguments]
+    position = labels.index(definition.ahead.data)
+    (moves, constant), counts = op.offset_of(position), op.trip_counts
+    moving = [
+        at for at, (by, count) in enumerate(zip(moves, counts, strict=True)) if by * (count - 1)
+    ]
+    forms = op.elements(definition)[position]
+    if not moving or len(forms) != 1:
+        return []
+    loop = moving[-1]
+    turns = prod(counts[loop + 1 :])
+    own = zip(forms[0].coefficients[len(counts) :], forms[0].sizes[len(counts) :], strict=True)
+    along = [(step, size) for step, size in own if step]
+    piece, reach = prod(size for _, size in along), 1 + sum(by * (n - 1) for by, n in along)
+    if turns < 2 or not piece == reach == moves[loop]:
+        return []
+    after = list(values)
+    after[loop] = f"({values[loop]} + 1 < {counts[loop]} ? {values[loop]} + 1 : 0)"
+    strides = [prod(counts[at + 1 :]) if at > loop else 0 for at in range(len(counts))]
+    share = -(-piece // turns)
+    part = Index(tuple(by * share for by in strides), 0).text(values)
+    start = Index(tuple(moves), constant + element_strides(op.arguments[position])[1]).text(after)
+    return [f"{pointers[position]} + {start} + {part}", str(turns)]
+
+
+def _open_loops(op: CallOp, scope: Scope) -> tuple[Scope, list[str | int], list[str]]:
+    """The scope within the loops, their variables, and C for each operand's offset from its pointer."""
     inside = scope.child()
     values: list[str | int] = []
     for iterator in op.iterators:
@@ -134,7 +172,7 @@ def _open_loops(op: CallOp, scope: Scope) -> tuple[Scope, list[str]]:
         coefficients, constant = op.offset_of(position)
         start = element_strides(argument)[1]
         offsets.append(Index(tuple(coefficients), constant + start).text(values))
-    return inside, offsets
+    return inside, values, offsets
 
 
 def _close_loops(op: CallOp, inside: Scope) -> None:

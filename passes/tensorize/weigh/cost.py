@@ -30,8 +30,6 @@ _STARTED = (18.2, 32.2)
 """`(latency + 18.2) / 32.2`: cycles of starting a stream. Prefetching hides most of a latency."""
 _UNFORESEEN = (105 / 19, 322 / 19)
 """`(latency - 5.53) / 16.95`: cycles of a line that is not prefetched, of which many are in flight."""
-_WAITED = 20 / 7
-"""Latencies of a call whose operands nothing else hides."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +42,6 @@ class Level:
     """Cycles a call and a run of consecutive lines: more runs are more streams to be prefetched."""
     begin: float
     """Cycles a line that is read of a run that does not go on where the call before ended: not prefetched."""
-    wait: float
-    """Cycles a call whose epilogue reads such runs: nothing hides the latency."""
 
 
 @dataclass(frozen=True)
@@ -73,12 +69,17 @@ class Costs:
     @cached_property
     def l1(self) -> Level:
         """What is in the first-level cache costs nothing more."""
-        return Level(0.0, 0.0, 0.0, 0.0)
+        return Level(0.0, 0.0, 0.0)
 
     @cached_property
     def l2(self) -> Level:
         """What is in the second-level cache."""
         return self._level(self.machine.l2)
+
+    @cached_property
+    def l3(self) -> Level:
+        """What a nest has left in the third-level cache; where there is none, in memory."""
+        return self._level(self.machine.l3 or self.machine.dram)
 
     @cached_property
     def far(self) -> Level:
@@ -92,18 +93,22 @@ class Costs:
             line=self.machine.line_bytes / origin.bandwidth,
             run=(origin.latency + more) / hidden,
             begin=max(0.0, origin.latency - known) / flying,
-            wait=_WAITED * origin.latency,
         )
 
     def level(self, nbytes: float) -> Level:
         """Where something is found again after so many bytes have passed."""
-        if nbytes <= self.machine.l1.bytes:
+        machine = self.machine
+        if nbytes <= machine.l1.bytes:
             return self.l1
-        return self.l2 if nbytes <= self.machine.l2.bytes else self.far
+        if nbytes <= machine.l2.bytes:
+            return self.l2
+        # Other cores have their parts of the third level.
+        own = 0.0 if machine.l3 is None else machine.l3.bytes / machine.cores
+        return self.l3 if nbytes <= own else self.far
 
     def origin(self, nbytes: float) -> Level:
         """Where an operand of so many bytes is when a nest begins: half a cache holds what came last."""
-        return self.level(2 * nbytes)
+        return self.level(2 * nbytes) if 2 * nbytes <= self.machine.l2.bytes else self.far
 
     def copy(self, nbytes: float) -> float:
         """Of reading or writing so many bytes in a copy, a fill, or an elementwise nest.

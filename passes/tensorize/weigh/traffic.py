@@ -240,7 +240,7 @@ class _Search:
         self._loops = loops
         self._blocks = blocks
         self._call = costs.level(sum(panel.held for panel in panels))
-        self._again: dict[tuple[int, int], _Cycles] = {}
+        self._again: dict[tuple[int, int, int], _Cycles] = {}
         self._cycles: dict[tuple[int, ...], _Cycles] = {}
         self._broken = [self._first(panel, 1) for panel in panels]
         self._joining = [
@@ -270,18 +270,20 @@ class _Search:
             for place in order:
                 count = self._loops[place].count
                 inside &= ~(1 << place)
-                again = self._again.get((place, inside))
+                key = place, inside, order[-1]
+                again = self._again.get(key)
                 if again is None:
-                    again = self._again[place, inside] = self._of_coming_back(place, inside)
+                    again = self._again[key] = self._of_coming_back(*key)
                 transfer += outer * (count - 1) * again[0]
                 stalls += outer * (count - 1) * again[1]
                 outer *= count
             self._cycles[order] = transfer, stalls
         return self._cycles[order]
 
-    def _of_coming_back(self, place: int, inside: int) -> _Cycles:
-        """A step of a loop, with those loops inside, for what it does not move."""
+    def _of_coming_back(self, place: int, inside: int, last: int) -> _Cycles:
+        """A step of a loop, with those loops inside, `last` innermost, for what it does not move."""
         panels = self._panels
+        joining = self._joining[last] if inside >> last & 1 else []
         moving = [1] * len(panels)
         for loop, moved in zip(self._loops, self._moved, strict=True):
             if inside & 1:
@@ -298,7 +300,8 @@ class _Search:
             where = self._costs.far if panel.strays else where
             hidden = PREFETCHED if panel.stream.is_packed else 1.0
             transfer += count * panel.lines * where.line * hidden
-            stalls += count * panel.runs * where.run * hidden
+            begun = count / self._loops[last].count if at in joining else count
+            stalls += begun * panel.runs * where.run * hidden
         return transfer, stalls
 
     def _joined(self, panel: _Panel, order: Sequence[int]) -> _Cycles:
@@ -335,10 +338,9 @@ class _Search:
         if joined > 1:
             several = _lines_of(panel.stream, points, self._line)
             lines = min(touched, calls / joined * several)
-        cold = WRITTEN if panel.stream.is_written else 1.0
+        # Nobody waits for what is written, and an epilogue's operand is prefetched during the reduction.
+        cold = WRITTEN if panel.stream.is_written or panel.stream.is_late else 1.0
         stalls = calls * panel.runs * origin.run + lines / joined * origin.begin * cold
-        if panel.stream.is_late:
-            stalls += calls / joined * origin.wait
         # Calls that go on within the same lines find them where the one before left them.
         again = (touched - lines) * self._costs.level(panel.lines * self._line).line
         return lines * origin.line + again, stalls

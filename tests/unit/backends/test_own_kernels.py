@@ -20,10 +20,9 @@ import numpy as np
 import pytest
 
 from compilers import command_of
-from inarch.machine.flags import BASE_FLAGS
 from inarch.machine.target import Target
 from inarch.machine.target import parse as parse_target
-from inarch.machine.toolchain import compile_library, find_compiler
+from inarch.machine.toolchain import compile_library
 from inarch.meaning import Apply, Element, Expression, free_sizes, ranks
 from inarch.meaning import parse as parse_meaning
 from inarch.meaning.evaluate import evaluate
@@ -374,108 +373,6 @@ def _entry(instance: Instance, number: int) -> str:
         f'__attribute__((visibility("default"))) {exported};\n'
         f"{exported}\n{{\n    {instance.symbol}({', '.join(arguments)});\n}}\n"
     )
-
-
-TYPICAL = (
-    # target, kernel, parameters: the tiles that convolutions and GEMMs take, with most registers
-    ("x86-64-v4", "conv-f32", {"P": 1, "Q": 14, "NV": 2, "VL": 16}),
-    ("x86-64-v4", "conv-f32", {"P": 7, "Q": 2, "NV": 2, "VL": 16}),
-    ("x86-64-v4", "conv-f32", {"P": 1, "Q": 6, "NV": 4, "VL": 16}),
-    ("x86-64-v4", "conv-f32", {"P": 1, "Q": 28, "NV": 1, "VL": 16}),
-    ("x86-64-v4", "conv-first-f32", {"P": 1, "Q": 14, "NV": 2, "VL": 16, "S": 7}),
-    ("x86-64-v4", "gemm-f32", {"MR": 12, "NV": 2, "VL": 16}),
-    ("x86-64-v4", "gemm-f32", {"MR": 8, "NV": 3, "VL": 16}),
-    ("x86-64-v3", "conv-f32", {"P": 2, "Q": 3, "NV": 2, "VL": 8}),
-    ("x86-64-v3", "conv-first-f32", {"P": 1, "Q": 6, "NV": 2, "VL": 8, "S": 7}),
-    ("x86-64-v3", "gemm-f32", {"MR": 6, "NV": 2, "VL": 8}),
-)
-
-
-@pytest.mark.sampled(4, reason="typical members of each kernel")
-@pytest.mark.parametrize(("target", "kernel", "params"), TYPICAL)
-def test_accumulators_stay_in_registers(target: str, kernel: str, params: dict[str, int]) -> None:
-    """No vector goes to the stack and back while the sum runs: that costs up to 40 % and is easily lost."""
-    compiler = find_compiler()
-    machine = parse_target(target)
-    if compiler.kind != "gcc" or parse_target("x86-64").missing_here():
-        pytest.skip("reads what gcc makes for x86-64")
-    instance = instantiate(
-        MICROKERNELS[kernel],
-        kernel,
-        params,
-        target=machine,
-        init="zero",
-        finish=_finish("bias, relu", kernel)[0],
-        extras={"E0": "f32"},
-    )
-    flags = [*BASE_FLAGS, "-fno-predictive-commoning", *compiler.cflags(machine)]
-    source = INCLUDES + instance_source(instance) + _constant_entry(instance)
-    done = subprocess.run(
-        [*compiler.command, *flags, "-S", "-x", "c", "-", "-o", "-"],
-        input=source,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    loops = _loops(done.stdout)
-    accumulators = int(np.prod([params[key] for key in params if key not in ("VL", "S")]))
-    largest = max(loops, key=lambda loop: sum("vfmadd" in line for line in loop))
-    products = sum("vfmadd" in line for line in largest)
-    assert products >= accumulators
-    assert products % accumulators == 0
-    traffic = [line for line in largest if re.search(r"[xyz]mm", line) and _STACK.search(line)]
-    assert traffic == []
-
-
-_STACK = re.compile(r"\(%rsp|-\d+\(%rbp\)")
-
-
-def _constant_entry(instance: Instance) -> str:
-    """A caller with the strides of a 3x3 convolution of 28 x 28 pixels, or of a GEMM with K = 768."""
-    lanes, vectors = instance.params["VL"], instance.params["NV"]
-    row, width = 30 * lanes, lanes * vectors
-    strides = {
-        "conv-f32": (
-            *(row, lanes, 30 * row, row, lanes, 1),
-            *(9 * lanes * width, 3 * lanes * width, lanes * width, width, lanes, 1),
-            *(28 * lanes, lanes, 28 * 28 * lanes, 1),
-        ),
-        "conv-first-f32": (
-            *(2 * 240, 2, 230 * 240, 240, 1),
-            *(49 * width, 7 * width, width, lanes, 1),
-            *(112 * lanes, lanes, 112 * 112 * lanes, 1),
-        ),
-        "gemm-f32": (768, 0, 1, 0, width, lanes, 1, 768, lanes, 1),
-    }[instance.name]
-    sizes = {
-        "conv-f32": (64 // lanes, 3, 3, lanes),
-        "conv-first-f32": (3, 7),
-        "gemm-f32": (1, 768),
-    }[instance.name]
-    numbers = ", ".join(map(str, (*strides, lanes, 1, *sizes)))
-    call = f"{instance.symbol}(a + i * 4096, b, c + i * 4096, e, {numbers});"
-    return (
-        "void run(const float *a, const float *b, float *c, const float *e);\n"
-        "void run(const float *a, const float *b, float *c, const float *e)\n"
-        f"{{\n    for (int i = 0; i < 8; i++) {{\n        {call}\n    }}\n}}\n"
-    )
-
-
-def _loops(assembly: str) -> list[list[str]]:
-    """The instructions of the innermost loops."""
-    lines = [line.strip() for line in assembly.splitlines()]
-    labels = {line[:-1]: number for number, line in enumerate(lines) if line.endswith(":")}
-    spans: list[tuple[int, int]] = []
-    for number, line in enumerate(lines):
-        jump = re.fullmatch(r"j\w+\s+(\.L\w+)", line)
-        if jump and labels.get(jump[1], number) < number:
-            spans.append((labels[jump[1]], number))
-    inner = [
-        span
-        for span in spans
-        if not any(span[0] <= other[0] and other[1] <= span[1] and span != other for other in spans)
-    ]
-    return [lines[begin : end + 1] for begin, end in inner]
 
 
 def _every_class(target: Target) -> str:

@@ -16,7 +16,7 @@ STEPS, COLUMNS, ROWS, LANES = 103, 1436, 4, 4
 """Of a product whose rows of A are as long as its sums, and of B as `COLUMNS`."""
 SOURCE = """\
 #include <stdint.h>
-static const float *noted[4096];
+static const float *noted[{most}];
 static int64_t count;
 #define __builtin_prefetch(p, ...) (noted[count++] = (p))
 {kernel}
@@ -28,7 +28,7 @@ int64_t asked(const float *A, const float *B, float *C, int64_t *offsets)
     {call}
     for (int64_t at = 0; at < count; at++) {{
         const int64_t offset = noted[at] - B;
-        if (offset >= 0 && offset < {most})
+        if (offset >= 0 && offset < {reach})
             offsets[kept++] = offset;
     }}
     return kept;
@@ -43,16 +43,20 @@ def _asked(folder: Path, b: str, steps: str) -> set[int]:
     one = instantiate(gemm, "gemm-f32", params, target=native(), init="zero")
     strides = f"{STEPS}, 1, 1, {b}, {LANES}, 1, {COLUMNS}, {LANES}, 1"
     call = f"{one.symbol}(A, B, C, {strides}, {steps});"
-    half = (
-        1 << 21
-    )  # of a memory in which A comes first, so that no prefetch of it seems to be one of B
+    return _offsets(folder, instance_source(one), call, 1 << 12)
+
+
+def _offsets(folder: Path, kernel: str, call: str, most: int) -> set[int]:
+    """Elements of B that `call` prefetches, of up to `most` addresses."""
+    # A comes first in a memory, so that no prefetch of it seems to be one of B.
+    half = 1 << 21
     path = folder / "asked.so"
-    text = SOURCE.format(kernel=instance_source(one), call=call, most=half // 2)
+    text = SOURCE.format(kernel=kernel, call=call, reach=half // 2, most=most)
     compile_library({"asked.c": text}, path, target=native())
     asked = ctypes.CDLL(str(path)).asked
     asked.restype = ctypes.c_int64
     memory = (ctypes.c_float * (2 * half))()
-    offsets = (ctypes.c_int64 * 4096)()
+    offsets = (ctypes.c_int64 * most)()
     places = (0, half, 2 * half - ROWS * COLUMNS)
     number = asked(*[ctypes.byref(memory, 4 * at) for at in places], offsets)
     return set(offsets[:number])
@@ -71,3 +75,21 @@ def test_b_is_prefetched_along_the_reduction_that_has_steps(
     ahead = min(asked) // row
     assert ahead >= 4
     assert {x // 16 for x in asked} == {(ahead + k) * row // 16 for k in range(STEPS)}
+
+
+@pytest.mark.parametrize("steps", [103, 2])
+@pytest.mark.parametrize("turns", [2, 5, 40])
+def test_calls_on_a_panel_of_b_bring_the_next_one(tmp_path: Path, steps: int, turns: int) -> None:
+    """All of its lines; also where a reduction has fewer steps than a round of the loop."""
+    gemm = MICROKERNELS["gemm-f32"]
+    params = {"MR": ROWS, "NV": 2, "VL": LANES}
+    one = instantiate(gemm, "gemm-f32", params, target=native(), init="zero")
+    width, rounds = 2 * LANES, 103 if steps == 2 else 1
+    panel = rounds * steps * width
+    strides = f"{STEPS}, 1, 1, {steps * width}, {width}, {LANES}, 1, {COLUMNS}, {LANES}, 1"
+    share = -(-panel // turns)
+    call = f"{one.symbol}_ahead(A, B, C, {strides}, {rounds}, {steps}, B + {panel} + t * {share}, {turns});"
+    loop = f"for (int64_t t = 0; t < {turns}; t++) {{ {call} }}"
+    asked = _offsets(tmp_path, instance_source(one), loop, 1 << 17)
+    lines = {x // 16 for x in asked}
+    assert lines >= set(range(panel // 16 + 1, 2 * panel // 16))

@@ -112,3 +112,9 @@ kernel.def @gemm computes "for m in 4, n in 16, k in K: C[m, n] += A[m, k] * B[k
 kernel.def @gemm computes "for m in 4, n in 16, k in K: C[m, n] += A[m, k] * B[k, n]" arguments [#kernel.operand<A : f32 read rank 2 align 4>, #kernel.operand<B : f32 read rank 2 align 64>, #kernel.operand<C : f32 update rank 2 align 4>] needs [] source "x"
 // expected-error @below {{'kernel.def' redefines symbol @gemm}}
 kernel.def @gemm computes "for m in 4, n in 16, k in K: C[m, n] += A[m, k] * B[k, n]" arguments [#kernel.operand<A : f32 read rank 2 align 4>, #kernel.operand<B : f32 read rank 2 align 64>, #kernel.operand<C : f32 update rank 2 align 4>] needs [] source "x"
+
+// -----
+
+// C8, an operand that nobody reads
+// expected-error @below {{'kernel.def' C8: expected an operand that a source reads, found C}}
+kernel.def @gemm computes "for m in 4, n in 16, k in K: C[m, n] += A[m, k] * B[k, n]" arguments [#kernel.operand<A : f32 read rank 2 align 4>, #kernel.operand<B : f32 read rank 2 align 64>, #kernel.operand<C : f32 update rank 2 align 4>] needs [] source "x" ahead "C"
