@@ -21,12 +21,12 @@ from inarch.microkernel.template import template_of
 from inarch.microkernel.usable import usable_for
 
 if TYPE_CHECKING:
-    from inarch.passes.tensorize.tensorize import KernelTrial
+    from inarch.passes.tensorize.choose import KernelTrial
 
 
 def trial_for(module: ModuleOp) -> KernelTrial:
     """How `tensorize` finds out which kernels can be used for the module's target."""
-    from inarch.passes.tensorize.tensorize import KernelTrial
+    from inarch.passes.tensorize.choose import KernelTrial
 
     trial = Trial(target_of(module))
     return KernelTrial(trial, trial.reasons, decisions())

@@ -36,7 +36,13 @@ PHASES = {
         "apply-schedule",
         "tile-and-fuse",
     ),
-    "padding": ("materialize-padding", "split-padding", "drop-padding-taps", "split-dilation"),
+    "padding": (
+        "materialize-padding",
+        "split-padding",
+        "drop-padding-taps",
+        "split-dilation",
+        "join-rows",
+    ),
     "kernel": ("try-kernels", "tensorize"),
     "schedule": (
         "schedule-nests",

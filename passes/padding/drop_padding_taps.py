@@ -38,19 +38,20 @@ from inarch.ir.functions import entry_blocks
 from inarch.ir.index.linear import Linear, linear_map
 from inarch.ir.payload.constants import constant_array
 from inarch.ir.report.remarks import Remarks, remarks_of
-from inarch.ir.target import machine_of, target_of
 from inarch.passes.loop.nests.contraction import match_contraction
 from inarch.passes.loop.nests.transform import rebuild, strides_along
 from inarch.passes.padding.known_zeros import Margins, zero_margins
+from inarch.passes.tensorize.choose import Prices
+from inarch.passes.tensorize.weigh.cost import PIECE
 
 
 @dataclass(frozen=True)
 class DropPaddingTapsPass(ModulePass):
     """Splits contractions by constant, finite weights whose windows reach into known zeros, where it pays.
 
-    An element of the output must have at least `least` terms on padding, on average, for each part that is
-    added; without `least`, as many as take the time of that part on the machine. Row-major images are left
-    alone: vectors run over their pixels. The sum is formed in another order.
+    It pays where the parts take less than the whole, each with the kernel that it will get. With `least` an
+    element of the output must instead have so many terms on padding, on average, for each part that is
+    added. Row-major images are left alone: vectors run over their pixels. The sum is formed in another order.
     """
 
     name = "drop-padding-taps"
@@ -59,13 +60,13 @@ class DropPaddingTapsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         store = store_of(ctx)
-        least = self.least if self.least is not None else _part_cost(op)
+        prices = Prices.of(ctx, op) if self.least is None else None
         for _, block in entry_blocks(op):
             nests = [each for each in block.ops if isinstance(each, NestOp)]
             # Of what reads a buffer, and of what a part writes, its margins do not depend.
             margins = cache(zero_margins)
             for nest in [each for each in nests if not is_kept(each)]:
-                _drop(nest, margins, store, least, remarks_of(ctx))
+                _drop(nest, margins, store, prices or self.least or 0, remarks_of(ctx))
 
 
 PASS = DropPaddingTapsPass
@@ -104,17 +105,8 @@ _Part = tuple[_Group, ...]
 """One group of each window."""
 
 
-def _part_cost(module: ModuleOp) -> float:
-    """Terms that take as long as one more part does for an element: load, store, as much for its calls.
-
-    (On Zen 4 parts pay from about there on.)
-    """
-    machine, width = machine_of(module), target_of(module).vector_bytes
-    return 2 * (machine.loads.cycles(width) + machine.stores.cycles(width)) * machine.fma.of(width)
-
-
 def _drop(
-    nest: NestOp, margins: _Margins, store: ConstantStore, least: float, remarks: Remarks
+    nest: NestOp, margins: _Margins, store: ConstantStore, asked: Prices | int, remarks: Remarks
 ) -> None:
     contraction = match_contraction(nest)
     if contraction is None or 0 in nest.sizes:
@@ -131,16 +123,37 @@ def _drop(
         if not full:
             remarks.missed(nest, "no tap of its windows is inside the image at every point")
             continue
-        terms, worth = _dropped(nest, windows, parts), least * (len(parts) - 1)
-        saved = f"on average {terms:.1f} terms of an output"
-        if terms < worth:
-            remarks.missed(nest, f"{saved} are on padding: {len(parts)} parts pay from {worth} on")
-        elif not _is_finite(nest, weights, store):
-            remarks.missed(nest, f"{saved} are on padding, by weights that may not be finite")
-        else:
-            remarks.done(nest, f"{saved} left out, parts: {len(parts)}")
-            _split(nest, windows, [*(part for part in parts if part is not full[0]), full[0]])
-            return
+        terms = f"on average {_dropped(nest, windows, parts):.1f} terms of an output"
+        if not _is_finite(nest, weights, store):
+            remarks.missed(nest, f"{terms} are on padding, by weights that may not be finite")
+            continue
+        made = _parts(nest, windows, [*(part for part in parts if part is not full[0]), full[0]])
+        if (reason := _too_dear(nest, made, _dropped(nest, windows, parts), asked)) is not None:
+            remarks.missed(nest, f"{terms} are on padding: {reason}")
+            for each in made:
+                each.erase()
+            continue
+        remarks.done(nest, f"{terms} left out, parts: {len(parts)}")
+        parent = nest.parent
+        assert parent is not None
+        parent.insert_ops_before(made, nest)
+        nest.detach()
+        nest.erase()
+        return
+
+
+def _too_dear(
+    nest: NestOp, parts: Sequence[NestOp], terms: float, asked: Prices | int
+) -> str | None:
+    """Why the parts, the first of which begins the sums of several, are not worth it."""
+    added = max(0, len(parts) - 2)
+    if not isinstance(asked, Prices):
+        worth = asked * added
+        return None if terms >= worth else f"{added + 1} parts pay from {worth} on"
+    whole, all_parts = asked.cycles([nest]), asked.cycles(parts) * (1 + PIECE * added)
+    if all_parts < whole:
+        return None
+    return f"{added + 1} parts take {all_parts:.0f} cycles, the whole {whole:.0f}"
 
 
 def _unsuitable(nest: NestOp, image: int, windows: Sequence[_Window]) -> str | None:
@@ -228,20 +241,16 @@ def _window(nest: NestOp, form: Linear, points: Sequence[int], tap: int, inside:
     return _Window(point, tap, count, nest.sizes[tap], tuple(groups))
 
 
-def _split(nest: NestOp, windows: Sequence[_Window], parts: Sequence[_Part]) -> None:
-    """Begins the sum, adds the parts, and finishes it with the last one, which is full."""
-    parent = nest.parent
-    assert parent is not None
-    if len(parts) > 1:
-        parent.insert_op_before(_begin(nest), nest)
+def _parts(nest: NestOp, windows: Sequence[_Window], parts: Sequence[_Part]) -> list[NestOp]:
+    """What begins the sum, the parts that are added, and the last one, which is full and finishes it."""
+    made = [_begin(nest)] if len(parts) > 1 else []
     for part in parts:
         added = _restricted(nest, windows, part)
         if len(parts) > 1:
             (write,) = added.writes
             added.writes = ArrayAttr([WriteAttr.get(write.map.data, clip=write.clips)])
-        parent.insert_op_before(added if part is parts[-1] else _without_finish(added), nest)
-    nest.detach()
-    nest.erase()
+        made.append(added if part is parts[-1] else _without_finish(added))
+    return made
 
 
 def _is_in_order(nest: NestOp) -> bool:

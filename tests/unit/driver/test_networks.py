@@ -42,6 +42,7 @@ OF_COST = (
     "tile-and-fuse",
     "split-padding",
     "drop-padding-taps",
+    "join-rows",
 )
 """Optional passes before `tensorize` that are there for speed."""
 MODELS = Path(__file__).parents[3] / "benchmarks" / "models"

@@ -118,7 +118,7 @@ def test_the_text_of_a_pipeline_parses_to_the_same() -> None:
 @pytest.mark.parametrize(
     ("anchor", "before", "after"),
     [
-        ("kernel", "split-dilation,count,try-kernels", "tensorize,count,schedule-nests"),
+        ("kernel", "join-rows,count,try-kernels", "tensorize,count,schedule-nests"),
         ("tensorize", "try-kernels,count,tensorize", "tensorize,count,schedule-nests"),
         (
             "graph/simplify-graph",

@@ -1,0 +1,213 @@
+"""Copies the image of a product, or what it writes, so that its rows run as one.
+
+    for oh in 7, ow in 7: y[oh + 1, ow + 1] += x[2 * oh, 2 * ow] * w
+    -->
+    for oh in 7, ow in 7: a[oh, ow] = x[2 * oh, 2 * ow]
+    for oh in 7, ow in 7: b[oh, ow] += a[oh, ow] * w
+    for oh in 7, ow in 7: y[oh + 1, ow + 1] = b[oh, ow]
+
+A kernel's tiles are then cut from 49 pixels, not from 7 rows of 7, which is one point more than 6: with 16
+registers of 8 lanes such a row takes as long as one of 10. Copies are of a pixel each, products of many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr
+from inarch.dialects.loop.buffer import AllocOp, ConstantOp, root
+from inarch.dialects.loop.keep import is_kept
+from inarch.dialects.loop.memory import buffer_shape, memref_of
+from inarch.dialects.loop.nest import NestOp, YieldOp
+from inarch.ir.functions import entry_blocks
+from inarch.ir.index.linear import Linear, affine_map, linear_map
+from inarch.ir.report.remarks import Remarks, remarks_of
+from inarch.ir.types import memref
+from inarch.passes.loop.nests.contraction import match_contraction
+from inarch.passes.tensorize.choose import Prices
+from inarch.passes.tensorize.unify.strided import strided_nest
+
+
+@dataclass(frozen=True)
+class JoinRowsPass(ModulePass):
+    """Copies an operand of a product in order where fewer loops are left, and where it pays.
+
+    It pays where the copies and the product take less than the product did, each with the kernel that it will
+    get. `always`: also where it does not.
+    """
+
+    name = "join-rows"
+    is_optional: ClassVar = True
+    always: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        prices = Prices.of(ctx, op)
+        for _, block in entry_blocks(op):
+            for nest in [each for each in block.ops if isinstance(each, NestOp)]:
+                if not is_kept(nest) and 0 not in nest.sizes:
+                    _join(nest, prices, remarks_of(ctx), always=self.always)
+
+
+PASS = JoinRowsPass
+
+
+@dataclass(frozen=True)
+class _Access:
+    """An operand that is read or written one iterator a dimension."""
+
+    place: int
+    """Among the nest's operands."""
+    forms: tuple[Linear, ...]
+    iterators: tuple[int | None, ...]
+    """Of the nest, by dimension; None: one index for all points."""
+
+
+@dataclass(frozen=True)
+class _Way:
+    """The ops that stand in the place of a nest."""
+
+    ops: tuple[Operation, ...]
+    label: str
+
+    @property
+    def nests(self) -> list[NestOp]:
+        return [op for op in self.ops if isinstance(op, NestOp)]
+
+    def drop(self) -> None:
+        """Erases what is in no block."""
+        for op in reversed(self.ops):
+            op.erase()
+
+
+def _join(nest: NestOp, prices: Prices, remarks: Remarks, *, always: bool) -> None:
+    ways = list(_ways(nest))
+    if not ways:
+        return
+    whole = prices.cycles([nest])
+    costs = [prices.cycles(way.nests) for way in ways]
+    least = min(costs)
+    best = ways[costs.index(least)]
+    is_better = always or least < whole
+    for way in ways:
+        if way is not best or not is_better:
+            way.drop()
+    if not is_better:
+        remarks.missed(nest, f"rows in order would take {least:.0f} cycles, not {whole:.0f}")
+        return
+    remarks.done(nest, f"rows in order: {best.label}; {least:.0f} cycles, not {whole:.0f}")
+    parent = nest.parent
+    assert parent is not None, "it is in a function"
+    parent.insert_ops_before(best.ops, nest)
+    nest.detach()
+    nest.erase()
+
+
+def _ways(nest: NestOp) -> Iterator[_Way]:
+    """With the image copied, with the output copied, with both: those that leave fewer loops."""
+    contraction = match_contraction(nest)
+    if contraction is None:
+        return
+    images = [at for at in (contraction.a, contraction.b) if _is_computed(nest.ins[at])]
+    outputs: list[int] = []
+    buffers = [root(each) for each in nest.ins]
+    if root(nest.outs[0]) not in buffers and not nest.writes.data[0].clips:
+        outputs = [len(nest.ins)]
+    found = [access for at in [*images, *outputs] if (access := _access(nest, at)) is not None]
+    loops = len(strided_nest(nest).axes)
+    for chosen in [*([each] for each in found), *([found] if len(found) > 1 else [])]:
+        way = _way(nest, chosen)
+        main = next(each for each in way.nests if each.has_reduction)
+        if len(strided_nest(main).axes) < loops:
+            yield way
+        else:
+            way.drop()
+
+
+def _is_computed(buffer: SSAValue) -> bool:
+    return not isinstance(root(buffer).owner, ConstantOp)
+
+
+def _access(nest: NestOp, place: int) -> _Access | None:
+    """Of an operand that is not in order yet; None of windows, pads, and what lies in order."""
+    is_read = place < len(nest.ins)
+    if is_read and nest.reads.data[place].is_padded:
+        return None
+    index = nest.read_map(place) if is_read else nest.write_map(0)
+    forms = linear_map(index)
+    used = [[i for i, by in enumerate(form.coefficients) if by] for form in forms]
+    if any(len(each) > 1 for each in used):
+        return None
+    iterators = tuple(each[0] if each else None for each in used)
+    moving = [each for each in iterators if each is not None]
+    if len({*moving}) < len(moving):
+        return None
+    shape = buffer_shape(nest.operands[place])
+    sizes = tuple(nest.sizes[each] if each is not None else 1 for each in iterators)
+    return _Access(place, tuple(forms), iterators) if sizes != shape else None
+
+
+def _way(nest: NestOp, accesses: Sequence[_Access]) -> _Way:
+    copy = nest.clone()
+    copy.location = nest.location
+    before: list[Operation] = []
+    after: list[Operation] = []
+    for access in accesses:
+        buffer, count = nest.operands[access.place], len(nest.iterators)
+        sizes = [nest.sizes[each] if each is not None else 1 for each in access.iterators]
+        dense = AllocOp(memref(memref_of(buffer).element_type, sizes))
+        dense.location = nest.location
+        before.append(dense)
+        copy.operands[access.place] = dense.buffer
+        own = affine_map(_in_order(access.iterators, count), count)
+        if access.place < len(nest.ins):
+            reads = list(copy.reads)
+            reads[access.place] = ReadAttr.get(own)
+            copy.reads = ArrayAttr(reads)
+            before.append(_moved(nest, access, buffer, dense.buffer))
+        else:
+            (write,) = copy.writes
+            copy.writes = ArrayAttr([WriteAttr(type(write).get(own).map, write.init, write.clip)])
+            after.append(_moved(nest, access, buffer, dense.buffer))
+    names = ["the output" if each.place == len(nest.ins) else "the image" for each in accesses]
+    return _Way((*before, copy, *after), f"{' and '.join(names)} copied")
+
+
+def _in_order(iterators: Sequence[int | None], count: int) -> list[Linear]:
+    """The index of a buffer that has a dimension of each iterator, and of one element for None."""
+    zero = Linear((0,) * count, 0)
+    return [zero if each is None else Linear.iterator(each, count) for each in iterators]
+
+
+def _moved(nest: NestOp, access: _Access, buffer: SSAValue, dense: SSAValue) -> NestOp:
+    """Copies what is read into order, or what is written out of it."""
+    moving = [each for each in access.iterators if each is not None]
+    count = len(moving)
+    places = [None if each is None else moving.index(each) for each in access.iterators]
+    theirs = [
+        Linear(
+            tuple(form.coefficients[each] if at == place else 0 for at, each in enumerate(moving)),
+            form.constant,
+        )
+        for form, place in zip(access.forms, places, strict=True)
+    ]
+    in_order, elsewhere = affine_map(_in_order(places, count), count), affine_map(theirs, count)
+    is_read = access.place < len(nest.ins)
+    block = Block(arg_types=[memref_of(dense).element_type] * 2)
+    block.add_op(YieldOp(block.args[0]))
+    copy = NestOp(
+        [IteratorAttr.get(nest.names[each], nest.sizes[each]) for each in moving],
+        [buffer if is_read else dense],
+        [ReadAttr.get(elsewhere if is_read else in_order)],
+        [dense if is_read else buffer],
+        [WriteAttr.get(in_order if is_read else elsewhere)],
+        Region(block),
+    )
+    copy.location = nest.location
+    return copy
