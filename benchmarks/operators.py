@@ -50,9 +50,10 @@ def measure(operator: Operator, folder: Path, threads: int, rounds: int) -> dict
         if blas is not None and text.startswith("round "):
             blas.turn()
 
-    found = measure_model(
-        path, Options(), peers=PEERS, threads=threads, rounds=rounds, progress=turn
+    measured = measure_model(
+        path, Options(), peers=PEERS, threads=[threads], rounds=rounds, progress=turn
     )
+    (found,) = measured.runs
     least = {
         name: peer.call.min / 1e3
         for name, peer in found.peers.items()

@@ -6,7 +6,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -95,54 +95,178 @@ def _row(name: str, series: Series, ratio: float | None) -> str:
     return f"{name:<24}{series.min * 1e-6:>10.3f}{series.median * 1e-6:>11.3f}{last}"
 
 
+@dataclass
+class ModelResults:
+    """One model for several targets, by several numbers of threads."""
+
+    runs: list[ModelResult]
+    skipped: dict[str, str]
+    """Targets that this computer cannot run -> why."""
+
+    def json(self) -> dict[str, Any]:
+        """Of one run its own; else all of them, by the schema `inarch.bench.models/1`."""
+        if len(self.runs) == 1 and not self.skipped:
+            return self.runs[0].json()
+        runs = [run.json() for run in self.runs]
+        return {"schema": "inarch.bench.models/1", "runs": runs, "skipped": self.skipped}
+
+    def rows(self) -> list[list[str]]:
+        """Target, threads, our least milliseconds, and of each peer its own and the ratio."""
+        found: list[list[str]] = []
+        for run in self.runs:
+            row = [run.target, str(run.threads), f"{run.call.min * 1e-6:.3f}"]
+            for name in self.measured:
+                ratio, theirs = run.ratio(name), run.peers[name].call
+                row += ["-", "-"] if ratio is None else [f"{theirs.min * 1e-6:.3f}", f"{ratio:.2f}"]
+            found.append(row)
+        return found
+
+    @property
+    def measured(self) -> list[str]:
+        """The peers that are installed."""
+        return list(self.runs[0].peers) if self.runs else []
+
+    def text(self) -> str:
+        """Of one run its own table; of several a row each."""
+        if len(self.runs) == 1 and not self.skipped:
+            return self.runs[0].text()
+        said = [f"{target}: not measured: {why}" for target, why in self.skipped.items()]
+        if not self.runs:
+            return "\n".join(said)
+        first = self.runs[0]
+        head = ["target", "threads", "least ms"]
+        for name in self.measured:
+            head += [f"{name} {first.infos[name].version}", "x"]
+        table = [head, *self.rows()]
+        widths = [max(len(row[at]) for row in table) for at in range(len(head))]
+        lines = [
+            "  ".join(
+                cell.rjust(width) if at else cell.ljust(width)
+                for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+            )
+            for row in table
+        ]
+        errors = {
+            f"{name}: {peer.error}": None
+            for run in self.runs
+            for name, peer in run.peers.items()
+            if peer.error
+        }
+        return "\n".join(
+            [
+                f"{first.model}: {first.machine['cpu']}, {first.machine['compiler']}",
+                f"host {first.host}, {first.rounds} rounds, interleaved",
+                "",
+                *lines,
+                *said,
+                *errors,
+                "",
+                "x: how many times as fast ours is. Peers take what the CPU has, whatever the target is.",
+            ]
+        )
+
+
+@dataclass
+class _Ours:
+    """A model compiled for a target, and loaded for so many threads."""
+
+    target: str
+    machine: dict[str, str]
+    artifact: Path
+    call: Callable[[], object] = lambda: None
+    outputs: Sequence[Array] = ()
+    times: Series = field(default_factory=Series)
+
+    def load(self, arrays: Sequence[Array], threads: int) -> None:
+        """Calls it once."""
+        from inarch.runtime.module import load
+
+        main = load(self.artifact, threads=threads)["main"]
+        outputs = [np.empty(port.shape, port.dtype.numpy) for port in main.signature.outputs]
+        self.outputs, self.times = outputs, Series()
+        self.call = lambda: main(*arrays, out=outputs)
+        self.call()
+
+
 def measure_model(
     path: Path,
     options: Options,
     *,
+    targets: Sequence[str] = (),
     peers: Sequence[str] = (),
-    threads: int = 1,
+    threads: Sequence[int] = (1,),
     rounds: int = 10,
     progress: Progress | None = None,
-) -> ModelResult:
-    """Compiles a model and calls it in turn with the `peers` that are installed.
+) -> ModelResults:
+    """Compiles a model for each target, and calls it in turn with the `peers` that are installed.
 
+    `targets`: instead of that of `options`; of several those are measured that this computer can run.
     Inputs are random, from a fixed seed: standard normal floats, integers of 0 and 1. Raises what
     `inarch.driver.compiler.build` raises, and UsageError for a peer that nobody knows.
     """
+    check_peers(peers)
+    names = list(dict.fromkeys(targets)) or [options.target]
+    skipped: dict[str, str] = {}
+    if len(names) > 1:
+        lacking = {name: find_host(options.host).machine(name).missing_here() for name in names}
+        skipped = {name: f"it lacks {', '.join(each)}" for name, each in lacking.items() if each}
+    runs: list[ModelResult] = []
+    with tempfile.TemporaryDirectory(prefix="inarch-bench-") as folder:
+        compiled: list[_Ours] = []
+        for name in names:
+            if name in skipped:
+                continue
+            target = find_host(options.host).machine(name)
+            artifact = Path(folder) / f"{len(compiled)}.inarch"
+            build(path, artifact, replace(options, target=name), progress=progress)
+            compiled.append(_Ours(str(target), describe(target), artifact))
+        if not compiled:
+            return ModelResults([], skipped)
+        arrays = _inputs(compiled[0].artifact, Path(folder) / "inputs.npz")
+        for count in dict.fromkeys(threads):
+            for each in compiled:
+                each.load(arrays, count)
+            with ExitStack() as stack:
+                infos, processes = start_peers(peers, stack, count)
+                found = {process.name: PeerResult() for process in processes}
+                saved, output = Path(folder) / "inputs.npz", compiled[0].outputs[0]
+                indices = {
+                    process.name: _prepare(process, path, saved, output, found[process.name])
+                    for process in processes
+                }
+                for turn in range(rounds):
+                    if progress is not None:
+                        progress(f"round {turn + 1} of {rounds}", turn, rounds)
+                    for each in compiled:
+                        number = calls_of(each.times.min if each.times.values else 1e9)
+                        each.times.values.append(_call_ns(each.call, number, count))
+                    for process in processes:
+                        _measure(process, indices[process.name], found[process.name])
+            runs += [
+                ModelResult(
+                    path.name,
+                    options.host,
+                    each.target,
+                    each.machine,
+                    count,
+                    rounds,
+                    each.times,
+                    found,
+                    infos,
+                )
+                for each in compiled
+            ]
+    return ModelResults(runs, skipped)
+
+
+def _inputs(artifact: Path, file: Path) -> list[Array]:
+    """Arrays for a model, also written to `file` by name."""
     from inarch.runtime.module import load
 
-    check_peers(peers)
-    target = find_host(options.host).machine(options.target)
-    with tempfile.TemporaryDirectory(prefix="inarch-bench-") as folder, ExitStack() as stack:
-        artifact = Path(folder) / "model.inarch"
-        build(path, artifact, options, progress=progress)
-        main = load(artifact, threads=threads)["main"]
-        inputs = {
-            port.name: random_array(port.shape, port.dtype.numpy) for port in main.signature.inputs
-        }
-        outputs = [np.empty(port.shape, port.dtype.numpy) for port in main.signature.outputs]
-        arrays = list(inputs.values())
-        main(*arrays, out=outputs)
-        np.savez(Path(folder) / "inputs.npz", **inputs)  # pyright: ignore[reportArgumentType] - names
-        infos, processes = start_peers(peers, stack, threads)
-        found: dict[str, PeerResult] = {}
-        indices: dict[str, int] = {}
-        for process in processes:
-            found[process.name] = PeerResult()
-            indices[process.name] = _prepare(
-                process, path, Path(folder) / "inputs.npz", outputs[0], found[process.name]
-            )
-        ours = Series()
-        for turn in range(rounds):
-            if progress is not None:
-                progress(f"round {turn + 1} of {rounds}", turn, rounds)
-            count = calls_of(ours.min if ours.values else 1e9)
-            ours.values.append(_call_ns(lambda: main(*arrays, out=outputs), count, threads))
-            for process in processes:
-                _measure(process, indices[process.name], found[process.name])
-    return ModelResult(
-        path.name, options.host, str(target), describe(target), threads, rounds, ours, found, infos
-    )
+    ports = load(artifact)["main"].signature.inputs
+    found = {port.name: random_array(port.shape, port.dtype.numpy) for port in ports}
+    np.savez(file, **found)  # pyright: ignore[reportArgumentType] - names
+    return list(found.values())
 
 
 def _call_ns(run: Callable[[], object], count: int, threads: int) -> float:

@@ -15,14 +15,14 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects import arith, memref, scf
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, IndexType, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
-from inarch.core.errors import UsageError
+from inarch.core.errors import InarchError, UsageError
 from inarch.dialects.kernel.call import CallOp as KernelCallOp
 from inarch.dialects.kernel.definition import DefOp
 from inarch.dialects.kernel.pack import PackOp
@@ -43,7 +43,7 @@ from inarch.ir.target import machine_of, target_of, threads_of
 from inarch.ir.types import dtype_of
 from inarch.machine.machine import Machine
 from inarch.machine.operations import operations
-from inarch.passes.loop.threads.computed import may_be_parted, part
+from inarch.passes.loop.threads.computed import begins_at_a_number, may_be_parted, part
 from inarch.passes.loop.threads.numbers import can_be_handed_on, hand_on, numbers_used
 from inarch.passes.loop.threads.sharing import Sharing, SharingReport
 from inarch.passes.schedule.language.dependence import symbols_of
@@ -233,16 +233,10 @@ class _Sharing:
         One that uses numbers of loops around it reads them from memory, or it would run in order, unsaid.
         """
         us = self._work_in(op) / self.machine.ghz / 1000
-        name = op.induction.name_hint or "i"
         shared = hand_on(op, self.symbols)
         if shared is None:
-            used = ", ".join(f"%{value.name_hint or '?'}" for value in numbers_used(op))
-            raise error_at(
-                op,
-                f"expected a parallel loop whose turns threads can share, found one of %{name} that uses "
-                f"{used}, which it cannot read from memory; make it serial, or make the loop around it "
-                "the parallel one",
-            )
+            raise _refused(op, _uses(op))
+        name = op.induction.name_hint or "i"
         self._tell(shared, Sharing(location_text(shared), us, name, turns, ""))
 
     def _is_better_inside(self, op: ForOp, work: float) -> bool:
@@ -273,7 +267,10 @@ class _Sharing:
             yield own, inner.likely_turns
 
     def _computed(self, op: ForOp) -> None:
-        """A loop of computed bounds: shared where it has as many turns as are worth it."""
+        """A loop of computed bounds: shared where it has as many turns as are worth it.
+
+        One that its author has made parallel is shared, or an error, as in `_by_hand`.
+        """
         wanted = op.mode.data == "parallel"
         if is_kept(op) and not wanted:
             return
@@ -281,6 +278,8 @@ class _Sharing:
         us = each * op.likely_turns / self.machine.ghz / 1000
         least = 0 if wanted else math.ceil(self.least / each)
         if len(op.spanned()) < max(2, least) or not may_be_parted(op):
+            if wanted and len(op.spanned()) > 1:
+                raise _refused(op, _uses(op) if begins_at_a_number(op) else "with a computed begin")
             self._inside(op)
             return
         parts = _PARTS * self.counts[-1]
@@ -289,6 +288,8 @@ class _Sharing:
         block = max(1, min(_BLOCK, math.ceil(_BLOCK / each), most))
         if part(op, parts, block, least, self.symbols):
             self._tell(op, Sharing(where, us, f"{name}, computed", parts, ""))
+        elif wanted:
+            raise _refused(op, "whose parts are not known to write different elements")
         else:
             self._inside(op)
 
@@ -364,6 +365,22 @@ class _Sharing:
                 continue
             shares = tuple(axis in used for used in _moving(op))
             yield _Loop(axis, iterator.label.data, iterator.size.data, shares)
+
+
+def _uses(op: ForOp) -> str:
+    found = numbers_used(op)
+    others = [value for value in found if not isinstance(value.type, IndexType)]
+    used = ", ".join(f"%{value.name_hint or '?'}" for value in others or found)
+    return f"that uses {used}, which it cannot read from memory"
+
+
+def _refused(op: ForOp, why: str) -> InarchError:
+    name = op.induction.name_hint or "i"
+    return error_at(
+        op,
+        f"expected a parallel loop whose turns threads can share, found one of %{name} {why}; "
+        "make it serial, or make the loop around it the parallel one",
+    )
 
 
 def _touched(op: NestOp | KernelCallOp, forms: Forms) -> Iterator[int]:

@@ -43,7 +43,7 @@ def bench_model(arguments: argparse.Namespace, peers: list[str] | None) -> int:
         dims=dims_of(arguments.dim),
         shapes=shapes_of(arguments.shape),
         host=arguments.host or DEFAULT_HOST,
-        target=arguments.target,
+        target=arguments.target.partition(",")[0],
         machine=arguments.machine,
         backends=backends_of(arguments.backend),
         backend_options=backend_options_of(arguments.backend_option),
@@ -58,8 +58,9 @@ def bench_model(arguments: argparse.Namespace, peers: list[str] | None) -> int:
             else measure_model(
                 path,
                 options,
+                targets=arguments.target.split(","),
                 peers=peers,
-                threads=arguments.threads or 1,
+                threads=arguments.threads or [1],
                 rounds=arguments.rounds,
                 progress=report,
             )
@@ -83,6 +84,9 @@ def _check(path: Path, arguments: argparse.Namespace) -> None:
         if getattr(arguments, option):
             name = "SET" if option == "sets" else f"--{option}"
             raise UsageError(f"{name}: it is for layers; '{path}' is a model")
+    for option, given in (("target", arguments.target.split(",")), ("threads", arguments.threads)):
+        if arguments.profile and given and len(given) > 1:
+            raise UsageError(f"--{option}: expected one with --profile, found {len(given)}")
     for option in ("trace", "backend", "give"):
         if getattr(arguments, option) and not arguments.profile:
             raise UsageError(f"--{option}: it goes with --profile")
@@ -97,7 +101,7 @@ def _profile(
     from inarch.benchmark.subject.trace import trace
     from inarch.core.cache import replacing
 
-    rounds, threads = arguments.rounds, arguments.threads or 1
+    rounds, threads = arguments.rounds, (arguments.threads or [1])[0]
     found: Profile | RegionProfile
     if options.backends or options.give or threads > 1:
         found = profile_regions(path, options, count=threads, rounds=rounds, progress=report)

@@ -13,7 +13,7 @@ from inarch.tools.options import (
     add_host_option,
     add_machine_option,
     add_schedule_option,
-    add_threads_option,
+    at_least_one,
     count,
 )
 
@@ -83,12 +83,19 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_backend_options(parser)
     add_schedule_option(parser)
-    add_threads_option(parser, "of a model's calls, ours and the peers' (default: 1)")
+    parser.add_argument(
+        "--threads",
+        type=lambda text: [at_least_one(each) for each in text.split(",")],
+        metavar="N[,N...]",
+        help="threads of a model's calls, ours and the peers' (default: 1); several are measured one by one",
+    )
     add_host_option(parser)
     parser.add_argument(
         "--target",
         default="native",
-        help="CPU to compile for: native (default), or another that this machine can run",
+        metavar="TARGET[,TARGET...]",
+        help="CPU to compile for: native (default), or another that this machine can run; of a model "
+        "several, measured in turn, as far as the machine can run them",
     )
     add_machine_option(parser)
     parser.add_argument(
@@ -133,7 +140,7 @@ COMMAND = Command(
   inarch bench layers --shape '64x56x56->64k3s1' --shape 128x768x3072 --json -
   inarch bench layers --list
   inarch bench model.onnx --dim batch=1 --peers onnxruntime
-  inarch bench model.onnx --threads 2
+  inarch bench model.onnx --target x86-64-v2,x86-64-v3,x86-64-v4 --threads 1,2
   inarch bench model.onnx --profile --threads 2 --schedule mine.schedule
   inarch bench model.onnx --profile
   inarch bench model.onnx --profile --backend npu --trace trace.json

@@ -33,11 +33,15 @@ from inarch.passes.loop.threads.numbers import (
 from inarch.passes.schedule.language.computed import Indices
 
 
-def may_be_parted(loop: ForOp) -> bool:
-    """Whether its indices are known but for their number, and what it uses from outside can be handed on."""
+def begins_at_a_number(loop: ForOp) -> bool:
+    """Whether its indices are known but for their number."""
     lower, _, step = map(number_of_index, loop.bounds)
-    is_known = lower is not None and step is not None
-    return is_known and can_be_handed_on(loop)
+    return lower is not None and step is not None
+
+
+def may_be_parted(loop: ForOp) -> bool:
+    """Whether it begins at a number, and what it uses from outside can be handed on."""
+    return begins_at_a_number(loop) and can_be_handed_on(loop)
 
 
 def part(loop: ForOp, parts: int, block: int, least: int, symbols: Mapping[str, Operation]) -> bool:

@@ -137,3 +137,38 @@ def test_a_schedule_shares_the_inner_of_two_loops(tmp_path: Path) -> None:
     wanted = np.exp(x.astype(np.float64))
     np.testing.assert_allclose(results[0], wanted / wanted.sum(-1, keepdims=True), atol=1e-6)
     assert all(one.tobytes() == results[0].tobytes() for one in results)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "value", "why"),
+    [
+        ("%t to 4096", "%x", "with a computed begin"),
+        ("0 to 4096", "%f", "that uses %f, which it cannot read from memory"),
+        ("0 to %n", "%f", "that uses %f, which it cannot read from memory"),
+    ],
+)
+def test_a_parallel_loop_that_threads_cannot_share_is_an_error(
+    tmp_path: Path, bounds: str, value: str, why: str
+) -> None:
+    """It ran in order, unsaid."""
+    text = BY_HAND.replace("0 to 4096 parallel", f"{bounds} parallel").replace(
+        "%z = arith.addf %x,", f"%z = arith.addf {value},"
+    )
+    text = text.replace(
+        "    loop.for %i",
+        "    %f = memref.load %a[%t, %t] : memref<6x4096xf32>\n"
+        "    %k = arith.constant 100 : index\n    %n = arith.muli %t, %k : index\n    loop.for %i",
+    )
+    path = tmp_path / "hand.mlir"
+    path.write_text(text)
+    line = 1 + next(n for n, each in enumerate(text.splitlines()) if "parallel" in each)
+    done = run(["compile", str(path), "--emit=c", "-o", str(tmp_path / "x.c"), "-q"])
+    assert (done.code, done.err) == (
+        1,
+        f"{path}:{line}:5: error: expected a parallel loop whose turns threads can share, found one of "
+        f"%i {why}; make it serial, or make the loop around it the parallel one\n",
+    )
+    assert (
+        run(["compile", str(path), "--emit=c", "-o", str(tmp_path / "x.c"), "--threads", "1"]).code
+        == 0
+    )

@@ -577,6 +577,27 @@ def test_a_model_is_measured_against_onnxruntime(model: Path) -> None:
     assert re.search(r"^inarch +[\d.]+ +[\d.]+$", alone.out, re.MULTILINE)
 
 
+def test_several_targets_and_threads_are_measured_in_turn(model: Path) -> None:
+    """A row each, as far as this computer can run them; a profile is of one."""
+    other = {"aarch64": "x86-64"}.get(TARGET, "aarch64")
+    command = ["bench", str(model), "--dim", "batch=4", "--rounds", "1", "--peers", "none"]
+    several = [*command, "--target", f"{TARGET},generic,{other}", "--threads", "1,2"]
+    done = run(several)
+    assert done.code == 0, done.err
+    rows = re.findall(r"^(\S+) +(\d) +[\d.]+$", done.out, re.MULTILINE)
+    assert rows == [(name, n) for n in "12" for name in (TARGET, "generic")]
+    assert f"\n{other}: not measured: it lacks {other}\n" in done.out
+    found = json.loads(run([*several, "--json", "-"]).out)
+    assert (found["schema"], list(found["skipped"])) == ("inarch.bench.models/1", [other])
+    assert [(one["target"], one["threads"]) for one in found["runs"]] == [
+        (name, int(n)) for name, n in rows
+    ]
+    done = run([*several, "--profile"])
+    assert done.err == "error: --target: expected one with --profile, found 3\n"
+    done = run([*command, "--threads", "1,0"])
+    assert "argument --threads: expected a whole number >= 1, found '0'" in done.err
+
+
 def test_a_profile_says_which_loops_threads_share(tmp_path: Path) -> None:
     """As many turns as `explain` says, beside the kernel; on one thread there are none."""
     path = tmp_path / "product.mlir"
