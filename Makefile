@@ -29,7 +29,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PRECIOUS: .venv-bridges/%/.stamp
-.PHONY: help setup demo test verdict lit unit docs house lint types mutants slow soak soak-report conformance wheel bridges bench upgrade clean
+.PHONY: help setup demo test verdict lit unit docs house lint types mutants slow soak soak-report conformance wheel bridges bench performance upgrade clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -92,6 +92,9 @@ bridges: $(BRIDGES:%=bridge-%) ## tests of bridges to frameworks, each in an env
 
 bridge-%: .venv-bridges/%/.stamp
 	.venv-bridges/$*/bin/python -m pytest -q -rfEs tests/unit/bridges/test_$*.py $(wildcard tests/unit/bridges/test_$*_*.py tests/unit/bridges/test_doors*.py)
+
+performance: setup ## measure networks, operators, choices and layers, and write docs/performance.md (benchmarks/performance.py)
+	$(BIN)/python benchmarks/performance.py
 
 bench: setup ## speed against onnxruntime, and what compiling costs (benchmarks/speed.py)
 	$(BIN)/python benchmarks/speed.py

@@ -217,6 +217,30 @@ def test_the_variable_says_how_many(model: Path, said: str, started: int) -> Non
     assert (done.stdout, done.stderr) == (f"{started}\n", "")
 
 
+AFFINITY = """
+import os, sys, numpy as np, inarch
+rng = np.random.default_rng(0)
+x, w = rng.random((96, 512), np.float32), rng.random((512, 256), np.float32)
+module = inarch.load(sys.argv[1])
+before = np.asarray(module(x, w)).tobytes()
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+other = inarch.load(sys.argv[1])
+for threads in (None, 1, 4, 2, 1, 3):
+    given = {} if threads is None else {"threads": threads}
+    assert np.asarray(module(x, w, **given)).tobytes() == before
+    assert np.asarray(other(x, w, **given)).tobytes() == before
+print("same")
+"""
+
+
+def test_one_core_of_many_and_counts_that_change_between_calls(model: Path) -> None:
+    """Affinity may be taken from a process after its pool was started."""
+    done = subprocess.run(
+        [sys.executable, "-c", AFFINITY, str(model)], capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr) == ("same\n", "")
+
+
 LIMITS = """
 import os, sys, numpy as np, inarch
 early = sys.argv[2] == "early"

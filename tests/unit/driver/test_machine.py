@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import inarch
 from inarch.artifact import Artifact
 from inarch.benchmark.probe.machine import measure_machine
 from inarch.core.errors import UsageError
@@ -318,3 +321,49 @@ def test_a_large_product_of_two_inputs_is_packed() -> None:
     (nest,) = [n for n in kernel_report(context, chosen).nests if n.reduces]
     assert nest.taken is not None
     assert {copy.partition(":")[0] for copy in nest.taken.copies} == {"B"}
+
+
+LAYERS = """func.func @main(%x: tensor<1x16x30x30xf32>, %k: tensor<32x16x3x3xf32>, %q: tensor<4x96x24xf32>) \
+-> (tensor<1x32x28x28xf32>, tensor<4x96x96xf32>) {
+  %c = graph.conv %x, %k strides = [1, 1] pads = [0, 0, 0, 0] dilations = [1, 1] groups = 1 \
+: tensor<1x16x30x30xf32>, tensor<32x16x3x3xf32> -> tensor<1x32x28x28xf32>
+  %y = graph.relu %c : tensor<1x32x28x28xf32> -> tensor<1x32x28x28xf32>
+  %t = graph.transpose %q perm = [0, 2, 1] : tensor<4x96x24xf32> -> tensor<4x24x96xf32>
+  %p = graph.matmul %q, %t : tensor<4x96x24xf32>, tensor<4x24x96xf32> -> tensor<4x96x96xf32>
+  %z = graph.softmax %p axis = 2 : tensor<4x96x96xf32> -> tensor<4x96x96xf32>
+  func.return %y, %z : tensor<1x32x28x28xf32>, tensor<4x96x96xf32>
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "lies",
+    [
+        {"l1": 512, "l2": 1024, "l3": 1024, "cores": 1},
+        {"l1": 1 << 40, "l2": 1 << 40, "l3": 1 << 40, "cores": 512},
+    ],
+    ids=["poor", "rich"],
+)
+def test_a_machine_file_that_lies_costs_time_and_no_digits(
+    tmp_path: Path, lies: dict[str, int]
+) -> None:
+    """Of caches that hold nothing, or everything, and of one core or hundreds."""
+    text = re.sub(r"(?m)^cores = \d+", f"cores = {lies['cores']}", TEXT)
+    for cache in ("l1", "l2", "l3"):
+        text = re.sub(rf"(\[{cache}\]\nbytes = )\d+", rf"\g<1>{lies[cache]}", text)
+    (tmp_path / "liar.toml").write_text(text)
+    rng = np.random.default_rng(3)
+    x, k = (rng.standard_normal(size, np.float32) for size in ((1, 16, 30, 30), (32, 16, 3, 3)))
+    q = rng.standard_normal((4, 96, 24), np.float32)
+    (tmp_path / "m.mlir").write_text(LAYERS)
+    call = inarch.compile(tmp_path / "m.mlir", machine=str(tmp_path / "liar.toml"))
+    windows = np.lib.stride_tricks.sliding_window_view(x[0].astype(np.float64), (3, 3), (1, 2))
+    y = np.maximum(np.einsum("chwrs,ocrs->ohw", windows, k), 0)
+    scores = q.astype(np.float64) @ q.transpose(0, 2, 1)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    for threads in (1, 3, 2):
+        found = call(x, k, q, threads=threads)
+        np.testing.assert_allclose(np.asarray(found[0])[0], y, atol=1e-4)
+        np.testing.assert_allclose(
+            np.asarray(found[1]), weights / weights.sum(-1, keepdims=True), atol=1e-5
+        )

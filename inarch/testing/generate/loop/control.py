@@ -57,7 +57,7 @@ def counted_loop(
     choices = b.choices
     body = _body(b, "b")
     texts: list[str] = []
-    is_known = look is None
+    is_known, begins_at_a_number = look is None, True
     for position, number in enumerate(bounds):
         form = choices.weighted([(8, "number"), (1, "constant"), (2, "sum")])
         text = str(number)
@@ -67,8 +67,10 @@ def counted_loop(
             text = _index(body, number)
         elif form == "sum":  # which nobody folds
             text, is_known = _indexed(body, "addi", _index(body, number - 2), 2), False
+            begins_at_a_number &= position == 1
         texts.append(text)
-    mode = choices.pick(_MODES if is_known else _MODES[:2])
+    # A parallel loop with a computed begin is refused: threads cannot share it.
+    mode = choices.pick(_MODES if is_known else _MODES[:2] if begins_at_a_number else _MODES[:1])
     by = "" if texts[2] == "1" else f" step {texts[2]}"
     return [*body.lines, f"loop.for %{name} = {texts[0]} to {texts[1]}{by}{mode} {{"]
 
