@@ -13,6 +13,7 @@ on 7x7 pixels 18 % are on padding, on 14x14 9 %. Each part loads and stores its 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -49,9 +50,10 @@ from inarch.passes.tensorize.weigh.cost import PIECE
 class DropPaddingTapsPass(ModulePass):
     """Splits contractions by constant, finite weights whose windows reach into known zeros, where it pays.
 
-    It pays where the parts take less than the whole, each with the kernel that it will get. With `least` an
-    element of the output must instead have so many terms on padding, on average, for each part that is
-    added. Row-major images are left alone: vectors run over their pixels. The sum is formed in another order.
+    It pays where the parts take less than the whole, each with the kernel that it will get; that is asked
+    where the terms on padding take as long as loading and storing an element for each part that is added.
+    With `least` an element of the output must instead have so many of them, on average, for each such part.
+    Row-major images are left alone: vectors run over their pixels. The sum is formed in another order.
     """
 
     name = "drop-padding-taps"
@@ -60,13 +62,13 @@ class DropPaddingTapsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         store = store_of(ctx)
-        prices = Prices.of(ctx, op) if self.least is None else None
+        asked = Prices.of(ctx, op) if self.least is None else self.least
         for _, block in entry_blocks(op):
             nests = [each for each in block.ops if isinstance(each, NestOp)]
             # Of what reads a buffer, and of what a part writes, its margins do not depend.
             margins = cache(zero_margins)
             for nest in [each for each in nests if not is_kept(each)]:
-                _drop(nest, margins, store, prices or self.least or 0, remarks_of(ctx))
+                _drop(nest, margins, store, asked, remarks_of(ctx))
 
 
 PASS = DropPaddingTapsPass
@@ -127,8 +129,14 @@ def _drop(
         if not _is_finite(nest, weights, store):
             remarks.missed(nest, f"{terms} are on padding, by weights that may not be finite")
             continue
+        worth = (asked if isinstance(asked, int) else asked.stored_again) * (len(parts) - 1)
+        if _dropped(nest, windows, parts) < worth:
+            remarks.missed(
+                nest, f"{terms} are on padding: {len(parts)} parts pay from {worth:g} on"
+            )
+            continue
         made = _parts(nest, windows, [*(part for part in parts if part is not full[0]), full[0]])
-        if (reason := _too_dear(nest, made, _dropped(nest, windows, parts), asked)) is not None:
+        if not isinstance(asked, int) and (reason := _too_dear(nest, made, asked)) is not None:
             remarks.missed(nest, f"{terms} are on padding: {reason}")
             for each in made:
                 each.erase()
@@ -142,18 +150,21 @@ def _drop(
         return
 
 
-def _too_dear(
-    nest: NestOp, parts: Sequence[NestOp], terms: float, asked: Prices | int
-) -> str | None:
+def _too_dear(nest: NestOp, parts: Sequence[NestOp], asked: Prices) -> str | None:
     """Why the parts, the first of which begins the sums of several, are not worth it."""
     added = max(0, len(parts) - 2)
-    if not isinstance(asked, Prices):
-        worth = asked * added
-        return None if terms >= worth else f"{added + 1} parts pay from {worth} on"
-    whole, all_parts = asked.cycles([nest]), asked.cycles(parts) * (1 + PIECE * added)
-    if all_parts < whole:
-        return None
-    return f"{added + 1} parts take {all_parts:.0f} cycles, the whole {whole:.0f}"
+    # Parts of one size differ in where they read and write alone: one of them is looked at.
+    alike: defaultdict[tuple[int, ...], list[NestOp]] = defaultdict(list)
+    for part in parts:
+        alike[part.sizes].append(part)
+    taken = sum(len(each) * asked.cycles(each[:1]) for each in alike.values())
+    taken *= 1 + PIECE * added
+    whole = asked.cycles([nest])
+    return (
+        None
+        if taken < whole
+        else f"{added + 1} parts take {taken:.0f} cycles, the whole {whole:.0f}"
+    )
 
 
 def _unsuitable(nest: NestOp, image: int, windows: Sequence[_Window]) -> str | None:

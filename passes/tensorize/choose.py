@@ -131,6 +131,12 @@ class Prices:
         facts.put(found := Prices(asked))
         return found
 
+    @property
+    def stored_again(self) -> float:
+        """Multiply-adds of a nest that take as long as loading and storing its output once more."""
+        width, machine = self.chooser.maker.target.vector_bytes, self.chooser.maker.machine
+        return (machine.loads.cycles(width) + machine.stores.cycles(width)) * machine.fma.of(width)
+
     def cycles(self, nests: Iterable[NestOp]) -> float:
         """Of one turn of each, in cycles of one core; they need not be part of a program."""
         return sum(map(self._cycles, nests))
