@@ -93,7 +93,7 @@ bridges: $(BRIDGES:%=bridge-%) ## tests of bridges to frameworks, each in an env
 bridge-%: .venv-bridges/%/.stamp
 	.venv-bridges/$*/bin/python -m pytest -q -rfEs tests/unit/bridges/test_$*.py $(wildcard tests/unit/bridges/test_$*_*.py tests/unit/bridges/test_doors*.py)
 
-performance: setup ## measure networks, operators, choices and layers, and write docs/performance.md (benchmarks/performance.py)
+performance: setup ## measure networks, choices and layers, and write docs/performance.md (benchmarks/performance.py)
 	$(BIN)/python benchmarks/performance.py
 
 bench: setup ## speed against onnxruntime, and what compiling costs (benchmarks/speed.py)

@@ -1,11 +1,11 @@
 """Makes the measured parts of `docs/performance.md` anew, on this computer: `make performance`.
 
-    python benchmarks/performance.py [networks] [operators] [choices] [layers] [--rounds 10]
+    python benchmarks/performance.py [networks] [choices] [layers] [--rounds 10]
 
 `networks`: whole models for each x86-64 target that this computer can run, one and two threads, by turns
-with the peers that are installed. `operators`: products, attention, recurrences, rows. `choices`: the regret
-of `tensorize`, on shapes that nothing was fitted to (`ranking.py`). `layers`: what `inarch bench layers`
-writes. Without names all of them. Nothing else should run meanwhile; it takes a quarter of an hour.
+with the peers that are installed. `choices`: the regret of `tensorize`, on layers of networks and on shapes
+that nothing was fitted to (`ranking.py`). `layers`: what `inarch bench layers` writes. Without names all of
+them. Nothing else should run meanwhile; it takes a quarter of an hour. (Single operators: `operators.py`.)
 """
 
 from __future__ import annotations
@@ -23,9 +23,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent / "models"))
 sys.path.insert(0, str(Path(__file__).parent))
 
-import operators
 import ranking
-from operator_sets import SETS
 
 from inarch.benchmark.harness import Harness
 from inarch.benchmark.layers import LAYER_SETS
@@ -43,8 +41,7 @@ GENERATORS: Any = importlib.import_module("networks")
 NETWORKS = ("mlp", "lenet", "mobilenetv2", "resnet50", "bert_base")
 TARGETS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")
 THREADS = (1, 2)
-OPERATORS = ("products", "attention", "recurrent", "rows")
-SHAPES = 40
+SHAPES = 24
 """Drawn ones, beside the layers of ResNet-50 and of BERT."""
 
 
@@ -90,22 +87,6 @@ def of_networks(rounds: int) -> list[str]:
     return _table([head, *found], 2)
 
 
-def of_operators(rounds: int) -> list[str]:
-    """A row for each operator: one thread and two, in times of the better peer."""
-    rows = [["operator", "us", "GF/s", "x", "us, two threads", "x"]]
-    with tempfile.TemporaryDirectory(prefix="inarch-operators-") as name:
-        for operator in [each for kind in OPERATORS for each in SETS[kind]()]:
-            _say(operator.name)
-            row = [operator.name]
-            for threads in THREADS:
-                one = operators.measure(operator, Path(name), threads, rounds)
-                row.append(f"{one['us']['inarch']:.0f}")
-                row += [f"{one['gflops']:.0f}"] if threads == 1 else []
-                row.append("-" if one["ratio"] is None else f"{one['ratio']:.2f}")
-            rows.append(row)
-    return _table(rows, 1)
-
-
 def of_choices(rounds: int) -> list[str]:
     """Regrets: the time of the chosen way by that of the fastest of its rivals."""
     layers = [
@@ -140,7 +121,6 @@ def of_layers(rounds: int) -> None:
 
 PARTS: dict[str, Callable[[int], list[str]]] = {
     "networks": of_networks,
-    "operators": of_operators,
     "choices": of_choices,
 }
 
