@@ -16,7 +16,7 @@ from inarch.benchmark.peers import wall_ns
 from inarch.benchmark.peers.process import PeerProcess
 from inarch.benchmark.results import PeerInfo, PeerResult, Series
 from inarch.benchmark.subject.arrays import sample
-from inarch.core.errors import EnvironmentFault
+from inarch.core.errors import EnvironmentFault, UsageError
 from inarch.core.lazy import Array, np
 from inarch.driver.compiler import build
 from inarch.driver.host import find_host
@@ -124,15 +124,13 @@ class ModelResults:
     @property
     def measured(self) -> list[str]:
         """The peers that are installed."""
-        return list(self.runs[0].peers) if self.runs else []
+        return list(self.runs[0].peers)
 
     def text(self) -> str:
         """Of one run its own table; of several a row each."""
         if len(self.runs) == 1 and not self.skipped:
             return self.runs[0].text()
         said = [f"{target}: not measured: {why}" for target, why in self.skipped.items()]
-        if not self.runs:
-            return "\n".join(said)
         first = self.runs[0]
         head = ["target", "threads", "least ms"]
         for name in self.measured:
@@ -202,7 +200,8 @@ def measure_model(
 
     `targets`: instead of that of `options`; of several those are measured that this computer can run.
     Inputs are random, from a fixed seed: standard normal floats, integers of 0 and 1. Raises what
-    `inarch.driver.compiler.build` raises, and UsageError for a peer that nobody knows.
+    `inarch.driver.compiler.build` raises, and UsageError for a peer that nobody knows, or where this
+    computer can run none of several targets.
     """
     check_peers(peers)
     names = list(dict.fromkeys(targets)) or [options.target]
@@ -210,6 +209,10 @@ def measure_model(
     if len(names) > 1:
         lacking = {name: find_host(options.host).machine(name).missing_here() for name in names}
         skipped = {name: f"it lacks {', '.join(each)}" for name, each in lacking.items() if each}
+        if len(skipped) == len(names):
+            raise UsageError(
+                f"--target: expected one that this computer can run, found {', '.join(names)}"
+            )
     runs: list[ModelResult] = []
     with tempfile.TemporaryDirectory(prefix="inarch-bench-") as folder:
         compiled: list[_Ours] = []
@@ -220,8 +223,6 @@ def measure_model(
             artifact = Path(folder) / f"{len(compiled)}.inarch"
             build(path, artifact, replace(options, target=name), progress=progress)
             compiled.append(_Ours(str(target), describe(target), artifact))
-        if not compiled:
-            return ModelResults([], skipped)
         arrays = _inputs(compiled[0].artifact, Path(folder) / "inputs.npz")
         for count in dict.fromkeys(threads):
             for each in compiled:

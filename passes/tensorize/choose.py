@@ -60,8 +60,9 @@ class Chooser:
     context: str
     """What decisions depend on beside the nest and the code of kernels and of Inarch."""
     names: Sequence[str]
-    """Of the kernels that may be used, and of those that are no such thing the reason."""
+    """The kernels that were asked for."""
     unusable: Mapping[str, str]
+    """Kernel -> why it is none."""
     _known: dict[object, Decision] = field(default_factory=dict[object, Decision])
 
     def decide(self, nest: StridedNest) -> tuple[Decision, Candidate | None]:

@@ -592,6 +592,16 @@ def test_several_targets_and_threads_are_measured_in_turn(model: Path) -> None:
     assert [(one["target"], one["threads"]) for one in found["runs"]] == [
         (name, int(n)) for name, n in rows
     ]
+    done = run(
+        [
+            *command,
+            "--target",
+            f"{other},{other}+sve" if other == "aarch64" else f"{other},x86-64-v2",
+        ]
+    )
+    assert done.err.startswith(
+        f"error: --target: expected one that this computer can run, found {other}, "
+    )
     done = run([*several, "--profile"])
     assert done.err == "error: --target: expected one with --profile, found 3\n"
     done = run([*command, "--threads", "1,0"])
