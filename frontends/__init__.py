@@ -88,11 +88,27 @@ def read_model(source: Any, context: Context, sizes: Sizes | None = None) -> Mod
     return module
 
 
+_TENSORFLOW = "python -m tf2onnx.convert --{} {} --output model.onnx"
+
 _EXPORTERS = {
     **dict.fromkeys((".pt", ".pth", ".safetensors"), "torch.onnx.export"),
-    **dict.fromkeys((".h5", ".keras", ".pb", ".tflite"), "tf2onnx"),
+    ".pt2": "torch.onnx.export(torch.export.load('{}'), f='model.onnx', dynamo=True)",
+    **dict.fromkeys((".h5", ".keras"), _TENSORFLOW.format("keras", "{}")),
+    ".tflite": _TENSORFLOW.format("tflite", "{}"),
+    ".pb": _TENSORFLOW.format("graphdef", "{}"),
 }
 """Of models of others by suffix: what writes them as ONNX."""
+
+
+def _exporter(path: Path) -> str:
+    """What to do with the model of another framework; empty for anything else."""
+    if (path / "saved_model.pb").is_file():
+        found = _TENSORFLOW.format("saved-model", path)
+    elif path.name == "saved_model.pb":
+        found = _TENSORFLOW.format("saved-model", path.parent)
+    else:
+        found = _EXPORTERS.get(path.suffix.lower(), "").format(path)
+    return f"; export it to ONNX, with {found}" if found else ""
 
 
 def _frontend_of(source: Any) -> tuple[str, Frontend]:
@@ -113,7 +129,7 @@ def _frontend_of(source: Any) -> tuple[str, Frontend]:
     }
     if suffix not in by_suffix:
         known = ", ".join(sorted(by_suffix))
-        export = f"; export it to ONNX, with {_EXPORTERS[suffix]}" if suffix in _EXPORTERS else ""
+        export = _exporter(Path(source))  # pyright: ignore[reportUnknownArgumentType]
         raise UsageError(
             f"expected a model that ends in one of {known}; found '{source}'{export}{broken}"
         )

@@ -18,6 +18,7 @@ from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.op import GraphOp, Property, shape_of, tensor_dtype
 from inarch.ir.context import ConstantStore
 from inarch.ir.location import named_location
+from inarch.ir.names import is_hint
 from inarch.ir.payload.constants import constant_attribute
 
 if TYPE_CHECKING:
@@ -145,6 +146,6 @@ def hint(value: SSAValue, name: str) -> None:
 def printed_name(name: str) -> str | None:
     """What a value of this name is called in MLIR text; None where nothing of it can be written."""
     text = re.sub(r"[^A-Za-z0-9_]", "_", name[:MAX_NAME])
-    if not text.strip("_"):
+    if not text.strip("_") or not is_hint(text):
         return None
     return text if not text[0].isdigit() else f"t{text}"

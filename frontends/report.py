@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from xdsl.ir import SSAValue
+
 from inarch.core.errors import UnsupportedError
 
 AT_RUN_TIME = "is computed at run time"
@@ -14,11 +16,19 @@ NAMES_SHOWN = 5
 
 
 class NotSupportedError(Exception):
-    """Raised by a converter: this node asks for something unsupported. `reason` may be empty."""
+    """Raised by a converter: this node asks for something unsupported. `reason` may be empty.
 
-    def __init__(self, reason: str = "") -> None:
+    With `value` known when the model is compiled it may be possible. `flows`: it says which way computations
+    go, and may so be computed from what else is data.
+    """
+
+    def __init__(
+        self, reason: str = "", value: SSAValue | None = None, *, flows: bool = False
+    ) -> None:
         super().__init__(reason)
         self.reason = reason
+        self.value = value
+        self.flows = flows
 
 
 @dataclass
@@ -26,28 +36,37 @@ class Unsupported:
     """Unsupported things, by what they are, each with the names of the nodes or tensors."""
 
     items: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    advice: dict[str, str] = field(default_factory=dict[str, str])
+    """What to do instead, of some of them."""
+    deciding: dict[str, None] = field(default_factory=dict[str, None])
+    """Inputs whose values, where they are known, may make some of them possible."""
 
-    def add(self, what: str, name: str) -> None:
+    def add(self, what: str, name: str, *, advice: str = "", deciding: Sequence[str] = ()) -> None:
         """`name` needs `what`."""
         self.items.setdefault(what, []).append(name)
+        if advice:
+            self.advice[what] = advice
+        self.deciding.update(dict.fromkeys(deciding))
 
-    def raise_if_any(self, where: str, fixable: Sequence[str] = ()) -> None:
-        """One UnsupportedError with everything, `2 unsupported: Resize (2: 'r1', 'r2')`.
+    def raise_if_any(self, where: str, hint: str = "") -> None:
+        """One UnsupportedError with everything: `unsupported: Resize ('r1', 'r2'), dtype float16 ('h')`.
 
-        `fixable` are inputs whose values, given at compile time, might make what needs constants possible.
+        `hint` is what to do about all of it.
         """
         if not self.items:
             return
-        count = sum(len(names) for names in self.items.values())
-        parts = [f"{what} ({_names(names)})" for what, names in self.items.items()]
-        hint = ""
-        if fixable and any(AT_RUN_TIME in what for what in self.items):
+        parts = [f"{what} ({self._said(what, names)})" for what, names in self.items.items()]
+        if self.deciding:
+            first = next(iter(self.deciding))
             hint = (
-                f"; where it is always the same, give it to the compiler: --value {fixable[0]}=..."
+                f"; where it is always the same, give it to the compiler: --value {first}=...{hint}"
             )
-        raise UnsupportedError(f"{count} unsupported: {', '.join(parts)}{hint}", where=where)
+        error = UnsupportedError(f"unsupported: {', '.join(parts)}{hint}", where=where)
+        error.deciding = tuple(self.deciding)
+        raise error
 
-
-def _names(names: list[str]) -> str:
-    shown = ", ".join(f"'{name}'" for name in names[:NAMES_SHOWN])
-    return f"{len(names)}: {shown}{', ...' if len(names) > NAMES_SHOWN else ''}"
+    def _said(self, what: str, names: list[str]) -> str:
+        shown = ", ".join(f"'{name}'" for name in names[:NAMES_SHOWN])
+        more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+        advice = f"; {self.advice[what]}" if what in self.advice else ""
+        return f"{shown}{more}{advice}"

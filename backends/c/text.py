@@ -14,7 +14,10 @@ or_eq private protected public register reinterpret_cast requires restrict retur
 sizeof static static_assert static_cast struct switch template this thread_local throw true try
 typedef typeid typename typeof union unsigned using virtual void volatile wchar_t while xor xor_eq
 main NULL EOF errno linux unix i386 size_t int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t
-uint64_t uintptr_t
+uint64_t uintptr_t intptr_t ptrdiff_t alloca offsetof stderr stdin stdout strdupa strndupa va_arg va_copy
+va_end va_list va_start be16toh be32toh be64toh htobe16 htobe32 htobe64 htole16 htole32 htole64 le16toh
+le32toh le64toh
+L_ctermid L_cuserid L_tmpnam P_tmpdir
 """
 
 _LIBRARY = """
@@ -42,9 +45,21 @@ def identifier(name: str, default: str = "v") -> str:
     text = re.sub(r"[^A-Za-z0-9_]", "_", name) or default
     if text[0].isdigit():
         text = f"_{text}"
-    if text.startswith(("__", "inarch_")) or re.match(r"_[A-Z]", text):
+    if re.match(r"__|_[A-Z]|inarch(_|$)", text):
         text = f"v{text}"  # such names belong to the C implementation, or to our helpers
     return f"{text}_" if text in RESERVED else text
+
+
+def variable(name: str) -> str:
+    """`name` as an identifier that is no macro: those of headers, and ours, have two capitals, or are listed.
+
+    Of symbols that begin with a model's name there is none.
+
+    >>> variable("INT_MAX"), variable("x2APIC"), variable("Conv")
+    ('INT_MAX_', 'x2APIC_', 'Conv')
+    """
+    text = identifier(name)
+    return f"{text}_" if re.search(r"[A-Z][0-9]*[A-Z]", text) else text
 
 
 class Names:
@@ -57,8 +72,8 @@ class Names:
         self._counts: dict[str, int] = {}
 
     def fresh(self, hint: str) -> str:
-        """A new identifier that looks like `hint`."""
-        stem = identifier(hint)
+        """A new identifier that looks like `hint`, and is no macro."""
+        stem = variable(hint)
         name, count = stem, self._counts.get(stem, 1)
         while any(name in taken for taken in self._every):
             name = f"{stem}_{count}"

@@ -6,12 +6,13 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, TensorType
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType
 from xdsl.ir.affine import AffineExpr
 from xdsl.irdl import operand_def, prop_def, result_def, var_operand_def
 
 from inarch.core.lazy import np
-from inarch.dialects.graph._number import Number as NumberDirective
+from inarch.dialects.graph.number import NUMBER
+from inarch.dialects.graph.number import Number as NumberDirective
 from inarch.dialects.graph.op import (
     Array,
     GraphOp,
@@ -28,7 +29,7 @@ from inarch.dialects.nest_spec import NestBuilder, NestSpec, same
 from inarch.dialects.scalar import Number
 from inarch.ir.op import op_definition
 from inarch.ir.require import require
-from inarch.ir.types import f64, i64, tensor
+from inarch.ir.types import i64, tensor
 
 
 @op_definition
@@ -253,14 +254,14 @@ class PadOp(CopyOp):
     """`out` is `x` with `low[d]` elements of `value` before it and `high[d]` behind it. Any dtype.
 
     C1: low and high have one number >= 0 a dimension of x.
-    C2: where the dtype is no float, value is one of its numbers.
+    C2: where the dtype is no float, value is one of its numbers. An integer stands for itself, of any size.
     """
 
     name = "graph.pad"
     x = operand_def(TensorType)
     low = prop_def(DenseArrayBase.constr(i64))
     high = prop_def(DenseArrayBase.constr(i64))
-    value = prop_def(FloatAttr.constr(f64))
+    value = prop_def(NUMBER)
     out = result_def(TensorType)
     custom_directives = (NumberDirective,)
     assembly_format = (
@@ -286,7 +287,7 @@ class PadOp(CopyOp):
 
     def pad_value(self) -> Number | None:
         value = self.value.value.data
-        return value if tensor_dtype(self.x).is_float else int(value)
+        return float(value) if tensor_dtype(self.x).is_float else int(value)
 
     def source(self, index: Sequence[AffineExpr]) -> Sequence[AffineExpr | int]:
         return [i - low if low else i for i, low in zip(index, ints(self.low), strict=True)]

@@ -6,6 +6,7 @@ relied on. Everything that is unsupported is reported at once.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -21,25 +22,25 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
-from inarch.core.errors import InarchError, unknown
-from inarch.core.lazy import Array
+from inarch.core.errors import InarchError, UnsupportedError, unknown
+from inarch.core.lazy import Array, np
 from inarch.core.limits import check_shape
 from inarch.frontends import FilesRead, Frontend, Origin, Sizes
 from inarch.frontends.builder import Builder, hint
 from inarch.frontends.names import program_name
 from inarch.frontends.onnx._bind import Bound, Signature, bind, signature
-from inarch.frontends.onnx._functions import imports
+from inarch.frontends.onnx._functions import Key, functions_by_key, imports
 from inarch.frontends.onnx._load import Loaded, load_model
 from inarch.frontends.onnx.graph import FIRST_OPSET, Importer, Scope
 from inarch.frontends.onnx.tensors import Folders, element_dtype
-from inarch.frontends.report import NotSupportedError, Unsupported
+from inarch.frontends.report import NotSupportedError
 from inarch.frontends.values import fixed_value
 from inarch.ir.context import store_of
 from inarch.ir.report.facts import facts_of
-from inarch.ir.types import mlir_type, tensor
+from inarch.ir.types import dtype_of, mlir_type, tensor
 
 if TYPE_CHECKING:
-    from onnx import GraphProto, ModelProto, ValueInfoProto
+    from onnx import FunctionProto, GraphProto, ModelProto, ValueInfoProto
 
 
 def import_onnx(source: Any, context: Context, sizes: Sizes | None = None) -> ModuleOp:
@@ -71,19 +72,23 @@ def _import(loaded: Loaded, context: Context, sizes: Sizes) -> ModuleOp:
         where,
         builder,
         folders,
-        {(function.domain, function.name): function for function in loaded.model.functions},
+        _functions(loaded),
         initializers={},
     )
     _take_initializers(importer, loaded)
+    defaults = [info.name for info in graph.input if info.name in importer.initializers]
+    for name in defaults:
+        if name in sizes.values:  # what the model gives is a default, which the caller overrides
+            del importer.initializers[name]
     inputs = [info for info in graph.input if info.name not in importer.initializers]
-    bound = _add_inputs(importer, scope, inputs, sizes)
+    bound = _add_inputs(importer, scope, inputs, sizes, defaults)
     importer.run(graph.node, scope, [info.name for info in graph.output])
     results = _outputs(importer, scope, graph)
-    importer.report.raise_if_any(where, _fixable(inputs, sizes))
+    importer.report.raise_if_any(where, _hint(importer))
     builder.finish()
     facts_of(context).put(FilesRead(folders.read))
     facts_of(context).put(folders.files)
-    facts_of(context).put(Origin("onnx", _said(loaded.model, scope.opsets)))
+    facts_of(context).put(Origin("onnx", _said(loaded.model, scope.opsets, defaults)))
     open_ones = [info.name for info in inputs if info.name not in sizes.values]
     module = ModuleOp([_main(builder, open_ones, results)])
     module.attributes["inarch.name"] = StringAttr(program_name(loaded.stem))
@@ -93,13 +98,14 @@ def _import(loaded: Loaded, context: Context, sizes: Sizes) -> ModuleOp:
     return module
 
 
-def _said(model: ModelProto, opsets: Mapping[str, int]) -> dict[str, Any]:
+def _said(model: ModelProto, opsets: Mapping[str, int], defaults: Sequence[str]) -> dict[str, Any]:
     """What a model says of itself, for whoever finds it compiled."""
     writer = f"{model.producer_name} {model.producer_version}".strip()
     return {
         "ir_version": model.ir_version,
         "opsets": {domain or "ai.onnx": version for domain, version in sorted(opsets.items())},
         **({"producer": writer} if writer else {}),
+        **({"defaults": list(defaults)} if defaults else {}),
     }
 
 
@@ -112,11 +118,19 @@ def _opsets(model: ModelProto, where: str) -> dict[str, int]:
         raise InarchError(error.message, where=where) from error
     version, newest = found.get("", FIRST_OPSET), onnx_opset_version()
     if not FIRST_OPSET <= version <= newest:
-        report = Unsupported(
-            {f"opset {version} of ai.onnx, expected {FIRST_OPSET} to {newest}": ["model"]}
+        raise UnsupportedError(
+            f"expected version {FIRST_OPSET} to {newest} of ai.onnx (those of the installed package onnx), "
+            f"found {version}",
+            where=where,
         )
-        report.raise_if_any(where)
     return found
+
+
+def _functions(loaded: Loaded) -> dict[Key, FunctionProto]:
+    try:
+        return functions_by_key(loaded.model.functions)
+    except InarchError as error:
+        raise InarchError(error.message, where=loaded.where) from error
 
 
 def _take_initializers(importer: Importer, loaded: Loaded) -> None:
@@ -129,9 +143,16 @@ def _take_initializers(importer: Importer, loaded: Loaded) -> None:
 
 
 def _add_inputs(
-    importer: Importer, scope: Scope, infos: Sequence[ValueInfoProto], sizes: Sizes
+    importer: Importer,
+    scope: Scope,
+    infos: Sequence[ValueInfoProto],
+    sizes: Sizes,
+    defaults: Sequence[str],
 ) -> Bound:
-    """Makes the arguments of `@main`; one of an unsupported kind is reported, and unknown after."""
+    """Makes the arguments of `@main`; one of an unsupported kind is reported, and unknown after.
+
+    `defaults` are inputs for which the model has a value, which is taken where `sizes` has none.
+    """
     signatures: list[Signature] = []
     skipped: set[str] = set()
     elements: dict[str, Attribute] = {}
@@ -162,7 +183,9 @@ def _add_inputs(
         widths[info.name] = dtype.nbytes
     for name in sizes.values:
         if name not in fixed and name not in skipped:
-            raise unknown("input", name, [info.name for info in infos], within="values")
+            raise unknown(
+                "input", name, [*(info.name for info in infos), *defaults], within="values"
+            )
     given = {name: shape for name, shape in sizes.shapes.items() if name not in skipped}
     given = {name: array.shape for name, array in fixed.items()} | given
     bound = bind(signatures, sizes.dims, given, importer.where)
@@ -174,22 +197,28 @@ def _add_inputs(
         argument = block.insert_arg(tensor(element, bound.shapes[name]), len(block.args))
         hint(argument, name)
         scope.values[name] = argument
+        if _may_decide(bound.shapes[name], element):
+            importer.deciders[argument] = name
     return bound
 
 
-def _fixable(infos: Sequence[ValueInfoProto], sizes: Sizes) -> list[str]:
-    """The inputs that say shapes, axes and the like: whole numbers, in a list at most."""
-    found: list[str] = []
-    for info in infos:
-        kind = info.type.tensor_type
-        is_list = kind.HasField("shape") and len(kind.shape.dim) <= 1
-        if is_list and kind.elem_type in _INTEGERS and info.name not in sizes.values:
-            found.append(info.name)
-    return found
+MOST_DECIDING = {"i": 64, "u": 64, "b": 64, "f": 8}
+"""Elements of an input that may say sizes, axes, scales or whether to train, by kind of dtype."""
 
 
-_INTEGERS = (6, 7)
-"""int32 and int64, as `TensorProto.DataType` numbers them."""
+def _may_decide(shape: Sequence[int], element: Attribute) -> bool:
+    """Whether an input is a number, or a short list of them: what is larger is data."""
+    most = MOST_DECIDING.get(np.dtype(dtype_of(element).numpy).kind, 0)
+    return len(shape) <= 1 and math.prod(shape) <= most
+
+
+def _hint(importer: Importer) -> str:
+    """What to do about operators that are missing as a whole."""
+    if not any(
+        what.isidentifier() or "." in what.partition(":")[0] for what in importer.report.items
+    ):
+        return ""
+    return "; 'inarch list onnx-operators' has those that are there, docs/extending.md how one is added"
 
 
 def _outputs(importer: Importer, scope: Scope, graph: GraphProto) -> list[tuple[str, SSAValue]]:

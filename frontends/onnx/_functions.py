@@ -51,6 +51,46 @@ class Body:
         )
 
 
+Key = tuple[str, str, str]
+"""Domain (ONNX's own is `""`), name and overload: what tells functions apart (IR 10)."""
+
+
+def key_of(called: FunctionProto | NodeProto, name: str) -> Key:
+    """The key of a function, or of the one that a node calls `name`."""
+    domain = "" if called.domain in DEFAULT_DOMAINS else called.domain
+    return domain, name, getattr(called, "overload", "")  # onnx before 1.16 has none
+
+
+def functions_by_key(functions: Iterable[FunctionProto]) -> dict[Key, FunctionProto]:
+    """The functions of a model. Raises InarchError where two have one key."""
+    found: dict[Key, FunctionProto] = {}
+    for function in functions:
+        key = key_of(function, function.name)
+        if key in found:
+            raise InarchError(f"expected functions of different names, found {named(key)} twice")
+        found[key] = function
+    return found
+
+
+def named(key: Key) -> str:
+    """`domain.name`, and its overload."""
+    domain, name, overload = key
+    title = f"{domain}.{name}" if domain else name
+    return f"'{title}', overload '{overload}'" if overload else f"'{title}'"
+
+
+def no_overload(key: Key, known: Iterable[Key]) -> str | None:
+    """What to say of a call of a function that has only other overloads; None where it has none."""
+    domain, name, overload = key
+    others = sorted(each[2] for each in known if each[:2] == key[:2])
+    if not others and not overload:
+        return None
+    has = ", ".join(f"'{each}'" if each else "one without a name" for each in others) or "none"
+    found = f"overload '{overload}'" if overload else "no overload"
+    title = named((domain, name, ""))
+    return f"expected an overload of {title} that the model defines ({has}), found {found}"
+
+
 def imports(entries: Iterable[OperatorSetIdProto]) -> dict[str, int]:
     """Versions of operator sets by domain; ONNX's own is the domain without a name.
 

@@ -99,8 +99,20 @@ def _parse(message: bytes, where: str) -> ModelProto:
         raise _not_onnx(where, _describe(message[:64], "not a protobuf message")) from error
 
 
+_FOREIGN = {
+    b"version https://git-lfs": "a pointer of Git LFS; fetch the model with: git lfs pull",
+    b"PK\x03\x04": "a zip archive, as PyTorch writes; export it to ONNX, with torch.onnx.export",
+    b"\x89HDF": "an HDF5 file, as Keras writes; export it to ONNX, with tf2onnx",
+    b"\x7fELF": "a shared library or an artifact; inarch.load and 'inarch run' take artifacts",
+}
+"""What other files that are called .onnx begin with."""
+
+
 def _describe(start: bytes, reason: str) -> str:
     """What a file that starts with `start` is, when it is no message for `reason`."""
+    for begin, found in _FOREIGN.items():
+        if start.startswith(begin):
+            return found
     try:
         text = start.decode("utf-8")
     except UnicodeDecodeError:

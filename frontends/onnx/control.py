@@ -8,8 +8,10 @@ from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError
 from inarch.dialects.graph.op import shape_of
+from inarch.dialects.graph.regions.scan import scan_block
 from inarch.dialects.graph.shape import TransposeOp
 from inarch.frontends.onnx.node import Node
+from inarch.frontends.onnx.regions.body import no_turns
 from inarch.frontends.onnx.regions.branch import branch
 from inarch.frontends.onnx.regions.inline import Inline, Results, check_count
 from inarch.frontends.onnx.regions.loop import loop
@@ -57,14 +59,16 @@ def _scan(node: Node, inline: Inline) -> Results:
     (turns,) = sizes
     out_axes = _per(node, "scan_output_axes", columns)
     reverse = _directions(node, "scan_output_directions", columns)
-    if turns == 0:
-        return _no_turns(states, columns)
     each = [_moved(node, x, axis, 0) for x, axis in zip(sequences, axes, strict=True)]
 
     def turn(given: Sequence[SSAValue], slices: Sequence[SSAValue]) -> Results:
         return inline(body, [*given, *slices], "body")
 
-    found = scan(node, turns, states, each, turn, (backward, reverse))
+    if turns == 0:
+        block, count = scan_block(states, each), len(states)
+        found = no_turns(node, states, block, lambda args: turn(args[:count], args[count:]))
+    else:
+        found = scan(node, turns, states, each, turn, (backward, reverse))
     if found is None:
         return None
     stacked = [
@@ -77,12 +81,6 @@ def _scan(node: Node, inline: Inline) -> Results:
 def _directions(node: Node, name: str, count: int) -> list[int]:
     """1 for what goes backward."""
     return [int(number != 0) for number in _per(node, name, count)]
-
-
-def _no_turns(states: list[SSAValue], columns: int) -> list[SSAValue]:
-    if columns:
-        raise NotSupportedError("outputs of no turns")
-    return states
 
 
 def _moved(node: Node, x: SSAValue, source: int, target: int) -> SSAValue:

@@ -6,12 +6,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from inarch.core.errors import InarchError
+from inarch.dialects.graph.op import tensor_dtype
 from inarch.frontends.builder import MAX_NAME, Builder, hint
 from inarch.frontends.onnx._check import DEFAULT_DOMAINS, check_node, schema_of
-from inarch.frontends.onnx._functions import Body, has_body, resolve_attributes, schema_body
+from inarch.frontends.onnx._functions import (
+    Body,
+    Key,
+    has_body,
+    key_of,
+    no_overload,
+    resolve_attributes,
+    schema_body,
+)
+from inarch.frontends.onnx._missing import instead
 from inarch.frontends.onnx.control import CONTROL
 from inarch.frontends.onnx.node import Node, Values, as_values
 from inarch.frontends.onnx.ops import converters
@@ -54,16 +64,21 @@ class Importer:
     where: str
     builder: Builder
     folders: Folders
-    functions: Mapping[tuple[str, str], FunctionProto]
+    functions: Mapping[Key, FunctionProto]
     report: Unsupported = field(default_factory=Unsupported)
     initializers: dict[str, tuple[TensorProto, memoryview | None]] = field(
         default_factory=dict[str, "tuple[TensorProto, memoryview | None]"]
     )
     """Of the main graph; each becomes a constant when it is first used."""
+    deciders: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str])
+    """Inputs that are small enough to be sizes, axes and the like, with their names."""
 
     def run(self, nodes: Sequence[NodeProto], scope: Scope, outputs: Iterable[str]) -> None:
-        """Converts those of `nodes` that `outputs` need. Raises InarchError at the first bad node."""
-        wanted = set(outputs)
+        """Converts those of `nodes` that `outputs` need. Raises InarchError at the first bad node.
+
+        They may stand in any order.
+        """
+        wanted, nodes = set(outputs), _sorted(nodes)
         needed = _needed(nodes, wanted)
         later = {name for node in nodes for name in node.output}
         for node, is_needed in zip(nodes, needed, strict=True):
@@ -84,10 +99,8 @@ class Importer:
             return scope.values[name]
         if scope.outer is not None and name not in (later or ()):
             return self.value(name, scope.outer)
-        when = (
-            "only later: the graph is not sorted, or has a cycle" if name in (later or ()) else ""
-        )
-        found = when or "no input, initializer or node of that name"
+        is_cycle = name in (later or ())
+        found = "a cycle" if is_cycle else "no input, initializer or node of that name"
         raise InarchError(f"expected '{name}' to be computed earlier, found {found}")
 
     def _initializer(self, name: str) -> SSAValue | None:
@@ -143,10 +156,15 @@ class Importer:
         domain = "" if proto.domain in DEFAULT_DOMAINS else proto.domain
         title = f"{domain}.{proto.op_type}" if domain else proto.op_type
         attributes = resolve_attributes(proto, scope.attributes)
-        function = self.functions.get((domain, proto.op_type))
+        key = key_of(proto, proto.op_type)
+        function = self.functions.get(key)
         if function is not None:
             body = Body.of(function, attributes, {})
             return self._call(proto, body, inputs, name, scope) if known else None
+        missing = no_overload(key, self.functions)
+        # Without an overload, an operator of ONNX may be meant that has the function's name.
+        if missing is not None and (key[2] or schema_of(proto, self._opset(domain, scope)) is None):
+            raise InarchError(missing)
         opset = self._opset(domain, scope)
         schema = schema_of(proto, opset)
         if schema is not None:
@@ -169,14 +187,14 @@ class Importer:
                 converter = self._controlled(control, scope)
             return self._apply(converter, node) if known and converter is not None else None
         if schema is None or schema.deprecated:
-            self.report.add(title, name)
+            self.report.add(title, name, advice=instead(proto.op_type, domain, opset))
             return None
         body = (
             schema_body(schema, proto, opset, inputs, attributes, scope.opsets) if known else None
         )
         if body is None:
             if known or not has_body(schema):
-                self.report.add(title, name)
+                self.report.add(title, name, advice=instead(proto.op_type, domain, opset))
             return None
         return self._call_known(title, proto, body, inputs, name, scope)
 
@@ -195,8 +213,27 @@ class Importer:
             return None if found is None else as_values(found)
         except NotSupportedError as unsupported:
             what = f"{node.op}: {unsupported.reason}" if unsupported.reason else node.op
-            self.report.add(what, node.name)
+            self.report.add(what, node.name, deciding=self._deciding(unsupported))
             return None
+
+    def _deciding(self, unsupported: NotSupportedError) -> Sequence[str]:
+        """The inputs of the model that the value is computed from; none where one may be data."""
+        value = unsupported.value
+        found: dict[str, None] = {}
+        seen: set[SSAValue] = set()
+        pending = [value] if value is not None else []
+        while pending:
+            one = pending.pop()
+            if one in seen:
+                continue
+            seen.add(one)
+            if isinstance(one.owner, Operation):
+                pending.extend(one.owner.operands)
+            elif one in self.deciders and not (unsupported.flows and tensor_dtype(one).is_float):
+                found[self.deciders[one]] = None
+            else:
+                return ()
+        return tuple(found)
 
     def _controlled(
         self, control: Callable[[Node, Inline], list[SSAValue] | None], scope: Scope
@@ -251,7 +288,8 @@ class Importer:
         values = self._call(proto, body, inputs, name, scope)
         inner, self.report = self.report, outer
         if inner.items:
-            self.report.add(f"{title}: its definition needs {', '.join(inner.items)}", name)
+            what = f"{title}: its definition needs {', '.join(inner.items)}"
+            self.report.add(what, name, deciding=tuple(inner.deciding))
             return None
         return values
 
@@ -321,6 +359,31 @@ def _without(node: NodeProto, absent: set[str]) -> NodeProto:
     return copy
 
 
+def _sorted(nodes: Sequence[NodeProto]) -> Sequence[NodeProto]:
+    """`nodes` so that each comes behind those whose outputs it takes; those of a cycle as they stand.
+
+    In the given order as far as that goes. ONNX asks for sorted graphs, but not all who edit them care.
+    """
+    maker = {name: at for at, node in enumerate(nodes) for name in node.output if name}
+    takes = [
+        [maker[name] for name in (*node.input, *_captured(node)) if name in maker] for node in nodes
+    ]
+    if all(source < at for at, sources in enumerate(takes) for source in sources):
+        return nodes
+    order: dict[int, None] = {}
+    begun: set[int] = set()
+    pending = list(range(len(nodes)))[::-1]
+    while pending:
+        at = pending[-1]
+        ahead = [source for source in takes[at] if source not in order and source not in begun]
+        if at in order or (at in begun and not ahead):
+            order.setdefault(pending.pop())
+            continue
+        begun.add(at)
+        pending.extend(reversed(ahead))
+    return [nodes[at] for at in order]
+
+
 def _needed(nodes: Sequence[NodeProto], wanted: set[str]) -> list[bool]:
     """Which nodes the names in `wanted` depend on; to it is added what these take."""
     found: list[bool] = []
@@ -334,11 +397,12 @@ def _needed(nodes: Sequence[NodeProto], wanted: set[str]) -> list[bool]:
 
 
 def _captured(node: NodeProto) -> set[str]:
-    """The names that the subgraphs of a node use."""
-    graphs = [graph for a in node.attribute for graph in (a.g, *a.graphs)]
-    return {
-        name
-        for graph in graphs
-        for inner in graph.node
-        for name in (*inner.input, *_captured(inner))
-    } | {out.name for graph in graphs for out in graph.output}
+    """The names that the subgraphs of a node use and do not define."""
+    found: set[str] = set()
+    for attribute in node.attribute:
+        for graph in (attribute.g, *attribute.graphs):
+            used = {name for inner in graph.node for name in (*inner.input, *_captured(inner))}
+            own = {name for inner in graph.node for name in inner.output}
+            own.update(info.name for info in (*graph.input, *graph.initializer))
+            found |= (used | {out.name for out in graph.output}) - own
+    return found - {""}

@@ -75,7 +75,7 @@ class Node(Building):
         """Input `index` as a constant. Raises NotSupportedError: `what` is computed at run time."""
         value = self.x(index)
         if value not in self.builder.arrays:
-            raise NotSupportedError(f"{what} {AT_RUN_TIME}")
+            raise NotSupportedError(f"{what} {AT_RUN_TIME}", value)
         return self.builder.arrays[value]
 
     def numbers(self, index: int, what: str) -> list[int]:

@@ -61,6 +61,9 @@ class ArgumentError(InarchError, ValueError):
 class UnsupportedError(InarchError, NotImplementedError):
     """The program is valid, but asks for what Inarch does not do (yet)."""
 
+    deciding: Sequence[str] = ()
+    """Inputs on whose values alone it depends: with those values known, as shapes are, it may be possible."""
+
 
 class UsageError(InarchError):
     """A command, an option or a name that does not exist or does not fit."""

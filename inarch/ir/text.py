@@ -6,6 +6,7 @@ import math
 import re
 import struct
 from bisect import bisect_right
+from collections.abc import Sequence
 from difflib import get_close_matches
 from io import StringIO
 from typing import Any, cast
@@ -37,11 +38,12 @@ from xdsl.parser import AttrParser, Parser, ParserState, UnresolvedOperand
 from xdsl.parser.core import ForwardDeclaredValue
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
-from xdsl.utils.lexer import Input
+from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind
 
 from inarch.core.errors import InarchError, reason
 from inarch.core.limits import CONSTANT_BYTES, DEPTH, INTEGER_BITS
+from inarch.ir.names import is_hint
 
 
 class _Bits(AttrParser._TensorLiteralElement):  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
@@ -206,6 +208,12 @@ class LocatedParser(Parser):
         if isinstance(value, ForwardDeclaredValue):
             self._forward[name] = value
         return value
+
+    def _register_ssa_definition(self, name: str, values: Sequence[SSAValue], span: Span) -> None:
+        super()._register_ssa_definition(name, values, span)
+        if not is_hint(name):
+            for value in values:
+                value.name_hint = None
 
     def where(self, position: int | None = None) -> str:
         """`file:line:col` of a position in the text, or of the token that is being read."""

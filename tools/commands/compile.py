@@ -114,7 +114,7 @@ def _execute(arguments: argparse.Namespace) -> int:
             raise UsageError("--dump-regions goes with an artifact, not with --emit")
         return _emit(arguments)
     signer = signer_of(arguments.sign)
-    output = arguments.output or Path(arguments.model.with_suffix(".inarch").name)
+    output = arguments.output or Path(f"{arguments.model.stem or 'model'}.inarch")
     check_output(output, arguments.model)
     check_dump_folder(arguments.dump_regions)
     start = time.perf_counter()

@@ -174,16 +174,17 @@ def _check_arguments(functions: Sequence[FuncOp]) -> None:
 
 
 def _c_names(prefix: str, public: Sequence[FuncOp], private: Sequence[FuncOp]) -> dict[str, str]:
-    names = Names(f"{prefix}_{own}" for own in _OWN)
+    taken = {f"{prefix}_{own}" for own in _OWN}
     result: dict[str, str] = {}
     for function in public:
         symbol = function.sym_name.data
         stem = identifier(f"{prefix}_{symbol}")
-        if names.fresh(stem) != stem or names.fresh(f"{stem}_run") != f"{stem}_run":
+        if stem in taken or f"{stem}_run" in taken:
             raise InarchError(
                 f"public function @{symbol}: another symbol is called {stem} in C; rename one",
                 where=location_text(function),
             )
+        taken |= {stem, f"{stem}_run"}
         result[symbol] = f"{stem}_run"
     # Nothing of the model, so that equal kernels are equal text. `identifier` begins no name so.
     kernels = Names()

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import math
 
-from xdsl.dialects.builtin import FloatAttr, TensorType
+from xdsl.dialects.builtin import TensorType
 from xdsl.irdl import operand_def, opt_prop_def, result_def
 
 from inarch.core.dtypes import DType
 from inarch.core.lazy import np
 from inarch.dialects.graph.elementwise import ElementwiseOp, evaluate
+from inarch.dialects.graph.number import NUMBER
+from inarch.dialects.graph.number import Number as NumberDirective
 from inarch.dialects.graph.op import Array, tensor_dtype
 from inarch.dialects.scalar import Number, Scalar
 from inarch.ir.op import op_definition
 from inarch.ir.require import require
-from inarch.ir.types import f64
 
 
 @op_definition
 class ClipOp(ElementwiseOp):
     """`out[i] = min(max(x[i], low), high)`; floats and integers; NaN gives NaN.
 
-    An absent `low` or `high` (f64) is no limit; where low > high, every number gives high. On f32 a
+    An absent `low` or `high` is no limit; where low > high, every number gives high. On f32 a
     limit is rounded to f32. Which zero results from zeros of unlike sign is unspecified.
     C1: the dtype is not i1. C2: the limits are finite. C3: on integers they are values of the
     dtype.
@@ -29,12 +30,14 @@ class ClipOp(ElementwiseOp):
 
     name = "graph.clip"
     x = operand_def(TensorType)
-    low = opt_prop_def(FloatAttr.constr(f64))
-    high = opt_prop_def(FloatAttr.constr(f64))
+    low = opt_prop_def(NUMBER)
+    high = opt_prop_def(NUMBER)
     out = result_def(TensorType)
     assembly_format = (
-        "$x (`low` `=` $low^)? (`high` `=` $high^)? attr-dict `:` type($x) `->` type($out)"
+        "$x (`low` `=` custom<Number>($low)^)? (`high` `=` custom<Number>($high)^)? attr-dict "
+        "`:` type($x) `->` type($out)"
     )
+    custom_directives = (NumberDirective,)
 
     def check(self) -> None:
         dtype = tensor_dtype(self.x)
@@ -72,7 +75,7 @@ def _clip(x: Array, low: Number | None, high: Number | None) -> Array:
 
 def _is_value(number: float, dtype: DType) -> bool:
     """Whether the finite `number` is exactly one of the integer `dtype`'s values."""
-    if not number.is_integer():
+    if number != int(number):
         return False
     low = 0 if dtype.is_unsigned else -(1 << (dtype.bits - 1))
     return low <= int(number) < low + (1 << dtype.bits)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 
 from xdsl.ir import Block, SSAValue
 
+from inarch.core.lazy import np
 from inarch.dialects.graph.composite import YieldOp
 from inarch.dialects.graph.constant import ConstantOp
+from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.frontends.builder import Builder
 from inarch.frontends.onnx.node import Node
+from inarch.frontends.onnx.regions.inline import Results
 from inarch.ir.location import named_location
 
 
@@ -28,6 +31,26 @@ def building(builder: Builder, block: Block) -> Generator[None]:
         for op in list(block.ops):
             if isinstance(op, ConstantOp):
                 op.detach()
+
+
+def no_turns(
+    node: Node,
+    states: Sequence[SSAValue],
+    block: Block,
+    turn: Callable[[Sequence[SSAValue]], Results],
+) -> Results:
+    """What no turns make: the states as they are, and columns without elements.
+
+    `turn` builds a turn on the arguments of `block`, which only says what is in a column.
+    """
+    with building(node.builder, block):
+        found = turn(block.args)
+    columns = [] if found is None else found[len(found) - node.outputs + len(states) :]
+    kinds = [(shape_of(value), tensor_dtype(value).numpy) for value in columns]
+    block.erase(safe_erase=False)
+    if found is None:
+        return None
+    return [*states, *(node.constant(np.empty((0, *shape), kind)) for shape, kind in kinds)]
 
 
 def end(node: Node, block: Block, values: Sequence[SSAValue]) -> None:

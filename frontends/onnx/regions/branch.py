@@ -36,7 +36,8 @@ def branch(
         return None
     for left, right in zip(*made, strict=True):
         if left.type != right.type:
-            raise NotSupportedError(f"a condition between {left.type} and {right.type}")
+            what = f"a condition between {left.type} and {right.type}"
+            raise NotSupportedError(what, condition, flows=True)
     inputs = close(node.builder, blocks)
     node.builder.insert(condition)
     op = IfOp(condition, inputs, Region(blocks[0]), Region(blocks[1]))

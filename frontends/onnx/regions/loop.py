@@ -16,7 +16,7 @@ from inarch.dialects.graph.op import shape_of
 from inarch.dialects.graph.regions.scan import MAX_TURNS
 from inarch.dialects.graph.shape import ConcatOp
 from inarch.frontends.onnx.node import Node
-from inarch.frontends.onnx.regions.body import building
+from inarch.frontends.onnx.regions.body import building, no_turns
 from inarch.frontends.onnx.regions.inline import Inline, Results, check_count
 from inarch.frontends.onnx.regions.repeat import repeat
 from inarch.frontends.onnx.regions.scan import scan
@@ -92,8 +92,18 @@ def _alike(node: Node, inline: Inline, turns: int, states: list[SSAValue]) -> Re
     found = _counted(node, inline, turns, states) if not (is_known and is_short) else None
     if found is not None:
         return found
+    has_columns = node.outputs > len(states)
+    if not has_columns and not is_short:
+        found = _while(node, inline, states)
+        if found is not None:
+            return found
     _check_size(turns, body, MAX_NODES)
-    return _copies(node, inline, turns, states, MAX_NODES)
+    try:
+        return _copies(node, inline, turns, states, MAX_NODES)
+    except NotSupportedError:  # of a condition from outside, which is known at run time only
+        if has_columns:
+            raise
+        return _repeated(node, inline, states)
 
 
 def _counted(node: Node, inline: Inline, turns: int, states: list[SSAValue]) -> Results:
@@ -135,16 +145,21 @@ def _ending(node: Node, inline: Inline, turns: int | None, states: list[SSAValue
         return few
     if node.outputs > len(states):
         return _copies(node, inline, turns, states, MAX_NODES)
-    try:
-        found = _repeated(node, inline.attempt, states)
-    except NotSupportedError:  # of a state of several types
-        found = None
+    found = _while(node, inline, states)
     if found is not None:
         return found
     try:
         return _copies(node, inline, turns, states, MAX_NODES)
     except NotSupportedError:  # the other way says why it is none
         return _repeated(node, inline, states)
+
+
+def _while(node: Node, inline: Inline, states: list[SSAValue]) -> Results:
+    """The loop as a while; None where a turn has to know its number, or changes the sizes of states."""
+    try:
+        return _repeated(node, inline.attempt, states)
+    except NotSupportedError:  # of a state of several types
+        return None
 
 
 def _few(node: Node, inline: Inline, turns: int | None, states: list[SSAValue]) -> Results:
@@ -187,12 +202,15 @@ def _copies(
             return None
         condition, *results = found
         if condition not in node.builder.arrays:
-            raise _unknown_outputs(node)
+            raise _unknown_outputs(node, condition)
         goes_on = _is_set(node, condition)
         states = results[: len(states)]
         for column, value in zip(columns, results[len(states) :], strict=True):
             column.append(value)
         turn += 1
+    if columns and not turn:
+        given = [node.constant(np.array(0, np.int64)), node.constant(np.array(True)), *states]
+        return no_turns(node, states, Block(), lambda _: inline(body, given, "0"))
     return [*states, *(_stack(node, column, 0) for column in columns)]
 
 
@@ -202,7 +220,8 @@ def _copies(
 def _computed(node: Node, inline: Inline, states: list[SSAValue]) -> Results:
     """The loop as a while: its trip count or its first condition is known at run time only."""
     if node.outputs > len(states):
-        raise _unknown_outputs(node)
+        unknown = [at for at in (0, 1) if node.has(at) and node.x(at) not in node.builder.arrays]
+        raise _unknown_outputs(node, node.x(unknown[0]))
     return _repeated(node, inline, states)
 
 
@@ -241,13 +260,18 @@ def _scalar(node: Node, value: SSAValue, what: str) -> SSAValue:
     return node.reshape(value, ())
 
 
-def _unknown_outputs(node: Node) -> NotSupportedError:
-    """Of outputs whose length is computed; the trip count, where it is known, is the most that it can be."""
+def _unknown_outputs(node: Node, value: SSAValue) -> NotSupportedError:
+    """Of outputs whose length is computed; the trip count, where it is known, is the most that it can be.
+
+    `value` is what says how many there are.
+    """
     known = node.has(0) and node.x(0) in node.builder.arrays
     room = f"{max(0, int(node.scalar(0, 'trip count')))}" if known else "all"
     return NotSupportedError(
         f"an output of each turn, whose number {AT_RUN_TIME} (carry a state with room for {room} turns, and "
-        "write to it with ScatterND where the turn's number says)"
+        "write to it with ScatterND where the turn's number says)",
+        value,
+        flows=True,
     )
 
 
@@ -281,9 +305,7 @@ def _may_end(body: GraphProto) -> bool:
 
 
 def _stack(node: Node, values: Sequence[SSAValue], axis: int) -> SSAValue:
-    """The values along a new axis."""
-    if not values:
-        raise NotSupportedError("outputs of no turns")
+    """The values, of which there is one at least, along a new axis."""
     shape = shape_of(values[0])
     if any(shape_of(value) != shape for value in values):
         raise NotSupportedError("outputs of several shapes")

@@ -10,6 +10,7 @@ from xdsl.ir import SSAValue
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
 from inarch.dialects.graph.gather import GatherOp
+from inarch.dialects.graph.number import number_property
 from inarch.dialects.graph.op import shape_of
 from inarch.dialects.graph.shape import ConcatOp, PadOp, SliceOp, TransposeOp
 from inarch.frontends.torch.node import Converter, Node
@@ -100,7 +101,7 @@ def _pad(node: Node) -> SSAValue:
         low[rank - 1 - number], high[rank - 1 - number] = pads[2 * number : 2 * number + 2]
     if min(pads, default=0) < 0:
         raise InarchError(f"expected pads >= 0, found {pads}")
-    value = float(node.number(2, "value", 0))
+    value = number_property(node.number(2, "value", 0))
     return node.emit(PadOp, node.x(), low=low, high=high, value=value)
 
 

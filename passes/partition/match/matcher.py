@@ -375,6 +375,8 @@ def unmatched_text(op: Operation, patterns: Mapping[str, Sequence[NamedPattern]]
     """Why no attempt was made at `op`: `patterns` are those that have an op, by its name."""
     inside = patterns.get(op.name)
     if not inside:
-        return f"no pattern or op list has {op.name}"
+        inner = sum(1 for region in op.regions for each in region.walk() if each.results)
+        bodies = f"; backends are not asked for the {inner} ops of its bodies" if op.regions else ""
+        return f"no pattern or op list has {op.name}{bodies}"
     first = inside[0]
     return f"pattern {first.name} has {op.name} only inside, and no match of it reaches this one"

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import math
 import re
 import subprocess
@@ -19,6 +20,7 @@ import pytest
 
 from compilers import found
 from effort import effort
+from inarch.backends.c.text import Names
 from inarch.machine.target import Target, parse
 from inarch.meaning import expression_text, free_sizes, normal
 from inarch.meaning import parse as parse_meaning
@@ -250,6 +252,45 @@ def test_many_members_with_constant_sizes(
         pytest.skip(f"{name} has no member for {level}")
     instances = [i for params in chosen for i in instances_of(name, target, params)]
     assert said_of(instances, level, compiler, tmp_path) == ""
+
+
+@pytest.mark.sampled(1, reason="gcc and clang take 1 s a level; make soak has all")
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("level", LEVELS)
+def test_sums_along_columns(level: str, compiler: str, tmp_path: Path) -> None:
+    """What whole vectors leave over is some, one or none: gcc warned of a loop that has nothing to do."""
+    path, ops, kinds = tmp_path / "columns.mlir", "", ""
+    for at, (size, op) in enumerate(itertools.product((8, 56, 57, 96), ("sum", "max", "mean"))):
+        ops += (
+            f"  %s{at} = graph.slice %x starts = [0, 0] sizes = [64, {size}] steps = [1, 1] : "
+            f"tensor<64x96xf32> -> tensor<64x{size}xf32>\n"
+            f"  %r{at} = graph.reduce_{op} %s{at} axes = [0] : tensor<64x{size}xf32> -> tensor<{size}xf32>\n"
+        )
+        kinds += f", tensor<{size}xf32>"
+    names = ", ".join(f"%r{at}" for at in range(12))
+    path.write_text(
+        f"func.func @main(%x: tensor<64x96xf32>) -> ({kinds[2:]}) {{\n{ops}"
+        f"  func.return {names} : {kinds[2:]}\n}}\n"
+    )
+    assert warnings_of(path, level, compiler) == ""
+
+
+@pytest.mark.sampled(1, reason="one compiler is enough; make soak has all")
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_no_variable_is_a_macro(compiler: str, tmp_path: Path) -> None:
+    """Of all macros that the headers of a program's C define, and those that it defines itself."""
+    path, text = tmp_path / "small.mlir", tmp_path / "small.c"
+    path.write_text(SMALL)
+    assert (
+        run(["compile", str(path), "--emit=c", "-o", str(text), "--target", LEVELS[-1]]).code == 0
+    )
+    flags = [flag for flag in command_of(text)[0] if flag.startswith("-m")]
+    for language in ("c", "c++"):
+        command = [compiler, "-x", language, *flags, "-dM", "-E", str(text)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        macros = set(re.findall(r"^#define (\w+)", done.stdout, re.MULTILINE))
+        assert {"INT64_MAX", "INARCH_PUBLIC", "stdout"} <= macros
+        assert [name for name in macros if Names().fresh(name) == name] == []
 
 
 @pytest.mark.slow

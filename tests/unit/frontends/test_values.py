@@ -55,7 +55,7 @@ def test_without_it_the_message_says_so() -> None:
     with pytest.raises(UnsupportedError) as caught:
         inarch.compile(reshape(), dims={"N": 4})
     assert str(caught.value).endswith(
-        "1 unsupported: Reshape: shape is computed at run time (1: 'r'); where it is always the same, "
+        "unsupported: Reshape: shape is computed at run time ('r'); where it is always the same, "
         "give it to the compiler: --value to=..."
     )
 

@@ -331,7 +331,7 @@ def test_a_loop_that_goes_on_is_refused_before_its_first_turn() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("INARCH_MAX_NODES", "1")  # which the first node of a turn would exceed
         found = model_error(loop(Node("Identity", ["c"], ["co"])), [4], {"m": 10**9})
-    assert found == "<model>: error: 1 unsupported: Loop: a loop of more than 20000 nodes (1: 'y')"
+    assert found == "<model>: error: unsupported: Loop: a loop of more than 20000 nodes ('y')"
 
 
 def test_a_loop_that_ends_early_is_read() -> None:

@@ -37,7 +37,7 @@ def _execute(arguments: argparse.Namespace) -> int:
     from inarch.core.cache import replacing
     from inarch.tools.artifacts.parts import parts
 
-    folder = arguments.folder or Path(arguments.artifact.with_suffix("").name)
+    folder = arguments.folder or Path(arguments.artifact.stem or "artifact")
     with Artifact.open(arguments.artifact) as artifact:
         known = parts(artifact)
         for name in arguments.member:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from inarch.backends.c.text import atom, unwrapped
 from inarch.backends.c.types import element, is_bool, literal, unsigned
@@ -143,6 +143,11 @@ def expression(op: Operation, operands: Sequence[str], need: Need) -> str:
     if text is None:
         raise _unsupported(op)
     return text
+
+
+def _is_half(value: SSAValue) -> bool:
+    found = value.owner.value if isinstance(value.owner, arith.ConstantOp) else None
+    return isinstance(found, FloatAttr) and found.value.data == 0.5
 
 
 def _call(name: str, arguments: Sequence[str]) -> str:
@@ -303,6 +308,8 @@ def _function(op: Operation, values: Sequence[str], need: Need) -> str | None:
     if dtype == DTYPES["f32"] and op.name in _OURS:
         return _call(need(f"inarch_{_OURS[op.name]}_f32"), values)
     suffix = "f" if dtype.bits == 32 else ""
+    if isinstance(op, math.PowFOp) and _is_half(op.operands[1]):
+        return _call(need(f"inarch_pow_half_{dtype.name}"), values[:1])
     if op.name in _LIBRARY and dtype.is_float:
         return _call(f"{_LIBRARY[op.name]}{suffix}", values)
     match op:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from inarch.backends.c.types import literal
 from inarch.backends.c.write.transpose import HELPERS as TRANSPOSES
 from inarch.backends.c.write.value.elementary import SCALARS
 from inarch.core.dtypes import DTYPES, DType
@@ -147,6 +148,18 @@ static inline int64_t inarch_place(int64_t index, int64_t size)
 }
 """
 
+
+def _square_root_power(dtype: DType) -> str:
+    """pow(x, 0.5), which gcc's vectoriser takes for a square root: of -inf that is NaN, of -0 -0."""
+    kind, suffix, infinity = dtype.c, "f" if dtype.bits == 32 else "", literal(float("inf"), dtype)
+    return f"""
+static inline {kind} inarch_pow_half_{dtype.name}({kind} x)
+{{
+    return x == -{infinity} ? {infinity} : sqrt{suffix}(x + 0.0{suffix});
+}}
+"""
+
+
 _HELPERS: dict[str, str] = {
     **TRANSPOSES,
     "inarch_pick": _PICK,
@@ -163,6 +176,7 @@ _HELPERS: dict[str, str] = {
         for source in _FLOATS
         for target in (*_SIGNED, *_UNSIGNED)
     },
+    **{f"inarch_pow_half_{d.name}": _square_root_power(d) for d in _FLOATS},
     **{f"inarch_ipow_{d.name}": _integer_power(d) for d in _SIGNED},
     **{
         f"inarch_bits_{source.name}_to_{target.name}": _bitcast(source, target)

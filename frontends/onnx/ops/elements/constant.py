@@ -78,11 +78,12 @@ def _range(node: Node) -> SSAValue:
     dtypes = [node.dtype(index).name for index in range(3)]
     if len(set(dtypes)) != 1:
         raise InarchError(f"expected one dtype, found {', '.join(dtypes)}")
-    steps = (limit - start) / delta if delta else math.inf
-    if not math.isfinite(steps):
+    if delta == 0 or not all(math.isfinite(number) for number in (start, limit, delta)):
         raise InarchError(f"expected a range that ends, found {start} to {limit} by {delta}")
     dtype = np.dtype(node.dtype().numpy)
-    count = max(0, math.ceil(steps))
+    is_float = node.dtype().is_float
+    steps = math.ceil((limit - start) / delta) if is_float else -((start - limit) // delta)
+    count = max(0, steps)
     node.room(count)
     return node.constant((start + np.arange(count) * delta).astype(dtype))
 

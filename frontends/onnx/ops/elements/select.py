@@ -10,6 +10,7 @@ from inarch.core.errors import InarchError
 from inarch.core.lazy import np
 from inarch.dialects.graph.elementwise.select import SelectOp
 from inarch.dialects.graph.gather import GatherOp
+from inarch.dialects.graph.number import number_property
 from inarch.dialects.graph.op import shape_of
 from inarch.dialects.graph.shape import ConcatOp, PadOp, SliceOp
 from inarch.frontends.onnx.node import Converter, Node
@@ -149,7 +150,7 @@ def _pad_constant(node: Node, x: SSAValue, low: list[int], high: list[int]) -> S
     """Pads with a number; with one that is computed at run time, where there is no element of x."""
     is_known = node.opset < 11 or not node.has(2) or node.x(2) in node.builder.arrays
     if is_known:
-        return node.emit(PadOp, x, low=low, high=high, value=_pad_value(node))
+        return node.emit(PadOp, x, low=low, high=high, value=number_property(_pad_value(node)))
     shape = shape_of(x)
     node.room(*(a + size + b for a, size, b in zip(low, shape, high, strict=True)), itemsize=1)
     inside = np.pad(np.ones(shape, bool), list(zip(low, high, strict=True)))
@@ -160,7 +161,10 @@ def _pad_constant(node: Node, x: SSAValue, low: list[int], high: list[int]) -> S
 def _pad_value(node: Node) -> float:
     if node.opset < 11:
         return node.float("value", 0.0)
-    return float(node.scalar(2, "constant_value")) if node.has(2) else 0.0
+    if not node.has(2):
+        return 0.0
+    value = node.scalar(2, "constant_value")
+    return float(value) if isinstance(value, bool) else value
 
 
 CONVERTERS: dict[str, Converter] = {

@@ -6,6 +6,7 @@ import math
 
 from xdsl.ir import SSAValue
 
+from inarch.core.errors import InarchError
 from inarch.dialects.graph.composites.gelu import GeluOp
 from inarch.dialects.graph.composites.softmax import LogSoftmaxOp, SoftmaxOp
 from inarch.dialects.graph.elementwise.arithmetic import (
@@ -29,13 +30,11 @@ from inarch.dialects.graph.elementwise.unary import (
     SigmoidOp,
     TanhOp,
 )
+from inarch.dialects.graph.number import number_property
 from inarch.dialects.graph.op import element_of, shape_of
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.report import NotSupportedError
 from inarch.ir.types import f64
-
-_EXACT = 1 << 53
-"""Integers below this are exact as the f64 limits of `graph.clip`."""
 
 
 def _relu(node: Node) -> SSAValue:
@@ -59,20 +58,22 @@ def _clip(node: Node) -> SSAValue:
             ours: node.float(name, 0.0) for ours, name in given.items() if node.has_attribute(name)
         }
         return node.emit(ClipOp, x, **limits) if limits else x
-    constants = {
-        name: float(node.scalar(index, name))
-        for index, name in ((1, "low"), (2, "high"))
-        if node.has(index) and node.x(index) in node.builder.arrays
-    }
-    given = sum(node.has(index) for index in (1, 2))
-    exact = all(math.isfinite(value) and abs(value) < _EXACT for value in constants.values())
-    if given and given == len(constants) and (exact or node.dtype().is_float):
-        finite = {name: value for name, value in constants.items() if math.isfinite(value)}
-        if len(finite) == given:
-            return node.emit(ClipOp, x, **finite)
+    given = [(index, name) for index, name in ((1, "low"), (2, "high")) if node.has(index)]
+    if all(node.x(index) in node.builder.arrays for index, _ in given):
+        limits = {name: node.scalar(index, name) for index, name in given}
+        if limits and all(math.isfinite(value) for value in limits.values()):
+            return node.emit(ClipOp, x, **{n: number_property(v) for n, v in limits.items()})
     if node.has(1):
-        x = node.emit(MaximumOp, x, node.x(1))
-    return node.emit(MinimumOp, x, node.x(2)) if node.has(2) else x
+        x = node.emit(MaximumOp, x, _limit(node, 1))
+    return node.emit(MinimumOp, x, _limit(node, 2)) if node.has(2) else x
+
+
+def _limit(node: Node, index: int) -> SSAValue:
+    """A limit, which is one number, of shape ()."""
+    shape = node.shape(index)
+    if math.prod(shape) != 1:
+        raise InarchError(f"expected a limit of one element, found shape {shape}")
+    return node.reshape(node.x(index), ())
 
 
 def _negative(node: Node, if_negative: SSAValue) -> SSAValue:

@@ -1,10 +1,14 @@
-"""Resize and Upsample: along each axis, a weighted sum of what a few constant positions gather."""
+"""Resize and Upsample: along each axis, a weighted sum of what a few constant positions gather.
+
+Positions are ratios of whole numbers: in f64 `k * (m / n)` is just below, or above, one that is whole.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import SSAValue
@@ -41,7 +45,7 @@ class _Axis:
     """Elements before."""
     result: int
     """Elements after."""
-    scale: float
+    scale: Fraction
     region: tuple[float, float] = (0.0, 1.0)
     """What part of the axis tf_crop_and_resize takes."""
 
@@ -71,11 +75,15 @@ def _resize(node: Node) -> SSAValue:
         node.flag("antialias", default=False),
         node.float("extrapolation_value", 0.0),
     )
-    return _apply(node, method, _axes(node, method))
+    return _apply(node, node.x(), method, _axes(node, method))
 
 
 def _upsample(node: Node) -> SSAValue:
-    """Upsample, and Resize of opset 10: the scale of every axis; positions are `x / scale`."""
+    """Upsample, and Resize of opset 10: the scale of every axis; positions are `x / scale`.
+
+    The nearest is the next one where an axis shrinks, as ONNX's test of opset 10 and onnxruntime have it
+    (`[1, 2, 3, 4]` by 0.6 is `[1, 3]`), else the one before.
+    """
     if node.op == "Upsample" and node.opset < 9:
         attribute = node.attribute("scales")
         scales = list(attribute.floats) if attribute is not None else []
@@ -86,10 +94,14 @@ def _upsample(node: Node) -> SSAValue:
     axes = [
         _scaled(d, size, scale) for d, (size, scale) in enumerate(zip(shape, scales, strict=True))
     ]
-    return _apply(node, _Method(node.text("mode", "nearest"), "asymmetric"), axes)
+    x, mode = node.x(), node.text("mode", "nearest")
+    for axis in axes:
+        method = _Method(mode, "asymmetric", "ceil" if axis.scale < 1 else "floor")
+        x = _apply(node, x, method, [axis])
+    return x
 
 
-def _apply(node: Node, method: _Method, axes: Sequence[_Axis]) -> SSAValue:
+def _apply(node: Node, x: SSAValue, method: _Method, axes: Sequence[_Axis]) -> SSAValue:
     if method.mode not in ("nearest", "linear", "cubic"):
         raise InarchError(f"expected mode nearest, linear or cubic, found '{method.mode}'")
     if method.coordinates not in _COORDINATES:
@@ -101,9 +113,8 @@ def _apply(node: Node, method: _Method, axes: Sequence[_Axis]) -> SSAValue:
         raise InarchError(f"expected nearest_mode {', '.join(_NEAREST)}, found '{method.nearest}'")
     if method.mode != "nearest" and not node.dtype().is_float:
         raise NotSupportedError(f"mode {method.mode} on {node.dtype().name}")
-    x = node.x()
     for axis in axes:
-        if axis.result == axis.size and axis.scale == 1.0 and axis.region == (0.0, 1.0):
+        if axis.result == axis.size and axis.scale == 1 and axis.region == (0.0, 1.0):
             continue
         if not axis.size and axis.result:
             raise InarchError(f"expected elements along axis {axis.index}, found none")
@@ -117,13 +128,13 @@ def _along(node: Node, x: SSAValue, method: _Method, axis: _Axis) -> SSAValue:
     node.builder.expect(3 * taps)
     if taps > 2 * axis.size + 4 and axis.result:
         raise InarchError(
-            f"expected a scale that leaves more of axis {axis.index}, found {axis.scale}"
+            f"expected a scale that leaves more of axis {axis.index}, found {float(axis.scale)}"
         )
     positions = _positions(method.coordinates, axis)
     rank = len(shape_of(x))
     column = [axis.result if d == axis.index else 1 for d in range(rank)]
     if method.mode == "nearest":
-        indices = np.clip(_nearest(positions, method.nearest), 0, max(axis.size - 1, 0))
+        indices = np.clip(positions.nearest(method.nearest), 0, max(axis.size - 1, 0))
         result = node.emit(GatherOp, x, node.constant(indices), axis=axis.index)
     else:
         indices, weights = _taps(positions, method, axis)
@@ -138,55 +149,83 @@ def _along(node: Node, x: SSAValue, method: _Method, axis: _Axis) -> SSAValue:
         result, *rest = parts
         for part in rest:
             result = node.emit(AddOp, result, part)
-    outside = (positions < 0) | (positions > axis.size - 1)
+    outside = positions.outside(axis.size)
     if method.coordinates != "tf_crop_and_resize" or not outside.any():
         return result
     mask = node.constant(outside.reshape(column))
     return node.emit(SelectOp, mask, node.like(method.outside, result), result)
 
 
-def _positions(mode: str, axis: _Axis) -> Array:
-    """Where each element of the result is among those of the input (ONNX's Resize)."""
-    steps = np.arange(axis.result, dtype=np.float64)
+@dataclass(frozen=True)
+class _Positions:
+    """Where each element of the result is among those of the input: `above[k] / below`."""
+
+    above: Sequence[int]
+    below: int
+
+    def floor(self) -> Array:
+        """The elements before."""
+        return np.array([above // self.below for above in self.above], np.int64)
+
+    def rest(self) -> Array:
+        """How far behind them, from 0 to below 1."""
+        return np.array([above % self.below / self.below for above in self.above], np.float64)
+
+    def nearest(self, mode: str) -> Array:
+        """The element that `mode` takes for the nearest one."""
+        below = self.below
+        match mode:
+            case "floor":
+                found = [above // below for above in self.above]
+            case "ceil":
+                found = [-(-above // below) for above in self.above]
+            case "round_prefer_floor":
+                found = [-((below - 2 * above) // (2 * below)) for above in self.above]
+            case _:
+                found = [(2 * above + below) // (2 * below) for above in self.above]
+        return np.array(found, np.int64)
+
+    def outside(self, size: int) -> Array:
+        """Which are before the first of `size` elements or behind the last."""
+        last = (size - 1) * self.below
+        return np.array([not 0 <= above <= last for above in self.above], bool)
+
+
+def _positions(mode: str, axis: _Axis) -> _Positions:
+    """ONNX's Resize, `coordinate_transformation_mode`: `first + k * step` for element k of the result."""
+    if not axis.result:
+        return _Positions([], 1)
+    half = Fraction(1, 2)
     width = axis.scale * axis.size  # as ONNX's reference has it: before it is rounded down
-    start, end = axis.region
+    start, end = (Fraction(edge) for edge in axis.region)
+    step, last = 1 / axis.scale, axis.size - 1
     match mode:
         case "align_corners":
-            return steps * 0.0 if width == 1 else steps * (axis.size - 1) / (width - 1)
+            first, step = Fraction(0), Fraction(0) if width == 1 else last / (width - 1)
         case "asymmetric":
-            return steps / axis.scale
+            first = Fraction(0)
+        case "tf_crop_and_resize" if width == 1:
+            first, step = half * (start + end) * last, Fraction(0)
         case "tf_crop_and_resize":
-            first = start * (axis.size - 1)
-            if width == 1:
-                return steps * 0.0 + 0.5 * (start + end) * (axis.size - 1)
-            return first + steps * (end - start) * (axis.size - 1) / (width - 1)
+            first, step = start * last, (end - start) * last / (width - 1)
         case "pytorch_half_pixel" if width == 1:
-            return steps * 0.0
+            first, step = Fraction(0), Fraction(0)
         case "half_pixel_symmetric":
-            offset = axis.size / 2 * (1 - axis.result / width)
-            return offset + (steps + 0.5) / axis.scale - 0.5
+            first = Fraction(axis.size, 2) * (1 - axis.result / width) + half * step - half
         case _:
-            return (steps + 0.5) / axis.scale - 0.5
+            first = half * step - half
+    below = math.lcm(first.denominator, step.denominator)
+    begin, by = int(first * below), int(step * below)
+    return _Positions([begin + k * by for k in range(axis.result)], below)
 
 
-def _nearest(positions: Array, mode: str) -> Array:
-    rounded = {
-        "round_prefer_floor": np.ceil(positions - 0.5),
-        "round_prefer_ceil": np.floor(positions + 0.5),
-        "floor": np.floor(positions),
-        "ceil": np.ceil(positions),
-    }
-    return rounded[mode].astype(np.int64)
-
-
-def _taps(positions: Array, method: _Method, axis: _Axis) -> tuple[list[Array], list[Array]]:
+def _taps(positions: _Positions, method: _Method, axis: _Axis) -> tuple[list[Array], list[Array]]:
     """Per tap, the index and the weight at each position; taps that weigh nothing are left out."""
     stretch, reach = _stretch(method, axis), _reach(method, axis)
     offsets = np.arange(1 - reach, reach + 1)
-    first = np.floor(positions)
-    distance = (offsets[:, None] - (positions - first)) * stretch
+    distance = (offsets[:, None] - positions.rest()) * stretch
     weights = _linear(distance) if method.mode == "linear" else _cubic(distance, method.cubic)
-    indices = first.astype(np.int64) + offsets[:, None]
+    indices = positions.floor() + offsets[:, None]
     if method.exclude_outside:
         weights = np.where((indices < 0) | (indices >= axis.size), 0.0, weights)
     if method.exclude_outside or method.antialias:
@@ -199,7 +238,7 @@ def _taps(positions: Array, method: _Method, axis: _Axis) -> tuple[list[Array], 
 
 def _stretch(method: _Method, axis: _Axis) -> float:
     """By how much the kernel is narrower than its neighbours are apart: less than 1, it is wider."""
-    return min(axis.scale, 1.0) if method.antialias else 1.0
+    return min(float(axis.scale), 1.0) if method.antialias else 1.0
 
 
 def _reach(method: _Method, axis: _Axis) -> int:
@@ -242,7 +281,7 @@ def _axes(node: Node, method: _Method) -> list[_Axis]:
     _check_count("sizes", sizes, len(names))
     if min(sizes) < 0 or any(size and not shape[d] for d, size in zip(names, sizes, strict=True)):
         raise InarchError(f"expected sizes that {shape} can be resized to, found {sizes}")
-    ratios = [size / max(shape[d], 1) for d, size in zip(names, sizes, strict=True)]
+    ratios = [Fraction(size, max(shape[d], 1)) for d, size in zip(names, sizes, strict=True)]
     policy = node.text("keep_aspect_ratio_policy", "stretch")
     if policy not in ("stretch", "not_larger", "not_smaller"):
         raise InarchError(
@@ -252,7 +291,7 @@ def _axes(node: Node, method: _Method) -> list[_Axis]:
     if policy != "stretch":
         ratio = min(ratios) if policy == "not_larger" else max(ratios)
         ratios = [ratio] * len(names)
-        sizes = [int(ratio * shape[d] + 0.5) for d in names]
+        sizes = [math.floor(ratio * shape[d] + Fraction(1, 2)) for d in names]
     found = zip(names, sizes, ratios, regions, strict=True)
     return [_Axis(d, shape[d], size, ratio, region) for d, size, ratio, region in found]
 
@@ -260,7 +299,8 @@ def _axes(node: Node, method: _Method) -> list[_Axis]:
 def _scaled(index: int, size: int, scale: float) -> _Axis:
     if not 0 < scale < math.inf:
         raise InarchError(f"expected scales > 0, found {scale}")
-    return _Axis(index, size, int(size * scale), scale)
+    exact = Fraction(scale)
+    return _Axis(index, size, math.floor(size * exact), exact)
 
 
 def _floats(node: Node, index: int, what: str) -> list[float]:
