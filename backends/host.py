@@ -30,6 +30,7 @@ from inarch.backends.emitted import Emitted
 from inarch.backends.entries import Entry
 from inarch.core.lazy import Array
 from inarch.core.plugins import API_VERSION, Extensions
+from inarch.ir.sizes import sizes_of
 from inarch.ir.target import GENERIC, machine_of, target_name
 from inarch.machine.estimate import Estimate, least_seconds
 from inarch.machine.target import Target
@@ -111,6 +112,7 @@ class BuildRequest:
             "machine": machine_of(self.module).name,
             "features": [],
             "functions": {one.name: listing(one.signature) for one in functions},
+            **({"sizes": sizes} if (sizes := sizes_of(self.module)) else {}),
             "imports": [
                 {
                     "name": slot.name,

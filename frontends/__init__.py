@@ -19,6 +19,7 @@ from inarch.core.errors import InarchError, UsageError
 from inarch.core.lazy import Array
 from inarch.core.plugins import API_VERSION, Extensions
 from inarch.core.states import State
+from inarch.frontends.open import Interface
 from inarch.frontends.values import fix_arguments
 from inarch.ir.report.facts import facts_of
 
@@ -46,6 +47,10 @@ class Frontend:
     read: Callable[[Any, Context, Sizes], ModuleOp]
     takes: Callable[[object], bool] = lambda _: False
     """Whether an object that is not a path (bytes, a model in memory) is of this kind."""
+    interface: Callable[[Any], Interface] | None = None
+    """What a model takes and gives, without its sizes; None: all of its sizes are known.
+
+    Raises as `read`, also for what is unsupported whatever the sizes are."""
     uses_values: bool = False
     """Whether `read` makes constants of `sizes.values`: shapes may depend on them. Where it does not, the
     arguments of what it gives become constants."""
@@ -86,6 +91,15 @@ def read_model(source: Any, context: Context, sizes: Sizes | None = None) -> Mod
     if not frontend.uses_values:
         fix_arguments(module, known.values, context)
     return module
+
+
+def interface_of(source: Any) -> Interface | None:
+    """What the model `source` takes and gives; None where its kind leaves no sizes open.
+
+    Raises as `read_model`.
+    """
+    _, frontend = _frontend_of(source)
+    return frontend.interface(source) if frontend.interface is not None else None
 
 
 _TENSORFLOW = "python -m tf2onnx.convert --{} {} --output model.onnx"

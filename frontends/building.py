@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +42,8 @@ class Building:
         try:
             return self.builder.emit(kind, operands, properties, self.name)
         except VerifyException as error:
-            raise InarchError(str(error)) from error
+            # The number of the constraint is of the op's documentation, which the model's author has not.
+            raise InarchError(re.sub(r"^C\d+: ", "", str(error))) from error
 
     def constant(self, array: Array) -> SSAValue:
         """A constant of this node."""

@@ -7,12 +7,16 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import SSAValue
 
-from inarch.core.errors import UnsupportedError
+from inarch.core.errors import InarchError, UnsupportedError
 
 AT_RUN_TIME = "is computed at run time"
 """How a reason says that a constant was expected."""
 NAMES_SHOWN = 5
 """Nodes of one kind that the message names."""
+
+
+class UndefinedError(InarchError):
+    """A name that nothing defines, or that a cycle does: wrong whatever the sizes are."""
 
 
 class NotSupportedError(Exception):

@@ -14,6 +14,7 @@ from inarch.runtime.calls.bound import (
     BoundCall,
     Places,
     compiled_call,
+    in_order,
     plan_of,
     quick_call,
     runner,
@@ -21,6 +22,7 @@ from inarch.runtime.calls.bound import (
 from inarch.runtime.calls.called import Called
 from inarch.runtime.calls.compiled import COMPILED
 from inarch.runtime.calls.entry import CEntry
+from inarch.runtime.calls.fits import Fits
 from inarch.runtime.calls.frameworks import as_framework, framework_of
 from inarch.runtime.calls.pickled import Origin, function_of, recipe
 from inarch.runtime.tensor import (
@@ -63,6 +65,8 @@ class Function(Called):
         self.c_entry = c_entry
         """The same in C; None where a call needs Python."""
         self._threads = threads
+        self.fits: Fits | None = None
+        """Of a function whose model has open dimensions: the functions for other sizes, and for these."""
         self.signature = signature
         self._invoke = invoke
         self.origin: Origin | None = None
@@ -98,6 +102,11 @@ class Function(Called):
         """
         self._make_plan()
         args, out = self._parted(args, out)
+        if self.fits is not None:
+            values = args if not by_name else self._in_order(args, by_name)
+            fit = self.fits.find(self.name, values)
+            if fit is not None:
+                return fit(*values, out=out, threads=threads)
         inputs = self._checked_inputs(args, by_name)
         if out is None:
             made = tuple(empty(port) for port, _ in self._outputs)
@@ -126,6 +135,11 @@ class Function(Called):
             return self.with_threads(checked_threads(threads)).bind(*args, out=out, **by_name)
         self._make_plan()
         args, out = self._parted(args, out)
+        if self.fits is not None:
+            values = args if not by_name else self._in_order(args, by_name)
+            fit = self.fits.find(self.name, values)
+            if fit is not None:
+                return fit.bind(*values, out=out)
         inputs = self._checked_inputs(args, by_name)
         if out is None:
             outputs = tuple(empty(port) for port, _ in self._outputs)
@@ -162,7 +176,11 @@ class Function(Called):
                 self._quick = quick_call(self.signature, self.c_entry)
         else:
             self._quick = None
-            self._plan = plan_of(extension, self.name, self.signature, self.c_entry, self._threads)
+            others = self.fits.plans(self.name) if self.fits is not None else None
+            where = in_order(self.signature, others or None)
+            self._plan = plan_of(
+                extension, self.name, self.signature, self.c_entry, self._threads, where
+            )
 
     def _parted(self, args: tuple[object, ...], out: object) -> tuple[tuple[object, ...], object]:
         """Inputs and outputs, where the outputs follow the inputs."""
@@ -178,6 +196,10 @@ class Function(Called):
                 f"{self.name}: run expected a dict of inputs by name "
                 f"({_listed(self.signature.inputs)}), found a {type(inputs).__name__}"
             )
+        if self.fits is not None:
+            fit = self.fits.find(self.name, self._in_order((), inputs))
+            if fit is not None:
+                return fit.run(inputs, threads=threads)
         outputs = tuple(empty(port) for port, _ in self._outputs)
         self._run((*self._checked_inputs((), inputs), *outputs), threads)
         names = (port.name for port, _ in self._outputs)
@@ -194,9 +216,24 @@ class Function(Called):
     def with_threads(self, threads: int) -> Function:
         """The same function, run by at most so many threads where a call does not say how many."""
         most = checked_threads(threads)
+        if self.fits is not None:
+            return self.fits.with_threads(most)
         made = Function(self.name, self.signature, self._invoke, threads=most, c_entry=self.c_entry)
         made.origin = self.origin
         return made
+
+    def alone(self) -> Function:
+        """The same function, for these sizes only."""
+        made = Function(
+            self.name, self.signature, self._invoke, threads=self._threads, c_entry=self.c_entry
+        )
+        made.origin = self.origin
+        return made
+
+    @property
+    def sizes(self) -> tuple[Mapping[str, int], ...]:
+        """The sizes of the model's open dimensions that there is code for; empty where none were open."""
+        return self.fits.sizes if self.fits is not None else ()
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.origin is None:
@@ -206,6 +243,7 @@ class Function(Called):
 
     def plan_of(self, places: Places) -> Any:
         """What compiled calls know of it where arguments come in another order; None without such calls."""
+        self._make_plan()
         if not self._plan or self.c_entry is None:
             return None
         extension = COMPILED.extension()

@@ -18,10 +18,10 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from inarch.artifact import Artifact
-from inarch.artifact.manifest import Signature
+from inarch.artifact.manifest import Port, Signature
 from inarch.core.arguments import checked_path, checked_threads
 from inarch.core.cache import replacing
-from inarch.core.errors import UsageError, unknown
+from inarch.core.errors import ArgumentError, UsageError, unknown
 from inarch.runtime.calls.bound import BoundCall
 from inarch.runtime.calls.called import Called
 from inarch.runtime.calls.pickled import Origin, recipe
@@ -114,14 +114,32 @@ class Module(Called):
         """The signature of `main`."""
         return self.get_function("main").signature
 
+    @property
+    def inputs(self) -> tuple[Port, ...]:
+        """What `main` takes: name, dtype and shape of each, in order."""
+        return self.signature.inputs
+
+    @property
+    def outputs(self) -> tuple[Port, ...]:
+        """What `main` gives: name, dtype and shape of each, in order."""
+        return self.signature.outputs
+
+    @property
+    def sizes(self) -> tuple[Mapping[str, int], ...]:
+        """The sizes of the model's open dimensions that there is code for; empty where none were open."""
+        return self.get_function("main").sizes
+
     def get_function(self, name: str) -> Function:
         """The function `name`. Raises UsageError for an unknown one, with those there are."""
         if name not in self.functions:
             raise unknown("function", name, self.functions, within=f"module '{self.name}'")
         return self.functions[name]
 
-    def run(self, inputs: Mapping[str, object], *, threads: int | None = None) -> dict[str, Array]:
+    def run(
+        self, inputs: Mapping[str, object], *others: object, threads: int | None = None
+    ) -> dict[str, Array]:
         """Calls `main` with the inputs by name; the outputs by name."""
+        check_run(inputs, others)
         return self.get_function("main").run(inputs, threads=threads)
 
     def with_threads(self, threads: int) -> Module:
@@ -178,6 +196,18 @@ class Module(Called):
             with Artifact.open(path, where="<bytes>", check=check) as artifact:
                 artifact.loaders = tuple(checked_path(each).absolute() for each in loaders)
                 return _run_loader(artifact, verify, imports, None)
+
+
+def check_run(inputs: object, others: Sequence[object]) -> None:
+    """Raises ArgumentError for ONNX Runtime's way to call `run`: outputs, then inputs."""
+    if others:
+        outputs = (
+            "run(inputs)" if inputs is None else "run(inputs), of which you take those you want"
+        )
+        raise ArgumentError(
+            f"run: expected one dict of inputs by name, found {1 + len(others)} arguments; onnxruntime's "
+            f"run(outputs, inputs) is {outputs}: it gives all outputs, by name"
+        )
 
 
 def load(

@@ -116,9 +116,8 @@ def check(array: Array, port: Port, role: str) -> None:
             f"{expected}, found {found}; convert it with x.astype(np.{_numpy_name(port)})"
         )
     if array.shape != port.shape:
-        same = array.size == np.prod(port.shape, dtype=np.int64)
-        advice = f"x.reshape({port.shape}) fits" if same else "pass an array of that shape"
-        raise ArgumentError(f"{expected}, found {_name_of(array)}{list(array.shape)}; {advice}")
+        found = f"{_name_of(array)}{list(array.shape)}"
+        raise ArgumentError(f"{expected}, found {found}; {_advice(array.shape, port.shape)}")
     if not array.dtype.isnative:
         raise ArgumentError(
             f"{expected}, found the other byte order; "
@@ -130,6 +129,20 @@ def check(array: Array, port: Port, role: str) -> None:
             "use np.ascontiguousarray(x)"
         )
     raise ArgumentError(f"{expected}, found an address that is not aligned; use x.copy()")
+
+
+def _advice(found: tuple[int, ...], wanted: tuple[int, ...]) -> str:
+    """How an array gets another shape, where it is one of the same elements in the same places, or turned."""
+    if [size for size in found if size != 1] == [size for size in wanted if size != 1]:
+        return f"x.reshape({wanted}) fits"
+    if sorted(found) != sorted(wanted):
+        return "pass an array of that shape"
+    left, axes = list(range(len(found))), list[int]()
+    for size in wanted:
+        axes.append(next(axis for axis in left if found[axis] == size))
+        left.remove(axes[-1])
+    turned = ", ".join(map(str, axes))
+    return f"where its axes are in another order: np.ascontiguousarray(x.transpose({turned}))"
 
 
 def check_bools(array: Array, port: Port, role: str) -> None:

@@ -366,7 +366,7 @@ def read_suite(done: Done) -> Result:
     if count is None:
         return _broken(done)
     bad = re.findall(
-        r"^(unsupported|specialised|wrong|error|crash|timeout) +(test_\w+) *(.*)$",
+        r"^(unsupported|sized|pass|wrong|error|crash|timeout) +(test_\w+) *(.*)$",
         done.out,
         re.MULTILINE,
     )

@@ -8,6 +8,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from functools import partial
 from io import StringIO
 from pathlib import Path
@@ -41,11 +42,14 @@ class _Parser(argparse.ArgumentParser):
 
     def __init__(self, *given: Any, mark: Mark | None = None, **settings: Any) -> None:
         self._mark = mark
+        self.options: list[str] = []
+        """Their long names."""
         super().__init__(*given, **settings)
 
     def add_argument(self, *names: Any, **settings: Any) -> argparse.Action:
         """As argparse's; `mark` sees it."""
         action = super().add_argument(*names, **settings)
+        self.options += [name for name in names if name.startswith("--")]
         if self._mark is not None:
             self._mark(action)
         return action
@@ -103,7 +107,7 @@ def _add_command(commands: Any, name: str, *, is_asked: bool) -> None:
     )
     module.add_arguments(sub)
     sub.add_argument("--debug", action="store_true", help="show the traceback of an error")
-    sub.set_defaults(execute=module.execute)
+    sub.set_defaults(execute=module.execute, parser=sub)
 
 
 def _command_of(arguments: Sequence[str]) -> str | None:
@@ -113,6 +117,17 @@ def _command_of(arguments: Sequence[str]) -> str | None:
     if arguments[0] not in COMMANDS:
         raise unknown("command", arguments[0], COMMANDS)
     return arguments[0]
+
+
+def _stray(arguments: Sequence[str], parsed: argparse.Namespace) -> UsageError:
+    """Of arguments that a command does not have: the option that was meant."""
+    own: _Parser = parsed.parser
+    name = next((one.partition("=")[0] for one in arguments if one.startswith("--")), "")
+    near = get_close_matches(name, own.options, n=1) if name else []
+    hint = f"; did you mean '{near[0]}'?" if near else ""
+    return UsageError(
+        f"unrecognized arguments: {' '.join(arguments)}{hint}; see '{own.prog} --help'"
+    )
 
 
 def _load_first(arguments: Sequence[str]) -> tuple[list[str], list[Path]]:
@@ -173,7 +188,9 @@ def _run(arguments: Sequence[str], *, is_process: bool = False) -> int:
         with plain_warnings(sys.stderr):
             check_alone()
             rest, files = _load_first(arguments)
-            parsed = parser(_command_of(rest)).parse_args(with_defaults(rest))
+            parsed, stray = parser(_command_of(rest)).parse_known_args(with_defaults(rest))
+            if stray:
+                raise _stray(stray, parsed)
             parsed.load_first = files
             parsed.is_process = is_process and not files
             return int(parsed.execute(parsed))

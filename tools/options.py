@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -284,6 +285,42 @@ def _metadata(text: str) -> tuple[str, str]:
     if not key or not equals:
         raise UsageError(f"--metadata: expected KEY=VALUE, found '{text}'")
     return key, value
+
+
+def sets_of(texts: Sequence[str]) -> list[dict[str, int]]:
+    """What `--specialize` says: sets of sizes.
+
+    `batch=1,8` and `seq=128` are all combinations; `batch=1,seq=128` and `batch=8,seq=32` are these two.
+
+    >>> sets_of(["batch=1,8", "seq=128"])
+    [{'batch': 1, 'seq': 128}, {'batch': 8, 'seq': 128}]
+    >>> sets_of(["batch=1,seq=128", "batch=8,seq=32"])
+    [{'batch': 1, 'seq': 128}, {'batch': 8, 'seq': 32}]
+    """
+    groups: list[dict[str, list[int]]] = []
+    for text in texts:
+        sizes: dict[str, list[int]] = {}
+        name = ""
+        for part in text.split(","):
+            head, equals, value = part.rpartition("=")
+            name = head if equals else name
+            if not name or not _is_whole(value):
+                raise UsageError(
+                    f"--specialize: expected NAME=SIZE,SIZE... with whole numbers, found '{text}'"
+                )
+            sizes.setdefault(name, []).append(int(value))
+        groups.append(sizes)
+    if all(len(group) == 1 for group in groups):
+        merged: dict[str, list[int]] = {}
+        for group in groups:
+            for name, values in group.items():
+                merged.setdefault(name, []).extend(values)
+        groups = [merged] if merged else []
+    return [
+        dict(zip(group, values, strict=True))
+        for group in groups
+        for values in product(*group.values())
+    ]
 
 
 def dims_of(texts: Iterable[str]) -> dict[str, int]:

@@ -25,11 +25,16 @@ def build(
     inner: int = 3072,
     vocabulary: int = 30522,
     seed: int = 3,
+    dynamic: bool = False,
 ) -> onnx.ModelProto:
-    """Inputs input_ids, attention_mask, token_type_ids [batch, sequence]; output, hidden states."""
+    """Inputs input_ids, attention_mask, token_type_ids [batch, sequence]; output, hidden states.
+
+    `dynamic`: batch and sequence have names instead of sizes; there are `sequence` places at most.
+    """
     b = ModelBuilder("bert_base", seed)
     names = ("input_ids", "attention_mask", "token_type_ids")
-    ids, mask, kinds = (b.input(name, [batch, sequence], INT64) for name in names)
+    sizes: list[int | str] = ["batch", "sequence"] if dynamic else [batch, sequence]
+    ids, mask, kinds = (b.input(name, sizes, INT64) for name in names)
     visible = b.op("Cast", b.op("Unsqueeze", mask, b.sizes(1, 2)), to=1)
     # Masked positions get the lowest float, which the softmax turns into 0.
     lowest = b.weight(float(np.finfo(np.float32).min))
@@ -37,12 +42,16 @@ def build(
     words = b.op("Gather", b.weight(b.normal(vocabulary, hidden, scale=0.5)), ids)
     segments = b.op("Gather", b.weight(b.normal(2, hidden, scale=0.5)), kinds)
     places = b.weight(b.normal(1, sequence, hidden, scale=0.5))
+    if dynamic:
+        batch = sequence = 0  # in a Reshape: as it is
+        length = b.op("Slice", b.op("Shape", ids), b.sizes(1), b.sizes(2))
+        places = b.op("Slice", places, b.sizes(0), length, b.sizes(1))
     x = _norm(b, b.op("Add", b.op("Add", words, segments), places), hidden)
     for _ in range(layers):
         shape = (batch, sequence, heads, hidden // heads)
         x = _norm(b, b.op("Add", _attention(b, x, penalty, shape), x), hidden)
         x = _norm(b, b.op("Add", _feed_forward(b, x, hidden, inner), x), hidden)
-    b.output(x, [batch, sequence, hidden], "hidden_states")
+    b.output(x, [*sizes, hidden], "hidden_states")
     return b.model()
 
 

@@ -32,7 +32,7 @@ class ModelBuilder:
         self._inputs: list[onnx.ValueInfoProto] = []
         self._outputs: list[onnx.ValueInfoProto] = []
 
-    def input(self, name: str, shape: Sequence[int], dtype: int = FLOAT) -> str:
+    def input(self, name: str, shape: Sequence[int | str], dtype: int = FLOAT) -> str:
         """A new input of the model."""
         self._inputs.append(helper.make_tensor_value_info(name, dtype, shape))
         return name
@@ -70,7 +70,7 @@ class ModelBuilder:
         return self.op("Gemm", x, weight, bias, transB=1)
 
     def output(
-        self, x: str, shape: Sequence[int], name: str = "output", dtype: int = FLOAT
+        self, x: str, shape: Sequence[int | str], name: str = "output", dtype: int = FLOAT
     ) -> None:
         """Makes `x`, the result of the last node, an output of the model called `name`."""
         last = self._nodes[-1]

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DictionaryAttr,
-    IntegerAttr,
     ModuleOp,
     StringAttr,
-    i64,
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
@@ -31,12 +31,15 @@ from inarch.frontends.names import program_name
 from inarch.frontends.onnx._bind import Bound, Signature, bind, signature
 from inarch.frontends.onnx._functions import Key, functions_by_key, imports
 from inarch.frontends.onnx._load import Loaded, load_model
+from inarch.frontends.onnx._missing import LISTED, missing
 from inarch.frontends.onnx.graph import FIRST_OPSET, Importer, Scope
 from inarch.frontends.onnx.tensors import Folders, element_dtype
+from inarch.frontends.open import Interface, OpenPort
 from inarch.frontends.report import NotSupportedError
 from inarch.frontends.values import fixed_value
 from inarch.ir.context import store_of
 from inarch.ir.report.facts import facts_of
+from inarch.ir.sizes import set_sizes
 from inarch.ir.types import dtype_of, mlir_type, tensor
 
 if TYPE_CHECKING:
@@ -58,7 +61,44 @@ def _takes(source: object) -> bool:
     return is_bytes or type(source).__name__ == "ModelProto"
 
 
-FRONTEND = Frontend(suffixes=(".onnx",), read=import_onnx, takes=_takes, uses_values=True)
+def interface(source: Any) -> Interface:
+    """What the model takes and gives. Raises as `import_onnx`, also for operators that are not there."""
+    loaded = load_model(source)
+    graph, where = loaded.model.graph, loaded.where
+    opsets, functions = _opsets(loaded.model, where), _functions(loaded)
+    missing(graph, opsets, functions).raise_if_any(where, LISTED)
+    given = {proto.name for proto in graph.initializer}
+    return Interface(
+        [_open_port(info) for info in graph.input if info.name not in given],
+        [_open_port(info) for info in graph.output],
+        _digest(source, loaded),
+    )
+
+
+def _digest(source: Any, loaded: Loaded) -> str:
+    """Of a model in memory; empty where its data are in files."""
+    from onnx import ModelProto, TensorProto
+
+    graph = loaded.model.graph
+    if any(each.data_location == TensorProto.EXTERNAL for each in graph.initializer):
+        return ""
+    data = (
+        source.SerializeToString(deterministic=True) if isinstance(source, ModelProto) else source
+    )
+    return "" if isinstance(data, str | PathLike) else sha256(data).hexdigest()
+
+
+def _open_port(info: ValueInfoProto) -> OpenPort:
+    try:
+        dtype = element_dtype(info.type.tensor_type.elem_type)
+    except NotSupportedError:
+        dtype = None
+    return OpenPort(info.name, dtype, signature(info).shape)
+
+
+FRONTEND = Frontend(
+    suffixes=(".onnx",), read=import_onnx, takes=_takes, interface=interface, uses_values=True
+)
 
 
 def _import(loaded: Loaded, context: Context, sizes: Sizes) -> ModuleOp:
@@ -92,9 +132,7 @@ def _import(loaded: Loaded, context: Context, sizes: Sizes) -> ModuleOp:
     open_ones = [info.name for info in inputs if info.name not in sizes.values]
     module = ModuleOp([_main(builder, open_ones, results)])
     module.attributes["inarch.name"] = StringAttr(program_name(loaded.stem))
-    if bound.dims:
-        dims = {name: IntegerAttr(size, i64) for name, size in bound.dims.items()}
-        module.attributes["graph.dims"] = DictionaryAttr(dims)
+    set_sizes(module, {"main": bound.dims})
     return module
 
 
@@ -106,7 +144,18 @@ def _said(model: ModelProto, opsets: Mapping[str, int], defaults: Sequence[str])
         "opsets": {domain or "ai.onnx": version for domain, version in sorted(opsets.items())},
         **({"producer": writer} if writer else {}),
         **({"defaults": list(defaults)} if defaults else {}),
+        **({"metadata": _metadata(model)} if model.metadata_props else {}),
     }
+
+
+MOST_METADATA = 100
+"""Entries of a model that are kept, and for each as many characters times ten."""
+
+
+def _metadata(model: ModelProto) -> dict[str, str]:
+    """What its writer says in `metadata_props`."""
+    entries, most = list(model.metadata_props)[:MOST_METADATA], 10 * MOST_METADATA
+    return {entry.key[:most]: entry.value[:most] for entry in entries}
 
 
 def _opsets(model: ModelProto, where: str) -> dict[str, int]:
@@ -218,7 +267,7 @@ def _hint(importer: Importer) -> str:
         what.isidentifier() or "." in what.partition(":")[0] for what in importer.report.items
     ):
         return ""
-    return "; 'inarch list onnx-operators' has those that are there, docs/extending.md how one is added"
+    return LISTED
 
 
 def _outputs(importer: Importer, scope: Scope, graph: GraphProto) -> list[tuple[str, SSAValue]]:

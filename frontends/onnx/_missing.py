@@ -5,8 +5,41 @@ from __future__ import annotations
 from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
+from inarch.frontends.onnx._check import schema_of
+from inarch.frontends.onnx._functions import Key, has_body, key_of
+from inarch.frontends.onnx.control import CONTROL
 from inarch.frontends.onnx.ops import converters
+from inarch.frontends.report import Unsupported
+
+if TYPE_CHECKING:
+    from onnx import FunctionProto, GraphProto
+
+
+LISTED = (
+    "; 'inarch list onnx-operators' has those that are there, docs/extending.md how one is added"
+)
+
+
+def missing(
+    graph: GraphProto, opsets: Mapping[str, int], functions: Mapping[Key, FunctionProto]
+) -> Unsupported:
+    """The operators of a graph that are not there, whatever its sizes are; those of its subgraphs, too."""
+    report, pending = Unsupported(), [graph]
+    while pending:
+        for node in pending.pop().node:
+            pending.extend(each for a in node.attribute for each in (a.g, *a.graphs))
+            domain, name, _ = key = key_of(node, node.op_type)
+            title = f"{domain}.{name}" if domain else name
+            known = title in converters() or (not domain and name in CONTROL)
+            if known or key in functions or domain not in opsets:
+                continue
+            schema = schema_of(node, opsets[domain])
+            if schema is None or schema.deprecated or not has_body(schema):
+                label = node.name or next((out for out in node.output if out), name)
+                report.add(title, label, advice=instead(name, domain, opsets[domain]))
+    return report
 
 
 def instead(name: str, domain: str, opset: int) -> str:

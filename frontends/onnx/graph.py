@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from xdsl.ir import Operation, SSAValue
 
 from inarch.core.errors import InarchError
-from inarch.dialects.graph.op import tensor_dtype
+from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.frontends.builder import MAX_NAME, Builder, hint
 from inarch.frontends.onnx._check import DEFAULT_DOMAINS, check_node, schema_of
 from inarch.frontends.onnx._functions import (
@@ -27,7 +27,7 @@ from inarch.frontends.onnx.node import Node, Values, as_values
 from inarch.frontends.onnx.ops import converters
 from inarch.frontends.onnx.regions.inline import Inline
 from inarch.frontends.onnx.tensors import Folders, tensor_array
-from inarch.frontends.report import NotSupportedError, Unsupported
+from inarch.frontends.report import NotSupportedError, UndefinedError, Unsupported
 
 if TYPE_CHECKING:
     from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto
@@ -101,7 +101,7 @@ class Importer:
             return self.value(name, scope.outer)
         is_cycle = name in (later or ())
         found = "a cycle" if is_cycle else "no input, initializer or node of that name"
-        raise InarchError(f"expected '{name}' to be computed earlier, found {found}")
+        raise UndefinedError(f"expected '{name}' to be computed earlier, found {found}")
 
     def _initializer(self, name: str) -> SSAValue | None:
         return self._constant(*self.initializers[name])
@@ -229,7 +229,7 @@ class Importer:
             seen.add(one)
             if isinstance(one.owner, Operation):
                 pending.extend(one.owner.operands)
-            elif one in self.deciders and not (unsupported.flows and tensor_dtype(one).is_float):
+            elif one in self.deciders and not (unsupported.flows and _is_data(one)):
                 found[self.deciders[one]] = None
             else:
                 return ()
@@ -345,6 +345,11 @@ class _Inliner:
         self, graph: GraphProto, inputs: Sequence[SSAValue], name: str
     ) -> list[SSAValue] | None:
         return self.importer.attempt(lambda: self(graph, inputs, name))
+
+
+def _is_data(value: SSAValue) -> bool:
+    """Whether a small input is more likely data than a size, where it only says which way computations go."""
+    return tensor_dtype(value).is_float and shape_of(value) != ()
 
 
 def _without(node: NodeProto, absent: set[str]) -> NodeProto:

@@ -340,6 +340,8 @@ def _kind_of(view: memoryview) -> str:
         return "an ELF file without the archive at its end: truncated or stripped"
     if start == b"PK\x03\x04":
         return "a damaged zip archive"
+    if start[:1] == b"\x08" and start[2:3] in (b"\x12", b"\x1a", b":"):  # fields 1, then 2, 3 or 7
+        return "an ONNX model; compile it: inarch.compile(path), or 'inarch compile'"
     return f"a file that starts with {start!r}"
 
 

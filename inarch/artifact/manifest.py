@@ -7,7 +7,7 @@ have its type or its range; nothing after it needs to check. docs/artifact.md ha
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import PurePath
 from typing import Any
@@ -36,13 +36,13 @@ _MAX_RANK = 32
 _MAX_VARIANTS = 15
 """Each is read like a manifest."""
 
-_SHARED = ("format", "abi", "name", "prefix", "host", "functions", "variants")
+_SHARED = ("format", "abi", "name", "prefix", "host", "functions", "sizes", "variants")
 """Fields that are the program's, whoever runs it."""
 _PLACED = ("workspace_bytes", "library_offset")
 """Fields of a variant that a program alone says otherwise, or has not."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Port:
     """An input or output of a function: name, element type, static shape."""
 
@@ -52,6 +52,9 @@ class Port:
 
     def __str__(self) -> str:
         return f"{self.name}: {self.type}"
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
 
     @property
     def type(self) -> str:
@@ -185,6 +188,8 @@ class Manifest:
     provenance: Provenance
     data: Mapping[str, Any]
     """The JSON object, with whatever else its writer put there; of a variant, as if it were the only one."""
+    sizes: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, Mapping[str, int]])
+    """Of functions: what the model's open dimensions are, by name. `main__2` is `main` of other sizes."""
     library_offset: int = 0
     variants: tuple[Manifest, ...] = ()
     """The same program for other CPUs, after this one, the best first; they have none of their own."""
@@ -266,7 +271,19 @@ def _program(top: Value, functions: Mapping[str, Signature]) -> Manifest:
         backends=_parts(top, members),
         provenance=provenance(top),
         data=top.fields(),
+        sizes=_sizes(top, functions),
     )
+
+
+def _sizes(top: Value, functions: Mapping[str, Signature]) -> dict[str, dict[str, int]]:
+    found = top["sizes"].entries() if "sizes" in top.fields() else {}
+    for name, value in found.items():
+        if name not in functions:
+            raise value.error(f"one of the functions {', '.join(functions)}")
+    return {
+        name: {dim: size.size() for dim, size in value.entries().items()}
+        for name, value in found.items()
+    }
 
 
 def _member(value: Value) -> Content:

@@ -29,6 +29,8 @@ class Provenance:
     """Version of the C compiler, as that says it."""
     flags: tuple[str, ...] = ()
     metadata: tuple[tuple[str, str], ...] = ()
+    said: tuple[tuple[str, str], ...] = ()
+    """Metadata of the model itself."""
     licenses: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """An SPDX expression, and what has it."""
 
@@ -158,6 +160,7 @@ def provenance(top: Value) -> Provenance:
         compiler=_text(compiler, "version"),
         flags=(*_texts(compiler, "flags"), *_texts(compiler, "kernel_flags")),
         metadata=tuple((name, each.text()) for name, each in _entries(top, "metadata").items()),
+        said=tuple((name, each.text()) for name, each in _entries(source, "metadata").items()),
         licenses=tuple(
             (name, tuple(item.text() for item in each.items()))
             for name, each in _entries(top, "licenses").items()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -21,7 +21,13 @@ from xdsl.dialects.func import FuncOp
 from inarch.backends.host import BuildRequest, Progress, shipped_parts
 from inarch.core.arguments import checked_metadata, checked_text
 from inarch.core.cache import check_writable
-from inarch.core.errors import InarchError, InternalError, UsageError, unknown
+from inarch.core.errors import (
+    InarchError,
+    InternalError,
+    UnsupportedError,
+    UsageError,
+    unknown,
+)
 from inarch.dialects import new_context
 from inarch.dialects.loop.keep import check_marks
 from inarch.driver.artifact.provenance import provenance_of
@@ -33,6 +39,7 @@ from inarch.driver.keep.kept import FilesNamed
 from inarch.driver.offload import Emissions, Offload, is_wanted, offloading
 from inarch.driver.options import DEFAULT_HOST, Options, Settings
 from inarch.driver.weighing import prepare_weighing
+from inarch.frontends.open import OpenSizesError
 from inarch.ir.location import location_text
 from inarch.ir.report.facts import facts_of
 from inarch.ir.target import (
@@ -80,15 +87,34 @@ def compile(  # noqa: A001 - the verb of a compiler; users write inarch.compile
     `settings` are fields of `Options`, which says what each is for: `compile(model, target="x86-64-v3")`.
     `context` is that of a ModuleOp `source`; the module is consumed.
 
+    A model that leaves sizes open is compiled for those that it is called with, and keeps each; so are small
+    inputs that decide shapes, such as the shape of a Reshape (`inarch.driver.open_model`).
+
     Raises InarchError for a bad model or backend, EnvironmentFault when there is no C compiler.
     """
     from inarch.runtime.module import load
 
-    options = Options.of(options, settings)
+    chosen = Options.of(options, settings)
     with tempfile.TemporaryDirectory(prefix="inarch-") as folder:
         path = Path(folder) / "model.inarch"
-        build(source, path, options, context=context, progress=progress)
+        try:
+            build(source, path, chosen, context=context, progress=progress)
+        except (OpenSizesError, UnsupportedError) as error:
+            deciding = error.deciding if isinstance(error, UnsupportedError) else ()
+            is_open = isinstance(error, OpenSizesError) or deciding
+            if not is_open or chosen.specialize or context is not None:
+                raise
+            from inarch.driver.open_model import open_model
+
+            found = open_model(source, chosen, deciding, _build_in)
+            if found is None:
+                raise
+            return found
         return load(path)  # which maps the file: its name is not needed any more
+
+
+def _build_in(source: Source, output: Path, options: Options, context: Context) -> Built:
+    return build(source, output, options, context=context)
 
 
 def build(
@@ -261,6 +287,7 @@ def import_model(
     Raises UsageError for a kind of file that no frontend reads, and for an argument of another type.
     """
     from inarch.core.arguments import checked_dims, checked_shapes, checked_values
+    from inarch.driver.sizes import joined, sets_of
     from inarch.frontends import Sizes, read_model
     from inarch.frontends.values import fix_arguments
 
@@ -273,6 +300,15 @@ def import_model(
     if isinstance(source, ModuleOp):
         module = source
         fix_arguments(module, sizes.values, context)
+        if chosen.specialize:
+            raise UsageError("specialize: expected a model with open sizes, found a module")
+    elif sets := sets_of(chosen.specialize):
+
+        def read(dims: Mapping[str, int]) -> ModuleOp:
+            both = {**sizes.dims, **dims}
+            return read_model(source, context, replace(sizes, dims=both))
+
+        module = joined(sets, read)
     else:
         module = read_model(source, context, sizes)
     if chosen.name is not None:

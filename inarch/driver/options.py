@@ -11,6 +11,7 @@ from inarch.core.errors import UsageError, unknown
 
 if TYPE_CHECKING:
     from inarch.driver.offload import Offload
+    from inarch.driver.sizes import Sets
     from inarch.machine.machine import Machine
     from inarch.passes.backend import Backend, Instance
     from inarch.pipeline.pipeline import Pipeline
@@ -25,6 +26,7 @@ class Settings(TypedDict, total=False):
     shapes: Mapping[str, Sequence[int]] | None
     dims: Mapping[str, int] | None
     values: Mapping[str, object] | None
+    specialize: Sets
     host: str
     target: str
     machine: str | Machine | None
@@ -61,6 +63,10 @@ class Options:
     """Values of symbolic dimensions, by name."""
     values: Mapping[str, object] | None = None
     """Values of inputs that are always the same, by name: arrays, or numbers. They become constants."""
+    specialize: Sets = ()
+    """Sizes of symbolic dimensions, by name: `{"batch": [1, 8], "seq": [128]}`, or a list of sets of them.
+
+    The artifact has code for each combination; a call takes what fits its arrays."""
     host: str = DEFAULT_HOST
     """Who compiles what no backend takes."""
     target: str = "native"

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DenseResourceAttr, IntegerAttr, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
+from inarch.core.lazy import np
 from inarch.dialects.loop.buffer import WORKSPACE_ALIGNMENT_BYTES, ConstantOp
 from inarch.dialects.loop.control import CallOp
 from inarch.dialects.loop.memory import memref_of, nbytes
+from inarch.ir.context import ConstantStore, store_of
 from inarch.ir.functions import entry_blocks, error_at, functions
+from inarch.ir.payload.constants import constant_array
 from inarch.ir.report.remarks import remarks_of
+from inarch.ir.sizes import sizes_of
 from inarch.passes.memory.arena import align
 from inarch.passes.memory.first_reads import check_first_reads
 from inarch.passes.memory.workspaces import Workspaces
@@ -43,7 +48,7 @@ class PlanMemoryPass(ModulePass):
         check_first_reads(op)
         entry_blocks(op)
         Workspaces(op, remarks_of(ctx)).plan()
-        _plan_weights(op)
+        _plan_weights(op, store_of(ctx))
 
 
 # ------------------------------------------------------------------------------------ checks
@@ -85,14 +90,25 @@ def _check_call(call: CallOp, callees: Mapping[str, FuncOp]) -> None:
 # ------------------------------------------------------------------------------------ weights
 
 
-def _plan_weights(module: ModuleOp) -> None:
+def _plan_weights(module: ModuleOp, store: ConstantStore) -> None:
+    """Gives each constant its place; constants of one name share it.
+
+    Where functions are one model for several sizes, which was read for each, those of equal bytes do, too.
+    """
     offsets: dict[object, int] = {}
+    is_read_again = len(sizes_of(module)) > 1
+    digests: dict[object, object] = {}
     total = 0
     for op in module.walk():
         if not isinstance(op, ConstantOp):
             continue
         size = nbytes(memref_of(op.buffer))
         key = _content(op, size)
+        if is_read_again and isinstance(op.value, DenseResourceAttr):
+            if key not in digests:
+                array = np.ascontiguousarray(constant_array(op.value, store))
+                digests[key] = sha256(array.reshape(-1).view(np.uint8).data).digest(), size
+            key = digests[key]
         if key not in offsets:
             offsets[key] = total
             total += align(size, WORKSPACE_ALIGNMENT_BYTES)

@@ -87,11 +87,14 @@ FLOATS, INTS, BOOLS, ARRAYS, READ = 1, 2, 4, 8, 16
 """As `arguments.h` has them."""
 
 
-def _in_order(signature: Signature) -> Places:
-    """Inputs, then outputs; numbers where a port has no dimensions."""
+def in_order(signature: Signature, next_plan: object = None) -> Places:
+    """Inputs, then outputs; numbers where a port has no dimensions. Else `next_plan` is tried."""
     count = len(signature.inputs) + len(signature.outputs)
     return Places(
-        range(count), range(len(signature.inputs)), (FLOATS | INTS | BOOLS | ARRAYS,) * count
+        range(count),
+        range(len(signature.inputs)),
+        (FLOATS | INTS | BOOLS | ARRAYS,) * count,
+        next_plan,
     )
 
 
@@ -105,7 +108,7 @@ def plan_of(
 ) -> Any:
     """What the extension has to know of a function. Without `places`: inputs, then outputs."""
     ports = (*signature.inputs, *signature.outputs)
-    where = places or _in_order(signature)
+    where = places or in_order(signature)
     if len(ports) > _MOST_PLACES:
         return False
     sizes: list[int] = []

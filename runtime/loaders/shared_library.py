@@ -8,15 +8,16 @@ from __future__ import annotations
 import os
 import re
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from inarch.artifact import Artifact
-from inarch.artifact.manifest import Signature
+from inarch.artifact.manifest import Manifest, Signature
 from inarch.core.errors import EnvironmentFault, InarchError
 from inarch.machine.libraries import check_architecture, defined_symbols, nearest
 from inarch.machine.target import native as this_machine
 from inarch.machine.target import parse
 from inarch.runtime.abi import ffi, libc
+from inarch.runtime.calls.fits import Fits
 from inarch.runtime.function import Function
 from inarch.runtime.loaders import LOADERS, Loader
 from inarch.runtime.loaders.external import Libraries
@@ -64,6 +65,7 @@ def load(artifact: Artifact, imports: Imports) -> Module:
         for name, signature in manifest.functions.items()
         if name not in versions(manifest)
     }
+    _join(functions, manifest)
     sources = {
         name.removeprefix(_SOURCE).removesuffix(_PACKED): _Source(artifact, name)
         for name in manifest.members
@@ -78,6 +80,16 @@ def load(artifact: Artifact, imports: Imports) -> Module:
         content=artifact.content,
         target=manifest.target,
     )
+
+
+def _join(functions: Mapping[str, Function], manifest: Manifest) -> None:
+    """Has functions of one base name, `main` and `main__2`, be one function of several sizes."""
+    groups: dict[str, list[tuple[Function, Mapping[str, int]]]] = {}
+    for name, sizes in manifest.sizes.items():
+        if name in functions:
+            groups.setdefault(name.partition("__")[0], []).append((functions[name], sizes))
+    for (first, sizes), *others in groups.values():
+        first.fits = Fits([(first.alone(), sizes), *others])
 
 
 def _part(artifact: Artifact, number: int) -> Module:

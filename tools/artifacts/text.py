@@ -6,6 +6,7 @@ from collections.abc import Generator
 
 from inarch.artifact.manifest import External, Manifest
 from inarch.artifact.provenance import Part, Provenance
+from inarch.runtime.calls.fits import said
 
 
 def lines(manifest: Manifest) -> Generator[str]:
@@ -30,7 +31,8 @@ def lines(manifest: Manifest) -> Generator[str]:
     for name, function in manifest.functions.items():
         inputs = ", ".join(map(str, function.inputs))
         outputs = ", ".join(map(str, function.outputs))
-        yield f"{name}({inputs}) -> ({outputs})"
+        sized = manifest.sizes.get(name)
+        yield f"{name}({inputs}) -> ({outputs})" + (f" of {said(sized)}" if sized else "")
         sizes = dict.fromkeys(one.functions[name].workspace_bytes for one in manifest.programs)
         yield f"  workspace {' or '.join(map(str, sizes))} bytes"
 
@@ -42,8 +44,8 @@ def _part(part: Part) -> Generator[str]:
         weights = [f"{name} {weight}" for name, weight in part.weights.items()]
         size = sum({each.member: each.nbytes for each in part.weights.values()}.values())
         yield f"{part.name}: {size} bytes of weights: {', '.join(weights)}"
-    for function, said in part.metadata.items():
-        facts = [f"{name} = {value}" for name, value in said.items()]
+    for function, entries in part.metadata.items():
+        facts = [f"{name} = {value}" for name, value in entries.items()]
         yield f"{part.name}: {function}: {', '.join(facts)}"
 
 
@@ -72,7 +74,9 @@ def _provenance(found: Provenance) -> Generator[str]:
     if found.flags:
         yield f"flags      {' '.join(found.flags)}"
     if found.licenses:
-        said = [f"{name} ({', '.join(whose)})" for name, whose in found.licenses]
-        yield f"licenses   {'; '.join(said)}"
+        listed = [f"{name} ({', '.join(whose)})" for name, whose in found.licenses]
+        yield f"licenses   {'; '.join(listed)}"
+    for key, value in found.said:
+        yield f"model      {key} = {value}"
     for key, value in found.metadata:
         yield f"metadata   {key} = {value}"

@@ -24,6 +24,7 @@ from inarch.tools.options import (
     check_output,
     compile_options,
     metadata_of,
+    sets_of,
 )
 from inarch.tools.passes import Watchers, add_instruments, add_pipeline_options
 from inarch.tools.progress import progress
@@ -98,6 +99,14 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="KEY",
         help="sign the artifact with this private Ed25519 key, as `inarch sign` does",
     )
+    parser.add_argument(
+        "--specialize",
+        action="append",
+        default=[],
+        metavar="NAME=SIZES",
+        help="make code for several sizes of a symbolic dimension (batch=1,8), which share the weights: a "
+        "call takes what fits its arrays; repeated, all combinations; batch=1,seq=64 is one set of sizes",
+    )
     parser.add_argument("--json", action="store_true", help="print what was made as JSON")
     how = "print each step as it begins, with the seconds"
     parser.add_argument("-v", "--verbose", action="store_true", help=how)
@@ -125,6 +134,7 @@ def _execute(arguments: argparse.Namespace) -> int:
         metadata=metadata_of(arguments.metadata),
         relocatable=arguments.relocatable,
         embed=arguments.embed,
+        specialize=sets_of(arguments.specialize),
     )
     dump_regions(arguments, options)
     remarks: list[Remark] | None = [] if arguments.json and arguments.remarks is not None else None
@@ -389,6 +399,7 @@ COMMAND = Command(
     description="Compile a model into one file that `inarch run` and `inarch.load` take.",
     epilog="""example:
   inarch compile model.onnx -o model.inarch --dim batch=1
+  inarch compile model.onnx --specialize batch=1,8 --specialize seq=64,128
   inarch compile model.onnx --emit=loop | less
   inarch compile model.onnx --backend ccompiler --emit=graph
 """,

@@ -7,11 +7,13 @@ import json
 import math
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from inarch.core.errors import UsageError
 from inarch.core.npz import write_npz
+from inarch.runtime.calls.fits import said
 from inarch.tools.commands import Command
 from inarch.tools.extensions import load_files
 from inarch.tools.options import (
@@ -20,6 +22,7 @@ from inarch.tools.options import (
     check_output,
     compile_options,
     count,
+    dims_of,
 )
 from inarch.tools.progress import progress
 from inarch.tools.reference import check, read_arrays_of
@@ -27,7 +30,9 @@ from inarch.tools.reference import check, read_arrays_of
 if TYPE_CHECKING:
     import numpy as np
 
+    from inarch.artifact.manifest import Port
     from inarch.core.dtypes import DType
+    from inarch.frontends.open import OpenPort
     from inarch.runtime.module import Function, Module
 
     Arrays = dict[str, np.ndarray[Any, Any]]
@@ -80,14 +85,15 @@ def _execute(arguments: argparse.Namespace) -> int:
     if arguments.output is not None:
         check_output(arguments.output, arguments.model)
     module = _module(arguments)
-    function = _function(module, arguments.function)
-    inputs, random = _inputs(function, arguments)
+    given = _given([port.name for port in _ports(module, arguments)], arguments)
+    function = _function(module, arguments, given)
+    inputs, random = _inputs(function, given, arguments)
     results = function.run(inputs)
     if arguments.output is not None:
         write_npz(arguments.output, results)
     facts: dict[str, Any] = {"outputs": {name: _facts(array) for name, array in results.items()}}
     if arguments.repeat:
-        facts["microseconds"] = _time(function, inputs, arguments.repeat)
+        facts |= _time(function, inputs, arguments.repeat)
     if arguments.check:
         facts["check"] = check(arguments, inputs, results)
     if random and not arguments.quiet:
@@ -120,12 +126,52 @@ def _module(arguments: argparse.Namespace) -> Module:
         return compile_model(arguments.model, compile_options(arguments), progress=report)
 
 
-def _function(module: Module, name: str | None) -> Function:
-    """The function to call: the named one, or `main`."""
+def _ports(module: Module, arguments: argparse.Namespace) -> Sequence[Port | OpenPort]:
+    """The inputs of the function to call."""
+    if arguments.function is None and not module.functions:  # its sizes are open
+        return module.inputs
+    return _named(module, arguments.function).signature.inputs
+
+
+def _named(module: Module, name: str | None) -> Function:
+    """The named function, or `main`."""
     if name is None and "main" not in module.functions and len(module.functions) == 1:
         only = next(iter(module.functions))
         raise UsageError(f"no function 'main' in module '{module.name}'; add --function {only}")
     return module.get_function(name or "main")
+
+
+def _function(module: Module, arguments: argparse.Namespace, given: Arrays) -> Function:
+    """The function to call, where there are several sizes for what is given."""
+    if not module.functions:
+        from inarch.driver.open_model import OpenModule
+
+        assert isinstance(module, OpenModule), "others have functions"
+        missing = [port for port in module.inputs if port.name not in given]
+        if missing:
+            raise UsageError(
+                f"{arguments.model}: its sizes are open ({', '.join(map(str, module.inputs))}); give "
+                "--dim NAME=SIZE for each, or all inputs with --input"
+            )
+        return module.at(**given).get_function("main")
+    function = _named(module, arguments.function)
+    if function.fits is None:
+        if arguments.dim and _is_artifact(arguments.model) and not arguments.check:
+            raise _is_compiled("--dim", arguments)
+        return function
+    found = function.fits.given(
+        dims_of(arguments.dim), {name: array.shape for name, array in given.items()}
+    )
+    if found is None:
+        asked = [
+            *arguments.dim,
+            *(f"'{name}' {list(array.shape)}" for name, array in given.items()),
+        ]
+        raise UsageError(
+            f"{arguments.model}: it has code for {'; '.join(map(said, function.sizes))}, not for "
+            f"{', '.join(asked)}"
+        )
+    return found
 
 
 def _is_artifact(path: Path) -> bool:
@@ -151,34 +197,45 @@ def _refuse_model_options(arguments: argparse.Namespace) -> None:
         given[f"--{option.replace('_', '-')}"] = bool(getattr(arguments, option))
     if not arguments.check or arguments.check.endswith(".npz"):
         given |= {
-            "--dim": bool(arguments.dim),
             "--shape": bool(arguments.shape),
             "--value": bool(arguments.value),
         }
     for option, is_given in given.items():
         if is_given:
-            raise UsageError(
-                f"{option}: '{arguments.model}' is compiled already; give it to `inarch compile`"
-            )
+            raise _is_compiled(option, arguments)
 
 
-def _inputs(function: Function, arguments: argparse.Namespace) -> tuple[Arrays, list[str]]:
-    """The given inputs, and seeded random ones for those that are not given; and which those are."""
+def _is_compiled(option: str, arguments: argparse.Namespace) -> UsageError:
+    return UsageError(
+        f"{option}: '{arguments.model}' is compiled already; give it to `inarch compile`"
+    )
+
+
+def _given(names: Sequence[str], arguments: argparse.Namespace) -> Arrays:
+    """The inputs that are given, by name."""
     import numpy as np
 
-    names = [spec.name for spec in function.signature.inputs]
     given: Arrays = {}
     for text in arguments.input:
         given |= _read(text, [name for name in names if name not in given])
     if stray := [name for name in given if name not in names]:
         raise UsageError(f"--input: no input '{stray[0]}'; the inputs are: {', '.join(names)}")
-    rng = np.random.default_rng(arguments.seed)
-    random = {spec.name: _random(rng, spec.dtype, spec.shape) for spec in function.signature.inputs}
     # A file may be in Fortran's order: its values are what was given, not its strides.
     # (ascontiguousarray makes a scalar an array of one element.)
-    rows = {name: np.ascontiguousarray(array).reshape(array.shape) for name, array in given.items()}
-    return {name: rows.get(name, random[name]) for name in names}, [
-        name for name in names if name not in given
+    return {name: np.ascontiguousarray(array).reshape(array.shape) for name, array in given.items()}
+
+
+def _inputs(
+    function: Function, given: Arrays, arguments: argparse.Namespace
+) -> tuple[Arrays, list[str]]:
+    """The given inputs, and seeded random ones for those that are not given; and which those are."""
+    import numpy as np
+
+    ports = function.signature.inputs
+    rng = np.random.default_rng(arguments.seed)
+    random = {port.name: _random(rng, port.dtype, port.shape) for port in ports}
+    return {port.name: given.get(port.name, random[port.name]) for port in ports}, [
+        port.name for port in ports if port.name not in given
     ]
 
 
@@ -228,15 +285,20 @@ def finite(facts: Any) -> Any:
     return facts
 
 
-def _time(function: Function, inputs: Arrays, count: int) -> float:
-    """The median time of a call, in microseconds."""
+def _time(function: Function, inputs: Arrays, count: int) -> dict[str, Any]:
+    """The median time of a call in microseconds, and its percentiles."""
     arrays = [inputs[spec.name] for spec in function.signature.inputs]
     times: list[float] = []
     for _ in range(count):
         start = time.perf_counter()
         function(*arrays)
-        times.append(time.perf_counter() - start)
-    return sorted(times)[len(times) // 2] * 1e6
+        times.append((time.perf_counter() - start) * 1e6)
+    times.sort()
+    percentiles = {f"p{part}": times[min(count - 1, count * part // 100)] for part in (50, 90, 99)}
+    return {
+        "microseconds": times[count // 2],
+        "percentiles": {**percentiles, "min": times[0], "max": times[-1]},
+    }
 
 
 def _print(facts: dict[str, Any], results: Arrays) -> None:
@@ -249,7 +311,10 @@ def _print(facts: dict[str, Any], results: Arrays) -> None:
         more = " ..." if array.size > SHOWN_VALUES else ""
         print(f"{name}: {array.dtype.name}{list(array.shape)} {values}{more}")
     if "microseconds" in facts:
-        print(f"median of calls: {facts['microseconds']:.1f} us")
+        parts = ", ".join(
+            f"{name} {us:.1f}" for name, us in facts["percentiles"].items() if name != "p50"
+        )
+        print(f"median of calls: {facts['microseconds']:.1f} us ({parts})")
     for name, difference in facts.get("check", {}).items():
         print(f"check {name}: agrees, largest difference {difference:.1e} of the maximum")
 

@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 from xdsl.ir import Block, Region, SSAValue
 
+from inarch.core.errors import InarchError
 from inarch.dialects.graph.regions.branch import IfOp
 from inarch.frontends.onnx.node import Node
 from inarch.frontends.onnx.regions.body import building, close, end
-from inarch.frontends.report import NotSupportedError
+from inarch.frontends.report import AT_RUN_TIME, NotSupportedError, UndefinedError
 from inarch.ir.location import named_location
 
 
@@ -18,14 +19,25 @@ def branch(
 ) -> list[SSAValue] | None:
     """What `build` makes of the branch that is taken, `then_branch` or `else_branch`.
 
-    None where one is unsupported. Raises NotSupportedError where they make values of different types.
+    None where one is unsupported. Raises NotSupportedError where they make values of different types, and
+    where one is wrong: its condition may hold for other sizes only.
     """
     blocks: list[Block] = []
     made: list[list[SSAValue]] = []
     for name in ("then_branch", "else_branch"):
         block = Block()
-        with building(node.builder, block):
-            found = build(name)
+        try:
+            with building(node.builder, block):
+                found = build(name)
+        except UndefinedError:
+            raise
+        except InarchError as error:
+            block.erase(safe_erase=False)
+            raise NotSupportedError(
+                f"a condition that {AT_RUN_TIME}, with a branch that cannot be: {error}",
+                condition,
+                flows=True,
+            ) from error
         if found is None:
             block.erase(safe_erase=False)
             continue

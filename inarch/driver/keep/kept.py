@@ -19,6 +19,7 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import inarch
 from inarch.core.cache import default_cache, key_of
 from inarch.core.errors import InarchError, UsageError
+from inarch.core.lazy import Array, np
 from inarch.core.states import State, digest_of, is_settled, state_of
 from inarch.driver.built import Built
 from inarch.driver.keep.sources import sources
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
 KEYED = (
     "shapes",
     "dims",
+    "values",
+    "specialize",
     "target",
     "name",
     "microkernels",
@@ -103,7 +107,7 @@ class Entry:
         return entry if entry._are_settled and is_settled(entry._state) else None
 
     @cached_property
-    def _key(self) -> str:
+    def key(self) -> str:
         """Of the record: all that is known before the model is read."""
         return key_of(
             "artifact",
@@ -117,7 +121,7 @@ class Entry:
     def restore(self, output: Path) -> Found | None:
         """Writes the artifact to `output`, where it is not there already; None where there is none."""
         try:
-            data = self._cache.get(self._key)
+            data = self._cache.get(self.key)
         except (InarchError, OSError):  # no compiler, say: the compilation will tell
             return None
         if data is None:
@@ -188,7 +192,7 @@ class Entry:
             "code": {**_code(), **named},
             "data": data,
         }
-        self._cache.put(self._key, json.dumps(record).encode())
+        self._cache.put(self.key, json.dumps(record).encode())
 
 
 @dataclass(frozen=True)
@@ -231,9 +235,16 @@ def surroundings(options: Options) -> list[str]:
     machine = this_machine()  # of which a compilation for this computer asks
     chosen = {name: getattr(options, name) for name in KEYED}
     chosen["backends"] = _instances(options)
+    chosen["values"] = [_said(name, value) for name, value in (options.values or {}).items()]
     programs = [compiler.program for compiler in compilers]
     parts = (chosen, variables, machine, compilers, programs, sys.version)
     return [inarch.__version__, *targets, *map(repr, parts)]
+
+
+def _said(name: str, value: object) -> tuple[object, ...]:
+    """All of a value that becomes a constant."""
+    array: Array = np.asarray(value)
+    return name, str(array.dtype), array.shape, sha256(array.tobytes()).hexdigest()
 
 
 def is_keyed(options: Options) -> bool:
@@ -261,8 +272,21 @@ def heard_warnings() -> Generator[list[object]]:
 
 
 def _path_state() -> list[tuple[str, State | None]]:
-    """The folders of packages: one that is added or replaced changes its folder."""
-    return [(folder, state_of(folder or ".")) for folder in sys.path]
+    """The folders of packages: one that is added or replaced changes its folder.
+
+    Others, such as that of a script, change with any file that is written there.
+    """
+    folders = [folder or "." for folder in sys.path]
+    return [(folder, state_of(folder)) for folder in folders if _has_packages(folder)]
+
+
+def _has_packages(folder: str) -> bool:
+    """Whether distributions are installed there, of which things of others are found."""
+    try:
+        with os.scandir(folder) as entries:
+            return any(entry.name.endswith((".dist-info", ".egg-info")) for entry in entries)
+    except OSError:
+        return False
 
 
 def _code() -> dict[str, State | None]:

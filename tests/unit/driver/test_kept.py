@@ -133,6 +133,8 @@ def test_what_was_told_is_told_again(commands: Kept) -> None:
 CHANGES: dict[str, dict[str, Any]] = {
     "shapes": {"shapes": {"x": [512]}},
     "dims": {"dims": {"batch": 1}},
+    "values": {"values": {"x": 1}},
+    "specialize": {"specialize": {"batch": [1]}},
     "target": {"target": "x86-64-v2"},
     "name": {"name": "other"},
     "microkernels": {"microkernels": ["gemm-f32"]},
@@ -146,6 +148,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "require_offload": {"require_offload": True},
     "give": {"give": ["mul=examplejson"]},
     "keep": {"keep": ["mul=*"]},
+    "fallback": {"fallback": "host"},
 }
 
 
@@ -169,6 +172,19 @@ def test_each_option_is_part_of_the_key_or_nothing_is_kept(commands: Kept, name:
         Entry.of(commands.model, replace(commands.options, **{name: values.get(name, True)}))
         is None
     )
+
+
+def test_all_of_a_value_is_part_of_the_key(commands: Kept) -> None:
+    """Its dtype, its shape, and each number: arrays print the first and the last ones only."""
+    keys: list[Entry] = []
+    many = np.zeros(5000, np.int64)
+    other = many.copy()
+    other[2500] = 1
+    for value in (many, other, many.astype(np.int32), many.reshape(50, 100)):
+        entry = Entry.of(commands.model, replace(commands.options, values={"x": value}))
+        assert entry is not None
+        keys.append(entry)
+    assert len({entry.key for entry in keys}) == 4
 
 
 def test_a_changed_model_is_compiled(commands: Kept) -> None:
@@ -235,10 +251,12 @@ def test_a_new_package_may_bring_anything(
     folder = tmp_path / "site"
     folder.mkdir()
     monkeypatch.setattr(sys, "path", [*sys.path, str(folder)])
-    assert commands.compile()
+    (folder / "output.txt").write_text("as scripts write beside themselves")
     assert not commands.compile()
-    (folder / "plugin.dist-info").mkdir()
-    assert commands.compile()
+    for name in ("plugin", "another"):
+        (folder / f"{name}.dist-info").mkdir()
+        assert commands.compile()
+        assert not commands.compile()
 
 
 def test_code_that_ran_is_part_of_the_entry(commands: Kept, tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def test_a_value_binds_the_dimensions_it_has() -> None:
 
 def test_without_it_the_message_says_so() -> None:
     with pytest.raises(UnsupportedError) as caught:
-        inarch.compile(reshape(), dims={"N": 4})
+        import_model(reshape(), new_context(), dims={"N": 4})
     assert str(caught.value).endswith(
         "unsupported: Reshape: shape is computed at run time ('r'); where it is always the same, "
         "give it to the compiler: --value to=..."

@@ -137,7 +137,8 @@ def test_what_a_module_says(module: Module) -> None:
         ),
         (
             X.T.copy(),
-            "main: argument 'x': expected f32[2, 3], found f32[3, 2]; x.reshape((2, 3)) fits",
+            "main: argument 'x': expected f32[2, 3], found f32[3, 2]; where its axes are in another order: "
+            "np.ascontiguousarray(x.transpose(1, 0))",
         ),
         (
             X[:1],

@@ -87,7 +87,11 @@ def test_truncated_models() -> None:
     [
         (b"", "an empty file"),
         (b"# A model\n", "text"),
-        (b"\x7fELF\x02\x01\x01", "a truncated or damaged file (a field with the number 15)"),
+        (b"\x7fEL\x02\x01\x01", "a truncated or damaged file (a field with the number 15)"),
+        (
+            b"\x7fELF\x02\x01\x01",
+            "a shared library or an artifact; inarch.load and 'inarch run' take artifacts",
+        ),
     ],
 )
 def test_what_is_no_model(content: bytes, found: str) -> None:
@@ -113,7 +117,7 @@ def test_models_that_are_not_there(folder: Path) -> None:
     )
     assert failure("compile m.tflite", 2) == (
         "error: expected a model that ends in one of .mlir, .onnx; found 'm.tflite'; "
-        "export it to ONNX, with tf2onnx"
+        "export it to ONNX, with python -m tf2onnx.convert --tflite m.tflite --output model.onnx"
     )
     assert failure("compile m.PT", 2) == (
         "error: expected a model that ends in one of .mlir, .onnx; found 'm.PT'; "
@@ -136,7 +140,7 @@ def test_an_unbound_dimension() -> None:
     Path("open.onnx").write_bytes(model(shape=("n", 3)).SerializeToString())
     assert failure("compile open.onnx", 1) == (
         "open.onnx: error: dimension 'n' of input 'x' is not bound; "
-        "bind it with --dim n=1 (unbound: n)"
+        "bind it with --dim n=1, or make an artifact of several sizes with --specialize n=1,8 (unbound: n)"
     )
     assert failure("compile open.onnx --dim m=1", 2) == (
         "error: no dimension 'm' in open.onnx. Known: n"
@@ -398,7 +402,7 @@ def test_a_cpu_that_lacks_what_the_artifact_needs() -> None:
         (
             "--check x.tflite",
             "expected a model that ends in one of .mlir, .onnx; found 'x.tflite'; "
-            "export it to ONNX, with tf2onnx",
+            "export it to ONNX, with python -m tf2onnx.convert --tflite x.tflite --output model.onnx",
         ),
         ("--input z=x.npy", "--input: no input 'z'; the inputs are: x"),
         ("--input x.npy --input x.npy", "--input: 'x.npy' is one array more than there are inputs"),
@@ -432,7 +436,10 @@ def test_arrays_that_cannot_be_read(option: str) -> None:
     ("array", "found"),
     [
         (X.astype(np.float64), "found f64[2, 3]; convert it with x.astype(np.float32)"),
-        (X.T.copy(), "found f32[3, 2]; x.reshape((2, 3)) fits"),
+        (
+            X.T.copy(),
+            "found f32[3, 2]; where its axes are in another order: np.ascontiguousarray(x.transpose(1, 0))",
+        ),
         (X.astype(">f4"), "found the other byte order; convert it with x.astype(np.float32)"),
     ],
 )

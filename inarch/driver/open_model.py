@@ -1,0 +1,389 @@
+"""Models that leave sizes open: compiled for the sizes that they are called with, and kept for each.
+
+A size is what a dimension is, or the value of a small input that decides shapes (the shape of a Reshape):
+both are read at the call. Code, decisions and artifacts are kept in the cache, so that a size that was seen
+before is there at once, also in another process.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import tempfile
+import time
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+from xdsl.context import Context
+
+from inarch.artifact.manifest import Port
+from inarch.core.errors import ArgumentError, InarchError, UnsupportedError, UsageError, unknown
+from inarch.core.lazy import Array, np
+from inarch.dialects import new_context
+from inarch.driver.keep.kept import Entry
+from inarch.driver.keep.program import kept_program
+from inarch.frontends import interface_of
+from inarch.frontends.open import Interface, OpenPort
+from inarch.runtime.calls.bound import BoundCall, in_order
+from inarch.runtime.calls.fits import said
+from inarch.runtime.function import Function
+from inarch.runtime.module import Module, check_run, load
+from inarch.runtime.tensor import as_array, check
+
+if TYPE_CHECKING:
+    from inarch.driver.built import Built
+    from inarch.driver.options import Options
+
+MOST_IN_MEMORY = 64
+"""Sizes whose code stays loaded; those that were made first go first. The cache still has them."""
+
+MOST_ROUNDS = 8
+"""Each finds further inputs that decide shapes."""
+
+LOG = logging.getLogger("inarch")
+
+Key = tuple[Any, ...]
+
+Build = Callable[[Any, Path, "Options", Context], "Built"]
+"""Compiles a model into a file."""
+
+
+@dataclass(frozen=True)
+class _Made:
+    """What was compiled for one set of sizes."""
+
+    module: Module
+    takes: tuple[str, ...]
+    """The inputs that are not decided by their values."""
+    sizes: Mapping[str, int | list[Any]]
+
+
+class OpenModule(Module):
+    """What `inarch.compile` gives of a model with open sizes. Threads may share it."""
+
+    def __init__(
+        self,
+        source: Any,
+        options: Options,
+        interface: Interface,
+        deciding: Sequence[str],
+        build: Build,
+    ) -> None:
+        """For `inarch.compile`."""
+        name = options.name or (Path(source).stem if isinstance(source, str | Path) else "model")
+        super().__init__("open", name, {})
+        self._source = source
+        self._options = options
+        self._interface = interface
+        self._deciding = list(deciding)
+        self._build = build
+        self._made: dict[Key, _Made] = {}
+        self._planned: set[Function] = set()
+        """What compiled calls know: `_plan` is of the last one, which leads to those before."""
+        self._lock = RLock()
+        self._has_said = False
+        _OPEN.add(self)
+
+    def __repr__(self) -> str:
+        inputs, outputs = (", ".join(map(str, each)) for each in (self.inputs, self.outputs))
+        return f"<inarch module '{self.name}': main({inputs}) -> ({outputs}), sizes open>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (self._source, self._options, self._threads)
+
+    @property
+    def inputs(self) -> tuple[OpenPort, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """What it takes: name, dtype and shape of each, in which open sizes have their names."""
+        fixed = self._options.values or {}
+        return tuple(port for port in self._interface.inputs if port.name not in fixed)
+
+    @property
+    def outputs(self) -> tuple[OpenPort, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """What it gives, as the model declares it."""
+        return tuple(self._interface.outputs)
+
+    @property
+    def deciding(self) -> tuple[str, ...]:
+        """Inputs whose values are known to be sizes."""
+        return tuple(self._deciding)
+
+    @property
+    def sizes(self) -> tuple[Mapping[str, Any], ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """The sizes that it was called with and that are in memory, the last one last."""
+        return tuple(dict(made.sizes) for made in list(self._made.values()))
+
+    @property
+    def signature(self) -> Any:
+        """Raises UsageError: each set of sizes has its own."""
+        raise UsageError(
+            f"module '{self.name}' has one signature for each set of sizes; inputs and outputs have what is "
+            "the same in all, module.at(...) is the module of one"
+        )
+
+    def get_function(self, name: str) -> Function:
+        """Raises UsageError for another than `main`, and for that, which is one for each set of sizes."""
+        if name != "main":
+            raise unknown("function", name, ["main"], within=f"module '{self.name}'")
+        return self.signature
+
+    def at(self, *args: object, **by_name: object) -> Module:
+        """The module for arguments of these shapes, compiled now if it was not before."""
+        return self._for(self._named(args, by_name)[1]).module
+
+    def _general(
+        self, /, *args: object, out: object = None, threads: object = None, **by_name: object
+    ) -> Any:
+        """Calls what is compiled for the arguments' sizes, which it is now if it was not before."""
+        count = len(self.inputs)
+        if out is None and self.outputs and len(args) == count + len(self.outputs):
+            args, out = args[:count], args[count:]
+        values, arrays = self._named(args, by_name)
+        made = self._for(arrays)
+        main = made.module.get_function("main")
+        given = [values[name] for name in made.takes]
+        result = main(*given, out=out, threads=self._threads if threads is None else threads)
+        if not self._deciding and self._threads is None and main not in self._planned:
+            with self._lock:
+                self._planned.add(main)
+                self._plan = main.plan_of(in_order(main.signature, self._plan)) or self._plan
+        return result
+
+    def run(
+        self, inputs: Mapping[str, object], *others: object, threads: int | None = None
+    ) -> dict[str, Array]:
+        """Calls it with the inputs by name; the outputs by name."""
+        check_run(inputs, others)
+        if not isinstance(inputs, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ArgumentError(
+                f"main: run expected a dict of inputs by name, found a {type(inputs).__name__}"
+            )
+        values, arrays = self._named((), inputs)
+        made = self._for(arrays)
+        main = made.module.get_function("main")
+        most = self._threads if threads is None else threads
+        return main.run({name: values[name] for name in made.takes}, threads=most)
+
+    def bind(
+        self, /, *args: object, out: object = None, threads: object = None, **by_name: object
+    ) -> BoundCall:
+        """Binds the arguments of what is compiled for their sizes; `Function.bind` has the details."""
+        values, arrays = self._named(args, by_name)
+        made = self._for(arrays)
+        given = [values[name] for name in made.takes]
+        return made.module.get_function("main").bind(*given, out=out, threads=threads)
+
+    def with_threads(self, threads: int) -> Module:
+        """The same model, run by at most so many threads where a call does not say how many."""
+        from inarch.core.arguments import checked_threads
+
+        module = OpenModule(
+            self._source, self._options, self._interface, self._deciding, self._build
+        )
+        module._threads = checked_threads(threads)
+        module._made = dict(self._made)
+        return module
+
+    def get_source(self, fmt: str = "") -> str:
+        """The text of what was called last. Raises UsageError where nothing was."""
+        return self._last().get_source(fmt)
+
+    def save(self, path: Path | str) -> None:
+        """Writes an artifact of all sizes in memory. Raises UsageError where there is none yet."""
+        self._last()
+        sets: list[Any] = [made.sizes for made in self._made.values()]
+        if self._deciding or not all(sets):
+            if len(sets) > 1:
+                raise UsageError(
+                    f"module '{self.name}': expected one set of sizes to save, found {len(sets)}, which "
+                    f"values of inputs decide ({', '.join(self._deciding)}); save module.at(...)"
+                )
+            self._last().save(path)
+            return
+        options = replace(self._options, specialize=sets)
+        self._build(self._source, Path(path), options, new_context())
+
+    def save_to_bytes(self) -> bytes:
+        """What `save` writes."""
+        with tempfile.TemporaryDirectory(prefix="inarch-") as folder:
+            path = Path(folder) / "model.inarch"
+            self.save(path)
+            return path.read_bytes()
+
+    def _last(self) -> Module:
+        for made in reversed(list(self._made.values())):
+            return made.module
+        raise UsageError(
+            f"module '{self.name}' has no code yet: its sizes are open; call it, or compile it with dims"
+        )
+
+    # -------------------------------------------------------------------------------- sizes
+
+    def _named(
+        self, args: Sequence[object], by_name: Mapping[str, object]
+    ) -> tuple[dict[str, object], dict[str, Array]]:
+        """The arguments by name, as they are given and as arrays.
+
+        Raises ArgumentError for too many, too few, unknown ones, and those of another dtype or layout.
+        """
+        names = [port.name for port in self.inputs]
+        for name in by_name:
+            if name not in names:
+                near = get_close_matches(name, names, n=1)
+                hint = f"; did you mean '{near[0]}'?" if near else "."
+                raise ArgumentError(f"main: no input '{name}'{hint} Inputs: {', '.join(names)}")
+        given = dict(zip(names, args, strict=False))
+        if twice := [name for name in by_name if name in given]:
+            raise ArgumentError(f"main: input '{twice[0]}' is given twice, by position and by name")
+        given |= by_name
+        lacking = [name for name in names if name not in given]
+        if len(args) > len(names) or lacking:
+            listed = ", ".join(map(str, self.inputs))
+            which = f"; '{lacking[0]}' is missing" if lacking else ""
+            raise ArgumentError(
+                f"main: expected {len(names)} argument{'s' * (len(names) != 1)} ({listed}), found "
+                f"{len(args) + len(by_name)}{which}"
+            )
+        values = {name: given[name] for name in names}
+        return values, {port.name: _array(values[port.name], port) for port in self.inputs}
+
+    def _for(self, arrays: Mapping[str, Array]) -> _Made:
+        made = self._made.get(self._key(arrays))
+        if made is None:
+            with self._lock:
+                # Meanwhile another thread may have made it, or found that more inputs decide.
+                made = self._made.get(self._key(arrays))
+                if made is None:
+                    made = self._make(arrays)
+                    self._made[self._key(arrays)] = made
+                    self._forget()
+        return made
+
+    def _key(self, arrays: Mapping[str, Array]) -> Key:
+        decided = [arrays[name].tobytes() for name in self._deciding]
+        return (*(array.shape for array in arrays.values()), *decided)
+
+    def _make(self, arrays: Mapping[str, Array]) -> _Made:
+        """Compiles for these sizes; what decides shapes besides is found on the way."""
+        for _ in range(MOST_ROUNDS):
+            decided = {name: np.array(arrays[name]) for name in self._deciding}
+            shapes = {name: array.shape for name, array in arrays.items() if name not in decided}
+            options = replace(
+                self._options,
+                shapes={**(self._options.shapes or {}), **shapes},
+                values={**(self._options.values or {}), **decided},
+            )
+            start = time.perf_counter()
+            try:
+                module, is_new = self._compiled(options)
+            except UnsupportedError as error:
+                new = [name for name in error.deciding if name in shapes]
+                if not new:
+                    raise
+                self._deciding += new
+                self._plan = None
+                continue
+            except UsageError as error:
+                raise ArgumentError(f"main: {error.message}") from error
+            sizes: dict[str, Any] = {k: v for each in module.sizes for k, v in each.items()}
+            sizes |= {name: array.tolist() for name, array in decided.items()}
+            self._say(sizes, time.perf_counter() - start, is_new=is_new)
+            return _Made(module, tuple(shapes), sizes)
+        raise InarchError(
+            f"module '{self.name}': expected at most {MOST_ROUNDS} inputs that decide shapes, found more"
+        )
+
+    def _compiled(self, options: Options) -> tuple[Module, bool]:
+        """The module, and whether it was compiled now."""
+        source, context, is_new = self._source, new_context(), False
+
+        def build(path: Path) -> Built:
+            nonlocal is_new
+            is_new = True
+            return self._build(source, path, options, context)
+
+        def make() -> Module:
+            with tempfile.TemporaryDirectory(prefix="inarch-") as folder:
+                path = Path(folder) / "model.inarch"
+                entry = Entry.of(Path(source), options) if is_file else None
+                if entry is None:
+                    build(path)
+                elif entry.restore(path) is None:
+                    entry.made(path, build, context, "")
+                return load(path)
+
+        is_file = isinstance(source, str | Path)
+        if is_file or not self._interface.digest:
+            return make(), is_new
+        return kept_program(f"{self._interface.digest} {options.name}", options, make), is_new
+
+    def _say(self, sizes: Mapping[str, Any], seconds: float, *, is_new: bool) -> None:
+        listed = said(sizes) or "sizes of no name"
+        how = f"compiled in {seconds:.1f} s" if is_new else "from the cache"
+        if self._has_said:
+            LOG.info("%s: %s %s", self.name, listed, how)
+            return
+        self._has_said = True
+        LOG.warning(
+            "%s: its sizes are open, so that it is compiled for those of each call, and kept (%s %s); "
+            "module.sizes lists them",
+            self.name,
+            listed,
+            how,
+        )
+
+    def renew_lock(self) -> None:
+        """For the child of a fork."""
+        self._lock = RLock()
+
+    def _forget(self) -> None:
+        """Of too many sizes, those that were made first."""
+        while len(self._made) > MOST_IN_MEMORY:
+            del self._made[next(iter(self._made))]
+            self._plan, self._planned = None, set()
+
+
+def open_model(
+    source: Any, options: Options, deciding: Sequence[str], build: Build
+) -> OpenModule | None:
+    """The module of a model that leaves sizes open; None where its kind leaves none.
+
+    Raises InarchError for what is wrong or unsupported whatever the sizes are.
+    """
+    interface = interface_of(source)
+    return (
+        OpenModule(source, options, interface, deciding, build) if interface is not None else None
+    )
+
+
+def _array(value: object, port: OpenPort) -> Array:
+    role = f"main: argument '{port.name}'"
+    if port.dtype is None:
+        raise ArgumentError(f"{role}: expected a tensor of a dtype that Inarch has, found {port}")
+    array = as_array(value, Port(port.name, port.dtype, ()), role)
+    check(array, Port(port.name, port.dtype, array.shape), role)
+    return array
+
+
+def _again(source: Any, options: Options, threads: int | None) -> Module:
+    """The module that was pickled."""
+    from inarch.driver.compiler import compile as compile_model
+
+    module = compile_model(source, options)
+    return module if threads is None else module.with_threads(threads)
+
+
+_OPEN: weakref.WeakSet[OpenModule] = weakref.WeakSet()
+
+
+def _renew_locks() -> None:
+    """In the child of a fork: another thread may have held one."""
+    for module in _OPEN:
+        module.renew_lock()
+
+
+os.register_at_fork(after_in_child=_renew_locks)
