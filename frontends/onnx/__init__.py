@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
+from inarch.core.dtypes import DType
 from inarch.core.errors import InarchError, UnsupportedError, unknown
 from inarch.core.lazy import Array, np
 from inarch.core.limits import check_shape
@@ -35,7 +36,7 @@ from inarch.frontends.onnx._missing import LISTED, missing
 from inarch.frontends.onnx.graph import FIRST_OPSET, Importer, Scope
 from inarch.frontends.onnx.tensors import Folders, element_dtype
 from inarch.frontends.open import Interface, OpenPort
-from inarch.frontends.report import NotSupportedError
+from inarch.frontends.report import NotSupportedError, Unsupported
 from inarch.frontends.values import fixed_value
 from inarch.ir.context import store_of
 from inarch.ir.report.facts import facts_of
@@ -66,10 +67,15 @@ def interface(source: Any) -> Interface:
     loaded = load_model(source)
     graph, where = loaded.model.graph, loaded.where
     opsets, functions = _opsets(loaded.model, where), _functions(loaded)
-    missing(graph, opsets, functions).raise_if_any(where, LISTED)
+    report = missing(graph, opsets, functions)
+    listed = LISTED if report.items else ""
     given = {proto.name for proto in graph.initializer}
+    inputs = [info for info in graph.input if info.name not in given]
+    for info in inputs:
+        _element_of(info, report)
+    report.raise_if_any(where, listed)
     return Interface(
-        [_open_port(info) for info in graph.input if info.name not in given],
+        [_open_port(info) for info in inputs],
         [_open_port(info) for info in graph.output],
         _digest(source, loaded),
     )
@@ -89,11 +95,21 @@ def _digest(source: Any, loaded: Loaded) -> str:
 
 
 def _open_port(info: ValueInfoProto) -> OpenPort:
+    return OpenPort(info.name, _element_of(info, Unsupported()), signature(info).shape)
+
+
+def _element_of(info: ValueInfoProto, report: Unsupported) -> DType | None:
+    """The dtype of an input; None, and reported, of one of an unsupported kind."""
+    kind = info.type.WhichOneof("value")
+    if kind != "tensor_type":
+        what = (kind or "untyped").removesuffix("_type").replace("_", " ")
+        report.add(f"{what} input", info.name)
+        return None
     try:
-        dtype = element_dtype(info.type.tensor_type.elem_type)
-    except NotSupportedError:
-        dtype = None
-    return OpenPort(info.name, dtype, signature(info).shape)
+        return element_dtype(info.type.tensor_type.elem_type)
+    except NotSupportedError as unsupported:
+        report.add(unsupported.reason, info.name)
+        return None
 
 
 FRONTEND = Frontend(
@@ -211,17 +227,12 @@ def _add_inputs(
         if info.name in scope.values:
             raise InarchError(f"input '{info.name}' is given twice", where=importer.where)
         scope.values[info.name] = None
-        kind = info.type.WhichOneof("value")
-        if kind != "tensor_type":
-            what = (kind or "untyped").removesuffix("_type").replace("_", " ")
-            importer.report.add(f"{what} input", info.name)
+        dtype = _element_of(info, importer.report)
+        if info.type.WhichOneof("value") != "tensor_type":
             skipped.add(info.name)
             continue
         signatures.append(signature(info))
-        try:
-            dtype = element_dtype(info.type.tensor_type.elem_type)
-        except NotSupportedError as unsupported:
-            importer.report.add(unsupported.reason, info.name)
+        if dtype is None:
             continue
         if info.name in sizes.values:
             shape = signatures[-1].shape

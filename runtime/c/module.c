@@ -318,3 +318,79 @@ const inarch_function *inarch_function_named(const inarch_module *module, const 
                    module->index.function_count == 0 ? "" : module->index.functions[0].name);
     return NULL;
 }
+
+/* Whether the function is `name`, or `name__2` and so on: the same for other sizes. */
+static int is_size_of(const inarch_function *function, const char *name)
+{
+    const size_t length = strlen(name);
+    if (strncmp(function->name, name, length) != 0) {
+        return 0;
+    }
+    const char *rest = function->name + length;
+    if (*rest == 0) {
+        return 1;
+    }
+    return strncmp(rest, "__", 2) == 0 && rest[2] != 0 && strspn(rest + 2, "0123456789") == strlen(rest + 2);
+}
+
+static int32_t misfit(const inarch_function *function, const DLTensor *inputs, int32_t count)
+{
+    for (int32_t i = 0; i < count; i++) {
+        const inarch_port *port = &function->ports[i];
+        const int32_t dtype = (int32_t)inputs[i].dtype.code << 8 | inputs[i].dtype.bits;
+        if (dtype != port->dtype || inputs[i].ndim != port->rank) {
+            return i;
+        }
+        for (int32_t k = 0; k < port->rank; k++) {
+            if (inputs[i].shape[k] != port->shape[k]) {
+                return i;
+            }
+        }
+    }
+    return -1;
+}
+
+const inarch_function *inarch_function_fitting(const inarch_module *module, const char *name,
+                                               const DLTensor *inputs, int32_t count)
+{
+    const inarch_function *first = inarch_function_named(module, name);
+    if (first == NULL) {
+        return NULL;
+    }
+    if (count < 0 || count > first->inputs || (inputs == NULL && count != 0)) {
+        inarch_rt_fail(INARCH_ARGUMENT, "%s: error: %s: expected at most %d inputs, found %d", module->where,
+                       name, (int)first->inputs, inputs == NULL ? 0 : (int)count);
+        return NULL;
+    }
+    int32_t wrong = 0;
+    char known[600] = "";
+    size_t used = 0;
+    for (int32_t i = 0; i < module->index.function_count; i++) {
+        const inarch_function *function = &module->index.functions[i];
+        if (!is_size_of(function, name) || function->inputs != first->inputs) {
+            continue;
+        }
+        const int32_t at = misfit(function, inputs, count);
+        if (at < 0) {
+            return function;
+        }
+        wrong = at > wrong ? at : wrong;
+    }
+    for (int32_t i = 0; i < module->index.function_count && used < sizeof(known); i++) {
+        const inarch_function *function = &module->index.functions[i];
+        if (is_size_of(function, name) && function->inputs == first->inputs) {
+            char type[200];
+            inarch_port_type(&function->ports[wrong], type, sizeof(type));
+            used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s", used == 0 ? "" : " or ", type);
+        }
+    }
+    inarch_port given = first->ports[wrong];
+    given.dtype = (int32_t)inputs[wrong].dtype.code << 8 | inputs[wrong].dtype.bits;
+    given.rank = inputs[wrong].ndim;
+    given.shape = inputs[wrong].shape;
+    char found[200];
+    inarch_port_type(&given, found, sizeof(found));
+    inarch_rt_fail(INARCH_ARGUMENT, "%s: error: %s: input '%s': expected %s, found %s; compile the model for it, too",
+                   module->where, name, first->ports[wrong].name, known, found);
+    return NULL;
+}

@@ -78,6 +78,11 @@ int32_t inarch_function_count(const inarch_module *module);
 /* NULL, and a message, for one that there is not. They live as long as the module. */
 const inarch_function *inarch_function_at(const inarch_module *module, int32_t index);
 const inarch_function *inarch_function_named(const inarch_module *module, const char *name);
+/* Of an artifact for several sizes (`inarch compile --specialize`), where `main__2`, `main__3` ... are `main` of other
+ * sizes: the first one of `name` whose first `count` inputs are of these dtypes and shapes; data is not looked at. NULL, and
+ * a message with those there are, where there is none. */
+const inarch_function *inarch_function_fitting(const inarch_module *module, const char *name,
+                                               const DLTensor *inputs, int32_t count);
 
 /* The code's own table (inarch.h), for what is not here: shapes, states, calls that are done later. Lives as long as
  * the module; a state of one's own must be gone before it. */

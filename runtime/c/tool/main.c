@@ -214,15 +214,69 @@ static int call(inarch_instance *instance, const inarch_function *function, cons
     return 0;
 }
 
+/* The function `name` for the sizes of what is given, where there are several, in `*found`: inputs behind one that is not
+ * given are not looked at. Returns how to leave. */
+static int find_fitting(const inarch_module *module, const char *name, const tool_options *options,
+                        const inarch_function **found)
+{
+    const inarch_function *first = *found = inarch_function_named(module, name);
+    if (first == NULL) {
+        return tool_failed(INARCH_NAME);
+    }
+    if (inarch_function_count(module) == 1 || options->input_count == 0 || first->inputs == 0) {
+        return 0;
+    }
+    const size_t places = (size_t)first->inputs;
+    DLTensor *inputs = (DLTensor *)calloc(places, sizeof(*inputs));
+    tool_array *arrays = (tool_array *)calloc(places, sizeof(*arrays));
+    void **taken = (void **)calloc(places, sizeof(*taken));
+    int code = 0;
+    if (inputs == NULL || arrays == NULL || taken == NULL) {
+        code = tool_fail(LEAVE_MACHINE, "error: no memory for arrays");
+    }
+    for (int i = 0; code == 0 && i < options->input_count; i++) {
+        const char *path;
+        const int32_t at = find_input(first, taken, options->inputs[i], &path);
+        if (at < 0) {
+            code = LEAVE_USAGE;
+            break;
+        }
+        free(arrays[at].data);
+        arrays[at].data = NULL;
+        code = tool_read_npy(path, &arrays[at]);
+        taken[at] = arrays[at].data;
+        inputs[at].ndim = arrays[at].rank;
+        inputs[at].shape = arrays[at].shape;
+        inputs[at].dtype.code = (uint8_t)(arrays[at].dtype >> 8);
+        inputs[at].dtype.bits = (uint8_t)(arrays[at].dtype & 0xff);
+    }
+    if (code == 0) {
+        int32_t count = 0;
+        while (count < first->inputs && taken[count] != NULL) {
+            count++;
+        }
+        *found = inarch_function_fitting(module, name, inputs, count);
+        code = *found == NULL ? tool_failed(INARCH_ARGUMENT) : 0;
+    }
+    for (size_t i = 0; arrays != NULL && i < places; i++) {
+        free(arrays[i].data);
+    }
+    free(inputs);
+    free(arrays);
+    free(taken);
+    return code;
+}
+
 static int run(inarch_module *module, const tool_options *options)
 {
     const char *name = options->function == NULL ? "main" : options->function;
-    const inarch_function *function = inarch_function_named(module, name);
+    const inarch_function *function;
     inarch_instance *instance;
-    if (function == NULL) {
-        return tool_failed(INARCH_NAME);
+    const int chosen = find_fitting(module, name, options, &function);
+    if (chosen != 0) {
+        return chosen;
     }
-    const int32_t status = inarch_instance_new(module, name, NULL, 0, &instance);
+    const int32_t status = inarch_instance_new(module, function->name, NULL, 0, &instance);
     if (status != INARCH_OK) {
         return tool_failed(status);
     }
