@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import onnx
@@ -299,7 +299,7 @@ def test_arguments_that_do_not_fit() -> None:
             "main: argument 'x': expected f32[1, 4, 24], found f64[1, 4, 24]; "
             "convert it with x.astype(np.float32)"
         ),
-        lambda: module.run(None, good): (
+        lambda: cast("Any", module).run(None, good): (
             "run: expected one dict of inputs by name, found 2 arguments; onnxruntime's run(outputs, inputs) "
             "is run(inputs): it gives all outputs, by name"
         ),
@@ -324,8 +324,8 @@ def test_what_no_size_helps_is_said_at_once() -> None:
 def test_sizes_that_depend_on_each_other() -> None:
     model = parse("y = Concat<axis=0>(x, z)", 'float[s] x, float["2*s + 1"] z', "float[t] y")
     model.graph.input[1].type.tensor_type.shape.dim[0].dim_param = "2*s + 1"
-    for given in ({"dims": {"s": 3}}, {"shapes": {"x": (3,)}}, {"shapes": {"z": (7,)}}):
-        module = import_onnx(model, new_context(), Sizes(**given))
+    for given in (Sizes({"s": 3}), Sizes(shapes={"x": (3,)}), Sizes(shapes={"z": (7,)})):
+        module = import_onnx(model, new_context(), given)
         assert '%x: tensor<3xf32> {inarch.name = "x"}, %z: tensor<7xf32>' in print_module(module)
     for shapes, message in {
         ((3,), (8,)): "input 'z': expected '2*s + 1' = 7, as s = 3, found 8",
