@@ -5,6 +5,7 @@ Nothing is copied. What does not fit is refused with one message that says what 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import cache
 from math import prod
@@ -133,7 +134,8 @@ def check(array: Array, port: Port, role: str) -> None:
 
 def _advice(found: tuple[int, ...], wanted: tuple[int, ...]) -> str:
     """How an array gets another shape, where it is one of the same elements in the same places, or turned."""
-    if [size for size in found if size != 1] == [size for size in wanted if size != 1]:
+    is_flat = len(found) == 1 and found[0] == math.prod(wanted)
+    if is_flat or [n for n in found if n != 1] == [n for n in wanted if n != 1]:
         return f"x.reshape({wanted}) fits"
     if sorted(found) != sorted(wanted):
         return "pass an array of that shape"

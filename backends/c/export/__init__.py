@@ -23,10 +23,6 @@ def export(program: CProgram, request: ExportRequest) -> Export:
             f"'{program.name}': expected a public function to export, found none; a func.func such as "
             "@main that is not private is one"
         )
-    if program.prefix == "inarch":
-        raise UsageError(
-            "expected another name than 'inarch', whose header is that of every export; give one with --name"
-        )
     for one in request.emitted:
         if not one.is_linked:
             raise UnsupportedError(

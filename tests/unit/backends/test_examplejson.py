@@ -164,7 +164,7 @@ CALLS: list[tuple[Callable[[Function, Array], object], str]] = [
     (
         lambda f, a: f(a, a.reshape(3, 2)),
         "subgraph_0: argument 'input1': expected f32[2, 3], found f32[3, 2]; "
-        "x.reshape((2, 3)) fits",
+        "where its axes are in another order: np.ascontiguousarray(x.transpose(1, 0))",
     ),
     (
         lambda f, a: f(a.astype("float64"), a),

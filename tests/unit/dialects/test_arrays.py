@@ -55,7 +55,14 @@ class Keeper:
             "f: expected f32[2, 3], found an address that is not aligned; use x.copy()",
         ),
         (np.zeros((2, 3), "f8"), "f: expected f32[2, 3], found f64[2, 3]; convert it with x.astype(np.float32)"),
-        (np.zeros((3, 2), "f4"), "f: expected f32[2, 3], found f32[3, 2]; x.reshape((2, 3)) fits"),
+        (
+            np.zeros((3, 2), "f4"),
+            "f: expected f32[2, 3], found f32[3, 2]; where its axes are in another order: "
+            "np.ascontiguousarray(x.transpose(1, 0))",
+        ),
+        (np.zeros((2, 1, 3), "f4"), "f: expected f32[2, 3], found f32[2, 1, 3]; x.reshape((2, 3)) fits"),
+        (np.zeros(6, "f4"), "f: expected f32[2, 3], found f32[6]; x.reshape((2, 3)) fits"),
+        (np.zeros((2, 4), "f4"), "f: expected f32[2, 3], found f32[2, 4]; pass an array of that shape"),
     ],
 )  # fmt: skip
 def test_an_array_that_does_not_fit_says_what_would(array: Array, message: str) -> None:
