@@ -136,6 +136,13 @@ STRUCTURE: dict[str, str] = {
     "a = Constant<value=int64[1] {0}>() y = Squeeze(x, a)": (
         "node 'y' (Squeeze): error: expected size 1 along axes [0], found shape (2, 3)"
     ),
+    "n = Constant<value=int64[2] {1,2}>() y = ReverseSequence(x, n)": (
+        "node 'y' (ReverseSequence): error: expected sequence_lens of shape (3,), found (2,)"
+    ),
+    "n = Constant<value=int64[2] {1,2}>() y = ReverseSequence<batch_axis=0>(x, n)": (
+        "node 'y' (ReverseSequence): error: expected batch_axis and time_axis to be 0 and 1 of rank 2 "
+        "or more, found 0 and 0 of shape (2, 3)"
+    ),
     "y = foo.Bar(x)": "node 'y' (Bar): error: expected an import of operator set 'foo', found none",
     "s = Shape(x) t = Concat<axis=0>(s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s) y = Expand(x, t)": (
         "node 'y' (Expand): error: expected at most 32 dimensions, found 34"
@@ -167,6 +174,19 @@ def test_floats_that_an_integer_dtype_does_not_have_are_refused(node: str, numbe
     operator = node.partition("<")[0]
     assert message(parse(f"y = {node}(x)", "int32[2,3] x", "int32[2,3] y")) == (
         f"<model>: node 'y' ({operator}): error: expected a float dtype, which has {number}, found i32"
+    )
+
+
+@pytest.mark.parametrize(("opset", "wanted"), [(18, 2), (21, 4)])
+def test_group_normalization_of_other_shapes(opset: int, wanted: int) -> None:
+    inputs = "float[1,4,5] x, float[3] s"
+    node = "y = GroupNormalization<num_groups={}>(x, s, s)"
+    assert message(parse(node.format(2), inputs, opset=opset)) == (
+        f"<model>: node 'y' (GroupNormalization): error: expected scale of shape ({wanted},), found (3,)"
+    )
+    assert message(parse(node.format(3), inputs, opset=opset)) == (
+        "<model>: node 'y' (GroupNormalization): error: expected an input of rank 3 or more whose "
+        "channels num_groups divides, found shape (1, 4, 5) and num_groups = 3"
     )
 
 

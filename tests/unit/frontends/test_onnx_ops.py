@@ -244,6 +244,14 @@ CASES: dict[str, tuple[int, str, str]] = {
     "HardSwish": (14, X, "y = HardSwish(x)"),
     "Hardmax": (11, X, "y = Hardmax<axis=2>(x)"),
     "Identity": (13, X, "z = Identity(x) y = Neg(z)"),
+    **{
+        f"GroupNormalization of opset {opset}, {dtype}": (
+            opset,
+            f"{dtype}[2,6,3,4] x, {dtype}[{count}] s, {dtype}[{count}] b",
+            "y = GroupNormalization<num_groups=3, epsilon=0.01>(x, s, b)",
+        )
+        for opset, count, dtype in ((18, 3, "float"), (21, 6, "float"), (21, 6, "double"))
+    },
     "InstanceNormalization": (
         6,
         f"{X}, float[3] s, float[3] b",
@@ -437,6 +445,17 @@ CASES: dict[str, tuple[int, str, str]] = {
         9,
         "float[3,4] x, float[2,3] u",
         "i = Constant<value=int64[2,3] {0,2,1,1,0,2}>() y = Scatter<axis=0>(x, i, u)",
+    ),
+    "ReverseSequence": (
+        10,
+        "float[5,4,2] x",
+        "n = Constant<value=int64[4] {1,2,5,3}>() y = ReverseSequence(x, n)",
+    ),
+    "ReverseSequence at run time, batch first": (
+        10,
+        "int64[4] i, int32[4,3] x",
+        "a = Constant<value=int64 {3}>() b = Constant<value=int64 {1}>() j = Abs(i) k = Mod(j, a) "
+        "n = Add(k, b) y = ReverseSequence<batch_axis=0, time_axis=1>(x, n)",
     ),
     "ScatterElements": (
         13,
