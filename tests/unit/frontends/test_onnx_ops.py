@@ -664,7 +664,8 @@ def test_as_onnxruntime(name: str) -> None:
 
 def test_every_converter_has_a_case() -> None:
     tested = {node.op_type for case in CASES.values() for node in parse(*case).graph.node}
-    assert set(converters()) - tested == set()
+    # Those of other domains, which have a dot in their name, have cases in files of their own.
+    assert {name for name in converters() if "." not in name} - tested == set()
 
 
 def test_opset_6_aligns_the_second_operand_at_an_axis() -> None:
