@@ -82,6 +82,13 @@ def transformed(node: Node, scores: SSAValue, transform: str) -> SSAValue:
     return _probit(node, scores) if transform == "PROBIT" else scores
 
 
+def finished(node: Node, scores: SSAValue, transform: str) -> SSAValue:
+    """Scores of a regression; of one target, PROBIT alone is applied, as onnxruntime does."""
+    if shape_of(scores)[1] == 1 and transform != "PROBIT":
+        return scores
+    return transformed(node, scores, transform)
+
+
 def _softmax_zero(node: Node, scores: SSAValue) -> SSAValue:
     """`exp(x - m) / sum` with m the maximum; where x is 0, `x * exp(-m) / sum`, and not in the sum."""
     largest = node.emit(ReduceMaxOp, scores, axes=[1], keepdims=True)
@@ -112,18 +119,16 @@ def _probit(node: Node, scores: SSAValue) -> SSAValue:
     return node.emit(MulOp, signed, node.like(math.sqrt(2), x))
 
 
-def two_columns(
-    node: Node, score: SSAValue, transform: str, *, complement: bool, logistic: bool = True
-) -> SSAValue:
+def two_columns(node: Node, score: SSAValue, transform: str, *, complement: bool) -> SSAValue:
     """The scores [rows, 2] of two classes from that of the second, [rows, 1].
 
     The first is `1 - score` where they are `complement`s, else `-score`; of transforms LOGISTIC alone is
-    applied, if at all.
+    applied.
     """
     if transform == "PROBIT":
         # Onnxruntime leaves the second score unwritten.
         raise NotSupportedError("post_transform PROBIT of two classes with one score")
-    if transform == "LOGISTIC" and logistic:
+    if transform == "LOGISTIC":
         pair = [node.emit(SigmoidOp, node.emit(NegOp, score)), node.emit(SigmoidOp, score)]
     elif complement:
         pair = [node.emit(SubOp, node.like(1, score), score), score]

@@ -15,7 +15,7 @@ from inarch.dialects.graph.gather import GatherOp
 from inarch.dialects.graph.op import shape_of
 from inarch.dialects.graph.reduce import ReduceMaxOp, ReduceMinOp, ReduceSumOp
 from inarch.frontends.onnx.node import Node
-from inarch.frontends.onnx.ops.learned._scores import cast, transformed
+from inarch.frontends.onnx.ops.learned._scores import cast
 
 if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
@@ -116,13 +116,6 @@ def _owners(votes: Votes, trees: int) -> Array | None:
     single = np.array_equal(owner[votes.trees[votes.leaves]], votes.targets) and owner.min() >= 0
     even = len(set(np.bincount(owner, minlength=votes.count).tolist())) == 1 if single else False
     return owner if even else None
-
-
-def finished(node: Node, scores: SSAValue, transform: str) -> SSAValue:
-    """Scores of a regression; of one target, PROBIT alone is applied, as onnxruntime does."""
-    if shape_of(scores)[1] == 1 and transform != "PROBIT":
-        return scores
-    return transformed(node, scores, transform)
 
 
 def _extreme(node: Node, votes: Votes, at: SSAValue, aggregate: str) -> SSAValue:

@@ -11,8 +11,8 @@ from inarch.core.lazy import np
 from inarch.dialects.graph.op import tensor_dtype
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.onnx.ops.learned._forest import MODES, Forest, walk
-from inarch.frontends.onnx.ops.learned._scores import TRANSFORMS, cast
-from inarch.frontends.onnx.ops.learned._votes import AGGREGATES, Votes, finished, tally
+from inarch.frontends.onnx.ops.learned._scores import TRANSFORMS, cast, finished
+from inarch.frontends.onnx.ops.learned._votes import AGGREGATES, Votes, tally
 from inarch.frontends.report import NotSupportedError
 
 if TYPE_CHECKING:

@@ -23,13 +23,14 @@ from inarch.frontends.onnx.ops.learned._forest import MODES, Forest, walk
 from inarch.frontends.onnx.ops.learned._scores import (
     above,
     cast,
+    finished,
     labels_of,
     picked,
     transform_of,
     transformed,
     two_columns,
 )
-from inarch.frontends.onnx.ops.learned._votes import AGGREGATES, Votes, finished, seen, tally
+from inarch.frontends.onnx.ops.learned._votes import AGGREGATES, Votes, seen, tally
 from inarch.frontends.report import NotSupportedError
 
 if TYPE_CHECKING:
