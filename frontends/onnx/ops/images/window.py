@@ -17,7 +17,8 @@ from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.report import NotSupportedError
 
 
-def _conv(node: Node) -> SSAValue:
+def conv(node: Node) -> SSAValue:
+    """`graph.conv` of inputs 0 to 2, of which the last, the bias, may be left out."""
     window = node.shape(1)[2:]
     if (given := node.ints("kernel_shape", window)) != list(window):
         raise InarchError(f"expected kernel_shape = {list(window)} as in W, found {given}")
@@ -117,7 +118,7 @@ def _global(kind: type[ReduceMaxOp | ReduceMeanOp]) -> Converter:
 
 CONVERTERS: dict[str, Converter] = {
     "AveragePool": _average_pool,
-    "Conv": _conv,
+    "Conv": conv,
     "GlobalAveragePool": _global(ReduceMeanOp),
     "GlobalLpPool": _global_lp_pool,
     "GlobalMaxPool": _global(ReduceMaxOp),
