@@ -34,10 +34,15 @@ def _max_pool(node: Node) -> SSAValue:
 
 
 def _average_pool(node: Node) -> SSAValue:
+    return average_pool(node, node.x())
+
+
+def average_pool(node: Node, x: SSAValue) -> SSAValue:
+    """`graph.avg_pool` of x, which has the shape of input 0."""
     window = node.ints("kernel_shape")
     return node.emit(
         AvgPoolOp,
-        node.x(),
+        x,
         window=window,
         ceil_mode=node.flag("ceil_mode", default=False),
         count_include_pad=node.flag("count_include_pad", default=False),
