@@ -257,8 +257,8 @@ def test_one_branch_runs(condition: bool) -> None:
         (
             "float[3] x",
             "y = Loop<body = b (int64 i, bool c, float[3] s) => (bool d, float[3] t) "
-            "{ t = Det(s) d = Identity(c) }>(, , x)",
-            "<model>: 1 unsupported: Det (1: 'y/0/t')",
+            "{ t = Unique(s) d = Identity(c) }>(, , x)",
+            "<model>: 1 unsupported: Unique (1: 'y/0/t')",
         ),
     ],
 )
