@@ -764,6 +764,18 @@ def test_mel_weights(bins: int, length: int, rate: int, low: float, high: float)
     np.testing.assert_allclose(evaluate(model, given)[0], wanted[0], atol=1e-6)
 
 
+@pytest.mark.parametrize(("length", "given"), [(8, False), (7, True), (5, True), (12, True)])
+def test_the_inverse_of_a_onesided_spectrum(length: int, given: bool) -> None:
+    # onnxruntime has none.
+    number = f"n = Constant<value=int64 {{{length}}}>()" if given else ""
+    call = "y = DFT<inverse=1, onesided=1>(x, n)" if given else "y = DFT<inverse=1, onesided=1>(x)"
+    model = parse(20, "float[3,5,2] x", f"{number} {call}")
+    inputs = inputs_of(model)
+    (found,) = evaluate(model, inputs)
+    spectrum = inputs["x"][..., 0] + 1j * inputs["x"][..., 1]
+    np.testing.assert_allclose(found[..., 0], np.fft.irfft(spectrum, length), atol=1e-6)
+
+
 def test_floats_without_fmod_take_the_sign_of_the_divisor() -> None:
     model = parse(13, "float[4] x, float[4] b", "y = Mod(x, b)")
     x, b = (np.array(v, "float32") for v in ([5.5, -5.5, 5.5, 4], [3, 3, -3, 2]))

@@ -16,7 +16,6 @@ from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.dialects.graph.shape import PadOp, SliceOp, TransposeOp
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.onnx.tensors import element_dtype
-from inarch.frontends.report import NotSupportedError
 
 if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
@@ -26,6 +25,7 @@ def _dft(node: Node) -> SSAValue:
     """`y[k] = sum of x[n] exp(-2 pi i k n / N)` along an axis; the inverse has exp(+...) / N.
 
     x: [..., 1], real, or [..., 2], complex. y: [..., 2], along the axis N long, or N // 2 + 1 if `onesided`.
+    The inverse of what is onesided is real, [..., 1]; N is `dft_length`, else what fits x, an even number.
     """
     shape = node.shape()
     if len(shape) < 2 or shape[-1] not in (1, 2):
@@ -37,17 +37,21 @@ def _dft(node: Node) -> SSAValue:
         raise InarchError(f"expected an axis before the last of {len(shape)}, found {axis}")
     inverse = node.flag("inverse", default=False)
     onesided = node.flag("onesided", default=False)
-    if onesided and inverse:
-        raise NotSupportedError("an inverse that is onesided")
-    length = int(node.scalar(1, "dft_length")) if node.has(1) else shape[axis]
-    if length < 1 or (onesided and shape[-1] == 2):
+    halved = onesided and inverse
+    length = shape[axis] if not halved else 2 * (shape[axis] - 1)
+    length = int(node.scalar(1, "dft_length")) if node.has(1) else length
+    if length < 1 or (onesided and shape[-1] != 1 + inverse):
+        kind = "complex" if inverse else "real"
         raise InarchError(
-            f"expected a length >= 1, and real input of what is onesided, found {length} and {shape}"
+            f"expected a length >= 1, and {kind} input of what is onesided, found {length} and {shape}"
         )
-    x = _of_length(node, node.x(), axis, length)
+    x = _of_length(node, node.x(), axis, length // 2 + 1 if halved else length)
     order = [*(d for d in range(len(shape) - 1) if d != axis), axis, len(shape) - 1]
     x = x if order == sorted(order) else node.emit(TransposeOp, x, perm=order)
-    found = _transform(node, x, onesided=onesided, inverse=inverse)
+    if halved:
+        found = _real(node, x, length)
+    else:
+        found = _transform(node, x, onesided=onesided, inverse=inverse)
     back = [order.index(d) for d in range(len(shape))]
     return found if back == sorted(back) else node.emit(TransposeOp, found, perm=back)
 
@@ -87,6 +91,21 @@ def _transform(
     rows = node.reshape(x, (math.prod(rest), length * parts))
     product = node.emit(MatmulOp, rows, node.constant(matrix))
     return node.reshape(product, (*rest, count, 2))
+
+
+def _real(node: Node, x: SSAValue, length: int) -> SSAValue:
+    """The real numbers, [..., N, 1], whose DFT begins with x, [..., N // 2 + 1, 2], and goes on mirrored."""
+    *rest, count, _ = shape_of(x)
+    node.room(2 * count, length)
+    matrix = _twiddles(length, length, 2, inverse=True)[:count, :, :, 0]
+    twice = np.full(count, 2.0)
+    twice[0] = 1
+    if length % 2 == 0:
+        twice[-1] = 1
+    matrix = (matrix * twice.reshape(-1, 1, 1)).reshape(2 * count, length)
+    rows = node.reshape(x, (math.prod(rest), 2 * count))
+    product = node.emit(MatmulOp, rows, node.constant(matrix.astype(tensor_dtype(x).numpy)))
+    return node.reshape(product, (*rest, length, 1))
 
 
 def _twiddles(length: int, count: int, parts: int, *, inverse: bool) -> Array:
