@@ -132,6 +132,62 @@ CASES: dict[str, Case] = {
         [rows(7, 3, dtype="int64")],
         {"classlabels_ints": [5, 7, 3], "coefficients": floats(9), "intercepts": floats(3)},
     ),
+    **{
+        f"SVMRegressor, {kind}": (
+            "SVMRegressor",
+            [0.3 * rows(6, 3)],
+            {
+                "kernel_type": kind,
+                "kernel_params": [0.4, 0.3, 3.0],
+                "n_supports": 4,
+                "support_vectors": floats(12),
+                "coefficients": floats(4, 2),
+                "rho": [0.25],
+            },
+        )
+        for kind in ("LINEAR", "POLY", "RBF", "SIGMOID")
+    },
+    "SVMRegressor of one class": (
+        "SVMRegressor",
+        [rows(6, 3)],
+        {
+            "kernel_type": "RBF",
+            "kernel_params": [0.4, 0.0, 0.0],
+            "n_supports": 2,
+            "support_vectors": floats(6),
+            "coefficients": floats(2, 2),
+            "rho": [-0.1],
+            "one_class": 1,
+        },
+    ),
+    "SVMRegressor without vectors": (
+        "SVMRegressor",
+        [rows(6, 3)],
+        {"coefficients": floats(3), "rho": [0.5], "n_supports": 0, "kernel_params": [0.0] * 3},
+    ),
+    **{
+        f"SVMClassifier of {len(counts)}, {kind}, {transform}": (
+            "SVMClassifier",
+            [0.3 * rows(9, 3)],
+            {
+                "classlabels_ints": [4, 7, 5, 2][: len(counts)],
+                "vectors_per_class": counts,
+                "kernel_type": kind,
+                "kernel_params": [0.4, 0.3, 2.0],
+                "support_vectors": floats(3 * sum(counts)),
+                "coefficients": floats((len(counts) - 1) * sum(counts), 2),
+                "rho": floats(len(counts) * (len(counts) - 1) // 2, 3),
+                "post_transform": transform,
+            },
+        )
+        for counts, kind, transform in (
+            ([2, 3], "RBF", "NONE"),
+            ([2, 1], "LINEAR", "LOGISTIC"),
+            ([2, 1], "LINEAR", "SOFTMAX"),
+            ([2, 1, 3], "POLY", "NONE"),
+            ([2, 1, 3, 2], "SIGMOID", "SOFTMAX"),
+        )
+    },
     "LabelEncoder": (
         "LabelEncoder",
         [rows(4, 5, dtype="int64")],
@@ -267,6 +323,10 @@ WRONG: dict[str, tuple[Case, str]] = {
         ("LabelEncoder", [X], {"keys_int64s": [1], "values_floats": [1.0]}),
         "expected keys of float32, found int64",
     ),
+    "vectors": (
+        ("SVMRegressor", [X], {"n_supports": 2, "coefficients": [1.0, 2.0], "rho": [0.5]}),
+        "expected 2 support_vectors of 3 features, found 0 numbers",
+    ),
     "lists": (
         ("LabelEncoder", [WHOLE], {"keys_int64s": [1]}),
         "expected one list of values, found none",
@@ -289,6 +349,14 @@ def test_wrong(name: str) -> None:
 
 
 REFUSED: dict[str, tuple[Case, str]] = {
+    "probabilities": (
+        ("SVMClassifier", [X], {"classlabels_ints": [1, 2], "prob_a": [0.5], "prob_b": [0.5]}),
+        "probabilities of pairs, prob_a and prob_b",
+    ),
+    "no vectors": (
+        ("SVMClassifier", [X], PLAIN),
+        "a classifier without support vectors; expected LinearClassifier",
+    ),
     "strings": (
         ("LinearClassifier", [X], {"coefficients": floats(3), "classlabels_strings": ["a", "b"]}),
         "class labels that are strings; give the classes numbers, classlabels 0, 1, ..., "
