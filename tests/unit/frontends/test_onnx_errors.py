@@ -350,6 +350,20 @@ def test_unsupported_is_not_implemented() -> None:
     assert issubclass(UnsupportedError, NotImplementedError)
 
 
+def test_points_that_a_region_has_by_its_size_are_refused() -> None:
+    inputs = "float[1,2,4,4] x, float[3,4] r, int64[3] i"
+    assert message(parse("y = RoiAlign(x, r, i)", inputs)) == (
+        "<model>: error: 1 unsupported: RoiAlign: sampling_ratio = 0, "
+        "as many points as a region is large (1: 'y')"
+    )
+    assert message(
+        parse("y = RoiAlign<sampling_ratio=2>(x, i, i)", inputs.replace("r,", "s,"))
+    ) == (
+        "<model>: node 'y' (RoiAlign): error: expected an image of rank 4, regions of shape (n, 4) and "
+        "n indices, found (1, 2, 4, 4), (3,) and (3,)"
+    )
+
+
 def test_what_is_unsupported_but_dead_does_not_matter() -> None:
     module = import_onnx(parse("z = Unique(x) y = Neg(x)"), new_context())
     assert [op.name for op in module.walk() if op.name.startswith("graph.")] == ["graph.neg"]

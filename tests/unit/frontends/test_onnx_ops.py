@@ -505,6 +505,21 @@ CASES: dict[str, tuple[int, str, str]] = {
         "a = Constant<value=int64 {3}>() b = Constant<value=int64 {1}>() j = Abs(i) k = Mod(j, a) "
         "n = Add(k, b) y = ReverseSequence<batch_axis=0, time_axis=1>(x, n)",
     ),
+    **{
+        f"RoiAlign of opset {opset}, {attributes}": (
+            opset,
+            X,
+            "r = Constant<value=float[3,4] {0.5,1.0,6.0,7.5,-3.0,-1.0,2.0,3.0,4.0,4.0,11.0,4.5}>() "
+            "i = Constant<value=int64[3] {1,0,1}>() "
+            f"y = RoiAlign<output_height=2, output_width=3, sampling_ratio=2{attributes}>(x, r, i)",
+        )
+        for opset, attributes in (
+            (10, ""),
+            (16, ", spatial_scale=0.75"),
+            (16, ', mode="max"'),
+            (16, ', coordinate_transformation_mode="output_half_pixel"'),
+        )
+    },
     "ScatterElements": (
         13,
         "float[3,4] x, float[3,2] u",
