@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from inarch.core.errors import InarchError
+from inarch.frontends.onnx.contract import Contract
 
 if TYPE_CHECKING:
     from onnx import AttributeProto, NodeProto
@@ -28,36 +28,11 @@ def schema_of(node: NodeProto, opset: int) -> OpSchema | None:
 
 def check_node(node: NodeProto, schema: OpSchema, attributes: Mapping[str, AttributeProto]) -> None:
     """Raises InarchError unless the arity and the attributes of `node` fit `schema`."""
-    _check_arity("inputs", len(node.input), schema.min_input, schema.max_input)
-    _check_arity("outputs", len(node.output), schema.min_output, schema.max_output)
-    for name, attribute in attributes.items():
-        if name not in schema.attributes:
-            known = ", ".join(sorted(schema.attributes)) or "none"
-            raise InarchError(f"expected attributes among {known}; found '{name}'")
-        wanted: Any = schema.attributes[name].type  # an enum, which the stubs of onnx do not say
-        # Models of the first IR version leave the type out: 0.
-        if attribute.type not in (0, int(wanted.value)):
-            raise InarchError(
-                f"expected attribute '{name}' of type {wanted.name}, found {_type_name(attribute)}"
-            )
-    for name, expected in schema.attributes.items():
-        if expected.required and name not in attributes:
-            raise InarchError(f"expected attribute '{name}', found none")
-
-
-def _check_arity(what: str, found: int, low: int, high: int) -> None:
-    if low <= found <= high:
-        return
-    wanted = (
-        f"{low}" if low == high else f"{low} to {high}" if high < 2**31 - 1 else f"at least {low}"
+    types: Any = {name: entry.type for name, entry in schema.attributes.items()}  # enums, untyped
+    contract = Contract(
+        (schema.min_input, schema.max_input),
+        (schema.min_output, schema.max_output),
+        {name: kind.name for name, kind in types.items()},
+        frozenset(name for name, entry in schema.attributes.items() if entry.required),
     )
-    raise InarchError(f"expected {wanted} {what}, found {found}")
-
-
-def _type_name(attribute: AttributeProto) -> str:
-    from onnx import AttributeProto
-
-    known = dict(
-        zip(AttributeProto.AttributeType.values(), AttributeProto.AttributeType.keys(), strict=True)
-    )
-    return known.get(attribute.type, f"type {attribute.type}")
+    contract.check(len(node.input), len(node.output), attributes)

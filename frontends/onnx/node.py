@@ -113,6 +113,16 @@ class Node(Building):
         """A list of integers."""
         return list(self.attributes[name].ints) if name in self.attributes else list(default)
 
+    def floats(self, name: str, default: Sequence[float] = ()) -> list[float]:
+        """A list of floats, which are of 32 bits."""
+        return list(self.attributes[name].floats) if name in self.attributes else list(default)
+
+    def texts(self, name: str) -> list[str]:
+        """A list of strings."""
+        if name not in self.attributes:
+            return []
+        return [text.decode("utf-8", "replace") for text in self.attributes[name].strings]
+
     def text(self, name: str, default: str) -> str:
         """A string attribute."""
         if name not in self.attributes:

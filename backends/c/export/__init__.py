@@ -13,7 +13,7 @@ from inarch.backends.c.cprogram import CProgram
 from inarch.backends.c.export.freestanding import freestanding
 from inarch.backends.c.export.sources import hosted
 from inarch.backends.host import Export, ExportRequest
-from inarch.core.errors import InarchError, UnsupportedError, UsageError
+from inarch.core.errors import InarchError, UnsupportedError
 
 
 def export(program: CProgram, request: ExportRequest) -> Export:

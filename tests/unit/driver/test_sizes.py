@@ -311,7 +311,7 @@ def test_arguments_that_do_not_fit() -> None:
 
 
 def test_what_no_size_helps_is_said_at_once() -> None:
-    model = parse("a = Det(x) b = Softmaks(a) y = Neg(b)", "float[n,n] x", "float[n] y")
+    model = parse("a = Abs(x) b = Softmaks(a) y = Neg(b)", "float[n,n] x", "float[n] y")
     with pytest.raises(
         UnsupportedError, match=r"Softmaks \('b'; no operator of ai\.onnx that is known"
     ):

@@ -168,6 +168,24 @@ STRUCTURE: dict[str, str] = {
     "a = Constant<value=int64[1] {0}>() y = Squeeze(x, a)": (
         "node 'y' (Squeeze): error: expected size 1 along axes [0], found shape (2, 3)"
     ),
+    "n = Constant<value=int64[2] {1,2}>() y = ReverseSequence(x, n)": (
+        "node 'y' (ReverseSequence): error: expected sequence_lens of shape (3,), found (2,)"
+    ),
+    "n = Constant<value=int64[2] {1,2}>() y = ReverseSequence<batch_axis=0>(x, n)": (
+        "node 'y' (ReverseSequence): error: expected batch_axis and time_axis to be 0 and 1 of rank 2 "
+        "or more, found 0 and 0 of shape (2, 3)"
+    ),
+    "y = DFT(x)": (
+        "node 'y' (DFT): error: expected an input of rank 2 or more whose last size is 1 or 2, "
+        "found shape (2, 3)"
+    ),
+    "y = Det(x)": "node 'y' (Det): error: expected square matrices, found shape (2, 3)",
+    "c = Constant<value=bool[4] {1,0,1,0}>() y = Compress<axis=1>(x, c)": (
+        "node 'y' (Compress): error: expected a condition of at most 3 elements, found shape (4,)"
+    ),
+    "i = Constant<value=int64[2] {5,5}>() b = Constant<value=int64[2] {1,5}>() y = Col2Im(x, i, b)": (
+        "node 'y' (Col2Im): error: expected an input [batch, channels * 5, 5], found shape (2, 3)"
+    ),
     "y = foo.Bar(x)": "node 'y' (Bar): error: expected an import of operator set 'foo', found none",
     "s = Shape(x) t = Concat<axis=0>(s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s) y = Expand(x, t)": (
         "node 'y' (Expand): error: expected at most 32 dimensions, found 34"
@@ -199,6 +217,19 @@ def test_floats_that_an_integer_dtype_does_not_have_are_refused(node: str, numbe
     operator = node.partition("<")[0]
     assert message(parse(f"y = {node}(x)", "int32[2,3] x", "int32[2,3] y")) == (
         f"<model>: node 'y' ({operator}): error: expected a float dtype, which has {number}, found i32"
+    )
+
+
+@pytest.mark.parametrize(("opset", "wanted"), [(18, 2), (21, 4)])
+def test_group_normalization_of_other_shapes(opset: int, wanted: int) -> None:
+    inputs = "float[1,4,5] x, float[3] s"
+    node = "y = GroupNormalization<num_groups={}>(x, s, s)"
+    assert message(parse(node.format(2), inputs, opset=opset)) == (
+        f"<model>: node 'y' (GroupNormalization): error: expected scale of shape ({wanted},), found (3,)"
+    )
+    assert message(parse(node.format(3), inputs, opset=opset)) == (
+        "<model>: node 'y' (GroupNormalization): error: expected an input of rank 3 or more whose "
+        "channels num_groups divides, found shape (1, 4, 5) and num_groups = 3"
     )
 
 
@@ -347,32 +378,46 @@ def test_an_operator_that_is_not_there(node: str, why: str) -> None:
 
 def test_everything_unsupported_at_once() -> None:
     nodes = (
-        "a = Det(x) b = Det(a) c = NonZero(b) d = Cast<to=10>(x) s = Cast<to=7>(x) e = Reshape(x, s) "
+        "a = Unique(x) b = Unique(a) c = NonZero(b) d = Cast<to=10>(x) s = Cast<to=7>(x) e = Reshape(x, s) "
         "y = Sum(c, d, e)"
     )
     model = parse(nodes, "float[2,2] x, float16[3] h", "float[2,2] y, float16[3] h")
     text = message(model)
     assert text == (
-        "<model>: error: unsupported: dtype float16 ('h'), Det ('a', 'b'), NonZero ('c'), "
+        "<model>: error: unsupported: dtype float16 ('h'), Unique ('a', 'b'), NonZero ('c'), "
         f"Cast: dtype float16 ('d'), Reshape: shape is computed at run time ('e'){LISTED}"
     )
 
 
 def test_many_names_are_cut() -> None:
-    nodes = " ".join(f"y{i} = Det(x)" for i in range(7)) + " y = Sum(y0, y1, y2, y3, y4, y5, y6)"
+    nodes = " ".join(f"y{i} = Unique(x)" for i in range(7)) + " y = Sum(y0, y1, y2, y3, y4, y5, y6)"
     assert message(parse(nodes)) == (
-        f"<model>: error: unsupported: Det ('y0', 'y1', 'y2', 'y3', 'y4' and 2 more){LISTED}"
+        f"<model>: error: unsupported: Unique ('y0', 'y1', 'y2', 'y3', 'y4' and 2 more){LISTED}"
     )
 
 
 def test_unsupported_is_not_implemented() -> None:
     with pytest.raises(NotImplementedError):
-        import_onnx(parse("y = Det(x)"), new_context())
+        import_onnx(parse("y = Unique(x)"), new_context())
     assert issubclass(UnsupportedError, NotImplementedError)
 
 
+def test_points_that_a_region_has_by_its_size_are_refused() -> None:
+    inputs = "float[1,2,4,4] x, float[3,4] r, int64[3] i"
+    assert message(parse("y = RoiAlign(x, r, i)", inputs)) == (
+        "<model>: error: unsupported: RoiAlign: sampling_ratio = 0, "
+        "as many points as a region is large ('y')"
+    )
+    assert message(
+        parse("y = RoiAlign<sampling_ratio=2>(x, i, i)", inputs.replace("r,", "s,"))
+    ) == (
+        "<model>: node 'y' (RoiAlign): error: expected an image of rank 4, regions of shape (n, 4) and "
+        "n indices, found (1, 2, 4, 4), (3,) and (3,)"
+    )
+
+
 def test_what_is_unsupported_but_dead_does_not_matter() -> None:
-    module = import_onnx(parse("z = Det(x) y = Neg(x)"), new_context())
+    module = import_onnx(parse("z = Unique(x) y = Neg(x)"), new_context())
     assert [op.name for op in module.walk() if op.name.startswith("graph.")] == ["graph.neg"]
 
 

@@ -17,7 +17,8 @@ from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.report import NotSupportedError
 
 
-def _conv(node: Node) -> SSAValue:
+def conv(node: Node) -> SSAValue:
+    """`graph.conv` of inputs 0 to 2, of which the last, the bias, may be left out."""
     window = node.shape(1)[2:]
     if (given := node.ints("kernel_shape", window)) != list(window):
         raise InarchError(f"expected kernel_shape = {list(window)} as in W, found {given}")
@@ -33,10 +34,15 @@ def _max_pool(node: Node) -> SSAValue:
 
 
 def _average_pool(node: Node) -> SSAValue:
+    return average_pool(node, node.x())
+
+
+def average_pool(node: Node, x: SSAValue) -> SSAValue:
+    """`graph.avg_pool` of x, which has the shape of input 0."""
     window = node.ints("kernel_shape")
     return node.emit(
         AvgPoolOp,
-        node.x(),
+        x,
         window=window,
         ceil_mode=node.flag("ceil_mode", default=False),
         count_include_pad=node.flag("count_include_pad", default=False),
@@ -117,7 +123,7 @@ def _global(kind: type[ReduceMaxOp | ReduceMeanOp]) -> Converter:
 
 CONVERTERS: dict[str, Converter] = {
     "AveragePool": _average_pool,
-    "Conv": _conv,
+    "Conv": conv,
     "GlobalAveragePool": _global(ReduceMeanOp),
     "GlobalLpPool": _global_lp_pool,
     "GlobalMaxPool": _global(ReduceMaxOp),

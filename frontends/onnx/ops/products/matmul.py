@@ -14,19 +14,23 @@ from inarch.frontends.report import NotSupportedError
 
 
 def _matmul(node: Node) -> SSAValue:
+    return product_of(node, node.x(0), node.x(1))
+
+
+def product_of(node: Node, x: SSAValue, y: SSAValue) -> SSAValue:
     """As `numpy.matmul`: a vector on the left is a row, one on the right a column."""
-    a, b = node.shape(0), node.shape(1)
+    a, b = shape_of(x), shape_of(y)
     if not a or not b:
         raise InarchError(f"expected operands of rank 1 or more, found shapes {a} and {b}")
-    left = node.reshape(node.x(0), (1, *a)) if len(a) == 1 else node.x(0)
-    right = node.reshape(node.x(1), (*b, 1)) if len(b) == 1 else node.x(1)
+    left = node.reshape(x, (1, *a)) if len(a) == 1 else x
+    right = node.reshape(y, (*b, 1)) if len(b) == 1 else y
     product = node.emit(MatmulOp, left, right)
     shape = shape_of(product)
     kept = shape[:-2] + shape[-2:][: len(a) > 1] + shape[-1:][: len(b) > 1]
     return node.reshape(product, kept)
 
 
-def _gemm(node: Node) -> SSAValue:
+def gemm(node: Node) -> SSAValue:
     """`alpha * A' @ B' + beta * C`, with A and B transposed as asked; C may be left out."""
     if len(node.shape(0)) != 2 or len(node.shape(1)) != 2:
         raise InarchError(
@@ -58,4 +62,4 @@ def _scale(node: Node, value: SSAValue, factor: float) -> SSAValue:
     return node.emit(MulOp, value, node.like(factor, value))
 
 
-CONVERTERS: dict[str, Converter] = {"Gemm": _gemm, "MatMul": _matmul}
+CONVERTERS: dict[str, Converter] = {"Gemm": gemm, "MatMul": _matmul}

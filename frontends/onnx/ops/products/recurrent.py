@@ -33,13 +33,15 @@ _DEFAULTS = {
 State = tuple[SSAValue, ...]
 """The hidden state, [batch, hidden]; and the cell of an LSTM."""
 
+Functions = Sequence[type[GraphOp]]
+
 
 @dataclass(frozen=True)
-class _Cell:
+class Cell:
     """One direction: what its steps share."""
 
     node: Node
-    functions: Sequence[type[GraphOp]]
+    functions: Functions
     hidden: int
     recurrence: SSAValue
     """[hidden, gates * hidden]"""
@@ -71,15 +73,27 @@ class _Cell:
         product = self.node.emit(MatmulOp, state, columns)
         return product if self.bias is None else self.add(product, self.bias)
 
+    def living(self, state: State, lives: SSAValue) -> State:
+        """The state that a step takes; what it makes of sequences that have ended is dropped."""
+        del lives
+        return state
+
     def one_minus(self, x: SSAValue) -> SSAValue:
         return self.node.emit(SubOp, self.node.like(1, x), x)
 
 
-def _rnn_step(cell: _Cell, x: SSAValue, state: State) -> State:
+Step = Callable[[Cell, SSAValue, State], State]
+"""From the products of one step and the states before, to the states after."""
+
+MakeCell = Callable[[Node, int, SSAValue, Functions, int], tuple[Cell, SSAValue]]
+"""From a direction, the inputs, the functions and the hidden size."""
+
+
+def _rnn_step(cell: Cell, x: SSAValue, state: State) -> State:
     return (cell.function(0, cell.add(x, cell.recur(state[0]))),)
 
 
-def _gru_step(cell: _Cell, x: SSAValue, state: State) -> State:
+def _gru_step(cell: Cell, x: SSAValue, state: State) -> State:
     """Gates z, r, h: `H' = (1 - z) * h + z * H`."""
     (before,) = state
     resets_last = cell.node.flag("linear_before_reset", default=False)
@@ -96,7 +110,7 @@ def _gru_step(cell: _Cell, x: SSAValue, state: State) -> State:
     return (cell.add(cell.mul(cell.one_minus(z), h), cell.mul(z, before)),)
 
 
-def _lstm_step(cell: _Cell, x: SSAValue, state: State) -> State:
+def lstm_step(cell: Cell, x: SSAValue, state: State) -> State:
     """Gates i, o, f, c: `C' = f * C + i * c` and `H' = o * h(C')`; peepholes of i, o, f see C."""
     before, memory = state
     total = cell.add(x, cell.recur(before))
@@ -115,15 +129,18 @@ def _lstm_step(cell: _Cell, x: SSAValue, state: State) -> State:
     return cell.mul(gate(1, memory), cell.function(2, memory)), memory
 
 
-def _recurrent(step: Callable[[_Cell, SSAValue, State], State]) -> Converter:
+def _recurrent(step: Step) -> Converter:
     def convert(node: Node) -> list[SSAValue]:
-        return _run(node, step)
+        return run(node, step, _cell, node.op)
 
     return convert
 
 
-def _run(node: Node, step: Callable[[_Cell, SSAValue, State], State]) -> list[SSAValue]:
-    """Outputs Y [steps, directions, batch, hidden] and the last states [directions, batch, hidden]."""
+def run(node: Node, step: Step, make: MakeCell, kind: str) -> list[SSAValue]:
+    """Outputs Y [steps, directions, batch, hidden] and the last states [directions, batch, hidden].
+
+    `make` makes the cell of a direction, and the products of all inputs with W, with biases.
+    """
     batch_first = node.flag("layout", default=False)
     x = node.x(0)
     if len(node.shape(0)) != 3:
@@ -133,15 +150,15 @@ def _run(node: Node, step: Callable[[_Cell, SSAValue, State], State]) -> list[SS
     steps, batch, _ = shape_of(x)
     if steps < 1:
         raise NotSupportedError(f"a sequence of {steps} steps")
-    hidden, directions = _sizes(node, shape_of(x)[2])
-    functions = _functions(node, directions)
-    states = _initial(node, directions, batch, hidden)
+    hidden, directions = _sizes(node, shape_of(x)[2], kind)
+    functions = _functions(node, directions, kind)
+    states = _initial(node, directions, batch, hidden, kind)
     lives = _lives(node, steps)
     backward = node.text("direction", "forward") == "reverse"
     outputs: list[SSAValue] = []
     last: list[State] = []
     for d in range(directions):
-        cell, products = _cell(node, d, x, functions[d], hidden)
+        cell, products = make(node, d, x, functions[d], hidden)
         *state, y = _turns(cell, products, lives, states[d], step, backward=backward or d == 1)
         outputs.append(node.reshape(y, (steps, 1, batch, hidden)))
         last.append(tuple(state))
@@ -154,29 +171,37 @@ def _run(node: Node, step: Callable[[_Cell, SSAValue, State], State]) -> list[SS
 
 
 def _cell(
-    node: Node, d: int, x: SSAValue, functions: Sequence[type[GraphOp]], hidden: int
-) -> tuple[_Cell, SSAValue]:
+    node: Node, d: int, x: SSAValue, functions: Functions, hidden: int
+) -> tuple[Cell, SSAValue]:
     """Direction `d`, and its products with the inputs of all steps, with the biases that it may add."""
-    w, r = (node.emit(TransposeOp, _drop(node, node.x(index), d), perm=[1, 0]) for index in (1, 2))
-    gates = _GATES[node.op] * hidden
+    w, r = (node.emit(TransposeOp, drop(node, node.x(index), d), perm=[1, 0]) for index in (1, 2))
     products = node.emit(MatmulOp, x, w)
     bias = None
     if node.has(3):
-        biases = _drop(node, node.x(3), d)
-        own, bias = (_part(node, biases, 0, start, gates) for start in (0, gates))
-        if not (node.op == "GRU" and node.flag("linear_before_reset", default=False)):
-            own, bias = node.emit(AddOp, own, bias), None
+        apart = node.op == "GRU" and node.flag("linear_before_reset", default=False)
+        own, bias = biases(node, d, _GATES[node.op] * hidden, apart=apart)
         products = node.emit(AddOp, products, own)
-    peepholes = _drop(node, node.x(7), d) if node.has(7) else None
-    return _Cell(node, functions, hidden, r, bias, peepholes), products
+    return Cell(node, functions, hidden, r, bias, peepholes(node, d)), products
+
+
+def biases(node: Node, d: int, gates: int, *, apart: bool) -> tuple[SSAValue, SSAValue | None]:
+    """The bias of the inputs and, `apart`, that of the recurrence; else their sum."""
+    both = drop(node, node.x(3), d)
+    own, recurrent = (_part(node, both, 0, start, gates) for start in (0, gates))
+    return (own, recurrent) if apart else (node.emit(AddOp, own, recurrent), None)
+
+
+def peepholes(node: Node, d: int) -> SSAValue | None:
+    """Those of direction `d`, [3 * hidden], if there are any."""
+    return drop(node, node.x(7), d) if node.has(7) else None
 
 
 def _turns(
-    cell: _Cell,
+    cell: Cell,
     products: SSAValue,
     lives: SSAValue | None,
     state: State,
-    step: Callable[[_Cell, SSAValue, State], State],
+    step: Step,
     *,
     backward: bool,
 ) -> list[SSAValue]:
@@ -184,9 +209,10 @@ def _turns(
 
     def turn(states: Sequence[SSAValue], slices: Sequence[SSAValue]) -> list[SSAValue]:
         before = tuple(states)
-        after = step(cell, slices[0], before)
         if lives is None:
+            after = step(cell, slices[0], before)
             return [*after, after[0]]
+        after = step(cell, slices[0], cell.living(before, slices[1]))
         return _masked(cell.node, slices[1], after, before)
 
     each = [products] if lives is None else [products, lives]
@@ -196,22 +222,25 @@ def _turns(
     return found
 
 
-def _sizes(node: Node, width: int) -> tuple[int, int]:
-    """The hidden size and the number of directions, with which all operands agree."""
+def _sizes(node: Node, width: int, kind: str) -> tuple[int, int]:
+    """The hidden size and the number of directions, with which all operands agree.
+
+    W and R of quantized operators have their gates last.
+    """
     direction = node.text("direction", "forward")
     if direction not in ("forward", "reverse", "bidirectional"):
         raise InarchError(
             f"expected direction forward, reverse or bidirectional, found '{direction}'"
         )
-    directions, gates = 1 + (direction == "bidirectional"), _GATES[node.op]
-    shape = node.shape(2)
-    hidden = shape[-1] if shape else 0
+    directions, gates = 1 + (direction == "bidirectional"), _GATES[kind]
+    shape, last = node.shape(2), node.op != kind
+    hidden = shape[1 if last else 2] if len(shape) == 3 else 0
     given = node.int("hidden_size", hidden)
     if given != hidden:
         raise InarchError(f"expected hidden_size = {hidden} as in R, found {given}")
     expected = {
-        1: ("W", (directions, gates * hidden, width)),
-        2: ("R", (directions, gates * hidden, hidden)),
+        1: ("W", _matrix(directions, gates * hidden, width, last=last)),
+        2: ("R", _matrix(directions, gates * hidden, hidden, last=last)),
         3: ("B", (directions, 2 * gates * hidden)),
         7: ("P", (directions, 3 * hidden)),
     }
@@ -221,10 +250,14 @@ def _sizes(node: Node, width: int) -> tuple[int, int]:
     return hidden, directions
 
 
-def _functions(node: Node, directions: int) -> list[list[type[GraphOp]]]:
+def _matrix(directions: int, gates: int, width: int, *, last: bool) -> tuple[int, int, int]:
+    return (directions, width, gates) if last else (directions, gates, width)
+
+
+def _functions(node: Node, directions: int, kind: str) -> list[list[type[GraphOp]]]:
     if node.has_attribute("clip"):
         raise NotSupportedError("clip")
-    defaults = _DEFAULTS[node.op]
+    defaults = _DEFAULTS[kind]
     attribute = node.attribute("activations")
     names = [text.decode("utf-8", "replace") for text in attribute.strings] if attribute else []
     names = names or defaults * directions
@@ -237,11 +270,11 @@ def _functions(node: Node, directions: int) -> list[list[type[GraphOp]]]:
     return [kinds[d * count : (d + 1) * count] for d in range(directions)]
 
 
-def _initial(node: Node, directions: int, batch: int, hidden: int) -> list[State]:
+def _initial(node: Node, directions: int, batch: int, hidden: int, kind: str) -> list[State]:
     """The states of each direction before the first step: inputs 5 and 6, else zeros."""
     wanted = (directions, batch, hidden)
     states: list[SSAValue] = []
-    for index in range(5, 7 if node.op == "LSTM" else 6):
+    for index in range(5, 7 if kind == "LSTM" else 6):
         if not node.has(index):
             states.append(node.broadcast(node.like(0, node.x(0)), wanted))
             continue
@@ -251,7 +284,7 @@ def _initial(node: Node, directions: int, batch: int, hidden: int) -> list[State
         if shape_of(value) != wanted:
             raise InarchError(f"expected states of shape {wanted}, found {shape_of(value)}")
         states.append(value)
-    return [tuple(_drop(node, value, d) for value in states) for d in range(directions)]
+    return [tuple(drop(node, value, d) for value in states) for d in range(directions)]
 
 
 def _lives(node: Node, steps: int) -> SSAValue | None:
@@ -285,7 +318,7 @@ def _part(node: Node, x: SSAValue, axis: int, start: int, size: int) -> SSAValue
     )
 
 
-def _drop(node: Node, x: SSAValue, index: int) -> SSAValue:
+def drop(node: Node, x: SSAValue, index: int) -> SSAValue:
     """`x[index]`: one element of the first dimension."""
     return node.reshape(_part(node, x, 0, index, 1), shape_of(x)[1:])
 
@@ -298,6 +331,6 @@ def _stack(node: Node, values: Sequence[SSAValue]) -> SSAValue:
 
 CONVERTERS: dict[str, Converter] = {
     "GRU": _recurrent(_gru_step),
-    "LSTM": _recurrent(_lstm_step),
+    "LSTM": _recurrent(lstm_step),
     "RNN": _recurrent(_rnn_step),
 }

@@ -1,4 +1,4 @@
-"""Normalizations at inference: Batch-, Layer-, Instance- and LpNormalization, and LRN."""
+"""Normalizations at inference: Batch-, Layer-, Group-, Instance- and LpNormalization, and LRN."""
 
 from __future__ import annotations
 
@@ -10,13 +10,17 @@ from xdsl.ir import SSAValue
 from inarch.core.errors import InarchError
 from inarch.dialects.graph.composites.normalization import BatchNormOp, LayerNormOp
 from inarch.dialects.graph.elementwise.arithmetic import AddOp, DivOp, MulOp, PowOp, SubOp
+from inarch.dialects.graph.elementwise.cast import CastOp
 from inarch.dialects.graph.elementwise.logic import EqualOp
 from inarch.dialects.graph.elementwise.select import SelectOp
 from inarch.dialects.graph.elementwise.unary import AbsOp, ReciprocalOp, SqrtOp
+from inarch.dialects.graph.op import element_of
 from inarch.dialects.graph.reduce import ReduceMeanOp, ReduceSumOp
 from inarch.dialects.graph.windows.pool import AvgPoolOp
 from inarch.frontends.onnx.node import Converter, Node
+from inarch.frontends.onnx.tensors import element_dtype
 from inarch.frontends.report import NotSupportedError
+from inarch.ir.types import mlir_type
 
 
 def _batch_normalization(node: Node) -> SSAValue:
@@ -43,9 +47,11 @@ def _layer_normalization(node: Node) -> Sequence[SSAValue]:
     return [result, *_moments(node, list(range(node.axis(axis, rank), rank)), epsilon)[1:]]
 
 
-def _moments(node: Node, axes: list[int], epsilon: float) -> tuple[SSAValue, SSAValue, SSAValue]:
-    """`x - mean`, mean, and `1 / sqrt(variance + epsilon)` along `axes`, which are kept."""
-    x = node.x()
+def _moments(
+    node: Node, axes: list[int], epsilon: float, of: SSAValue | None = None
+) -> tuple[SSAValue, SSAValue, SSAValue]:
+    """`x - mean`, mean, and `1 / sqrt(variance + epsilon)` of x along `axes`, which are kept."""
+    x = node.x() if of is None else of
     mean = node.emit(ReduceMeanOp, x, axes=axes, keepdims=True)
     centred = node.emit(SubOp, x, mean)
     square = node.emit(MulOp, centred, centred)
@@ -62,6 +68,38 @@ def _instance_normalization(node: Node) -> SSAValue:
     scale, bias = (node.reshape(node.x(index), per_channel) for index in (1, 2))
     scaled = node.emit(MulOp, node.emit(MulOp, centred, inverse), scale)
     return node.emit(AddOp, scaled, bias)
+
+
+def _group_normalization(node: Node) -> SSAValue:
+    """`(x - mean) / sqrt(variance + epsilon) * scale + bias`, the moments over each group of channels.
+
+    x: [N, C, ...], a float dtype. scale and bias: [num_groups] before opset 21, from then on [C].
+    From opset 21 on the moments are in the dtype of `stash_type`.
+    """
+    shape, groups = node.shape(), node.int("num_groups", 0)
+    if len(shape) < 3 or groups < 1 or shape[1] % groups:
+        raise InarchError(
+            "expected an input of rank 3 or more whose channels num_groups divides, "
+            f"found shape {shape} and num_groups = {groups}"
+        )
+    count = groups if node.opset < 21 else shape[1]
+    for index, name in ((1, "scale"), (2, "bias")):
+        if node.shape(index) != (count,):
+            raise InarchError(f"expected {name} of shape ({count},), found {node.shape(index)}")
+    x, stash = node.x(), element_of(node.x())
+    if node.opset >= 21:
+        stash = mlir_type(element_dtype(node.int("stash_type", 1)))
+    wide = x if element_of(x) == stash else node.emit(CastOp, x, to=stash)
+    rows = node.reshape(wide, (shape[0] * groups, shape[1] // groups, *shape[2:]))
+    axes, epsilon = list(range(1, len(shape))), node.float("epsilon", 1e-5)
+    centred, _, inverse = _moments(node, axes, epsilon, rows)
+    normal = node.emit(MulOp, centred, inverse)
+    if element_of(x) != stash:
+        normal = node.emit(CastOp, normal, to=element_of(x))
+    normal = node.reshape(normal, (shape[0], count, shape[1] // count, *shape[2:]))
+    column = (1, count, *(1,) * (len(shape) - 1))
+    scale, bias = (node.reshape(node.x(index), column) for index in (1, 2))
+    return node.reshape(node.emit(AddOp, node.emit(MulOp, normal, scale), bias), shape)
 
 
 def _lrn(node: Node) -> SSAValue:
@@ -100,6 +138,7 @@ def _lp_normalization(node: Node) -> SSAValue:
 
 CONVERTERS: dict[str, Converter] = {
     "BatchNormalization": _batch_normalization,
+    "GroupNormalization": _group_normalization,
     "InstanceNormalization": _instance_normalization,
     "LRN": _lrn,
     "LayerNormalization": _layer_normalization,

@@ -1,0 +1,159 @@
+"""RoiAlign: parts of images, each resampled to one size by points between its pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from inarch.core.errors import InarchError
+from inarch.core.lazy import np
+from inarch.dialects.graph.elementwise.arithmetic import (
+    AddOp,
+    DivOp,
+    MaximumOp,
+    MinimumOp,
+    MulOp,
+    SubOp,
+)
+from inarch.dialects.graph.elementwise.cast import CastOp
+from inarch.dialects.graph.elementwise.logic import LessEqualOp, LogicalAndOp
+from inarch.dialects.graph.elementwise.select import SelectOp
+from inarch.dialects.graph.elementwise.unary import FloorOp
+from inarch.dialects.graph.gather import GatherOp
+from inarch.dialects.graph.op import shape_of
+from inarch.dialects.graph.reduce import ReduceMaxOp, ReduceMeanOp
+from inarch.dialects.graph.shape import SliceOp, TransposeOp
+from inarch.frontends.onnx.node import Converter, Node
+from inarch.frontends.report import NotSupportedError
+from inarch.ir.types import i64
+
+_MODES = ("half_pixel", "output_half_pixel")
+
+
+@dataclass(frozen=True)
+class _Points:
+    """Along one axis of the image, for each region [regions, points]."""
+
+    pixels: tuple[SSAValue, SSAValue]
+    """The pixel before each point, and that behind it; i64"""
+    weights: tuple[SSAValue, SSAValue]
+    """Of both; 0 for a point that is off the image by more than a pixel"""
+
+
+def _roi_align(node: Node) -> SSAValue:
+    """[regions, channels, output_height, output_width] of an image [batch, channels, height, width].
+
+    Regions: [regions, 4], each x1, y1, x2, y2; the image of each: [regions]. Each cell of a region has
+    `sampling_ratio` squared points, each of the four pixels around it by their nearness: the mean of the
+    points (avg), or the largest share of a pixel in a point (max). He et al. 2017, arXiv 1703.06870.
+    """
+    image, rois = node.shape(0), node.shape(1)
+    if len(image) != 4 or len(rois) != 2 or rois[1] != 4 or node.shape(2) != rois[:1]:
+        raise InarchError(
+            "expected an image of rank 4, regions of shape (n, 4) and n indices, "
+            f"found {image}, {rois} and {node.shape(2)}"
+        )
+    mode, ratio = node.text("mode", "avg"), node.int("sampling_ratio", 0)
+    sizes = [node.int(name, 1) for name in ("output_height", "output_width")]
+    if mode not in ("avg", "max") or min(sizes) < 1 or ratio < 0:
+        raise InarchError(
+            f"expected mode avg or max, sizes >= 1 and sampling_ratio >= 0, found {mode}, {sizes} and {ratio}"
+        )
+    if ratio == 0:
+        raise NotSupportedError("sampling_ratio = 0, as many points as a region is large")
+    rows = _points(node, 1, image[2], sizes[0], ratio)
+    columns = _points(node, 0, image[3], sizes[1], ratio)
+    shares = _shares(node, rows, columns)
+    cells = (rois[0], sizes[0], ratio, sizes[1], ratio, image[1])
+    if mode == "avg":
+        total = shares[0]
+        for share in shares[1:]:
+            total = node.emit(AddOp, total, share)
+        found = node.emit(ReduceMeanOp, node.reshape(total, cells), axes=[2, 4], keepdims=False)
+    else:
+        largest = shares[0]
+        for share in shares[1:]:
+            largest = node.emit(MaximumOp, largest, share)
+        found = node.emit(ReduceMaxOp, node.reshape(largest, cells), axes=[2, 4], keepdims=False)
+    return node.emit(TransposeOp, found, perm=[0, 3, 1, 2])
+
+
+def _points(node: Node, axis: int, size: int, cells: int, ratio: int) -> _Points:
+    """The points of all regions along an axis: 0 is x, 1 is y."""
+    rois = node.x(1)
+    mode = node.text("coordinate_transformation_mode", _MODES[node.opset < 16])
+    if mode not in _MODES:
+        raise InarchError(
+            f"expected coordinate_transformation_mode {' or '.join(_MODES)}, found '{mode}'"
+        )
+    half = mode == "half_pixel"
+    scale, offset = node.like(node.float("spatial_scale", 1.0), rois), node.like(half / 2, rois)
+    begin, end = (
+        node.emit(SubOp, node.emit(MulOp, _column(node, rois, axis + at), scale), offset)
+        for at in (0, 2)
+    )
+    extent = node.emit(SubOp, end, begin)
+    if not half:
+        extent = node.emit(MaximumOp, extent, node.like(1, rois))
+    cell = node.emit(DivOp, extent, node.like(cells, rois))
+    node.room(cells, ratio)
+    steps = np.arange(cells).reshape(-1, 1) + (np.arange(ratio) + 0.5) / ratio
+    steps = node.constant(steps.reshape(1, -1).astype(node.dtype(1).numpy))
+    at = node.emit(AddOp, begin, node.emit(MulOp, cell, steps))
+    return _between(node, at, size)
+
+
+def _between(node: Node, at: SSAValue, size: int) -> _Points:
+    low, high, zero = node.like(-1, at), node.like(size, at), node.like(0, at)
+    near = node.emit(
+        LogicalAndOp, node.emit(LessEqualOp, low, at), node.emit(LessEqualOp, at, high)
+    )
+    last = node.like(size - 1, at)
+    inside = node.emit(MinimumOp, node.emit(MaximumOp, at, zero), last)
+    before = node.emit(FloorOp, inside)
+    behind = node.emit(MinimumOp, node.emit(AddOp, before, node.like(1, at)), last)
+    share = node.emit(SubOp, inside, before)
+    weights = (node.emit(SubOp, node.like(1, at), share), share)
+    first, second = (node.emit(SelectOp, near, weight, zero) for weight in weights)
+    pixels = [node.emit(CastOp, place, to=i64) for place in (before, behind)]
+    return _Points((pixels[0], pixels[1]), (first, second))
+
+
+def _column(node: Node, rois: SSAValue, index: int) -> SSAValue:
+    """One number of each region, [regions, 1]."""
+    count = shape_of(rois)[0]
+    return node.emit(SliceOp, rois, starts=[0, index], sizes=[count, 1], steps=[1, 1])
+
+
+def _shares(node: Node, rows: _Points, columns: _Points) -> Sequence[SSAValue]:
+    """What the four pixels around give to each point, [regions, rows, columns, channels]."""
+    batch, channels, height, width = node.shape(0)
+    last = node.emit(TransposeOp, node.x(0), perm=[0, 2, 3, 1])
+    flat = node.reshape(last, (batch * height * width, channels))
+    regions = node.shape(1)[0]
+    images = node.emit(CastOp, node.x(2), to=i64)
+    begins = node.emit(MulOp, images, node.like(height * width, images))
+    found: list[SSAValue] = []
+    for row, up in zip(rows.pixels, rows.weights, strict=True):
+        line = node.emit(MulOp, row, node.like(width, row))
+        line = node.emit(AddOp, line, node.reshape(begins, (regions, 1)))
+        count = shape_of(line)[1]
+        for column, along in zip(columns.pixels, columns.weights, strict=True):
+            more = shape_of(column)[1]
+            places = node.emit(
+                AddOp,
+                node.reshape(line, (regions, count, 1)),
+                node.reshape(column, (regions, 1, more)),
+            )
+            weight = node.emit(
+                MulOp,
+                node.reshape(up, (regions, count, 1, 1)),
+                node.reshape(along, (regions, 1, more, 1)),
+            )
+            found.append(node.emit(MulOp, node.emit(GatherOp, flat, places, axis=0), weight))
+    return found
+
+
+CONVERTERS: dict[str, Converter] = {"RoiAlign": _roi_align}

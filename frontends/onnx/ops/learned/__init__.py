@@ -1,0 +1,1 @@
+"""Operators of ai.onnx.ml: trees, linear and support vector models, and what is done to their features."""

@@ -1,0 +1,150 @@
+"""Trees as arrays, and the walk through all of them at once.
+
+A step is a gather of each row's node in each tree, so what is compiled does not depend on how many nodes
+there are: a scan of as many steps as the deepest tree has levels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from xdsl.ir import SSAValue
+
+from inarch.core.errors import InarchError
+from inarch.core.lazy import np
+from inarch.dialects.graph.elementwise.arithmetic import AddOp, MulOp, SubOp
+from inarch.dialects.graph.elementwise.logic import (
+    EqualOp,
+    GreaterEqualOp,
+    GreaterOp,
+    LessEqualOp,
+    LessOp,
+    LogicalAndOp,
+    LogicalOrOp,
+    NotEqualOp,
+)
+from inarch.dialects.graph.elementwise.select import SelectOp
+from inarch.dialects.graph.gather import GatherOp
+from inarch.dialects.graph.op import GraphOp, shape_of
+from inarch.frontends.onnx.node import Node
+from inarch.frontends.onnx.ops.learned._scores import cast
+from inarch.frontends.onnx.regions.scan import scan
+
+if TYPE_CHECKING:
+    Array = np.ndarray[Any, Any]
+
+MODES: dict[str, type[GraphOp]] = {
+    "BRANCH_LEQ": LessEqualOp,
+    "BRANCH_LT": LessOp,
+    "BRANCH_GTE": GreaterEqualOp,
+    "BRANCH_GT": GreaterOp,
+    "BRANCH_EQ": EqualOp,
+    "BRANCH_NEQ": NotEqualOp,
+}
+"""How a feature is compared with the value of its node, in the order of their numbers."""
+
+
+@dataclass(frozen=True)
+class Forest:
+    """All trees. The first nodes are branches, the rest are leaves, which lead to themselves."""
+
+    features: Array
+    """[branches], i32: which feature a branch looks at"""
+    values: Array
+    """[branches], f32 or f64: what it compares that with"""
+    modes: Array
+    """[branches], i32: how, the position in MODES"""
+    missing: Array
+    """[branches], bool: whether a NaN makes the comparison true"""
+    children: Array
+    """[branches, 2], i32: the nodes that follow when it is false, and when it is true"""
+    leaves: int
+    roots: Array
+    """[trees], i32"""
+
+    def depth(self) -> int:
+        """The most branches from a root to a leaf. Raises InarchError where branches are no trees."""
+        count = len(self.features)
+        depth, visited = 0, 0
+        level = np.unique(self.roots[self.roots < count])
+        while len(level):
+            depth, visited = depth + 1, visited + len(level)
+            if visited > count:
+                raise InarchError("expected trees, found a node that is below two, or below itself")
+            level = np.unique(self.children[level])
+            level = level[level < count]
+        return depth
+
+    def padded(self, array: Array, fill: float) -> Array:
+        """Numbers of branches, with `fill` for the leaves."""
+        return np.concatenate([array, np.full(self.leaves, fill, array.dtype)])
+
+
+def walk(node: Node, x: SSAValue, forest: Forest) -> SSAValue:
+    """Which leaf each row reaches in each tree, [rows, trees], i32, counted from 0.
+
+    x: [rows, features] of the dtype of the forest's values.
+    """
+    rows, width = shape_of(x)
+    branches, trees, depth = len(forest.features), len(forest.roots), forest.depth()
+    if branches and not 0 <= int(forest.features.min()) <= int(forest.features.max()) < width:
+        wrong = forest.features[(forest.features < 0) | (forest.features >= width)]
+        raise InarchError(f"expected features of {width}, found feature {int(wrong[0])}")
+    node.room(rows, trees, itemsize=4)
+    here = node.broadcast(node.constant(forest.roots.reshape(1, trees)), (rows, trees))
+    first = node.constant(np.array(branches, np.int32))
+    if depth == 0:
+        return node.emit(SubOp, here, first)
+    tables = _tables(node, forest)
+    flat = node.reshape(x, (rows * width,))
+    begins = node.constant((np.arange(rows) * width).astype(np.int32).reshape(rows, 1))
+
+    def turn(states: Sequence[SSAValue], _: Sequence[SSAValue]) -> list[SSAValue]:
+        at = states[0]
+        feature = node.emit(GatherOp, tables["features"], at, axis=0)
+        value = node.emit(GatherOp, flat, node.emit(AddOp, feature, begins), axis=0)
+        holds = _holds(node, forest, tables, at, value)
+        two = node.constant(np.array(2, np.int32))
+        pair = node.emit(AddOp, node.emit(MulOp, at, two), cast(node, holds, "i32"))
+        return [node.emit(GatherOp, tables["children"], pair, axis=0)]
+
+    found = scan(node, depth, [here], [], turn, ([], []))
+    assert found is not None, "a turn is not converted but built"
+    return node.emit(SubOp, found[0], first)
+
+
+def _tables(node: Node, forest: Forest) -> dict[str, SSAValue]:
+    """The arrays of all nodes; leaves look at feature 0 and stay."""
+    branches = len(forest.features)
+    stay = np.repeat(np.arange(branches, branches + forest.leaves, dtype=np.int32), 2)
+    arrays = {
+        "features": forest.padded(forest.features, 0),
+        "values": forest.padded(forest.values, 0),
+        "children": np.concatenate([forest.children.reshape(-1), stay]),
+    }
+    if len(np.unique(forest.modes)) > 1:
+        arrays["modes"] = forest.padded(forest.modes, 0)
+    if forest.missing.any():
+        arrays["missing"] = forest.padded(forest.missing, 0)
+    return {name: node.constant(array) for name, array in arrays.items()}
+
+
+def _holds(
+    node: Node, forest: Forest, tables: dict[str, SSAValue], at: SSAValue, value: SSAValue
+) -> SSAValue:
+    """Whether the comparison of each node is true."""
+    limit = node.emit(GatherOp, tables["values"], at, axis=0)
+    first, *others = [int(mode) for mode in np.unique(forest.modes)]
+    kinds = list(MODES.values())
+    holds = node.emit(kinds[first], value, limit)
+    for other in others:
+        mode = node.emit(GatherOp, tables["modes"], at, axis=0)
+        chosen = node.emit(EqualOp, mode, node.constant(np.array(other, np.int32)))
+        holds = node.emit(SelectOp, chosen, node.emit(kinds[other], value, limit), holds)
+    if "missing" in tables:
+        is_nan = node.emit(NotEqualOp, value, value)
+        goes = node.emit(GatherOp, tables["missing"], at, axis=0)
+        holds = node.emit(LogicalOrOp, holds, node.emit(LogicalAndOp, is_nan, goes))
+    return holds

@@ -1,0 +1,218 @@
+"""Attention and MultiHeadAttention, of com.microsoft, of whole sequences: `softmax(Q K' scale + mask) V`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from inarch.core.errors import InarchError
+from inarch.core.lazy import np
+from inarch.dialects.graph.composites.softmax import SoftmaxOp
+from inarch.dialects.graph.elementwise.arithmetic import AddOp, MulOp
+from inarch.dialects.graph.elementwise.cast import CastOp
+from inarch.dialects.graph.elementwise.logic import LessEqualOp, LessOp, LogicalAndOp
+from inarch.dialects.graph.elementwise.select import SelectOp
+from inarch.dialects.graph.matmul import MatmulOp
+from inarch.dialects.graph.op import broadcast, shape_of
+from inarch.dialects.graph.shape import SliceOp, TransposeOp
+from inarch.frontends.onnx.contract import Contract, under
+from inarch.frontends.onnx.node import Converter, Node
+from inarch.frontends.report import NotSupportedError
+from inarch.ir.types import mlir_type
+
+
+@dataclass(frozen=True)
+class _Heads:
+    """Queries [batch, heads, steps, size], keys and values [batch, heads, keys, size]."""
+
+    query: SSAValue
+    key: SSAValue
+    value: SSAValue
+
+    def scores(self) -> tuple[int, ...]:
+        """Their shape: [batch, heads, steps, keys]."""
+        return (*shape_of(self.query)[:3], shape_of(self.key)[2])
+
+
+def _attention(node: Node) -> SSAValue:
+    """Inputs: x [batch, steps, width], weights of Q, K and V side by side, bias, mask, -, what is added.
+
+    Output: [batch, steps, hidden of V], of the float dtype of x.
+    """
+    _refuse(node, {4: "past", 6: "past_sequence_length"})
+    for name in ("do_rotary", "past_present_share_buffer"):
+        if node.int(name, 0):
+            raise NotSupportedError(name)
+    shape, columns = node.shape(0), node.shape(1)
+    if len(shape) != 3 or len(columns) != 2 or columns[0] != shape[2]:
+        raise InarchError(
+            f"expected an input of rank 3 and weights of as many rows, found {shape} and {columns}"
+        )
+    sizes = node.ints("qkv_hidden_sizes") or [columns[1] // 3] * 3
+    if len(sizes) != 3 or sizes[0] != sizes[1] or min(sizes) < 1 or sum(sizes) != columns[1]:
+        raise InarchError(f"expected weights of {sizes} columns, found shape {columns}")
+    rows = node.reshape(node.x(0), (shape[0] * shape[1], shape[2]))
+    product = node.emit(MatmulOp, rows, node.x(1))
+    if node.has(2):
+        if node.shape(2) != (columns[1],):
+            raise InarchError(f"expected a bias of shape ({columns[1]},), found {node.shape(2)}")
+        product = node.emit(AddOp, product, node.x(2))
+    product = node.reshape(product, (*shape[:2], columns[1]))
+    starts = (0, sizes[0], 2 * sizes[0])
+    parts = [
+        _heads(node, _columns(node, product, start, size))
+        for start, size in zip(starts, sizes, strict=True)
+    ]
+    return _attend(node, _Heads(*parts), mask=3, added=5)
+
+
+def _multi_head(node: Node) -> SSAValue:
+    """Inputs: Q [batch, steps, hidden], K and V [batch, keys, hidden], bias of all, mask, what is added.
+
+    K and V may also be [batch, heads, keys, size], without a bias. Output: [batch, steps, hidden of V].
+    """
+    names = ("past_key", "past_value", "past_sequence_length", "cache_indirection")
+    _refuse(node, dict(enumerate(names, 6)))
+    if not (node.has(1) and node.has(2)) or len(node.shape(0)) != 3:
+        raise NotSupportedError("packed queries, keys or values")
+    ranks = [len(node.shape(index)) for index in (1, 2)]
+    if ranks not in ([3, 3], [4, 4]) or (ranks == [4, 4] and node.has(3)):
+        raise NotSupportedError(f"keys and values of shapes {node.shape(1)} and {node.shape(2)}")
+    values = [node.x(index) for index in range(3)]
+    if node.has(3):
+        values = _biased(node, values)
+    parts = [value if len(shape_of(value)) == 4 else _heads(node, value) for value in values]
+    return _attend(node, _Heads(*parts), mask=4, added=5)
+
+
+def _biased(node: Node, values: list[SSAValue]) -> list[SSAValue]:
+    """Q, K and V, each with its part of the bias, which has those of all."""
+    sizes = [shape_of(value)[-1] for value in values]
+    if node.shape(3) != (sum(sizes),):
+        raise InarchError(f"expected a bias of shape ({sum(sizes)},), found {node.shape(3)}")
+    starts = (0, sizes[0], sizes[0] + sizes[1])
+    return [
+        node.emit(AddOp, value, _columns(node, node.x(3), start, size))
+        for value, start, size in zip(values, starts, sizes, strict=True)
+    ]
+
+
+def _refuse(node: Node, names: dict[int, str]) -> None:
+    for index, name in names.items():
+        if node.has(index):
+            raise NotSupportedError(name)
+    if set(range(1, node.outputs)) - node.unused:
+        raise NotSupportedError("outputs of what is present, or of scores")
+
+
+def _columns(node: Node, x: SSAValue, start: int, size: int) -> SSAValue:
+    """Columns of the last axis."""
+    shape = shape_of(x)
+    return node.emit(
+        SliceOp,
+        x,
+        starts=[*(0 for _ in shape[1:]), start],
+        sizes=[*shape[:-1], size],
+        steps=[1 for _ in shape],
+    )
+
+
+def _heads(node: Node, x: SSAValue) -> SSAValue:
+    """[batch, steps, hidden] as [batch, heads, steps, size]."""
+    batch, steps, hidden = shape_of(x)
+    heads = node.int("num_heads", 0)
+    if heads < 1 or hidden % heads:
+        raise InarchError(f"expected num_heads that divides {hidden}, found {heads}")
+    split = node.reshape(x, (batch, steps, heads, hidden // heads))
+    return node.emit(TransposeOp, split, perm=[0, 2, 1, 3])
+
+
+def _attend(node: Node, heads: _Heads, mask: int, added: int) -> SSAValue:
+    shapes = [shape_of(value) for value in (heads.query, heads.key, heads.value)]
+    (batch, count, steps, size), key, value = shapes
+    if key != (batch, count, key[2], size) or value[:3] != key[:3]:
+        raise InarchError(f"expected keys and values that fit the queries, found {shapes}")
+    scale = node.float("scale", 0.0) or 1 / math.sqrt(size)
+    transposed = node.emit(TransposeOp, heads.key, perm=[0, 1, 3, 2])
+    scores = node.emit(MatmulOp, heads.query, transposed)
+    scores = node.emit(MulOp, scores, node.like(scale, scores))
+    wanted = heads.scores()
+    if node.has(mask):
+        allowed = _allowed(node, mask, wanted)
+        shut = node.like(node.float("mask_filter_value", -10000.0), scores)
+        scores = node.emit(AddOp, scores, node.emit(SelectOp, allowed, node.like(0, scores), shut))
+    if node.has(added):
+        if len(node.shape(added)) != 4 or broadcast(node.shape(added), wanted) != wanted:
+            raise InarchError(
+                f"expected attention_bias of shape {wanted}, found {node.shape(added)}"
+            )
+        scores = node.emit(AddOp, scores, node.x(added))
+    if node.flag("unidirectional", default=False):
+        scores = _causal(node, scores)
+    found = node.emit(MatmulOp, node.emit(SoftmaxOp, scores, axis=3), heads.value)
+    joined = node.emit(TransposeOp, found, perm=[0, 2, 1, 3])
+    return node.reshape(joined, (batch, steps, count * value[3]))
+
+
+def _causal(node: Node, scores: SSAValue) -> SSAValue:
+    """The scores of keys that come later are the least that there is."""
+    steps, keys = shape_of(scores)[2:]
+    if steps != keys:
+        raise NotSupportedError(f"unidirectional of {steps} steps and {keys} keys")
+    node.room(steps, keys, itemsize=1)
+    seen = node.constant(np.tri(steps, keys, dtype=np.bool_))
+    least = node.like(float(np.finfo(node.dtype().numpy).min), scores)
+    return node.emit(SelectOp, seen, scores, least)
+
+
+def _allowed(node: Node, index: int, scores: tuple[int, ...]) -> SSAValue:
+    """Which keys are seen, as broadcasts over the scores.
+
+    The mask: lengths [batch]; ends, then begins [2 batch]; or 1 where a key is seen, else 0: [batch, keys]
+    or [batch, steps, keys]. It is of i32.
+    """
+    batch, _, steps, keys = scores
+    mask, shape = node.x(index), node.shape(index)
+    if shape in ((batch,), (2 * batch,)):
+        return _between(node, mask, batch, keys)
+    if shape not in ((batch, keys), (batch, steps, keys)):
+        raise NotSupportedError(f"a mask of shape {shape} for scores {scores}")
+    seen = node.emit(LessOp, node.like(0, mask), mask)
+    return node.reshape(seen, (batch, 1, steps if len(shape) == 3 else 1, keys))
+
+
+def _between(node: Node, mask: SSAValue, batch: int, keys: int) -> SSAValue:
+    mask = node.emit(CastOp, mask, to=mlir_type("i64"))
+    node.room(keys)
+    places = node.constant(np.arange(keys, dtype=np.int64).reshape(1, 1, 1, keys))
+    column = (batch, 1, 1, 1)
+    ends = node.reshape(_columns(node, mask, 0, batch), column)
+    inside = node.emit(LessOp, places, ends)
+    if shape_of(mask) == (batch,):
+        return inside
+    begins = node.reshape(_columns(node, mask, batch, batch), column)
+    return node.emit(LogicalAndOp, inside, node.emit(LessEqualOp, begins, places))
+
+
+_COMMON = {
+    "mask_filter_value": "FLOAT",
+    "num_heads": "INT",
+    "scale": "FLOAT",
+    "unidirectional": "INT",
+}
+_ATTENTION = _COMMON | {
+    "do_rotary": "INT",
+    "past_present_share_buffer": "INT",
+    "qkv_hidden_sizes": "INTS",
+    "rotary_embedding_dim": "INT",
+}
+_REQUIRED = frozenset({"num_heads"})
+
+CONVERTERS: dict[str, Converter] = {
+    "com.microsoft.Attention": under(Contract((2, 7), (1, 2), _ATTENTION, _REQUIRED), _attention),
+    "com.microsoft.MultiHeadAttention": under(
+        Contract((1, 10), (1, 4), _COMMON, _REQUIRED), _multi_head
+    ),
+}
