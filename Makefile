@@ -84,6 +84,7 @@ soak-report: setup ## what the search has run and found, by part: sums over test
 
 conformance: setup ## the whole of ONNX's own suite, and its networks (some minutes)
 	$(BIN)/python tests/conformance/suite.py --all --jobs $(JOBS)
+	$(BIN)/python tests/conformance/operators.py --check
 
 wheel: setup ## build the wheel, install it in a clean venv, run the unit tests against it
 	$(PYTEST) -m slow tests/unit/house/test_wheel.py

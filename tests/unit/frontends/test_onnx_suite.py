@@ -25,6 +25,8 @@ from inarch.core.errors import UnsupportedError
 from inarch.dialects import new_context
 from inarch.frontends import Sizes
 from inarch.frontends.onnx import import_onnx
+from inarch.frontends.onnx.control import CONTROL
+from inarch.frontends.onnx.ops import converters
 from inarch.testing import execute
 
 FOLDER = Path(__file__).parents[2] / "conformance"
@@ -188,6 +190,13 @@ def test_the_gate_takes_what_is_expected() -> None:
         listed = {} if must == "unsupported" else {"test_it": must}
         good = [k for k in kinds if not suite.is_bad(case, suite.Outcome(k), listed)]
         assert good == [must]
+
+
+def test_the_page_has_every_operator() -> None:
+    """Its numbers are what `make conformance` compares."""
+    page = (FOLDER.parents[1] / "docs" / "operators.md").read_text()
+    rows = {line.split("|")[1].strip() for line in page.splitlines() if " own |" in line}
+    assert rows == {title.rpartition(".")[2] for title in (*converters(), *CONTROL)}
 
 
 def test_the_networks_of_the_package_are_cases(cases: dict[str, Any]) -> None:

@@ -1,0 +1,155 @@
+"""Writes docs/operators.md: the operators that there are, their versions, and what ONNX's suite says.
+
+    python tests/conformance/operators.py          # writes the page
+    python tests/conformance/operators.py --check  # leaves with 1 where the page says something else
+
+A case counts for each operator in its model. What passes is what `expected.txt` says, which the suite holds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import onnx
+from suite import FIRST_OPSET, cases, expected
+
+from inarch.core.dtypes import DTYPES
+from inarch.frontends.onnx.control import CONTROL
+from inarch.frontends.onnx.ops import converters
+
+PAGE = Path(__file__).parents[2] / "docs" / "operators.md"
+
+_HEAD = """# Operators of ONNX
+
+Written by `python tests/conformance/operators.py` (onnx {version}). `inarch list onnx-operators` has the
+families and their files, [extending.md](extending.md) how one is added.
+
+- how: `own` is a converter of ours, `body` ONNX's own definition by other operators.
+- cases: of ONNX's backend suite those that have the operator, `done of all`. Some lack for another operator
+  in them, or for a dtype.
+- dtypes that are not there: of those that the operator's first input may have.
+
+"""
+
+_NAMES = {
+    "float": "f32",
+    "double": "f64",
+    "bool": "i1",
+    **{f"int{bits}": f"i{bits}" for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}": f"ui{bits}" for bits in (8, 16, 32, 64)},
+}
+"""ONNX's dtypes by the names that we have for them."""
+
+
+def schemas(domain: str) -> dict[str, list[onnx.defs.OpSchema]]:
+    """Of each operator of a domain its versions, ascending."""
+    found: dict[str, list[onnx.defs.OpSchema]] = {}
+    for schema in onnx.defs.get_all_schemas_with_history():
+        if schema.domain == domain:
+            found.setdefault(schema.name, []).append(schema)
+    return {name: sorted(every, key=lambda one: one.since_version) for name, every in found.items()}
+
+
+def counts() -> tuple[Counter[str], Counter[str]]:
+    """Of each operator, by `domain.Name`, the cases that are done, and all."""
+    must = expected()
+    done: Counter[str] = Counter()
+    every: Counter[str] = Counter()
+    for case in cases():
+        if case.opset() < FIRST_OPSET:
+            continue
+        for title in {_title(node) for node in _nodes(case.model().graph)}:
+            every[title] += 1
+            done[title] += case.name in must
+    return done, every
+
+
+def _title(node: onnx.NodeProto) -> str:
+    return f"{node.domain}.{node.op_type}" if node.domain not in ("", "ai.onnx") else node.op_type
+
+
+def _nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+    for node in graph.node:
+        yield node
+        for attribute in node.attribute:
+            for inner in (attribute.g, *attribute.graphs):
+                yield from _nodes(inner)
+
+
+def _lacking(schema: onnx.defs.OpSchema) -> str:
+    """The dtypes of the first input that we have not."""
+    if not schema.inputs:
+        return ""
+    kinds = sorted(str(kind) for kind in schema.inputs[0].types)
+    inner = [kind.removeprefix("tensor(").removesuffix(")") for kind in kinds]
+    return ", ".join(
+        name for name, kind in zip(inner, kinds, strict=True)
+        if not (kind.startswith("tensor(") and _NAMES.get(name) in DTYPES)
+    )  # fmt: skip
+
+
+def _how(title: str, schema: onnx.defs.OpSchema | None) -> str:
+    if title in converters() or title in CONTROL:
+        return "own"
+    has_body = schema is not None and (schema.has_function or schema.has_context_dependent_function)
+    return "body" if has_body else ""
+
+
+def _rows(
+    domain: str, done: Mapping[str, int], every: Mapping[str, int]
+) -> tuple[list[str], list[str]]:
+    """The rows of a domain's table, and the operators that are not there."""
+    known, rows, absent = schemas(domain), list[str](), list[str]()
+    ours = {
+        title.rpartition(".")[2]
+        for title in (*converters(), *CONTROL)
+        if title.rpartition(".")[0] == domain
+    }
+    for name in sorted({*known, *ours}):
+        title = f"{domain}.{name}" if domain else name
+        last = known[name][-1] if name in known else None
+        how = _how(title, last)
+        if not how:
+            if last is not None and not last.deprecated:
+                absent.append(name)
+            continue
+        versions = ", ".join(str(one.since_version) for one in known.get(name, ()))
+        of_all = f"{done[title]} of {every[title]}" if every[title] else "-"
+        lacking = _lacking(last) if last is not None else ""
+        rows.append(f"| {name} | {versions or '1'} | {how} | {of_all} | {lacking} |")
+    return rows, absent
+
+
+def page() -> str:
+    """The text of docs/operators.md."""
+    done, every = counts()
+    text = _HEAD.format(version=onnx.__version__)
+    for domain in ("", "ai.onnx.ml", "com.microsoft"):
+        rows, absent = _rows(domain, done, every)
+        text += f"## {domain or 'ai.onnx'}\n\n"
+        text += "| operator | versions | how | cases | dtypes that are not there |\n|---|---|---|---|---|\n"
+        text += "\n".join(rows) + "\n\n"
+        if absent:
+            text += f"Not there: {', '.join(absent)}.\n\n"
+    return text.rstrip("\n") + "\n"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; see the module's docstring."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="compare the page, do not write it")
+    options = parser.parse_args(arguments)
+    text = page()
+    if options.check:
+        return int(PAGE.read_text() != text)
+    PAGE.write_text(text)
+    print(f"wrote {PAGE}", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
