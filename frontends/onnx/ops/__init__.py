@@ -3,7 +3,9 @@
 `frontends/onnx/ops/<room>/<family>.py` defines `CONVERTERS`, from the operator's name (`Conv`;
 `com.microsoft.Gelu` outside the default domain) to a function from a `Node` to its outputs. To add an
 operator, write a function and its test in `tests/unit/frontends/test_onnx_ops.py`; nothing else is
-edited. Without a converter, an operator that ONNX defines by a function of others is replaced by that.
+edited. A converter of an operator that the package onnx has no schema of is `under` a `Contract`, which
+checks what it is given. Without a converter, an operator that ONNX defines by a function of others is
+replaced by that.
 """
 
 from __future__ import annotations

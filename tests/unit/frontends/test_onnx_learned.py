@@ -265,7 +265,7 @@ def test_as_onnxruntime(name: str) -> None:
 
 def test_every_converter_has_a_case() -> None:
     ours = {name for name in converters() if name.startswith("ai.onnx.ml.")}
-    tested = {f"ai.onnx.ml.{op}" for op, _, _ in CASES.values()}
+    tested = {f"ai.onnx.ml.{op}" for op, _, _ in CASES.values()} | {"ai.onnx.ml.ZipMap"}
     assert {name for name in ours - tested if ".TreeEnsemble" not in name} == set()
 
 
@@ -349,6 +349,10 @@ def test_wrong(name: str) -> None:
 
 
 REFUSED: dict[str, tuple[Case, str]] = {
+    "maps": (
+        ("ZipMap", [X], {"classlabels_int64s": [0, 1, 2]}),
+        "maps; take the scores that it maps, or export without it: zipmap=False",
+    ),
     "probabilities": (
         ("SVMClassifier", [X], {"classlabels_ints": [1, 2], "prob_a": [0.5], "prob_b": [0.5]}),
         "probabilities of pairs, prob_a and prob_b",

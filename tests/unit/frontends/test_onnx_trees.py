@@ -12,6 +12,7 @@ import onnx
 import onnxruntime
 import pytest
 from onnx import helper
+from onnx.reference import ReferenceEvaluator
 
 import inarch
 from inarch.core.errors import InarchError
@@ -275,20 +276,38 @@ def test_tree_ensemble(aggregate: int, transform: int, dtype: str) -> None:
     np.testing.assert_allclose(evaluate(found, x)[0], wanted, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("size", "wanted"), [(1, ""), (2, "BRANCH_MEMBER of a set that has not one value")]
-)
-def test_members_of_sets(size: int, wanted: str) -> None:
-    attributes = apart(2, 1, 2, "float32")
-    modes = np.full(len(attributes["nodes_featureids"]), 6, np.uint8)
-    values = np.tile([1.0] * size + [np.nan], len(modes)).astype("float32")
-    attributes["nodes_modes"] = onnx.numpy_helper.from_array(modes, "m")
+@pytest.mark.parametrize("sizes", [(1, 1), (0, 2), (3, 1)])
+def test_members_of_sets(sizes: tuple[int, int]) -> None:
+    """Some nodes compare, the others look whether the feature is in a set of the one or other size."""
+    attributes = apart(2, 2, 2, "float32")
+    modes = np.arange(len(attributes["nodes_featureids"])) % 3
+    sets = [
+        [*np.random.default_rng(at).permutation(np.arange(-3.0, 4.0))[: sizes[at % 2]], np.nan]
+        for at in np.flatnonzero(modes)
+    ]
+    kinds = np.where(modes > 0, 6, 1).astype(np.uint8)
+    values = np.concatenate(sets).astype("float32")
+    attributes["nodes_modes"] = onnx.numpy_helper.from_array(kinds, "m")
     attributes["membership_values"] = onnx.numpy_helper.from_array(values, "v")
     found = model("TreeEnsemble", attributes, 9, 2, version=5)
-    if wanted:
-        assert line(found) == f"<model>: error: unsupported: TreeEnsemble: {wanted} ('scores')"
-        return
-    check(found, inputs(3, 9, 2))
+    x = inputs(3, 9, 2)
+    wanted: Any = ReferenceEvaluator(found).run(None, {"x": x})
+    np.testing.assert_allclose(evaluate(found, x)[0], wanted[0], atol=1e-6)
+
+
+def test_sets_that_are_missing() -> None:
+    attributes = apart(2, 3, 2, "float32")
+    kinds = np.full(len(attributes["nodes_featureids"]), 6, np.uint8)
+    attributes["nodes_modes"] = onnx.numpy_helper.from_array(kinds, "m")
+    where = "<model>: node 'scores' (TreeEnsemble): error: expected"
+    assert line(model("TreeEnsemble", attributes, 9, 2, version=5)) == (
+        f"{where} membership_values of BRANCH_MEMBER, found none"
+    )
+    values = np.array([1, np.nan], "float32")
+    attributes["membership_values"] = onnx.numpy_helper.from_array(values, "v")
+    assert line(model("TreeEnsemble", attributes, 9, 2, version=5)) == (
+        f"{where} {len(kinds)} sets of membership_values, found 1"
+    )
 
 
 def test_scores_of_two_classes_with_weights_of_both() -> None:

@@ -28,6 +28,7 @@ from inarch.dialects.graph.elementwise.logic import (
 from inarch.dialects.graph.elementwise.select import SelectOp
 from inarch.dialects.graph.gather import GatherOp
 from inarch.dialects.graph.op import GraphOp, shape_of
+from inarch.dialects.graph.reduce import ReduceMaxOp
 from inarch.frontends.onnx.node import Node
 from inarch.frontends.onnx.ops.learned._scores import cast
 from inarch.frontends.onnx.regions.scan import scan
@@ -45,6 +46,9 @@ MODES: dict[str, type[GraphOp]] = {
 }
 """How a feature is compared with the value of its node, in the order of their numbers."""
 
+MEMBER = len(MODES)
+"""The number of BRANCH_MEMBER: whether a feature is one of the values of its node."""
+
 
 @dataclass(frozen=True)
 class Forest:
@@ -55,7 +59,7 @@ class Forest:
     values: Array
     """[branches], f32 or f64: what it compares that with"""
     modes: Array
-    """[branches], i32: how, the position in MODES"""
+    """[branches], i32: how, the position in MODES, or MEMBER"""
     missing: Array
     """[branches], bool: whether a NaN makes the comparison true"""
     children: Array
@@ -63,6 +67,8 @@ class Forest:
     leaves: int
     roots: Array
     """[trees], i32"""
+    sets: Array | None = None
+    """[branches, most], of the dtype of the values: those of BRANCH_MEMBER, and NaN behind them"""
 
     def depth(self) -> int:
         """The most branches from a root to a leaf. Raises InarchError where branches are no trees."""
@@ -79,7 +85,8 @@ class Forest:
 
     def padded(self, array: Array, fill: float) -> Array:
         """Numbers of branches, with `fill` for the leaves."""
-        return np.concatenate([array, np.full(self.leaves, fill, array.dtype)])
+        more = np.full((self.leaves, *array.shape[1:]), fill, array.dtype)
+        return np.concatenate([array, more])
 
 
 def walk(node: Node, x: SSAValue, forest: Forest) -> SSAValue:
@@ -128,6 +135,8 @@ def _tables(node: Node, forest: Forest) -> dict[str, SSAValue]:
         arrays["modes"] = forest.padded(forest.modes, 0)
     if forest.missing.any():
         arrays["missing"] = forest.padded(forest.missing, 0)
+    if forest.sets is not None:
+        arrays["sets"] = forest.padded(forest.sets, np.nan)
     return {name: node.constant(array) for name, array in arrays.items()}
 
 
@@ -135,16 +144,27 @@ def _holds(
     node: Node, forest: Forest, tables: dict[str, SSAValue], at: SSAValue, value: SSAValue
 ) -> SSAValue:
     """Whether the comparison of each node is true."""
-    limit = node.emit(GatherOp, tables["values"], at, axis=0)
     first, *others = [int(mode) for mode in np.unique(forest.modes)]
-    kinds = list(MODES.values())
-    holds = node.emit(kinds[first], value, limit)
+    holds = _compared(node, tables, at, value, first)
     for other in others:
         mode = node.emit(GatherOp, tables["modes"], at, axis=0)
         chosen = node.emit(EqualOp, mode, node.constant(np.array(other, np.int32)))
-        holds = node.emit(SelectOp, chosen, node.emit(kinds[other], value, limit), holds)
+        holds = node.emit(SelectOp, chosen, _compared(node, tables, at, value, other), holds)
     if "missing" in tables:
         is_nan = node.emit(NotEqualOp, value, value)
         goes = node.emit(GatherOp, tables["missing"], at, axis=0)
         holds = node.emit(LogicalOrOp, holds, node.emit(LogicalAndOp, is_nan, goes))
     return holds
+
+
+def _compared(
+    node: Node, tables: dict[str, SSAValue], at: SSAValue, value: SSAValue, mode: int
+) -> SSAValue:
+    """The comparison of one mode, with the numbers of each node."""
+    if mode != MEMBER:
+        limit = node.emit(GatherOp, tables["values"], at, axis=0)
+        return node.emit(list(MODES.values())[mode], value, limit)
+    members = node.emit(GatherOp, tables["sets"], at, axis=0)
+    equal = node.emit(EqualOp, node.reshape(value, (*shape_of(value), 1)), members)
+    any_of = node.emit(ReduceMaxOp, cast(node, equal, "ui8"), axes=[2], keepdims=False)
+    return cast(node, any_of, "i1")

@@ -10,16 +10,13 @@ from inarch.core.errors import InarchError
 from inarch.core.lazy import np
 from inarch.dialects.graph.op import tensor_dtype
 from inarch.frontends.onnx.node import Converter, Node
-from inarch.frontends.onnx.ops.learned._forest import MODES, Forest, walk
+from inarch.frontends.onnx.ops.learned._forest import MEMBER, Forest, walk
 from inarch.frontends.onnx.ops.learned._scores import TRANSFORMS, cast, finished
 from inarch.frontends.onnx.ops.learned._votes import AGGREGATES, Votes, tally
 from inarch.frontends.report import NotSupportedError
 
 if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
-
-_MEMBER = 6
-"""The number of BRANCH_MEMBER among modes; those of MODES are before it."""
 
 _LISTS = ("featureids", "truenodeids", "falsenodeids", "trueleafs", "falseleafs")
 
@@ -71,9 +68,9 @@ def _forest(node: Node) -> Forest:
         raise InarchError(
             f"expected nodes_splits of {node.dtype().numpy}, found {splits.dtype.name}"
         )
-    if size and not 0 <= int(modes.min()) <= int(modes.max()) <= _MEMBER:
-        raise InarchError(f"expected nodes_modes from 0 to {_MEMBER}, found {modes.tolist()}")
-    modes, splits = _members(node, modes, splits)
+    if size and not 0 <= int(modes.min()) <= int(modes.max()) <= MEMBER:
+        raise InarchError(f"expected nodes_modes from 0 to {MEMBER}, found {modes.tolist()}")
+    sets = _sets(node, modes, splits)
     leaves = len(node.ints("leaf_targetids"))
     children = [
         _children(lists[f"{side}nodeids"], lists[f"{side}leafs"] != 0, leaves, side)
@@ -89,26 +86,30 @@ def _forest(node: Node) -> Forest:
         np.stack(children, axis=1).astype(np.int32),
         leaves,
         roots.astype(np.int32),
+        sets,
     )
 
 
-def _members(node: Node, modes: Array, splits: Array) -> tuple[Array, Array]:
-    """BRANCH_MEMBER of one value as BRANCH_EQ. Raises NotSupportedError for sets of several."""
-    members = np.flatnonzero(modes == _MEMBER)
+def _sets(node: Node, modes: Array, splits: Array) -> Array | None:
+    """[branches, most]: the members of each BRANCH_MEMBER in turn, which NaNs part; None without any."""
+    members = np.flatnonzero(modes == MEMBER)
     if not len(members):
-        return modes, splits
+        return None
     if not node.has_attribute("membership_values"):
         raise InarchError("expected membership_values of BRANCH_MEMBER, found none")
-    values = _tensor(node, "membership_values")
-    sets = np.split(values, np.flatnonzero(np.isnan(values)))
-    each = [part[~np.isnan(part)] for part in sets][: len(members)]
+    values = _tensor(node, "membership_values").astype(splits.dtype)
+    if len(values) and np.isnan(values[-1]):
+        values = values[:-1]  # behind the last set may be a NaN, too
+    parts = np.split(values, np.flatnonzero(np.isnan(values)))
+    each = [part[~np.isnan(part)] for part in parts]
     if len(each) != len(members):
         raise InarchError(f"expected {len(members)} sets of membership_values, found {len(each)}")
-    if any(len(part) != 1 for part in each):
-        raise NotSupportedError("BRANCH_MEMBER of a set that has not one value")
-    modes, splits = modes.copy(), splits.copy()
-    modes[members], splits[members] = list(MODES).index("BRANCH_EQ"), np.concatenate(each)
-    return modes, splits
+    most = max(len(part) for part in each)
+    node.room(len(modes), max(most, 1), itemsize=splits.itemsize)
+    found = np.full((len(modes), max(most, 1)), np.nan, splits.dtype)
+    for member, part in zip(members, each, strict=True):
+        found[member, : len(part)] = part
+    return found
 
 
 def _children(ids: Array, is_leaf: Array, leaves: int, side: str) -> Array:
