@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import wraps
 from typing import TYPE_CHECKING
 
 from inarch.core.errors import InarchError
@@ -51,6 +52,7 @@ class Contract:
 def under(contract: Contract, convert: Converter) -> Converter:
     """`convert`, of nodes that keep to the contract; others are an InarchError."""
 
+    @wraps(convert)
     def checked(node: Node) -> Values:
         contract.check(len(node.inputs), node.outputs, node.attributes)
         return convert(node)

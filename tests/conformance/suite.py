@@ -95,9 +95,9 @@ class Case:
         return Path(self.test.model_dir or "") / "model.onnx"
 
     def opset(self) -> int:
-        """The version of ONNX's operators that the model imports."""
+        """The version of ONNX's operators that the model imports; of none the first that is read."""
         sets = [one.version for one in self.model().opset_import if one.domain in ("", "ai.onnx")]
-        return max(sets, default=1)
+        return max(sets, default=FIRST_OPSET)
 
     def data(self) -> Iterator[tuple[list[Any], list[Any]]]:
         if self.category == "real-light":
