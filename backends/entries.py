@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.builtin import DenseArrayBase, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
@@ -14,6 +14,9 @@ from inarch.artifact.manifest import Port, Signature
 from inarch.core.dtypes import DTYPES
 from inarch.dialects.loop.memory import MemRef
 from inarch.ir.types import dtype_of
+
+INDICES = "inarch.indices"
+"""Of an input: the least and the most that its elements may be, which a call checks (`array<i64: -9, 8>`)."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,8 @@ class Entry:
     workspace_bytes: int
     positions: tuple[int, ...]
     """For each argument of a call, which argument of the function of the IR it is."""
+    indices: tuple[tuple[int, int, int], ...] = ()
+    """Inputs that are indices: which one, and the least and the most that its elements may be."""
 
     @property
     def ports(self) -> tuple[Port, ...]:
@@ -48,6 +53,11 @@ def entry_of(function: FuncOp, outputs: Collection[int], workspace_bytes: int = 
         tuple(_port(function, i, f"out{n}") for n, i in enumerate(outs)),
         workspace_bytes,
         (*ins, *outs),
+        tuple(
+            (number, *bounds)
+            for number, position in enumerate(ins)
+            if (bounds := _bounds(function, position)) is not None
+        ),
     )
 
 
@@ -55,6 +65,15 @@ def argument_attributes(function: FuncOp, position: int) -> Mapping[str, Attribu
     """The attributes of one argument of a function."""
     every = function.arg_attrs
     return {} if every is None else every.data[position].data
+
+
+def _bounds(function: FuncOp, position: int) -> tuple[int, int] | None:
+    """The least and the most that elements of an input may be, where it is of indices."""
+    found = argument_attributes(function, position).get(INDICES)
+    if not isinstance(found, DenseArrayBase):
+        return None
+    least, most = (int(bound) for bound in found.get_values())
+    return least, most
 
 
 def _port(function: FuncOp, position: int, default: str) -> Port:

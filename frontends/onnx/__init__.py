@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
     ArrayAttr,
+    DenseArrayBase,
     DictionaryAttr,
     ModuleOp,
     StringAttr,
+    i64,
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
@@ -31,6 +33,7 @@ from inarch.frontends.builder import Builder, hint
 from inarch.frontends.names import program_name
 from inarch.frontends.onnx._bind import Bound, Signature, bind, signature
 from inarch.frontends.onnx._functions import Key, functions_by_key, imports
+from inarch.frontends.onnx._ids import indices_of
 from inarch.frontends.onnx._load import Loaded, load_model
 from inarch.frontends.onnx._missing import LISTED, missing
 from inarch.frontends.onnx.graph import FIRST_OPSET, Importer, Scope
@@ -315,10 +318,18 @@ def _main(
         "main",
         types,
         Region(builder.block),
-        arg_attrs=_names(inputs),
-        res_attrs=_names([name for name, _ in results]),
+        arg_attrs=_names(inputs, [indices_of(argument) for argument in builder.block.args]),
+        res_attrs=_names([name for name, _ in results], [None] * len(results)),
     )
 
 
-def _names(names: Sequence[str]) -> ArrayAttr[DictionaryAttr]:
-    return ArrayAttr(DictionaryAttr({"inarch.name": StringAttr(name)}) for name in names)
+def _names(
+    names: Sequence[str], bounds: Sequence[tuple[int, int] | None]
+) -> ArrayAttr[DictionaryAttr]:
+    found: list[DictionaryAttr] = []
+    for name, bound in zip(names, bounds, strict=True):
+        entries: dict[str, Attribute] = {"inarch.name": StringAttr(name)}
+        if bound is not None:
+            entries["inarch.indices"] = DenseArrayBase.from_list(i64, bound)
+        found.append(DictionaryAttr(entries))
+    return ArrayAttr(found)

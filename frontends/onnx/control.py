@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 from xdsl.ir import SSAValue
@@ -22,7 +23,7 @@ from inarch.frontends.report import NotSupportedError
 def _if(node: Node, inline: Inline) -> Results:
     """The branch of a known condition; else both, of which one runs."""
     condition = node.x(0)
-    if node.shape(0) not in ((), (1,)):
+    if math.prod(node.shape(0)) != 1:
         raise InarchError(f"expected a condition of one element, found shape {node.shape(0)}")
     names = ("then_branch", "else_branch")
     if condition in node.builder.arrays:

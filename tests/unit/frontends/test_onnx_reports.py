@@ -347,3 +347,67 @@ def test_lengths_beyond_the_steps() -> None:
     assert message(model) == (
         "<model>: node 'y' (LSTM): error: expected sequence_lens from 0 to 3, found [4]"
     )
+
+
+# ------------------------------------------------------------------------------------ indices
+
+
+def test_indices_outside_are_errors_of_the_call() -> None:
+    """ONNX's Gather: from -s to s - 1, of the least table that takes the input; at every door."""
+    nodes = (
+        "y = Gather(w, ids) k32 = Reshape(k, one) z = Gather<axis=1>(v, k32) "
+        "u = Gather<axis=1>(v, k) s = Neg(ids)"
+    )
+    outputs = "float[4,3] y, float[3,2] z, float[3,2] u, int64[4] s"
+    model = parse(nodes, "int64[4] ids, int32[2] k", outputs)
+    for name, value in {
+        "w": np.arange(30, dtype=np.float32).reshape(10, 3),
+        "v": np.arange(15, dtype=np.float32).reshape(3, 5),
+        "one": np.array([2], np.int64),
+    }.items():
+        model.graph.initializer.append(numpy_helper.from_array(value, name))
+    module = inarch.compile(model)
+    good, k = np.array([0, 9, -1, -10]), np.array([4, -5], np.int32)
+    for _ in range(3):  # by Python, then compiled
+        np.testing.assert_array_equal(module(good, k)[0][:, 0], [0, 27, 27, 0])
+    bound = module.bind(good, k)
+    for ids, ks, message in (
+        (
+            [0, 1, 10, 2],
+            k,
+            "argument 0 (ids): expected indices from -10 to 9, found 10 at element 2",
+        ),
+        (
+            [0, -11, 1, 2],
+            k,
+            "argument 0 (ids): expected indices from -10 to 9, found -11 at element 1",
+        ),
+        (good, [0, 5], "argument 1 (k): expected indices from -5 to 4, found 5 at element 1"),
+        (
+            good,
+            [-(2**31), 0],
+            "argument 1 (k): expected indices from -5 to 4, found -2147483648 at element 0",
+        ),
+    ):
+        given = np.array(ids), np.array(ks, np.int32)
+        with pytest.raises(InarchError) as caught:
+            module(*given)
+        assert str(caught.value) == f"main: {message}"
+        with pytest.raises(InarchError) as caught:
+            module.bind(*given)()
+        assert str(caught.value) == f"main: {message}"
+    good[0] = 99  # bound memory is looked at in each call
+    with pytest.raises(InarchError, match="found 99 at element 0"):
+        bound()
+    np.testing.assert_array_equal(module(np.array([1, 2, 3, 4]), k)[3], [-1, -2, -3, -4])
+
+
+def test_a_condition_of_one_element_has_any_shape() -> None:
+    nodes = (
+        "y = If (c) <then_branch = t () => (float[2] a) { a = Neg(x) }, "
+        "else_branch = e () => (float[2] b) { b = Abs(x) }>"
+    )
+    (found,) = evaluate(
+        parse(nodes, "float[2] x, bool[1,1] c", "float[2] y"), f32([1, -2]), np.array([[True]])
+    )
+    np.testing.assert_array_equal(found, [-1, 2])

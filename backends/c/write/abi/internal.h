@@ -1,5 +1,13 @@
 /* What a library is beside what it shows, and the functions that its table names. */
 
+/* An input whose elements, i32 or i64, are indices from `least` to `most`. */
+typedef struct {
+    int32_t function;
+    int32_t input;
+    int64_t least;
+    int64_t most;
+} inarch_indices;
+
 typedef struct {
     inarch_library library; /* first: whoever has its address has this one's */
     /* As many slots as the code calls, those filled that the library fills itself. */
@@ -10,6 +18,9 @@ typedef struct {
     const void *embedded;    /* weights in the text, or NULL */
     /* How many threads run a loop, less than 0: INARCH_NUM_THREADS is no number. NULL: no loop is shared. */
     int32_t (*threads)(void);
+    const inarch_indices *indices;
+    int32_t indices_count;
+    int32_t reserved_too;
 } inarch_model;
 
 /* Weights of a state: the present ones, or earlier ones that calls still use. */

@@ -127,7 +127,9 @@ def entries_text(library: Described, embedded: str | None) -> str:
         "embedded": embedded or "NULL",
         "threads": "inarch_pool_threads" if library.has_pool else "NULL",
         "bound": int(bound),
-        "ports": _tables(library),
+        "ports": _tables(library) + _indices(functions),
+        "indices": "inarch_bounds" if any(f.indices for f in functions) else "NULL",
+        "indices_count": sum(len(f.indices) for f in functions),
         "state_new": "inarch_linked_state_new" if has_own else "inarch_state_new",
         "state_free": "inarch_linked_state_free" if has_own else "inarch_state_free",
         "bind_begin": "inarch_linked_bind(" if has_own else "",
@@ -159,6 +161,18 @@ def _tables(library: Described) -> str:
     return (
         f"{text}static const inarch_function inarch_functions[] = {{\n{''.join(rows)}}};\n"
         f"static const inarch_entry inarch_entries[] = {{{entries}}};\n\n"
+    )
+
+
+def _indices(functions: Sequence[Entry]) -> str:
+    """What inputs of indices may have."""
+    rows = [
+        f"{INDENT}{{{number}, {port}, {least}, {most}}},\n"
+        for number, function in enumerate(functions)
+        for port, least, most in function.indices
+    ]
+    return (
+        f"static const inarch_indices inarch_bounds[] = {{\n{''.join(rows)}}};\n\n" if rows else ""
     )
 
 

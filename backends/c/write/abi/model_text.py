@@ -164,6 +164,9 @@ ${ports}static const inarch_model inarch_self = {
     ${workspace},
     ${embedded},
     ${threads},
+    ${indices},
+    ${indices_count},
+    0,
 };
 
 /* Of calls by the functions below. */

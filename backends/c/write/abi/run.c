@@ -128,6 +128,61 @@ static int32_t inarch_check_call(const inarch_function *function, const inarch_c
     return 0;
 }
 
+/* Where the first index is that is less than `least` or more than `most`; -1: nowhere. */
+static int64_t inarch_stray32(const int32_t *data, int64_t count, int64_t least, int64_t most)
+{
+    int bad = 0;
+    for (int64_t i = 0; i < count; i++) {
+        bad |= data[i] < least || data[i] > most;
+    }
+    for (int64_t i = 0; bad && i < count; i++) {
+        if (data[i] < least || data[i] > most) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static int64_t inarch_stray64(const int64_t *data, int64_t count, int64_t least, int64_t most)
+{
+    int bad = 0;
+    for (int64_t i = 0; i < count; i++) {
+        bad |= data[i] < least || data[i] > most;
+    }
+    for (int64_t i = 0; bad && i < count; i++) {
+        if (data[i] < least || data[i] > most) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+/* ONNX: an index outside of what it is of is an error; the code would read the nearest element. */
+static int32_t inarch_check_indices(const inarch_model *model, int32_t index, DLTensor *args)
+{
+    for (int32_t i = 0; i < model->indices_count; i++) {
+        const inarch_indices *one = &model->indices[i];
+        if (one->function != index) {
+            continue;
+        }
+        const inarch_function *function = &model->library.functions[index];
+        const inarch_port *port = &function->ports[one->input];
+        const void *data = inarch_address(&args[one->input]);
+        const int is_wide = (port->dtype & 0xff) == 64;
+        const int64_t count = port->bytes / (is_wide ? 8 : 4);
+        const int64_t at = is_wide ? inarch_stray64((const int64_t *)data, count, one->least, one->most)
+                                   : inarch_stray32((const int32_t *)data, count, one->least, one->most);
+        if (at >= 0) {
+            const int64_t found = is_wide ? ((const int64_t *)data)[at] : ((const int32_t *)data)[at];
+            return inarch_fail(INARCH_ARGUMENT,
+                               "%s: argument %d (%s): expected indices from %lld to %lld, found %lld at element %lld",
+                               function->name, (int)one->input, port->name, (long long)one->least,
+                               (long long)one->most, (long long)found, (long long)at);
+        }
+    }
+    return 0;
+}
+
 static int32_t inarch_check_all(
     const inarch_function *function, DLTensor *args, int32_t n, const inarch_call *call)
 {
@@ -240,6 +295,9 @@ ${linkage}int32_t inarch_run(
     }
     if (status == 0) {
         status = inarch_check_all(function, args, n, said);
+    }
+    if (status == 0) {
+        status = inarch_check_indices(state->model, index, args);
     }
     if (status != 0) {
         return status;
