@@ -18,6 +18,7 @@ import onnx
 import pytest
 
 import inarch
+from effort import effort
 from inarch.artifact import Artifact
 from inarch.core.errors import InarchError, InarchWarning, UnsupportedError, UsageError
 from inarch.dialects import new_context
@@ -29,6 +30,8 @@ from inarch.testing import execute
 from inarch.tools.cli import run
 
 Array = np.ndarray[Any, Any]
+
+MODELS = Path(__file__).parents[3] / "benchmarks" / "models"
 
 
 def parse(nodes: str, inputs: str, outputs: str, opset: int = 17) -> onnx.ModelProto:
@@ -214,6 +217,30 @@ def test_saved_sizes(tmp_path: Path) -> None:
     saved = inarch.load(tmp_path / "m.inarch")
     assert saved.sizes == module.sizes
     check(saved, 2, 5)
+
+
+def test_an_encoder_of_many_sizes() -> None:
+    """As exporters write BERT: reshapes that keep dimensions, places sliced by the length."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(MODELS))  # pyright: ignore[reportUnknownMemberType]
+        bert: Any = __import__("bert_base")
+    model = bert.build(
+        dynamic=True, layers=1, hidden=16, heads=2, inner=24, vocabulary=50, sequence=40
+    )
+    module, rng = inarch.compile(model), np.random.default_rng(5)
+    pairs = [
+        (1, 1),
+        (1, 7),
+        (2, 7),
+        (3, 32),
+        *((b, s) for b in (1, 4, 5, 8) for s in (3, 16, 33, 40)),
+    ]
+    pairs = pairs[: effort(4, 20)]
+    for batch, length in (*pairs, *pairs):
+        inputs = {port.name: rng.integers(0, 2, (batch, length)) for port in module.inputs}
+        (wanted,) = expected(model, inputs)
+        np.testing.assert_allclose(module(**inputs), wanted, rtol=1e-4, atol=1e-5)
+    assert [tuple(each.values()) for each in module.sizes] == pairs
 
 
 ANOTHER = """
