@@ -7,6 +7,7 @@ before is there at once, also in another process.
 
 from __future__ import annotations
 
+import copy
 import logging
 import os
 import tempfile
@@ -24,6 +25,7 @@ from xdsl.context import Context
 from inarch.artifact.manifest import Port
 from inarch.core.errors import ArgumentError, InarchError, UnsupportedError, UsageError, unknown
 from inarch.core.lazy import Array, np
+from inarch.core.states import State, state_of
 from inarch.dialects import new_context
 from inarch.driver.keep.kept import Entry
 from inarch.driver.keep.program import kept_program
@@ -78,6 +80,7 @@ class OpenModule(Module):
         name = options.name or (Path(source).stem if isinstance(source, str | Path) else "model")
         super().__init__("open", name, {})
         self._source = source
+        self._state = _state(source)
         self._options = options
         self._interface = interface
         self._deciding = list(deciding)
@@ -300,6 +303,11 @@ class OpenModule(Module):
     def _compiled(self, options: Options) -> tuple[Module, bool]:
         """The module, and whether it was compiled now."""
         source, context, is_new = self._source, new_context(), False
+        if self._state != _state(source):
+            raise InarchError(
+                "expected the model that was there at first, found another one, or none; compile it again",
+                where=str(source),
+            )
 
         def build(path: Path) -> Built:
             nonlocal is_new
@@ -355,9 +363,25 @@ def open_model(
     Raises InarchError for what is wrong or unsupported whatever the sizes are.
     """
     interface = interface_of(source)
-    return (
-        OpenModule(source, options, interface, deciding, build) if interface is not None else None
-    )
+    if interface is None:
+        return None
+    return OpenModule(_fixed(source), options, interface, deciding, build)
+
+
+def _fixed(source: Any) -> Any:
+    """A model as it is now: what the caller does with it later changes no size that comes later."""
+    if isinstance(source, str | Path):
+        return Path(source).absolute()
+    if hasattr(source, "SerializeToString"):
+        try:
+            return source.SerializeToString(deterministic=True)
+        except ValueError:  # more than protobuf writes in one message
+            return copy.deepcopy(source)
+    return bytes(source)
+
+
+def _state(source: Any) -> State | None:
+    return state_of(source) if isinstance(source, Path) else None
 
 
 def _array(value: object, port: OpenPort) -> Array:

@@ -247,6 +247,8 @@ ANOTHER = """
 import logging, sys
 import numpy as np
 import inarch
+from inarch.driver.keep import sources
+sources.CHANGING_NS = -1  # whoever edits Inarch tests it at once
 logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
 module = inarch.compile("m.onnx")
 for batch, seq in ((1, 4), (2, 5)):
@@ -267,6 +269,29 @@ def test_another_process_finds_what_was_compiled(tmp_path: Path) -> None:
         texts.append(done.stdout)
     assert texts[0].count("compiled in") == 2
     assert texts[1].count("from the cache") == 2, texts[1]
+
+
+def test_a_model_that_changes_later_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = parse("y = Neg(x)", "float[n] x", "float[n] y")
+    monkeypatch.chdir(tmp_path)
+    onnx.save(model, "m.onnx")
+    here, there = inarch.compile(model), inarch.compile("m.onnx")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir("elsewhere")
+    model.graph.node[0].op_type = "Abs"
+    for n in (1, 2):
+        for module in (here, there):
+            np.testing.assert_array_equal(module(np.ones(n, np.float32)), -np.ones(n))
+    onnx.save(model, tmp_path / "m.onnx")
+    np.testing.assert_array_equal(there(np.ones(2, np.float32)), [-1, -1])
+    with pytest.raises(InarchError) as caught:
+        there(np.ones(3, np.float32))
+    assert caught.value.line() == (
+        f"{tmp_path}/m.onnx: error: expected the model that was there at first, found another one, or none; "
+        "compile it again"
+    )
 
 
 def test_threads_that_call_with_sizes_of_their_own() -> None:
