@@ -48,7 +48,7 @@ def test_the_sum_of_embeddings_is_one_kernel(tmp_path: Path) -> None:
     text = inarch_cli(["compile", str(path), "--emit=kernel"]).out
     assert len(re.findall("loop.call @", text)) == 1
     assert "loop.alloc" not in text
-    ids, kinds = np.array([[0, 49, -1, 7, 7, -50, 3, 60, -99]]), np.array([[0, 1, -1] * 3])
+    ids, kinds = np.array([[0, 49, -1, 7, 7, -50, 3, 48, -49]]), np.array([[0, 1, -1] * 3])
     rows = [place(int(index), 50) for index in ids[0]]
     wanted = tables["words"][rows] + tables["types"][kinds[0]] + tables["positions"]
     np.testing.assert_array_equal(inarch.compile(path, target="generic")(ids, kinds), wanted)
