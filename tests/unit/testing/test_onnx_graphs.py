@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from effort import seeds
-from inarch.testing.onnx_graphs import check, difference, graph, main
+from inarch.testing.onnx_graphs.__main__ import main
+from inarch.testing.onnx_graphs.compare import check, difference
+from inarch.testing.onnx_graphs.nodes import graph
 
 
 def test_definitions() -> None:
