@@ -129,6 +129,10 @@ def _slice(g: Graph) -> None:
     axes = [axis for axis in range(len(sizes)) if g.chance(0.6)] or [0]
     steps = [int(g.one((1, 1, 2, -1, -2, 3))) for _ in axes]
     starts = [int(g.rng.integers(-sizes[axis] - 2, sizes[axis] + 2)) for axis in axes]
+    starts = [  # the evaluator takes nothing where the specification begins at element 0
+        max(start, -sizes[axis]) if step < 0 else start
+        for axis, start, step in zip(axes, starts, steps, strict=True)
+    ]
     far = (-(2**63), 2**63 - 1, 2**31 - 1, -(2**31))
     ends = [
         int(g.rng.integers(-sizes[axis] - 2, sizes[axis] + 2)) if g.chance(0.6) else g.one(far)

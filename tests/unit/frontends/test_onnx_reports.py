@@ -347,3 +347,26 @@ def test_lengths_beyond_the_steps() -> None:
     assert message(model) == (
         "<model>: node 'y' (LSTM): error: expected sequence_lens from 0 to 3, found [4]"
     )
+
+
+# ------------------------------------------------------------------------------------ slices
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "step", "expected"),
+    [
+        (-4, -(2**31), -1, [5]),
+        (-(2**63), -(2**63), -2, [5]),
+        (-4, 2**31 - 1, -1, []),
+        (-4, 0, -1, []),
+        (-4, 2, 1, [5, 6]),
+    ],
+)
+def test_slice_begins_in_the_array(start: int, end: int, step: int, expected: list[int]) -> None:
+    """Starts are clamped to [0, size - 1] where the step is negative (onnx, Slice-13)."""
+    nodes = (
+        f"s = Constant<value_ints=[{start}]>() e = Constant<value_ints=[{end}]>() "
+        f"a = Constant<value_ints=[0]>() t = Constant<value_ints=[{step}]>() y = Slice(x, s, e, a, t)"
+    )
+    (found,) = evaluate(parse(nodes, "float[3] x", "float[k] y"), f32([5, 6, 7]))
+    assert found.tolist() == expected
