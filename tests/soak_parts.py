@@ -280,6 +280,28 @@ def _parsers() -> Iterator[Unit]:
         yield Unit(name, command, read_parser)
 
 
+def _onnx_graphs() -> Iterator[Unit]:
+    base = (sys.executable, "-m", "inarch.testing.onnx_graphs", "--json", "--out", "{folder}")
+    for name, count, options in (("definitions", 2000, ()), ("compiled", 150, ("--compiled",))):
+        seeded = ("--run", "{seed}", "--count", str(count))
+        yield Unit(name, (*base, *seeded, *options), partial(read_onnx_graphs, options=options))
+
+
+def read_onnx_graphs(done: Done, options: Sequence[str] = ()) -> Result:
+    """Its JSON has a line for each model that differs."""
+    said = loads(done.out)
+    if said is None:
+        return _broken(done)
+    again = "python -m inarch.testing.onnx_graphs --count 1"
+    return Result(
+        int(said["graphs"]),
+        [
+            Finding(one["message"], " ".join((again, "--seed", str(one["seed"]), *options)))
+            for one in said["findings"]
+        ],
+    )
+
+
 def read_parser(done: Done) -> Result:
     """One finding a fault."""
     said = loads(done.out)
@@ -422,6 +444,7 @@ PARTS = (
     Part("gate", "what the gate runs, at length, with other seeds, for this machine's own CPU",
          lambda: _packs(_files("def test_"))),
     Part("parsers", "mutated files and texts", _parsers),
+    Part("onnx-graphs", "random ONNX models against the reference evaluator", _onnx_graphs),
     Part("slow", "tests that are marked slow: models, numerics at length", lambda: _marked("slow")),
     Part("conformance", "ONNX's own suite by twentieths", _conformance, is_seeded=False),
     Part("fuzz", "tests that are marked fuzz", lambda: _marked("fuzz")),

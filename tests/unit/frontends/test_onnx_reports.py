@@ -411,3 +411,26 @@ def test_a_condition_of_one_element_has_any_shape() -> None:
         parse(nodes, "float[2] x, bool[1,1] c", "float[2] y"), f32([1, -2]), np.array([[True]])
     )
     np.testing.assert_array_equal(found, [-1, 2])
+
+
+# ------------------------------------------------------------------------------------ slices
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "step", "expected"),
+    [
+        (-4, -(2**31), -1, [5]),
+        (-(2**63), -(2**63), -2, [5]),
+        (-4, 2**31 - 1, -1, []),
+        (-4, 0, -1, []),
+        (-4, 2, 1, [5, 6]),
+    ],
+)
+def test_slice_begins_in_the_array(start: int, end: int, step: int, expected: list[int]) -> None:
+    """Starts are clamped to [0, size - 1] where the step is negative (onnx, Slice-13)."""
+    nodes = (
+        f"s = Constant<value_ints=[{start}]>() e = Constant<value_ints=[{end}]>() "
+        f"a = Constant<value_ints=[0]>() t = Constant<value_ints=[{step}]>() y = Slice(x, s, e, a, t)"
+    )
+    (found,) = evaluate(parse(nodes, "float[3] x", "float[k] y"), f32([5, 6, 7]))
+    assert found.tolist() == expected

@@ -17,7 +17,7 @@ from inarch.frontends.onnx.node import Converter, Node
 
 
 def _slice(node: Node) -> SSAValue:
-    """NumPy's basic slicing; starts, ends ... are attributes before opset 10, then inputs."""
+    """Slices, clamped as ONNX does; starts, ends ... are attributes before opset 10, then inputs."""
     shape = node.shape()
     if node.opset < 10:
         starts, ends = node.ints("starts"), node.ints("ends")
@@ -36,7 +36,9 @@ def _slice(node: Node) -> SSAValue:
         raise InarchError(f"expected different axes, found {axes}")
     taken = [slice(None)] * len(shape)
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
-        taken[axis] = slice(start, end, step)
+        # Going down, ONNX begins at element 0 at the least, where NumPy takes nothing.
+        begin = max(start, -shape[axis]) if step < 0 else start
+        taken[axis] = slice(begin, end, step)
     return _take(node, node.x(), taken)
 
 
