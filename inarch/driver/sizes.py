@@ -37,6 +37,10 @@ def sets_of(given: Sets) -> list[dict[str, int]]:
             listed = [sizes] if isinstance(sizes, int) else sizes
             columns.append([(name, size) for size in listed])
         found = [dict(each) for each in product(*columns)] if columns else []
+    elif not isinstance(given, Sequence) or not all(isinstance(each, Mapping) for each in given):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(
+            f"specialize: expected {{'batch': [1, 8]}} or [{{'batch': 1}}, {{'batch': 8}}], found {given!r}"
+        )
     else:
         found = [dict(each) for each in given]
     if len(found) > MOST_SETS:

@@ -240,10 +240,10 @@ def _inputs(
 
 
 def _random(rng: np.random.Generator, kind: DType, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    """Floats: standard normal; integers: 0 to 9, which are also good indices; bools: either."""
+    """Floats: standard normal; integers: 0 or 1, indices of every table with two rows; bools: either."""
     if kind.is_float:
         return rng.standard_normal(shape).astype(kind.numpy)
-    return rng.integers(0, 2 if kind.name == "i1" else 10, shape).astype(kind.numpy)
+    return rng.integers(0, 2, shape).astype(kind.numpy)
 
 
 def _read(text: str, missing: list[str]) -> Arrays:

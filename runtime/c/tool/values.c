@@ -26,7 +26,7 @@ static double normal(tool_random *random)
     return sum;
 }
 
-/* Floats: normal; integers: 0 to 9, which are also good indices; bools: either. */
+/* Floats: normal; integers: 0 or 1, indices of every table with two rows; bools: either. */
 void tool_fill(tool_random *random, const inarch_port *port, void *data)
 {
     const size_t size = (size_t)(port->dtype & 0xff) / 8;
@@ -39,7 +39,7 @@ void tool_fill(tool_random *random, const inarch_port *port, void *data)
             const double value = normal(random);
             memcpy(place, &value, size);
         } else {
-            const uint64_t value = next(random) % (port->dtype == INARCH_I1 ? 2 : 10);
+            const uint64_t value = next(random) % 2;
             memcpy(place, &value, size); /* little endian */
         }
     }

@@ -7,6 +7,7 @@ from __future__ import annotations
 import logging
 import os
 import pickle
+import re
 import subprocess
 import sys
 import threading
@@ -142,6 +143,15 @@ def test_wrong_sets() -> None:
         UsageError, match=r"^specialize: expected at most 256 sets of sizes, found 400$"
     ):
         inarch.compile(LINEAR, specialize={"batch": range(1, 21), "seq": range(1, 21)})
+    for bad in (3, [3]):
+        with pytest.raises(
+            UsageError,
+            match=re.escape(
+                "specialize: expected {'batch': [1, 8]} or [{'batch': 1}, {'batch': 8}], found "
+                + repr(bad)
+            ),
+        ):
+            inarch.compile(LINEAR, specialize=bad)  # pyright: ignore[reportArgumentType]
     with pytest.raises(InarchError, match=r"dimension 'seq' of input 'x' is not bound"):
         inarch.compile(LINEAR, specialize={"batch": [1, 2]})
 
