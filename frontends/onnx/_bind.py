@@ -25,7 +25,7 @@ class Signature:
 
 @dataclass(frozen=True)
 class Bound:
-    """The shapes of all inputs, and the sizes of the symbolic dimensions that they have."""
+    """The shapes of all inputs, and the sizes of the symbolic dimensions that have one size."""
 
     shapes: Mapping[str, tuple[int, ...]]
     dims: Mapping[str, int]
@@ -80,12 +80,13 @@ def bind(
             raise UsageError(f"expected a size >= 0 for dimension '{name}', found {size}")
         sizes[name] = size
     computed: list[tuple[str, Expression, int]] = []
+    several: set[str] = set()
     for name, shape in shapes.items():
-        _match(inputs[name], shape, dims, sizes, expressions, computed)
+        _match(inputs[name], shape, dims, sizes, expressions, computed, several)
     _relate(computed, sizes)
     _require_bound(signatures, shapes, sizes, expressions, where)
     bound = {one.name: _static(one, shapes.get(one.name), sizes, expressions) for one in signatures}
-    return Bound(bound, {name: sizes[name] for name in names if name in sizes})
+    return Bound(bound, {name: sizes[name] for name in names if name in sizes.keys() - several})
 
 
 def _match(
@@ -95,8 +96,12 @@ def _match(
     sizes: dict[str, int],
     expressions: Mapping[str, Expression],
     computed: list[tuple[str, Expression, int]],
+    several: set[str],
 ) -> None:
-    """Takes from a given shape the sizes of names; those of expressions into `computed`."""
+    """Takes from a given shape the sizes of names; those of expressions into `computed`.
+
+    Names of more than one size go into `several`.
+    """
     what = f"input '{one.name}'"
     if any(size < 0 for size in shape):
         raise UsageError(f"expected sizes >= 0 for {what}, found {list(shape)}")
@@ -117,6 +122,7 @@ def _match(
             said = f"{what}: expected '{dim}' = {sizes[dim]}, found {size}"
             if dim in dims:
                 raise UsageError(said)
+            several.add(dim)
             warnings.warn(
                 InarchWarning(f"{said}; both are taken, though the model gives them one name"),
                 stacklevel=5,
@@ -176,7 +182,7 @@ def _require_bound(
     others = ", ".join(dict.fromkeys(dim for dim, _ in unbound))
     raise OpenSizesError(
         f"dimension '{dim}' of input '{name}' is not bound; bind it with --dim {dim}=1, or make an artifact "
-        f"of several sizes with --specialize {dim}=1,8 (unbound: {others})",
+        f"of several sizes with `inarch compile --specialize {dim}=1,8` (unbound: {others})",
         where=where,
     )
 

@@ -14,6 +14,7 @@ import tempfile
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -23,14 +24,15 @@ from typing import TYPE_CHECKING, Any
 from xdsl.context import Context
 
 from inarch.artifact.manifest import Port
+from inarch.core.cache import default_cache
 from inarch.core.errors import ArgumentError, InarchError, UnsupportedError, UsageError, unknown
 from inarch.core.lazy import Array, np
-from inarch.core.states import State, state_of
+from inarch.core.states import State, digest_of, state_of
 from inarch.dialects import new_context
 from inarch.driver.keep.kept import Entry
 from inarch.driver.keep.program import kept_program
 from inarch.frontends import interface_of
-from inarch.frontends.open import Interface, OpenPort
+from inarch.frontends.open import Interface, OpenPort, OpenSizesError
 from inarch.runtime.calls.bound import BoundCall, in_order
 from inarch.runtime.calls.fits import said
 from inarch.runtime.function import Function
@@ -97,7 +99,8 @@ class OpenModule(Module):
         return f"<inarch module '{self.name}': main({inputs}) -> ({outputs}), sizes open>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (self._source, self._options, self._threads)
+        self._check_source()
+        return _again, (self._source, self._options, self._threads, _digest(self._source))
 
     @property
     def inputs(self) -> tuple[OpenPort, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -188,6 +191,7 @@ class OpenModule(Module):
             self._source, self._options, self._interface, self._deciding, self._build
         )
         module._threads = checked_threads(threads)
+        module._state = self._state
         module._made = dict(self._made)
         return module
 
@@ -199,16 +203,20 @@ class OpenModule(Module):
         """Writes an artifact of all sizes in memory. Raises UsageError where there is none yet."""
         self._last()
         sets: list[Any] = [made.sizes for made in self._made.values()]
-        if self._deciding or not all(sets):
-            if len(sets) > 1:
-                raise UsageError(
-                    f"module '{self.name}': expected one set of sizes to save, found {len(sets)}, which "
-                    f"values of inputs decide ({', '.join(self._deciding)}); save module.at(...)"
-                )
+        if len(sets) == 1:
             self._last().save(path)
             return
-        options = replace(self._options, specialize=sets)
-        self._build(self._source, Path(path), options, new_context())
+        by_values = f"values of inputs decide ({', '.join(self._deciding)})"
+        if not self._deciding:
+            options = replace(self._options, specialize=sets)
+            with suppress(OpenSizesError):
+                self._build(self._source, Path(path), options, new_context())
+                return
+            by_values = "the names of dimensions do not tell: one stands for several sizes"
+        raise UsageError(
+            f"module '{self.name}': expected one set of sizes to save, found {len(sets)}, which {by_values}; "
+            "save module.at(...)"
+        )
 
     def save_to_bytes(self) -> bytes:
         """What `save` writes."""
@@ -303,11 +311,7 @@ class OpenModule(Module):
     def _compiled(self, options: Options) -> tuple[Module, bool]:
         """The module, and whether it was compiled now."""
         source, context, is_new = self._source, new_context(), False
-        if self._state != _state(source):
-            raise InarchError(
-                "expected the model that was there at first, found another one, or none; compile it again",
-                where=str(source),
-            )
+        self._check_source()
 
         def build(path: Path) -> Built:
             nonlocal is_new
@@ -328,6 +332,11 @@ class OpenModule(Module):
         if is_file or not self._interface.digest:
             return make(), is_new
         return kept_program(f"{self._interface.digest} {options.name}", options, make), is_new
+
+    def _check_source(self) -> None:
+        """Raises InarchError where the model's file is another one than at first."""
+        if self._state != _state(self._source):
+            raise _another_model(self._source)
 
     def _say(self, sizes: Mapping[str, Any], seconds: float, *, is_new: bool) -> None:
         listed = said(sizes) or "sizes of no name"
@@ -393,10 +402,24 @@ def _array(value: object, port: OpenPort) -> Array:
     return array
 
 
-def _again(source: Any, options: Options, threads: int | None) -> Module:
-    """The module that was pickled."""
+def _digest(source: Any) -> str | None:
+    """Of a model's file; None where it is none, or there is none."""
+    return digest_of(source, default_cache()) if isinstance(source, Path) else None
+
+
+def _another_model(source: Any) -> InarchError:
+    return InarchError(
+        "expected the model that was there at first, found another one, or none; compile it again",
+        where=str(source),
+    )
+
+
+def _again(source: Any, options: Options, threads: int | None, digest: str | None) -> Module:
+    """The module that was pickled. Raises InarchError where its model's file is another one by now."""
     from inarch.driver.compiler import compile as compile_model
 
+    if _digest(source) != digest:
+        raise _another_model(source)
     module = compile_model(source, options)
     return module if threads is None else module.with_threads(threads)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
@@ -32,9 +32,9 @@ def sets_of(given: Sets) -> list[dict[str, int]]:
     [{'batch': 1, 'seq': 128}, {'batch': 8, 'seq': 128}]
     """
     if isinstance(given, Mapping):
-        columns: list[list[tuple[str, int]]] = []
+        columns: list[list[tuple[str, Any]]] = []  # `checked_dims` looks at the sizes
         for name, sizes in given.items():
-            listed = [sizes] if isinstance(sizes, int) else sizes
+            listed = sizes if isinstance(sizes, list | tuple | range) else [sizes]
             columns.append([(name, size) for size in listed])
         found = [dict(each) for each in product(*columns)] if columns else []
     elif not isinstance(given, Sequence) or not all(isinstance(each, Mapping) for each in given):  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -154,6 +154,9 @@ def test_wrong_sets() -> None:
             inarch.compile(LINEAR, specialize=bad)  # pyright: ignore[reportArgumentType]
     with pytest.raises(InarchError, match=r"dimension 'seq' of input 'x' is not bound"):
         inarch.compile(LINEAR, specialize={"batch": [1, 2]})
+    for wrong, shown in ((3.5, "3.5 (a float)"), ("8", "'8'"), (True, "True")):
+        with pytest.raises(UsageError, match=rf"^dims\['batch'\].*, found {re.escape(shown)}"):
+            inarch.compile(LINEAR, specialize={"batch": wrong, "seq": [2]})  # pyright: ignore[reportArgumentType]
 
 
 def test_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,7 +171,7 @@ def test_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert said("compile m.onnx") == (
         1,
         "m.onnx: error: dimension 'batch' of input 'x' is not bound; bind it with --dim batch=1, or make an "
-        "artifact of several sizes with --specialize batch=1,8 (unbound: batch, seq)\n",
+        "artifact of several sizes with `inarch compile --specialize batch=1,8` (unbound: batch, seq)\n",
     )
     assert said("compile m.onnx -q --specialize batch=1,seq=4 --specialize batch=3,seq=7") == (
         0,
@@ -294,14 +297,22 @@ def test_a_model_that_changes_later_changes_nothing(
     for n in (1, 2):
         for module in (here, there):
             np.testing.assert_array_equal(module(np.ones(n, np.float32)), -np.ones(n))
+    pickled = pickle.dumps(there)
+    np.testing.assert_array_equal(pickle.loads(pickled)(np.ones(2, np.float32)), [-1, -1])
     onnx.save(model, tmp_path / "m.onnx")
     np.testing.assert_array_equal(there(np.ones(2, np.float32)), [-1, -1])
-    with pytest.raises(InarchError) as caught:
-        there(np.ones(3, np.float32))
-    assert caught.value.line() == (
-        f"{tmp_path}/m.onnx: error: expected the model that was there at first, found another one, or none; "
-        "compile it again"
-    )
+    for use in (
+        lambda: there(np.ones(3, np.float32)),
+        lambda: there.with_threads(2)(np.ones(4, np.float32)),
+        lambda: pickle.dumps(there),
+        lambda: pickle.loads(pickled),
+    ):
+        with pytest.raises(InarchError) as caught:
+            use()
+        assert caught.value.line() == (
+            f"{tmp_path}/m.onnx: error: expected the model that was there at first, found another one, or "
+            "none; compile it again"
+        )
 
 
 def test_threads_that_call_with_sizes_of_their_own() -> None:
@@ -419,6 +430,16 @@ def test_one_name_for_two_sizes_is_a_warning() -> None:
         InarchWarning, match=r"^input 'z': expected 'n' = 2, found 3; both are taken"
     ):
         np.testing.assert_array_equal(module(x, z), [1, 1, 0, 0, 0])
+    loaded = inarch.Module.load_from_bytes(module.save_to_bytes())
+    np.testing.assert_array_equal(loaded(x, z), [1, 1, 0, 0, 0])
+    with pytest.warns(InarchWarning, match="found 2; both are taken"):
+        module(z, x)
+    with pytest.raises(
+        UsageError,
+        match=r"found 2, which the names of dimensions do not tell: one stands for several sizes; save "
+        r"module\.at\(\.\.\.\)$",
+    ):
+        module.save_to_bytes()
 
 
 # ------------------------------------------------------------------------------------ values

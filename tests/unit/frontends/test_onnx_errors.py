@@ -461,11 +461,12 @@ def symbolic() -> onnx.ModelProto:
 def test_unbound_dimensions() -> None:
     assert message(symbolic()) == (
         "<model>: error: dimension 'batch' of input 'x' is not bound; bind it with --dim batch=1, or "
-        "make an artifact of several sizes with --specialize batch=1,8 (unbound: batch, x.1, length)"
+        "make an artifact of several sizes with `inarch compile --specialize batch=1,8` "
+        "(unbound: batch, x.1, length)"
     )
     assert message(symbolic(), dims={"batch": 2, "length": 3}) == (
         "<model>: error: dimension 'x.1' of input 'x' is not bound; bind it with --dim x.1=1, or make "
-        "an artifact of several sizes with --specialize x.1=1,8 (unbound: x.1)"
+        "an artifact of several sizes with `inarch compile --specialize x.1=1,8` (unbound: x.1)"
     )
 
 

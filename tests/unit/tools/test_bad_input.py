@@ -140,7 +140,8 @@ def test_an_unbound_dimension() -> None:
     Path("open.onnx").write_bytes(model(shape=("n", 3)).SerializeToString())
     assert failure("compile open.onnx", 1) == (
         "open.onnx: error: dimension 'n' of input 'x' is not bound; "
-        "bind it with --dim n=1, or make an artifact of several sizes with --specialize n=1,8 (unbound: n)"
+        "bind it with --dim n=1, or make an artifact of several sizes with "
+        "`inarch compile --specialize n=1,8` (unbound: n)"
     )
     assert failure("compile open.onnx --dim m=1", 2) == (
         "error: no dimension 'm' in open.onnx. Known: n"
