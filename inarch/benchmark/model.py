@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from inarch.artifact import Artifact
 from inarch.benchmark.machine import describe
 from inarch.benchmark.measure import Progress, calls_of, check_peers, start_peers
 from inarch.benchmark.peers import wall_ns
@@ -21,6 +22,11 @@ from inarch.core.lazy import Array, np
 from inarch.driver.compiler import build
 from inarch.driver.host import find_host
 from inarch.driver.options import Options
+from inarch.machine.target import parse
+from inarch.runtime.calls.fits import said
+
+if TYPE_CHECKING:
+    from inarch.runtime.function import Function
 
 SCHEMA = "inarch.bench.model/1"
 TOLERANCE = 1e-3
@@ -175,12 +181,10 @@ class _Ours:
     outputs: Sequence[Array] = ()
     times: Series = field(default_factory=Series)
 
-    def load(self, arrays: Sequence[Array], threads: int) -> None:
+    def load(self, arrays: Sequence[Array], threads: int, dims: Mapping[str, int]) -> None:
         """Calls it once."""
-        from inarch.runtime.module import load
-
-        main = load(self.artifact, threads=threads)["main"]
-        outputs = [np.empty(port.shape, port.dtype.numpy) for port in main.signature.outputs]
+        main = function_of(self.artifact, dims).with_threads(threads)
+        outputs = [np.empty(port.shape, port.dtype.numpy) for port in main.outputs]
         self.outputs, self.times = outputs, Series()
         self.call = lambda: main(*arrays, out=outputs)
         self.call()
@@ -198,35 +202,27 @@ def measure_model(
 ) -> ModelResults:
     """Compiles a model for each target, and calls it in turn with the `peers` that are installed.
 
+    An artifact is called as it is, of several sizes at those of `options.dims`, by default the first.
     `targets`: instead of that of `options`; of several those are measured that this computer can run.
     Inputs are random, from a fixed seed: standard normal floats, integers of 0 and 1. Raises what
     `inarch.driver.compiler.build` raises, and UsageError for a peer that nobody knows, or where this
     computer can run none of several targets.
     """
     check_peers(peers)
-    names = list(dict.fromkeys(targets)) or [options.target]
-    skipped: dict[str, str] = {}
-    if len(names) > 1:
-        lacking = {name: find_host(options.host).machine(name).missing_here() for name in names}
-        skipped = {name: f"it lacks {', '.join(each)}" for name, each in lacking.items() if each}
-        if len(skipped) == len(names):
-            raise UsageError(
-                f"--target: expected one that this computer can run, found {', '.join(names)}"
-            )
-    runs: list[ModelResult] = []
     with tempfile.TemporaryDirectory(prefix="inarch-bench-") as folder:
-        compiled: list[_Ours] = []
-        for name in names:
-            if name in skipped:
-                continue
-            target = find_host(options.host).machine(name)
-            artifact = Path(folder) / f"{len(compiled)}.inarch"
-            build(path, artifact, replace(options, target=name), progress=progress)
-            compiled.append(_Ours(str(target), describe(target), artifact))
-        arrays = _inputs(compiled[0].artifact, Path(folder) / "inputs.npz")
+        if is_artifact(path):
+            with Artifact.open(path) as artifact:
+                target = parse(artifact.manifest.target)
+            compiled, skipped = [_Ours(str(target), describe(target), path)], {}
+            dims = options.dims or {}
+        else:
+            compiled, skipped = _compiled(path, options, targets, Path(folder), progress)
+            dims = {}
+        arrays = _inputs(function_of(compiled[0].artifact, dims), Path(folder) / "inputs.npz")
+        runs: list[ModelResult] = []
         for count in dict.fromkeys(threads):
             for each in compiled:
-                each.load(arrays, count)
+                each.load(arrays, count, dims)
             with ExitStack() as stack:
                 infos, processes = start_peers(peers, stack, count)
                 found = {process.name: PeerResult() for process in processes}
@@ -260,11 +256,56 @@ def measure_model(
     return ModelResults(runs, skipped)
 
 
-def _inputs(artifact: Path, file: Path) -> list[Array]:
-    """Arrays for a model, also written to `file` by name."""
+def _compiled(
+    path: Path,
+    options: Options,
+    targets: Sequence[str],
+    folder: Path,
+    progress: Progress | None,
+) -> tuple[list[_Ours], dict[str, str]]:
+    """The model for each target, and why it is not measured for the others."""
+    names = list(dict.fromkeys(targets)) or [options.target]
+    skipped: dict[str, str] = {}
+    if len(names) > 1:
+        lacking = {name: find_host(options.host).machine(name).missing_here() for name in names}
+        skipped = {name: f"it lacks {', '.join(each)}" for name, each in lacking.items() if each}
+        if len(skipped) == len(names):
+            raise UsageError(
+                f"--target: expected one that this computer can run, found {', '.join(names)}"
+            )
+    compiled: list[_Ours] = []
+    for name in names:
+        if name in skipped:
+            continue
+        target = find_host(options.host).machine(name)
+        artifact = folder / f"{len(compiled)}.inarch"
+        build(path, artifact, replace(options, target=name), progress=progress)
+        compiled.append(_Ours(str(target), describe(target), artifact))
+    return compiled, skipped
+
+
+def is_artifact(path: Path) -> bool:
+    """Whether a file is compiled, and no model: by its name, as models are told apart."""
+    return path.suffix == ".inarch"
+
+
+def function_of(artifact: Path, dims: Mapping[str, int]) -> Function:
+    """`main` of an artifact, of several sizes at `dims`. Raises UsageError where it has none for these."""
     from inarch.runtime.module import load
 
-    ports = load(artifact)["main"].signature.inputs
+    main = load(artifact)["main"]
+    if not dims:
+        return main.alone()
+    found = main.fits.given(dims, {}) if main.fits is not None else None
+    if found is None:
+        known = "; ".join(map(said, main.sizes)) or "one size"
+        raise UsageError(f"--dim: expected sizes that '{artifact}' is compiled for ({known})")
+    return found
+
+
+def _inputs(main: Function, file: Path) -> list[Array]:
+    """Arrays for a function, also written to `file` by name."""
+    ports = main.signature.inputs
     found = {port.name: random_array(port.shape, port.dtype.numpy) for port in ports}
     np.savez(file, **found)  # pyright: ignore[reportArgumentType] - names
     return list(found.values())

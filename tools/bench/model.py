@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from inarch.benchmark.regions import RegionProfile
     from inarch.driver.options import Options
 
+_ONLY_MODELS = ("shape", "peers", "profile", "host", "target", "machine", "schedule", "keep")
 _ONLY_LAYERS = ("sets", "layer", "list", "picture", "markdown")
 
 
@@ -25,9 +26,10 @@ def bench_model(arguments: argparse.Namespace, peers: list[str] | None) -> int:
 
     None: all peers that read ONNX, or none for another kind of model.
     """
+    from inarch.benchmark.model import measure_model
+
     path = Path(arguments.what)
     _check(path, arguments)
-    from inarch.benchmark.model import measure_model
     from inarch.benchmark.peers import PEERS
     from inarch.core.cache import check_writable, replacing
     from inarch.driver.options import DEFAULT_HOST, Options
@@ -78,6 +80,8 @@ def bench_model(arguments: argparse.Namespace, peers: list[str] | None) -> int:
 
 def _check(path: Path, arguments: argparse.Namespace) -> None:
     """Raises UsageError for options that do not go with a model, or with each other."""
+    from inarch.benchmark.model import is_artifact
+
     if not path.exists():
         raise UsageError(f"expected 'layers' or the file of a model, found '{arguments.what}'")
     for option in _ONLY_LAYERS:
@@ -90,6 +94,11 @@ def _check(path: Path, arguments: argparse.Namespace) -> None:
     for option in ("trace", "backend", "give"):
         if getattr(arguments, option) and not arguments.profile:
             raise UsageError(f"--{option}: it goes with --profile")
+    if not is_artifact(path):
+        return
+    for option in _ONLY_MODELS:
+        if getattr(arguments, option) not in (None, [], False, "native"):
+            raise UsageError(f"--{option}: it is for a model; '{path}' is compiled")
 
 
 def _profile(

@@ -20,7 +20,9 @@ from inarch.tools.options import (
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "what", metavar="layers|MODEL", help="the word layers, or a model: .onnx, .mlir"
+        "what",
+        metavar="layers|MODEL|ARTIFACT",
+        help="the word layers, a model (.onnx, .mlir), or what is compiled (.inarch)",
     )
     parser.add_argument(
         "sets",
@@ -49,7 +51,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="bind a symbolic dimension of a model (repeatable)",
+        help="bind a symbolic dimension of a model; pick the size of an artifact for several (repeatable)",
     )
     parser.add_argument(
         "--load",
@@ -133,13 +135,14 @@ def _execute(arguments: argparse.Namespace) -> int:
 
 
 COMMAND = Command(
-    description="Measure layers, or a model: ours and installed peers in turn.",
+    description="Measure layers, or a model: ours and installed peers in turn; or an artifact.",
     epilog="""example:
   inarch bench layers resnet50 --rounds 20 --picture roofline.svg
   inarch bench layers --layer l3.c2 --peers onnxruntime,torch
   inarch bench layers --shape '64x56x56->64k3s1' --shape 128x768x3072 --json -
   inarch bench layers --list
   inarch bench model.onnx --dim batch=1 --peers onnxruntime
+  inarch bench model.inarch --threads 1,2
   inarch bench model.onnx --target x86-64-v2,x86-64-v3,x86-64-v4 --threads 1,2
   inarch bench model.onnx --profile --threads 2 --schedule mine.schedule
   inarch bench model.onnx --profile

@@ -608,6 +608,29 @@ def test_several_targets_and_threads_are_measured_in_turn(model: Path) -> None:
     assert "argument --threads: expected a whole number >= 1, found '0'" in done.err
 
 
+def test_an_artifact_is_measured_as_it_is(model: Path) -> None:
+    """Of several sizes the first, or the one that is asked for; what compiles a model is refused."""
+    artifact = str(model.with_suffix(".inarch"))
+    sizes = ["--specialize", "batch=2,3", "--target", TARGET]
+    assert run(["compile", str(model), *sizes, "-q", "-o", artifact]).code == 0
+    for more in ([], ["--dim", "batch=3"], ["--threads", "1,2"]):
+        done = run(["bench", artifact, "--rounds", "1", "--json", "-", *more])
+        assert done.code == 0, done.err
+        found = json.loads(done.out)
+        one = found.get("runs", [found])[-1]
+        assert (one["model"], one["peers"]) == ("tiny.inarch", {})
+        assert one["call_ms"]["min"] > 0
+        assert one["target"].startswith(TARGET)
+    done = run(["bench", artifact, "--dim", "batch=4"])
+    assert done.err == (
+        f"error: --dim: expected sizes that '{artifact}' is compiled for (batch=2; batch=3)\n"
+    )
+    for option in ("--target=generic", "--peers=onnxruntime", "--profile", "--shape=x=2x3"):
+        done = run(["bench", artifact, option])
+        name = option.partition("=")[0]
+        assert done.err == f"error: {name}: it is for a model; '{artifact}' is compiled\n"
+
+
 def test_a_profile_says_which_loops_threads_share(tmp_path: Path) -> None:
     """As many turns as `explain` says, beside the kernel; on one thread there are none."""
     path = tmp_path / "product.mlir"
