@@ -18,6 +18,10 @@ from inarch.ir.types import dtype_of
 INDICES = "inarch.indices"
 """Of an input: the least and the most that its elements may be, which a call checks (`array<i64: -9, 8>`)."""
 
+COMPUTED = "inarch.computed"
+"""Of an output: axes whose size the data decide, each with the number of the output that says how much counts
+(`array<i64: 1, 3>`: of axis 1 as much as output 3, an i64 of shape (), says). Memory is for the most."""
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -87,4 +91,11 @@ def _port(function: FuncOp, position: int, default: str) -> Port:
     else:
         dtype = dtype_of(declared if declared is not None else kind.element_type)
     text = name.data if isinstance(name, StringAttr) else default
-    return Port(text, dtype, tuple(kind.get_shape()))
+    return Port(text, dtype, tuple(kind.get_shape()), computed_of(attributes))
+
+
+def computed_of(attributes: Mapping[str, Attribute]) -> tuple[tuple[int, int], ...]:
+    """The axes of computed size of an output, each with the output that says how much counts."""
+    found = attributes.get(COMPUTED)
+    numbers = [int(n) for n in found.get_values()] if isinstance(found, DenseArrayBase) else []
+    return tuple(zip(numbers[::2], numbers[1::2], strict=True))

@@ -25,6 +25,7 @@ from inarch.runtime.calls.entry import CEntry
 from inarch.runtime.calls.fits import Fits
 from inarch.runtime.calls.frameworks import as_framework, framework_of
 from inarch.runtime.calls.pickled import Origin, function_of, recipe
+from inarch.runtime.computed import counted, shown
 from inarch.runtime.tensor import (
     Array,
     address_of,
@@ -73,13 +74,19 @@ class Function(Called):
         """Of its module."""
         self._inputs = [(port, f"{name}: argument '{port.name}'") for port in signature.inputs]
         self._outputs = [(port, f"{name}: output '{port.name}'") for port in signature.outputs]
+        self._computed = [port.computed for port in signature.outputs]
+        self._shown = shown(self._computed)
 
     def __repr__(self) -> str:
         return f"<inarch function {self}>"
 
     def __str__(self) -> str:
-        inputs, outputs = _listed(self.signature.inputs), _listed(self.signature.outputs)
-        return f"{self.name}({inputs}) -> ({outputs})"
+        return f"{self.name}({_listed(self.signature.inputs)}) -> ({_listed(self.outputs)})"
+
+    @property
+    def outputs(self) -> tuple[Port, ...]:
+        """What a call gives, in order: not the outputs that say how much counts of others."""
+        return tuple(self.signature.outputs[at] for at in self._shown)
 
     def _general(
         self,
@@ -95,7 +102,8 @@ class Function(Called):
         buffer protocol, of exactly the declared type and row-major; numbers where one without dimensions
         is declared. Outputs are what `out` has, an array to write into or a sequence of them, or what
         follows the inputs; else they are made, as the framework of the inputs has them
-        (`inarch.runtime.calls.frameworks`). `threads`: at most so many run it, where code is
+        (`inarch.runtime.calls.frameworks`). Of outputs of computed size there is as much as counts: `out` has
+        room for the most, of which it gives views. `threads`: at most so many run it, where code is
         compiled so that threads share its loops (`inarch.runtime.threads`).
 
         Raises ArgumentError for what does not fit, and InarchError when the function fails.
@@ -111,12 +119,16 @@ class Function(Called):
         if out is None:
             made = tuple(empty(port) for port, _ in self._outputs)
             self._run((*inputs, *made), threads)
+            if any(self._computed):
+                made = tuple(map(np.ascontiguousarray, counted(self._computed, made)))
             like = framework_of((*args, *by_name.values()))
             if like is not None:
                 return as_framework(like, made)
             return made[0] if len(made) == 1 else made
         outputs, given = self._checked_outputs(out, inputs)
         self._run((*inputs, *outputs), threads)
+        if any(self._computed):
+            given = tuple(counted(self._computed, outputs))
         return given[0] if len(given) == 1 else given
 
     def bind(
@@ -133,6 +145,11 @@ class Function(Called):
         """
         if threads is not None:
             return self.with_threads(checked_threads(threads)).bind(*args, out=out, **by_name)
+        for port, role in self._outputs:
+            if port.computed:
+                raise UnsupportedError(
+                    f"{role}: expected an output of a known size to bind, found {port}; call the function"
+                )
         self._make_plan()
         args, out = self._parted(args, out)
         if self.fits is not None:
@@ -169,7 +186,7 @@ class Function(Called):
         if self._plan is not None:
             return
         extension = COMPILED.extension()
-        if self.c_entry is None:
+        if self.c_entry is None or any(self._computed):
             self._plan = False
         elif extension is None:
             if COMPILED.is_settled and self._quick is None and self._threads is None:
@@ -185,7 +202,7 @@ class Function(Called):
     def _parted(self, args: tuple[object, ...], out: object) -> tuple[tuple[object, ...], object]:
         """Inputs and outputs, where the outputs follow the inputs."""
         count = len(self._inputs)
-        if out is None and self._outputs and len(args) == count + len(self._outputs):
+        if out is None and self._shown and len(args) == count + len(self._shown):
             return args[:count], args[count:]
         return args, out
 
@@ -202,8 +219,10 @@ class Function(Called):
                 return fit.run(inputs, threads=threads)
         outputs = tuple(empty(port) for port, _ in self._outputs)
         self._run((*self._checked_inputs((), inputs), *outputs), threads)
-        names = (port.name for port, _ in self._outputs)
-        return dict(zip(names, outputs, strict=True))
+        found: Sequence[Array] = outputs
+        if any(self._computed):
+            found = [np.ascontiguousarray(each) for each in counted(self._computed, outputs)]
+        return dict(zip((port.name for port in self.outputs), found, strict=True))
 
     def _run(self, arrays: Sequence[Array], threads: object) -> None:
         most = self._threads if threads is None else threads
@@ -313,16 +332,20 @@ class Function(Called):
     ) -> tuple[tuple[Array, ...], tuple[object, ...]]:
         """The arrays of `out`, which overlap neither an input nor each other, and what was given."""
         values = cast("Sequence[object]", out) if isinstance(out, tuple | list) else (out,)
-        if len(values) != len(self._outputs):
+        if len(values) != len(self._shown):
             raise ArgumentError(
-                f"{self.name}: expected {_count(self._outputs, 'array')} in out "
-                f"({_listed(self.signature.outputs)}), found {len(values)}"
+                f"{self.name}: expected {_count(self._shown, 'array')} in out "
+                f"({_listed(self.outputs)}), found {len(values)}"
             )
+        every: dict[int, object] = dict(zip(self._shown, values, strict=True))
         names = [f"input '{port.name}'" for port in self.signature.inputs]
         before = list(zip(inputs, names, strict=True))
         arrays: list[Array] = []
-        for value, (port, role) in zip(values, self._outputs, strict=True):
-            array = as_output(value, port, role)
+        for at, (port, role) in enumerate(self._outputs):
+            if at not in every:  # how much counts of another one
+                arrays.append(empty(port))
+                continue
+            array = as_output(every[at], port, role)
             for other, what in before:
                 # Exact for row-major arrays, and quick: only the bounds are compared.
                 if np.may_share_memory(array, other):

@@ -122,7 +122,7 @@ class Module(Called):
     @property
     def outputs(self) -> tuple[Port, ...]:
         """What `main` gives: name, dtype and shape of each, in order."""
-        return self.signature.outputs
+        return self.get_function("main").outputs
 
     @property
     def sizes(self) -> tuple[Mapping[str, int], ...]:

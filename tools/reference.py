@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -98,26 +99,31 @@ def _by_numpy(model: Path, arguments: argparse.Namespace, inputs: Arrays) -> Arr
         options = replace(options, shapes={**given, **(options.shapes or {})})
     context = new_context()
     module = import_model(model, context, options)
-    results = execute(module, list(inputs.values()), ctx=context)
-    return dict(zip(_output_names(module), results, strict=True))
+    return results_by_name(module, execute(module, list(inputs.values()), ctx=context))
 
 
-def _output_names(module: ModuleOp) -> list[str]:
-    """The model's names of the outputs of @main: attributes of results, or of trailing arguments."""
+def results_by_name(module: ModuleOp, results: Sequence[np.ndarray[Any, Any]]) -> Arrays:
+    """What callers of @main get of its results, by the model's names: of computed sizes what counts."""
     from xdsl.dialects.builtin import StringAttr
     from xdsl.dialects.func import FuncOp
+
+    from inarch.backends.entries import computed_of
+    from inarch.runtime.computed import counted, shown
 
     main = next(
         op for op in module.body.ops if isinstance(op, FuncOp) and op.sym_name.data == "main"
     )
-    results = list(main.res_attrs or ())
-    arguments = [one for one in main.arg_attrs or () if "inarch.result" in one.data]
-    names = [one.data.get("inarch.name") for one in (*results, *arguments)]
-    names = names or [None] * len(main.function_type.outputs)
-    return [
-        name.data if isinstance(name, StringAttr) else f"out{index}"
-        for index, name in enumerate(names)
-    ]
+    # Attributes of results, or of trailing arguments.
+    outputs = [one.data for one in main.res_attrs or ()]
+    outputs += [one.data for one in main.arg_attrs or () if "inarch.result" in one.data]
+    names = [f"out{index}" for index in range(len(results))]
+    for index, one in enumerate(outputs):
+        if isinstance(name := one.get("inarch.name"), StringAttr):
+            names[index] = name.data
+    sizes = [computed_of(one) for one in outputs] or [()] * len(results)
+    return {
+        names[at]: array for at, array in zip(shown(sizes), counted(sizes, results), strict=True)
+    }
 
 
 def _values(arguments: argparse.Namespace) -> Arrays:

@@ -117,7 +117,8 @@ def _kernel_units(
     for function in parts.program.private:
         kernel = parts.kernels[function.sym_name.data]
         own = parts.program.kernels_of([function])
-        if own or kernel.callees:  # whom it calls is not to be inlined: see `FunctionText.definition`
+        # Whom it calls is not to be inlined: see `FunctionText.definition`.
+        if own or kernel.callees:
             unit_kernels[f"{kernel.c_name}.c"] = own
             units[f"{kernel.c_name}.c"] = _kernel_unit([kernel], parts)
             continue

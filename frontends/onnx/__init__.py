@@ -149,7 +149,7 @@ def _import(loaded: Loaded, context: Context, sizes: Sizes) -> ModuleOp:
     facts_of(context).put(folders.files)
     facts_of(context).put(Origin("onnx", _said(loaded.model, scope.opsets, defaults)))
     open_ones = [info.name for info in inputs if info.name not in sizes.values]
-    module = ModuleOp([_main(builder, open_ones, results)])
+    module = ModuleOp([_main(builder, open_ones, results, importer.sizes)])
     module.attributes["inarch.name"] = StringAttr(program_name(loaded.stem))
     set_sizes(module, {"main": bound.dims})
     return module
@@ -310,26 +310,49 @@ def _outputs(importer: Importer, scope: Scope, graph: GraphProto) -> list[tuple[
 
 
 def _main(
-    builder: Builder, inputs: Sequence[str], results: Sequence[tuple[str, SSAValue]]
+    builder: Builder,
+    inputs: Sequence[str],
+    results: Sequence[tuple[str, SSAValue]],
+    sizes: Mapping[SSAValue, Mapping[int, SSAValue]],
 ) -> FuncOp:
-    builder.block.add_op(ReturnOp(*(value for _, value in results)))
-    types = ([arg.type for arg in builder.block.args], [value.type for _, value in results])
+    """The function; how much of results of computed size counts are further results of it."""
+    values = [value for _, value in results]
+    names = {name: None for name, _ in results}
+    numbers: dict[SSAValue, int] = {}
+    computed: list[list[int]] = []
+    for name, value in results:
+        computed.append([])
+        for axis, count in sizes.get(value, {}).items():
+            if count not in numbers:
+                numbers[count] = len(values)
+                values.append(count)
+                builder.insert(count)
+                own = f"{name}.size{axis}"
+                while own in names:
+                    own += "_"
+                names[own] = None
+            computed[-1] += [axis, numbers[count]]
+    builder.block.add_op(ReturnOp(*values))
+    types = ([arg.type for arg in builder.block.args], [value.type for value in values])
+    arguments = [("inarch.indices", indices_of(argument)) for argument in builder.block.args]
+    computed += [[]] * (len(values) - len(results))
     return FuncOp(
         "main",
         types,
         Region(builder.block),
-        arg_attrs=_names(inputs, [indices_of(argument) for argument in builder.block.args]),
-        res_attrs=_names([name for name, _ in results], [None] * len(results)),
+        arg_attrs=_names(inputs, arguments),
+        res_attrs=_names(list(names), [("inarch.computed", each) for each in computed]),
     )
 
 
 def _names(
-    names: Sequence[str], bounds: Sequence[tuple[int, int] | None]
+    names: Sequence[str], numbers: Sequence[tuple[str, Sequence[int] | None]]
 ) -> ArrayAttr[DictionaryAttr]:
+    """The attributes of each: its name, and one of numbers, where there are any."""
     found: list[DictionaryAttr] = []
-    for name, bound in zip(names, bounds, strict=True):
+    for name, (key, values) in zip(names, numbers, strict=True):
         entries: dict[str, Attribute] = {"inarch.name": StringAttr(name)}
-        if bound is not None:
-            entries["inarch.indices"] = DenseArrayBase.from_list(i64, bound)
+        if values:
+            entries[key] = DenseArrayBase.from_list(i64, values)
         found.append(DictionaryAttr(entries))
     return ArrayAttr(found)

@@ -22,6 +22,7 @@ from inarch.frontends.onnx._functions import (
     schema_body,
 )
 from inarch.frontends.onnx._missing import instead
+from inarch.frontends.onnx.computed import passed_on
 from inarch.frontends.onnx.control import CONTROL
 from inarch.frontends.onnx.node import Node, Values, as_values
 from inarch.frontends.onnx.ops import converters
@@ -72,6 +73,10 @@ class Importer:
     """Of the main graph; each becomes a constant when it is first used."""
     deciders: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str])
     """Inputs that are small enough to be sizes, axes and the like, with their names."""
+    sizes: dict[SSAValue, Mapping[int, SSAValue]] = field(
+        default_factory=dict[SSAValue, Mapping[int, SSAValue]]
+    )
+    """`Node.sizes` of all nodes."""
 
     def run(self, nodes: Sequence[NodeProto], scope: Scope, outputs: Iterable[str]) -> None:
         """Converts those of `nodes` that `outputs` need. Raises InarchError at the first bad node.
@@ -182,10 +187,11 @@ class Importer:
                 self.builder,
                 self.folders,
                 unused,
+                self.sizes,
             )
             if control is not None:
                 converter = self._controlled(control, scope)
-            return self._apply(converter, node) if known and converter is not None else None
+            return self._apply(converter, node, title) if known and converter is not None else None
         if schema is None or schema.deprecated:
             self.report.add(title, name, advice=instead(proto.op_type, domain, opset))
             return None
@@ -206,11 +212,16 @@ class Importer:
         return scope.opsets[domain]
 
     def _apply(
-        self, converter: Callable[[Node], Values | None], node: Node
+        self, converter: Callable[[Node], Values | None], node: Node, title: str
     ) -> Sequence[SSAValue | None] | None:
         try:
+            sizes = passed_on(node, title)
             found = converter(node)
-            return None if found is None else as_values(found)
+            if found is None:
+                return None
+            values = as_values(found)
+            self.sizes |= dict.fromkeys(values, sizes) if sizes else {}
+            return values
         except NotSupportedError as unsupported:
             what = f"{node.op}: {unsupported.reason}" if unsupported.reason else node.op
             self.report.add(what, node.name, deciding=self._deciding(unsupported))
@@ -272,6 +283,8 @@ class Importer:
         self.run(graph.node, inner, outputs)
         found = [self.value(name, inner) for name in outputs]
         values = [value for value in found if value is not None]
+        if any(value in self.sizes for value in values):
+            raise NotSupportedError("a value of computed size from a body")
         return values if len(values) == len(found) else None
 
     def _call_known(

@@ -7,7 +7,7 @@ types have been checked against ONNX's schema before it is called.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from xdsl.ir import SSAValue
@@ -45,6 +45,10 @@ class Node(Building):
     folders: Folders
     unused: frozenset[int] = frozenset()
     """The outputs that nothing takes."""
+    sizes: dict[SSAValue, Mapping[int, SSAValue]] = field(
+        default_factory=dict[SSAValue, Mapping[int, SSAValue]]
+    )
+    """Of values of computed size, the axes, and how much of each counts (`frontends/onnx/computed.py`)."""
 
     # -- operands
 

@@ -49,9 +49,14 @@ class Port:
     name: str
     dtype: DType
     shape: tuple[int, ...]
+    computed: tuple[tuple[int, int], ...] = ()
+    """Of an output, axes whose size the data decide, each with the number of the output that says how much
+    counts, an i64 of shape (): `shape` is the most."""
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.type}"
+        most = {axis for axis, _ in self.computed}
+        sizes = (f"{'<=' * (axis in most)}{size}" for axis, size in enumerate(self.shape))
+        return f"{self.name}: {self.dtype.name}[{', '.join(sizes)}]"
 
     def __repr__(self) -> str:
         return f"<{self}>"
@@ -80,7 +85,15 @@ def listing(signature: Signature) -> dict[str, Any]:
     """The signature as the manifest's JSON has it."""
 
     def ports(every: tuple[Port, ...]) -> list[dict[str, Any]]:
-        return [{"name": p.name, "dtype": p.dtype.name, "shape": list(p.shape)} for p in every]
+        return [
+            {
+                "name": p.name,
+                "dtype": p.dtype.name,
+                "shape": list(p.shape),
+                **({"computed": [list(pair) for pair in p.computed]} if p.computed else {}),
+            }
+            for p in every
+        ]
 
     return {
         "inputs": ports(signature.inputs),
@@ -318,7 +331,17 @@ def _check_version(top: Value, key: str, expected: int) -> None:
 def signature_of(value: Value) -> Signature:
     """The signature that `value` describes. Raises InarchError for what none can be."""
     workspace = value["workspace_bytes"].size() if "workspace_bytes" in value.fields() else 0
-    return Signature(_ports(value["inputs"]), _ports(value["outputs"]), workspace)
+    inputs, outputs = _ports(value["inputs"]), _ports(value["outputs"])
+    for item, port in zip(value["outputs"].items(), outputs, strict=True):
+        for axis, number in port.computed:
+            size = outputs[number] if number < len(outputs) else None
+            if (
+                axis >= len(port.shape)
+                or size is None
+                or (size.dtype.name, size.shape) != ("i64", ())
+            ):
+                raise item["computed"].error("axes, each with an output that is an i64 of shape ()")
+    return Signature(inputs, outputs, workspace)
 
 
 def _ports(value: Value) -> tuple[Port, ...]:
@@ -340,7 +363,13 @@ def port_of(value: Value) -> Port:
     shape = tuple(size.size() for size in sizes)
     if prod(max(size, 1) for size in shape) * DTYPES[dtype].nbytes >= _MAX_ARRAY_BYTES:
         raise value["shape"].error("an array that fits in memory")
-    return Port(value["name"].text(), DTYPES[dtype], shape)
+    computed: list[tuple[int, int]] = []
+    for pair in value["computed"].items() if "computed" in value.fields() else ():
+        numbers = [each.size() for each in pair.items()]
+        if len(numbers) != 2:
+            raise pair.error("an axis and the number of an output")
+        computed.append((numbers[0], numbers[1]))
+    return Port(value["name"].text(), DTYPES[dtype], shape, tuple(computed))
 
 
 def _externals(value: Value, members: Mapping[str, Content]) -> tuple[External, ...]:

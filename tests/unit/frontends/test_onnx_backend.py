@@ -75,8 +75,8 @@ def test_wrong_inputs() -> None:
 
 
 def test_unsupported_is_not_implemented() -> None:
-    model = parse("y = Unique(x)", "float[2,2] x")
-    with pytest.raises(NotImplementedError, match="unsupported: Unique"):
+    model = parse("y = Multinomial(x)", "float[2,2] x")
+    with pytest.raises(NotImplementedError, match="unsupported: Multinomial"):
         onnx_backend.prepare(model)
     assert not InarchBackend.is_compatible(model)
     with pytest.raises(NotImplementedError, match="device 'CUDA' is not supported; supported: CPU"):

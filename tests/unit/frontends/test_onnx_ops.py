@@ -17,6 +17,7 @@ from inarch.frontends.onnx import import_onnx
 from inarch.frontends.onnx.ops import converters
 from inarch.ir.verify import verify_module
 from inarch.testing import execute
+from inarch.tools.reference import results_by_name
 
 Array = np.ndarray[Any, Any]
 
@@ -100,6 +101,22 @@ CASES: dict[str, tuple[int, str, str]] = {
         "float[2,3,2] x",
         "c = Constant<value=int64[2] {0,1}>() b = Cast<to=9>(c) y = Compress<axis=-2>(x, b)",
     ),
+    "Compress by a condition that is computed": (
+        11,
+        "float[2,3] x",
+        "n = Constant<value=float {0.0}>() f = Flatten<axis=0>(x) r = Squeeze<axes=[0]>(f) b = Greater(r, n) "
+        "y = Compress(x, b)",
+    ),
+    "NonMaxSuppression": (
+        13,
+        "float[2,7,4] x, float[2,3,7] z",
+        "m = Constant<value_int=3>() i = Constant<value_float=0.1>() l = Constant<value_float=0.2>() "
+        "y = NonMaxSuppression(x, z, m, i, l)",
+    ),
+    "NonZero": (13, "int64[3,4] x", "y = NonZero(x)"),
+    "Unique": (11, "int64[3,4] x", "y = Unique(x)"),
+    "Unique in the order of x": (11, "int64[3,4] x", "y = Unique<sorted=0>(x)"),
+    "Unique columns": (11, "int64[2,9] x", "y = Unique<axis=1>(x)"),
     "Concat": (13, f"{X}, float[2,1,8,8] b", "y = Concat<axis=-3>(x, b, x)"),
     "Constant": (13, "float[3] x", "c = Constant<value_floats=[1.0, 2.0, 4.0]>() y = Mul(x, c)"),
     "Constant, an integer": (13, "int64[3] x", "c = Constant<value_int=7>() y = Mul(x, c)"),
@@ -714,7 +731,7 @@ def evaluate(model: onnx.ModelProto, inputs: dict[str, Array]) -> list[Array]:
     context = new_context()
     module = import_onnx(model, context)
     verify_module(module)
-    return execute(module, list(inputs.values()), context)
+    return list(results_by_name(module, execute(module, list(inputs.values()), context)).values())
 
 
 @pytest.mark.every_case(reason="each is a converter or an attribute of its own")

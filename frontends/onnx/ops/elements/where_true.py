@@ -1,0 +1,197 @@
+"""NonZero, Compress and Unique: of the elements for which something is true, as many as there are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from inarch.core.errors import InarchError
+from inarch.core.lazy import np
+from inarch.dialects.graph.cumulative import CumsumOp
+from inarch.dialects.graph.elementwise.arithmetic import AddOp, MulOp, SubOp
+from inarch.dialects.graph.elementwise.cast import CastOp
+from inarch.dialects.graph.elementwise.logic import EqualOp, LessOp, LogicalAndOp, NotEqualOp
+from inarch.dialects.graph.elementwise.select import SelectOp
+from inarch.dialects.graph.gather import GatherOp
+from inarch.dialects.graph.op import shape_of, tensor_dtype
+from inarch.dialects.graph.places.scatter import ScatterElementsOp
+from inarch.dialects.graph.places.topk import TopKOp
+from inarch.dialects.graph.reduce import ArgMaxOp, ReduceMaxOp, ReduceSumOp
+from inarch.dialects.graph.shape import ConcatOp, SliceOp, TransposeOp
+from inarch.frontends.onnx.computed import sized
+from inarch.frontends.onnx.node import Converter, Node
+from inarch.frontends.report import NotSupportedError
+from inarch.ir.types import i64
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where the elements of a mask [n] go that are true."""
+
+    indices: SSAValue
+    """[n], i64: how many are true before; n where it is false, which a scatter drops"""
+    count: SSAValue
+    """(), i64: how many are true"""
+
+    @staticmethod
+    def of(node: Node, mask: SSAValue) -> Places:
+        """Those of a mask of bools, which is not empty."""
+        (n,) = shape_of(mask)
+        until = node.emit(CumsumOp, node.emit(CastOp, mask, to=i64), axis=0)
+        last = node.emit(SliceOp, until, starts=[n - 1], sizes=[1], steps=[1])
+        before = node.emit(SubOp, until, integer(node, 1))
+        indices = node.emit(SelectOp, mask, before, integer(node, n))
+        return Places(indices, node.reshape(last, ()))
+
+    def moved(self, node: Node, values: SSAValue, axis: int) -> SSAValue:
+        """The slices of `values` along the axis, of size n, for which the mask is true; zeros behind."""
+        shape = shape_of(values)
+        single = [shape[at] if at == axis else 1 for at in range(len(shape))]
+        indices = node.broadcast(node.reshape(self.indices, single), shape)
+        nothing = node.constant(np.zeros(shape, tensor_dtype(values).numpy))
+        return node.emit(ScatterElementsOp, nothing, indices, values, axis=axis)
+
+    def taken(self, node: Node, values: SSAValue, axis: int = 0) -> SSAValue:
+        """As `moved`, of as many slices as there are."""
+        return sized(node, self.moved(node, values, axis), axis, self.count)
+
+
+def integer(node: Node, number: int) -> SSAValue:
+    """A constant of i64."""
+    return node.constant(np.array(number, np.int64))
+
+
+def _non_zero(node: Node) -> SSAValue:
+    """[rank, count]: the indices of the elements that are not 0, in row-major order."""
+    shape, dtype = node.shape(), node.dtype()
+    n = math.prod(shape)
+    if not shape:
+        raise NotSupportedError("a scalar")
+    if n == 0:
+        return node.constant(np.zeros((len(shape), 0), np.int64))
+    node.room(len(shape), n)
+    flat = node.reshape(node.x(), (n,))
+    mask = flat
+    if dtype.name != "i1":
+        mask = node.emit(NotEqualOp, flat, node.constant(np.zeros((), dtype.numpy)))
+    indices = np.indices(shape).reshape(len(shape), n).astype(np.int64)
+    return Places.of(node, mask).taken(node, node.constant(indices), 1)
+
+
+def _compress(node: Node) -> SSAValue:
+    """`x` at the places along the axis where the condition, [count], is true; without one, of flat x."""
+    shape, x = node.shape(), node.x()
+    condition = node.x(1)
+    axis = 0
+    if node.has_attribute("axis"):
+        axis = node.axis(node.int("axis", 0), len(shape))
+    else:
+        x = node.reshape(x, (math.prod(shape),))
+        shape = (math.prod(shape),)
+    found = shape_of(condition)
+    if len(found) != 1 or found[0] > shape[axis]:
+        raise InarchError(
+            f"expected a condition of at most {shape[axis]} elements, found shape {found}"
+        )
+    if condition in node.builder.arrays or not found[0]:
+        known = np.zeros(0, bool) if not found[0] else node.array(1, "condition")
+        places = np.flatnonzero(known).astype(np.int64)
+        return node.emit(GatherOp, x, node.constant(places), axis=axis)
+    sizes = [found[0] if at == axis else size for at, size in enumerate(shape)]
+    head = node.emit(SliceOp, x, starts=[0] * len(shape), sizes=sizes, steps=[1] * len(shape))
+    return Places.of(node, condition).taken(node, head, axis)
+
+
+def _unique(node: Node) -> Sequence[SSAValue]:
+    """The different slices of x along the axis, or elements of flat x; then three lists of i64.
+
+    Where each is first, which of them each of x is, and how often each is there. Ascending, the first
+    elements of slices first, or (`sorted` 0) as they come. Of several NaN each is different, as `==` says.
+    """
+    shape, x = node.shape(), node.x()
+    if node.dtype().name == "i1":
+        raise NotSupportedError("dtype i1")
+    axis, perm = 0, [0]
+    if node.has_attribute("axis"):
+        axis = node.axis(node.int("axis", 0), len(shape))
+        perm = [axis, *(at for at in range(len(shape)) if at != axis)]
+        x = node.emit(TransposeOp, x, perm=perm)
+    else:
+        x = node.reshape(x, (math.prod(shape),))
+    rows = shape_of(x)
+    n, width = rows[0], math.prod(rows[1:])
+    if n * width == 0:
+        if n:
+            raise NotSupportedError("slices without elements")
+        nothing = node.constant(np.zeros(0, np.int64))
+        return [node.x() if len(perm) > 1 else x, *[nothing] * 3]
+    at, begins = _sorted(node, node.reshape(x, (n, width)))
+    places = Places.of(node, begins)
+    until = node.emit(CumsumOp, node.emit(CastOp, begins, to=i64), axis=0)
+    kinds = node.emit(SubOp, until, integer(node, 1))  # of the sorted slices
+    zeros, ones = node.constant(np.zeros(n, np.int64)), node.constant(np.ones(n, np.int64))
+    first = places.moved(node, at, 0)
+    inverse = node.emit(ScatterElementsOp, zeros, at, kinds, axis=0)
+    counts = node.emit(ScatterElementsOp, zeros, kinds, ones, axis=0, reduction="add")
+    if not node.flag("sorted", default=True):
+        numbers = node.constant(np.arange(n))
+        is_there = node.emit(LessOp, numbers, node.broadcast(places.count, (n,)))
+        late = node.emit(SelectOp, is_there, first, integer(node, n))
+        order = node.emit_all(TopKOp, late, k=n, axis=0, largest=False)[1]
+        first, counts = (node.emit(GatherOp, each, order, axis=0) for each in (first, counts))
+        ranks = node.emit(ScatterElementsOp, zeros, order, numbers, axis=0)
+        inverse = node.emit(GatherOp, ranks, inverse, axis=0)
+    different = node.emit(GatherOp, x, first, axis=0)
+    if len(perm) > 1:
+        different = node.emit(
+            TransposeOp, different, perm=[perm.index(d) for d in range(len(perm))]
+        )
+    return [
+        sized(node, different, axis, places.count),
+        sized(node, first, 0, places.count),
+        inverse,
+        sized(node, counts, 0, places.count),
+    ]
+
+
+def _sorted(node: Node, rows: SSAValue) -> tuple[SSAValue, SSAValue]:
+    """Which row of [n, width] comes when in ascending order, and whether it differs from the one before.
+
+    Equal rows stay in order. Elements are sorted; of longer rows each is compared with each.
+    """
+    n, width = shape_of(rows)
+    if width == 1:
+        flat = node.reshape(rows, (n,))
+        values, at = node.emit_all(TopKOp, flat, k=n, axis=0, largest=False)
+        begins = node.constant(np.ones(1, bool))
+        if n > 1:
+            left = node.emit(SliceOp, values, starts=[0], sizes=[n - 1], steps=[1])
+            right = node.emit(SliceOp, values, starts=[1], sizes=[n - 1], steps=[1])
+            begins = node.emit(ConcatOp, begins, node.emit(NotEqualOp, left, right), axis=0)
+        return at, begins
+    node.room(n, n, width)
+    one, other = node.reshape(rows, (n, 1, width)), node.reshape(rows, (1, n, width))
+    unlike = node.emit(CastOp, node.emit(NotEqualOp, one, other), to=i64)
+    where = node.emit(ArgMaxOp, unlike, axis=2, keepdims=True)  # the first
+    is_there = node.emit(EqualOp, node.constant(np.arange(width).reshape(1, 1, width)), where)
+    less = node.emit(LogicalAndOp, node.emit(LessOp, other, one), is_there)
+    is_less = node.emit(ReduceMaxOp, node.emit(CastOp, less, to=i64), axes=[2])
+    unlike = node.emit(ReduceMaxOp, unlike, axes=[2])
+    earlier = node.constant(np.tril(np.ones((n, n), np.int64), -1))  # row j before row i: j < i
+    same = node.emit(MulOp, node.emit(SubOp, integer(node, 1), unlike), earlier)
+    before = node.emit(AddOp, is_less, same)
+    ranks = node.emit(ReduceSumOp, before, axes=[1])
+    zeros = node.constant(np.zeros(n, np.int64))
+    at = node.emit(ScatterElementsOp, zeros, ranks, node.constant(np.arange(n)), axis=0)
+    is_first = node.emit(EqualOp, node.emit(ReduceMaxOp, same, axes=[1]), integer(node, 0))
+    return at, node.emit(GatherOp, is_first, at, axis=0)
+
+
+CONVERTERS: dict[str, Converter] = {
+    "Compress": _compress,
+    "NonZero": _non_zero,
+    "Unique": _unique,
+}

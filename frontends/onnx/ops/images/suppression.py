@@ -1,0 +1,167 @@
+"""NonMaxSuppression: of boxes that overlap, those of the best scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from inarch.core.errors import InarchError
+from inarch.core.lazy import np
+from inarch.dialects.graph.elementwise.arithmetic import (
+    AddOp,
+    DivOp,
+    MaximumOp,
+    MinimumOp,
+    MulOp,
+    SubOp,
+)
+from inarch.dialects.graph.elementwise.logic import (
+    EqualOp,
+    GreaterOp,
+    LogicalAndOp,
+    LogicalOrOp,
+)
+from inarch.dialects.graph.elementwise.select import SelectOp
+from inarch.dialects.graph.reduce import ArgMaxOp, ReduceMaxOp, ReduceSumOp
+from inarch.dialects.graph.shape import ConcatOp, SliceOp, TransposeOp
+from inarch.frontends.onnx.node import Converter, Node
+from inarch.frontends.onnx.ops.elements.where_true import Places, integer
+from inarch.frontends.onnx.regions.repeat import repeat
+
+
+@dataclass(frozen=True)
+class _Boxes:
+    """Corners and areas of boxes, each [batch, 1, boxes]."""
+
+    low: tuple[SSAValue, SSAValue]
+    high: tuple[SSAValue, SSAValue]
+    area: SSAValue
+
+
+def _suppression(node: Node) -> SSAValue:
+    """[count, 3], i64: batch, class and box of what is selected.
+
+    Of boxes [batch, n, 4] and scores [batch, classes, n].
+    Of each class the box of the best score above `score_threshold`, until there are
+    `max_output_boxes_per_class` or none is left; each drops those whose intersection with it is more than
+    `iou_threshold` of their union. Of equal scores the first box is better.
+    """
+    boxes, scores = node.shape(0), node.shape(1)
+    if len(boxes) != 3 or boxes[2] != 4 or len(scores) != 3 or boxes[::2] != (scores[0], 4):
+        raise InarchError(
+            f"expected boxes (batch, n, 4) and scores (batch, c, n), found {boxes} and {scores}"
+        )
+    batch, classes, n = scores
+    if boxes[1] != n:
+        raise InarchError(f"expected as many scores as boxes, {boxes[1]}, found {n}")
+    most = min(int(node.scalar(2, "max_output_boxes_per_class")), n) if node.has(2) else 0
+    if most <= 0 or batch * classes == 0:
+        return node.constant(np.zeros((0, 3), np.int64))
+    node.room(batch, classes, n)
+    found, taken = _selected(node, _corners(node), most)
+    # [turns, batch, classes] -> [batch, classes, turns], as they are listed.
+    size = batch * classes * most
+    order = [
+        node.reshape(node.emit(TransposeOp, each, perm=[1, 2, 0]), (size, *last))
+        for each, last in ((found, (1,)), (taken, ()))
+    ]
+    pairs = np.indices((batch, classes, most)).reshape(3, size)[:2].T.astype(np.int64)
+    rows = node.emit(ConcatOp, node.constant(pairs), order[0], axis=1)
+    return Places.of(node, order[1]).taken(node, rows)
+
+
+def _corners(node: Node) -> _Boxes:
+    """Boxes are two corners that face each other, y before x.
+
+    With `center_point_box` 1, the middle and the sides, x before y.
+    """
+    batch, n, _ = node.shape(0)
+
+    def column(at: int) -> SSAValue:
+        sizes = [batch, n, 1]
+        one = node.emit(SliceOp, node.x(0), starts=[0, 0, at], sizes=sizes, steps=[1] * 3)
+        return node.reshape(one, (batch, 1, n))
+
+    columns = [column(at) for at in range(4)]
+    low: list[SSAValue] = []
+    high: list[SSAValue] = []
+    half = node.constant(np.array(0.5, np.float32))
+    for at in range(2):
+        if node.int("center_point_box", 0):
+            middle, side = columns[at], node.emit(MulOp, columns[at + 2], half)
+            pair = node.emit(SubOp, middle, side), node.emit(AddOp, middle, side)
+        else:
+            pair = columns[at], columns[at + 2]
+        low.append(node.emit(MinimumOp, *pair))
+        high.append(node.emit(MaximumOp, *pair))
+    sides = [node.emit(SubOp, b, a) for a, b in zip(low, high, strict=True)]
+    return _Boxes((low[0], low[1]), (high[0], high[1]), node.emit(MulOp, *sides))
+
+
+def _selected(node: Node, boxes: _Boxes, most: int) -> tuple[SSAValue, SSAValue]:
+    """Which box each turn takes of each class, i64, and whether it takes one; [turns, batch, classes]."""
+    batch, classes, n = shape = node.shape(1)
+    never = node.constant(np.array(-np.inf, np.float32))
+    scores = node.x(1)
+    if node.has(4):
+        least = node.reshape(node.x(4), ())
+        scores = node.emit(SelectOp, node.emit(GreaterOp, scores, least), scores, never)
+    limit = node.constant(np.array(0, np.float32))
+    if node.has(3):
+        limit = node.reshape(node.x(3), ())
+    numbers = node.constant(np.arange(n).reshape(1, 1, n))
+    turns = node.constant(np.arange(most).reshape(most, 1, 1))
+
+    def turn(number: SSAValue, states: Sequence[SSAValue]) -> list[SSAValue]:
+        left, found, taken = states
+        best = node.emit(ArgMaxOp, left, axis=2, keepdims=True)
+        top = node.emit(ReduceMaxOp, left, axes=[2], keepdims=True)
+        is_there = node.emit(GreaterOp, top, never)
+        is_best = node.emit(EqualOp, numbers, best)
+        drops = _overlaps(node, boxes, is_best, limit)
+        gone = node.emit(LogicalAndOp, is_there, node.emit(LogicalOrOp, is_best, drops))
+        left = node.emit(SelectOp, gone, never, left)
+        is_now = node.emit(EqualOp, turns, number)
+        flat = (1, batch, classes)
+        found = node.emit(SelectOp, is_now, node.reshape(best, flat), found)
+        now = node.emit(LogicalAndOp, is_now, node.reshape(is_there, flat))
+        taken = node.emit(LogicalOrOp, taken, now)
+        rest = node.emit(ReduceMaxOp, left, axes=[0, 1, 2], keepdims=False)
+        return [node.emit(GreaterOp, rest, never), left, found, taken]
+
+    states = [
+        node.broadcast(scores, shape),
+        node.constant(np.zeros((most, batch, classes), np.int64)),
+        node.constant(np.zeros((most, batch, classes), bool)),
+    ]
+    goes_on = node.constant(np.array(True))
+    results = repeat(node, integer(node, most), goes_on, states, turn)
+    assert results is not None, "a turn is not converted but built"
+    return results[1], results[2]
+
+
+def _overlaps(node: Node, boxes: _Boxes, is_best: SSAValue, limit: SSAValue) -> SSAValue:
+    """Which boxes overlap the best one of each class by more than the limit, [batch, classes, n]."""
+    zero = node.constant(np.array(0, np.float32))
+
+    def of_best(values: SSAValue) -> SSAValue:
+        only = node.emit(SelectOp, is_best, values, zero)
+        return node.emit(ReduceSumOp, only, axes=[2], keepdims=True)
+
+    sides: list[SSAValue] = []
+    for low, high in zip(boxes.low, boxes.high, strict=True):
+        begin = node.emit(MaximumOp, low, of_best(low))
+        end = node.emit(MinimumOp, high, of_best(high))
+        sides.append(node.emit(MaximumOp, node.emit(SubOp, end, begin), zero))
+    shared = node.emit(MulOp, *sides)
+    both = node.emit(SubOp, node.emit(AddOp, boxes.area, of_best(boxes.area)), shared)
+    # Nothing shared is no overlap, also of boxes without an area.
+    share = node.emit(DivOp, shared, both)
+    return node.emit(
+        LogicalAndOp, node.emit(GreaterOp, shared, zero), node.emit(GreaterOp, share, limit)
+    )
+
+
+CONVERTERS: dict[str, Converter] = {"NonMaxSuppression": _suppression}
