@@ -24,6 +24,9 @@ NOMINAL_SIZE = 16
 LARGE_SIZE = 64
 """Of those sizes, when the cost of beginning and ending a call should not count."""
 
+MOST_KEPT = 20_000
+"""Costs of calls that a family remembers, of the sizes of all programs, before it begins anew."""
+
 _T = TypeVar("_T")
 _Key = tuple[tuple[int, ...], Init, Expression | None, tuple[tuple[str, str], ...]]
 
@@ -64,12 +67,18 @@ class Family:
         *,
         is_optional: bool = False,
     ) -> Family:
-        """The family, on `machine` or the target's own.
+        """The family, on `machine` or the target's own; the same one for programs that come later.
 
         Raises InarchError for a kernel that is unsound or of no known form.
         """
+        machine = machine or target.machine
+        key = (f"family {name} {is_optional}", target, machine)
+        known = kernel.derived.get(key)
+        if known is not None and known.failure is None and len(known._cycles) < MOST_KEPT:
+            return known
         pattern, own = pattern_of(name, kernel), members(kernel, target)
-        return cls(pattern, target, machine or target.machine, own, is_optional)
+        found = kernel.derived[key] = cls(pattern, target, machine, own, is_optional)
+        return found
 
     @cached_property
     def costs(self) -> Costs:
