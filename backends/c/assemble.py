@@ -5,6 +5,7 @@ One a nest that a microkernel does, one of several other nests, `model.c`, and t
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from math import prod
 
@@ -284,9 +285,7 @@ def _entries(parts: Parts, *, embedded: str | None, shared: bool) -> str:
 def weights_text(name: str, weights: bytes) -> str:
     """The weights as an aligned array of 64-bit words in this machine's byte order."""
     padded = weights + bytes(-len(weights) % 8)
-    words = [
-        f"0x{int.from_bytes(padded[i : i + 8], 'little'):x}u" for i in range(0, len(padded), 8)
-    ]
+    words = [f"0x{word:x}u" for (word,) in struct.iter_unpack("<Q", padded)]
     lines = [", ".join(words[i : i + 5]) for i in range(0, len(words), 5)]
     rows = ",\n    ".join(lines)
     return (
