@@ -24,7 +24,7 @@ from inarch.core.cache import replacing
 from inarch.core.errors import ArgumentError, UsageError, unknown
 from inarch.runtime.calls.bound import BoundCall
 from inarch.runtime.calls.called import Called
-from inarch.runtime.calls.pickled import Origin, recipe
+from inarch.runtime.calls.pickled import Content, Origin, made, recipe
 from inarch.runtime.function import Function
 from inarch.runtime.loaders import LOADERS, has_native
 from inarch.runtime.tensor import Array
@@ -48,7 +48,7 @@ class Module(Called):
         *,
         imports: Sequence[Module] = (),
         sources: Mapping[str, Callable[[], str]] | None = None,
-        content: bytes | memoryview = b"",
+        content: Content = b"",
         target: str = "",
     ) -> None:
         """For loaders. `sources` gives text by format; `content` is what `save` writes."""
@@ -171,11 +171,37 @@ class Module(Called):
     def save(self, path: Path | str) -> None:
         """Writes the file that `load` takes. Raises EnvironmentFault when it cannot be written."""
         with replacing(Path(path)) as file:
-            file.write(self._content)
+            file.write(self.content)
 
     def save_to_bytes(self) -> bytes:
         """What `save` writes."""
-        return bytes(self._content)
+        return bytes(self.content)
+
+    @property
+    def content(self) -> bytes | memoryview:
+        """What `save` writes; of a mapped file a view."""
+        return made(self._content)
+
+    def saved_as(self, alone: Callable[[], Module], identity: str) -> Module:
+        """The same program; what is saved, pickled or shown of it is of the module that `alone` gives."""
+
+        def content() -> bytes | memoryview:
+            return alone().content
+
+        def source(fmt: str) -> Callable[[], str]:
+            return lambda: alone().get_source(fmt)
+
+        module = Module(
+            self.type_key,
+            self.name,
+            self.functions,
+            imports=self.imports,
+            sources={fmt: source(fmt) for fmt in self._sources},
+            content=content,
+            target=self.target,
+        )
+        module.origin = Origin(self.name, content, None, identity)
+        return module
 
     @staticmethod
     def load_from_bytes(
@@ -196,6 +222,17 @@ class Module(Called):
             with Artifact.open(path, where="<bytes>", check=check) as artifact:
                 artifact.loaders = tuple(checked_path(each).absolute() for each in loaders)
                 return _run_loader(artifact, verify, imports, None)
+
+
+def load_lent(path: Path, weights: memoryview, alone: Callable[[], Module]) -> Module:
+    """As `load`, of an artifact whose weights are not in the file (`Manifest.shared`): these are they.
+
+    What is saved, pickled or shown of it is of the module that `alone` gives then, the same each time.
+    """
+    with Artifact.open(path) as artifact:
+        artifact.lent = weights
+        module = _run_loader(artifact, verify=False, imports=None, path=None)
+    return module.saved_as(alone, artifact.identity)
 
 
 def check_run(inputs: object, others: Sequence[object]) -> None:

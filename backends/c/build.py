@@ -14,7 +14,7 @@ from inarch.artifact import write_artifact
 from inarch.artifact.needed import needed_name
 from inarch.backends.c.cprogram import CProgram
 from inarch.backends.c.offloaded import explained, linked_units
-from inarch.backends.c.plan.weights import weights_pieces
+from inarch.backends.c.plan.weights import shared_weights, weights_pieces
 from inarch.backends.c.write.abi.tvm_ffi import EXPORTS
 from inarch.backends.host import BuildRequest
 from inarch.core.errors import UnsupportedError
@@ -76,6 +76,7 @@ def build(program: CProgram, request: BuildRequest) -> None:
             ) from error
         if progress is not None:
             progress(f"write {output.name}", 0, 1)
+        shared = shared_weights(request.context)
         write_artifact(
             output,
             library,
@@ -90,9 +91,10 @@ def build(program: CProgram, request: BuildRequest) -> None:
                     compiler,
                     [Path(path) for path in (*linked.copied, *embedded)],
                 ),
+                **({"shared_weights": shared.listing()} if shared else {}),
             },
-            weights_pieces(request.context, request.module),
-            program.weights_bytes,
+            () if shared else weights_pieces(request.context, request.module),
+            0 if shared else program.weights_bytes,
             {
                 **request.members(),
                 "source.c.z": zlib.compress(program.source.encode(), 9),

@@ -88,6 +88,8 @@ class Artifact:
         """Whether a signature was compared: then what it calls has to be what was signed, too."""
         self.whole: Artifact | None = None
         """Of what this is one of the variants."""
+        self.lent: memoryview | None = None
+        """The weights, where they are not in the file (`Manifest.shared`)."""
         self._archive = _open_archive(self.content, where)
         self._check_format()
         text = self._read(MANIFEST, _MAX_MANIFEST)
@@ -154,7 +156,18 @@ class Artifact:
 
     @property
     def weights(self) -> memoryview:
-        """The mapped weights; their address is a multiple of 4096."""
+        """The mapped weights; their address is a multiple of 4096.
+
+        Raises InarchError where they are not in the file, and nobody has lent them.
+        """
+        if self.manifest.shared is not None:
+            if self.lent is None:
+                raise self.error(
+                    "expected an artifact with its weights, found one of the cache, whose weights are in "
+                    f"the pool {self.manifest.shared.pool[:16]}... there; write one with module.save, or "
+                    "`inarch compile`"
+                )
+            return self.lent
         start = self.manifest.weights_offset
         return self.content[start : start + self.manifest.weights.nbytes]
 

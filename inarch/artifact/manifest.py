@@ -16,6 +16,7 @@ from inarch.artifact.provenance import Part, Provenance, part_of, provenance
 from inarch.artifact.value import Value, shown
 from inarch.core.dtypes import DTYPES, DType
 from inarch.core.errors import InarchError
+from inarch.core.shared import Shared
 
 FORMAT = 3
 """The layout of the file; a reader refuses any other."""
@@ -203,6 +204,8 @@ class Manifest:
     """The JSON object, with whatever else its writer put there; of a variant, as if it were the only one."""
     sizes: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, Mapping[str, int]])
     """Of functions: what the model's open dimensions are, by name. `main__2` is `main` of other sizes."""
+    shared: Shared | None = None
+    """The weights, where they are not in the file; `weights` is empty then."""
     library_offset: int = 0
     variants: tuple[Manifest, ...] = ()
     """The same program for other CPUs, after this one, the best first; they have none of their own."""
@@ -285,7 +288,13 @@ def _program(top: Value, functions: Mapping[str, Signature]) -> Manifest:
         provenance=provenance(top),
         data=top.fields(),
         sizes=_sizes(top, functions),
+        shared=_shared(top["shared_weights"]) if "shared_weights" in top.fields() else None,
     )
+
+
+def _shared(value: Value) -> Shared:
+    pool, state = value["pool"].text(), value["state"].text()
+    return Shared(pool, state, value["bytes"].size(), value["sha256"].text())
 
 
 def _sizes(top: Value, functions: Mapping[str, Signature]) -> dict[str, dict[str, int]]:

@@ -145,7 +145,7 @@ class Cache:
 
     def get(self, key: str) -> bytes | None:
         """The bytes that were put under `key`, or None. Marks them as used."""
-        path = self._path(key)
+        path = self.path(key)
         try:
             data = _read_own(path)
             os.utime(path)
@@ -159,22 +159,22 @@ class Cache:
 
     def put(self, key: str, content: bytes) -> None:
         """Keeps `content` under `key`. What cannot be kept (a full disk) is a warning, once."""
-        path = self._path(key)
+        path = self.path(key)
         try:
             make_folder(path.parent)
             with replacing(path) as file:
                 file.write(_digest(key, content))
                 file.write(content)
         except (OSError, EnvironmentFault) as error:
-            self._warn(error)
-        self._has_written(len(content))
+            self.warn(error)
+        self.has_written(len(content))
 
     def get_file(self, key: str, output: Path) -> bool:
         """Writes what was put under `key` to `output`, which is replaced as a whole; False: there is nothing.
 
         Raises EnvironmentFault where `output` cannot be written.
         """
-        path = self._path(key)
+        path = self.path(key)
         try:
             entry = _open_own(path)
             os.utime(path)
@@ -191,7 +191,7 @@ class Cache:
 
     def put_file(self, key: str, source: Path) -> bool:
         """As `put`, of a file; False where it is not kept, as one that would take a quarter of the folder."""
-        path, nbytes = self._path(key), source.stat().st_size
+        path, nbytes = self.path(key), source.stat().st_size
         if nbytes > self.max_bytes // 4:
             return False
         try:
@@ -202,19 +202,21 @@ class Cache:
                 file.seek(0)
                 file.write(digest)
         except (OSError, EnvironmentFault) as error:
-            self._warn(error)
+            self.warn(error)
             return False
-        self._has_written(nbytes)
+        self.has_written(nbytes)
         return True
 
-    def _has_written(self, nbytes: int) -> None:
+    def has_written(self, nbytes: int) -> None:
+        """Tells of bytes that the folder has more, which may be too many."""
         self._written_since_scan += nbytes
         # One scan for each sixteenth of the bound keeps the cost of writing constant.
         if self._written_since_scan > self.max_bytes // 16:
             self._written_since_scan = 0
             self.evict()
 
-    def _warn(self, error: OSError | EnvironmentFault) -> None:
+    def warn(self, error: OSError | EnvironmentFault) -> None:
+        """Says, once, that something cannot be kept."""
         if self._has_warned:
             return
         self._has_warned = True
@@ -242,7 +244,8 @@ class Cache:
                 path.unlink()
                 excess -= size
 
-    def _path(self, key: str) -> Path:
+    def path(self, key: str) -> Path:
+        """Where what is kept under `key` is, or would be."""
         return self.folder / key[:2] / key
 
 

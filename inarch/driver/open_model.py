@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import cache, partial
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,7 @@ from inarch.core.states import State, digest_of, state_of
 from inarch.dialects import new_context
 from inarch.driver.keep.kept import Entry
 from inarch.driver.keep.program import kept_program
+from inarch.driver.keep.sharing import SharingSizes
 from inarch.frontends import interface_of
 from inarch.frontends.open import Interface, OpenPort, OpenSizesError
 from inarch.runtime.calls.bound import BoundCall, in_order
@@ -92,6 +94,8 @@ class OpenModule(Module):
         """What compiled calls know: `_plan` is of the last one, which leads to those before."""
         self._lock = RLock()
         self._has_said = False
+        self._sharing: SharingSizes | None = None
+        """The last one, which keeps the weights mapped and looked at."""
         _OPEN.add(self)
 
     def __repr__(self) -> str:
@@ -99,7 +103,7 @@ class OpenModule(Module):
         return f"<inarch module '{self.name}': main({inputs}) -> ({outputs}), sizes open>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        self._check_source()
+        _check_source(self._source, self._state)
         return _again, (self._source, self._options, self._threads, _digest(self._source))
 
     @property
@@ -311,32 +315,38 @@ class OpenModule(Module):
     def _compiled(self, options: Options) -> tuple[Module, bool]:
         """The module, and whether it was compiled now."""
         source, context, is_new = self._source, new_context(), False
-        self._check_source()
+        _check_source(source, self._state)
 
         def build(path: Path) -> Built:
             nonlocal is_new
             is_new = True
             return self._build(source, path, options, context)
 
+        is_file = isinstance(source, str | Path)
+        sizes = SharingSizes.of(source, self._interface.digest, self._options)
+        self._sharing = sizes
+        alone = cache(partial(_alone, source, self._state, options, self._build))
+
         def make() -> Module:
             with tempfile.TemporaryDirectory(prefix="inarch-") as folder:
                 path = Path(folder) / "model.inarch"
-                entry = Entry.of(Path(source), options) if is_file else None
+                entry = Entry.of(Path(source), options, "sizes") if is_file else None
+                if entry is not None and entry.restore(path) is not None:
+                    found = sizes.opened(path, alone)
+                    if found is not None:
+                        return found
+                sizes.share_in(context)
                 if entry is None:
                     build(path)
-                elif entry.restore(path) is None:
+                else:
                     entry.made(path, build, context, "")
-                return load(path)
+                return sizes.made(path, context, alone)
 
-        is_file = isinstance(source, str | Path)
         if is_file or not self._interface.digest:
             return make(), is_new
-        return kept_program(f"{self._interface.digest} {options.name}", options, make), is_new
-
-    def _check_source(self) -> None:
-        """Raises InarchError where the model's file is another one than at first."""
-        if self._state != _state(self._source):
-            raise _another_model(self._source)
+        said = f"sizes {self._interface.digest} {options.name}"
+        opened = partial(sizes.opened_bytes, alone=alone)
+        return kept_program(said, options, make, opened, sizes.content_of), is_new
 
     def _say(self, sizes: Mapping[str, Any], seconds: float, *, is_new: bool) -> None:
         listed = said(sizes) or "sizes of no name"
@@ -391,6 +401,21 @@ def _fixed(source: Any) -> Any:
 
 def _state(source: Any) -> State | None:
     return state_of(source) if isinstance(source, Path) else None
+
+
+def _check_source(source: Any, state: State | None) -> None:
+    """Raises InarchError where the model's file is another one than at first."""
+    if state != _state(source):
+        raise _another_model(source)
+
+
+def _alone(source: Any, state: State | None, options: Options, build: Build) -> Module:
+    """The module of an artifact that needs nothing of the cache, for whoever saves it."""
+    _check_source(source, state)
+    with tempfile.TemporaryDirectory(prefix="inarch-") as folder:
+        path = Path(folder) / "model.inarch"
+        build(source, path, options, new_context())
+        return load(path)
 
 
 def _array(value: object, port: OpenPort) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -18,6 +18,8 @@ from inarch.dialects.loop.memory import memref_of, nbytes
 from inarch.ir.context import ConstantStore, store_of
 from inarch.ir.functions import entry_blocks, error_at, functions
 from inarch.ir.payload.constants import constant_array
+from inarch.ir.payload.shared import SharedWeights
+from inarch.ir.report.facts import facts_of
 from inarch.ir.report.remarks import remarks_of
 from inarch.ir.sizes import sizes_of
 from inarch.passes.memory.arena import align
@@ -36,9 +38,10 @@ class PlanMemoryPass(ModulePass):
     through views of it, and where that is in a loop that it is outside of, as long as the loop runs; the
     inputs and outputs of one op live at the same time. A call of a function with a workspace gets a place
     for it in that of the caller, for each of the threads that may share its loop. Constants stand in program
-    order; equal ones share their place. Raises InarchError for a `loop.call` that does not fit its callee,
-    for functions with scratch that call each other in a circle, and at an op that reads scratch which
-    nothing has written (`first_reads.py` says what is found).
+    order, equal ones in one place; a pool of weights (`SharedWeights`), where there is one, gives the places.
+
+    Raises InarchError for a `loop.call` that does not fit its callee, for functions with scratch that call
+    each other in a circle, and at an op that reads scratch which nothing has written (`first_reads.py`).
     """
 
     name = "plan-memory"
@@ -48,7 +51,9 @@ class PlanMemoryPass(ModulePass):
         check_first_reads(op)
         entry_blocks(op)
         Workspaces(op, remarks_of(ctx)).plan()
-        _plan_weights(op, store_of(ctx))
+        shared = facts_of(ctx).get(SharedWeights)
+        if shared is None or not _share_weights(op, store_of(ctx), shared):
+            _plan_weights(op, store_of(ctx))
 
 
 # ------------------------------------------------------------------------------------ checks
@@ -114,6 +119,36 @@ def _plan_weights(module: ModuleOp, store: ConstantStore) -> None:
             total += align(size, WORKSPACE_ALIGNMENT_BYTES)
         op.offset = IntegerAttr(offsets[key], 64)
     module.attributes[WEIGHTS_BYTES] = IntegerAttr(total, 64)
+
+
+def _share_weights(module: ModuleOp, store: ConstantStore, shared: SharedWeights) -> bool:
+    """Gives each constant its place in a pool; False where there is none for them."""
+    shared.places = None
+    constants: dict[object, list[ConstantOp]] = {}
+    for op in module.walk():
+        if isinstance(op, ConstantOp):
+            size = nbytes(memref_of(op.buffer))
+            # One without elements is anywhere.
+            constants.setdefault(_content(op, size) if size else None, []).append(op)
+    empty = constants.pop(None, [])
+
+    def pieces() -> Iterator[memoryview]:
+        for first, *_ in constants.values():
+            array = np.ascontiguousarray(constant_array(first.value, store))
+            yield array.reshape(-1).view(np.uint8).data
+
+    total = sum(nbytes(memref_of(first.buffer)) for first, *_ in constants.values())
+    places = shared.place(pieces(), total) if constants else None
+    if places is None:
+        return False
+    for op in empty:
+        op.offset = IntegerAttr(0, 64)
+    for offset, ops in zip(places.offsets, constants.values(), strict=True):
+        for op in ops:
+            op.offset = IntegerAttr(offset, 64)
+    module.attributes[WEIGHTS_BYTES] = IntegerAttr(places.said.nbytes, 64)
+    shared.places = places
+    return True
 
 
 def _content(constant: ConstantOp, size: int) -> object:

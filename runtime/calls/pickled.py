@@ -11,7 +11,7 @@ import pickle
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from inarch.artifact import Artifact
 from inarch.core.errors import InarchError
@@ -21,12 +21,21 @@ if TYPE_CHECKING:
     from inarch.runtime.module import Module
 
 
+Content: TypeAlias = "bytes | memoryview | Callable[[], bytes | memoryview]"
+"""Of a file, or what makes it when it is asked for."""
+
+
+def made(content: Content) -> bytes | memoryview:
+    """The bytes of a file."""
+    return content() if callable(content) else content
+
+
 @dataclass(frozen=True)
 class Origin:
     """What a module was loaded from; its functions have it as well."""
 
     name: str
-    content: bytes | memoryview
+    content: Content
     """Of the file."""
     path: Path | None
     """Where the file is; None where there is none."""
@@ -58,7 +67,7 @@ def recipe(origin: Origin, threads: int | None) -> tuple[Any, ...]:
     if origin.path is not None and _is_still(origin.path, origin.identity):
         args = (str(origin.path), origin.identity, imports, threads)
         return from_file, (*args, origin.loaders) if origin.loaders else args
-    args = (bytes(origin.content), origin.loader, imports, threads)
+    args = (bytes(made(origin.content)), origin.loader, imports, threads)
     return from_content, (*args, origin.loaders) if origin.loaders else args
 
 

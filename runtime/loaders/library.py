@@ -83,10 +83,11 @@ class Library:
         if artifact.manifest.data.get("weights_within") is True:
             return  # `bind` is given none, and refuses that where the library has none itself
         own = ffi().string(self.symbol("weights_sha256", "const char *(*)(void)")()).decode()
-        if own != artifact.manifest.weights.sha256:
+        said = (artifact.manifest.shared or artifact.manifest.weights).sha256
+        if own != said:
             raise artifact.error(
                 f"expected weights of SHA-256 {own[:16]}..., with which the library was compiled, found "
-                f"{artifact.manifest.weights.sha256[:16]}... in the manifest; compile the model again"
+                f"{said[:16]}... in the manifest; compile the model again"
             )
 
     def _explain(self, table: Any) -> None:

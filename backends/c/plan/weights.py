@@ -12,11 +12,13 @@ from xdsl.dialects.builtin import ModuleOp
 
 from inarch.backends.c.plan.program import offset_of, planned_weights_bytes
 from inarch.core.lazy import np
+from inarch.core.shared import Shared
 from inarch.dialects.loop.buffer import ConstantOp
 from inarch.dialects.loop.memory import memref_of
 from inarch.ir.context import store_of
 from inarch.ir.payload.constants import ConstantAttr, constant_array
 from inarch.ir.payload.mapped import MappedFiles
+from inarch.ir.payload.shared import SharedWeights
 from inarch.ir.report.facts import facts_of
 
 _CHUNK = 1 << 20
@@ -44,8 +46,24 @@ def weights_pieces(ctx: Context, module: ModuleOp) -> Iterator[tuple[int, memory
     for offset in sorted(constants):
         array = np.ascontiguousarray(constant_array(constants[offset], store))
         yield offset, array.reshape(-1).view(np.uint8).data
+    _check_files(ctx)
+
+
+def _check_files(ctx: Context) -> None:
     if (files := facts_of(ctx).get(MappedFiles)) is not None:
         files.check()
+
+
+def shared_weights(ctx: Context) -> Shared | None:
+    """What is said of the weights where they are in a pool; None where the program has its own.
+
+    Raises EnvironmentFault where a file that they are of was changed.
+    """
+    shared = facts_of(ctx).get(SharedWeights)
+    if shared is None or shared.places is None:
+        return None
+    _check_files(ctx)
+    return shared.places.said
 
 
 def weights_image(ctx: Context, module: ModuleOp) -> bytearray:
@@ -65,7 +83,9 @@ def write_weights(ctx: Context, module: ModuleOp, file: BinaryIO) -> None:
 
 
 def describe_weights(ctx: Context, module: ModuleOp) -> Weights:
-    """Size and SHA-256 of what `weights_image` gives, without making it."""
+    """Size and SHA-256 of what `weights_image` gives, without making it; of a pool, what names its bytes."""
+    if (shared := shared_weights(ctx)) is not None:
+        return Weights(shared.nbytes, shared.sha256)
     digest, done = hashlib.sha256(), 0
     nbytes = planned_weights_bytes(module)
     for offset, piece in weights_pieces(ctx, module):

@@ -91,26 +91,27 @@ class Found:
 class Entry:
     """What is kept of one compilation: a record of what it read and made, and the artifact."""
 
-    def __init__(self, model: Path, options: Options) -> None:
+    def __init__(self, model: Path, options: Options, kind: str = "artifact") -> None:
         self._model = model
         self._options = options
+        self._kind = kind
         self._cache = default_cache()
         self._state = state_of(model)
         self._sources, self._are_settled = sources()
 
     @classmethod
-    def of(cls, model: Path, options: Options) -> Entry | None:
-        """The entry; None where nothing is kept."""
+    def of(cls, model: Path, options: Options, kind: str = "artifact") -> Entry | None:
+        """The entry; None where nothing is kept. Compilations of another `kind` have entries of their own."""
         if model.suffix != ".onnx" or not is_keyed(options):
             return None
-        entry = cls(model, options)
+        entry = cls(model, options, kind)
         return entry if entry._are_settled and is_settled(entry._state) else None
 
     @cached_property
     def key(self) -> str:
         """Of the record: all that is known before the model is read."""
         return key_of(
-            "artifact",
+            self._kind,
             str(self._model),
             digest_of(self._model, self._cache) or "cannot be read",
             self._sources,

@@ -23,8 +23,16 @@ _PACKAGES = ("xdsl", "numpy")
 """Whose code has a part in what is made."""
 
 
-def kept_program(said: str, options: Options, make: Callable[[], Module]) -> Module:
+def kept_program(
+    said: str,
+    options: Options,
+    make: Callable[[], Module],
+    opened: Callable[[bytes], Module | None] = Module.load_from_bytes,
+    content_of: Callable[[Module], bytes] = Module.save_to_bytes,
+) -> Module:
     """What `make` compiles with `options` of a program that `said` determines, or was kept of it.
+
+    `content_of` says what is kept, of which `opened` makes the module again, or None where it cannot.
 
     Nothing is kept with options that are not text, with things of other packages, after a warning, and while
     the files of Inarch are being changed.
@@ -36,12 +44,13 @@ def kept_program(said: str, options: Options, make: Callable[[], Module]) -> Mod
     key = key_of("program", said, sources, *packages, *surroundings(options))
     cache = default_cache()
     content = cache.get(key)
-    if content is not None:
-        return Module.load_from_bytes(content)
+    found = opened(content) if content is not None else None
+    if found is not None:
+        return found
     with heard_warnings() as told:
         module = make()
     if not told:
-        cache.put(key, module.save_to_bytes())
+        cache.put(key, content_of(module))
     return module
 
 

@@ -74,11 +74,16 @@ class Family:
         machine = machine or target.machine
         key = (f"family {name} {is_optional}", target, machine)
         known = kernel.derived.get(key)
-        if known is not None and known.failure is None and len(known._cycles) < MOST_KEPT:
+        if known is not None and known.is_good_for_others:
             return known
         pattern, own = pattern_of(name, kernel), members(kernel, target)
         found = kernel.derived[key] = cls(pattern, target, machine, own, is_optional)
         return found
+
+    @property
+    def is_good_for_others(self) -> bool:
+        """Whether later programs take it: its cost has not failed, and it does not remember too much."""
+        return self.failure is None and len(self._cycles) < MOST_KEPT
 
     @cached_property
     def costs(self) -> Costs:
