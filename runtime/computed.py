@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from inarch.core.errors import InarchError
-from inarch.core.lazy import Array, np
+from inarch.core.lazy import Array
 
 Computed: TypeAlias = "Sequence[tuple[int, int]]"
 """Of an output, each axis of computed size with the number of the output that says how much of it counts."""
@@ -18,12 +18,15 @@ def shown(sizes: Sequence[Computed]) -> list[int]:
     return [at for at in range(len(sizes)) if at not in numbers]
 
 
-def counted(sizes: Sequence[Computed], arrays: Sequence[Array]) -> list[Array]:
-    """What counts of each output that callers get; of those of computed size, views.
+def counted(
+    sizes: Sequence[Computed], arrays: Sequence[Array], *, copy: bool = False
+) -> list[Array]:
+    """What counts of each output that callers get; of those of computed size, views, or copies.
 
     Raises InarchError for a size that is more than there is, or negative: the code has a fault.
     """
-    return [_part(arrays, sizes[at], at) for at in shown(sizes)]
+    found = [(_part(arrays, sizes[at], at), bool(sizes[at]) and copy) for at in shown(sizes)]
+    return [part.copy() if is_copied else part for part, is_copied in found]
 
 
 def _part(arrays: Sequence[Array], computed: Computed, at: int) -> Array:
@@ -33,4 +36,4 @@ def _part(arrays: Sequence[Array], computed: Computed, at: int) -> Array:
         if not 0 <= count <= most:
             raise InarchError(f"output {at}: expected a size of at most {most}, found {count}")
         array = array[(*(slice(None),) * axis, slice(count))]
-    return np.asarray(array)
+    return array

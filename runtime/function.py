@@ -120,7 +120,7 @@ class Function(Called):
             made = tuple(empty(port) for port, _ in self._outputs)
             self._run((*inputs, *made), threads)
             if any(self._computed):
-                made = tuple(map(np.ascontiguousarray, counted(self._computed, made)))
+                made = tuple(counted(self._computed, made, copy=True))
             like = framework_of((*args, *by_name.values()))
             if like is not None:
                 return as_framework(like, made)
@@ -221,7 +221,7 @@ class Function(Called):
         self._run((*self._checked_inputs((), inputs), *outputs), threads)
         found: Sequence[Array] = outputs
         if any(self._computed):
-            found = [np.ascontiguousarray(each) for each in counted(self._computed, outputs)]
+            found = counted(self._computed, outputs, copy=True)
         return dict(zip((port.name for port in self.outputs), found, strict=True))
 
     def _run(self, arrays: Sequence[Array], threads: object) -> None:

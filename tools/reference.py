@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,6 @@ from inarch.tools.options import compile_options, values_of
 
 if TYPE_CHECKING:
     import numpy as np
-    from xdsl.dialects.builtin import ModuleOp
 
     Arrays = dict[str, np.ndarray[Any, Any]]
 
@@ -92,6 +90,7 @@ def _by_numpy(model: Path, arguments: argparse.Namespace, inputs: Arrays) -> Arr
     from inarch.dialects import new_context
     from inarch.driver.compiler import import_model
     from inarch.testing import execute
+    from inarch.testing.results import results_by_name
 
     options = compile_options(arguments, load=False)
     if model.suffix != ".mlir":  # whose shapes are static
@@ -100,30 +99,6 @@ def _by_numpy(model: Path, arguments: argparse.Namespace, inputs: Arrays) -> Arr
     context = new_context()
     module = import_model(model, context, options)
     return results_by_name(module, execute(module, list(inputs.values()), ctx=context))
-
-
-def results_by_name(module: ModuleOp, results: Sequence[np.ndarray[Any, Any]]) -> Arrays:
-    """What callers of @main get of its results, by the model's names: of computed sizes what counts."""
-    from xdsl.dialects.builtin import StringAttr
-    from xdsl.dialects.func import FuncOp
-
-    from inarch.backends.entries import computed_of
-    from inarch.runtime.computed import counted, shown
-
-    main = next(
-        op for op in module.body.ops if isinstance(op, FuncOp) and op.sym_name.data == "main"
-    )
-    # Attributes of results, or of trailing arguments.
-    outputs = [one.data for one in main.res_attrs or ()]
-    outputs += [one.data for one in main.arg_attrs or () if "inarch.result" in one.data]
-    names = [f"out{index}" for index in range(len(results))]
-    for index, one in enumerate(outputs):
-        if isinstance(name := one.get("inarch.name"), StringAttr):
-            names[index] = name.data
-    sizes = [computed_of(one) for one in outputs] or [()] * len(results)
-    return {
-        names[at]: array for at, array in zip(shown(sizes), counted(sizes, results), strict=True)
-    }
 
 
 def _values(arguments: argparse.Namespace) -> Arrays:

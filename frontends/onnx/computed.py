@@ -96,9 +96,9 @@ def _squeeze(node: Node, given: Sequence[Sizes]) -> Sizes:
     axes = node.ints("axes") if node.opset < 13 else []
     if node.opset >= 13 and node.has(1):
         axes = node.numbers(1, "axes")
-    gone = set(node.axes(axes, len(shape))) if axes else {a for a, n in enumerate(shape) if n == 1}
-    if gone & given[0].keys():
-        raise NotSupportedError("an axis of computed size that is squeezed")
+    gone = set(node.axes(axes, len(shape)))
+    if not gone or gone & given[0].keys():  # without axes, all of size 1 go, which this one may be
+        raise NotSupportedError("an axis of computed size that may be squeezed")
     return {axis - sum(one < axis for one in gone): count for axis, count in given[0].items()}
 
 
@@ -140,7 +140,6 @@ _ELEMENTWISE = [
     "BitwiseOr",
     "BitwiseXor",
     "Cast",
-    "CastLike",
     "Ceil",
     "Clip",
     "Cos",
@@ -181,6 +180,7 @@ _ELEMENTWISE = [
 
 _RULES: Mapping[str, Rule] = {
     **dict.fromkeys(_ELEMENTWISE, _elementwise),
+    "CastLike": lambda _, given: given[0],
     "Concat": _concat,
     "Gather": _gather,
     "GatherND": _gather_nd,

@@ -43,7 +43,7 @@ from inarch.artifact.write import (
 )
 from inarch.core.errors import EnvironmentFault, InarchError
 
-__all__ = ["WEIGHTS_ALIGNMENT", "Artifact", "Variant", "write_artifact"]
+__all__ = ["WEIGHTS_ALIGNMENT", "Artifact", "Variant", "is_artifact", "write_artifact"]
 
 _MAX_MANIFEST = 16 << 20
 _MAX_DIRECTORY = 16 << 20
@@ -291,6 +291,17 @@ class Artifact:
             raise self.error(
                 f"expected '{name}' at a multiple of {MEMBER_ALIGNMENT}, found it at {known.offset}"
             )
+
+
+def is_artifact(path: Path) -> bool:
+    """Whether `path` is a compiled program, of any name, or is called like one."""
+    if path.suffix == ".inarch" or not path.suffix:
+        return True
+    try:
+        with path.open("rb") as file:
+            return file.read(4) == b"\x7fELF"
+    except OSError:
+        return False  # the reader of models says so better
 
 
 def _map(descriptor: int, where: str) -> FileMapping:

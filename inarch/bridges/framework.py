@@ -8,10 +8,13 @@ from __future__ import annotations
 import os
 from importlib import import_module, metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from inarch.core.errors import EnvironmentFault
+from inarch.core.errors import EnvironmentFault, UnsupportedError
 from inarch.runtime.abi import ffi, libc
+
+if TYPE_CHECKING:
+    from inarch.runtime.function import Function
 
 
 def framework(package: str, *, distribution: str | None = None) -> Any:
@@ -69,3 +72,13 @@ def bridge_symbol(library: Path, name: str, distribution: str) -> int:
             where=where,
         )
     return int(ffi().cast("uintptr_t", address))
+
+
+def check_sizes(function: Function, bridge: str) -> None:
+    """Raises UnsupportedError for a function whose outputs are of computed size: only Python cuts them."""
+    for port in function.signature.outputs:
+        if port.computed:
+            raise UnsupportedError(
+                f"{function.name}: expected outputs of known sizes, found {port}; call it from Python",
+                where=f"bridge to {bridge}",
+            )

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from inarch.bridges.framework import check_sizes
 from inarch.core.errors import EnvironmentFault, UnsupportedError
 from inarch.machine.target import parse
 from inarch.machine.toolchain import compile_library
@@ -93,6 +94,7 @@ def entry_of(function: Function, bridge: str) -> CEntry:
 
     It stays in memory for the rest of the process: a framework does not say when it is done with it.
     """
+    check_sizes(function, bridge)
     entry = function.c_entry
     if entry is None:
         raise UnsupportedError(

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inarch.artifact import Artifact
-from inarch.bridges.framework import framework, version_of
+from inarch.bridges.framework import check_sizes, framework, version_of
 from inarch.core.arguments import checked_path
 from inarch.core.errors import ArgumentError, InarchError
 from inarch.runtime.function import Function
@@ -73,6 +73,7 @@ def to_tvm_func(function: Function | Module) -> Any:
     """
     tvm_ffi = framework("tvm_ffi", distribution=_DISTRIBUTION)
     called = function if isinstance(function, Function) else function.get_function("main")
+    check_sizes(called, "tvm_ffi")
     inputs = len(called.signature.inputs)
     count = inputs + len(called.signature.outputs)
 

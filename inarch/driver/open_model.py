@@ -212,6 +212,7 @@ class OpenModule(Module):
             return
         by_values = f"values of inputs decide ({', '.join(self._deciding)})"
         if not self._deciding:
+            _check_source(self._source, self._state)
             options = replace(self._options, specialize=sets)
             with suppress(OpenSizesError):
                 self._build(self._source, Path(path), options, new_context())

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from inarch.benchmark.regions import RegionProfile
     from inarch.driver.options import Options
 
-_ONLY_MODELS = ("shape", "peers", "profile", "host", "target", "machine", "schedule", "keep")
+_ONLY_MODELS = (
+    *("shape", "peers", "profile", "host", "target", "machine", "schedule"),
+    *("backend", "backend_option", "give", "keep"),
+)
 _ONLY_LAYERS = ("sets", "layer", "list", "picture", "markdown")
 
 
@@ -80,7 +83,7 @@ def bench_model(arguments: argparse.Namespace, peers: list[str] | None) -> int:
 
 def _check(path: Path, arguments: argparse.Namespace) -> None:
     """Raises UsageError for options that do not go with a model, or with each other."""
-    from inarch.benchmark.model import is_artifact
+    from inarch.artifact import is_artifact
 
     if not path.exists():
         raise UsageError(f"expected 'layers' or the file of a model, found '{arguments.what}'")
@@ -97,8 +100,10 @@ def _check(path: Path, arguments: argparse.Namespace) -> None:
     if not is_artifact(path):
         return
     for option in _ONLY_MODELS:
-        if getattr(arguments, option) not in (None, [], False, "native"):
-            raise UsageError(f"--{option}: it is for a model; '{path}' is compiled")
+        if getattr(arguments, option) not in (None, [], False, "native", "none"):
+            raise UsageError(
+                f"--{option.replace('_', '-')}: it is for a model; '{path}' is compiled"
+            )
 
 
 def _profile(

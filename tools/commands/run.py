@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from inarch.artifact import is_artifact
 from inarch.core.errors import UsageError
 from inarch.core.npz import write_npz
 from inarch.runtime.calls.fits import said
@@ -108,7 +109,7 @@ def _execute(arguments: argparse.Namespace) -> int:
 def _module(arguments: argparse.Namespace) -> Module:
     from inarch.runtime.module import load
 
-    if _is_artifact(arguments.model):
+    if is_artifact(arguments.model):
         _refuse_model_options(arguments)
         load_files(arguments.load)  # the loaders of its submodules
         checks: dict[str, Any] = {"verify": arguments.verify, "verify_key": arguments.verify_key}
@@ -156,7 +157,7 @@ def _function(module: Module, arguments: argparse.Namespace, given: Arrays) -> F
         return module.at(**given).get_function("main")
     function = _named(module, arguments.function)
     if function.fits is None:
-        if arguments.dim and _is_artifact(arguments.model) and not arguments.check:
+        if arguments.dim and is_artifact(arguments.model) and not arguments.check:
             raise _is_compiled("--dim", arguments)
         return function
     found = function.fits.given(
@@ -172,17 +173,6 @@ def _function(module: Module, arguments: argparse.Namespace, given: Arrays) -> F
             f"{', '.join(asked)}"
         )
     return found
-
-
-def _is_artifact(path: Path) -> bool:
-    """Whether `path` is a compiled program, of any name, or is called like one."""
-    if path.suffix == ".inarch" or not path.suffix:
-        return True
-    try:
-        with path.open("rb") as file:
-            return file.read(4) == b"\x7fELF"
-    except OSError:
-        return False  # the reader of models says so better
 
 
 def _refuse_model_options(arguments: argparse.Namespace) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from inarch.artifact.manifest import Port
-from inarch.bridges.framework import framework
+from inarch.bridges.framework import check_sizes, framework
 from inarch.bridges.torch.kernels import kernels
 from inarch.core.dtypes import from_numpy
 from inarch.core.errors import EnvironmentFault, InarchError, UnsupportedError, UsageError
@@ -42,6 +42,7 @@ def to_torch_func(
     """
     torch = framework("torch")
     called = function if isinstance(function, Function) else function.get_function("main")
+    check_sizes(called, "torch")
     own = called.name if name is None else name
     if not (own.isidentifier() and own.isascii()):
         raise UsageError(f"expected a name that is an identifier, found '{own}'")

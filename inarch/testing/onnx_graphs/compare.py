@@ -13,6 +13,7 @@ from inarch.dialects import new_context
 from inarch.frontends import Sizes
 from inarch.frontends.onnx import import_onnx
 from inarch.testing.onnx_graphs.drawing import Array, Case
+from inarch.testing.results import results_by_name
 
 
 def difference(expected: Array, found: Array) -> str:
@@ -58,7 +59,7 @@ def _found(case: Case, is_compiled: bool) -> dict[str, Array]:
     module = import_onnx(case.model, context, _sizes(case))
     with np.errstate(all="ignore"):
         outputs = execute(module, list(case.inputs.values()), context)
-    return dict(zip(case.expected, outputs, strict=True))
+    return dict(zip(case.expected, results_by_name(module, outputs).values(), strict=True))
 
 
 def _sizes(case: Case) -> Sizes:

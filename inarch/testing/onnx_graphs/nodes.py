@@ -381,10 +381,32 @@ def _branch(g: Graph) -> None:
     g.nodes.append(node)
 
 
+def _counted(g: Graph) -> None:
+    """Results of computed size, now and then with what passes the size on; no other node takes them."""
+    op = g.one(("NonZero", "Compress", "Unique"))
+    if op == "NonZero":
+        g.node(op, [g.value((*NUMBERS, "bool"), 1, is_exact=True)])
+    elif op == "Unique":
+        g.node(op, [g.value(NUMBERS, 1, is_exact=True)], 4)
+    else:
+        x = g.value((*NUMBERS, "bool"), 1)
+        axis = None if g.chance(0.3) else g.axis(x)
+        sizes = g.values[x].size if axis is None else g.values[x].shape[axis]
+        g.node(op, [x, g.new("bool", [int(g.rng.integers(sizes + 1))])], axis=axis)
+    made = g.nodes[-1].output
+    g.counted.update(made)
+    if g.chance(0.4):
+        g.node(g.one(("Transpose", "Identity")), made[:1])
+    elif g.chance(0.4) and g.values[made[0]].dtype != bool:
+        g.node("Mul", [made[0], made[0]])
+    g.counted.update(g.nodes[-1].output)
+
+
 NODES: tuple[Callable[[Graph], None], ...] = (
     _unary, _jump, _binary, _variadic, _divide, _compare, _logic, _bits, _where, _cast, _reduce,
     _reduce, _slice, _pad, _concat, _split, _gather, _gather, _view, _view, _view, _index, _index,
     _window, _window, _product, _softmax, _normalize, _quantize, _resize, _clip, _range, _branch,
+    _counted,
 )  # fmt: skip
 
 

@@ -25,6 +25,14 @@ tvm_ffi: Any = pytest.importorskip(
     "tvm_ffi", reason="apache-tvm-ffi is not installed: make bridges"
 )
 
+COMPUTED = """
+func.func @main(%x: tensor<4xf32> {inarch.name = "x"})
+    -> (tensor<4xf32> {inarch.name = "y", inarch.computed = array<i64: 0, 1>},
+        tensor<i64> {inarch.name = "n"}) {
+  %n = graph.constant dense<2> : tensor<i64>
+  func.return %x, %n : tensor<4xf32>, tensor<i64>
+}
+"""
 MODEL = """
 func.func @main(%x: tensor<2x3xf32> {inarch.name = "x"}, %s: tensor<f32> {inarch.name = "s"})
     -> (tensor<2x3xf32> {inarch.name = "y"}) {
@@ -440,3 +448,16 @@ def test_a_missing_file_and_no_artifact(tmp_path: Path) -> None:
     (tmp_path / "no.so").write_bytes(b"\x7fELF" + bytes(100))
     with pytest.raises(InarchError, match=r"no\.so: "):
         load_module(tmp_path / "no.so")
+
+
+def test_outputs_of_computed_size_are_refused(tmp_path: Path) -> None:
+    """Only Python cuts them: a framework would get what is behind."""
+    (tmp_path / "computed.mlir").write_text(COMPUTED)
+    module = inarch.compile(tmp_path / "computed.mlir")
+    np.testing.assert_array_equal(module(np.arange(4, dtype=np.float32)), [0, 1])
+    with pytest.raises(InarchError) as caught:
+        to_tvm_func(module)
+    assert caught.value.line() == (
+        "bridge to tvm_ffi: error: main: expected outputs of known sizes, found y: f32[<=4]; "
+        "call it from Python"
+    )

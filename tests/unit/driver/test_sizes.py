@@ -306,6 +306,7 @@ def test_a_model_that_changes_later_changes_nothing(
         lambda: there.with_threads(2)(np.ones(4, np.float32)),
         lambda: pickle.dumps(there),
         lambda: pickle.loads(pickled),
+        lambda: there.save(tmp_path / "two.inarch"),
     ):
         with pytest.raises(InarchError) as caught:
             use()

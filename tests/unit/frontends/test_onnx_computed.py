@@ -35,7 +35,7 @@ def agree(made: onnx.ModelProto, module: inarch.Module, inputs: dict[str, Array]
     several = cast("tuple[Array, ...]", found if isinstance(found, tuple) else (found,))
     for results in (several, module.run(inputs).values()):
         for one, other in zip(results, wanted, strict=True):
-            assert one.dtype == other.dtype
+            assert (one.dtype, one.shape) == (other.dtype, other.shape)
             assert one.flags.c_contiguous
             np.testing.assert_array_equal(one, other)
 
@@ -75,6 +75,12 @@ CASES: dict[str, tuple[str, str, str]] = {
         SPARSE,
         "float[a,n] y",
     ),
+    "beside a scalar": (
+        "y = NonZero(x) s = ReduceSum<keepdims=0>(x)",
+        SPARSE,
+        "int64[a,n] y, float s",
+    ),
+    "like another dtype": ("z = NonZero(x) y = CastLike(z, x)", SPARSE, "float[a,n] y"),
     "a row of them, twice": (
         "z = NonZero(x) zero = Constant<value_ints=[0]>() one = Constant<value_ints=[1]>() "
         "r = Slice(z, zero, one, zero) u = Unsqueeze(r, zero) y = Concat<axis=1>(u, u)",
@@ -140,6 +146,25 @@ def test_non_max_suppression(center: int, seed: int) -> None:
         agree(made, module, {"boxes": boxes, "scores": scores, **limits})
 
 
+def test_a_score_that_is_nan_ends_no_other_class() -> None:
+    made = model(
+        "most = Constant<value_ints=[3]>() y = NonMaxSuppression(boxes, scores, most)",
+        "float[1,3,4] boxes, float[1,2,3] scores",
+        "int64[n,3] y",
+    )
+    boxes = np.arange(12, dtype=np.float32).reshape(1, 3, 4)
+    scores = np.array([[[np.nan, 1, 2], [3, 1, 2]]], np.float32)
+    wanted = [[0, 0, 2], [0, 0, 1], [0, 1, 0], [0, 1, 2], [0, 1, 1]]
+    np.testing.assert_array_equal(inarch.compile(made)(boxes, scores), wanted)
+
+
+def test_unique_has_one_nan() -> None:
+    outputs = "float[n] y, int64[n] f, int64[m] i, int64[n] k"
+    made = model("y, f, i, k = Unique(x)", SPARSE, outputs)
+    x = np.array([[np.nan, 1, 0, np.nan], [1, -np.inf, np.nan, 2], [0, 0, 3, np.inf]], np.float32)
+    agree(made, inarch.compile(made), {"x": x})
+
+
 def test_no_box_is_asked_for() -> None:
     made = model(
         "y = NonMaxSuppression(boxes, scores)",
@@ -199,6 +224,10 @@ def test_interface(tmp_path: Path) -> None:
     ("nodes", "why"),
     [
         ("s = Shape(z) y = Cast<to=7>(s)", "Shape: an input of computed size ('s')"),
+        (
+            "k = ReduceMax(x) v = NonZero(k) y = Squeeze(v)",
+            "Squeeze: an axis of computed size that may be squeezed ('y')",
+        ),
         ("y = ReduceSum(z)", "ReduceSum: an input of computed size ('y')"),
         ("y = Gather<axis=1>(z, i)", "Gather: indices along an axis of computed size ('y')"),
         ("v = NonZero(i) y = Add(z, v)", "Add: inputs of several computed sizes ('y')"),

@@ -17,7 +17,7 @@ from inarch.frontends.onnx import import_onnx
 from inarch.frontends.onnx.ops import converters
 from inarch.ir.verify import verify_module
 from inarch.testing import execute
-from inarch.tools.reference import results_by_name
+from inarch.testing.results import results_by_name
 
 Array = np.ndarray[Any, Any]
 

@@ -28,7 +28,7 @@ from inarch.frontends.onnx import import_onnx
 from inarch.frontends.onnx.control import CONTROL
 from inarch.frontends.onnx.ops import converters
 from inarch.testing import execute
-from inarch.tools.reference import results_by_name
+from inarch.testing.results import results_by_name
 
 FOLDER = Path(__file__).parents[2] / "conformance"
 POOLS = ("averagepool", "lppool", "maxpool")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import re
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any, cast
@@ -608,6 +609,18 @@ def test_several_targets_and_threads_are_measured_in_turn(model: Path) -> None:
     assert "argument --threads: expected a whole number >= 1, found '0'" in done.err
 
 
+def test_results_of_computed_size_are_compared_with_those_of_peers(tmp_path: Path) -> None:
+    """A peer gives as much as counts."""
+    text = '<ir_version: 8, opset_import: ["" : 17]> g (float[3,40] x) => (int64[n,2] y) '
+    made = onnx.parser.parse_model(text + "{ r = Relu(x) z = NonZero(r) y = Transpose(z) }")
+    (tmp_path / "m.onnx").write_bytes(made.SerializeToString())
+    done = run(
+        ["bench", f"{tmp_path}/m.onnx", "--rounds", "1", "--peers", "onnxruntime", "--json", "-"]
+    )
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["peers"]["onnxruntime"]["error"] == ""
+
+
 def test_an_artifact_is_measured_as_it_is(model: Path) -> None:
     """Of several sizes the first, or the one that is asked for; what compiles a model is refused."""
     artifact = str(model.with_suffix(".inarch"))
@@ -621,6 +634,8 @@ def test_an_artifact_is_measured_as_it_is(model: Path) -> None:
         assert (one["model"], one["peers"]) == ("tiny.inarch", {})
         assert one["call_ms"]["min"] > 0
         assert one["target"].startswith(TARGET)
+    bare = shutil.copy(artifact, model.with_suffix(""))
+    assert run(["bench", str(bare), "--rounds", "1", "--peers", "none", "-q"]).code == 0
     done = run(["bench", artifact, "--dim", "batch=4"])
     assert done.err == (
         f"error: --dim: expected sizes that '{artifact}' is compiled for (batch=2; batch=3)\n"

@@ -109,7 +109,7 @@ def _unique(node: Node) -> Sequence[SSAValue]:
     """The different slices of x along the axis, or elements of flat x; then three lists of i64.
 
     Where each is first, which of them each of x is, and how often each is there. Ascending, the first
-    elements of slices first, or (`sorted` 0) as they come. Of several NaN each is different, as `==` says.
+    elements of slices first, or (`sorted` 0) as they come. NaN is one element, in slices each is another one.
     """
     shape, x = node.shape(), node.x()
     if node.dtype().name == "i1":
@@ -128,7 +128,9 @@ def _unique(node: Node) -> Sequence[SSAValue]:
             raise NotSupportedError("slices without elements")
         nothing = node.constant(np.zeros(0, np.int64))
         return [node.x() if len(perm) > 1 else x, *[nothing] * 3]
-    at, begins = _sorted(node, node.reshape(x, (n, width)))
+    at, begins = _sorted(
+        node, node.reshape(x, (n, width)), joins_nan=not node.has_attribute("axis")
+    )
     places = Places.of(node, begins)
     until = node.emit(CumsumOp, node.emit(CastOp, begins, to=i64), axis=0)
     kinds = node.emit(SubOp, until, integer(node, 1))  # of the sorted slices
@@ -157,10 +159,11 @@ def _unique(node: Node) -> Sequence[SSAValue]:
     ]
 
 
-def _sorted(node: Node, rows: SSAValue) -> tuple[SSAValue, SSAValue]:
+def _sorted(node: Node, rows: SSAValue, *, joins_nan: bool) -> tuple[SSAValue, SSAValue]:
     """Which row of [n, width] comes when in ascending order, and whether it differs from the one before.
 
-    Equal rows stay in order. Elements are sorted; of longer rows each is compared with each.
+    Equal rows stay in order. Elements are sorted; of longer rows each is compared with each. `joins_nan`: of
+    several NaN only the first differs from the one before.
     """
     n, width = shape_of(rows)
     if width == 1:
@@ -170,7 +173,10 @@ def _sorted(node: Node, rows: SSAValue) -> tuple[SSAValue, SSAValue]:
         if n > 1:
             left = node.emit(SliceOp, values, starts=[0], sizes=[n - 1], steps=[1])
             right = node.emit(SliceOp, values, starts=[1], sizes=[n - 1], steps=[1])
-            begins = node.emit(ConcatOp, begins, node.emit(NotEqualOp, left, right), axis=0)
+            differ = node.emit(NotEqualOp, left, right)
+            if joins_nan:  # which are behind all others
+                differ = node.emit(LogicalAndOp, differ, node.emit(EqualOp, left, left))
+            begins = node.emit(ConcatOp, begins, differ, axis=0)
         return at, begins
     node.room(n, n, width)
     one, other = node.reshape(rows, (n, 1, width)), node.reshape(rows, (1, n, width))

@@ -104,10 +104,9 @@ def _selected(node: Node, boxes: _Boxes, most: int) -> tuple[SSAValue, SSAValue]
     """Which box each turn takes of each class, i64, and whether it takes one; [turns, batch, classes]."""
     batch, classes, n = shape = node.shape(1)
     never = node.constant(np.array(-np.inf, np.float32))
-    scores = node.x(1)
-    if node.has(4):
-        least = node.reshape(node.x(4), ())
-        scores = node.emit(SelectOp, node.emit(GreaterOp, scores, least), scores, never)
+    least = node.reshape(node.x(4), ()) if node.has(4) else never
+    # A score that is NaN is above none.
+    scores = node.emit(SelectOp, node.emit(GreaterOp, node.x(1), least), node.x(1), never)
     limit = node.constant(np.array(0, np.float32))
     if node.has(3):
         limit = node.reshape(node.x(3), ())
