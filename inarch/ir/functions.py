@@ -12,6 +12,11 @@ from inarch.ir.location import location_text
 BODY = "inarch.body"
 """On a private function: the body of a loop that calls it, to be compiled as a function of the program."""
 
+LAYER = "inarch.layer"
+"""On a private function: a layer that the program repeats, compiled once until `inline-layers`."""
+
+LOCATIONS = "inarch.locations"
+"""On a function of a layer, and on each call of it: where its ops are from, in one order."""
 
 TURNS = "inarch.turns"
 """On an argument of a body: for how many turns it is the same buffer, and holds the same."""
@@ -28,13 +33,13 @@ def is_public(function: FuncOp) -> bool:
 
 
 def entry_blocks(module: ModuleOp) -> list[tuple[FuncOp, Block]]:
-    """The public functions, and the bodies of loops (`inarch.body`), with their one block each.
+    """The public functions, and the bodies of loops and layers (`BODY`, `LAYER`), with their one block each.
 
     Raises InarchError for a public function without a body or with control flow between blocks.
     """
     found: list[tuple[FuncOp, Block]] = []
     for function in functions(module):
-        if not is_public(function) and BODY not in function.attributes:
+        if not is_public(function) and function.attributes.keys().isdisjoint((BODY, LAYER)):
             continue
         blocks = list(function.body.blocks)
         if len(blocks) != 1:

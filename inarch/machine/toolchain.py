@@ -207,12 +207,13 @@ class _Build:
         jobs: int,
         progress: Progress | None,
     ) -> list[Path]:
-        """The compiled units, sorted by name."""
+        """The compiled units, sorted by name. The longest begin first: none of them is left to the end."""
+        order = sorted(units, key=lambda name: (-len(units[name]), name))
         pool = ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="inarch-cc")
         try:  # from before the first unit on: Ctrl-C comes at any time
             running = {
-                pool.submit(self._object, name, source, keys[name], folder, number): name
-                for number, (name, source) in enumerate(units.items())
+                pool.submit(self._object, name, units[name], keys[name], folder, number): name
+                for number, name in enumerate(order)
             }
             for done, future in enumerate(as_completed(running), 1):
                 future.result()

@@ -25,6 +25,7 @@ PHASES = {
         "fold-constants",
         "simplify-graph",
         "choose-layout",
+        "outline-layers",
     ),
     "loop": (
         "graph-to-loop",
@@ -35,6 +36,7 @@ PHASES = {
         "normalize-last",
         "apply-schedule",
         "tile-and-fuse",
+        "inline-layers",
     ),
     "padding": (
         "materialize-padding",

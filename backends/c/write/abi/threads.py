@@ -33,8 +33,10 @@ _SHARE = """
 /* Who runs the loops where a call's state does not say. */
 static const inarch_pool *inarch_used_pool = &inarch_own_pool;
 
-/* `room`: for how many threads there is a workspace; 0: the loop needs none. */
-static void inarch_share(int64_t count, int32_t room, inarch_task task, void *context)
+/* `room`: for how many threads there is a workspace; 0: the loop needs none. noinline: in a copy for each of
+   hundreds of loops it is most of what this unit takes to compile. */
+static __attribute__((noinline)) void inarch_share(
+    int64_t count, int32_t room, inarch_task task, void *context)
 {
     int32_t threads = inarch_here.threads;
 ${most}    if (room != 0) {

@@ -1,0 +1,140 @@
+"""Programs that repeat their layers: compiled, against their definition, and where nests are from."""
+
+from __future__ import annotations
+
+import random
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+
+from effort import SOAK, seeds
+from inarch.dialects import new_context
+from inarch.dialects.loop.control import CallOp
+from inarch.dialects.loop.nest import NestOp
+from inarch.ir.functions import LAYER
+from inarch.ir.location import location_text
+from inarch.ir.text import parse_module
+from inarch.machine.target import native
+from inarch.passes.lower.inlining import inline_functions
+from inarch.pipeline.default import default_pipeline
+from inarch.pipeline.manager import run_pipeline
+from inarch.testing.generate.check.check import check_programs
+from inarch.testing.generate.program import GeneratedProgram
+
+_X, _W, _B = "tensor<5x24xf32>", "tensor<24x24xf32>", "tensor<24xf32>"
+_UNARY = ("relu", "tanh", "sigmoid", "neg", "abs", "exp", "sqrt")
+
+
+class _Writer:
+    """A program of layers, each line with a location of its own."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def op(self, text: str) -> str:
+        name = f"%v{len(self.lines)}"
+        self.lines.append(f'    {name} = graph.{text} loc("v{len(self.lines)}")')
+        return name
+
+    def constant(self, rng: random.Random, kind: str, count: int) -> str:
+        numbers = [f"{rng.uniform(-0.3, 0.3):.3f}" for _ in range(count)]
+        rows = (
+            numbers if kind != _W else [", ".join(numbers[i : i + 24]) for i in range(0, count, 24)]
+        )
+        listed = ", ".join(f"[{row}]" for row in rows) if kind == _W else ", ".join(numbers)
+        return self.op(f"constant dense<[{listed}]> : {kind}")
+
+    def binary(self, name: str, a: str, b: str, right: str = _X) -> str:
+        return self.op(f"{name} {a}, {b} : {_X}, {right} -> {_X}")
+
+    def unary(self, name: str, a: str) -> str:
+        return self.op(f"{name} {a} : {_X} -> {_X}")
+
+    def matmul(self, a: str, w: str) -> str:
+        return self.op(f"matmul {a}, {w} : {_X}, {_W} -> {_X}")
+
+
+def layered(seed: int) -> GeneratedProgram:
+    """Up to five layers of one kind, with what may differ from copy to copy and what may not."""
+    rng, writer = random.Random(f"layers {seed}"), _Writer()
+    numbers = random.Random(f"numbers {seed}")
+    steps = [
+        rng.choice(("unary", "bias", "matmul", "residual", "mask"))
+        for _ in range(rng.randint(6, 12))
+    ]
+    names = [rng.choice(_UNARY) for _ in steps]
+    shared = writer.constant(numbers, _B, 24)
+    mask = writer.unary(rng.choice(_UNARY), "%m")
+    has_shared, leaks, differs = rng.random() < 0.4, rng.random() < 0.3, rng.random() < 0.2
+    x, first = "%x", "%x"
+    leaked: list[str] = []
+    for number in range(rng.randint(1, 5)):
+        value, begin = x, x
+        for step, name in zip(steps, names, strict=True):
+            if step == "unary":
+                value = writer.unary(name, value)
+            elif step == "bias":
+                bias = shared if has_shared else writer.constant(numbers, _B, 24)
+                value = writer.binary("add", value, bias, _B)
+            elif step == "matmul":
+                value = writer.matmul(value, writer.constant(numbers, _W, 24 * 24))
+            elif step == "residual":
+                value = writer.binary(
+                    "sub", value, rng.choice((begin, first)) if differs else begin
+                )
+            else:
+                value = writer.binary("mul", value, mask)
+        if leaks and number != 1:
+            leaked.append(value)
+        out = writer.matmul(value, writer.constant(numbers, _W, 24 * 24))
+        x = writer.binary("add", out, begin)
+    outs = [*leaked, x]
+    kinds = ", ".join([_X] * len(outs))
+    text = (
+        f"builtin.module {{\n  func.func @main(%x: {_X}, %m: {_X}) -> ({kinds}) {{\n"
+        + "\n".join(writer.lines)
+        + f"\n    func.return {', '.join(outs)} : {kinds}\n  }}\n}}\n"
+    )
+    return GeneratedProgram("graph", text, seed=seed)
+
+
+def test_layers_keep_their_meaning() -> None:
+    chosen = [*range(12), *seeds(12, 60)] if SOAK else [*range(8)]
+    found = check_programs([layered(seed) for seed in chosen], ["generic", str(native())])
+    assert not found, "\n".join(f"{one.index}, {one.target}: {one.message}" for one in found)
+
+
+def run(text: str, until: str, without: str = "apply-schedule") -> ModuleOp:
+    context = new_context()
+    module = parse_module(context, text)
+    module.attributes["inarch.target"] = StringAttr("x86-64-v3")
+    run_pipeline(context, module, default_pipeline().without(without).until(until), [])
+    return module
+
+
+def functions_of_layers(module: ModuleOp) -> list[FuncOp]:
+    return [op for op in module.body.ops if isinstance(op, FuncOp) and LAYER in op.attributes]
+
+
+def test_most_of_them_are_functions() -> None:
+    """Else the test above shows nothing."""
+    found = [functions_of_layers(run(layered(seed).text, "outline-layers")) for seed in range(8)]
+    assert sum(map(bool, found)) >= 4
+    assert not all(found)
+
+
+def test_nests_are_where_their_own_layers_were() -> None:
+    """What explain, errors and profiles name: as without the function."""
+
+    def places(module: ModuleOp) -> list[str]:
+        return sorted(str(location_text(op)) for op in module.walk() if isinstance(op, NestOp))
+
+    seed = next(s for s in range(8) if functions_of_layers(run(layered(s).text, "outline-layers")))
+    text = layered(seed).text
+    inlined = run(text, "graph-to-loop")
+    inline_functions(inlined, LAYER)
+    assert not functions_of_layers(inlined)
+    assert not [op for op in inlined.walk() if isinstance(op, CallOp)]
+    plain = run(text, "graph-to-loop", without="outline-layers")
+    assert places(inlined) == places(plain)
+    assert len(set(places(inlined))) > 8
