@@ -13,7 +13,8 @@ from xdsl.dialects.builtin import (
     MemRefType,
     TensorType,
 )
-from xdsl.ir import Attribute, SSAValue
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, BlockArgument, SSAValue
 from xdsl.irdl import (
     operand_def,
     opt_prop_def,
@@ -30,6 +31,7 @@ from inarch.dialects.loop.memory import (
     is_row_major,
     memref_of,
 )
+from inarch.ir.functions import WEIGHT
 from inarch.ir.op import op_definition
 from inarch.ir.require import require
 from inarch.ir.types import i64, storage_type
@@ -134,6 +136,18 @@ def root(value: SSAValue) -> SSAValue:
     while isinstance(owner := value.owner, _VIEWS):
         value = owner.source
     return value
+
+
+def is_constant(value: SSAValue) -> bool:
+    """Whether it is all of a `loop.constant`, or of an argument that is one in each call (`WEIGHT`)."""
+    while isinstance(owner := value.owner, ReshapeOp):
+        value = owner.source
+    if not isinstance(value, BlockArgument):
+        return isinstance(owner, ConstantOp)
+    function = value.block.parent_op()
+    if not isinstance(function, FuncOp) or function.arg_attrs is None:
+        return False
+    return WEIGHT in function.arg_attrs.data[value.index].data
 
 
 def check_offset(offset: IntegerAttr | None, label: str = "C1") -> None:

@@ -15,8 +15,8 @@ BODY = "inarch.body"
 LAYER = "inarch.layer"
 """On a private function: a layer that the program repeats, compiled once until `inline-layers`."""
 
-LOCATIONS = "inarch.locations"
-"""On a function of a layer, and on each call of it: where its ops are from, in one order."""
+WEIGHT = "inarch.weight"
+"""On an argument of a layer: each call gives it a constant, which is laid out at compile time."""
 
 TURNS = "inarch.turns"
 """On an argument of a body: for how many turns it is the same buffer, and holds the same."""
@@ -30,6 +30,11 @@ def functions(module: ModuleOp) -> list[FuncOp]:
 def is_public(function: FuncOp) -> bool:
     """Whether callers outside the module can see `function`."""
     return function.sym_visibility is None or function.sym_visibility.data == "public"
+
+
+def is_layer(function: FuncOp) -> bool:
+    """Whether it is called for each of several layers (`LAYER`)."""
+    return LAYER in function.attributes
 
 
 def entry_blocks(module: ModuleOp) -> list[tuple[FuncOp, Block]]:

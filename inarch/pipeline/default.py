@@ -36,7 +36,6 @@ PHASES = {
         "normalize-last",
         "apply-schedule",
         "tile-and-fuse",
-        "inline-layers",
     ),
     "padding": (
         "materialize-padding",
@@ -49,6 +48,7 @@ PHASES = {
     "schedule": (
         "schedule-nests",
         "drop-unit-iterators",
+        "inline-layers",
         "fold-packs",
         "sink-packs",
         "parallelize",

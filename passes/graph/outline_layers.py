@@ -21,6 +21,7 @@ from typing import ClassVar, TypeAlias
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
     ArrayAttr,
+    DictionaryAttr,
     ModuleOp,
     NoneAttr,
     StringAttr,
@@ -35,9 +36,10 @@ from inarch.dialects.graph.call import CallOp
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.matmul import MatmulOp
 from inarch.dialects.graph.op import GraphOp, shape_of, tensor_dtype, tensor_of
+from inarch.dialects.graph.windows.conv import ConvOp
 from inarch.ir.context import ConstantStore, store_of
-from inarch.ir.functions import LAYER, LOCATIONS, functions, is_public
-from inarch.ir.location import copy_locations
+from inarch.ir.functions import LAYER, WEIGHT, functions, is_public
+from inarch.ir.location import LOCATIONS, copy_locations
 from inarch.ir.payload.constants import constant_array
 from inarch.passes.schedule.apply_schedule import SCHEDULE
 
@@ -65,10 +67,10 @@ class OutlineLayersPass(ModulePass):
     `inline-layers` puts what they made of it in the place of each call. `inarch.locations`, of the function
     and of each call, says where each of its ops is from.
 
-    A layer has at least 8 ops, a product of matrices among them, and no op with a region or a call. Each
-    value that it gives is read by a product or by several ops, so that it would be stored in any case.
-    Programs that have a schedule, which names nests, stay as they are, and so do layers with tensors in a
-    layout.
+    A layer has at least 8 ops, a product of matrices among them, and no op with a region, a call, or a
+    convolution, of which `drop-padding-taps` asks whether its weights are finite. Each value that it gives is
+    read by a product or by several ops, so that it would be stored in any case. Programs that have a
+    schedule, which names nests, stay as they are, and so do layers with tensors in a layout.
     """
 
     name = "outline-layers"
@@ -143,7 +145,16 @@ class _Outliner:
         end.location = layer[-1].location
         block.add_op(end)
         kinds = [argument.type for argument in block.args], [value.type for value in returned]
-        made = FuncOp(self._name(caller), kinds, Region(block), visibility="private")
+        made = FuncOp(
+            self._name(caller),
+            kinds,
+            Region(block),
+            visibility="private",
+            arg_attrs=ArrayAttr(
+                DictionaryAttr({WEIGHT: UnitAttr()} if _are_constants(values) else {})
+                for values in plan.arguments
+            ),
+        )
         made.attributes[LAYER] = UnitAttr()
         made.attributes[LOCATIONS] = ArrayAttr(op.location for op in layer)
         made.location = caller.location
@@ -241,6 +252,8 @@ def _plan(layers: Layers, store: ConstantStore) -> _Plan | None:
     """How the copies are calls of one function; None where they are not."""
     if not any(isinstance(op, MatmulOp) for op in layers[0]):
         return None
+    if any(isinstance(op, ConvOp) for op in layers[0]):
+        return None
     places = [{op: at for at, op in enumerate(layer)} for layer in layers]
     arguments: dict[tuple[SSAValue, ...], None] = {}
     shared: dict[SSAValue, None] = {}
@@ -278,10 +291,13 @@ def _place(value: SSAValue, own: dict[Operation, int]) -> tuple[int, int] | None
     return None
 
 
+def _are_constants(values: Sequence[SSAValue]) -> bool:
+    return all(isinstance(value.owner, ConstantOp) for value in values)
+
+
 def _is_one_constant(values: Sequence[SSAValue]) -> bool:
-    owners = [value.owner for value in values]
-    found = {owner.value for owner in owners if isinstance(owner, ConstantOp)}
-    return len(found) == 1 and all(isinstance(owner, ConstantOp) for owner in owners)
+    found = {value.owner.value for value in values if isinstance(value.owner, ConstantOp)}
+    return len(found) == 1 and _are_constants(values)
 
 
 def _is_weight(value: SSAValue, store: ConstantStore) -> bool:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, FusedLoc, LocationAttr, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from inarch.dialects.loop.buffer import ConstantOp
 from inarch.dialects.loop.control import CallOp
-from inarch.ir.functions import LOCATIONS, functions
+from inarch.ir.functions import functions
+from inarch.ir.location import moved_by
 
 
 def inline_functions(module: ModuleOp, mark: str) -> None:
@@ -55,7 +55,7 @@ def _inline(call: CallOp, callee: FuncOp, function: FuncOp) -> None:
     assert call.parent is not None
     assert head is not None, "the call is in it"
     values: dict[SSAValue, SSAValue] = dict(zip(block.args, call.arguments, strict=True))
-    moved = _moved(call, callee)
+    moved = moved_by(call, callee)
     for op in block.ops:
         if isinstance(op, ReturnOp):
             break
@@ -68,23 +68,3 @@ def _inline(call: CallOp, callee: FuncOp, function: FuncOp) -> None:
             call.parent.insert_op_before(copy, call)
     call.detach()
     call.erase()
-
-
-def _moved(call: Operation, callee: FuncOp) -> Callable[[LocationAttr], LocationAttr]:
-    """Where an op of the callee is, of this call."""
-    theirs, own = (_locations(op) for op in (callee, call))
-    places = dict(zip(theirs, own, strict=True)) if len(theirs) == len(own) else {}
-
-    def moved(location: LocationAttr) -> LocationAttr:
-        found = places.get(location)
-        if found is None and isinstance(location, FusedLoc):
-            parts = cast("ArrayAttr[LocationAttr]", location.locations)
-            found = FusedLoc(ArrayAttr(map(moved, parts)), location.metadata)
-        return location if found is None else found
-
-    return moved if places else lambda location: location
-
-
-def _locations(op: Operation) -> list[LocationAttr]:
-    found: Attribute | None = op.attributes.get(LOCATIONS)
-    return [*cast("ArrayAttr[LocationAttr]", found)] if isinstance(found, ArrayAttr) else []

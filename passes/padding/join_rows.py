@@ -22,7 +22,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr
-from inarch.dialects.loop.buffer import AllocOp, ConstantOp, root
+from inarch.dialects.loop.buffer import AllocOp, is_constant, root
 from inarch.dialects.loop.keep import is_kept
 from inarch.dialects.loop.memory import buffer_shape, memref_of
 from inarch.dialects.loop.nest import NestOp, YieldOp
@@ -131,7 +131,7 @@ def _ways(nest: NestOp) -> Iterator[_Way]:
 
 
 def _is_computed(buffer: SSAValue) -> bool:
-    return not isinstance(root(buffer).owner, ConstantOp)
+    return not is_constant(root(buffer))
 
 
 def _access(nest: NestOp, place: int) -> _Access | None:

@@ -10,18 +10,21 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import LocationAttr, ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from inarch.core.errors import InarchError, InarchWarning
+from inarch.dialects.loop.control import CallOp
 from inarch.dialects.loop.nest import NestOp
-from inarch.ir.functions import entry_blocks
-from inarch.ir.location import location_text
+from inarch.ir.functions import entry_blocks, is_layer
+from inarch.ir.location import location_text, moved_by, text_of_location
 from inarch.ir.report.facts import facts_of
 from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.ir.target import machine_of, target_of
@@ -127,24 +130,37 @@ def tensorize(
     families, maker, demanded = chooser.families, chooser.maker, chooser.demanded
     target, machine = target_of(module), machine_of(module)
     definitions = Definitions(module)
+
+    def tensorized(op: Operation, symbol: str) -> NestReport:
+        turns = turns_of(op)
+        if not isinstance(op, NestOp):
+            return replace(told(op, symbol), turns=turns)
+        of_nest = {
+            "turns": turns,
+            "multiply_adds": multiply_adds_in(op),
+            "plain": nest_cycles(op, target, machine),
+        }
+        if (reason := unsuitable(op)) is None:
+            report = _tensorize_nest(op, symbol, chooser, definitions, pick)
+        else:
+            report = left_alone(op, symbol, families, reason)
+        return replace(report, **of_nest)
+
+    layers: dict[str, _Layer] = {}
     reports: list[NestReport] = []
-    for function, block in entry_blocks(module):
+    # Layers first: a call of one is reported as its nests.
+    for function, block in sorted(entry_blocks(module), key=lambda one: not is_layer(one[0])):
         symbol = function.sym_name.data
-        for op in [op for op in block.walk() if isinstance(op, NestOp) or is_by_hand(op)]:
-            turns = turns_of(op)
-            if not isinstance(op, NestOp):
-                reports.append(replace(told(op, symbol), turns=turns))
-                continue
-            of_nest = {
-                "turns": turns,
-                "multiply_adds": multiply_adds_in(op),
-                "plain": nest_cycles(op, target, machine),
-            }
-            if (reason := unsuitable(op)) is None:
-                report = _tensorize_nest(op, symbol, chooser, definitions, pick)
-            else:
-                report = left_alone(op, symbol, families, reason)
-            reports.append(replace(report, **of_nest))
+        found: list[tuple[LocationAttr, NestReport]] = []
+        for op in list(block.walk()):
+            if isinstance(op, NestOp) or is_by_hand(op):
+                found.append((op.location, tensorized(op, symbol)))
+            elif isinstance(op, CallOp) and (layer := layers.get(op.callee.string_value())):
+                found += [(op.location, report) for report in layer.reports(op, symbol)]
+        if is_layer(function):
+            layers[symbol] = _Layer(function, found)
+        else:
+            reports += [report for _, report in found]
     unusable = {f.pattern.name: f.failure for f in families if f.failure is not None}
     unusable = {**chooser.unusable, **unusable, **maker.failures}
     report = KernelReport(tuple(chooser.names), tuple(reports), unusable, tuple(demanded))
@@ -152,6 +168,21 @@ def tensorize(
         if not report.taken_by(name):
             raise _unused(module, name, report)
     return report
+
+
+@dataclass(frozen=True)
+class _Layer:
+    """A function that is called for each of several layers, and what was done with its nests."""
+
+    function: FuncOp
+    nests: Sequence[tuple[LocationAttr, NestReport]]
+
+    def reports(self, call: CallOp, caller: str) -> Iterator[NestReport]:
+        """Those of one layer, which is in the caller."""
+        moved = moved_by(call, self.function)
+        for location, report in self.nests:
+            own = text_of_location(moved(location)) or location_text(call)
+            yield replace(report, function=caller, location=own)
 
 
 def tensorize_one(module: ModuleOp, op: NestOp, kernel: str) -> str | None:

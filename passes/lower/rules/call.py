@@ -6,7 +6,7 @@ from xdsl.ir import Operation
 
 from inarch.dialects.graph.call import CallOp
 from inarch.dialects.loop.control import CallOp as LoopCallOp
-from inarch.ir.functions import LOCATIONS
+from inarch.ir.location import LOCATIONS
 from inarch.passes.lower.builder import LoopBuilder
 
 

@@ -12,10 +12,10 @@ from functools import cached_property
 from typing import Any
 
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from inarch.dialects.loop.access import number_of
-from inarch.dialects.loop.buffer import ReshapeOp
+from inarch.dialects.loop.buffer import is_constant
 from inarch.dialects.loop.memory import memref_of, strides_of
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.index.linear import Linear, linear_map
@@ -55,10 +55,7 @@ class StridedAccess:
     @cached_property
     def is_constant(self) -> bool:
         """Whether it is of a constant of the weights, so that packing it costs nothing at run time."""
-        buffer = self.buffer
-        while isinstance(owner := buffer.owner, ReshapeOp):
-            buffer = owner.source
-        return isinstance(owner, Operation) and owner.name == "loop.constant"
+        return is_constant(self.buffer)
 
 
 @dataclass(frozen=True)

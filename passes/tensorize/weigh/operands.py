@@ -6,9 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import Operation
-
-from inarch.dialects.loop.buffer import WORKSPACE_ALIGNMENT_BYTES, root
+from inarch.dialects.loop.buffer import WORKSPACE_ALIGNMENT_BYTES, AllocOp, is_constant, root
 from inarch.dialects.loop.memory import memref_of
 from inarch.ir.index.linear import Linear
 from inarch.ir.types import layout_of
@@ -298,8 +296,8 @@ def _misfit(
     nbytes = access.nbytes
     align = matched.pattern.kernel.align.get(operand, nbytes)
     if align > nbytes:
-        owner = root(access.buffer).owner
-        known = isinstance(owner, Operation) and owner.name in ("loop.alloc", "loop.constant")
+        memory = root(access.buffer)
+        known = isinstance(memory.owner, AllocOp) or is_constant(memory)
         layout = layout_of(memref_of(access.buffer))
         start = layout[1] if layout is not None else None  # of a view, within the buffer
         start = 1 if start is None else start
