@@ -176,6 +176,8 @@ class _Outliner:
 
 def _repeated(ops: Sequence[Operation]) -> Iterator[tuple[int, Layers]]:
     """Where stretches that may be repeated begin, and their copies; those that save most come first."""
+    if len(ops) < 2 * LEAST_OPS:
+        return  # without NumPy, which small programs do not need
     numbers: dict[Hashable, int] = {}
     signs = np.array([numbers.setdefault(_signature(op), len(numbers)) for op in ops], np.int64)
     found: list[tuple[int, int, int, int]] = []
