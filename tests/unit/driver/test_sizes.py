@@ -238,7 +238,7 @@ def test_an_encoder_of_many_sizes() -> None:
         patch.syspath_prepend(str(MODELS))  # pyright: ignore[reportUnknownMemberType]
         bert: Any = __import__("bert_base")
     model = bert.build(
-        dynamic=True, layers=1, hidden=16, heads=2, inner=24, vocabulary=50, sequence=40
+        dynamic=True, layers=2, hidden=20, heads=2, inner=24, vocabulary=50, sequence=40
     )
     module, rng = inarch.compile(model), np.random.default_rng(5)
     pairs = [

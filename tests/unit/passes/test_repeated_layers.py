@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
+from typing import Any
 
+import pytest
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
@@ -11,6 +14,7 @@ from effort import SOAK, seeds
 from inarch.dialects import new_context
 from inarch.dialects.loop.control import CallOp
 from inarch.dialects.loop.nest import NestOp
+from inarch.frontends.onnx import import_onnx
 from inarch.ir.functions import LAYER
 from inarch.ir.location import location_text
 from inarch.ir.text import parse_module
@@ -20,6 +24,8 @@ from inarch.pipeline.default import default_pipeline
 from inarch.pipeline.manager import run_pipeline
 from inarch.testing.generate.check.check import check_programs
 from inarch.testing.generate.program import GeneratedProgram
+
+MODELS = Path(__file__).parents[3] / "benchmarks" / "models"
 
 _X, _W, _B = "tensor<5x24xf32>", "tensor<24x24xf32>", "tensor<24xf32>"
 _UNARY = ("relu", "tanh", "sigmoid", "neg", "abs", "exp", "sqrt")
@@ -138,3 +144,21 @@ def test_nests_are_where_their_own_layers_were() -> None:
     plain = run(text, "graph-to-loop", without="outline-layers")
     assert places(inlined) == places(plain)
     assert len(set(places(inlined))) > 8
+
+
+def test_work_of_passes_does_not_grow_with_the_layers() -> None:
+    """Of a transformer, as exporters write it: further layers are further calls."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(MODELS))  # pyright: ignore[reportUnknownMemberType]
+        bert: Any = __import__("bert_base")
+    counts: list[int] = []
+    for layers in (2, 5):
+        model = bert.build(sequence=6, layers=layers, hidden=32, heads=2, inner=64, vocabulary=11)
+        context = new_context()
+        module = import_onnx(model, context)
+        module.attributes["inarch.target"] = StringAttr("x86-64-v3")
+        run_pipeline(context, module, default_pipeline().until("tile-and-fuse"), [])
+        counts.append(sum(isinstance(op, NestOp) for op in module.walk()))
+        calls = [op for op in module.walk() if isinstance(op, CallOp)]
+        assert len(calls) == layers
+    assert counts[0] == counts[1]
