@@ -7,7 +7,7 @@
 // CHECK-NEXT:    %y0 = graph.call @main_layer(%x, %w0, %m) {inarch.locations = [loc({{.*}}":22:3), {{.*}}":29:3)]} : tensor<2x2xf32>, tensor<2x2xf32>, tensor<2x2xf32> -> tensor<2x2xf32>
 // CHECK-NEXT:    %y1 = graph.call @main_layer(%y0, %w1, %m) {inarch.locations = [loc({{.*}}":30:3), {{.*}}":37:3)]}
 // CHECK-NEXT:    func.return %y1
-// CHECK-LABEL: func.func private @main_layer(%x: tensor<2x2xf32>, %w0: tensor<2x2xf32>, %m: tensor<2x2xf32>) -> tensor<2x2xf32> attributes {inarch.layer, inarch.locations = [loc({{.*}}":22:3), {{.*}}":29:3)]} {
+// CHECK-LABEL: func.func private @main_layer(%x: tensor<2x2xf32>, %w0: tensor<2x2xf32> {inarch.weight}, %m: tensor<2x2xf32>) -> tensor<2x2xf32> attributes {inarch.layer, inarch.locations = [loc({{.*}}":22:3), {{.*}}":29:3)]} {
 // CHECK-NEXT:    %s = graph.constant dense<2.000000e+00> : tensor<f32>
 // CHECK-NEXT:    %b0 = graph.matmul %x, %w0
 // CHECK-NEXT:    %c0 = graph.mul %b0, %s
