@@ -35,4 +35,10 @@ else:
 Array: TypeAlias = "np.ndarray[Any, Any]"
 """A NumPy array of any dtype and shape."""
 
-__all__ = ["Array", "lazy_module", "np"]
+
+def address_of(data: memoryview) -> int:
+    """Where the bytes of a view begin."""
+    return int(np.frombuffer(data, np.uint8).ctypes.data)
+
+
+__all__ = ["Array", "address_of", "lazy_module", "np"]

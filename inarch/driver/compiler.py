@@ -21,6 +21,7 @@ from xdsl.dialects.func import FuncOp
 from inarch.backends.host import BuildRequest, Progress, shipped_parts
 from inarch.core.arguments import checked_metadata, checked_text
 from inarch.core.cache import check_writable
+from inarch.core.collector import collected_rarely
 from inarch.core.errors import (
     InarchError,
     InternalError,
@@ -117,6 +118,7 @@ def _build_in(source: Source, output: Path, options: Options, context: Context) 
     return build(source, output, options, context=context)
 
 
+@collected_rarely()
 def build(
     source: Source,
     output: str | Path,

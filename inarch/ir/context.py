@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, MutableMapping
 from typing import TypeAlias
 
 from xdsl.context import Context
@@ -26,11 +26,16 @@ class ConstantStore(OpAsmDialectInterface):
     def __init__(self, data: MutableMapping[str, Content] | None = None) -> None:
         super().__init__()
         self._data: MutableMapping[str, Content] = {} if data is None else data
+        self._made: dict[str, tuple[memoryview, Hashable]] = {}
         self._next: dict[str, int] = {}
         """By what keys are made of, the number from which on they may be free."""
 
-    def put(self, name: str, data: bytes | Content) -> str:
+    def put(
+        self, name: str, data: bytes | Content, made: tuple[memoryview, Hashable] | None = None
+    ) -> str:
         """Stores `data`, or what makes it, under a key made of `name`; returns the key.
+
+        `made`: of which bytes, and how: equal for equal contents.
 
         What makes it is called whenever it is asked for: it must always give the same. Characters that
         MLIR cannot write become `_`; a number is appended to a key that is taken.
@@ -44,11 +49,19 @@ class ConstantStore(OpAsmDialectInterface):
             key = f"{stem}_{count}"
         self._next[stem] = count + 1
         self._data[key] = data if callable(data) else memoryview(data).cast("B")
+        if made is not None:
+            self._made[key] = made
         return key
 
     def set(self, key: str, data: bytes | memoryview) -> None:
         """Stores `data` under exactly `key`, in place of what was there."""
         self._data[key] = memoryview(data).cast("B")
+        self._made.pop(key, None)
+
+    def made_of(self, key: str) -> tuple[memoryview, Hashable] | None:
+        """Of which bytes `key` is made, and how (None: it is these); None where nobody has said it."""
+        data = self._data.get(key)
+        return (data, None) if isinstance(data, memoryview) else self._made.get(key)
 
     def get(self, key: str) -> memoryview:
         """The bytes of `key`. Raises when the text was read without its side file."""
@@ -64,6 +77,7 @@ class ConstantStore(OpAsmDialectInterface):
     def drop(self, key: str) -> None:
         """Forgets the bytes of `key`; the caller knows that nothing refers to it any more."""
         self._data.pop(key, None)
+        self._made.pop(key, None)
 
     def keys(self) -> list[str]:
         """All keys, in order of arrival."""

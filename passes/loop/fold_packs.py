@@ -55,7 +55,8 @@ class FoldPacksPass(ModulePass):
                 array = constant_array(value, store).reshape(buffer_shape(pack.src))
                 make = partial(packed, pack.map.data, shape, array)
                 kind = TensorType(constant_type(value).element_type, shape)
-                done[key] = later_constant(make, kind, store, f"{_name(value)}_packed")
+                made = array, (pack.src.type, pack.map, alloc.buffer.type)
+                done[key] = later_constant(make, kind, store, f"{_name(value)}_packed", made)
             _replace(pack, alloc, done[key])
             for view in views:
                 if not view.result.uses:

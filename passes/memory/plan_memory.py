@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 
 from xdsl.context import Context
@@ -17,8 +18,9 @@ from inarch.dialects.loop.control import CallOp
 from inarch.dialects.loop.memory import memref_of, nbytes
 from inarch.ir.context import ConstantStore, store_of
 from inarch.ir.functions import entry_blocks, error_at, functions
-from inarch.ir.payload.constants import constant_array
-from inarch.ir.payload.shared import SharedWeights
+from inarch.ir.payload.constants import ConstantAttr, constant_array
+from inarch.ir.payload.mapped import MappedFiles
+from inarch.ir.payload.shared import Piece, SharedWeights
 from inarch.ir.report.facts import facts_of
 from inarch.ir.report.remarks import remarks_of
 from inarch.ir.sizes import sizes_of
@@ -52,7 +54,8 @@ class PlanMemoryPass(ModulePass):
         entry_blocks(op)
         Workspaces(op, remarks_of(ctx)).plan()
         shared = facts_of(ctx).get(SharedWeights)
-        if shared is None or not _share_weights(op, store_of(ctx), shared):
+        files = facts_of(ctx).get(MappedFiles)
+        if shared is None or not _share_weights(op, store_of(ctx), shared, files):
             _plan_weights(op, store_of(ctx))
 
 
@@ -121,7 +124,9 @@ def _plan_weights(module: ModuleOp, store: ConstantStore) -> None:
     module.attributes[WEIGHTS_BYTES] = IntegerAttr(total, 64)
 
 
-def _share_weights(module: ModuleOp, store: ConstantStore, shared: SharedWeights) -> bool:
+def _share_weights(
+    module: ModuleOp, store: ConstantStore, shared: SharedWeights, files: MappedFiles | None
+) -> bool:
     """Gives each constant its place in a pool; False where there is none for them."""
     shared.places = None
     constants: dict[object, list[ConstantOp]] = {}
@@ -132,13 +137,15 @@ def _share_weights(module: ModuleOp, store: ConstantStore, shared: SharedWeights
             constants.setdefault(_content(op, size) if size else None, []).append(op)
     empty = constants.pop(None, [])
 
-    def pieces() -> Iterator[memoryview]:
-        for first, *_ in constants.values():
-            array = np.ascontiguousarray(constant_array(first.value, store))
-            yield array.reshape(-1).view(np.uint8).data
-
-    total = sum(nbytes(memref_of(first.buffer)) for first, *_ in constants.values())
-    places = shared.place(pieces(), total) if constants else None
+    pieces = [
+        Piece(
+            nbytes(memref_of(first.buffer)),
+            partial(_bytes, first.value, store),
+            _origin(first.value, store, files),
+        )
+        for first, *_ in constants.values()
+    ]
+    places = shared.place(pieces, sum(piece.nbytes for piece in pieces)) if pieces else None
     if places is None:
         return False
     for op in empty:
@@ -149,6 +156,24 @@ def _share_weights(module: ModuleOp, store: ConstantStore, shared: SharedWeights
     module.attributes[WEIGHTS_BYTES] = IntegerAttr(places.said.nbytes, 64)
     shared.places = places
     return True
+
+
+def _bytes(value: ConstantAttr, store: ConstantStore) -> memoryview:
+    array = np.ascontiguousarray(constant_array(value, store))
+    return array.reshape(-1).view(np.uint8).data
+
+
+def _origin(value: ConstantAttr, store: ConstantStore, files: MappedFiles | None) -> Hashable:
+    """From which bytes of a file a constant is, and how it is made of them; None where it is of none."""
+    if files is None or not isinstance(value, DenseResourceAttr):
+        return None
+    found = store.made_of(value.resource_handle.data)
+    if found is None:
+        return None
+    data, how = found
+    origin = files.origin(data)
+    # A splat of one element has the handle's type to say how many there are.
+    return (origin, how, value.type) if origin is not None else None
 
 
 def _content(constant: ConstantOp, size: int) -> object:

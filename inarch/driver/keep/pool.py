@@ -18,7 +18,7 @@ import struct
 import time
 import weakref
 import zlib
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Hashable, Iterable
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -27,9 +27,9 @@ from typing import Any, NamedTuple
 
 from inarch.artifact.mapping import Identity, Mapping
 from inarch.core.cache import Cache, key_of, make_folder
-from inarch.core.lazy import np
+from inarch.core.lazy import address_of
 from inarch.core.shared import Shared
-from inarch.ir.payload.shared import Places
+from inarch.ir.payload.shared import Piece, Places
 
 BEGIN = 4096
 """Where the pieces begin in the file: a page, as they are mapped."""
@@ -132,6 +132,8 @@ class Pool:
         """Bytes of the file."""
         self._mapped: _Mapped | None = None
         """As it was looked at last; replaced as a whole."""
+        self._origins: dict[Hashable, int] = {}
+        """Where the pieces are that this process has placed, by the file's state and their origins."""
 
     def view(self, said: Shared) -> memoryview | None:
         """The weights of a program that was compiled with them; None where they are not there any more."""
@@ -148,11 +150,12 @@ class Pool:
             os.utime(self._path)  # the cache removes what was unused longest
         return found.view[: said.nbytes]
 
-    def place(self, pieces: Iterable[memoryview], nbytes: int) -> Places | None:
+    def place(self, pieces: Iterable[Piece], nbytes: int) -> Places | None:
         """Gives each piece, of `nbytes` in all, the place that it has, or a new one.
 
-        None where they cannot be kept: the pool would take more than half of the cache, or the disk is full,
-        which is a warning. Then the pool is as it was.
+        One that this process has placed before, by its origin, is not made again. None where they cannot be
+        kept: the pool would take more than half of the cache, or the disk is full, which is a warning. Then
+        the pool is as it was.
         """
         if nbytes > self._most:
             return None
@@ -167,36 +170,38 @@ class Pool:
             self._cache.warn(error)
             return None
 
-    def _place_in_file(self, pieces: Iterable[memoryview]) -> Places | None:
+    def _place_in_file(self, pieces: Iterable[Piece]) -> Places | None:
         with self._opened(os.O_RDWR | os.O_CREAT) as descriptor:
             return self._place(descriptor, pieces)
 
-    def _place(self, descriptor: int, pieces: Iterable[memoryview]) -> Places | None:
+    def _place(self, descriptor: int, pieces: Iterable[Piece]) -> Places | None:
         mapped = self._look(descriptor)
         state = mapped.state if mapped is not None else os.urandom(16)
         begin = mapped.end if mapped is not None else BEGIN
         new = _Appended(descriptor, begin, self._most)
         offsets: list[int] = []
+        origins: dict[Hashable, int] = {}
         nbytes = 0
         try:
             for piece in pieces:
-                key = _key(piece)
-                offset = mapped.find(piece, key) if mapped is not None else None
+                origin = (state, piece.origin) if piece.origin is not None else None
+                offset = self._origins.get(origin) if origin is not None else None
                 if offset is None:
-                    offset = new.find(piece, key)
-                if offset is None:
-                    offset = new.add(piece, key)
+                    offset = _found(piece.make(), mapped, new)
                 if offset is None:
                     os.ftruncate(descriptor, begin if mapped is not None else 0)
                     return None
+                if origin is not None:
+                    origins[origin] = offset
                 offsets.append(offset)
-                nbytes = max(nbytes, _aligned(offset + len(piece)))
+                nbytes = max(nbytes, _aligned(offset + piece.nbytes))
             if new.pieces or mapped is None:
                 mapped = self._commit(descriptor, mapped, state, new)
         except BaseException:
             os.ftruncate(descriptor, begin if mapped is not None else 0)
             raise
         self._mapped = mapped
+        self._origins |= origins
         os.utime(descriptor)
         return Places(tuple(offsets), self._said(mapped, nbytes), mapped.view[:nbytes])
 
@@ -387,6 +392,15 @@ def _lock(descriptor: int, deadline: float) -> None:
 # ------------------------------------------------------------------------------------ pieces
 
 
+def _found(data: memoryview, mapped: _Mapped | None, new: _Appended) -> int | None:
+    """Where these bytes are, or are now; None where they are too much for the cache. Raises OSError."""
+    key = _key(data)
+    offset = mapped.find(data, key) if mapped is not None else None
+    if offset is None:
+        offset = new.find(data, key)
+    return new.add(data, key) if offset is None else offset
+
+
 def _key(piece: memoryview) -> tuple[int, int]:
     """Equal for equal pieces, and hardly for others."""
     return len(piece), zlib.crc32(piece[-_SAMPLE:], zlib.crc32(piece[:_SAMPLE]))
@@ -394,11 +408,7 @@ def _key(piece: memoryview) -> tuple[int, int]:
 
 def _is_equal(one: memoryview, other: memoryview) -> bool:
     size = len(one)
-    return size == len(other) and _memcmp()(_address(one), _address(other), size) == 0
-
-
-def _address(data: memoryview) -> int:
-    return int(np.frombuffer(data, np.uint8).ctypes.data)
+    return size == len(other) and _memcmp()(address_of(one), address_of(other), size) == 0
 
 
 @cache

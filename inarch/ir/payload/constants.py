@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import cast
 
 from xdsl.dialects.builtin import (
@@ -77,12 +77,21 @@ def constant_attribute(array: Array, store: ConstantStore, name: str = "constant
 
 
 def later_constant(
-    make: Callable[[], Array], kind: TensorType[Attribute], store: ConstantStore, name: str
+    make: Callable[[], Array],
+    kind: TensorType[Attribute],
+    store: ConstantStore,
+    name: str,
+    made: tuple[Array, Hashable],
 ) -> ConstantAttr:
-    """As `constant_attribute` of `make()`, which is of type `kind` and made anew whenever it is read."""
+    """As `constant_attribute` of `make()`, which is of type `kind` and made anew whenever it is read.
+
+    `made`: of which array, which lies in order, and how: equal for equal results.
+    """
     if math.prod(kind.get_shape()) <= INLINE_ELEMENTS:
         return constant_attribute(make(), store, name)
-    return DenseResourceAttr.from_params(store.put(name, lambda: _bytes(make())), kind)  # pyright: ignore[reportArgumentType]
+    array, how = made
+    source = (_bytes(array), how) if array.flags.c_contiguous else None
+    return DenseResourceAttr.from_params(store.put(name, lambda: _bytes(make()), source), kind)  # pyright: ignore[reportArgumentType]
 
 
 def _bytes(array: Array) -> memoryview:

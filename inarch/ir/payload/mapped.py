@@ -7,11 +7,13 @@ is cut off below what is still needed ends the process by SIGBUS, as with any ma
 from __future__ import annotations
 
 import mmap
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from inarch.core.errors import EnvironmentFault
-from inarch.core.states import State, state_of
+from inarch.core.lazy import address_of
+from inarch.core.states import State, is_settled, state_of
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,7 @@ class MappedFiles:
     """A fact (`inarch.ir.report.facts`): the mapped files of a program, and their states before."""
 
     states: dict[Path, State] = field(default_factory=dict[Path, State])
+    _mapped: list[tuple[memoryview, State]] = field(default_factory=list[tuple[memoryview, State]])
 
     def map(self, path: Path) -> memoryview:
         """The bytes of a file, as long as anything refers to them. Raises OSError."""
@@ -28,7 +31,19 @@ class MappedFiles:
             self.states.setdefault(path, state)
             if state[2] == 0:
                 return memoryview(b"")  # which nothing can map
-            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            found = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            if is_settled(state):  # else it may be changed, and have the same state
+                self._mapped.append((found, state))
+            return found
+
+    def origin(self, data: memoryview) -> Hashable:
+        """Which bytes of which file, in which state, `data` is; None where it is of none that is mapped."""
+        begin = address_of(data)
+        for whole, state in self._mapped:
+            offset = begin - address_of(whole)
+            if offset >= 0 and offset + data.nbytes <= whole.nbytes:
+                return (*state, offset, data.nbytes)
+        return None
 
     def check(self) -> None:
         """Raises EnvironmentFault for a file that was changed since; another one in its place is not it."""

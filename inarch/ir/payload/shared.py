@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 
 from inarch.core.shared import Shared
@@ -20,12 +20,23 @@ class Places:
     """The pool's bytes, as many as the program knows."""
 
 
+@dataclass(frozen=True)
+class Piece:
+    """A constant, for a pool."""
+
+    nbytes: int
+    make: Callable[[], memoryview]
+    """Its bytes, which may have to be computed first."""
+    origin: Hashable = None
+    """Equal for pieces of equal bytes; None where it is not known where they are from."""
+
+
 @dataclass
 class SharedWeights:
     """A fact (`inarch.ir.report.facts`): there is a pool for the constants of the program."""
 
-    place: Callable[[Iterable[memoryview], int], Places | None]
-    """Takes the bytes of each constant, and how many they are in all; keeps those that it has not.
+    place: Callable[[Iterable[Piece], int], Places | None]
+    """Takes the constants, and how many bytes they are in all; keeps those that it has not.
 
     None where it cannot.
     """

@@ -12,7 +12,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +25,18 @@ import inarch
 from inarch.artifact import Artifact
 from inarch.core.cache import Cache
 from inarch.core.errors import EnvironmentFault, InarchError
+from inarch.core.states import is_settled, state_of
 from inarch.dialects import new_context
+from inarch.dialects.kernel.pack import packed
 from inarch.driver.compiler import build
 from inarch.driver.keep import pool, sources
 from inarch.driver.keep.kept import Entry
 from inarch.driver.keep.pool import BEGIN, Pool, Pools
 from inarch.driver.open_model import OpenModule
 from inarch.driver.options import Options
-from inarch.ir.payload.shared import Places, SharedWeights
+from inarch.ir.payload.shared import Piece, Places, SharedWeights
 from inarch.ir.report.facts import facts_of
+from inarch.passes.loop import fold_packs
 
 WIDTH = 1024
 WEIGHTS_BYTES = 4 * WIDTH * WIDTH
@@ -227,6 +231,25 @@ def test_a_pool_that_is_not_as_it_was(
     assert len(_pools(seen)) == 1
 
 
+@pytest.mark.usefixtures("folder")
+def test_a_further_size_packs_nothing_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of its weights are laid out as those of a size before, which are of the same file."""
+    while not is_settled(state_of("m.onnx")):
+        time.sleep(0.01)
+    packs: list[Any] = []
+
+    def counted(*given: Any) -> Any:
+        packs.append(given)
+        return packed(*given)
+
+    monkeypatch.setattr(fold_packs, "packed", counted)
+    module, counts = inarch.compile("m.onnx"), list[int]()
+    for batch, seq in SIZES:
+        check(module, batch, seq)
+        counts.append(len(packs))
+    assert counts == [1, 1, 1]
+
+
 def test_what_is_saved_needs_no_cache(folder: Path, tmp_path: Path) -> None:
     module = inarch.compile("m.onnx")
     for batch, seq in SIZES[:2]:
@@ -343,6 +366,38 @@ def _pieces(rng: np.random.Generator, count: int) -> list[bytes]:
     return found
 
 
+def placed(own: Pool, pieces: Iterable[bytes | memoryview], nbytes: int) -> Places | None:
+    """Pieces of which nobody knows where they are from."""
+    return own.place((Piece(len(each), partial(memoryview, each)) for each in pieces), nbytes)
+
+
+def test_what_was_placed_before_is_not_made_again(tmp_path: Path) -> None:
+    """By its origin; another process, and another pool in its place, know nothing of it."""
+    made: list[str] = []
+
+    def piece(text: str) -> Piece:
+        def make() -> memoryview:
+            made.append(text)
+            return memoryview(text.encode())
+
+        return Piece(len(text), make, origin=("file", text))
+
+    def run(own: Pool, *texts: str) -> list[str]:
+        made.clear()
+        places = own.place(map(piece, texts), 100)
+        assert places is not None
+        for text, at in zip(texts, places.offsets, strict=True):
+            assert places.view[at : at + len(text)] == text.encode()
+        return list(made)
+
+    own = Pool(Cache(tmp_path), "ab" * 32)
+    assert run(own, "one", "two") == ["one", "two"]
+    assert run(own, "two", "three", "one") == ["three"]
+    assert run(Pool(Cache(tmp_path), "ab" * 32), "two") == ["two"]
+    Cache(tmp_path).path("ab" * 32).unlink()
+    assert run(own, "three", "one") == ["three", "one"]
+
+
 def test_places_are_of_content(tmp_path: Path) -> None:
     """Equal bytes have one place, others have others, in every order of processes that add."""
     rng, where = np.random.default_rng(8), Cache(tmp_path)
@@ -351,7 +406,7 @@ def test_places_are_of_content(tmp_path: Path) -> None:
     for _ in range(12):
         own = pools[rng.integers(2)] if rng.random() < 0.8 else Pool(where, "cd" * 32)
         pieces = _pieces(rng, 12)
-        places = own.place(map(memoryview, pieces), sum(map(len, pieces)))
+        places = placed(own, pieces, sum(map(len, pieces)))
         assert places is not None
         for piece, offset in zip(pieces, places.offsets, strict=True):
             assert known.setdefault(piece, offset) == offset
@@ -366,7 +421,7 @@ def test_a_pool_that_grows_is_mapped_once(tmp_path: Path) -> None:
     here, there = (Pool(Cache(tmp_path), "ab" * 32) for _ in range(2))
     views: list[memoryview] = []
     for number in range(6):
-        places = (here, there)[number % 2].place(iter([memoryview(bytes([number]) * 9000)]), 9000)
+        places = placed((here, there)[number % 2], [bytes([number]) * 9000], 9000)
         assert places is not None
         views.append(places.view)
     assert [view[-64:][0] for view in views] == [*range(6)]
@@ -384,14 +439,14 @@ def test_a_process_that_is_killed_leaves_what_was_there(tmp_path: Path) -> None:
 
         child = os.fork()
         if child == 0:
-            Pool(Cache(tmp_path), "ef" * 32).place(pieces(), 10)
+            placed(Pool(Cache(tmp_path), "ef" * 32), pieces(), 10)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
 
     kill_one_that_adds()
-    before = own.place(map(memoryview, [first]), 200)
+    before = placed(own, [first], 200)
     assert before is not None
     kill_one_that_adds()
-    places = own.place(map(memoryview, [first, second[::-1]]), 20_000)
+    places = placed(own, [first, second[::-1]], 20_000)
     assert places is not None
     assert [bytes(places.view[at : at + 5]) for at in places.offsets] == [first[:5], b"rehto"]
     for each in (before, places):
@@ -407,7 +462,7 @@ def test_threads_that_add_at_once(tmp_path: Path) -> None:
         try:
             pieces = _pieces(np.random.default_rng(seed), 10)
             for _ in range(4):
-                places = own.place(map(memoryview, pieces), 1)
+                places = placed(own, pieces, 1)
                 assert places is not None
                 for piece, at in zip(pieces, places.offsets, strict=True):
                     assert places.view[at : at + len(piece)] == piece
@@ -427,7 +482,7 @@ def test_a_pool_that_is_removed_while_one_waits_for_it(tmp_path: Path) -> None:
     where, found = Cache(tmp_path), list[Places | None]()
 
     def add() -> None:
-        found.append(Pool(where, "ab" * 32).place(iter([memoryview(b"b")]), 1))
+        found.append(placed(Pool(where, "ab" * 32), [b"b"], 1))
 
     waiting = threading.Thread(target=add)
 
@@ -437,7 +492,7 @@ def test_a_pool_that_is_removed_while_one_waits_for_it(tmp_path: Path) -> None:
         where.path("ab" * 32).unlink()
         yield memoryview(b"a")
 
-    assert Pool(where, "ab" * 32).place(pieces(), 1) is not None
+    assert placed(Pool(where, "ab" * 32), pieces(), 1) is not None
     waiting.join()
     (places,) = found
     assert places is not None
@@ -447,10 +502,10 @@ def test_a_pool_that_is_removed_while_one_waits_for_it(tmp_path: Path) -> None:
 def test_what_does_not_fit_leaves_what_was_there(tmp_path: Path) -> None:
     own = Pool(Cache(tmp_path, 40_000), "ab" * 32)
     pieces = [b"a" * 5000, b"b" * 5000, b"c" * 9000]
-    before = own.place(map(memoryview, pieces[:1]), 5000)
+    before = placed(own, pieces[:1], 5000)
     assert before is not None
-    assert own.place(map(memoryview, pieces), 19_000) is None
-    after = own.place(map(memoryview, pieces[:2]), 10_000)
+    assert placed(own, pieces, 19_000) is None
+    after = placed(own, pieces[:2], 10_000)
     assert after is not None
     assert after.offsets[0] == before.offsets[0]
     assert Pool(Cache(tmp_path, 40_000), "ab" * 32).view(after.said) == after.view
@@ -461,16 +516,16 @@ def test_a_lock_that_nobody_gives_back(tmp_path: Path, monkeypatch: pytest.Monke
     own = Pool(Cache(tmp_path), "ab" * 32)
 
     def pieces() -> Iterator[memoryview]:
-        assert Pool(Cache(tmp_path), "ab" * 32).place(iter([memoryview(b"b")]), 1) is None
+        assert placed(Pool(Cache(tmp_path), "ab" * 32), [b"b"], 1) is None
         yield memoryview(b"a")
 
-    assert own.place(pieces(), 1) is not None
+    assert placed(own, pieces(), 1) is not None
 
 
 def test_a_pool_that_is_used_is_removed_last(tmp_path: Path) -> None:
     where = Cache(tmp_path, 40_000)
     own = Pool(where, "ab" * 32)
-    places = own.place(iter([memoryview(b"a" * 5000)]), 5000)
+    places = placed(own, [b"a" * 5000], 5000)
     assert places is not None
     path = where.path("ab" * 32)
     os.utime(path, (1, 1))
@@ -485,6 +540,6 @@ def test_a_pool_that_is_used_is_removed_last(tmp_path: Path) -> None:
     where.evict()
     assert own.view(places.said) == places.view  # as long as it is mapped
     assert Pool(where, "ab" * 32).view(places.said) is None
-    assert own.place(iter([memoryview(b"b" * 5000)]), 5000) is not None  # another one in its place
+    assert placed(own, [b"b" * 5000], 5000) is not None  # another one in its place
     for each in (own, Pool(where, "ab" * 32)):
         assert each.view(places.said) is None
