@@ -46,8 +46,15 @@ from inarch.passes.schedule.apply_schedule import SCHEDULE
 LEAST_OPS = 8
 """Of a layer: with fewer there is little to save, and nests that could be one are in two functions."""
 
+MOST_OPS = 256
+"""Of a layer."""
+
 MOST_JOINTS = 4
 """Values that a layer gives."""
+
+MOST_PERIODS = 8
+MOST_BEGINS = 4
+"""Which are tried, those that save most first: in a long program without layers the search must end."""
 
 _WEIGHTS = ("f32", "f64", "i8", "ui8")
 """Dtypes of constants of which passes on loops ask no value."""
@@ -55,7 +62,7 @@ _WEIGHTS = ("f32", "f64", "i8", "ui8")
 _HIDDEN = -1e9
 """Numbers below hide keys of a softmax: whole blocks of them are left out where a constant says it."""
 
-Layers: TypeAlias = list[list[Operation]]
+Layers: TypeAlias = Sequence[Sequence[Operation]]
 """Copies of a stretch of ops, one behind the other."""
 
 
@@ -176,34 +183,31 @@ class _Outliner:
 
 def _repeated(ops: Sequence[Operation]) -> Iterator[tuple[int, Layers]]:
     """Where stretches that may be repeated begin, and their copies; those that save most come first."""
-    if len(ops) < 2 * LEAST_OPS:
+    if len(ops) < 2 * LEAST_OPS or not any(isinstance(op, MatmulOp) for op in ops):
         return  # without NumPy, which small programs do not need
     numbers: dict[Hashable, int] = {}
     signs = np.array([numbers.setdefault(_signature(op), len(numbers)) for op in ops], np.int64)
     found: list[tuple[int, int, int, int]] = []
-    for period in range(LEAST_OPS, len(ops) // 2 + 1):
+    for period in range(LEAST_OPS, min(len(ops) // 2, MOST_OPS) + 1):
         start, length = _longest_run(signs[:-period] == signs[period:])
         copies = (length + period) // period
         if copies > 1:
             found.append(((copies - 1) * period, -period, start, length + period))
-    for _, negative, start, length in sorted(found, reverse=True):
+    for _, negative, start, length in sorted(found, reverse=True)[:MOST_PERIODS]:
         period = -negative
         begins = range(start, start + min(period, length - 2 * period + 1))
-        choices = [
-            _layers(ops, begin, period, (length - begin + start) // period) for begin in begins
-        ]
-        yield from sorted(zip(begins, choices, strict=True), key=lambda one: _order(one[1]))
+        choices = [(begin, (start + length - begin) // period) for begin in begins]
+        choices.sort(key=lambda one: _cost(ops[one[0] : one[0] + period], one[1]))
+        for begin, copies in choices[:MOST_BEGINS]:
+            stretch = range(begin, begin + copies * period, period)
+            yield begin, [ops[at : at + period] for at in stretch]
 
 
-def _layers(ops: Sequence[Operation], begin: int, period: int, count: int) -> Layers:
-    return [list(ops[begin + n * period : begin + (n + 1) * period]) for n in range(count)]
-
-
-def _order(layers: Layers) -> tuple[int, int, int]:
-    """Which of several begins is best: few values from copy to copy, each with many readers."""
-    joints = _joints(layers[:1])
-    readers = sum(len(list(layers[0][at].results[n].uses)) for at, n in joints)
-    return len(joints), -len(layers), -readers
+def _cost(layer: Sequence[Operation], copies: int) -> tuple[int, int, int]:
+    """Of several begins the least is best: few values from copy to copy, many copies and readers."""
+    joints = _joints([layer])
+    readers = sum(len(list(layer[at].results[n].uses)) for at, n in joints)
+    return len(joints), -copies, -readers
 
 
 def _longest_run(equal: Array) -> tuple[int, int]:
@@ -218,7 +222,7 @@ def _longest_run(equal: Array) -> tuple[int, int]:
 
 def _signature(op: Operation) -> Hashable:
     """Equal for two ops that may stand at the same place of two copies."""
-    if op.regions or isinstance(op, CallOp) or not isinstance(op, GraphOp):
+    if op.regions or isinstance(op, CallOp | ConvOp) or not isinstance(op, GraphOp):
         return id(op)
     operands = [
         value.owner.value
@@ -253,8 +257,6 @@ class _Plan:
 def _plan(layers: Layers, store: ConstantStore) -> _Plan | None:
     """How the copies are calls of one function; None where they are not."""
     if not any(isinstance(op, MatmulOp) for op in layers[0]):
-        return None
-    if any(isinstance(op, ConvOp) for op in layers[0]):
         return None
     places = [{op: at for at, op in enumerate(layer)} for layer in layers]
     arguments: dict[tuple[SSAValue, ...], None] = {}
