@@ -382,7 +382,7 @@ def lower(
     if level == "graph" and not is_wanted(module, wish) and pipeline is None:
         whole = parse_pipeline("simplify-graph")
     elif last in whole:
-        whole = whole.until(last)
+        whole = whole.until(last).closed()
     watching: Sequence[Instrument] = watch(whole) if watch is not None else ()
     prepare_weighing(context, measure=wish.measure)
     _run(context, module, whole, Options(), [*watching, *_progress(progress)])

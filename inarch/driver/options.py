@@ -167,7 +167,7 @@ class Options:
 
         host = find_host(self.host)
         if self.pipeline is None:
-            chosen = host.lower(placed(default_pipeline(), self.places))
+            chosen = host.lower(placed(default_pipeline(), self.places)).closed()
         elif self.places:
             raise UsageError(
                 "places: expected no pipeline beside it; put the pass into the pipeline"

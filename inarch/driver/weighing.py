@@ -152,7 +152,7 @@ class _Both:
             else:
                 for inner in release(op):
                     strip(inner)  # of what a person wrote, too
-        pipeline = find_host(self.meter.host).lower(default_pipeline())
+        pipeline = find_host(self.meter.host).lower(default_pipeline()).closed()
         if is_offloaded:
             partition(context, program)
             pipeline = pipeline.since("emit-offloaded")

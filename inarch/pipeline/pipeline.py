@@ -80,6 +80,17 @@ class Pipeline:
         """What runs from the begin of `anchor` on. Raises UsageError."""
         return self._cut(anchor, is_end=False)
 
+    def closed(self) -> Pipeline:
+        """Without passes whose work ends in another one (`ended_by` of the class) that is not there."""
+        names = {one.name for one in self}
+
+        def stays(one: ModulePass) -> bool:
+            return getattr(one, "ended_by", one.name) in names
+
+        return Pipeline(
+            tuple(replace(one, passes=tuple(filter(stays, one.passes))) for one in self.phases)
+        )
+
     def _cut(self, anchor: str, *, is_end: bool) -> Pipeline:
         number, index = self._find(anchor)
         phase = self.phases[number]

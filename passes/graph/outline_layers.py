@@ -82,6 +82,7 @@ class OutlineLayersPass(ModulePass):
 
     name = "outline-layers"
     is_optional: ClassVar = True
+    ended_by: ClassVar = "inline-layers"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if SCHEDULE in op.attributes:
@@ -328,6 +329,6 @@ def _joints(layers: Layers) -> list[tuple[int, int]]:
 
 
 def _is_stored(value: SSAValue) -> bool:
-    """Whether nobody would compute it where it is read: a product reads it, several ops do, or the caller."""
+    """Whether it is stored in any case: a product reads it, several ops do, or the caller does."""
     readers = {use.operation for use in value.uses}
     return len(readers) != 1 or any(isinstance(op, MatmulOp | ReturnOp) for op in readers)

@@ -85,7 +85,7 @@ def later_constant(
 ) -> ConstantAttr:
     """As `constant_attribute` of `make()`, which is of type `kind` and made anew whenever it is read.
 
-    `made`: of which array, which lies in order, and how: equal for equal results.
+    `made`: of which array, and how; equal for equal results, which a pool then need not make again.
     """
     if math.prod(kind.get_shape()) <= INLINE_ELEMENTS:
         return constant_attribute(make(), store, name)

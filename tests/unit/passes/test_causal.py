@@ -355,7 +355,7 @@ def test_a_constant_is_read_once_for_all_layers_that_have_it(
     context = new_context()
     module = parse_module(context, f"{text}\nfunc.return %x3 : {t}\n}}")
     for one in parse_pipeline(LOOPS.replace("ROWS", "4").replace("KEYS", "4")):
-        if one.name != "outline-layers":
+        if one.name != "outline-layers":  # which leaves one of the three
             one.apply(context, module)
     loops = [op for op in module.walk() if isinstance(op, ForOp) and op.counted() is None]
     assert len(loops) == 3

@@ -14,6 +14,7 @@ from effort import seeds
 from inarch.dialects import new_context
 from inarch.dialects.loop.control import CallOp
 from inarch.dialects.loop.nest import NestOp
+from inarch.driver.compiler import lower
 from inarch.frontends.onnx import import_onnx
 from inarch.ir.functions import LAYER
 from inarch.ir.location import location_text
@@ -145,6 +146,19 @@ def test_nests_are_where_their_own_layers_were() -> None:
     plain = run(text, "graph-to-loop", without="outline-layers")
     assert places(inlined) == places(plain)
     assert len(set(places(inlined))) > 8
+
+
+def test_what_is_cut_off_before_they_are_put_back_has_none() -> None:
+    """`--emit=loop`, whose nests a schedule names, and hosts that take loops."""
+    seed = next(s for s in range(8) if functions_of_layers(run(layered(s).text, "outline-layers")))
+    for level in ("loop", "kernel"):
+        context = new_context()
+        module = parse_module(context, layered(seed).text)
+        lower(context, module, level)
+        assert not functions_of_layers(module)
+    names = [one.name for one in default_pipeline().until("loop").closed()]
+    assert "outline-layers" not in names
+    assert default_pipeline().closed() == default_pipeline()
 
 
 def test_work_of_passes_does_not_grow_with_the_layers() -> None:
