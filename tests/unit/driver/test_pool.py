@@ -250,6 +250,26 @@ def test_a_further_size_packs_nothing_again(monkeypatch: pytest.MonkeyPatch) -> 
     assert counts == [1, 1, 1]
 
 
+def test_weights_of_one_shape_are_told_apart(tmp_path: Path) -> None:
+    """Of one file, laid out in one way: what differs is where in the file they are."""
+    path, n = tmp_path / "two.onnx", 32
+    model = onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["" : 17]> m (float[rows,{n}] x) => (float[rows,{n}] y) '
+        "{ h = MatMul(x, a) y = MatMul(h, b) }"
+    )
+    rng = np.random.default_rng(7)
+    weights = {name: rng.integers(-3, 4, (n, n)).astype(np.float32) for name in "ab"}
+    for name, array in weights.items():
+        model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    onnx.save(model, path)
+    while not is_settled(state_of(path)):
+        time.sleep(0.01)
+    module = inarch.compile(path)
+    for rows in (6, 12, 18):
+        x = rng.integers(-2, 3, (rows, n)).astype(np.float32)
+        np.testing.assert_array_equal(module(x), x @ weights["a"] @ weights["b"])
+
+
 def test_what_is_saved_needs_no_cache(folder: Path, tmp_path: Path) -> None:
     module = inarch.compile("m.onnx")
     for batch, seq in SIZES[:2]:
