@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from hashlib import sha256
 
 from inarch.artifact.manifest import BLOB
@@ -12,6 +11,7 @@ from inarch.artifact.provenance import Part, Weight
 from inarch.core.dtypes import from_numpy
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
+from inarch.core.once import cached_property
 from inarch.passes.backend import Emission
 
 C_FORMAT = "c"

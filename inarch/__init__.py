@@ -17,6 +17,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+import inarch.core.forks  # noqa: F401  # before anybody forks while another thread imports the rest
+
 if TYPE_CHECKING:
     from inarch.computation import compute
     from inarch.core.errors import (

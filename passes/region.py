@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation, OpResult, SSAValue
 
+from inarch.core.once import cached_property
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.facts.work import multiply_adds_of, points_of
 from inarch.dialects.graph.op import shape_of, tensor_dtype

@@ -6,6 +6,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from inarch.core.forks import wait_for
+
 _LOADER = """
 void *dlopen(const char *path, int flags);
 void *dlsym(void *handle, const char *name);
@@ -19,7 +21,8 @@ def ffi() -> Any:
     """The one FFI of the process: types of another would not be equal to its."""
     from cffi import FFI
 
-    made = FFI()
+    made: Any = FFI()
+    wait_for(made._lock)  # noqa: SLF001
     made.cdef(structs("inarch.h") + structs("inarch_loader.h") + _LOADER)
     return made
 

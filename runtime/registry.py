@@ -8,10 +8,10 @@ is registered as an `inarch.runtime.native.NativeFunction`, and called without P
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from threading import Lock
 from typing import TypeVar
 
 from inarch.core.errors import UsageError, unknown
+from inarch.core.forks import short_lock
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -21,7 +21,7 @@ class Registry(Mapping[str, Callable[..., object]]):
 
     def __init__(self) -> None:
         self._functions: dict[str, Callable[..., object]] = {}
-        self._lock = Lock()
+        self._lock = short_lock()
 
     def __getitem__(self, name: str) -> Callable[..., object]:
         if name not in self._functions:

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from threading import Lock, local
+from threading import local
 from typing import Any
 
 from inarch.core.arguments import checked_threads
+from inarch.core.forks import short_lock
 from inarch.runtime.abi import ffi
 
 _UNSAID = 0
@@ -68,7 +69,7 @@ class Pool:
     """The pool of this process: the first one that a library brought, whose code therefore stays."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
+        self._lock = short_lock()
         self._pool: Any = None
         self._handle: Any = None
 

@@ -6,11 +6,11 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Iterable
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from inarch.core.errors import UsageError, unknown
+from inarch.core.once import cached_property
 
 if TYPE_CHECKING:
     from xdsl.context import Context

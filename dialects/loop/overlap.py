@@ -11,12 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineMap
 
+from inarch.core.once import cached_property
 from inarch.dialects.loop.footprint import Form, Place, Places, Touch, may_meet, place_of
 from inarch.dialects.loop.indirect import base_of, over_all, picks_of
 from inarch.dialects.loop.memory import buffer_shape

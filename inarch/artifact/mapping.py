@@ -14,8 +14,9 @@ import weakref
 import zlib
 from dataclasses import dataclass
 from functools import cache
-from threading import RLock
 from typing import Any
+
+from inarch.core.forks import short_lock
 
 _SETTLED_NS = 2_000_000_000
 """A file that changes later than this after its last change has another time, on any file system."""
@@ -62,7 +63,7 @@ class Mappings:
     """The mappings of this process by identity, and which files passed `crc_is`."""
 
     def __init__(self) -> None:
-        self._lock = RLock()  # collecting garbage may run anybody's code
+        self._lock = short_lock()  # collecting garbage may run anybody's code
         self._live: weakref.WeakValueDictionary[Identity, Mapping] = weakref.WeakValueDictionary()
         self._passed: dict[Identity, None] = {}
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cached_property
 from typing import Any, Protocol, cast
 
 from inarch.artifact.manifest import Port
@@ -13,6 +12,7 @@ from inarch.computation._types import Given, limits
 from inarch.core.dtypes import DTYPES, from_numpy
 from inarch.core.errors import ArgumentError, UnsupportedError
 from inarch.core.lazy import Array, np
+from inarch.core.once import cached_property
 from inarch.meaning import element_text, elements, written
 from inarch.meaning.program import Program
 from inarch.runtime.tensor import as_array, as_output, check, check_bools

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from inarch.artifact.manifest import Port
@@ -12,6 +11,7 @@ from inarch.computation._arguments import Interface, Value, number_kind
 from inarch.computation._types import Given, resolve
 from inarch.core.dtypes import DTYPES
 from inarch.core.errors import ArgumentError, unknown
+from inarch.core.forks import long_lock
 from inarch.core.lazy import Array, np
 from inarch.meaning import Access, Apply, Element, Expression, Meaning, Number
 from inarch.meaning import text as meaning_text
@@ -84,7 +84,7 @@ class Computation(Called):
         self._made: dict[_Key, Specialized] = {}
         self._planned: set[_Key] = set()
         """What compiled calls know: `_plan` is the last one, which leads to those before."""
-        self._lock = Lock()
+        self._lock = long_lock()
 
     def __repr__(self) -> str:
         return f"<inarch computation {self}>"

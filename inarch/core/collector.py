@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 from collections.abc import Generator
 from contextlib import contextmanager
-from threading import Lock
+
+from inarch.core.forks import short_lock
 
 _YOUNG = 50_000
 """Objects that are made between two collections; Python's own number (700) is for small heaps."""
@@ -13,7 +14,7 @@ _YOUNG = 50_000
 
 class _Rarely:
     def __init__(self) -> None:
-        self._lock = Lock()
+        self._lock = short_lock()
         self._count = 0
         self._before = (0, 0, 0)
 

@@ -21,7 +21,6 @@ import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from itertools import count
@@ -32,6 +31,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from inarch.core.errors import InarchError, UsageError, unknown, without_compiler
 from inarch.core.groups import entry_points_of
+from inarch.core.once import cached_property
 
 T_co = TypeVar("T_co", covariant=True)
 

@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import copy
 import logging
-import os
 import tempfile
 import time
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache, partial
 from pathlib import Path
-from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from xdsl.context import Context
@@ -27,6 +24,7 @@ from xdsl.context import Context
 from inarch.artifact.manifest import Port
 from inarch.core.cache import default_cache
 from inarch.core.errors import ArgumentError, InarchError, UnsupportedError, UsageError, unknown
+from inarch.core.forks import long_lock
 from inarch.core.lazy import Array, np
 from inarch.core.states import State, digest_of, state_of
 from inarch.dialects import new_context
@@ -92,11 +90,10 @@ class OpenModule(Module):
         self._made: dict[Key, _Made] = {}
         self._planned: set[Function] = set()
         """What compiled calls know: `_plan` is of the last one, which leads to those before."""
-        self._lock = RLock()
+        self._lock = long_lock()
         self._has_said = False
         self._sharing: SharingSizes | None = None
         """The last one, which keeps the weights mapped and looked at."""
-        _OPEN.add(self)
 
     def __repr__(self) -> str:
         inputs, outputs = (", ".join(map(str, each)) for each in (self.inputs, self.outputs))
@@ -364,10 +361,6 @@ class OpenModule(Module):
             how,
         )
 
-    def renew_lock(self) -> None:
-        """For the child of a fork."""
-        self._lock = RLock()
-
     def _forget(self) -> None:
         """Of too many sizes, those that were made first."""
         while len(self._made) > MOST_IN_MEMORY:
@@ -448,15 +441,3 @@ def _again(source: Any, options: Options, threads: int | None, digest: str | Non
         raise _another_model(source)
     module = compile_model(source, options)
     return module if threads is None else module.with_threads(threads)
-
-
-_OPEN: weakref.WeakSet[OpenModule] = weakref.WeakSet()
-
-
-def _renew_locks() -> None:
-    """In the child of a fork: another thread may have held one."""
-    for module in _OPEN:
-        module.renew_lock()
-
-
-os.register_at_fork(after_in_child=_renew_locks)

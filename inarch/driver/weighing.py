@@ -15,7 +15,6 @@ import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from xdsl.dialects.func import ReturnOp
 
 from inarch.core.cache import Cache, default_cache, key_of
 from inarch.core.errors import InarchError
+from inarch.core.once import cached_property
 from inarch.core.states import State, state_of
 from inarch.dialects import new_context
 from inarch.dialects.graph.constant import ConstantOp

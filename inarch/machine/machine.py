@@ -15,7 +15,8 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+
+from inarch.core.once import cached_property
 
 
 @dataclass(frozen=True)

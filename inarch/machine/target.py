@@ -12,10 +12,11 @@ import os
 import platform
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 
 from inarch.core.errors import UsageError, unknown
+from inarch.core.once import cached_property
 from inarch.machine.architecture import Architecture, Features, architecture_of, architectures
 from inarch.machine.machine import Machine
 from inarch.machine.machine_file import MACHINES

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 from inarch.core.errors import InarchError
+from inarch.core.once import cached_property
 from inarch.meaning import Access, Meaning, accesses, operands, ranks, written
 from inarch.meaning._parser import Parser
 

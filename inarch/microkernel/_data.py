@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar
 
+from inarch.core.once import cached_property
 from inarch.machine.machine import Machine
 from inarch.machine.target import Target
 from inarch.meaning import Expression, Meaning, Size

@@ -21,11 +21,12 @@ import warnings
 from importlib.machinery import ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from threading import Event, RLock, Thread
+from threading import Event, Thread
 from typing import Any, Literal
 
 from inarch.core.cache import default_cache, key_of
 from inarch.core.errors import EnvironmentFault, InarchError, UsageError
+from inarch.core.forks import long_lock
 from inarch.core.lazy import np
 from inarch.machine.compilers import StoppedError, find_compiler, first_error, run_compiler
 from inarch.runtime.calls.called import Called
@@ -45,7 +46,7 @@ class Compiled:
     """The extension of this process, if there is one."""
 
     def __init__(self) -> None:
-        self._lock = RLock()
+        self._lock = long_lock()
         self._stop = Event()
         self.forget()
         # A child has no threads: what its parent was building, it builds itself.
@@ -60,7 +61,6 @@ class Compiled:
         self._builder: Thread | None = None
 
     def _forked(self) -> None:
-        self._lock = RLock()
         if self._builder is not None:
             self.forget()
 

@@ -12,7 +12,8 @@
  *       for as long as the library is used; NULL and 0 where the library has them, or needs none), and the
  *       functions that the library imports, in the table's order, which are copied. Fails where the CPU
  *       lacks what the code was compiled for (x86-64), before any instruction that it lacks. Not to be called
- *       at the same time as anything else of the library.
+ *       at the same time as anything else of the library. An artifact that was opened by its path need not be
+ *       bound: then the first call looks for the weights in that file.
  *   int32_t <prefix>_<function>(DLTensor *args, int32_t n);
  *       `library->run` of the state that was bound.
  *   int32_t <prefix>_<function>_run(void *const *buffers, const void *weights, void *workspace);

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
-from threading import Lock
 
 from inarch.artifact import Artifact
 from inarch.artifact.manifest import External
+from inarch.core.forks import short_lock
 
 
 def in_memory(name: str, content: bytes | memoryview) -> int | None:
@@ -33,7 +33,7 @@ class Embedded:
     """Those of this process, by their SHA-256."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
+        self._lock = short_lock()
         self._paths: dict[str, Path] = {}
         self._numbers: set[int] = set()
         self._kept: list[object] = []

@@ -17,7 +17,6 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import count
 from pathlib import Path
-from threading import RLock
 from typing import Any
 
 from inarch.artifact import Artifact
@@ -25,6 +24,7 @@ from inarch.artifact.manifest import ABI
 from inarch.artifact.mapping import Identity
 from inarch.artifact.needed import with_paths
 from inarch.core.errors import InarchError
+from inarch.core.forks import short_lock
 from inarch.runtime.abi import ffi, libc
 from inarch.runtime.function import CEntry
 from inarch.runtime.limits import tell_threadpoolctl
@@ -134,7 +134,7 @@ class Opened:
     """The libraries of this process that somebody holds."""
 
     def __init__(self) -> None:
-        self._lock = RLock()
+        self._lock = short_lock()
         self._libraries: weakref.WeakValueDictionary[tuple[object, ...], Library] = (
             weakref.WeakValueDictionary()
         )

@@ -12,12 +12,12 @@ import os
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
-from threading import RLock
 from typing import Any
 
 from inarch.artifact import Artifact
 from inarch.artifact.manifest import Import, Signature
 from inarch.core.errors import EnvironmentFault, InarchError
+from inarch.core.forks import short_lock
 from inarch.runtime.abi import ffi, libc
 from inarch.runtime.function import Function
 from inarch.runtime.loaders import LOADERS
@@ -246,7 +246,7 @@ class _States:
     """Those of parts of files: modules of one file share them, as they share its code."""
 
     def __init__(self) -> None:
-        self._lock = RLock()
+        self._lock = short_lock()
         self._live: weakref.WeakValueDictionary[tuple[object, ...], State] = (
             weakref.WeakValueDictionary()
         )

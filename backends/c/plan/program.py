@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import (
@@ -23,6 +22,7 @@ from inarch.backends.c.plan.alignment import Alignments
 from inarch.backends.c.text import Names, identifier
 from inarch.backends.entries import Entry, argument_attributes, entry_of
 from inarch.core.errors import InarchError, UnsupportedError
+from inarch.core.once import cached_property
 from inarch.dialects.kernel.call import CallOp as KernelCallOp
 from inarch.dialects.kernel.definition import DefOp
 from inarch.dialects.kernel.pack import PackOp

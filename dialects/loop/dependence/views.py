@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TypeAlias
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, NoneAttr, StridedLayoutAttr
 from xdsl.dialects.memref import SubviewOp
 from xdsl.ir import SSAValue
 
+from inarch.core.once import cached_property
 from inarch.dialects.loop.footprint import Place
 from inarch.dialects.loop.memory import MemRef, memref_of
 from inarch.ir.types import row_major

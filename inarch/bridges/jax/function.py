@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from functools import cache
-from threading import Lock
 from typing import Any, cast
 
 from inarch.artifact.manifest import Port
@@ -19,6 +18,7 @@ from inarch.bridges.shim import called as in_c
 from inarch.computation import Computation, Described
 from inarch.core.cache import key_of
 from inarch.core.errors import ArgumentError, UsageError
+from inarch.core.forks import long_lock
 from inarch.core.lazy import np
 from inarch.runtime.function import Function
 from inarch.runtime.module import Module
@@ -69,7 +69,7 @@ def _register(jax: Any) -> Shim:
     return made
 
 
-_LOCK = Lock()
+_LOCK = long_lock()
 
 
 class _Call:

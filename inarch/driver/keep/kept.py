@@ -18,7 +18,6 @@ import warnings
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
@@ -28,6 +27,7 @@ import inarch
 from inarch.core.cache import default_cache, key_of
 from inarch.core.errors import InarchError, UsageError
 from inarch.core.lazy import Array, np
+from inarch.core.once import cached_property
 from inarch.core.states import State, digest_of, is_settled, state_of
 from inarch.driver.built import Built
 from inarch.driver.keep.sources import sources

@@ -5,10 +5,11 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 
 from xdsl.ir import Block, SSAValue
 
+from inarch.core.once import cached_property
 from inarch.dialects.loop.buffer import AllocOp, root
 from inarch.dialects.loop.indirect import is_indirect
 from inarch.dialects.loop.keep import is_kept

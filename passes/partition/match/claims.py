@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from functools import cached_property
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
+from inarch.core.once import cached_property
 from inarch.dialects.graph.layout import layout_of
 from inarch.dialects.graph.op import GraphOp
 from inarch.passes.instance import Asked

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import islice
 
+from inarch.core.once import cached_property
 from inarch.passes.tensorize.unify.pattern import KernelPattern
 from inarch.passes.tensorize.unify.strided import StridedNest
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 from inarch.core.errors import InarchError
+from inarch.core.once import cached_property
 from inarch.meaning import Element, Index, Iterator, Normal, elements, free_sizes, normal, ranks
 from inarch.microkernel import Microkernel, check
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
+from inarch.core.once import cached_property
 from inarch.dialects.loop.access import number_of
 from inarch.dialects.loop.buffer import is_constant
 from inarch.dialects.loop.memory import memref_of, strides_of

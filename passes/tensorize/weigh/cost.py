@@ -9,8 +9,8 @@ latencies and bandwidths remains: fitted to ResNet-50's layers within the networ
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
+from inarch.core.once import cached_property
 from inarch.machine.machine import Cache, Machine, Memory
 
 CROWDED = 0.3

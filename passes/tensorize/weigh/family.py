@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TypeVar
 
 from inarch.core.errors import InarchError
+from inarch.core.once import cached_property
 from inarch.machine.machine import Machine
 from inarch.machine.target import Target
 from inarch.meaning import Expression

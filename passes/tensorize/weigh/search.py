@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import chain
 
+from inarch.core.once import cached_property
 from inarch.passes.tensorize.unify.iterators import contiguous_iterators
 from inarch.passes.tensorize.unify.match import Miss, bindings, matches
 from inarch.passes.tensorize.unify.strided import StridedNest

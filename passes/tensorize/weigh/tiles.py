@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
+from inarch.core.once import cached_property
 from inarch.passes.tensorize.unify.iterators import Assignment
 from inarch.passes.tensorize.unify.pattern import KernelPattern
 from inarch.passes.tensorize.unify.strided import Axis, StridedNest

@@ -269,9 +269,9 @@ def test_weights_that_are_not_there(path: Path, tmp_path: Path) -> None:
     found = outside(script, library, library, *contents, folder=tmp_path)
     start = "main: expected its weights in the artifact that it was loaded from, found"
     assert found.splitlines() == [
-        f"{start} a file that is no artifact: '{library}'",
-        f"{start} an artifact with other weights: '{library}'",
-        f"{start} an artifact of another format: '{library}'",
+        f"{start} a file that is no artifact: '{library}'; call model_bind first",
+        f"{start} an artifact with other weights: '{library}'; call model_bind first",
+        f"{start} an artifact of another format: '{library}'; call model_bind first",
         "1.0 2.0 3.0 4.0 5.0 6.0",
     ]
 
@@ -394,7 +394,7 @@ int main(int count, char **files)
             const uint64_t place = (round ? 0 : size - BYTES) + (uint64_t)(int64_t)delta;
             memcpy(copy + (at - whole), &place, 8);
             const char *why = "";
-            const void *weights = inarch_ffi_weights(&library, copy, size, &why);
+            const void *weights = inarch_own_weights(&library, copy, size, &why);
             if ((weights != NULL) != (place <= size - BYTES)) return 2;
         }
         free(copy);
@@ -411,7 +411,7 @@ int main(int count, char **files)
             copy[rest - 1 - (random >> (8 + 16 * i)) % 5000] = (unsigned char)(random >> (40 + 8 * i));
         }
         const char *why = "";
-        const char *weights = inarch_ffi_weights(&library, copy, rest, &why);
+        const char *weights = inarch_own_weights(&library, copy, rest, &why);
         if (weights == NULL) {
             refused++;
         } else {

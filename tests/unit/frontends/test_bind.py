@@ -103,7 +103,8 @@ def test_bind_refuses_weights_of_another_size(tmp_path: Path) -> None:
     assert printed[:5] == sizes
     assert printed[5:8] == [
         "2 net_bind: expected 64 bytes of weights, found a null pointer",
-        "2 main: weights are not bound; call net_bind first",
+        "2 main: expected its weights in the artifact that it was loaded from, found a file that is no "
+        f"artifact: '{tmp_path / 'main'}'; call net_bind first",
         "0 0 21 84",
     ]
     assert re.fullmatch("[0-9a-f]{64}", printed[8])

@@ -31,11 +31,13 @@ from inarch.backends.c.write.abi.model_text import (
     ENTRY,
     IMPORTS,
     LINKED,
+    OWN_ENTRY,
     PUBLIC,
     PUBLIC_FUNCTION,
     TABLES,
 )
 from inarch.backends.c.write.abi.threads import NO_POOL, POOL
+from inarch.backends.c.write.abi.tvm_ffi import OWN
 from inarch.backends.entries import Entry
 
 _CPU = 1
@@ -104,11 +106,16 @@ def imports_text(library: Described, *, checked: bool) -> str:
     return text + (CALL_CHECKED if checked else "")
 
 
-def entries_text(library: Described, embedded: str | None) -> str:
-    """The table and the public functions; `embedded` names an array of the weights."""
+def entries_text(library: Described, embedded: str | None, *, shared: bool) -> str:
+    """The table and the public functions; `embedded` names an array of the weights.
+
+    `shared`: the library finds its own weights where nobody binds it.
+    """
     functions, weights = library.functions, library.weights
     has_own = has_states(library.imports)
-    bound = (embedded is not None or weights.nbytes == 0) and not has_own
+    slots = sum(slot.linked is None for slot in library.imports)
+    finds = shared and slots == 0  # nobody but who opens it knows what fills a slot
+    bound = (embedded is not None or weights.nbytes == 0) and not has_own and not finds
     values = {
         "prefix": library.prefix,
         "target": string(library.target),
@@ -116,7 +123,7 @@ def entries_text(library: Described, embedded: str | None) -> str:
         "digest": weights.sha256,
         "bytes": weights.nbytes,
         "functions": len(functions),
-        "count": sum(slot.linked is None for slot in library.imports),
+        "count": slots,
         "function_table": "inarch_functions" if functions else "NULL",
         "entry_table": "inarch_entries" if functions else "NULL",
         "import_names": "inarch_import_names" if library.imports else "NULL",
@@ -135,9 +142,9 @@ def entries_text(library: Described, embedded: str | None) -> str:
         "bind_begin": "inarch_linked_bind(" if has_own else "",
         "bind_end": ")" if has_own else "",
     }
-    text = _fill(TABLES, values)
+    text = _fill(TABLES, values) + (OWN if finds and functions else "")
     for index, stem in enumerate(library.stems):
-        text += _fill(ENTRY, {"stem": stem, "index": index})
+        text += _fill(OWN_ENTRY if finds else ENTRY, {"stem": stem, "index": index})
     text += linked_bind_text(library.prefix, library.imports)
     return text + _fill(BIND + (POOL if library.has_pool else NO_POOL), values)
 

@@ -183,6 +183,16 @@ int32_t ${stem}(DLTensor *args, int32_t n)
 }
 """
 
+OWN_ENTRY = """
+int32_t ${stem}(DLTensor *args, int32_t n)
+{
+    if (!inarch_default.is_bound) {
+        return inarch_own_run(&inarch_self, &inarch_default, ${index}, args, n);
+    }
+    return inarch_run(&inarch_default, ${index}, args, n, NULL);
+}
+"""
+
 BIND = """
 const inarch_library *${prefix}_library(void)
 {

@@ -2,8 +2,9 @@
 
     tvm_ffi.load_module("model.so").main(x, y)      # inputs, then outputs; `.so` is an artifact's other name
 
-All but a stub a function is `tvm_ffi.c`, a unit that is the same for all models. It is of libraries, not of
-the amalgamation: two models in one program would both define `__tvm_ffi_main`.
+All but a stub a function is `tvm_ffi.c`, a unit that is the same for all models, with `own.c`: calls of a
+library that nobody has bound. It is of libraries, not of the amalgamation: two models in one program would
+both define `__tvm_ffi_main`.
 """
 
 from __future__ import annotations
@@ -37,6 +38,15 @@ _INCLUDES = """
 #include <unistd.h>
 """
 
+OWN = """
+__attribute__((visibility("hidden"))) INARCH_BASELINE int32_t inarch_own_begin(
+    const inarch_model *model, inarch_state *bound, const char *function, inarch_state **state);
+__attribute__((visibility("hidden"))) INARCH_BASELINE void inarch_own_end(void);
+__attribute__((visibility("hidden"))) INARCH_BASELINE int32_t inarch_own_run(
+    const inarch_model *model, inarch_state *bound, int32_t index, DLTensor *args, int32_t n);
+"""
+"""Calls of a library that nobody has bound."""
+
 _CALL = """
 __attribute__((visibility("hidden"))) INARCH_BASELINE int32_t inarch_ffi_call(
     const inarch_model *model, inarch_state *bound, int32_t function, const void *args, int32_t n,
@@ -58,8 +68,10 @@ int32_t __tvm_ffi_${symbol}(void *self, const void *args, int32_t n, void *resul
 def tvm_ffi_unit() -> str:
     """What comes after the first comment of `tvm_ffi.c`; the same for all models."""
     numbers = f"\n#define INARCH_FORMAT {FORMAT}\n#define INARCH_TAIL_BYTES {TAIL_BYTES}\n"
-    own = files("inarch.backends.c.write.abi").joinpath("tvm_ffi.c").read_text()
-    return f"{_INCLUDES}{types_text()}{internal_text(shared=True)}{_CALL}{numbers}\n{own}"
+    folder = files("inarch.backends.c.write.abi")
+    own, calls = ((folder / name).read_text() for name in ("own.c", "tvm_ffi.c"))
+    internal = internal_text(shared=True)
+    return f"{_INCLUDES}{types_text()}{internal}{OWN}{_CALL}{numbers}\n{own}\n{calls}"
 
 
 def stubs_text(prefix: str, stems: Sequence[str]) -> str:

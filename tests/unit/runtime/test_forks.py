@@ -1,0 +1,85 @@
+"""Children of a fork load, call and compile, whatever other threads were doing: nothing hangs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import inarch
+from tests.unit.runtime.c.conftest import MODEL
+
+SCRIPT = """
+import os, signal, sys, threading, time
+import numpy as np
+import inarch
+
+path, text, forks, what = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
+stop = False
+
+def load():
+    return inarch.load(path)
+
+def compiled():
+    return inarch.compile(text, target="generic")
+
+def work():
+    while not stop:
+        globals()[what]()
+
+if what == "compiled":  # what Python locks when it is first used stays locked
+    compiled()
+threads = [threading.Thread(target=work) for _ in range(3)]
+for thread in threads:
+    thread.start()
+x = np.ones((96, 64), np.float32)
+hung = wrong = 0
+for _ in range(forks):
+    time.sleep(0.002)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        right = abs(float(globals()[what]()(x)[3, 5]) / np.exp(8) - 1) < 1e-5
+        os._exit(0 if right else 1)
+    status = os.waitpid(child, 0)[1]
+    hung += os.WIFSIGNALED(status)
+    wrong += os.WIFEXITED(status) and os.WEXITSTATUS(status) != 0
+    if hung:
+        break
+stop = True
+print(hung, "hung", wrong, "wrong")
+"""
+
+
+def forks(folder: Path, count: int, what: str) -> tuple[str, str]:
+    """What a process says that forks so often beside three threads, and what it complains of."""
+    (folder / "m.mlir").write_text(MODEL)
+    path = folder / "m.inarch"
+    if not path.exists():
+        inarch.compile(folder / "m.mlir").save(path)
+    command = [sys.executable, "-c", SCRIPT, str(path), str(folder / "m.mlir"), str(count), what]
+    # Without a cache: who compiles does all of it.
+    own = {**os.environ, "INARCH_CACHE_BYTES": "0"}
+    done = subprocess.run(
+        command, env=own, capture_output=True, text=True, check=False, timeout=300
+    )
+    return done.stdout, done.stderr
+
+
+def test_forks_while_threads_load(tmp_path: Path) -> None:
+    """From the first import on: the first forks are in the middle of the first loads."""
+    for count in (3, 3, 3, 3, 40):
+        assert forks(tmp_path, count, "load") == ("0 hung 0 wrong\n", "")
+
+
+@pytest.mark.slow
+def test_many_forks_while_threads_load(tmp_path: Path) -> None:
+    assert forks(tmp_path, 500, "load") == ("0 hung 0 wrong\n", "")
+
+
+def test_forks_while_threads_compile(tmp_path: Path) -> None:
+    """The child compiles, too; what its parent's threads hold is free."""
+    assert forks(tmp_path, 6, "compiled") == ("0 hung 0 wrong\n", "")
