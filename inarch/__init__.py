@@ -17,7 +17,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-import inarch.core.forks  # noqa: F401  # before anybody forks while another thread imports the rest
+# First, as a thread may fork while another one imports the rest.
+import inarch.core.forks  # noqa: F401  # pyright: ignore[reportUnusedImport]
 
 if TYPE_CHECKING:
     from inarch.computation import compute

@@ -1,4 +1,4 @@
-"""The Makefile and the CMakeLists.txt of an exported program."""
+"""The Makefile, the CMakeLists.txt and the README.md of an exported program."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import cache
 from importlib.resources import files
 from string import Template
 
+from inarch.backends.entries import Entry
 from inarch.core.errors import UnsupportedError
 from inarch.machine.target import Target
 
@@ -23,6 +24,7 @@ class Building:
     common: Sequence[str]
     """Flags that all C sources but main.c need."""
     headers: Sequence[str]
+    functions: Sequence[Entry]
     libraries: Sequence[str]
     """`-lm`, paths of libraries and objects."""
     data: str | None = None
@@ -38,7 +40,26 @@ class Building:
                     f"'{self.prefix}' cannot be exported: expected flags and paths without blanks and "
                     f"quotes, which a Makefile can have, found '{word}'"
                 )
-        return {"Makefile": self._makefile(), "CMakeLists.txt": self._cmake()}
+        return {
+            "Makefile": self._makefile(),
+            "CMakeLists.txt": self._cmake(),
+            "README.md": self._readme(),
+        }
+
+    def _readme(self) -> str:
+        rows = [
+            f"    {entry.name:<12}  {what} {port.name}: {port.type}, {port.nbytes} bytes\n"
+            for entry in self.functions
+            for what, ports in (("reads ", entry.inputs), ("writes", entry.outputs))
+            for port in ports
+        ]
+        return _filled(
+            "README.md",
+            prefix=self.prefix,
+            target=str(self.target),
+            words=" ".join(program_words(self.functions)),
+            ports="".join(rows),
+        )
 
     def _makefile(self) -> str:
         return _filled(
@@ -84,6 +105,11 @@ class Building:
             libraries=" ".join(_of_cmake(name) for name in self.libraries),
             properties=properties,
         )
+
+
+def program_words(functions: Sequence[Entry]) -> list[str]:
+    """What the program is given."""
+    return [*(["FUNCTION"] if len(functions) > 1 else []), "INPUT...", "OUTPUT..."]
 
 
 def _compiler(target: Target) -> str:

@@ -110,6 +110,7 @@ def freestanding(program: CProgram, request: ExportRequest) -> Export:
         {f"{prefix}.c": [flag for own in program.single().unit_flags.values() for flag in own]},
         flags,
         [f"{prefix}.h"],
+        parts.functions,
         ["-lm"],
     )
     says = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from inarch.artifact.manifest import Port
-from inarch.backends.c.export.building import filled
+from inarch.backends.c.export.building import filled, program_words
 from inarch.backends.c.text import INDENT, comment, string
 from inarch.backends.entries import Entry
 
@@ -27,11 +27,10 @@ def main_text(
         sizes = f"{len(entry.inputs)}, {len(entry.outputs)}"
         rows.append(f"{INDENT}{{{string(entry.name)}, {sizes}, {ports}, invoke{number}}},\n")
     text += f"\nstatic const function functions[] = {{\n{''.join(rows)}}};\n"
-    words = [*(["FUNCTION"] if several else []), "INPUT...", "OUTPUT..."]
     return filled(
         "main.c.tmpl",
         prefix=prefix,
-        usage=comment(f"{prefix} {' '.join(words)}")[3:-3],
+        usage=comment(f"{prefix} {' '.join(program_words(functions))}")[3:-3],
         functions=text,
         option=" %s" if several else "",
         name=", f->name" if several else "",

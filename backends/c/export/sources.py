@@ -132,6 +132,7 @@ def hosted(program: CProgram, request: ExportRequest) -> Export:
         sources,
         model_flags(target),
         [f"{prefix}.h", "inarch.h"],
+        program.functions,
         libraries,
         f"{prefix}.bin",
     )

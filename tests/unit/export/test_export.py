@@ -265,6 +265,7 @@ const int input_count = 2, output_count = 2;
 void invoke(void);
 void invoke(void) { model_main(x, s, y, t); }
 """
+BUILDING = ("Makefile", "CMakeLists.txt", "README.md")
 CALLED = 64
 """Bytes of the stack that `invoke` takes itself."""
 
@@ -274,7 +275,7 @@ def test_without_an_operating_system(target: str, tmp_path: Path) -> None:
     """No libc is linked; the stack is what is said, or less."""
     here = machine(target)
     made = export(written(BARE, tmp_path), tmp_path / "c", target=target, freestanding=True)
-    assert set(made.files) == {"model.c", "model.h", "main.c", "Makefile", "CMakeLists.txt"}
+    assert set(made.files) == {"model.c", "model.h", "main.c", *BUILDING}
     assert made.facts["library_functions"] == []
     text = (tmp_path / "c" / "model.c").read_text()
     assert re.findall(r"#include (.*)", text) == ["<stddef.h>", "<stdint.h>"]
@@ -388,7 +389,7 @@ def test_an_export_is_replaced_unless_it_was_changed(tmp_path: Path) -> None:
     (folder / "build" / "old").write_text("")
     made = run(["export", str(model), str(folder), "--freestanding", "--json"])
     facts = json.loads(made.out)
-    assert facts["files"] == ["model.c", "model.h", "main.c", "Makefile", "CMakeLists.txt"]
+    assert facts["files"] == ["model.c", "model.h", "main.c", *BUILDING]
     assert (facts["weights_bytes"], facts["functions"]["main"]["inputs"][0]["name"]) == (0, "x")
     assert sorted(one.name for one in folder.iterdir()) == sorted(
         [*facts["files"], "inarch-export.json"]
@@ -520,3 +521,21 @@ def test_artifacts_by_each_compiler(
     assert np.array_equal(module(np.array([-1, 2, 3], np.float32)), [0, 2, 3])
     with pytest.raises(inarch.ArgumentError, match="expected f32"):
         module(np.array([-1, 2, 3]))
+
+
+def test_the_readme_says_how_it_is_built_and_run(tmp_path: Path) -> None:
+    """Ten lines; its commands are those that work."""
+    export(written(SMALL, tmp_path), tmp_path / "c", target="generic")
+    text = (tmp_path / "c" / "README.md").read_text()
+    assert len(text.splitlines()) <= 16
+    commands = re.findall(r"^    (make|build/\S+)(?: +(.*))?$", text, re.MULTILINE)
+    assert commands[1] == ("build/model", "INPUT... OUTPUT...")
+    ports = re.findall(r"(reads|writes) +(\w+): (\S+), (\d+) bytes", text)
+    files: list[Path] = []
+    for what, name, _, nbytes in ports:
+        files.append(tmp_path / f"{what}.{name}")
+        if what == "reads":
+            files[-1].write_bytes(bytes(int(nbytes)))
+    subprocess.run([commands[0][0], "-s"], cwd=tmp_path / "c", check=True)
+    subprocess.run([commands[1][0], *files], cwd=tmp_path / "c", check=True)
+    assert [path.stat().st_size for path in files] == [int(nbytes) for *_, nbytes in ports]
