@@ -32,6 +32,17 @@ PUBLIC double bench_call(void *function, void *const *buffers, const void *weigh
   return failed ? -1.0 : elapsed / (double)count;
 }
 
+/* The same of a function that checks its `n` arguments, DLTensors at `args`. */
+PUBLIC double bench_checked(void *function, void *args, int32_t n, int64_t count) {
+  int32_t (*call)(void *args, int32_t n) = (int32_t (*)(void *, int32_t))function;
+  int32_t failed = call(args, n);
+  double start = now();
+  for (int64_t i = 0; i < count; ++i)
+    failed |= call(args, n);
+  double elapsed = now() - start;
+  return failed ? -1.0 : elapsed / (double)count;
+}
+
 /* Calls each of `functions` once, in order; `elapsed` gets the nanoseconds of each. 0 is success. */
 PUBLIC int32_t bench_sequence(void *const *functions, int64_t count, void *const *buffers,
                               const void *weights, void *workspace, double *elapsed) {

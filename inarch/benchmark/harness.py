@@ -27,6 +27,7 @@ ALIGNMENT_BYTES = 64
 _DECLARATIONS = """
 double bench_call(void *function, void *const *buffers, const void *weights, void *workspace,
                   int64_t count);
+double bench_checked(void *function, void *args, int32_t n, int64_t count);
 int32_t bench_sequence(void *const *functions, int64_t count, void *const *buffers,
                        const void *weights, void *workspace, double *elapsed);
 double bench_peak(int64_t count, float *sink);
@@ -99,6 +100,17 @@ class Harness:
         """Nanoseconds a call, on average over `count` calls after one that is not timed."""
         function = self.ffi.cast("void *", entry)
         found = float(self._library.bench_call(function, buffers, weights, workspace, count))
+        if found < 0:
+            raise InternalError("a measured function failed")
+        return found
+
+    def checked_ns(self, function: int, args: int, n: int, count: int) -> float:
+        """The same of a public function of a library, at an address, and its `n` DLTensors."""
+        found = float(
+            self._library.bench_checked(
+                self.ffi.cast("void *", function), self.ffi.cast("void *", args), n, count
+            )
+        )
         if found < 0:
             raise InternalError("a measured function failed")
         return found

@@ -28,6 +28,8 @@ def bench_layers(arguments: argparse.Namespace, peers: list[str] | None) -> int:
         raise UsageError("--threads: it is for a model; layers are measured on one thread")
     if arguments.schedule:
         raise UsageError("--schedule: it is for a model")
+    if arguments.overhead:
+        raise UsageError("--overhead: it is for a model or an artifact")
     if arguments.profile:
         raise UsageError("--profile: it is for a model; layers list their steps with --json")
     if arguments.list:

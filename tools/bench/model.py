@@ -30,6 +30,7 @@ def bench_model(arguments: argparse.Namespace, peers: list[str] | None) -> int:
     None: all peers that read ONNX, or none for another kind of model.
     """
     from inarch.benchmark.model import measure_model
+    from inarch.benchmark.overhead import measure_overhead
 
     path = Path(arguments.what)
     _check(path, arguments)
@@ -60,6 +61,8 @@ def bench_model(arguments: argparse.Namespace, peers: list[str] | None) -> int:
         result = (
             _profile(path, options, arguments, report)
             if arguments.profile
+            else measure_overhead(path, options, rounds=arguments.rounds, progress=report)
+            if arguments.overhead
             else measure_model(
                 path,
                 options,
@@ -94,6 +97,8 @@ def _check(path: Path, arguments: argparse.Namespace) -> None:
     for option, given in (("target", arguments.target.split(",")), ("threads", arguments.threads)):
         if arguments.profile and given and len(given) > 1:
             raise UsageError(f"--{option}: expected one with --profile, found {len(given)}")
+    if arguments.profile and arguments.overhead:
+        raise UsageError("--overhead: it does not go with --profile")
     for option in ("trace", "backend", "give"):
         if getattr(arguments, option) and not arguments.profile:
             raise UsageError(f"--{option}: it goes with --profile")

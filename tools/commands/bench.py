@@ -78,6 +78,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of a model: the time of each kernel in one run of it, instead of comparing",
     )
     parser.add_argument(
+        "--overhead",
+        action="store_true",
+        help="of a model or an artifact: what a call from Python costs beside one from C, by each way",
+    )
+    parser.add_argument(
         "--trace",
         type=Path,
         metavar="FILE",
@@ -146,6 +151,7 @@ COMMAND = Command(
   inarch bench model.onnx --target x86-64-v2,x86-64-v3,x86-64-v4 --threads 1,2
   inarch bench model.onnx --profile --threads 2 --schedule mine.schedule
   inarch bench model.onnx --profile
+  inarch bench model.onnx --overhead
   inarch bench model.onnx --profile --backend npu --trace trace.json
 """,
     add_arguments=_add_arguments,
