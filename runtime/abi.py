@@ -7,6 +7,7 @@ from importlib.resources import files
 from typing import Any
 
 from inarch.core.forks import wait_for
+from inarch.core.lazy import np
 
 _LOADER = """
 void *dlopen(const char *path, int flags);
@@ -25,6 +26,15 @@ def ffi() -> Any:
     wait_for(made._lock)  # noqa: SLF001
     made.cdef(structs("inarch.h") + structs("inarch_loader.h") + _LOADER)
     return made
+
+
+def pinned(data: memoryview) -> Any:
+    """The address of a view's bytes, for C; it keeps them.
+
+    By way of NumPy: what C holds of a view itself keeps Python's collector from clearing it, and the process
+    dies where both are garbage of one cycle (CPython's `memory_clear`).
+    """
+    return ffi().from_buffer(np.frombuffer(data, np.uint8) if len(data) else b"")
 
 
 @cache

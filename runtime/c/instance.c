@@ -84,9 +84,7 @@ int32_t inarch_instance_new(inarch_module *module, const char *name, void *works
                             inarch_instance **instance)
 {
     if (module == NULL || instance == NULL) {
-        return inarch_rt_fail(INARCH_ARGUMENT,
-                              "error: inarch_instance_new: expected %s, found a null pointer",
-                              module == NULL ? "a module" : "a place for the instance");
+        return inarch_rt_null("inarch_instance_new", module == NULL ? "a module" : "a place for the instance");
     }
     *instance = NULL;
     const inarch_function *function = inarch_function_named(module, name);
@@ -146,12 +144,12 @@ static int32_t bind_port(inarch_instance *instance, const char *name, const void
     const inarch_function *function = instance->function;
     const char *where = instance->module->where, *kind = first == 0 ? "input" : "output";
     int32_t found = first;
-    while (found < first + count && (name == NULL || strcmp(function->ports[found].name, name) != 0)) {
+    while (found < first + count && strcmp(function->ports[found].name, name) != 0) {
         found++;
     }
     if (found == first + count) {
         return inarch_rt_fail(INARCH_NAME, "%s: error: %s: no %s '%s'; %s%s%s", where, function->name, kind,
-                              name == NULL ? "" : name, count == 0 ? "there is none" : "the first is '",
+                              name, count == 0 ? "there is none" : "the first is '",
                               count == 0 ? "" : function->ports[first].name, count == 0 ? "" : "'");
     }
     const inarch_port *port = &function->ports[found];
@@ -181,16 +179,25 @@ static int32_t bind_port(inarch_instance *instance, const char *name, const void
 
 int32_t inarch_bind_input(inarch_instance *instance, const char *name, const void *data, size_t bytes)
 {
+    if (instance == NULL || name == NULL) {
+        return inarch_rt_null("inarch_bind_input", instance == NULL ? "an instance" : "a name");
+    }
     return bind_port(instance, name, data, bytes, 0, instance->function->inputs);
 }
 
 int32_t inarch_bind_output(inarch_instance *instance, const char *name, void *data, size_t bytes)
 {
+    if (instance == NULL || name == NULL) {
+        return inarch_rt_null("inarch_bind_output", instance == NULL ? "an instance" : "a name");
+    }
     return bind_port(instance, name, data, bytes, instance->function->inputs, instance->function->outputs);
 }
 
 int32_t inarch_set_threads(inarch_instance *instance, int32_t threads)
 {
+    if (instance == NULL) {
+        return inarch_rt_null("inarch_set_threads", "an instance");
+    }
     if (threads < 0) {
         return inarch_rt_fail(INARCH_THREADS, "%s: error: expected a number of threads from 0 on, found %d",
                               instance->module->where, (int)threads);
@@ -218,6 +225,9 @@ static int32_t fail(const inarch_instance *instance, int32_t status)
 
 int32_t inarch_instance_set_weights(inarch_instance *instance, const inarch_weights *weights)
 {
+    if (instance == NULL) {
+        return inarch_rt_null("inarch_instance_set_weights", "an instance");
+    }
     const inarch_module *module = instance->module;
     const inarch_library *library = module->library.table;
     if (weights == NULL) {
@@ -236,6 +246,9 @@ int32_t inarch_instance_set_weights(inarch_instance *instance, const inarch_weig
 
 int32_t inarch_set_stream(inarch_instance *instance, int32_t device_type, int32_t device_id, void *stream)
 {
+    if (instance == NULL) {
+        return inarch_rt_null("inarch_set_stream", "an instance");
+    }
     const inarch_library *library = instance->module->library.table;
     const int32_t status = library->set_stream(state_of(instance), device_type, device_id, stream);
     return status == INARCH_OK ? status : fail(instance, status);
@@ -283,6 +296,9 @@ static int32_t check_bools(const inarch_instance *instance, int32_t input)
 
 int32_t inarch_run(const inarch_instance *instance)
 {
+    if (instance == NULL) {
+        return inarch_rt_null("inarch_run", "an instance");
+    }
     const inarch_function *function = instance->function;
     const inarch_library *library = instance->module->library.table;
     const int32_t ports = function->inputs + function->outputs;

@@ -139,6 +139,7 @@ int32_t inarch_rt_new_state(const char *where, const inarch_rt_library *library,
 int32_t inarch_rt_find_entry(const inarch_rt_library *library, const char *name);
 
 /* module.c */
+int32_t inarch_rt_null(const char *function, const char *expected); /* says that there is none; INARCH_ARGUMENT */
 struct inarch_module {
     struct inarch_module *next; /* of those that are open */
     int64_t users;              /* opened so often, and instances, and modules whose loops its threads run */

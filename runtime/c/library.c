@@ -124,48 +124,6 @@ static void *open_copy(const unsigned char *bytes, size_t count, const char **re
         memcpy(&(function), &found, sizeof(found)); \
     } while (0)
 
-int32_t inarch_rt_fill_imports(const char *where, const inarch_rt_index *index, const inarch_options *options,
-                               const inarch_rt_library *library, const inarch_rt_loaded *parts,
-                               inarch_import **result)
-{
-    void (*explain)(int32_t, const inarch_import *, const char *(*)(void));
-    FIND(explain, library, index->prefix, "explain");
-    inarch_import *table = (inarch_import *)calloc((size_t)index->code.import_count + 1, sizeof(*table));
-    *result = table;
-    if (table == NULL) {
-        return inarch_rt_fail(INARCH_NO_MEMORY, "%s: error: no memory for its imports", where);
-    }
-    for (int32_t i = 0; i < index->code.import_count; i++) {
-        for (int32_t k = 0; k < options->import_count; k++) {
-            if (strcmp(options->imports[k].name, index->code.imports[i]) == 0) {
-                table[i] = options->imports[k].function;
-            }
-        }
-        const char *(*last_error)(void) = NULL;
-        if (table[i].call == NULL) {
-            const int32_t status =
-                inarch_rt_bind_part(where, &index->code, parts, index->code.imports[i], &table[i], &last_error);
-            if (status != INARCH_OK) {
-                return status;
-            }
-        }
-        if (last_error != NULL && explain != NULL) {
-            explain(i, &table[i], last_error);
-        }
-        if (table[i].call == NULL) {
-            table[i].call = inarch_rt_absent(library, index->prefix);
-        }
-        if (table[i].call == NULL) {
-            return inarch_rt_fail(
-                INARCH_UNBOUND,
-                "%s: error: import '%s' is not filled; give a function of that name in the options' "
-                "imports",
-                where, index->code.imports[i]);
-        }
-    }
-    return INARCH_OK;
-}
-
 int32_t inarch_rt_new_state(const char *where, const inarch_rt_library *library, const inarch_setup *setup,
                             inarch_state **state)
 {

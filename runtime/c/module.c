@@ -10,9 +10,31 @@
 #include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t begun = PTHREAD_ONCE_INIT;
 static inarch_module *all; /* per process because the dynamic loader is */
 static inarch_module
     *pool_owner; /* whose threads run everybody's loops: those of several would wait for each other */
+
+static void take_lock(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+static void give_lock(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+/* The child of a fork has no other threads: what they were doing to the list would stay half done. */
+static void begin(void)
+{
+    pthread_atfork(take_lock, give_lock, give_lock);
+}
+
+int32_t inarch_rt_null(const char *function, const char *expected)
+{
+    return inarch_rt_fail(INARCH_ARGUMENT, "error: %s: expected %s, found a null pointer", function, expected);
+}
 
 static void release(inarch_module *module)
 {
@@ -219,14 +241,64 @@ static int32_t open_locked(const char *path, int descriptor, const inarch_rt_ide
     return INARCH_OK;
 }
 
+/* The options as this version has them. Those of a later one are taken where what they have more is zeros. */
+static int32_t read_options(const inarch_options *given, inarch_options *own)
+{
+    const inarch_options defaults = INARCH_OPTIONS;
+    *own = defaults;
+    if (given == NULL) {
+        return INARCH_OK;
+    }
+    if (given->size < sizeof(*own)) {
+        return inarch_rt_fail(INARCH_ARGUMENT,
+                              "error: inarch_open: expected options that begin with INARCH_OPTIONS, found a size of %u",
+                              (unsigned)given->size);
+    }
+    for (size_t i = sizeof(*own); i < given->size; i++) {
+        if (((const unsigned char *)given)[i] != 0) {
+            return inarch_rt_fail(INARCH_UNSUPPORTED,
+                                  "error: inarch_open: expected options of this version, found a field behind them");
+        }
+    }
+    memcpy(own, given, sizeof(*own));
+    const int32_t unknown = own->flags & ~(INARCH_UNCHECKED | INARCH_VERIFY | INARCH_PRIVATE);
+    if (unknown != 0 || own->reserved != 0) {
+        return inarch_rt_fail(INARCH_UNSUPPORTED, "error: inarch_open: expected flags of this version, found %d",
+                              (int)(unknown != 0 ? unknown : own->reserved));
+    }
+    if (own->import_count < 0) {
+        return inarch_rt_fail(INARCH_ARGUMENT, "error: inarch_open: expected 0 or more imports, found %d",
+                              (int)own->import_count);
+    }
+    for (int32_t i = 0; i < own->import_count; i++) {
+        if (own->imports == NULL || own->imports[i].name == NULL) {
+            return inarch_rt_null("inarch_open", own->imports == NULL ? "imports" : "a name of an import");
+        }
+        if (own->imports[i].function.call == NULL) {
+            return inarch_rt_fail(INARCH_ARGUMENT,
+                                  "error: inarch_open: import '%s': expected a function, found a null pointer",
+                                  own->imports[i].name);
+        }
+    }
+    const inarch_allocator *allocator = own->allocator;
+    if (allocator != NULL && (allocator->allocate == NULL || allocator->release == NULL)) {
+        return inarch_rt_null("inarch_open", "both functions of the allocator");
+    }
+    return INARCH_OK;
+}
+
 int32_t inarch_open(const char *path, const inarch_options *options, inarch_module **module)
 {
-    static const inarch_options defaults = {0, 0, NULL, NULL, NULL, NULL};
     if (path == NULL || module == NULL) {
-        return inarch_rt_fail(INARCH_ARGUMENT, "error: inarch_open: expected %s, found a null pointer",
-                              path == NULL ? "a path" : "a place for the module");
+        return inarch_rt_null("inarch_open", path == NULL ? "a path" : "a place for the module");
     }
     *module = NULL;
+    inarch_options own;
+    const int32_t good = read_options(options, &own);
+    if (good != INARCH_OK) {
+        return good;
+    }
+    pthread_once(&begun, begin);
     int descriptor;
     inarch_rt_identity identity;
     int32_t status = inarch_rt_open_file(path, &descriptor, &identity);
@@ -234,7 +306,7 @@ int32_t inarch_open(const char *path, const inarch_options *options, inarch_modu
         return status;
     }
     pthread_mutex_lock(&lock);
-    status = open_locked(path, descriptor, &identity, options == NULL ? &defaults : options, module);
+    status = open_locked(path, descriptor, &identity, &own, module);
     pthread_mutex_unlock(&lock);
     close(descriptor);
     return status;
@@ -259,17 +331,28 @@ void inarch_rt_retain(inarch_module *module)
 
 const void *inarch_module_weights(const inarch_module *module, int64_t *bytes)
 {
+    if (module == NULL || bytes == NULL) {
+        inarch_rt_null("inarch_module_weights", module == NULL ? "a module" : "a place for the size");
+        return NULL;
+    }
     *bytes = (int64_t)module->index.code.weights_bytes;
     return module->index.code.weights_bytes == 0 ? NULL : module->bytes + module->index.code.weights_offset;
 }
 
 const inarch_library *inarch_module_library(const inarch_module *module)
 {
+    if (module == NULL) {
+        inarch_rt_null("inarch_module_library", "a module");
+        return NULL;
+    }
     return module->library.table;
 }
 
 int32_t inarch_set_weights(inarch_module *module, const inarch_weights *weights)
 {
+    if (module == NULL) {
+        return inarch_rt_null("inarch_set_weights", "a module");
+    }
     if (module->is_shared) {
         return inarch_rt_fail(INARCH_ARGUMENT,
                               "%s: error: expected a private module, whose weights nobody else uses, found one that is "
@@ -284,21 +367,37 @@ int32_t inarch_set_weights(inarch_module *module, const inarch_weights *weights)
 
 const char *inarch_module_name(const inarch_module *module)
 {
+    if (module == NULL) {
+        inarch_rt_null("inarch_module_name", "a module");
+        return NULL;
+    }
     return module->index.name;
 }
 
 const char *inarch_module_target(const inarch_module *module)
 {
+    if (module == NULL) {
+        inarch_rt_null("inarch_module_target", "a module");
+        return NULL;
+    }
     return module->index.code.target;
 }
 
 int32_t inarch_function_count(const inarch_module *module)
 {
+    if (module == NULL) {
+        inarch_rt_null("inarch_function_count", "a module");
+        return 0;
+    }
     return module->index.function_count;
 }
 
 const inarch_function *inarch_function_at(const inarch_module *module, int32_t index)
 {
+    if (module == NULL) {
+        inarch_rt_null("inarch_function_at", "a module");
+        return NULL;
+    }
     if (index < 0 || index >= module->index.function_count) {
         inarch_rt_fail(INARCH_NAME, "%s: error: expected a function from 0 to %d, found %d", module->where,
                        (int)module->index.function_count - 1, (int)index);
@@ -309,13 +408,16 @@ const inarch_function *inarch_function_at(const inarch_module *module, int32_t i
 
 const inarch_function *inarch_function_named(const inarch_module *module, const char *name)
 {
-    for (int32_t i = 0; name != NULL && i < module->index.function_count; i++) {
+    if (module == NULL || name == NULL) {
+        inarch_rt_null("inarch_function_named", module == NULL ? "a module" : "a name");
+        return NULL;
+    }
+    for (int32_t i = 0; i < module->index.function_count; i++) {
         if (strcmp(module->index.functions[i].name, name) == 0) {
             return &module->index.functions[i];
         }
     }
-    inarch_rt_fail(INARCH_NAME, "%s: error: no function '%s'; the first is '%s'", module->where,
-                   name == NULL ? "" : name,
+    inarch_rt_fail(INARCH_NAME, "%s: error: no function '%s'; the first is '%s'", module->where, name,
                    module->index.function_count == 0 ? "" : module->index.functions[0].name);
     return NULL;
 }

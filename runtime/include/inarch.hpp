@@ -65,14 +65,19 @@ struct FreeInstance {
 class Module {
  public:
   explicit Module(const std::string &path, std::int32_t flags = 0) {
-    inarch_options options = {};
+    inarch_options options = INARCH_OPTIONS;
     options.flags = flags;
     open(path, options);
   }
 
   Module(const std::string &path, const inarch_options &options) { open(path, options); }
 
-  std::string name() const { return inarch_module_name(handle_.get()); }
+  std::string name() const {
+    const char *found = inarch_module_name(handle_.get());
+    detail::check(found == nullptr ? INARCH_ARGUMENT : INARCH_OK);
+    return found;
+  }
+
   std::int32_t function_count() const { return inarch_function_count(handle_.get()); }
 
   const inarch_function &function(std::int32_t index) const {

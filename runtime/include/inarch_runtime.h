@@ -11,14 +11,15 @@
  *   }
  *
  * Functions that return int32_t return INARCH_OK or another INARCH_ code of inarch.h; what they say of it is
- * `inarch_last_error()`. An artifact is machine code: open only what you trust as you would a program.
+ * `inarch_last_error()`; a null pointer where there has to be something is such an error, too. An artifact is machine code: open only what you trust as you would a program.
  *
  * Lifetimes. A file that is opened again while it is open is the same code and the same mapped weights; each
  * `inarch_open` is paid back by one `inarch_close`, each `inarch_instance_new` by one `inarch_instance_free`,
  * in any order: the file is unmapped when the last of them is gone. No descriptor stays open.
  *
  * Threads. Everything may be called at the same time from any thread, except that an instance is one thread's
- * at a time: its buffers and its workspace are. Many instances of one module run at once.
+ * at a time: its buffers and its workspace are. Many instances of one module run at once. A fork waits until no
+ * other thread opens or closes a module; the child goes on with those that are open.
  */
 #ifndef INARCH_RUNTIME_H
 #define INARCH_RUNTIME_H
@@ -54,11 +55,13 @@ typedef struct {
   inarch_import function;
 } inarch_named_import;
 
-/* Zeros (or NULL for all of it) are the defaults. With imports, a pool, an allocator or loaders of its own, a module is
- * private. */
+/* Begin with INARCH_OPTIONS: `inarch_options options = INARCH_OPTIONS;`, which is the size, and zeros: the defaults, as
+ * NULL for all of it. With imports, a pool, an allocator or loaders of its own, a module is private. */
 typedef struct {
+  uint32_t size;
   int32_t flags;
   int32_t import_count;
+  int32_t reserved;
   const inarch_named_import *imports; /* what the program imports, by name; copied */
   const inarch_pool *pool; /* runs the loops, and outlives the module; NULL: threads of the library */
   const inarch_allocator *allocator; /* of workspaces and what calls allocate; copied; NULL: libc's */
@@ -66,6 +69,8 @@ typedef struct {
    * by their names; NULL ends them. NULL: none. */
   const char *const *loaders;
 } inarch_options;
+
+#define INARCH_OPTIONS {sizeof(inarch_options), 0, 0, 0, NULL, NULL, NULL, NULL}
 
 int32_t inarch_open(const char *path, const inarch_options *options, inarch_module **module);
 void inarch_close(inarch_module *module); /* NULL: nothing */
@@ -114,7 +119,8 @@ int32_t inarch_instance_set_weights(inarch_instance *instance, const inarch_weig
 /* Later runs are queued on the `stream` of the device. Host code has none: INARCH_CPU, 0 and NULL. */
 int32_t inarch_set_stream(inarch_instance *instance, int32_t device_type, int32_t device_id, void *stream);
 
-/* Outputs overlap nothing, and bools that are read are 0 or 1: checked at each run. */
+/* Outputs overlap nothing, and bools that are read are 0 or 1: checked at each run. That a function of the options'
+ * `imports` writes its outputs is looked at in its first call. */
 int32_t inarch_run(const inarch_instance *instance);
 
 /* Why the last function of this thread that failed did: `model.inarch: error: expected ..., found ...`, one

@@ -25,7 +25,7 @@ from inarch.artifact.mapping import Identity
 from inarch.artifact.needed import with_paths
 from inarch.core.errors import InarchError
 from inarch.core.forks import short_lock
-from inarch.runtime.abi import ffi, libc
+from inarch.runtime.abi import ffi, libc, pinned
 from inarch.runtime.function import CEntry
 from inarch.runtime.limits import tell_threadpoolctl
 from inarch.runtime.loaders.embedded import in_memory
@@ -56,7 +56,7 @@ class Library:
             )
         self._last_error = self.symbol("last_error", "const char *(*)(void)")
         self._check_weights(artifact)
-        self._weights = ffi().from_buffer(artifact.weights)
+        self._weights = pinned(artifact.weights)
         table = ffi().new("inarch_import[]", max(len(slots), 1))
         for entry, slot in zip(table, slots, strict=False):
             entry.call, entry.self = slot

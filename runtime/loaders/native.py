@@ -18,7 +18,7 @@ from inarch.artifact import Artifact
 from inarch.artifact.manifest import Import, Signature
 from inarch.core.errors import EnvironmentFault, InarchError
 from inarch.core.forks import short_lock
-from inarch.runtime.abi import ffi, libc
+from inarch.runtime.abi import ffi, libc, pinned
 from inarch.runtime.function import Function
 from inarch.runtime.loaders import LOADERS
 from inarch.runtime.loaders.external import find_file
@@ -126,7 +126,7 @@ class State:
         made, where = ffi(), part.where
         self.loader = loader
         self.part = part
-        held = made.from_buffer(part.program)
+        held = pinned(part.program)
         texts = {
             "format": part.format,
             "where": where,

@@ -309,8 +309,9 @@ int main(int count, char **arguments)
         tool_help();
         return 0;
     }
-    const inarch_options how = {options.is_verified ? INARCH_VERIFY : 0, 0, NULL, NULL, NULL,
-                                options.loader_count > 0 ? options.loaders : NULL};
+    inarch_options how = INARCH_OPTIONS;
+    how.flags = options.is_verified ? INARCH_VERIFY : 0;
+    how.loaders = options.loader_count > 0 ? options.loaders : NULL;
     inarch_module *module;
     const double begin = now();
     const int32_t status = inarch_open(options.model, &how, &module);

@@ -361,6 +361,27 @@ def test_what_is_not_shared(folder: Path, settings: Any) -> None:
     assert not _pools(folder)
 
 
+@pytest.mark.usefixtures("folder")
+def test_weights_that_are_garbage_of_a_cycle() -> None:
+    """The collector clears a cycle in any order; the process died where the view of weights came first."""
+    script = """
+import gc
+import numpy as np
+import inarch
+module = inarch.compile("m.onnx")
+gc.disable()
+for batch in range(1, 4):
+    library = module.at(np.ones((batch, 6, WIDTH), np.float32))["main"].c_entry.owner
+    library.itself = library
+del module, library
+gc.collect()
+""".replace("WIDTH", str(WIDTH))
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_what_is_too_large_is_not_shared(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INARCH_CACHE_BYTES", str(2 * WEIGHTS_BYTES - 5000))
     module = inarch.compile("m.onnx")

@@ -61,8 +61,8 @@ def forks(folder: Path, count: int, what: str) -> tuple[str, str]:
     if not path.exists():
         inarch.compile(folder / "m.mlir").save(path)
     command = [sys.executable, "-c", SCRIPT, str(path), str(folder / "m.mlir"), str(count), what]
-    # Without a cache: who compiles does all of it.
-    own = {**os.environ, "INARCH_CACHE_BYTES": "0"}
+    # Who compiles does all of it: of a cache of its own nothing stays.
+    own = {**os.environ, "INARCH_CACHE_BYTES": "0", "INARCH_CACHE_DIR": str(folder / "cache")}
     done = subprocess.run(
         command, env=own, capture_output=True, text=True, check=False, timeout=300
     )

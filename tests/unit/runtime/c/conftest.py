@@ -54,8 +54,10 @@ class Function(ctypes.Structure):
 
 class Options(ctypes.Structure):
     _fields_ = [
+        ("size", ctypes.c_uint32),
         ("flags", ctypes.c_int32),
         ("import_count", ctypes.c_int32),
+        ("reserved", ctypes.c_int32),
         ("imports", ctypes.c_void_p),
         ("pool", ctypes.c_void_p),
         ("allocator", ctypes.c_void_p),
@@ -78,7 +80,7 @@ class CRuntime:
     ) -> tuple[int, Any]:
         module = ctypes.c_void_p()
         listed = (ctypes.c_char_p * (len(loaders) + 1))(*map(bytes, loaders), None)
-        options = Options(flags=flags, allocator=allocator)
+        options = Options(ctypes.sizeof(Options), flags=flags, allocator=allocator)
         if loaders:
             options.loaders = ctypes.addressof(listed)
         name = None if path is None else bytes(path)

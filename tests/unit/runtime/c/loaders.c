@@ -39,7 +39,8 @@ static int32_t run(inarch_module *module, int32_t number)
 
 static int32_t try(const char *const *loaders)
 {
-    const inarch_options options = {0, 0, NULL, NULL, NULL, loaders};
+    inarch_options options = INARCH_OPTIONS;
+    options.loaders = loaders;
     inarch_module *module;
     int32_t status = inarch_open(path, &options, &module);
     if (status != INARCH_OK) {
@@ -76,7 +77,8 @@ int main(int count, char **arguments)
         }
     }
     const char *loaders[] = {arguments[count - 1], NULL};
-    const inarch_options options = {0, 0, NULL, NULL, NULL, loaders};
+    inarch_options options = INARCH_OPTIONS;
+    options.loaders = loaders;
     if (inarch_open(path, &options, &shared) != INARCH_OK) {
         return 1;
     }

@@ -31,7 +31,8 @@ static void *work(void *unused)
     int failures = 0;
     (void)unused;
     for (int i = 0; i < 12; i++) {
-        const inarch_options options = {INARCH_PRIVATE, 0, NULL, NULL, NULL, NULL};
+        inarch_options options = INARCH_OPTIONS;
+        options.flags = INARCH_PRIVATE;
         inarch_module *module;
         if (inarch_open(path, &options, &module) != INARCH_OK) {
             failures++;
