@@ -226,7 +226,7 @@ class Cache:
     def evict(self) -> None:
         """Removes what was unused longest until the folder fits, and what killed processes left."""
         found: list[tuple[float, int, Path]] = []
-        now = time.time()
+        now, total = time.time(), 0
         for folder, _, names in os.walk(self.folder):
             for name in names:
                 path = Path(folder, name)
@@ -234,9 +234,11 @@ class Cache:
                     state = path.stat()
                     if name.endswith(_PARTIAL) and now - state.st_mtime > _STALE_SECONDS:
                         path.unlink()
-                    else:
+                        continue
+                    total += state.st_size
+                    if not name.endswith(_PARTIAL):  # somebody is writing it
                         found.append((state.st_mtime, state.st_size, path))
-        excess = sum(size for _, size, _ in found) - self.max_bytes
+        excess = total - self.max_bytes
         for _, size, path in sorted(found):
             if excess <= 0:
                 return

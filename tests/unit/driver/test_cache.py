@@ -89,6 +89,8 @@ def test_leftovers_of_killed_processes_go(tmp_path: Path) -> None:
     os.utime(old, (stamp, stamp))
     Cache(tmp_path).evict()
     assert (old.exists(), new.exists()) == (False, True)
+    Cache(tmp_path, max_bytes=0).evict()
+    assert new.exists(), "somebody is writing it"
 
 
 def test_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

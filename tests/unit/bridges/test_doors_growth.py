@@ -1,0 +1,66 @@
+"""Nothing grows over 100,000 calls at any door, whether they are right or refused (B10).
+
+A door that is not in the environment skips, and says so: `make bridges` runs this file in each of them.
+"""
+
+from __future__ import annotations
+
+import gc
+import resource
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import inarch
+from tests.unit.bridges.test_doors import MESSAGES, MODEL
+
+CALLS = 100_000
+ONE_IN = 20
+"""So many calls are refused."""
+ROOM_KIB = 512
+"""Less than 6 bytes a call: the smallest object of Python has 16."""
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/self"),
+    pytest.mark.every_case(reason="each door has memory of its own"),
+]
+
+
+def held() -> tuple[int, int, int]:
+    """KiB of memory, descriptors, mappings."""
+    gc.collect()
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    maps = Path("/proc/self/maps").read_text().count("\n")
+    return (
+        pages * resource.getpagesize() // 1024,
+        len(list(Path("/proc/self/fd").iterdir())),
+        maps,
+    )
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_nothing_grows(name: str, tmp_path: Path) -> None:
+    """Memory within `ROOM_KIB` after a tenth of the calls; no descriptor; no mapping but those of arenas."""
+    (tmp_path / "m.mlir").write_text(MODEL)
+    door = MESSAGES[name][0](inarch.compile(tmp_path / "m.mlir"), tmp_path)
+    x, y = np.ones((2, 3), np.float32), np.zeros((2, 3), np.float32)
+    s, wrong = np.array(2, np.float32), x.astype(np.int32)
+
+    def work(count: int) -> None:
+        for number in range(count):
+            if number % ONE_IN:
+                door.call(x, s, y)
+                continue
+            with pytest.raises(door.raises):
+                door.call(wrong, s, y)
+
+    work(CALLS // 10)
+    before = held()
+    work(CALLS)
+    after = held()
+    assert y.tolist() == [[2, 2, 2], [2, 2, 2]]
+    assert after[0] - before[0] < ROOM_KIB
+    assert after[1] == before[1]
+    assert after[2] - before[2] <= 2
