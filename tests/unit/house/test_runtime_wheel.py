@@ -126,6 +126,12 @@ def _check_commands(inarch: list[str], folder: Path) -> None:
             assert len(text.splitlines()) == 1, (arguments, text)
 
 
+def test_its_sources_are_those_of_the_tree() -> None:
+    """Links, which a copy of the repository may have made files of: the wheel would be empty."""
+    for name, target in (("inarch", ROOT / "inarch"), ("LICENSE", ROOT / "LICENSE")):
+        assert (ROOT / "wheels" / "runtime" / name).resolve() == target.resolve()
+
+
 @pytest.mark.slow
 def test_installed_alone_it_runs_artifacts(tmp_path: Path) -> None:
     """Built, installed with what it asks for, and used: plain programs, ExampleJSON's regions, commands."""
