@@ -155,11 +155,11 @@ def tvm_ffi(module: inarch.Module, folder: Path) -> Door:
     return Door(loaded.main, (TypeError, ValueError, BufferError, RuntimeError))
 
 
-def torch(module: inarch.Module, _: Path) -> Door:
+def torch(module: inarch.Module, _: Path, name: str = "door") -> Door:
     package: Any = pytest.importorskip("torch", reason="PyTorch is not installed: make bridges")
     from inarch.bridges.torch import to_torch_func
 
-    function = to_torch_func(module, "door")
+    function = to_torch_func(module, name)
 
     def tensor(value: object) -> object:
         if not isinstance(value, Foreign):
