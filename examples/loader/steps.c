@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_FUNCTIONS 64
+#define MOST_FUNCTIONS 256
 #define MOST_PORTS 16
 #define MOST_STEPS 128
 #define MOST_RANK 8
