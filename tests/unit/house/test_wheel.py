@@ -29,6 +29,7 @@ OF_THE_TREE = (
     "test_extensions",
     "test_layers",
     "test_layout",
+    "test_mutants",
     "test_onnx_models",  # its scripts of benchmarks/ download with pip, which the clean venv lacks
     "test_wheel",
 )
