@@ -134,10 +134,11 @@ def _in_c(main: Function, values: list[Array]) -> Callable[[int], float]:
         arg.data = ffi().cast("void *", each.ctypes.data)
         arg.device.device_type, arg.ndim, arg.shape = 1, each.ndim, shape
         arg.dtype.code, arg.dtype.bits, arg.dtype.lanes = port.dtype.dlpack, 8 * each.itemsize, 1
-    address = int(ffi().cast("uintptr_t", args))
+    held = entry, args, shapes, values
 
     def run(count: int) -> float:
-        _ = entry, shapes  # kept
-        return harness.checked_ns(entry.address, address, len(values), count)
+        function, tensors, _, arrays = held
+        address = int(ffi().cast("uintptr_t", tensors))
+        return harness.checked_ns(function.address, address, len(arrays), count)
 
     return run

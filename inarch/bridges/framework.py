@@ -37,6 +37,20 @@ def framework(package: str, *, distribution: str | None = None) -> Any:
         raise _broken(package, error) from error
 
 
+def check_place(door: str, device: str, stream: object) -> None:
+    """Raises UnsupportedError for another device than the host's, or a stream.
+
+    The rule of every door, and of `set_stream` in C (inarch.h): what runs in host memory takes the device
+    `cpu` and no stream. Code for a device takes its own.
+    """
+    if device == "cpu" and stream is None:
+        return
+    found = f"device '{device}'" + ("" if stream is None else f" and stream {stream!r}")
+    raise UnsupportedError(
+        f"{door}: expected device 'cpu' and no stream, found {found}; the function runs in host memory"
+    )
+
+
 def _broken(package: str, error: Exception) -> EnvironmentFault:
     said = f"{type(error).__name__}: {error}"
     return EnvironmentFault(

@@ -12,13 +12,16 @@ that has DLPack; in C also numbers, where a tensor has no dimensions.
 
 from __future__ import annotations
 
+import ctypes
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inarch.artifact import Artifact
-from inarch.bridges.framework import check_sizes, framework, version_of
+from inarch.bridges.framework import check_place, check_sizes, framework, version_of
 from inarch.core.arguments import checked_path
 from inarch.core.errors import ArgumentError, InarchError
+from inarch.core.lazy import Array, np
 from inarch.runtime.function import Function
 
 if TYPE_CHECKING:
@@ -65,12 +68,13 @@ def register() -> None:
     tvm_ffi.register_global_func("ffi.Module.load_from_file.inarch", load, override=True)
 
 
-def to_tvm_func(function: Function | Module) -> Any:
+def to_tvm_func(function: Function | Module, *, device: str = "cpu", stream: object = None) -> Any:
     """A `tvm_ffi.Function` that calls `function`, of a module its `main`, through Python.
 
     For what `load_module` cannot take: programs whose imports Python fills, and those of other loaders.
     A wrong argument is a ValueError there.
     """
+    check_place("to_tvm_func", device, stream)
     tvm_ffi = framework("tvm_ffi", distribution=_DISTRIBUTION)
     called = function if isinstance(function, Function) else function.get_function("main")
     check_sizes(called, "tvm_ffi")
@@ -90,3 +94,23 @@ def to_tvm_func(function: Function | Module) -> Any:
             raise RuntimeError(str(error)) from None
 
     return tvm_ffi.convert(packed)
+
+
+def from_tvm_func(function: Any) -> Callable[..., None]:
+    """What fills an import slot by a `tvm_ffi.Function`: `inarch.load(path, imports={"twice": ...})`.
+
+    It is called with the inputs and then the outputs, as tensors of the program's own memory, and writes the
+    outputs. What it raises is the error of the call.
+    """
+
+    def call(*arrays: Array) -> None:
+        function(*map(_writable, arrays))
+
+    return call
+
+
+def _writable(array: Array) -> Array:
+    """The same memory: NumPy gives no read-only array away, and those that are only read are such."""
+    memory: Any = (ctypes.c_char * array.nbytes).from_address(array.ctypes.data)
+    memory.owner = array
+    return np.ndarray(array.shape, array.dtype, memory, strides=array.strides)

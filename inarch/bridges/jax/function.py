@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, cast
 
 from inarch.artifact.manifest import Port
-from inarch.bridges.framework import framework
+from inarch.bridges.framework import check_place, framework
 from inarch.bridges.shim import Shim, entry_of, shim
 from inarch.bridges.shim import called as in_c
 from inarch.computation import Computation, Described
@@ -39,6 +39,8 @@ def to_jax_func(
     *,
     backward: Backward | None = None,
     vmap_method: str = "sequential",
+    device: str = "cpu",
+    stream: object = None,
 ) -> Any:
     """A function on arrays of JAX that runs `function` on the CPU; of a module its `main`.
 
@@ -51,6 +53,7 @@ def to_jax_func(
     Raises EnvironmentFault without JAX or a C compiler, UnsupportedError for a function that calls Python.
     A call raises ArgumentError for what does not fit the signature.
     """
+    check_place("to_jax_func", device, stream)
     jax = framework("jax")
     framework("jax.ffi", distribution="jax")
     _register(jax)

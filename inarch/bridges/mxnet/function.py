@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from inarch.artifact.manifest import Port
-from inarch.bridges.framework import bridge_symbol, framework
+from inarch.bridges.framework import bridge_symbol, check_place, framework
 from inarch.bridges.shim import called, entry_of, shim
 from inarch.computation import Computation, Described, Specialized
 from inarch.core.errors import ArgumentError, UsageError, unknown
@@ -45,6 +45,8 @@ def to_mxnet_func(
     const_loc: Sequence[int] | None = None,
     *,
     arguments: Sequence[str] | None = None,
+    device: str = "cpu",
+    stream: object = None,
 ) -> Any:
     """A function on NDArrays that queues a call of `function` and returns; of a module its `main`.
 
@@ -56,6 +58,7 @@ def to_mxnet_func(
 
     Raises EnvironmentFault without MXNet, its symbols, or a C compiler; UsageError for wrong positions.
     """
+    check_place("to_mxnet_func", device, stream)
     mx = framework("mxnet")
     _engine(mx)
     if isinstance(function, Computation):

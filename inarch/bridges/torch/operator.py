@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from inarch.artifact.manifest import Port
-from inarch.bridges.framework import check_sizes, framework
+from inarch.bridges.framework import check_place, check_sizes, framework
 from inarch.bridges.torch.kernels import kernels
 from inarch.core.dtypes import from_numpy
 from inarch.core.errors import EnvironmentFault, InarchError, UnsupportedError, UsageError
@@ -30,7 +30,12 @@ Backward = Callable[[Sequence[Any], Sequence[Any], Sequence[Any]], Sequence[Any]
 
 
 def to_torch_func(
-    function: Function | Module, name: str | None = None, *, backward: Backward | None = None
+    function: Function | Module,
+    name: str | None = None,
+    *,
+    backward: Backward | None = None,
+    device: str = "cpu",
+    stream: object = None,
 ) -> Any:
     """A function on tensors that calls the operator `torch.ops.inarch.<name>`; `name`: by default its own.
 
@@ -40,6 +45,7 @@ def to_torch_func(
 
     Raises UsageError for a name that is no identifier or is there already, EnvironmentFault without PyTorch.
     """
+    check_place("to_torch_func", device, stream)
     torch = framework("torch")
     called = function if isinstance(function, Function) else function.get_function("main")
     check_sizes(called, "torch")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from inarch.bridges.framework import bridge_symbol, framework
-from inarch.core.errors import EnvironmentFault
+from inarch.core.errors import EnvironmentFault, UnsupportedError
 from inarch.runtime.abi import ffi, libc
 
 ROOT = Path(__file__).parents[3]
@@ -124,3 +125,25 @@ def test_make_bridges_runs_the_tests_of_each() -> None:
     for name in BRIDGES:
         assert f"tests/unit/bridges/test_{name}.py" in made.stdout
     assert made.stdout.count("tests/unit/bridges/test_doors_memory.py") == len(BRIDGES)
+
+
+DOORS = {
+    "to_torch_func": "inarch.bridges.torch",
+    "to_jax_func": "inarch.bridges.jax",
+    "to_mxnet_func": "inarch.bridges.mxnet",
+    "to_tvm_func": "inarch.bridges.tvm",
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_devices_and_streams_that_the_host_has_not(door: str) -> None:
+    """B11: refused by one rule, before the framework is looked for."""
+    make = getattr(importlib.import_module(DOORS[door]), door)
+    start = f"{door}: expected device 'cpu' and no stream, found"
+    end = "; the function runs in host memory"
+    with pytest.raises(UnsupportedError) as error:
+        make(None, device="cuda:0")
+    assert str(error.value) == f"{start} device 'cuda:0'{end}"
+    with pytest.raises(UnsupportedError) as error:
+        make(None, stream=7)
+    assert str(error.value) == f"{start} device 'cpu' and stream 7{end}"

@@ -16,6 +16,7 @@ from inarch.bridges.mxnet import function as bridge
 from inarch.bridges.mxnet import to_mxnet_func
 from inarch.core.errors import EnvironmentFault, InarchError
 from inarch.runtime.module import Module
+from tests.unit.bridges.rules import rule
 
 # It uses names that NumPy has warned of since 1.20.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -261,3 +262,18 @@ def test_a_symbol_that_mxnet_lacks_is_reported_with_path_and_version(
         f"bridge to mxnet: expected the symbol 'MXEnginePushOfTheFuture' in {path} (mxnet {mx.__version__}), "
         "found none; this version has another interface"
     )
+
+
+def test_adam_is_that_of_mxnet() -> None:
+    """B12: the rule of docs/compute.md in MXNet's engine, in every step."""
+    adam = to_mxnet_func(rule("adam"), const_loc=[3])
+    draw = np.random.default_rng(0)
+    start = draw.standard_normal(50).astype(np.float32)
+    ours, theirs = ([mx.nd.array(start), mx.nd.zeros(50), mx.nd.zeros(50)] for _ in range(2))
+    for _ in range(5):
+        g = mx.nd.array(draw.standard_normal(50).astype(np.float32))
+        adam(*ours, g, 0.01, 0.9, 0.999, 1e-8, 1.0, 1.0)
+        w, m, v = theirs
+        mx.nd.adam_update(w, g, m, v, lr=0.01, beta1=0.9, beta2=0.999, epsilon=1e-8, out=w)
+        for own, other in zip(ours, theirs, strict=True):
+            np.testing.assert_allclose(own.asnumpy(), other.asnumpy(), rtol=1e-5, atol=1e-6)

@@ -22,6 +22,7 @@ import inarch
 from inarch.bridges.torch import explain, to_torch_func
 from inarch.bridges.torch import operator as operators
 from inarch.core.errors import EnvironmentFault, InarchWarning, UsageError
+from tests.unit.bridges.rules import rule
 
 torch: Any = pytest.importorskip("torch", reason="PyTorch is not installed: make bridges")
 nn: Any = torch.nn
@@ -426,3 +427,25 @@ def fixture_fresh() -> None:
     """What PyTorch has compiled of one test is not of another. Its own warnings are none of ours."""
     torch.compiler.reset()
     warnings.filterwarnings("ignore", category=DeprecationWarning, module="torch")
+
+
+def test_update_rules_are_those_of_torch_optim() -> None:
+    """B12: SGD with momentum and Adam of docs/compute.md, on PyTorch's tensors, in every step."""
+    step, adam = rule("step"), rule("adam")
+    generator = torch.Generator().manual_seed(0)
+    start = torch.randn(50, generator=generator)
+    theirs = [torch.nn.Parameter(start.clone()) for _ in range(2)]
+    ours, m, (m1, v) = [start.clone() for _ in range(2)], torch.zeros(50), torch.zeros(2, 50)
+    optimizers = (
+        torch.optim.SGD([theirs[0]], lr=0.1, momentum=0.9),
+        torch.optim.Adam([theirs[1]], lr=0.01),
+    )
+    for turn in range(1, 6):
+        g = torch.randn(50, generator=generator)
+        for parameter, optimizer in zip(theirs, optimizers, strict=True):
+            parameter.grad = g.clone()
+            optimizer.step()
+        step(ours[0], m, g, 0.1, 0.9, 0.0)
+        adam(ours[1], m1, v, g, 0.01, 0.9, 0.999, 1e-8, 1 - 0.9**turn, 1 - 0.999**turn)
+        for own, other in zip(ours, theirs, strict=True):
+            torch.testing.assert_close(own, other.detach(), rtol=1e-5, atol=1e-6)
