@@ -1,4 +1,4 @@
-"""Nothing grows over 100,000 calls at any door, whether they are right or refused (B10).
+"""Nothing grows over 100,000 calls at any door, whether they are right or refused (B10); forks after a call.
 
 A door that is not in the environment skips, and says so: `make bridges` runs this file in each of them.
 """
@@ -6,7 +6,9 @@ A door that is not in the environment skips, and says so: `make bridges` runs th
 from __future__ import annotations
 
 import gc
+import os
 import resource
+import signal
 import sys
 from pathlib import Path
 
@@ -14,7 +16,7 @@ import numpy as np
 import pytest
 
 import inarch
-from tests.unit.bridges.test_doors import MESSAGES, MODEL, torch
+from tests.unit.bridges.test_doors import MESSAGES, MODEL, Door, torch
 
 CALLS = 100_000
 ONE_IN = 20
@@ -40,17 +42,36 @@ def held() -> tuple[int, int, int]:
     )
 
 
+def door_of(name: str, folder: Path, own: str) -> Door:
+    (folder / "m.mlir").write_text(MODEL)
+    module = inarch.compile(folder / "m.mlir")
+    # The name of an operator of PyTorch is taken for good.
+    return torch(module, folder, own) if name == "torch" else MESSAGES[name][0](module, folder)
+
+
+@pytest.mark.parametrize("name", [name for name in MESSAGES if name != "jax"])
+def test_a_child_of_a_fork_calls_as_well(name: str, tmp_path: Path) -> None:
+    """After its parent's first call; JAX says itself that its children may hang."""
+    door = door_of(name, tmp_path, "forked")
+    x, y = np.ones((2, 3), np.float32), np.zeros((2, 3), np.float32)
+    s = np.array(2, np.float32)
+    door.call(x, s, y)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        y[...] = 0
+        door.call(x, s, y)
+        os._exit(int(y.tolist() != [[2, 2, 2], [2, 2, 2]]))
+    assert os.waitpid(child, 0)[1] == 0
+    y[...] = 0
+    door.call(x, s, y)
+    assert y.tolist() == [[2, 2, 2], [2, 2, 2]]
+
+
 @pytest.mark.parametrize("name", MESSAGES)
 def test_nothing_grows(name: str, tmp_path: Path) -> None:
     """Memory within `ROOM_KIB` after a tenth of the calls; no descriptor; no mapping but those of arenas."""
-    (tmp_path / "m.mlir").write_text(MODEL)
-    module = inarch.compile(tmp_path / "m.mlir")
-    # The name of an operator of PyTorch is taken for good.
-    door = (
-        torch(module, tmp_path, "growing")
-        if name == "torch"
-        else MESSAGES[name][0](module, tmp_path)
-    )
+    door = door_of(name, tmp_path, "growing")
     x, y = np.ones((2, 3), np.float32), np.zeros((2, 3), np.float32)
     s, wrong = np.array(2, np.float32), x.astype(np.int32)
 
