@@ -32,7 +32,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property  # noqa: TID251
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 

@@ -13,7 +13,7 @@ import os
 import sys
 import time
 import weakref
-from threading import RLock, get_ident
+from threading import RLock, get_ident  # noqa: TID251
 from typing import Any
 
 _PATIENCE_SECONDS = 5.0

@@ -41,7 +41,7 @@ def check(
     A worker that says nothing for `seconds_each` is ended; the program that it was at is a finding
     (`timeout`), as is one at which it died (`crash`), and another worker goes on behind it.
     """
-    outcome, lock, begin = Outcome(), threading.Lock(), time.monotonic()
+    outcome, lock, begin = Outcome(), threading.Lock(), time.monotonic()  # noqa: TID251  # a fork is no part of it
     share = max(job.batch, 4 * job.batch if job.count >= 16 * job.batch else job.batch)
     pieces = [
         replace(job, start=start, count=min(share, job.start + job.count - start))
