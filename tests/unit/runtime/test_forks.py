@@ -50,6 +50,8 @@ for _ in range(forks):
     if hung:
         break
 stop = True
+for thread in threads:
+    thread.join()
 print(hung, "hung", wrong, "wrong")
 """
 
