@@ -8,7 +8,6 @@ Python's.
 
 from __future__ import annotations
 
-import logging  # noqa: F401  # pyright: ignore[reportUnusedImport]  # not in the middle of a fork
 import os
 import sys
 import time
@@ -44,25 +43,25 @@ def long_lock() -> Any:
     return lock
 
 
-def _others_import() -> bool:
-    """Whether another thread holds the lock of a module, as far as this Python tells."""
+def _imports() -> tuple[Any, list[str]]:
+    """Python's locks of modules by name, as far as this one tells, and those that other threads hold."""
     locks: Any = getattr(sys.modules.get("_frozen_importlib"), "_module_locks", {})
-    owners = [getattr(made(), "owner", None) for made in list(locks.values())]
-    return any(owner not in (None, get_ident()) for owner in owners)
+    owners = [(name, getattr(made(), "owner", None)) for name, made in list(locks.items())]
+    return locks, [name for name, owner in owners if owner not in (None, get_ident())]
 
 
 def _before() -> None:
     until = time.monotonic() + _PATIENCE_SECONDS
     while True:
         # All that are free: waiting for one while others are held could be a deadlock.
+        _HELD.extend(lock for lock in list(_LONG) if lock.acquire(blocking=False))
         short = [lock for lock in list(_SHORT) if lock.acquire(blocking=False)]
         _HELD.extend(short)
-        is_busy = len(short) < len(_SHORT) or _others_import()
-        if not is_busy or time.monotonic() > until:
-            break
+        is_last = time.monotonic() > until
+        if is_last or (len(short) == len(_SHORT) and not _imports()[1]):
+            return
         _release()
         time.sleep(_PAUSE_SECONDS)
-    _HELD.extend(lock for lock in list(_LONG) if lock.acquire(blocking=False))
 
 
 def _release() -> None:
@@ -76,6 +75,14 @@ def _in_child() -> None:
     for lock in (*_SHORT, *_LONG):
         if id(lock) not in held:
             lock._at_fork_reinit()  # noqa: SLF001  # as the standard library's own locks
+    # Who began an import since the last look will not end it here: it is done again.
+    locks, names = _imports()
+    for name in names:
+        del locks[name]
+        if getattr(getattr(sys.modules.get(name), "__spec__", None), "_initializing", False):
+            del sys.modules[name]
 
 
+# Those who register later are asked earlier; logging must not do so in the middle of a fork.
 os.register_at_fork(before=_before, after_in_parent=_release, after_in_child=_in_child)
+import logging  # noqa: E402, F401  # pyright: ignore[reportUnusedImport]
