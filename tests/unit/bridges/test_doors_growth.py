@@ -49,6 +49,7 @@ def door_of(name: str, folder: Path, own: str) -> Door:
     return torch(module, folder, own) if name == "torch" else MESSAGES[name][0](module, folder)
 
 
+@pytest.mark.filterwarnings("ignore:os.fork")  # of JAX, where it is imported
 @pytest.mark.parametrize("name", [name for name in MESSAGES if name != "jax"])
 def test_a_child_of_a_fork_calls_as_well(name: str, tmp_path: Path) -> None:
     """After its parent's first call; JAX says itself that its children may hang."""
