@@ -37,13 +37,18 @@ def framework(package: str, *, distribution: str | None = None) -> Any:
         raise _broken(package, error) from error
 
 
-def check_place(door: str, device: str, stream: object) -> None:
+_HOST = ("cpu", "cpu:0", "cpu(0)")
+"""The host's device as text, and as the devices of PyTorch and MXNet are written."""
+
+
+def check_place(door: str, device: object, stream: object) -> None:
     """Raises UnsupportedError for another device than the host's, or a stream.
 
     The rule of every door, and of `set_stream` in C (inarch.h): what runs in host memory takes the device
     `cpu` and no stream. Code for a device takes its own.
     """
-    if device == "cpu" and stream is None:
+    named = getattr(device, "platform", None) or device  # a device of JAX says its kind by that
+    if str(named) in _HOST and stream is None:
         return
     found = f"device '{device}'" + ("" if stream is None else f" and stream {stream!r}")
     raise UnsupportedError(

@@ -68,7 +68,9 @@ def register() -> None:
     tvm_ffi.register_global_func("ffi.Module.load_from_file.inarch", load, override=True)
 
 
-def to_tvm_func(function: Function | Module, *, device: str = "cpu", stream: object = None) -> Any:
+def to_tvm_func(
+    function: Function | Module, *, device: object = "cpu", stream: object = None
+) -> Any:
     """A `tvm_ffi.Function` that calls `function`, of a module its `main`, through Python.
 
     For what `load_module` cannot take: programs whose imports Python fills, and those of other loaders.

@@ -12,17 +12,26 @@ import os
 import sys
 import time
 import weakref
-from threading import RLock, get_ident  # noqa: TID251
+from threading import RLock, get_ident, local  # noqa: TID251
 from typing import Any
 
 _PATIENCE_SECONDS = 5.0
 """After that a fork goes on: whoever is inside may be waiting for what the thread that forks holds."""
 _PAUSE_SECONDS = 2e-4
 
-_SHORT: weakref.WeakSet[Any] = weakref.WeakSet()
-_LONG: weakref.WeakSet[Any] = weakref.WeakSet()
-_HELD: list[Any] = []
-"""Locks that the thread that forks holds meanwhile."""
+_Locks = dict[int, "weakref.ref[Any]"]
+"""By identity, in a dict: `list` copies that in one step, so that no other thread adds a lock meanwhile."""
+_SHORT: _Locks = {}
+_LONG: _Locks = {}
+
+
+class _Forking(local):
+    def __init__(self) -> None:
+        self.held: list[Any] = []
+
+
+_HERE = _Forking()
+"""Locks that this thread holds while it forks: several may do so at once."""
 
 
 def short_lock() -> Any:
@@ -32,15 +41,22 @@ def short_lock() -> Any:
 
 def wait_for(lock: Any) -> Any:
     """Has a fork wait for a lock of others, as `short_lock` has; the lock."""
-    _SHORT.add(lock)
+    return _noted(_SHORT, lock)
+
+
+def _noted(locks: _Locks, lock: Any) -> Any:
+    key = id(lock)
+    locks[key] = weakref.ref(lock, lambda _: locks.pop(key, None))
     return lock
+
+
+def _alive(locks: _Locks) -> list[Any]:
+    return [lock for each in list(locks.values()) if (lock := each()) is not None]
 
 
 def long_lock() -> Any:
     """A reentrant lock for sections that may take seconds; what they change is whole at any time."""
-    lock = RLock()
-    _LONG.add(lock)
-    return lock
+    return _noted(_LONG, RLock())
 
 
 def _imports() -> tuple[Any, list[str]]:
@@ -54,25 +70,25 @@ def _before() -> None:
     until = time.monotonic() + _PATIENCE_SECONDS
     while True:
         # All that are free: waiting for one while others are held could be a deadlock.
-        _HELD.extend(lock for lock in list(_LONG) if lock.acquire(blocking=False))
-        short = [lock for lock in list(_SHORT) if lock.acquire(blocking=False)]
-        _HELD.extend(short)
+        short = _alive(_SHORT)
+        free = [lock for lock in short if lock.acquire(blocking=False)]
+        _HERE.held = free + [lock for lock in _alive(_LONG) if lock.acquire(blocking=False)]
         is_last = time.monotonic() > until
-        if is_last or (len(short) == len(_SHORT) and not _imports()[1]):
+        if is_last or (len(free) == len(short) and not _imports()[1]):
             return
         _release()
         time.sleep(_PAUSE_SECONDS)
 
 
 def _release() -> None:
-    while _HELD:
-        _HELD.pop().release()
+    while _HERE.held:
+        _HERE.held.pop().release()
 
 
 def _in_child() -> None:
-    held = set(map(id, _HELD))
+    held = set(map(id, _HERE.held))
     _release()
-    for lock in (*_SHORT, *_LONG):
+    for lock in (*_alive(_SHORT), *_alive(_LONG)):
         if id(lock) not in held:
             lock._at_fork_reinit()  # noqa: SLF001  # as the standard library's own locks
     # Who began an import since the last look will not end it here: it is done again.

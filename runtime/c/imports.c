@@ -24,7 +24,8 @@ static const char *why(void)
     return never_written;
 }
 
-/* Fills a tensor with bytes, or tells whether it still is what it was filled with. Bytes of 0xff are a quiet NaN of every
+/* As `inarch_visit` of checked programs (CALL_CHECKED in backends/c/write/abi/model_text.py), which have it in their library.
+   Fills a tensor with bytes, or tells whether it still is what it was filled with. Bytes of 0xff are a quiet NaN of every
    float type; those of a second turn are other ones. */
 static int visit(const DLTensor *tensor, int turn, int is_filling)
 {

@@ -11,7 +11,8 @@
  *   }
  *
  * Functions that return int32_t return INARCH_OK or another INARCH_ code of inarch.h; what they say of it is
- * `inarch_last_error()`; a null pointer where there has to be something is such an error, too. An artifact is machine code: open only what you trust as you would a program.
+ * `inarch_last_error()`; a null pointer where there has to be something is such an error, too. An artifact is machine
+ * code: open only what you trust as you would a program.
  *
  * Lifetimes. A file that is opened again while it is open is the same code and the same mapped weights; each
  * `inarch_open` is paid back by one `inarch_close`, each `inarch_instance_new` by one `inarch_instance_free`,

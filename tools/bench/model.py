@@ -97,8 +97,8 @@ def _check(path: Path, arguments: argparse.Namespace) -> None:
     for option, given in (("target", arguments.target.split(",")), ("threads", arguments.threads)):
         if arguments.profile and given and len(given) > 1:
             raise UsageError(f"--{option}: expected one with --profile, found {len(given)}")
-    if arguments.profile and arguments.overhead:
-        raise UsageError("--overhead: it does not go with --profile")
+    if arguments.overhead:
+        _check_overhead(arguments)
     for option in ("trace", "backend", "give"):
         if getattr(arguments, option) and not arguments.profile:
             raise UsageError(f"--{option}: it goes with --profile")
@@ -109,6 +109,20 @@ def _check(path: Path, arguments: argparse.Namespace) -> None:
             raise UsageError(
                 f"--{option.replace('_', '-')}: it is for a model; '{path}' is compiled"
             )
+
+
+def _check_overhead(arguments: argparse.Namespace) -> None:
+    """Raises UsageError for what the measurement of calls would leave out without a word."""
+    if arguments.profile:
+        raise UsageError("--overhead: it does not go with --profile")
+    if arguments.peers is not None:
+        raise UsageError(
+            "--peers: it does not go with --overhead, which compares ways to call one model"
+        )
+    if arguments.threads not in (None, [1]):
+        raise UsageError("--threads: --overhead measures calls of one thread")
+    if "," in arguments.target:
+        raise UsageError("--target: expected one with --overhead, found several")
 
 
 def _profile(

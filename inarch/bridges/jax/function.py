@@ -39,7 +39,7 @@ def to_jax_func(
     *,
     backward: Backward | None = None,
     vmap_method: str = "sequential",
-    device: str = "cpu",
+    device: object = "cpu",
     stream: object = None,
 ) -> Any:
     """A function on arrays of JAX that runs `function` on the CPU; of a module its `main`.

@@ -45,7 +45,7 @@ def to_mxnet_func(
     const_loc: Sequence[int] | None = None,
     *,
     arguments: Sequence[str] | None = None,
-    device: str = "cpu",
+    device: object = "cpu",
     stream: object = None,
 ) -> Any:
     """A function on NDArrays that queues a call of `function` and returns; of a module its `main`.

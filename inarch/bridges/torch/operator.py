@@ -34,7 +34,7 @@ def to_torch_func(
     name: str | None = None,
     *,
     backward: Backward | None = None,
-    device: str = "cpu",
+    device: object = "cpu",
     stream: object = None,
 ) -> Any:
     """A function on tensors that calls the operator `torch.ops.inarch.<name>`; `name`: by default its own.

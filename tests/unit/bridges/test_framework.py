@@ -127,6 +127,37 @@ def test_make_bridges_runs_the_tests_of_each() -> None:
     assert made.stdout.count("tests/unit/bridges/test_doors_memory.py") == len(BRIDGES)
 
 
+def test_make_bridges_goes_on_and_prints_a_table(tmp_path: Path) -> None:
+    """B8: whatever one says; with another `make`, which fails for JAX and cannot begin with MXNet."""
+    make = tmp_path / "make"
+    make.write_text(
+        "#!/bin/sh\n"
+        'case "$2" in\n'
+        "  bridge-jax) echo '3 failed, 1 error, 20 passed, 2 skipped in 8.50s'; exit 1;;\n"
+        "  bridge-mxnet) exit 2;;\n"
+        "  *) echo '7 passed in 94.66s (0:01:34)';;\n"
+        "esac\n"
+    )
+    make.chmod(0o755)
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tests" / "bridges.py"), "jax", "mxnet", "tvm"],
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    rows = [
+        re.split(r"  +", line.strip()) for line in done.stdout.partition("\n\n")[2].splitlines()
+    ]
+    assert done.returncode == 1
+    assert [[row[0].partition(" ")[0], *row[1:]] for row in rows] == [
+        ["framework", "passed", "failed", "skipped", "seconds"],
+        ["jax", "20", "4", "2", "8.50"],
+        ["mxnet", "0", "no tests", "0"],
+        ["apache-tvm-ffi", "7", "0", "0", "94.66"],
+    ]
+
+
 DOORS = {
     "to_torch_func": "inarch.bridges.torch",
     "to_jax_func": "inarch.bridges.jax",
@@ -144,6 +175,11 @@ def test_devices_and_streams_that_the_host_has_not(door: str) -> None:
     with pytest.raises(UnsupportedError) as error:
         make(None, device="cuda:0")
     assert str(error.value) == f"{start} device 'cuda:0'{end}"
+    for host in ("cpu", "cpu:0", "cpu(0)"):
+        with pytest.raises(
+            (AttributeError, EnvironmentFault)
+        ):  # the framework is looked for, or None taken
+            make(None, device=host)
     with pytest.raises(UnsupportedError) as error:
         make(None, stream=7)
     assert str(error.value) == f"{start} device 'cpu' and stream 7{end}"

@@ -264,12 +264,18 @@ def test_a_symbol_that_mxnet_lacks_is_reported_with_path_and_version(
     )
 
 
-def test_adam_is_that_of_mxnet() -> None:
-    """B12: the rule of docs/compute.md in MXNet's engine, in every step."""
-    adam = to_mxnet_func(rule("adam"), const_loc=[3])
+def test_update_rules_are_those_of_mxnet() -> None:
+    """B12: momentum and Adam of docs/compute.md in MXNet's engine, in every step."""
+    adam, step = to_mxnet_func(rule("adam"), const_loc=[3]), to_mxnet_func(rule("step"), [2])
     draw = np.random.default_rng(0)
     start = draw.standard_normal(50).astype(np.float32)
     ours, theirs = ([mx.nd.array(start), mx.nd.zeros(50), mx.nd.zeros(50)] for _ in range(2))
+    own_w, own_m, their_w, their_m = (
+        mx.nd.array(start),
+        mx.nd.zeros(50),
+        mx.nd.array(start),
+        mx.nd.zeros(50),
+    )
     for _ in range(5):
         g = mx.nd.array(draw.standard_normal(50).astype(np.float32))
         adam(*ours, g, 0.01, 0.9, 0.999, 1e-8, 1.0, 1.0)
@@ -277,3 +283,8 @@ def test_adam_is_that_of_mxnet() -> None:
         mx.nd.adam_update(w, g, m, v, lr=0.01, beta1=0.9, beta2=0.999, epsilon=1e-8, out=w)
         for own, other in zip(ours, theirs, strict=True):
             np.testing.assert_allclose(own.asnumpy(), other.asnumpy(), rtol=1e-5, atol=1e-6)
+        step(own_w, own_m, g, 0.1, 0.9, 0.0)
+        # MXNet's momentum has the learning rate in it, and the sign of the step.
+        mx.nd.sgd_mom_update(their_w, g, their_m, lr=0.1, momentum=0.9, out=their_w)
+        np.testing.assert_allclose(own_w.asnumpy(), their_w.asnumpy(), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(-0.1 * own_m.asnumpy(), their_m.asnumpy(), rtol=1e-5, atol=1e-6)

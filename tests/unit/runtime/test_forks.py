@@ -85,3 +85,44 @@ def test_many_forks_while_threads_load(tmp_path: Path) -> None:
 def test_forks_while_threads_compile(tmp_path: Path) -> None:
     """The child compiles, too; what its parent's threads hold is free."""
     assert forks(tmp_path, 6, "compiled") == ("0 hung 0 wrong\n", "")
+
+
+def test_forks_while_threads_make_locks(tmp_path: Path) -> None:
+    """Each computation has a lock of its own; several threads fork at once."""
+    script = """
+import os, signal, sys, threading
+import inarch
+
+def forks():
+    for _ in range(60):
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)
+            inarch.compute(TEXT)
+            os._exit(0)
+        statuses.append(os.waitpid(child, 0)[1])
+
+def work():
+    kept = []
+    while not stop:
+        kept.append(inarch.compute(TEXT))
+        del kept[:-50]
+
+TEXT = "for i in N: C[i] = A[i]"
+statuses, stop = [], False
+inarch.compute(TEXT)
+sys.setswitchinterval(1e-5)  # threads take turns in the middle of everything
+workers = [threading.Thread(target=work) for _ in range(2)]
+forking = [threading.Thread(target=forks) for _ in range(3)]
+for thread in workers + forking:
+    thread.start()
+for thread in forking:
+    thread.join()
+stop = True
+for thread in workers:
+    thread.join()
+print(len(statuses), "forks", sum(map(bool, statuses)), "wrong")
+"""
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("180 forks 0 wrong\n", "")
