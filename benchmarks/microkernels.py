@@ -23,13 +23,14 @@ from typing import Any
 
 import numpy as np
 
-from inarch.benchmark.members import Row, Subject, run, subject_of
+from inarch.benchmark.members import Row, run
 from inarch.core.errors import InarchError, UsageError
 from inarch.core.plugins import load_file
 from inarch.machine.target import parse as parse_target
 from inarch.meaning import normal, operands, parse
 from inarch.microkernel import Microkernel, instantiate, members
 from inarch.microkernel.table import MICROKERNELS
+from inarch.verification.subject import Subject, subject_of
 
 Array = np.ndarray[Any, Any]
 

@@ -56,7 +56,21 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="use this microkernel wherever it fits, or fail (repeatable); see `inarch list microkernels`",
+        help="use this microkernel wherever it fits, or fail (repeatable); 'NAME{MR=6}': only members with "
+        "these parameters; see `inarch list microkernels`",
+    )
+    parser.add_argument(
+        "--without",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="use this microkernel, or template, nowhere (repeatable)",
+    )
+    parser.add_argument(
+        "--no-measure",
+        action="store_true",
+        help="estimate what calls of kernels take that state no cost (default: measure them, once on each "
+        "machine, where the target runs here)",
     )
     add_schedule_option(parser)
     parser.add_argument("--name", help="prefix of every symbol (default: the model's name)")
@@ -209,7 +223,9 @@ def compile_options(arguments: argparse.Namespace, *, load: bool = True) -> Opti
         target=arguments.target,
         machine=arguments.machine,
         name=arguments.name,
-        microkernels=microkernel_names(arguments.microkernel),
+        microkernels=microkernel_names(arguments.microkernel, "--microkernel"),
+        without=microkernel_names(arguments.without, "--without"),
+        measure=not arguments.no_measure,
         schedule=arguments.schedule,
         threads=arguments.threads or 0,
         jobs=arguments.jobs,
@@ -265,14 +281,18 @@ def backend_options_of(texts: Iterable[str]) -> dict[str, dict[str, object]]:
     return found
 
 
-def microkernel_names(names: Iterable[str]) -> list[str]:
-    """The names of `--microkernel`, each once, all of them known. Raises UsageError."""
-    for name in names:
-        from inarch.microkernel.table import MICROKERNELS  # it takes a while
+def microkernel_names(texts: Iterable[str], option: str) -> list[str]:
+    """What an option asks for, each once, all kernels known. Raises UsageError."""
+    for text in texts:
+        # It takes a while.
+        from inarch.microkernel.demanded import demanded_of
+        from inarch.microkernel.table import MICROKERNELS, TEMPLATES
 
-        if name not in MICROKERNELS:
-            raise unknown("microkernel", name, MICROKERNELS, within="--microkernel")
-    return list(dict.fromkeys(names))
+        name = demanded_of(text).name
+        known = [*MICROKERNELS, *(TEMPLATES if option == "--without" else ())]
+        if name not in known:
+            raise unknown("microkernel", name, known, within=option)
+    return list(dict.fromkeys(texts))
 
 
 def metadata_of(texts: Iterable[str]) -> dict[str, str]:

@@ -45,7 +45,9 @@ from inarch.ir.location import location_text
 from inarch.ir.report.facts import facts_of
 from inarch.ir.target import (
     DEMANDED,
+    ESTIMATED,
     MACHINE,
+    WITHOUT,
     machine_of,
     set_machine,
     set_target,
@@ -313,23 +315,7 @@ def import_model(
         module = joined(sets, read)
     else:
         module = read_model(source, context, sizes)
-    if chosen.name is not None:
-        from inarch.frontends.names import check_name
-
-        check_name(chosen.name)
-        module.attributes["inarch.name"] = StringAttr(chosen.name)
-    module.attributes.setdefault("inarch.name", StringAttr("model"))
-    if chosen.microkernels:
-        names = ArrayAttr(StringAttr(kernel) for kernel in chosen.microkernels)
-        module.attributes[DEMANDED] = names
-    if chosen.schedule is not None:
-        from inarch.passes.schedule.apply_schedule import set_schedule
-
-        set_schedule(module, chosen.schedule)
-    if chosen.checked:
-        module.attributes["inarch.checked"] = UnitAttr()
-    if chosen.threads:
-        set_threads(module, chosen.threads)
+    _set_wishes(module, chosen)
     own = target_name(module)
     is_native = chosen.target == "native" and own is None
     if own is None or chosen.target != "native":
@@ -343,6 +329,31 @@ def import_model(
     verify_module(module)
     check_marks(module)
     return module
+
+
+def _set_wishes(module: ModuleOp, chosen: Options) -> None:
+    """What is asked of a program, as its attributes, but for whom it is compiled."""
+    if chosen.name is not None:
+        from inarch.frontends.names import check_name
+
+        check_name(chosen.name)
+        module.attributes["inarch.name"] = StringAttr(chosen.name)
+    module.attributes.setdefault("inarch.name", StringAttr("model"))
+    if chosen.microkernels:
+        names = ArrayAttr(StringAttr(kernel) for kernel in chosen.microkernels)
+        module.attributes[DEMANDED] = names
+    if chosen.without:
+        module.attributes[WITHOUT] = ArrayAttr(StringAttr(kernel) for kernel in chosen.without)
+    if not chosen.measure:
+        module.attributes[ESTIMATED] = UnitAttr()
+    if chosen.schedule is not None:
+        from inarch.passes.schedule.apply_schedule import set_schedule
+
+        set_schedule(module, chosen.schedule)
+    if chosen.checked:
+        module.attributes["inarch.checked"] = UnitAttr()
+    if chosen.threads:
+        set_threads(module, chosen.threads)
 
 
 def _check_functions(module: ModuleOp) -> None:

@@ -7,14 +7,15 @@ warning, or an error, that a loaded kernel does nothing.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 
 from inarch.driver.keep.decisions import decisions
-from inarch.ir.target import target_of
-from inarch.machine.target import Target
+from inarch.ir.target import ESTIMATED, target_of
+from inarch.machine.target import NATIVE, Target
 from inarch.microkernel import Instance
 from inarch.microkernel.table import MICROKERNELS, TEMPLATES
 from inarch.microkernel.template import template_of
@@ -22,14 +23,29 @@ from inarch.microkernel.usable import usable_for
 
 if TYPE_CHECKING:
     from inarch.passes.tensorize.choose import KernelTrial
+    from inarch.passes.tensorize.decide import Meter
 
 
 def trial_for(module: ModuleOp) -> KernelTrial:
     """How `tensorize` finds out which kernels can be used for the module's target."""
     from inarch.passes.tensorize.choose import KernelTrial
 
-    trial = Trial(target_of(module))
-    return KernelTrial(trial, trial.reasons, decisions())
+    target = target_of(module)
+    trial = Trial(target)
+    return KernelTrial(trial, trial.reasons, decisions(), meter_for(module, target))
+
+
+def meter_for(module: ModuleOp, target: Target) -> Meter | None:
+    """What calls take on this computer, of kernels that do not say.
+
+    None where nothing is to be measured, where code for the target cannot run here, and where
+    `INARCH_NATIVE` limits the computer: all that are limited choose alike.
+    """
+    if ESTIMATED in module.attributes or target.missing_here() or os.environ.get(NATIVE):
+        return None
+    from inarch.verification.timing import call_cycles  # not where nothing is measured
+
+    return call_cycles
 
 
 def others() -> list[str]:

@@ -39,6 +39,8 @@ class Settings(TypedDict, total=False):
     fallback: str
     measure_regions: bool
     microkernels: Sequence[str]
+    without: Sequence[str]
+    measure: bool
     schedule: str | Path | None
     checked: bool
     pipeline: Pipeline | str | None
@@ -97,7 +99,13 @@ class Options:
 
     For backends whose device is there; without it they and the host estimate."""
     microkernels: Sequence[str] = ()
-    """Those that must be used, the first one preferred: one that cannot is an error."""
+    """Those that must be used, the first one preferred: one that cannot is an error.
+
+    `"my-gemm{MR=6}"`: only its members with these parameters."""
+    without: Sequence[str] = ()
+    """Microkernels and templates that nothing may use."""
+    measure: bool = True
+    """Calls of kernels that state no cost are measured, once on each machine; else they are estimated."""
     schedule: str | Path | None = None
     """The file that says how loops are transformed by hand (docs/schedules.md)."""
     checked: bool = False

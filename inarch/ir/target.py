@@ -3,7 +3,9 @@
 `inarch.target` is the processor whose instructions it may use. `inarch.machine` is a machine's name
 (`"zen4"`), or all of one: a dictionary with the keys of its file. `inarch.threads` is the number of threads
 that share a loop, at most; without it, whoever calls says how many. `inarch.microkernels` names the kernels
-that somebody demands: what is theirs stays whole for them.
+that somebody demands, `name` or `name{MR=6}`: what is theirs stays whole for them. `inarch.without` names
+those that nothing may use. With `inarch.estimated`, kernels that state no cost are estimated, and none is
+measured.
 """
 
 from __future__ import annotations
@@ -33,6 +35,8 @@ TARGET = "inarch.target"
 MACHINE = "inarch.machine"
 THREADS = "inarch.threads"
 DEMANDED = "inarch.microkernels"
+WITHOUT = "inarch.without"
+ESTIMATED = "inarch.estimated"
 GENERIC = "generic"
 
 
@@ -108,12 +112,21 @@ def _value(attribute: Attribute) -> Any:
 
 
 def demanded_kernels(module: ModuleOp) -> list[str]:
-    """The microkernels that are demanded by name. Raises InarchError for what is no list of names."""
-    names = module.attributes.get(DEMANDED)
+    """The microkernels that are demanded, as was asked. Raises InarchError for what is no list of names."""
+    return _names(module, DEMANDED)
+
+
+def excluded_kernels(module: ModuleOp) -> list[str]:
+    """The kernels and templates that nothing may use. Raises InarchError for what is no list of names."""
+    return _names(module, WITHOUT)
+
+
+def _names(module: ModuleOp, attribute: str) -> list[str]:
+    names = module.attributes.get(attribute)
     if names is None:
         return []
     found = list(cast("ArrayAttr[Attribute]", names)) if isinstance(names, ArrayAttr) else []
     texts = [name.data for name in found if isinstance(name, StringAttr)]
     if not isinstance(names, ArrayAttr) or len(texts) < len(found):
-        raise error_at(module, f"expected {DEMANDED} to be an array of strings, found {names}")
+        raise error_at(module, f"expected {attribute} to be an array of strings, found {names}")
     return texts

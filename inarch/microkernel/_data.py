@@ -92,8 +92,8 @@ class Microkernel:
     """Variants of how an accumulating kernel begins: on what C holds, or on zero."""
     cost: Callable[[Instance], float] | float | None = None
     """Cycles of one call, by `params`, `sizes`, `init`, `target` and `machine` (`meaning` and `symbol` may
-    be those of another member: many are weighed). None: unknown; such a kernel is preferred to ours
-    wherever it matches, because somebody who adds a kernel wants it used."""
+    be those of another member: many are weighed). None: calls are measured where that is possible,
+    once on each machine, and else estimated by the meaning."""
     doc: str = ""
     ahead: str | None = None
     """An operand of which `generate` can prefetch what later calls read: it then also writes a function

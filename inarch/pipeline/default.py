@@ -17,6 +17,7 @@ PHASES = {
     # Backends take their parts, and emit them.
     "offload": ("annotate", "merge-composites", "merge-regions", "partition", "emit-offloaded"),
     "graph": (
+        "try-kernels",
         "decompose-quantized",
         "outline-bodies",
         "decompose-composites",
@@ -44,7 +45,7 @@ PHASES = {
         "split-dilation",
         "join-rows",
     ),
-    "kernel": ("try-kernels", "tensorize"),
+    "kernel": ("tensorize",),
     "schedule": (
         "schedule-nests",
         "drop-unit-iterators",

@@ -1,6 +1,7 @@
 """`use-kernel`: a microkernel does a nest, or the step fails with what keeps it from that.
 
     at "dense": use-kernel gemm-f32
+    at "dense": use-kernel "gemm-f32{MR=6}"
 
 The call stands there from then on, whatever other kernels would cost.
 """
@@ -15,6 +16,7 @@ from xdsl.passes import ModulePass
 
 from inarch.core.errors import UsageError, unknown
 from inarch.dialects.loop.nest import NestOp
+from inarch.microkernel.demanded import demanded_of
 from inarch.microkernel.table import MICROKERNELS
 from inarch.passes.schedule.language.places import Loops, error_of
 from inarch.passes.schedule.language.step import Action, Step, transform
@@ -30,8 +32,9 @@ def use_kernel(module: ModuleOp, op: Loops, kernel: str) -> Loops:
     """
     if not isinstance(op, NestOp):
         raise error_of(op, "expected a loop.nest, found a loop.for")
-    if kernel not in MICROKERNELS:
-        raise unknown("microkernel", kernel, MICROKERNELS)
+    name = demanded_of(kernel).name
+    if name not in MICROKERNELS:
+        raise unknown("microkernel", name, MICROKERNELS)
     reason = tensorize_one(module, op, kernel)
     if reason is not None:
         raise error_of(op, f"expected a nest that microkernel '{kernel}' does, found that {reason}")

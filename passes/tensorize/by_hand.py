@@ -36,7 +36,7 @@ def note(module: ModuleOp, before: set[CallOp], choice: Choice, iterators: str) 
         "iterators": StringAttr(iterators),
         "parameters": DictionaryAttr(parameters),
     }
-    cost = {} if choice.cost is None else {"cost": FloatAttr(choice.cost, f64)}
+    cost = {"cost": FloatAttr(choice.cost, f64)}
     for op in module.walk():
         if isinstance(op, CallOp) and op not in before:
             op.attributes[BY_HAND] = DictionaryAttr({**said, **cost})
@@ -56,7 +56,7 @@ def told(op: Operation, function: str) -> NestReport:
     choice = Choice(
         cast("StringAttr", said["kernel"]).data,
         {name: cast("IntegerAttr", value).value.data for name, value in parameters.items()},
-        cost.value.data if isinstance(cost, FloatAttr) else None,
+        cost.value.data if isinstance(cost, FloatAttr) else 0.0,  # the first call has that of all
         0.0,
         0,
         (),

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from inarch.core.errors import InarchError, unknown
+from inarch.core.errors import InarchError, UsageError, unknown
 from inarch.machine.machine import Machine
 from inarch.machine.target import Target
+from inarch.microkernel.demanded import Demanded
 from inarch.microkernel.table import MICROKERNELS
 from inarch.passes.tensorize.weigh.family import Family
 
 
 def families_of(
-    names: Sequence[str], demanded: Sequence[str], target: Target, machine: Machine
+    names: Sequence[str], demanded: Sequence[Demanded], target: Target, machine: Machine
 ) -> tuple[list[Family], dict[str, str]]:
     """The families, and for kernels that are no such thing the reason: others go on without them.
 
@@ -21,14 +23,36 @@ def families_of(
     """
     found: list[Family] = []
     unusable: dict[str, str] = {}
+    asked = {one.name: one for one in demanded}
     for name in names:
         try:
-            found.append(_family(name, target, machine, is_optional=name not in demanded))
+            family = _family(name, target, machine, is_optional=name not in asked)
         except InarchError as error:
-            if name in demanded:
+            if name in asked:
                 raise
             unusable[name] = str(error)
+        else:
+            found.append(_only(family, asked[name]) if name in asked else family)
     return found, unusable
+
+
+def _only(family: Family, asked: Demanded) -> Family:
+    """The family with the members that are asked for. Raises UsageError where there are none."""
+    if not asked.params or not family.members:
+        return family
+    kernel = family.pattern.kernel
+    for name, value in asked.params.items():
+        if name not in kernel.params:
+            raise unknown("parameter", name, kernel.params, within=str(asked))
+        if not any(member[name] == value for member in family.members):
+            known = ", ".join(map(str, sorted({member[name] for member in family.members})))
+            raise UsageError(
+                f"'{asked}': expected {name} of {known} on target '{family.target}', found {value}"
+            )
+    members = [member for member in family.members if asked.has(member)]
+    if not members:
+        raise UsageError(f"'{asked}': the kernel has no such member on target '{family.target}'")
+    return replace(family, members=members, only=str(asked), _cycles={}, _fitting={}, _allowed={})
 
 
 def _family(name: str, target: Target, machine: Machine, *, is_optional: bool) -> Family:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Literal
+
+Basis = Literal["stated", "estimated", "measured"]
+"""How the cycles of a call are known: the kernel says, its meaning does, or it was run here."""
 
 
 @dataclass(frozen=True)
@@ -13,8 +16,8 @@ class Choice:
 
     kernel: str
     params: Mapping[str, int]
-    cost: float | None
-    """Cycles with everything around the calls; None where the kernel does not state its own."""
+    cost: float
+    """Cycles with everything around the calls."""
     around: float
     """Cycles that are not the calls' own: copies, panels loaded again, nests before and after."""
     calls: int
@@ -29,11 +32,16 @@ class Choice:
     """How many of the kernel's iterators have one point, or share an axis: decides where that is equal."""
     packed: tuple[str, ...] = ()
     """The operands that are constants, so that their copies are made at compile time."""
+    basis: Basis = "stated"
+    """How the cycles of a call are known."""
+    call: Mapping[Basis, float] = field(default_factory=dict[Basis, float])
+    """Cycles of one of the calls that do most: what is stated, measured, estimated, as far as is known."""
 
     def __str__(self) -> str:
         said = ", ".join(f"{name} = {value}" for name, value in self.params.items())
-        cost = "unknown cost" if self.cost is None else f"{self.cost:.0f} cycles"
-        return f"{self.kernel} ({said})" * bool(said) + self.kernel * (not said) + f": {cost}"
+        basis = "" if self.basis == "stated" else f" ({self.basis})"
+        name = f"{self.kernel} ({said})" if said else self.kernel
+        return f"{name}: {self.cost:.0f} cycles{basis}"
 
 
 @dataclass(frozen=True)
@@ -70,7 +78,7 @@ class NestReport:
     @property
     def cycles(self) -> float:
         """Of all turns in a call, with the kernel that was taken, or without one."""
-        own = self.plain if self.taken is None or self.taken.cost is None else self.taken.cost
+        own = self.plain if self.taken is None else self.taken.cost
         return self.turns * own
 
     @property
@@ -127,14 +135,16 @@ class KernelReport:
     def idle_reason(self, kernel: str) -> tuple[str | None, str]:
         """Why `kernel` does nothing, of the nest that it comes nearest to: its location, and the text."""
         offers = [
-            (nest, choice)
+            (nest, nest.taken, choice)
             for nest in self.nests
             for choice in nest.candidates
             if choice.kernel == kernel and nest.taken is not None
         ]
         if offers:
-            nest, own = min(offers, key=lambda pair: pair[1].cost or 0.0)
-            return nest.location, f"{nest.taken} is preferred to {own}"
+            nest, taken, own = min(offers, key=lambda offer: offer[2].cost)
+            is_asked = taken.kernel in self.demanded and kernel not in self.demanded
+            verb = "is demanded, not" if is_asked else "is preferred to"
+            return nest.location, f"{taken} {verb} {own}"
         missed = [nest for nest in self.nests if kernel in nest.misses]
         if not missed:
             return None, "there is no nest"

@@ -29,17 +29,11 @@ from inarch.ir.report.facts import facts_of
 from inarch.ir.report.remarks import Remarks, remarks_of
 from inarch.ir.target import machine_of, target_of
 from inarch.microkernel import is_foreign
+from inarch.microkernel.demanded import demanded_of
 from inarch.microkernel.table import MICROKERNELS
 from inarch.passes.tensorize.by_hand import calls_of, is_by_hand, note, told
-from inarch.passes.tensorize.choose import (
-    OUTSIDE,
-    Chooser,
-    KernelTrial,
-    Usable,
-    choice_of,
-    chooser_of,
-    preference,
-)
+from inarch.passes.tensorize.choose import Chooser, KernelTrial, chooser_of
+from inarch.passes.tensorize.decide import OUTSIDE, Meter, Usable, choice_of, preference
 from inarch.passes.tensorize.families import families_of
 from inarch.passes.tensorize.keep.record import Store
 from inarch.passes.tensorize.report import KernelReport, NestReport
@@ -63,9 +57,10 @@ Pick = Callable[[StridedNest, Candidate], Candidate]
 class TensorizePass(ModulePass):
     """Replaces nests by calls of the cheapest kernel that computes the same.
 
-    A kernel without a cost is somebody's own and is preferred; those that the module's attribute
-    `inarch.microkernels` names come first, and raise InarchError when they match nothing. `kernels`: only
-    these (and the demanded ones); without it, all that there are.
+    A kernel without a cost is measured where that is possible, else estimated by its meaning; those that the
+    module's attribute `inarch.microkernels` names come first, and raise InarchError when they match nothing;
+    those of `inarch.without` are left out. `kernels`: only these (and the demanded ones); without it, all
+    that there are.
     """
 
     name = "tensorize"
@@ -77,7 +72,9 @@ class TensorizePass(ModulePass):
         if trial is None:
             report = tensorize(op, self.kernels or None)
         else:
-            report = tensorize(op, self.kernels or None, trial.why_not, kept=trial.kept)
+            report = tensorize(
+                op, self.kernels or None, trial.why_not, kept=trial.kept, measure=trial.measure
+            )
             report = replace(report, unusable={**report.unusable, **trial.reasons})
             _warn(report)
         facts_of(ctx).put(report)
@@ -92,7 +89,7 @@ def _warn(report: KernelReport) -> None:
     for reason in dict.fromkeys(report.unusable.values()):
         warnings.warn(f"{reason}; compiled without this kernel", stacklevel=2)
     for name in MICROKERNELS.loaded:
-        if name not in report.unusable and not report.taken_by(name):
+        if name in report.kernels and name not in report.unusable and not report.taken_by(name):
             where, reason = report.idle_reason(name)
             text = f"microkernel '{name}' was loaded and is used nowhere; {reason}"
             warnings.warn(InarchWarning(text, where=where), stacklevel=2)
@@ -119,14 +116,16 @@ def tensorize(
     usable: Usable | None = None,
     pick: Pick | None = None,
     kept: Store | None = None,
+    measure: Meter | None = None,
 ) -> KernelReport:
     """The pass; `kernels` are the only ones besides those demanded (None: all).
 
     `usable` says why an instance cannot be built, None when it can: the next best takes its place, and
     where the kernel was demanded InarchError is raised. `pick` may put another candidate in the place of
     the one chosen, for measuring; the report does not know. What is in `kept` is not searched for again.
+    `measure` says what calls take of kernels that do not; without it they are estimated.
     """
-    chooser = chooser_of(module, kernels, usable, kept)
+    chooser = chooser_of(module, kernels, usable, kept, measure)
     families, maker, demanded = chooser.families, chooser.maker, chooser.demanded
     target, machine = target_of(module), machine_of(module)
     definitions = Definitions(module)
@@ -186,14 +185,17 @@ class _Layer:
 
 
 def tensorize_one(module: ModuleOp, op: NestOp, kernel: str) -> str | None:
-    """Lets `kernel` do a nest, whatever others would cost; None, or why it cannot.
+    """Lets `kernel`, or some of its members (`name{MR=6}`), do a nest, whatever others would cost.
+
+    None, or why it cannot.
 
     Raises InarchError for a kernel that is broken, or needs another target.
     """
     reason = unsuitable(op)
     if reason is not None:
         return reason
-    families, _ = families_of([kernel], [kernel], target_of(module), machine_of(module))
+    wanted = demanded_of(kernel)
+    families, _ = families_of([wanted.name], [wanted], target_of(module), machine_of(module))
     nest = strided_nest(op)
     (family,) = families
     if nest.is_in_loop and is_foreign(family.pattern.kernel):
@@ -201,7 +203,7 @@ def tensorize_one(module: ModuleOp, op: NestOp, kernel: str) -> str | None:
     found = candidates(nest, family, math.inf)
     if isinstance(found, Miss):
         return found.reason
-    taken = min(found, key=lambda one: preference(one, [kernel]))
+    taken = min(found, key=lambda one: preference(one, [wanted.name]))
     before, iterators = calls_of(module), axes_text(nest)
     build(taken, Definitions(module))
     note(module, before, choice_of(taken), iterators)

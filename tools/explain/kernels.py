@@ -52,10 +52,8 @@ def choice_text(choice: Choice) -> str:
     return " ".join([choice.kernel, *_params(choice)])
 
 
-def cycles_text(cycles: float | None) -> str:
+def cycles_text(cycles: float) -> str:
     """`1.97M`, `15.0k`, `640`."""
-    if cycles is None:
-        return "unknown"
     for unit, suffix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if cycles >= 0.9995 * unit:  # what rounds to 1000 of the smaller unit is 1 of this one
             value = cycles / unit
@@ -71,11 +69,16 @@ def why(nest: NestReport, report: KernelReport) -> str:
         return "no kernels were tried" if kernel is None else f"{kernel}: {nest.misses[kernel]}"
     if nest.by_hand:
         return "by hand (use-kernel)"
-    return "the only candidate" if second is None else f"{_second(second)}, {_won(nest, report)}"
+    basis = "" if first.basis == "stated" else f"{first.basis}; "
+    if second is None:
+        return f"{basis}the only candidate"
+    return f"{basis}next {choice_text(second)}: {_basis_text(second)}, {_won(nest, report)}"
 
 
-def _second(choice: Choice) -> str:
-    return f"next {choice_text(choice)}: {cycles_text(choice.cost)}"
+def _basis_text(choice: Choice) -> str:
+    """`1.97M`, `1.97M measured`: a cost, and how it is known where the kernel does not say."""
+    basis = "" if choice.basis == "stated" else f" {choice.basis}"
+    return f"{cycles_text(choice.cost)}{basis}"
 
 
 def _won(nest: NestReport, report: KernelReport) -> str:
@@ -85,10 +88,8 @@ def _won(nest: NestReport, report: KernelReport) -> str:
     assert second is not None
     if first.kernel != second.kernel and first.kernel in report.demanded:
         return f"{first.kernel} is demanded"
-    if first.cost is None or second.cost is None:
-        if second.cost is not None:
-            return f"{first.kernel} states no cost and is somebody's own: preferred"
-        return f"no cost is stated; around the calls {_against(first.around, second.around)}"
+    if second.cost < first.cost and second.basis == "estimated":
+        return f"{cycles_text(first.cost - second.cost)} less, which was not measured"
     if first.cost < second.cost:
         return _against(first.cost, second.cost)
     if first.scattered < second.scattered:
@@ -123,18 +124,8 @@ def _turns(nest: NestReport) -> str:
     return f" x {nest.turns}" if nest.turns > 1 else ""
 
 
-def _cycles(nest: NestReport) -> float | None:
-    """Of all turns in a call; None of a kernel that states no cost."""
-    return None if nest.taken is not None and nest.taken.cost is None else nest.cycles
-
-
-def _total(report: KernelReport) -> float:
-    """The cycles of all nests, but for those of kernels that state no cost."""
-    return sum(_cycles(nest) or 0.0 for nest in report.nests)
-
-
-def _share(cycles: float | None, total: float) -> str:
-    return f"{100 * cycles / total:.1f} %" if cycles is not None and total else NONE
+def _share(cycles: float, total: float) -> str:
+    return f"{100 * cycles / total:.1f} %" if total else NONE
 
 
 # ------------------------------------------------------------------------------------ table
@@ -149,7 +140,7 @@ def table(report: KernelReport, *, every: bool) -> str:
     near to are only counted. With `every`, each has its line, and below it the best of each other kernel,
     or why it does not fit.
     """
-    total = _total(report)
+    total = report.cycles
     shown = [nest for nest in report.nests if every or _is_interesting(nest)]
     groups = [[nest] for nest in shown] if every else _groups(shown)
     rows = [("location", "kernel", "parameters", "copies", "cycles", "share")]
@@ -170,12 +161,12 @@ def table(report: KernelReport, *, every: bool) -> str:
 
 def summary(report: KernelReport, *, hidden: int = 0) -> list[str]:
     """`conv-f32: 52 of 140 nests, 91.2 % of the cycles`, a line a kernel; then what has none."""
-    total, count = _total(report), len(report.nests)
+    total, count = report.cycles, len(report.nests)
     lines: list[str] = []
     for name in report.kernels:
         own = report.taken_by(name)
         if own:
-            cost = sum(_cycles(nest) or 0.0 for nest in own)
+            cost = sum(nest.cycles for nest in own)
             share = f", {100 * cost / total:.1f} % of the cycles" if cost else ""
             lines.append(f"{name}: {len(own)} of {count} nests{share}")
         elif name in report.unusable:
@@ -205,7 +196,7 @@ def _groups(nests: Sequence[NestReport]) -> list[list[NestReport]]:
 
 
 def _dearest(group: Sequence[NestReport]) -> NestReport:
-    return max(group, key=lambda nest: _cycles(nest) or 0.0)
+    return max(group, key=lambda nest: nest.cycles)
 
 
 def _row(group: Sequence[NestReport], total: float) -> tuple[str, ...]:
@@ -213,8 +204,7 @@ def _row(group: Sequence[NestReport], total: float) -> tuple[str, ...]:
     place = _place(nest) if len(group) == 1 else f"{_place(nest)} ({len(group)} nests)"
     place += _turns(nest)
     first = nest.taken
-    every = [cycles for each in group if (cycles := _cycles(each)) is not None]
-    cycles = sum(every) if len(every) == len(group) else None
+    cycles = sum(each.cycles for each in group)
     share = _share(cycles, total)
     if first is None:
         return (place, NONE, "", "", cycles_text(cycles), share)
@@ -236,7 +226,7 @@ def _others(nest: NestReport) -> Iterator[str]:
     own = nest.taken.kernel if nest.taken is not None else None
     for choice in best.values():
         if choice.kernel != own:
-            yield f"{choice_text(choice)}: {cycles_text(choice.cost)}"
+            yield f"{choice_text(choice)}: {_basis_text(choice)}"
     yield from (f"not {kernel}: {reason}" for kernel, reason in nest.misses.items())
 
 
@@ -268,7 +258,7 @@ def everything(nest: NestReport, report: KernelReport) -> str:
     where = f"{nest.location} in " if nest.location else ""
     lines = [f"{where}@{nest.function}: {nest.iterators}"]
     if nest.taken is not None:
-        share = _share(_cycles(nest), _total(report))
+        share = _share(nest.cycles, report.cycles)
         said = f"{_cost(nest.taken)}{_turns(nest)}, {share} of all"
         lines.append(f"  kernel {choice_text(nest.taken)}: {said}")
         lines += [f"    {line}" for line in _details(nest.taken)]
@@ -286,9 +276,6 @@ def everything(nest: NestReport, report: KernelReport) -> str:
 
 
 def _cost(choice: Choice) -> str:
-    if choice.cost is None:
-        around = f" and {cycles_text(choice.around)} around them" if choice.around else ""
-        return f"{choice.calls} calls of unknown cost{around}"
     around = ""
     if choice.around > AROUND * choice.cost:
         around = f", {cycles_text(choice.around)} of them around the calls"
@@ -298,6 +285,9 @@ def _cost(choice: Choice) -> str:
 def _details(choice: Choice) -> Iterator[str]:
     if choice.iterators:
         yield f"iterators: {choice.iterators}"
+    if choice.basis != "stated":
+        known = (f"{cycles_text(cycles)} {basis}" for basis, cycles in choice.call.items())
+        yield f"a call: {', '.join(known)}; the kernel states no cost"
     for name, reason in _copies(choice):
         yield f"{'packs' if name in choice.packed else 'copies'} {name}: {reason}"
 
@@ -317,18 +307,18 @@ def facts(report: KernelReport) -> dict[str, Any]:
     found = report.to_json()
     for nest, entry in zip(report.nests, found["nests"], strict=True):
         entry["why"] = why(nest, report)
-        entry["cycles"] = _cycles(nest)
-    return {**found, "cycles": _total(report)}
+        entry["cycles"] = nest.cycles
+    return {**found, "cycles": report.cycles}
 
 
 def box_facts(report: KernelReport, location: str) -> tuple[str, tuple[str, ...]]:
     """What the box of an op at `location` says: its first kernel's name, and what and why, by nest."""
-    total = _total(report)
+    total = report.cycles
     nests = [n for n in report.nests if location in places(n) and _is_interesting(n)]
     lines: list[str] = []
     for nest in nests:
         if nest.taken is not None:
-            said = f"{_cost(nest.taken)}{_turns(nest)}, {_share(_cycles(nest), total)} of all"
+            said = f"{_cost(nest.taken)}{_turns(nest)}, {_share(nest.cycles, total)} of all"
             lines.append(f"{choice_text(nest.taken)}: {said}")
             lines.append(why(nest, report))
         else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from inarch.meaning import free_sizes, ranks
 from inarch.microkernel import Instance, Microkernel, instance_source
 from inarch.microkernel.gaps import instance_reads_gaps, without_loop_vectors
 from inarch.microkernel.usable import line_directive
+from inarch.verification.subject import Subject, program
 
 ENTRY = "inarch_verified"
 """The symbol that the harness calls: `void (void *const *pointers, const int64_t *numbers)`."""
@@ -36,7 +36,9 @@ _SANITIZER_FLAGS = (
 _SANITIZER_LINK = (SANITIZER, "-Wl,-z,undefs")
 """clang puts the run-time into executables only; libraries find it there."""
 _SECONDS = 120.0
-_SOURCES = tuple(Path(__file__).with_name(name) for name in ("harness.c", "leak.h", "together.h"))
+_SOURCES = ("harness.c", "leak.h", "together.h")
+"""The program, and what it includes."""
+_TIMER = ("timing.c",)
 
 
 @dataclass(frozen=True)
@@ -49,22 +51,35 @@ class Tools:
 
 def tools(compiler: Compiler, folder: Path) -> Tools:
     """The harnesses as files in `folder`, compiled once for each compiler."""
-    guarded = _harness(compiler, ("-O1",), folder / "guarded")
-    if guarded is None:
+    guarded = _needed(compiler, _SOURCES, folder / "guarded")
+    flags = ("-O1", "-g1", "-fsanitize=address", "-rdynamic")
+    path = folder / "sanitized"
+    sanitized = _program(compiler, _SOURCES, flags, path) if compiler.kind != "zig" else None
+    return Tools(guarded, sanitized)
+
+
+def timer(compiler: Compiler, folder: Path) -> Path:
+    """The program that says what a call takes (`timing.c`), in `folder`, compiled once for each compiler."""
+    return _needed(compiler, _TIMER, folder / "timing")
+
+
+def _needed(compiler: Compiler, sources: tuple[str, ...], path: Path) -> Path:
+    found = _program(compiler, sources, ("-O1",), path)
+    if found is None:
         command = " ".join(compiler.command)
         raise EnvironmentFault(
             f"the compiler '{command}' cannot build the program that calls kernels; "
             "put another one in $CC"
         )
-    flags = ("-O1", "-g1", "-fsanitize=address", "-rdynamic")
-    sanitized = _harness(compiler, flags, folder / "sanitized") if compiler.kind != "zig" else None
-    return Tools(guarded, sanitized)
+    return found
 
 
-def _harness(compiler: Compiler, flags: Sequence[str], path: Path) -> Path | None:
-    """The harness compiled with `flags`, at `path`; None where the compiler cannot."""
-    sources = tuple(source.read_text() for source in _SOURCES)
-    content = _harness_bytes(compiler, tuple(flags), sources)
+def _program(
+    compiler: Compiler, sources: tuple[str, ...], flags: Sequence[str], path: Path
+) -> Path | None:
+    """The program of `sources` compiled with `flags`, at `path`; None where the compiler cannot."""
+    texts = tuple(Path(__file__).with_name(name).read_text() for name in sources)
+    content = _program_bytes(compiler, tuple(flags), sources, texts)
     if content is None:
         return None
     path.write_bytes(content)
@@ -73,19 +88,19 @@ def _harness(compiler: Compiler, flags: Sequence[str], path: Path) -> Path | Non
 
 
 @cache
-def _harness_bytes(
-    compiler: Compiler, flags: tuple[str, ...], sources: tuple[str, ...]
+def _program_bytes(
+    compiler: Compiler, flags: tuple[str, ...], sources: tuple[str, ...], texts: tuple[str, ...]
 ) -> bytes | None:
     kept = default_cache()
     own = (*compiler.command, compiler.version, compiler.program)
-    key = key_of("harness", *own, *flags, *sources)
+    key = key_of("harness", *own, *flags, *texts)
     content = kept.get(key)
     if content is not None:
         return content
     with tempfile.TemporaryDirectory(prefix="inarch-harness-") as scratch:
-        for source in _SOURCES:
-            shutil.copy(source, Path(scratch, source.name))
-        command = [*compiler.command, *flags, "harness.c", "-o", "harness", "-ldl", "-pthread"]
+        for name, text in zip(sources, texts, strict=True):
+            Path(scratch, name).write_text(text)
+        command = [*compiler.command, *flags, sources[0], "-o", "harness", "-ldl", "-pthread"]
         status, _ = run_compiler(command, Path(scratch), _SECONDS)
         if status != 0:
             return None
@@ -127,6 +142,13 @@ def guarded_library(
     _compile(instance, compiler, out, (), libraries)
 
 
+def timed_library(
+    subject: Subject, compiler: Compiler, out: Path, libraries: Sequence[str]
+) -> None:
+    """The kernel as models get it, with a loop that calls it."""
+    _compile(subject.instance, compiler, out, (), libraries, program([subject], 0))
+
+
 def has_own_code(kernel: Microkernel) -> bool:
     """Whether there is C that can be compiled with sanitizers; a library's code is as it is."""
     return kernel.c is not None or kernel.asm is not None or kernel.generate is not None
@@ -145,11 +167,12 @@ def _compile(
     out: Path,
     flags: Sequence[str],
     libraries: Sequence[str],
+    source: str | None = None,
 ) -> None:
     kernel = instance.kernel
     own = [*(f"-I{Path(path).absolute()}" for path in kernel.include_dirs), *kernel.cflags]
     compile_library(
-        {f"{instance.name}.c": library_source(instance)},
+        {f"{instance.name}.c": source or library_source(instance)},
         out,
         target=instance.target,
         compiler=compiler,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from inarch.dialects.loop.access import number_of
 from inarch.meaning import Number
 from inarch.microkernel import Init
+from inarch.passes.tensorize.report import Basis
 from inarch.passes.tensorize.unify.strided import StridedAccess, StridedNest
 from inarch.passes.tensorize.unify.views import view_of
 from inarch.passes.tensorize.weigh.family import Family
@@ -58,7 +59,7 @@ class Candidate:
     is_finished: bool
     """Whether nothing of the nest's `finish` is left to a nest after the calls that do not absorb it."""
     cost: float
-    """Cycles; without the kernel's own where it does not state them."""
+    """Cycles, with everything around the calls."""
     order: tuple[int, ...]
     """The axes of loops, outermost first."""
 
@@ -70,6 +71,16 @@ class Candidate:
     def output_of(self, group: Group) -> OperandPlan:
         """What the calls of a group write: one plan for all of them, as `plan_nest` has seen to."""
         return group[0].plan.operands[self.matched.pattern.output]
+
+    @property
+    def main(self) -> Piece:
+        """The part of the nest of which the calls do most."""
+        return max((call.piece for call in self.calls), key=_points)
+
+    @property
+    def basis(self) -> Basis:
+        """How the cycles of the main calls are known."""
+        return self.family.basis(self.main.params, sizes_of(self.family, self.main))
 
     @property
     def scattered(self) -> int:
@@ -95,11 +106,19 @@ class Start:
     """Whether several calls add to one element; then none of them begins or finishes it."""
 
 
+def _points(piece: Piece) -> int:
+    return math.prod([cut.count * cut.block for cut in piece.cuts])
+
+
 def kernel_cycles(family: Family, piece: Piece, init: Init) -> float:
-    """The cycles of a piece's calls, by the kernel's own cost; 0 without one."""
-    sizes = {size: piece.sizes.get(name, 1) for size, name in family.pattern.given}
-    cycles = family.cycles(piece.params, init, sizes) or 0.0
+    """The cycles of a piece's calls."""
+    cycles = family.cycles(piece.params, init, sizes_of(family, piece))
     return family.costs.calls(piece.calls, cycles)
+
+
+def sizes_of(family: Family, piece: Piece) -> dict[str, int]:
+    """The sizes that each call of a piece gives."""
+    return {size: piece.sizes.get(name, 1) for size, name in family.pattern.given}
 
 
 def is_split(nest: StridedNest, pieces: Sequence[Piece]) -> bool:

@@ -13,6 +13,8 @@ from inarch.machine.machine import Machine
 from inarch.machine.target import Target
 from inarch.meaning import Expression
 from inarch.microkernel import Init, Instance, Microkernel, demands, instantiate, members
+from inarch.microkernel.estimate import estimated_cycles
+from inarch.passes.tensorize.report import Basis
 from inarch.passes.tensorize.unify.pattern import KernelPattern, pattern_of
 from inarch.passes.tensorize.weigh.cost import Costs
 from inarch.passes.tensorize.weigh.operands import Demands
@@ -29,6 +31,23 @@ MOST_KEPT = 20_000
 
 _T = TypeVar("_T")
 _Key = tuple[tuple[int, ...], Init, Expression | None, tuple[tuple[str, str], ...]]
+_Sizes = tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """A call that was run."""
+
+    cycles: float
+    least: float
+    """What its meaning lets one expect."""
+
+    def expected(self, least: float) -> float:
+        """Of a call of which the meaning says `least`: so many times as much, or so much more: the lesser.
+
+        What looks good by that is measured itself.
+        """
+        return min(least * self.cycles / self.least, least + self.cycles - self.least)
 
 
 @dataclass
@@ -42,10 +61,16 @@ class Family:
     is_optional: bool = False
     """A cost that fails is then no error: calls cost infinitely much, and `failure` says why."""
     failure: str | None = None
+    only: str = ""
+    """What was asked for, where that is not all members."""
     _keys: frozenset[tuple[int, ...]] = frozenset()
     _instances: dict[_Key, Instance] = field(default_factory=dict[_Key, Instance])
     _demands: dict[tuple[int, ...], Demands] = field(default_factory=dict[tuple[int, ...], Demands])
-    _cycles: dict[object, float | None] = field(default_factory=dict[object, float | None])
+    _cycles: dict[object, float] = field(default_factory=dict[object, float])
+    _measured: dict[tuple[int, ...], dict[_Sizes, _Measured]] = field(
+        default_factory=dict[tuple[int, ...], "dict[_Sizes, _Measured]"]
+    )
+    """Member -> sizes of the call -> what it took: of kernels that state no cost."""
     _allowed: dict[str, dict[tuple[int, ...], tuple[int, ...]]] = field(
         default_factory=dict[str, dict[tuple[int, ...], tuple[int, ...]]]
     )
@@ -84,6 +109,11 @@ class Family:
     def is_good_for_others(self) -> bool:
         """Whether later programs take it: its cost has not failed, and it does not remember too much."""
         return self.failure is None and len(self._cycles) < MOST_KEPT
+
+    @property
+    def is_stated(self) -> bool:
+        """Whether the kernel says what a call costs."""
+        return self.pattern.kernel.cost is not None
 
     @cached_property
     def costs(self) -> Costs:
@@ -125,18 +155,24 @@ class Family:
             self._demands[key] = demands(self.instance(params))
         return self._demands[key]
 
-    def cycles(self, params: Params, init: Init, sizes: Mapping[str, int]) -> float | None:
-        """Of one call of the member with these sizes; None where the kernel does not say.
+    def cycles(self, params: Params, init: Init, sizes: Mapping[str, int]) -> float:
+        """Of one call of the member with these sizes.
+
+        Of a kernel that states no cost, what was measured, or else the estimate of its meaning, times what
+        the calls that were measured took of theirs.
 
         Raises InarchError where the kernel's own function fails, unless the kernel is optional.
         """
         cost = self.pattern.kernel.cost
-        if cost is None or isinstance(cost, int | float):
+        if isinstance(cost, int | float):
             return cost
         if self.failure is not None:
             return math.inf
         key = (self._key(params), init, tuple(sizes.items()))
         if key not in self._cycles:
+            if cost is None:
+                self._cycles[key] = self._expected(params, sizes)
+                return self._cycles[key]
             try:
                 self._cycles[key] = _called(cost, self._draft(params, init, sizes))
             except InarchError as error:
@@ -145,6 +181,41 @@ class Family:
                 self.failure = str(error)
                 return math.inf
         return self._cycles[key]
+
+    def basis(self, params: Params, sizes: Mapping[str, int]) -> Basis:
+        """How `cycles` is known."""
+        if self.pattern.kernel.cost is not None:
+            return "stated"
+        known = self._measured.get(self._key(params), {})
+        return "measured" if tuple(sizes.items()) in known else "estimated"
+
+    def estimate(self, params: Params, sizes: Mapping[str, int]) -> float:
+        """The least that a call takes by the kernel's meaning."""
+        kernel, known = self.pattern.kernel, {**sizes, **params}
+        return estimated_cycles(kernel, self.pattern.normal, known, self.target, self.machine)
+
+    def learn(self, params: Params, sizes: Mapping[str, int], cycles: float) -> None:
+        """A call took so many cycles: what its likes take is expected anew."""
+        found = _Measured(cycles, self.estimate(params, sizes))
+        self._measured.setdefault(self._key(params), {})[tuple(sizes.items())] = found
+        self._cycles.clear()
+        self._fitting.clear()
+        for name in _DERIVED:
+            self.__dict__.pop(name, None)
+        derived = self.pattern.kernel.derived
+        for key in [key for key in derived if key[0].partition(" ")[0] in _DERIVED]:
+            del derived[key]
+
+    def _expected(self, params: Params, sizes: Mapping[str, int]) -> float:
+        own = self._measured.get(self._key(params), {})
+        if (exact := own.get(tuple(sizes.items()))) is not None:
+            return exact.cycles
+        least = self.estimate(params, sizes)
+        if own:
+            return own[min(own, key=lambda known: _distance(dict(known), sizes))].expected(least)
+        # The best that the kernel has shown, so that a better member is tried.
+        every = (each for known in self._measured.values() for each in known.values())
+        return least * min((each.cycles / each.least for each in every), default=1.0)
 
     def _draft(self, params: Params, init: Init, sizes: Mapping[str, int]) -> Instance:
         """The member as `cost` sees it: `instantiate` does too much to be called for every member."""
@@ -174,7 +245,7 @@ class Family:
         """The members, those first that take the fewest cycles a point of a nest of middling size."""
         sizes = dict.fromkeys(self.pattern.free, NOMINAL_SIZE)
         return self._derived(
-            "by efficiency",
+            "by_efficiency",
             lambda: sorted(self.members, key=lambda one: self._cycles_a_point(one, sizes)),
         )
 
@@ -200,17 +271,16 @@ class Family:
     @cached_property
     def best_cycles_a_point(self) -> float:
         """Of the most efficient member, in a nest with long reductions: no nest is done faster."""
-        if self.pattern.kernel.cost is None:
-            return 0.0
         sizes = dict.fromkeys(self.pattern.free, LARGE_SIZE)
         return self._derived(
-            "best cycles", lambda: min(self._cycles_a_point(one, sizes) for one in self.members)
+            "best_cycles_a_point",
+            lambda: min(self._cycles_a_point(one, sizes) for one in self.members),
         )
 
     def _derived(self, name: str, make: Callable[[], _T]) -> _T:
         """What `make` finds, once for all programs; again where the kernel's cost has failed."""
         known = self.pattern.kernel.derived
-        key = (name, self.target, self.machine)
+        key = (f"{name} {self.only}", self.target, self.machine)
         if key in known:
             return known[key]
         found = make()
@@ -223,11 +293,19 @@ class Family:
         for iterator in self.pattern.iterators:
             size = iterator.size
             points *= _size(size, {**sizes, **params})
-        cycles = self.cycles(params, "accumulate", sizes)
-        return (1.0 if cycles is None else cycles) / points
+        return self.cycles(params, "accumulate", sizes) / points
 
     def _key(self, params: Params) -> tuple[int, ...]:
         return tuple([params[name] for name in self.pattern.kernel.params])
+
+
+_DERIVED = ("by_efficiency", "best_cycles_a_point")
+"""What follows from the cycles of all members."""
+
+
+def _distance(one: Mapping[str, int], other: Mapping[str, int]) -> float:
+    """Between the sizes of two calls: how many times one is the other, of all sizes."""
+    return sum(abs(math.log(size / other[name])) for name, size in one.items())
 
 
 def _size(size: int | str, known: Mapping[str, int]) -> int:

@@ -118,8 +118,8 @@ def test_the_text_of_a_pipeline_parses_to_the_same() -> None:
 @pytest.mark.parametrize(
     ("anchor", "before", "after"),
     [
-        ("kernel", "join-rows,count,try-kernels", "tensorize,count,schedule-nests"),
-        ("tensorize", "try-kernels,count,tensorize", "tensorize,count,schedule-nests"),
+        ("kernel", "join-rows,count,tensorize", "tensorize,count,schedule-nests"),
+        ("tensorize", "join-rows,count,tensorize", "tensorize,count,schedule-nests"),
         (
             "graph/simplify-graph",
             "fold-constants,count,simplify-graph,choose-layout",
@@ -183,7 +183,7 @@ def test_a_place_that_is_not_there_or_not_alone(anchor: str, message: str) -> No
             "prepare",
             "prepare(inline-calls,unroll-scans,fold-constants,simplify-graph,fold-batch-norm)",
         ),
-        ("dce,kernel,cse", "dce,kernel(try-kernels,tensorize),cse"),
+        ("dce,kernel,cse", "dce,kernel(tensorize),cse"),
         (" cse , dce ", "cse,dce"),
         ("mine(cse,dce)", "mine(cse,dce)"),
         ("", ""),

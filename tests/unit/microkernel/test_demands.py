@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 import inarch
 from effort import effort
-from inarch.benchmark.members import subject_of
 from inarch.core.errors import InarchError
 from inarch.core.plugins import Extensions, load_file
 from inarch.dialects import new_context
@@ -41,6 +40,7 @@ from inarch.passes.tensorize.weigh.layouts import dense_layout
 from inarch.testing import execute, execute_compiled
 from inarch.verification import verify_family
 from inarch.verification.cases.strides import ARRANGEMENTS, arrange
+from inarch.verification.subject import subject_of
 
 Array = np.ndarray[Any, Any]
 

@@ -45,6 +45,7 @@ MICROKERNEL = Microkernel(
 BROKEN = """/* inarch
 computes = "for m in 4, n in 8, k in K: C[m, n] += A[m, k] * B[k, n]"
 dtypes = {A = "f32", B = "f32", C = "f32"}
+cost = 1
 */
 void broken(const float *A, const float *B, float *C, int64_t A_0, int64_t A_1, int64_t B_0, int64_t B_1,
             int64_t C_0, int64_t C_1, int64_t K)
@@ -96,7 +97,8 @@ def test_a_kernel_from_outside_does_the_work(
     """K1, K8, K12: a library's symbol and a C file, in a convolution and a matmul."""
     load(EXAMPLES / file)
     name = file.partition(".")[0].replace("_", "-")
-    assert any(k.startswith(name.replace("-", "_")) for k in kernels_of(text, folder=tmp_path))
+    used = kernels_of(text, folder=tmp_path, microkernels=[name])
+    assert any(kernel.startswith(name.replace("-", "_")) for kernel in used)
     module = compiled(text, tmp_path, microkernels=[name])
     arrays = inputs(module)  # small whole numbers: exact in any order
     (wanted,) = execute(text, arrays)
@@ -117,7 +119,7 @@ def test_a_registered_function_does_the_work(
     register("matmul-of-numpy", matmul)
     try:
         with pytest.warns(UserWarning, match="times a run through the registry"):
-            module = compiled(CONV, tmp_path)
+            module = compiled(CONV, tmp_path, microkernels=["numpy-gemm"])
         arrays = inputs(plain)
         np.testing.assert_array_equal(np.asarray(module(*arrays)), np.asarray(plain(*arrays)))
     finally:
@@ -128,7 +130,7 @@ def test_a_registered_function_does_the_work(
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        ("C[0] = Z;", "its C does not compile: broken.c:8:"),
+        ("C[0] = Z;", "its C does not compile: broken.c:9:"),
         (
             "extern void nowhere(float *); nowhere(C);",
             "no symbol 'nowhere' in the libraries searched",
@@ -203,11 +205,11 @@ def test_our_kernels_are_used(tmp_path: Path) -> None:
 
 def test_a_kernel_that_is_not_there() -> None:
     with pytest.raises(UsageError) as raised:
-        microkernel_names(["gemf-f32"])
+        microkernel_names(["gemf-f32"], "--microkernel")
     assert raised.value.message.startswith(
         "no microkernel 'gemf-f32' in --microkernel; did you mean 'gemv-f32'? Known: "
     )
-    assert microkernel_names(["gemm-f32", "gemm-f32"]) == ["gemm-f32"]
+    assert microkernel_names(["gemm-f32", "gemm-f32"], "--microkernel") == ["gemm-f32"]
 
 
 def test_a_build_without_kernels_of_others_is_quiet(tmp_path: Path, recwarn: Any) -> None:

@@ -10,10 +10,10 @@ from types import ModuleType
 
 import pytest
 
-from inarch.benchmark.members import subject_of
 from inarch.machine.target import parse
 from inarch.microkernel import instantiate
 from inarch.microkernel.table import MICROKERNELS
+from inarch.verification.subject import subject_of
 
 SCRIPT = Path(__file__).parents[3] / "benchmarks" / "microkernels.py"
 

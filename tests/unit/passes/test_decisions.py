@@ -92,7 +92,7 @@ def test_what_is_restored_is_what_was_decided(level: str, monkeypatch: pytest.Mo
         taken += sum(nest.taken is not None for nest in report.nests)
         known.append((program, report, text))
     assert taken
-    monkeypatch.setattr(choose, "_decide", None)  # nothing is searched for
+    monkeypatch.setattr(choose, "Deciding", None)  # nothing is searched for
     store.missed = 0
     for program, report, text in known:
         again = decided(program.text, store, constants=dict(program.constants))
@@ -108,7 +108,7 @@ def test_operands_that_change_places_are_restored_as_they_were(
     text = text.replace("1657x50", "1657x6")
     store = Kept()
     found = decided(text, store, "x86-64-v4", "zen4")
-    monkeypatch.setattr(choose, "_decide", None)  # nothing is searched for
+    monkeypatch.setattr(choose, "Deciding", None)  # nothing is searched for
     assert decided(text, store, "x86-64-v4", "zen4") == found
     assert any('"binding": 1' in record for record in store.records.values())
 

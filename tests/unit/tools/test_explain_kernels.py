@@ -62,10 +62,10 @@ TARGET = ("--target", "generic")
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working folder with a model and kernels: `mine`, of no cost, `roots`, and `dear`."""
+    """The working folder with a model and kernels: `mine`, which says that it is cheap, and `roots`."""
     monkeypatch.chdir(tmp_path)
     Path("model.mlir").write_text(MATMUL)
-    Path("mine.c").write_text(GEMM.replace("NAME", "mine").replace("COST", ""))
+    Path("mine.c").write_text(GEMM.replace("NAME", "mine").replace("COST", "cost = 1\n"))
     Path("roots.c").write_text(ROOTS)
     return tmp_path
 
@@ -79,7 +79,7 @@ def _run(*argv: str) -> tuple[str, str]:
 # ------------------------------------------------------------------------------------ a report as text
 
 
-def _choice(kernel: str, cost: float | None, *, q: int = 7, **more: object) -> Choice:
+def _choice(kernel: str, cost: float, *, q: int = 7, **more: object) -> Choice:
     values: dict[str, object] = {"around": 0.0, "calls": 4, "copies": (), "iterators": "m <- oh"}
     return Choice(kernel, {"P": 1, "Q": q}, cost, **{**values, **more})  # pyright: ignore[reportArgumentType]
 
@@ -119,12 +119,12 @@ def _nest(*candidates: Choice, location: str = "conv1 + relu2", **misses: str) -
             "next b P1 Q7: 640, as cheap, and found later",
         ),
         (
-            (_choice("a", None), _choice("b", 640.0)),
-            "next b P1 Q7: 640, a states no cost and is somebody's own: preferred",
+            (_choice("a", 640.0, basis="measured"), _choice("b", 1280.0)),
+            "measured; next b P1 Q7: 1.28k, 100 % more",
         ),
         (
-            (_choice("a", None, around=100.0), _choice("b", None, around=150.0)),
-            "next b P1 Q7: unknown, no cost is stated; around the calls 50 % more",
+            (_choice("a", 640.0), _choice("b", 600.0, basis="estimated")),
+            "next b P1 Q7: 600 estimated, 40 less, which was not measured",
         ),
         ((_choice("named", 800.0), _choice("b", 640.0)), "next b P1 Q7: 640, named is demanded"),
     ],
@@ -153,10 +153,9 @@ def test_why_none_won() -> None:
         (999_700, "1.00M"),
         (1_970_000, "1.97M"),
         (2.5e12, "2500G"),
-        (None, "unknown"),
     ],
 )
-def test_cycles(cycles: float | None, text: str) -> None:
+def test_cycles(cycles: float, text: str) -> None:
     assert cycles_text(cycles) == text
 
 
@@ -216,10 +215,10 @@ def test_a_kernel_and_its_reasons() -> None:
     assert err == ""
     (row,) = [line for line in out.splitlines() if line.startswith("model.mlir:2:3")]
     assert row.split()[:5] == ["model.mlir:2:3", "+", "model.mlir:3:3", "mine", "-"]
-    assert "mine: 1 of 1 nests\n" in out
+    assert "mine: 1 of 1 nests, 100.0 % of the cycles\n" in out
     alone, _ = _run("explain", "model.mlir", "--load", "mine.c", *TARGET, "--why", "model.mlir:3:3")
     assert alone.startswith("model.mlir:2:3 + model.mlir:3:3 in @main: ")
-    assert re.search(r"\n  kernel mine: \d+ calls of unknown cost", alone)
+    assert re.search(r"\n  kernel mine: \S+ cycles in \d+ calls", alone)
     for name in MICROKERNELS:
         assert re.search(rf"\n  (kernel|candidate|not) {name}\b", alone), name
 
@@ -236,7 +235,7 @@ def test_the_json_is_what_compile_does() -> None:
     assert {"mine", "roots"} < set(kernels["kernels"])
     (nest,) = kernels["nests"]
     assert nest["location"] == "model.mlir:2:3 + model.mlir:3:3"
-    assert (nest["taken"]["kernel"], nest["taken"]["cost"]) == ("mine", None)
+    assert (nest["taken"]["kernel"], nest["taken"]["basis"]) == ("mine", "stated")
     assert nest["taken"] == nest["candidates"][0]
     assert nest["misses"]["roots"] == MISS
     tried = {one["kernel"] for one in nest["candidates"]} | set(nest["misses"])
@@ -342,10 +341,9 @@ def test_a_loaded_kernel_that_another_beats_is_a_warning() -> None:
     Path("other.c").write_text(text)
     loads = ("--load", "mine.c", "--load", "other.c", "--microkernel", "other")
     _, err = _run("compile", "model.mlir", *loads, *TARGET)
-    assert err == (
-        f"{PLACE}: warning: microkernel 'mine' was loaded and is used nowhere; "
-        "other: unknown cost is preferred to mine: unknown cost\n"
-    )
+    start = f"{PLACE}: warning: microkernel 'mine' was loaded and is used nowhere; "
+    end = r"other: (\d+) cycles is demanded, not mine: \1 cycles\n"
+    assert re.fullmatch(re.escape(start) + end, err)
 
 
 def test_a_kernel_that_is_used_is_no_warning_and_is_named(folder: Path) -> None:

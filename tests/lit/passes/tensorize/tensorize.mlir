@@ -26,7 +26,7 @@ func.func @remainders(%a: memref<5x3xf32>, %b: memref<3x12xf32>, %c: memref<5x12
 // CHECK-NEXT:  loop.nest (m_m = 4, n_n = 4) ins(%[[TILE]][m_m, n_n] : memref<4x8xf32>) outs(%c[m_m, n_n + 8] : memref<5x12xf32>)
 // CHECK:       kernel.call @tile_gemm_MR1_NR8(%a[12] strides [3, 1],
 
-// A kernel of unknown cost is somebody's own, and preferred.
+// A kernel that states no cost takes what its meaning says: one call is cheaper than four.
 // WHOLE-LABEL: @remainders
 // WHOLE-NEXT:  kernel.call @whole_gemm_zero(%a[0] strides [3, 1], %b[0] strides [12, 1], %c[0] strides [12, 1]) sizes [5, 12, 3]
 // WHOLE-NEXT:  func.return

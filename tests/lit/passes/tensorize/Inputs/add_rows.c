@@ -2,6 +2,7 @@
 computes = "for i in N: Y[i] += X[i]"
 dtypes = {X = "f32", Y = "f32"}
 layout = {X = [1], Y = [1]}
+cost = 1
 doc = "A row onto another one."
 */
 

@@ -1,0 +1,238 @@
+"""Decides which kernel does a nest: the candidates of all kernels, weighed; what does not say is measured.
+
+A kernel that states no cost is expected to take what its meaning says, times what its calls that were
+measured took of that. Where such a way looks best it is measured, and all ways of that kernel are weighed
+anew, until the best way is one of which the cost is known. Its rival, the best way of a kernel that states
+its cost, is measured too: the machine's numbers may be off, and only cycles of one kind can be compared.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from inarch.core.errors import InarchError
+from inarch.microkernel import Instance, is_foreign
+from inarch.passes.tensorize.keep.memo import Decision
+from inarch.passes.tensorize.report import Basis, Choice
+from inarch.passes.tensorize.unify.match import Miss
+from inarch.passes.tensorize.unify.strided import StridedNest
+from inarch.passes.tensorize.weigh.candidates import (
+    Candidate,
+    kernel_cycles,
+    sizes_of,
+    streams_of,
+)
+from inarch.passes.tensorize.weigh.family import Family
+from inarch.passes.tensorize.weigh.made import Maker
+from inarch.passes.tensorize.weigh.nest import multiply_adds_in, nest_cycles
+from inarch.passes.tensorize.weigh.plain import plain_cycles
+from inarch.passes.tensorize.weigh.search import candidates
+from inarch.passes.tensorize.weigh.traffic import brought
+
+Usable = Callable[[Instance], str | None]
+"""An instance -> None, or why it cannot be built."""
+
+Meter = Callable[[Instance, Mapping[str, int]], float | str]
+"""An instance, sizes of a call -> cycles that it takes on this computer, or why that is not known."""
+
+MOST_MEASURED = 8
+"""Calls that are measured for one nest: each is of what looks best by all that is known."""
+OUTSIDE = "the nest is inside a loop or a branch, functions of libraries are called outside of them"
+
+
+@dataclass
+class Deciding:
+    """One nest, and who may do it."""
+
+    nest: StridedNest
+    maker: Maker
+    demanded: Sequence[str]
+    usable: Usable | None
+    measure: Meter | None
+    results: dict[str, list[Candidate] | Miss] = field(
+        default_factory=dict[str, list[Candidate] | Miss]
+    )
+    """Kernel -> its ways."""
+    is_measured: bool = False
+    """Whether what looked best was measured."""
+
+    def decide(self, families: Sequence[Family]) -> Decision:
+        """The best candidate that can be built; where there are none, of kernels made for the nest."""
+        self._weigh(families)
+        while True:
+            refused = self._measured() if self.measure is not None else None
+            found, misses = self._found()
+            if refused is None and found:
+                refused = self._refused(found[0])
+            if refused is None:
+                taken = found[0] if found else None
+                return Decision(taken, tuple(map(choice_of, found)), misses)
+            name, reason = refused
+            if name in self.demanded:
+                raise InarchError(reason)
+            self.maker.refused.add(name)
+            self.results[name] = Miss(reason, 5)
+
+    def _weigh(self, families: Sequence[Family]) -> None:
+        """Those that may be cheapest come first: what is far from them need not be looked into."""
+        known = math.inf
+        for family in sorted(
+            families, key=lambda one: one.best_cycles_a_point if one.members else 0
+        ):
+            result = self._ways(family, known)
+            if family.is_stated and isinstance(result, list):
+                known = min(known, result[0].cost)
+        order = [family.pattern.name for family in families]
+        self.results = {name: self.results[name] for name in order}
+
+    def _ways(self, family: Family, known: float) -> list[Candidate] | Miss:
+        name = family.pattern.name
+        found: list[Candidate] | Miss = Miss(OUTSIDE, 0)
+        if not (self.nest.is_in_loop and is_foreign(family.pattern.kernel)):
+            most = known if family.is_stated and name not in self.demanded else math.inf
+            found = candidates(self.nest, family, most)
+        self.results[name] = found
+        return found
+
+    def _found(self) -> tuple[list[Candidate], dict[str, Miss]]:
+        """All ways that are no worse than none, the best first; and kernels that have none, and why."""
+        found: list[Candidate] = []
+        misses: dict[str, Miss] = {}
+        for name, result in self.results.items():
+            if isinstance(result, Miss):
+                misses[name] = result
+            else:
+                found += result
+        found = [one for one in found if not self._is_dear(one, misses)]
+        # Ours are made to measure where there is no other, or none whose cost is sure.
+        if not any(self._is_demanded(one) or one.family.is_stated for one in found):
+            made = self.maker.candidates(self.nest)
+            found += [one for one in made if not self._is_dear(one, misses)]
+        return sorted(found, key=self._preference), misses
+
+    def _preference(self, one: Candidate) -> tuple[bool, tuple[int, float, int, int]]:
+        """Where calls can be measured, what was not is not preferred."""
+        is_guessed = self.measure is not None and one.basis == "estimated" and self.is_measured
+        return is_guessed and not self._is_demanded(one), preference(one, self.demanded)
+
+    def _is_demanded(self, one: Candidate) -> bool:
+        return one.family.pattern.name in self.demanded
+
+    def _is_dear(self, candidate: Candidate, misses: dict[str, Miss]) -> bool:
+        """Whether the nest is better off without a kernel; noted in `misses`."""
+        name, most = candidate.family.pattern.name, self._most(candidate)
+        if self._is_demanded(candidate) or candidate.cost <= most:
+            return False
+        reason = f"it would take {candidate.cost:.0f} cycles, the nest as it is at most {most:.0f}"
+        misses.setdefault(name, Miss(reason, 5))
+        return True
+
+    def _most(self, candidate: Candidate) -> float:
+        """Cycles of the nest without a kernel, however badly it is compiled.
+
+        What has no products is compiled well: there a kernel must be faster than that.
+        """
+        nest, family = self.nest, candidate.family
+        if not family.is_stated and not multiply_adds_in(nest.nest):
+            return nest_cycles(nest.nest, family.target, family.machine)
+        sizes = [axis.size for axis in nest.axes]
+        most = plain_cycles(nest, family.target)
+        return most + brought(streams_of(candidate.matched), sizes, family.costs)
+
+    def _measured(self) -> tuple[str, str] | None:
+        """Measures what looks best until its cost is known; a kernel that fails so, and why."""
+        self.is_measured = False
+        for _ in range(MOST_MEASURED):
+            found, _ = self._found()
+            if not found or found[0].basis != "estimated":
+                break
+            first = found[0]
+            cycles = self._cycles(first)
+            if isinstance(cycles, str):
+                return first.family.pattern.name, cycles
+            sizes = sizes_of(first.family, first.main)
+            first.family.learn(first.main.params, sizes, cycles / self._pace(found))
+            self._ways(first.family, math.inf)
+        self.is_measured = True
+        return None
+
+    def _cycles(self, one: Candidate) -> float | str:
+        assert self.measure is not None, "it is asked for where there is one"
+        return self.measure(
+            one.family.instance(one.main.params, one.init), sizes_of(one.family, one.main)
+        )
+
+    def _pace(self, found: Sequence[Candidate]) -> float:
+        """Cycles of this computer in one of those that costs are stated in: by the best way that has one."""
+        rival = next((one for one in found if one.basis == "stated"), None)
+        cycles = self._cycles(rival) if rival is not None else ""
+        if rival is None or isinstance(cycles, str):
+            return 1.0
+        piece = rival.main
+        return cycles / rival.family.cycles(piece.params, rival.init, sizes_of(rival.family, piece))
+
+    def _refused(self, first: Candidate) -> tuple[str, str] | None:
+        """A kernel that cannot be built, or is wrong, and why."""
+        if self.usable is None:
+            return None
+        reason = self.usable(first.family.instance(first.params))
+        return (first.family.pattern.name, reason) if reason is not None else None
+
+
+def preference(candidate: Candidate, demanded: Sequence[str]) -> tuple[int, float, int, int]:
+    """Demanded kernels first, then by cost."""
+    name = candidate.family.pattern.name
+    rank = demanded.index(name) if name in demanded else len(demanded)
+    return rank, candidate.cost, candidate.scattered, candidate.idle
+
+
+def choice_of(candidate: Candidate) -> Choice:
+    """What the report says of a candidate."""
+    pattern, nest = candidate.matched.pattern, candidate.matched.nest
+    own = sum(
+        kernel_cycles(candidate.family, call.piece, candidate.init) for call in candidate.calls
+    )
+    copies = {
+        f"{name}: {operand.reason}": None
+        for call in candidate.calls
+        for name, operand in call.plan.operands.items()
+        if operand.reason is not None
+    }
+    packed = {
+        name: None
+        for call in candidate.calls
+        for name, operand in call.plan.operands.items()
+        if name != pattern.output and operand.access.is_constant
+    }
+    taken = [
+        f"{', '.join(names)} <- {axis.name}"
+        for axis, names in zip(nest.axes, candidate.matched.assignment.taken, strict=True)
+        if names
+    ]
+    return Choice(
+        pattern.name,
+        dict(candidate.params),
+        candidate.cost,
+        max(0.0, candidate.cost - own),
+        sum(math.prod(cut.count for cut in call.piece.cuts) for call in candidate.calls),
+        tuple(copies),
+        "; ".join(taken),
+        candidate.scattered,
+        candidate.idle,
+        tuple(packed),
+        candidate.basis,
+        {basis: round(cycles, 1) for basis, cycles in _call(candidate).items()},
+    )
+
+
+def _call(candidate: Candidate) -> dict[Basis, float]:
+    """What one of the calls that do most takes: by all that is known of it."""
+    family, piece = candidate.family, candidate.main
+    sizes = sizes_of(family, piece)
+    basis = candidate.basis
+    found: dict[Basis, float] = {basis: family.cycles(piece.params, candidate.init, sizes)}
+    if basis == "measured":
+        found["estimated"] = family.estimate(piece.params, sizes)
+    return found
