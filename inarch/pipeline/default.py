@@ -40,6 +40,7 @@ PHASES = {
     ),
     "padding": (
         "materialize-padding",
+        "unfold-windows",
         "split-padding",
         "drop-padding-taps",
         "split-dilation",

@@ -22,6 +22,7 @@ from inarch.dialects.graph.op import shape_of, tensor_of
 from inarch.dialects.graph.relayout import RelayoutOp
 from inarch.ir.target import machine_of, target_of
 from inarch.passes.graph.layout.cost import F32_BYTES, Rates, worthwhile
+from inarch.passes.graph.layout.guests import Guests
 from inarch.passes.graph.layout.halo import halo_for
 from inarch.passes.graph.layout.roles import Role, roles
 
@@ -33,9 +34,10 @@ class ChooseLayoutPass(ModulePass):
     Where a consumer's windows run over the edges, the tensor has a halo of zeros around the image.
     A `graph.relayout` stands where a value is needed otherwise than it is made: once a value, none
     for constants (they are read as they are), none back and forth. Arguments and results of
-    functions stay row-major. Connected ops are changed together or not at all, by what that costs.
-    With `always`, that does not count. Nothing changes for the target `generic`, of whose vectors
-    nothing is known. This is the last pass on `graph`: others need not know of layouts.
+    functions stay row-major, and so do convolutions that a kernel that is demanded, or of others, does
+    better so. Connected ops are changed together or not at all, by what that costs. With `always`, none
+    of that counts. Nothing changes for the target `generic`, of whose vectors nothing is known. This is
+    the last pass on `graph`: others need not know of layouts.
     """
 
     name = "choose-layout"
@@ -48,10 +50,12 @@ class ChooseLayoutPass(ModulePass):
             return
         lanes = target.vector_bytes // F32_BYTES
         rates = Rates(lanes, machine_of(op))
+        guests = Guests(ctx, op, ChooseLayoutPass(always=True))
+        is_left = guests.leaves if not self.always and guests.are_there else None
         for function in op.body.ops:
             if isinstance(function, FuncOp) and not _is_foreign(function):
                 for block in function.body.blocks:
-                    found = roles(block, lanes)
+                    found = roles(block, lanes, is_left)
                     chosen = found if self.always else worthwhile(found, rates)
                     _Layouts(chosen, lanes).apply(block)
 

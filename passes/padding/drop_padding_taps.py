@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
 from math import prod
@@ -157,14 +157,14 @@ def _too_dear(nest: NestOp, parts: Sequence[NestOp], asked: Prices) -> str | Non
     alike: defaultdict[tuple[int, ...], list[NestOp]] = defaultdict(list)
     for part in parts:
         alike[part.sizes].append(part)
-    taken = sum(len(each) * asked.cycles(each[:1]) for each in alike.values())
-    taken *= 1 + PIECE * added
-    whole = asked.cycles([nest])
-    return (
-        None
-        if taken < whole
-        else f"{added + 1} parts take {taken:.0f} cycles, the whole {whole:.0f}"
-    )
+    taken = asked.price(first for first, *rest in alike.values() for _ in (first, *rest))
+    taken = replace(taken, cycles=taken.cycles * (1 + PIECE * added))
+    whole = asked.price([nest])
+    if taken < whole:
+        return None
+    if taken.undone > whole.undone:
+        return "the whole is done by a kernel that is demanded, parts are not"
+    return f"{added + 1} parts take {taken.cycles:.0f} cycles, the whole {whole.cycles:.0f}"
 
 
 def _unsuitable(nest: NestOp, image: int, windows: Sequence[_Window]) -> str | None:

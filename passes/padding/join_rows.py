@@ -90,8 +90,8 @@ def _join(nest: NestOp, prices: Prices, remarks: Remarks, *, always: bool) -> No
     ways = list(_ways(nest))
     if not ways:
         return
-    whole = prices.cycles([nest])
-    costs = [prices.cycles(way.nests) for way in ways]
+    whole = prices.price([nest])
+    costs = [prices.price(way.nests) for way in ways]
     least = min(costs)
     best = ways[costs.index(least)]
     is_better = always or least < whole
@@ -99,9 +99,13 @@ def _join(nest: NestOp, prices: Prices, remarks: Remarks, *, always: bool) -> No
         if way is not best or not is_better:
             way.drop()
     if not is_better:
-        remarks.missed(nest, f"rows in order would take {least:.0f} cycles, not {whole:.0f}")
+        remarks.missed(
+            nest, f"rows in order would take {least.cycles:.0f} cycles, not {whole.cycles:.0f}"
+        )
         return
-    remarks.done(nest, f"rows in order: {best.label}; {least:.0f} cycles, not {whole:.0f}")
+    remarks.done(
+        nest, f"rows in order: {best.label}; {least.cycles:.0f} cycles, not {whole.cycles:.0f}"
+    )
     parent = nest.parent
     assert parent is not None, "it is in a function"
     parent.insert_ops_before(best.ops, nest)

@@ -23,7 +23,7 @@ from inarch.passes.tensorize.unsuitable import unsuitable
 from inarch.passes.tensorize.weigh.candidates import Candidate
 from inarch.passes.tensorize.weigh.family import Family
 from inarch.passes.tensorize.weigh.made import Maker
-from inarch.passes.tensorize.weigh.nest import nest_cycles
+from inarch.passes.tensorize.weigh.nest import multiply_adds_in, nest_cycles
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,8 @@ class Chooser:
     """The kernels that were asked for."""
     unusable: Mapping[str, str]
     """Kernel -> why it is none."""
+    guests: frozenset[str] = frozenset()
+    """The kernels that are demanded, and those of others that may be taken."""
     _known: dict[object, Decision] = field(default_factory=dict[object, Decision])
 
     def decide(self, nest: StridedNest) -> tuple[Decision, Candidate | None]:
@@ -109,7 +111,11 @@ def chooser_of(
     families, unusable = families_of(names, wanted, target, machine)
     context = repr((names, sorted(own), [str(one) for one in wanted], str(target), machine))
     maker = Maker(own, target, machine)
-    return Chooser(families, maker, demanded, usable, kept, measure, context, names, unusable)
+    others = {name for name, _ in MICROKERNELS.foreign()}
+    guests = frozenset(one.pattern.name for one in families if one.members) & {*demanded, *others}
+    return Chooser(
+        families, maker, demanded, usable, kept, measure, context, names, unusable, guests
+    )
 
 
 def _left_out(module: ModuleOp, demanded: Sequence[str]) -> list[str]:
@@ -123,6 +129,17 @@ def _left_out(module: ModuleOp, demanded: Sequence[str]) -> list[str]:
                 f"microkernel '{name}' is demanded and excluded; take one of them back"
             )
     return found
+
+
+@dataclass(frozen=True, order=True)
+class Price:
+    """What nests take: of two, the lesser is better."""
+
+    undone: float
+    """The part of the multiply-adds that no kernel does that is demanded, where one is."""
+    guessed: int
+    """Calls of demanded kernels of which nothing is known but the meaning: few large ones are better."""
+    cycles: float
 
 
 @dataclass(frozen=True)
@@ -153,9 +170,29 @@ class Prices:
         """Of one turn of each, in cycles of one core; they need not be part of a program."""
         return sum(map(self._cycles, nests))
 
+    def price(self, nests: Iterable[NestOp]) -> Price:
+        """Of one turn of each, in the order in which `tensorize` prefers: what is demanded comes first."""
+        every = list(nests)
+        whole, undone, guessed = 0, 0, 0
+        for nest in every if self.chooser.demanded else ():
+            taken, work = self._taken(nest), multiply_adds_in(nest)
+            whole += work
+            if taken is None or taken.family.pattern.name not in self.chooser.demanded:
+                undone += work
+            elif taken.basis == "estimated":
+                guessed += sum(call.piece.calls for call in taken.calls)
+        return Price(undone / max(1, whole), guessed, self.cycles(every))
+
+    def is_by_guests(self, nests: Iterable[NestOp]) -> bool:
+        """Whether kernels that are demanded, or of others, do some of it."""
+        found = [taken for nest in nests if (taken := self._taken(nest)) is not None]
+        return any(one.family.pattern.name in self.chooser.guests for one in found)
+
+    def _taken(self, nest: NestOp) -> Candidate | None:
+        return self.chooser.decide(strided_nest(nest))[1] if unsuitable(nest) is None else None
+
     def _cycles(self, nest: NestOp) -> float:
-        if unsuitable(nest) is None:
-            _, taken = self.chooser.decide(strided_nest(nest))
-            if taken is not None:
-                return taken.cost
+        taken = self._taken(nest)
+        if taken is not None:
+            return taken.cost
         return nest_cycles(nest, self.chooser.maker.target, self.chooser.maker.machine)

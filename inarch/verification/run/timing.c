@@ -14,7 +14,7 @@
 
 enum { MOST = 32, LINE = 64, FILLED = 0x3C, STEPS = 40000 };
 static const double ROUND_NS = 3e4, LEAST_NS = 1.5e6;
-enum { LEAST_ROUNDS = 3, MOST_SECONDS = 20 };
+enum { LEAST_ROUNDS = 5, MOST_SECONDS = 20 };
 
 typedef void run(void *const *pointers, const int64_t *steps, int64_t copies, int64_t calls);
 

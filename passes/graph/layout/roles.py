@@ -7,7 +7,7 @@ the channels they are filled up, and only ops that keep the zeros behind them ta
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Block, Operation, SSAValue
@@ -37,11 +37,18 @@ class Role:
     """Whether the result is blocked."""
 
 
-def roles(block: Block, lanes: int) -> dict[Operation, Role]:
-    """The ops of `block` that can work on channels in blocks of `lanes`, in program order."""
+def roles(
+    block: Block, lanes: int, is_left: Callable[[Operation], bool] | None = None
+) -> dict[Operation, Role]:
+    """The ops of `block` that can work on channels in blocks of `lanes`, in program order.
+
+    What others want otherwise is not `is_left`.
+    """
     found: dict[Operation, Role] = {}
     for op in block.ops:
-        if isinstance(op, GraphOp) and (role := _role(op, found, lanes)) is not None:
+        if not isinstance(op, GraphOp) or (is_left is not None and not is_left(op)):
+            continue
+        if (role := _role(op, found, lanes)) is not None:
             constants = {i for i, v in enumerate(op.operands) if isinstance(v.owner, ConstantOp)}
             found[op] = Role(role.operands - constants, role.result)
     return found

@@ -69,8 +69,9 @@ class StridedNest:
 
     @property
     def is_in_loop(self) -> bool:
-        """Whether it is within another op of its function."""
-        return not isinstance(self.nest.parent_op(), FuncOp)
+        """Whether it is within another op of its function; what is in no program yet is in none."""
+        parent = self.nest.parent_op()
+        return parent is not None and not isinstance(parent, FuncOp)
 
     @property
     def accesses(self) -> tuple[StridedAccess, ...]:

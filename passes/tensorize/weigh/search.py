@@ -46,7 +46,9 @@ _Memory = tuple[tuple[int, ...], Traffic, bool, int]
 MAX_SHOWN = 8
 """Candidates of a kernel that are kept for the report."""
 MAX_WAYS = 6
-"""Assignments that are tried at all."""
+"""Assignments that are tried."""
+MAX_LOOKED_AT = 48
+"""Assignments that are tried for a kernel that is wanted, until the nest can be cut for one of them."""
 MAX_FIRST = 1
 """Members that each assignment is tried with at first."""
 MAX_ASSIGNMENTS = 2
@@ -229,7 +231,10 @@ def _cheapest(
     useful = [one for one in in_order if not _is_idle(one.matched, family)]
     first: list[_Rough] = []
     best = math.inf
-    for way in (useful or in_order)[:MAX_WAYS]:
+    for number, way in enumerate((useful or in_order)[:MAX_LOOKED_AT]):
+        # Where no other kernel is known to do it, what cannot be cut is no reason to give up.
+        if number >= MAX_WAYS and (first or known < math.inf):
+            break
         least = points * family.best_cycles_a_point + family.costs.copy(way.least)
         if not first or least <= min(best, known):
             some = _weighed(_rough(way, misses, MAX_FIRST))
@@ -297,8 +302,18 @@ def _with_memory(rough: _Rough) -> _Rough:
     order, moved, is_crowded, nbytes = way.memory[key]
     crowding = CROWDED * rough.kernels if is_crowded else 0.0
     memory = costs.added(rough.kernels, moved) + crowding
+    if not way.family.is_stated and _touched(way.streams, blocks) > costs.machine.l2.bytes:
+        memory = crowding = 0.0  # what such a call takes was measured with all that it brings
     copies = max(rough.copies, costs.copy(nbytes))
     return replace(rough, order=order, copies=copies, memory=memory, crowding=crowding)
+
+
+def _touched(streams: Iterable[Stream], blocks: Sequence[int]) -> int:
+    """Bytes that one call reads and writes."""
+    return sum(
+        stream.nbytes * math.prod([n for n, by in zip(blocks, stream.strides, strict=True) if by])
+        for stream in streams
+    )
 
 
 def _memory(

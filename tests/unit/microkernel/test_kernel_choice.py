@@ -38,7 +38,7 @@ MATMUL = """func.func @main(%x: tensor<2x12x40xf32>, %w: tensor<40x32xf32>) -> t
 """
 REGISTERED = """from inarch.microkernel import Microkernel
 MICROKERNEL = Microkernel(
-    "for m in M, n in N, k in K: C[m, n] += A[m, k] * B[k, n]", {"A": "f32", "B": "f32", "C": "f32"},
+    "for m in 8, n in N, k in K: C[m, n] += A[m, k] * B[k, n]", {"A": "f32", "B": "f32", "C": "f32"},
     registered="matmul-of-numpy",
 )
 """

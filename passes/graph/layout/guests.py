@@ -1,0 +1,100 @@
+"""Which convolutions kernels of others do better on row-major tensors: asked before channels are blocked.
+
+A convolution is lowered alone, once for each layout, as far as `tensorize`; what kernels make of either is
+weighed (`Prices`). An external product of matrices gets whole ones of a row-major image, and slivers of a
+blocked one; a kernel of 3x3 windows that is written for rows of an image finds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from inarch.dialects import new_context
+from inarch.dialects.graph.constant import ConstantOp
+from inarch.dialects.graph.windows.conv import ConvOp
+from inarch.dialects.loop.nest import NestOp
+from inarch.ir.context import store_of
+from inarch.ir.report.facts import facts_of
+from inarch.ir.target import DEMANDED, ESTIMATED, WITHOUT
+from inarch.passes.loop.drop_unit_iterators import DropUnitIteratorsPass
+from inarch.passes.lower.graph_to_loop import GraphToLoopPass
+from inarch.passes.padding.drop_padding_taps import DropPaddingTapsPass
+from inarch.passes.padding.join_rows import JoinRowsPass
+from inarch.passes.padding.materialize_padding import MaterializePaddingPass
+from inarch.passes.padding.unfold_windows import UnfoldWindowsPass
+from inarch.passes.partition.cut.alone import alone
+from inarch.passes.tensorize.choose import KernelTrial, Prices
+
+_LOWERING: tuple[ModulePass, ...] = (
+    GraphToLoopPass(),
+    DropUnitIteratorsPass(),
+    MaterializePaddingPass(),
+    UnfoldWindowsPass(),
+    DropPaddingTapsPass(),
+    JoinRowsPass(),
+)
+"""What the pipeline does to a convolution before `tensorize`."""
+
+
+@dataclass
+class Guests:
+    """Asks for each convolution of a program, for those that are alike once."""
+
+    context: Context
+    module: ModuleOp
+    blocking: ModulePass
+    """Gives a convolution that is alone blocked channels, whatever that costs."""
+    _known: dict[object, bool] = field(default_factory=dict[object, bool])
+
+    @property
+    def are_there(self) -> bool:
+        """Whether there are kernels that are demanded, or of others."""
+        return bool(Prices.of(self.context, self.module).chooser.guests)
+
+    def leaves(self, op: Operation) -> bool:
+        """Whether no guest does an op on row-major tensors, better than it is done on blocked ones."""
+        if not isinstance(op, ConvOp):
+            return True
+        key = (
+            op.name,
+            str(op.properties),
+            tuple(str(value.type) for value in (*op.operands, *op.results)),
+            tuple(isinstance(value.owner, ConstantOp) for value in op.operands),
+        )
+        if key not in self._known:
+            self._known[key] = not self._wants_rows(op)
+        return self._known[key]
+
+    def _wants_rows(self, op: ConvOp) -> bool:
+        rows, nests = self._lowered(op, ())
+        if not rows.is_by_guests(nests):
+            return False
+        prices, blocked = self._lowered(op, (self.blocking,))
+        # The copies between layouts are of others, too.
+        blocked = [nest for nest in blocked if nest.has_reduction]
+        return rows.price(nests) < prices.price(blocked)
+
+    def _lowered(self, op: ConvOp, first: Iterable[ModulePass]) -> tuple[Prices, list[NestOp]]:
+        module, context = alone(self.module, [op]), new_context()
+        for name in (DEMANDED, WITHOUT, ESTIMATED):
+            if name in self.module.attributes:
+                module.attributes[name] = self.module.attributes[name]
+        store, own = store_of(self.context), store_of(context)
+        for each in module.walk():
+            if isinstance(each, ConstantOp) and isinstance(each.value, DenseResourceAttr):
+                key = each.value.resource_handle.data
+                own.set(key, store.get(key))
+        trial = facts_of(self.context).get(KernelTrial)
+        if trial is not None:
+            facts_of(context).put(trial)
+        for one in (*first, *_LOWERING):
+            one.apply(context, module)
+        return Prices.of(context, module), [
+            each for each in module.walk() if isinstance(each, NestOp)
+        ]

@@ -1,0 +1,149 @@
+"""Kernels of others take part before layouts are fixed: whole products, and windows as written (K1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+
+from effort import SOAK, effort
+from inarch.benchmark.layers import LAYER_SETS, Conv
+from inarch.benchmark.subject.arrays import arrays_of
+from inarch.benchmark.subject.program import program_of
+from inarch.core.errors import InarchError
+from inarch.core.plugins import load_file
+from inarch.dialects import new_context
+from inarch.dialects.kernel.call import CallOp
+from inarch.driver.compiler import import_model
+from inarch.driver.options import Options
+from inarch.ir.report.facts import facts_of
+from inarch.microkernel.table import MICROKERNELS
+from inarch.passes.padding.unfold_windows import MOST_BLOCKS
+from inarch.passes.tensorize.report import KernelReport
+from inarch.pipeline.default import default_pipeline
+from inarch.pipeline.manager import run_pipeline
+
+PRODUCT = """/* inarch
+computes = "for m in M, n in N, k in K: C[m, n] += A[m, k] * B[k, n]"
+dtypes = {A = "f32", B = "f32", C = "f32"}
+layout = {A = [">= K", 1], B = [">= N", 1], C = [">= N", 1]}
+COST*/
+void product(const float *A, const float *B, float *C, int64_t A_0, int64_t A_1, int64_t B_0, int64_t B_1,
+             int64_t C_0, int64_t C_1, int64_t M, int64_t N, int64_t K)
+{
+    for (int64_t m = 0; m < M; m++)
+        for (int64_t k = 0; k < K; k++)
+            for (int64_t n = 0; n < N; n++) C[m * C_0 + n] += A[m * A_0 + k] * B[k * B_0 + n];
+    (void)A_1, (void)B_1, (void)C_1;
+}
+"""
+WINDOWS = {
+    "channels first": (
+        "for l in L, q in Q, i in I, r in 3, s in 3: Y[l, q] += X[i, r, q + s] * W[l, i, r, s]",
+        (3, 4, 2),
+    ),
+    "channels last": (
+        "for q in Q, l in L, r in 3, s in 3, i in I: Y[q, l] += X[r, q + s, i] * W[r, s, i, l]",
+        (3, 4, 2),
+    ),
+    "images": (
+        "for l in L, h in H, q in Q, i in I, r in 3, s in 3: "
+        "Y[l, h, q] += X[i, h + r, q + s] * W[l, i, r, s]",
+        (3, 4, 3),
+    ),
+}
+"""What a kernel of 3x3 windows computes, and how many dimensions X, W and Y have."""
+LAYERS = [one for one in LAYER_SETS["resnet50"].layers if isinstance(one, Conv)]
+COLUMNS = 64
+
+
+@pytest.fixture(autouse=True)
+def scope() -> Iterator[None]:
+    """Kernels are forgotten."""
+    with MICROKERNELS.scope():
+        yield
+
+
+def _load(path: Path, text: str) -> None:
+    path.write_text(text)
+    load_file(path, {"microkernel": MICROKERNELS})
+
+
+def _lowered(layer: Conv, *demanded: str) -> tuple[ModuleOp, KernelReport]:
+    context = new_context()
+    options = Options(target="x86-64-v3", microkernels=demanded)
+    arrays = arrays_of(layer)
+    module = import_model(program_of(layer, arrays, context), context, options)
+    # Nothing is built or called: the choice is by what kernels say of themselves.
+    run_pipeline(context, module, default_pipeline().without("try-kernels").until("tensorize"), [])
+    report = facts_of(context).get(KernelReport)
+    assert report is not None
+    return module, report
+
+
+def _name(layer: Conv) -> str:
+    return layer.name
+
+
+@pytest.mark.parametrize("layer", LAYERS if SOAK else LAYERS[::4], ids=_name)
+def test_a_product_gets_whole_layers(layer: Conv, tmp_path: Path) -> None:
+    """K1: all channels by 64 or more pixels, where the layer has them."""
+    _load(tmp_path / "product.c", PRODUCT.replace("COST", ""))
+    module, report = _lowered(layer, "product")
+    calls = [op for op in module.walk() if isinstance(op, CallOp)]
+    assert calls
+    *_, height, width = layer.output_shape
+    for call in calls:
+        rows, columns, terms = call.size_values
+        assert terms == layer.channels * layer.window**2
+        assert layer.outputs in (rows, columns)
+        assert columns >= min(COLUMNS, height * width)
+    assert len(calls) <= MOST_BLOCKS
+    assert len(report.taken_by("product")) == len(calls)
+
+
+def test_a_product_that_is_cheaper_gets_them_undemanded(tmp_path: Path) -> None:
+    """And one that is dearer changes nothing."""
+    layer = next(one for one in LAYERS if (one.window, one.stride, one.height) == (3, 1, 14))
+    _, plain = _lowered(layer)
+    with MICROKERNELS.scope():
+        _load(
+            tmp_path / "dear.c",
+            PRODUCT.replace("COST", "cost = 1e12\n").replace("product(", "dear("),
+        )
+        _, dear = _lowered(layer)
+    assert [nest.taken for nest in dear.nests] == [nest.taken for nest in plain.nests]
+    _load(
+        tmp_path / "cheap.c", PRODUCT.replace("COST", "cost = 1000\n").replace("product(", "cheap(")
+    )
+    module, report = _lowered(layer)
+    (nest,) = report.taken_by("cheap")
+    assert nest.taken is not None
+    (call,) = [op for op in module.walk() if isinstance(op, CallOp)]
+    assert call.size_values == (layer.outputs, 196, layer.channels * 9)
+
+
+@pytest.mark.sampled(effort(2, 6), reason="each form, and with or without an order, in make soak")
+@pytest.mark.parametrize("form", WINDOWS)
+@pytest.mark.parametrize("in_order", [False, True], ids=["any strides", "in order"])
+def test_a_kernel_of_windows_finds_them(form: str, in_order: bool, tmp_path: Path) -> None:
+    """Of 3x3, written as people write it: ten of the sixteen layers and more."""
+    computes, ranks = WINDOWS[form]
+    orders = (
+        f"{name} = {['*'] * (rank - 1) + [1]}" for name, rank in zip("XWY", ranks, strict=True)
+    )
+    said = f"layout = {{{', '.join(orders)}}}" if in_order else ""
+    dtypes = 'dtypes = {X = "f32", W = "f32", Y = "f32"}'
+    text = f'/* inarch\ncomputes = "{computes}"\n{dtypes}\n{said}\n*/\nvoid windows();\n'
+    _load(tmp_path / "windows.c", text)
+    found = 0
+    for layer in LAYERS:
+        if layer.window == 3:
+            try:
+                _, report = _lowered(layer, "windows")
+            except InarchError:
+                continue
+            found += layer.count * bool(report.taken_by("windows"))
+    assert found >= 10
