@@ -23,10 +23,12 @@ def kinds() -> dict[str, Extensions[object]]:
         return {"commands": COMMANDS, "loaders": LOADERS}  # pyright: ignore[reportReturnType]
     from inarch.benchmark.layers import LAYER_SETS
     from inarch.driver import extensions
+    from inarch.tuning.executor import EXECUTORS
 
     found: dict[str, Extensions[object]] = {
         **extensions.kinds(),
         "commands": COMMANDS,
+        "executors": EXECUTORS,
         "layer-sets": LAYER_SETS,
     }  # pyright: ignore[reportAssignmentType] - a table of T is read as a table of objects
     return dict(sorted(found.items()))

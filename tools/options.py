@@ -72,6 +72,7 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
         help="estimate what calls of kernels take that state no cost (default: measure them, once on each "
         "machine, where the target runs here)",
     )
+    add_records_option(parser)
     add_schedule_option(parser)
     parser.add_argument("--name", help="prefix of every symbol (default: the model's name)")
     add_threads_option(
@@ -97,6 +98,19 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help="add the microkernel (.c, .S, .py), pass, frontend or other thing that a file defines "
+        "(repeatable)",
+    )
+
+
+def add_records_option(parser: argparse.ArgumentParser) -> None:
+    """`--records`."""
+    parser.add_argument(
+        "--records",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="do loop nests as `inarch tune` has measured to be the fastest, where this file has them "
         "(repeatable)",
     )
 
@@ -226,6 +240,7 @@ def compile_options(arguments: argparse.Namespace, *, load: bool = True) -> Opti
         microkernels=microkernel_names(arguments.microkernel, "--microkernel"),
         without=microkernel_names(arguments.without, "--without"),
         measure=not arguments.no_measure,
+        records=tuple(arguments.records),
         schedule=arguments.schedule,
         threads=arguments.threads or 0,
         jobs=arguments.jobs,

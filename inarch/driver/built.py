@@ -35,6 +35,8 @@ class Built:
     """Backend -> those of its functions that it had from the cache."""
     shipped_bytes: int = 0
     """Of programs and weights that backends have shipped, in parts of their own."""
+    tuned: tuple[int, int] | None = None
+    """With records: the loop nests that have one, and those that kernels could do."""
     variants: Sequence[Mapping[str, Any]] = ()
     """Of an artifact for several targets, the fields of the others than the best, `target` first."""
 
@@ -47,3 +49,14 @@ def microkernels_of(context: Context) -> dict[str, int]:
     report = facts_of(context).get(KernelReport)
     nests = report.nests if report is not None else ()
     return dict(Counter(n.taken.kernel for n in nests if n.taken is not None).most_common())
+
+
+def tuned_nests_of(context: Context) -> tuple[int, int] | None:
+    """The nests that are done as records have it, and all that kernels could do; None without records."""
+    from inarch.ir.report.facts import facts_of
+    from inarch.passes.tensorize.keep.tuned import Tuned
+    from inarch.passes.tensorize.report import KernelReport
+
+    facts = facts_of(context)
+    report = facts.get(KernelReport)
+    return report.tuned if report is not None and facts.get(Tuned) is not None else None

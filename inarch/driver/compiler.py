@@ -33,7 +33,7 @@ from inarch.dialects import new_context
 from inarch.dialects.loop.keep import check_marks
 from inarch.driver.artifact.provenance import provenance_of
 from inarch.driver.artifact.variants import build_variants, names_of
-from inarch.driver.built import Built, microkernels_of
+from inarch.driver.built import Built, microkernels_of, tuned_nests_of
 from inarch.driver.host import build as build_program
 from inarch.driver.host import check_parts, emit, find_host, machine_for, resolve
 from inarch.driver.keep.kept import FilesNamed
@@ -226,6 +226,7 @@ def build(
         reused={one.backend: one.reused for one in emitted if one.reused},
         shipped_bytes=sum(map(len, shipped_parts(emitted).values())),
         microkernels=microkernels_of(ctx),
+        tuned=tuned_nests_of(ctx),
         passes=_foreign(pipeline),
     )
 
@@ -316,6 +317,13 @@ def import_model(
     else:
         module = read_model(source, context, sizes)
     _set_wishes(module, chosen)
+    if chosen.records:
+        from inarch.driver.keep.records import tuned_of
+
+        tuned, said = tuned_of(chosen.records)
+        facts_of(context).put(tuned)
+        for warning in said:
+            warnings.warn(warning, stacklevel=2)
     own = target_name(module)
     is_native = chosen.target == "native" and own is None
     if own is None or chosen.target != "native":

@@ -41,6 +41,7 @@ class Settings(TypedDict, total=False):
     microkernels: Sequence[str]
     without: Sequence[str]
     measure: bool
+    records: Sequence[str | Path]
     schedule: str | Path | None
     checked: bool
     pipeline: Pipeline | str | None
@@ -106,6 +107,8 @@ class Options:
     """Microkernels and templates that nothing may use."""
     measure: bool = True
     """Calls of kernels that state no cost are measured, once on each machine; else they are estimated."""
+    records: Sequence[str | Path] = ()
+    """Files of records (`inarch tune`): nests that have one are done as was measured to be the fastest."""
     schedule: str | Path | None = None
     """The file that says how loops are transformed by hand (docs/schedules.md)."""
     checked: bool = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -13,11 +13,13 @@ from inarch.dialects.loop.nest import NestOp
 from inarch.ir.report.facts import facts_of
 from inarch.ir.target import WITHOUT, demanded_kernels, excluded_kernels, machine_of, target_of
 from inarch.microkernel.demanded import demanded_of
+from inarch.microkernel.identity import identity_of
 from inarch.microkernel.table import MICROKERNELS, TEMPLATES
-from inarch.passes.tensorize.decide import Deciding, Meter, Usable
+from inarch.passes.tensorize.decide import Deciding, Meter, Usable, choice_of
 from inarch.passes.tensorize.families import families_of
 from inarch.passes.tensorize.keep.memo import Decision, key_of_nest
-from inarch.passes.tensorize.keep.record import Store, decision_of, text_of
+from inarch.passes.tensorize.keep.record import Store, candidate_of, decision_of, text_of
+from inarch.passes.tensorize.keep.tuned import Tuned, TunedWay, address_of
 from inarch.passes.tensorize.unify.strided import StridedNest, strided_nest
 from inarch.passes.tensorize.unsuitable import unsuitable
 from inarch.passes.tensorize.weigh.candidates import Candidate
@@ -57,6 +59,8 @@ class Chooser:
     """Kernel -> why it is none."""
     guests: frozenset[str] = frozenset()
     """The kernels that are demanded, and those of others that may be taken."""
+    tuned: Tuned | None = None
+    """Decisions that somebody has measured."""
     _known: dict[object, Decision] = field(default_factory=dict[object, Decision])
 
     def decide(self, nest: StridedNest) -> tuple[Decision, Candidate | None]:
@@ -67,8 +71,37 @@ class Chooser:
             taken = known.of(nest)
             if taken is not None or known.taken is None:
                 return known, taken
-        self._known[key] = decision = self._restored(key, nest) or self._searched(key, nest)
+        decision = self._restored(key, nest) or self._searched(key, nest)
+        self._known[key] = decision = self._with_records(key, nest, decision)
         return decision, decision.taken
+
+    def _with_records(self, key: object, nest: StridedNest, decision: Decision) -> Decision:
+        """The way that somebody has measured, where there is one that can be had as it was."""
+        if self.tuned is None:
+            return decision
+        address = address_of(key, self.maker.target)
+        tuned = self.tuned.ways.get(address)
+        if tuned is None:
+            return decision
+        family = self._family(tuned.kernel, nest)
+        taken = candidate_of(tuned.way, nest, family)
+        if (reason := self._unfit(tuned, taken)) is not None or taken is None:
+            self.tuned.refused[address] = reason or "the way is none for the nest"
+            return decision
+        own = choice_of(taken)
+        others = [one for one in decision.choices if one != own]
+        return replace(decision, taken=taken, choices=(own, *others), is_tuned=True)
+
+    def _unfit(self, tuned: TunedWay, taken: Candidate | None) -> str | None:
+        """Why a way that was measured is not taken."""
+        if taken is None:
+            return f"microkernel '{tuned.kernel}' has no such way"
+        if self.demanded and tuned.kernel not in self.demanded:
+            return f"microkernel '{self.demanded[0]}' is demanded"
+        instance = taken.family.instance(taken.params)
+        if identity_of(instance) != tuned.identity:
+            return f"microkernel '{tuned.kernel}' has changed since"
+        return self.usable(instance) if self.usable is not None else None
 
     def _restored(self, key: object, nest: StridedNest) -> Decision | None:
         record = self.kept.get(f"{self.context} {key}") if self.kept is not None else None
@@ -96,6 +129,7 @@ def chooser_of(
     usable: Usable | None = None,
     kept: Store | None = None,
     measure: Meter | None = None,
+    tuned: Tuned | None = None,
 ) -> Chooser:
     """For the module's target and machine; `kernels` are the only ones besides those demanded (None: all)."""
     wanted = [demanded_of(text) for text in demanded_kernels(module)]
@@ -114,7 +148,7 @@ def chooser_of(
     others = {name for name, _ in MICROKERNELS.foreign()}
     guests = frozenset(one.pattern.name for one in families if one.members) & {*demanded, *others}
     return Chooser(
-        families, maker, demanded, usable, kept, measure, context, names, unusable, guests
+        families, maker, demanded, usable, kept, measure, context, names, unusable, guests, tuned
     )
 
 
@@ -154,7 +188,7 @@ class Prices:
         facts = facts_of(context)
         trial, known = facts.get(KernelTrial), facts.get(Prices)
         kept, measure = (trial.kept, trial.measure) if trial is not None else (None, None)
-        asked = chooser_of(module, kept=kept, measure=measure)
+        asked = chooser_of(module, kept=kept, measure=measure, tuned=facts.get(Tuned))
         if known is not None and known.chooser.context == asked.context:
             return known
         facts.put(found := Prices(asked))

@@ -74,6 +74,10 @@ class NestReport:
     """Products that it sums up in one turn."""
     plain: float = 0.0
     """Cycles of one turn without a kernel."""
+    address: str = ""
+    """The name of the nest for the target, as records have it."""
+    is_tuned: bool = False
+    """Whether what was taken was measured to be the best (`inarch tune`)."""
 
     @property
     def cycles(self) -> float:
@@ -127,6 +131,12 @@ class KernelReport:
         every = sum(nest.turns * nest.multiply_adds for nest in self.nests)
         own = sum(n.turns * n.multiply_adds for n in self.nests if n.taken is not None)
         return own / every if every else 1.0
+
+    @property
+    def tuned(self) -> tuple[int, int]:
+        """The nests whose kernel a record has, and those that are work of kernels."""
+        every = [nest for nest in self.nests if nest.is_work_of_kernels]
+        return sum(nest.is_tuned for nest in every), len(every)
 
     def taken_by(self, kernel: str) -> tuple[NestReport, ...]:
         """The nests that `kernel` does."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -35,7 +36,9 @@ from inarch.passes.tensorize.by_hand import calls_of, is_by_hand, note, told
 from inarch.passes.tensorize.choose import Chooser, KernelTrial, chooser_of
 from inarch.passes.tensorize.decide import OUTSIDE, Meter, Usable, choice_of, preference
 from inarch.passes.tensorize.families import families_of
+from inarch.passes.tensorize.keep.memo import key_of_nest
 from inarch.passes.tensorize.keep.record import Store
+from inarch.passes.tensorize.keep.tuned import Tuned, address_of
 from inarch.passes.tensorize.report import KernelReport, NestReport
 from inarch.passes.tensorize.unify.body import expression_of, tree_text
 from inarch.passes.tensorize.unify.match import Miss, axes_text, names_of
@@ -69,14 +72,22 @@ class TensorizePass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         trial = facts_of(ctx).take(KernelTrial)
+        tuned = facts_of(ctx).get(Tuned)
         if trial is None:
-            report = tensorize(op, self.kernels or None)
+            report = tensorize(op, self.kernels or None, tuned=tuned)
         else:
             report = tensorize(
-                op, self.kernels or None, trial.why_not, kept=trial.kept, measure=trial.measure
+                op,
+                self.kernels or None,
+                trial.why_not,
+                kept=trial.kept,
+                measure=trial.measure,
+                tuned=tuned,
             )
             report = replace(report, unusable={**report.unusable, **trial.reasons})
             _warn(report)
+        if tuned is not None:
+            _warn_of_records(tuned)
         facts_of(ctx).put(report)
         _remark(report, remarks_of(ctx))
 
@@ -93,6 +104,15 @@ def _warn(report: KernelReport) -> None:
             where, reason = report.idle_reason(name)
             text = f"microkernel '{name}' was loaded and is used nowhere; {reason}"
             warnings.warn(InarchWarning(text, where=where), stacklevel=2)
+
+
+def _warn_of_records(tuned: Tuned) -> None:
+    """Of ways that were measured, and are not taken."""
+    for reason, count in Counter(tuned.refused.values()).items():
+        text = (
+            f"{count} of its records {'is' if count == 1 else 'are'} not used: {reason}; tune again"
+        )
+        warnings.warn(InarchWarning(text, where=tuned.source), stacklevel=2)
 
 
 def _remark(report: KernelReport, remarks: Remarks) -> None:
@@ -117,15 +137,17 @@ def tensorize(
     pick: Pick | None = None,
     kept: Store | None = None,
     measure: Meter | None = None,
+    tuned: Tuned | None = None,
 ) -> KernelReport:
     """The pass; `kernels` are the only ones besides those demanded (None: all).
 
     `usable` says why an instance cannot be built, None when it can: the next best takes its place, and
     where the kernel was demanded InarchError is raised. `pick` may put another candidate in the place of
     the one chosen, for measuring; the report does not know. What is in `kept` is not searched for again.
-    `measure` says what calls take of kernels that do not; without it they are estimated.
+    `measure` says what calls take of kernels that do not; without it they are estimated. What is `tuned` is
+    taken as it was measured.
     """
-    chooser = chooser_of(module, kernels, usable, kept, measure)
+    chooser = chooser_of(module, kernels, usable, kept, measure, tuned)
     families, maker, demanded = chooser.families, chooser.maker, chooser.demanded
     target, machine = target_of(module), machine_of(module)
     definitions = Definitions(module)
@@ -229,6 +251,8 @@ def _tensorize_nest(
         {name: miss.progress for name, miss in decision.misses.items()},
         op.has_reduction,
         _computes(op),
+        address=address_of(key_of_nest(nest), chooser.maker.target),
+        is_tuned=decision.is_tuned,
     )
 
 

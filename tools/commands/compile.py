@@ -165,6 +165,7 @@ def _execute(arguments: argparse.Namespace) -> int:
             "reused": built.reused,
             "shipped_bytes": built.shipped_bytes,
             "microkernels": built.microkernels,
+            "tuned": built.tuned,
             "passes": built.passes,
             "variants": built.variants,
             "pipeline": found.pipeline,
@@ -180,6 +181,8 @@ def _execute(arguments: argparse.Namespace) -> int:
         shipped = f"{_size(built.shipped_bytes)} of backends, " if built.shipped_bytes else ""
         used = ", ".join(f"{name} {count}" for name, count in built.microkernels.items())
         microkernels = f" (microkernels: {used})" if used else ""
+        if built.tuned is not None:
+            microkernels += ", {} of {} nests by records".format(*built.tuned)
         theirs = "".join(f"pass {name}, " for name in built.passes)
         sizes = (
             f"{_size(built.weights_bytes)} of weights, {_size(built.workspace_bytes)} of workspace"

@@ -70,6 +70,7 @@ def why(nest: NestReport, report: KernelReport) -> str:
     if nest.by_hand:
         return "by hand (use-kernel)"
     basis = "" if first.basis == "stated" else f"{first.basis}; "
+    basis = "tuned; " if nest.is_tuned else basis
     if second is None:
         return f"{basis}the only candidate"
     return f"{basis}next {choice_text(second)}: {_basis_text(second)}, {_won(nest, report)}"

@@ -22,6 +22,8 @@ class Decision:
     taken: Candidate | None
     choices: tuple[Choice, ...]
     misses: Mapping[str, Miss]
+    is_tuned: bool = False
+    """Whether somebody has measured it (`Tuned`)."""
 
     def of(self, nest: StridedNest) -> Candidate | None:
         """The candidate taken, for a nest like the one that it was made for; None: it cannot be had there."""

@@ -7,7 +7,7 @@ out of that again.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any, Protocol
 
@@ -37,7 +37,7 @@ def text_of(decision: Decision) -> str:
     """The record of a decision."""
     choices = [asdict(one) for one in decision.choices]
     misses = {name: [miss.reason, miss.progress] for name, miss in decision.misses.items()}
-    taken = _way(decision.taken) if decision.taken is not None else None
+    taken = way_of(decision.taken) if decision.taken is not None else None
     return json.dumps({"taken": taken, "choices": choices, "misses": misses})
 
 
@@ -48,14 +48,15 @@ def decision_of(
     said = json.loads(record)
     taken = None
     if said["taken"] is not None:
-        taken = _candidate(said["taken"], nest, family(said["taken"]["kernel"]))
+        taken = candidate_of(said["taken"], nest, family(said["taken"]["kernel"]))
         if taken is None:
             return None
     choices = tuple(_choice(one) for one in said["choices"])
     return Decision(taken, choices, {name: Miss(*miss) for name, miss in said["misses"].items()})
 
 
-def _way(taken: Candidate) -> dict[str, Any]:
+def way_of(taken: Candidate) -> dict[str, Any]:
+    """A candidate as JSON has it."""
     matched = taken.matched
     bound = bindings(matched.nest, matched.pattern)
     assert not isinstance(bound, Miss), "one of them was taken"
@@ -69,12 +70,17 @@ def _way(taken: Candidate) -> dict[str, Any]:
     }
 
 
-def _candidate(way: dict[str, Any], nest: StridedNest, family: Family | None) -> Candidate | None:
+def candidate_of(
+    way: Mapping[str, Any], nest: StridedNest, family: Family | None
+) -> Candidate | None:
+    """The candidate of a way, for a nest like the one that it was made for; None where it is none."""
     bound = bindings(nest, family.pattern) if family is not None else None
     if family is None or bound is None or isinstance(bound, Miss):
         return None
     taken: list[list[str]] = way["assignment"]
     number: int = way["binding"]
+    if not 0 <= number < len(bound) or len(taken) != len(nest.axes):
+        return None
     assignment = Assignment(tuple([tuple(names) for names in taken]))
     matched = Matched(family.pattern, nest, bound[number], assignment)
     pieces = cutter_of(matched, family).cut(way["params"])

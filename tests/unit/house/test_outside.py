@@ -173,6 +173,15 @@ EVERY = (
         "cli('bench layers my-net --list')",
         "my-net: my network",
     ),
+    Outside(
+        "executors",
+        "my-threads",
+        "inarch.executors",
+        "my_threads.py",
+        "cli('tune matmul.mlir -o r.json --budget 9s --executor my-threads')",
+        "r.json: 1 records; ",
+        "tuning.md",
+    ),
 )
 
 ABS = """func.func @main(%x: tensor<6xf32>) -> tensor<6xf32> {

@@ -1,0 +1,1 @@
+"""The kinds of executors, one file each."""

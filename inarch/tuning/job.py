@@ -1,0 +1,139 @@
+"""What a tuner has done elsewhere: a function of one value, which another process or computer can be given.
+
+    result = measure(job)
+
+A job has all that it needs but Inarch itself: the model, the files of kernels with their libraries, the
+options, and the ways to be measured. It runs in a process of its own with an empty environment, in a folder
+of its own, so that a kernel that crashes, hangs or needs too much memory ends that process only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from inarch.core.cache import key_of
+from inarch.passes.tensorize.keep.tuned import TunedWay
+
+_PASSED = ("HOME", "TMPDIR", "CC", "PYTHONPATH", "INARCH_CACHE_DIR", "INARCH_NATIVE")
+"""Of the environment: where files go, and what the computer is said to be. Nothing that loads libraries."""
+_PATH = "/usr/local/bin:/usr/bin:/bin"
+MEGABYTES = 1 << 20
+
+Ways = Mapping[str, TunedWay]
+"""Address of a nest -> how it is done; the others as without records."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """Variants of a model to be measured by turns in one process; one without ways is the untuned one."""
+
+    model: str
+    """The name of its file."""
+    files: Mapping[str, bytes]
+    """Name -> bytes: the model, the files to be loaded, and what lies beside them."""
+    loads: tuple[str, ...]
+    options: Mapping[str, Any]
+    """Settings of the compilation (`inarch.driver.options`)."""
+    variants: tuple[Ways, ...]
+    rounds: int
+    seconds: float
+    """That the process may take."""
+    version: str
+    """Of Inarch: another one has other nests."""
+    megabytes: int = 0
+    """Of memory that the process may have; 0: as much as there is."""
+
+    @property
+    def key(self) -> str:
+        """A name for all of it."""
+        return key_of(pickle.dumps(self))[:16]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a job."""
+
+    key: str
+    error: str = ""
+    """Why there is nothing at all; one line."""
+    cpu: str = ""
+    compiler: str = ""
+    times: tuple[Mapping[str, float] | None, ...] = ()
+    """For each variant: op of the model -> seconds of what was made of it, the least of all rounds."""
+    errors: tuple[str, ...] = ()
+    """For each variant: why it was not measured."""
+    log: str = field(default="", compare=False)
+    """What the process printed last."""
+
+
+def measure(job: Job) -> Result:
+    """Runs the job here. Never raises for what a kernel does: that is in the result."""
+    with tempfile.TemporaryDirectory(prefix="inarch-tune-") as scratch:
+        folder = Path(scratch)
+        given, found = folder / "job", folder / "result.json"
+        given.write_bytes(pickle.dumps(job))
+        command = [sys.executable, "-m", "inarch.tuning.runner", str(given), str(found)]
+        work = folder / "work"
+        work.mkdir()
+        try:
+            done = subprocess.run(
+                command,
+                cwd=work,
+                env=_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=job.seconds,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return Result(job.key, f"it has not ended after {job.seconds:g} s")
+        log = done.stdout.decode(errors="replace").strip()[-2000:]
+        if done.returncode < 0:
+            return Result(job.key, f"the process ended with signal {-done.returncode}", log=log)
+        if done.returncode or not found.is_file():
+            last = log.splitlines()[-1] if log else f"status {done.returncode}"
+            return Result(job.key, f"the process failed: {last}", log=log)
+        return result_of(job, json.loads(found.read_text()))
+
+
+def result_of(job: Job, said: Mapping[str, Any]) -> Result:
+    """A result as the runner wrote it."""
+    return Result(
+        job.key,
+        said.get("error", ""),
+        said.get("cpu", ""),
+        said.get("compiler", ""),
+        tuple(said.get("times", ())),
+        tuple(said.get("errors", ())),
+    )
+
+
+def fault_of(job: Job, result: object) -> str:
+    """Why a result cannot be one of the job: workers return anything; empty for one that can."""
+    if not isinstance(result, Result) or result.key != job.key:
+        return "it is no result of this job"
+    if result.error:
+        return ""
+    count = len(job.variants)
+    if len(result.times) != count or len(result.errors) != count:
+        return f"it has {len(result.times)} variants, {count} were asked for"
+    every = [seconds for times in result.times if times is not None for seconds in times.values()]
+    if not all(isinstance(one, float) and 0 <= one < float("inf") for one in every):
+        return "it has a time that is none"
+    return ""
+
+
+def _environment() -> dict[str, str]:
+    own = {name: os.environ[name] for name in _PASSED if name in os.environ}
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "INARCH_NUM_THREADS"), "1")
+    return {"PATH": os.environ.get("PATH", _PATH), **own, **threads}

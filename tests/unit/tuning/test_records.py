@@ -1,0 +1,142 @@
+"""Records as a file: what is read, refused and merged, by whoever writes (K15)."""
+
+from __future__ import annotations
+
+import json
+import math
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inarch.core.errors import UsageError
+from inarch.driver.keep.records import (
+    Record,
+    add_records,
+    compiler_name,
+    merged,
+    read_records,
+    tuned_of,
+    write_records,
+)
+from inarch.machine.find import cpu_name
+from inarch.tools.cli import run
+
+ONE = Record("a1", "cpu", "gcc", "gemm", "id", {"kernel": "gemm"}, 1e-6, 2e-6, 3, where="conv1")
+
+
+def test_records_are_read_as_they_were_written(tmp_path: Path) -> None:
+    every = [ONE, replace(ONE, address="a2", nest="m = 4")]
+    write_records(tmp_path / "r.json", every)
+    assert read_records(tmp_path / "r.json") == every
+
+
+def test_of_two_of_one_nest_the_one_that_gains_more_stays() -> None:
+    better = replace(ONE, seconds=0.5e-6)
+    elsewhere = replace(ONE, cpu="other", seconds=0.1e-6)
+    assert merged([ONE], [better, elsewhere], [ONE]) == [better, elsewhere]
+
+
+def _line(**changes: Any) -> str:
+    said = asdict(ONE) | changes
+    return json.dumps({name: value for name, value in said.items() if value is not None})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "1: expected the head of a file of records, found an empty file"),
+        ("{}", '1: expected {"inarch records": 1}, found another file'),
+        (
+            '{"inarch records": 2}',
+            "1: expected records of version 1, found 2: they are of a later Inarch; use that one",
+        ),
+        (
+            f'{{"inarch records": 1}}\n{_line()[:40]}',
+            "2: expected a record, found what is no JSON object: the file is cut off or damaged; "
+            "delete the line",
+        ),
+        (
+            f'{{"inarch records": 1}}\n{_line(seconds=math.nan)}',
+            "2: seconds: expected more than 0, found nan",
+        ),
+        (
+            f'{{"inarch records": 1}}\n{_line(untuned=-1.0)}',
+            "2: untuned: expected more than 0, found -1.0",
+        ),
+        (
+            f'{{"inarch records": 1}}\n{_line()}\n{_line(seconds="1")}',
+            "3: seconds: expected float, found '1'",
+        ),
+        (
+            f'{{"inarch records": 1}}\n{_line(identity=None)}',
+            "2: expected a field 'identity', found none",
+        ),
+        (
+            f'{{"inarch records": 1}}\n{_line(way={"kernel": "conv"})}',
+            "2: way: expected one of kernel 'gemm', found another",
+        ),
+    ],
+)
+def test_files_that_are_refused(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "r.json"
+    path.write_text(text)
+    with pytest.raises(UsageError) as caught:
+        read_records(path)
+    assert str(caught.value) == f"{path}:{message}"
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        read_records(tmp_path / "none.json")
+    assert (
+        str(caught.value)
+        == f"cannot read records '{tmp_path}/none.json': No such file or directory"
+    )
+
+
+def test_those_of_other_machines_are_not_used(tmp_path: Path) -> None:
+    own = replace(ONE, cpu=cpu_name(), compiler=compiler_name())
+    path = tmp_path / "r.json"
+    write_records(path, [own, ONE, replace(own, address="a2", compiler="cc 1")])
+    tuned, said = tuned_of([path])
+    assert list(tuned.ways) == ["a1"]
+    assert [str(one) for one in said] == [
+        f"{path}: 1 of 3 records are of another cpu ('cpu', here '{cpu_name()}') and not used",
+        f"{path}: 2 of 3 records are of another compiler ('gcc', here '{compiler_name()}') and not used",
+    ]
+
+
+def test_two_who_add_at_once_lose_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+
+    def add(number: int) -> None:
+        add_records(path, [replace(ONE, address=f"a{number}")])
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(add, range(40)))
+    assert {one.address for one in read_records(path)} == {f"a{n}" for n in range(40)}
+
+
+def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    own = replace(ONE, cpu=cpu_name(), compiler=compiler_name(), target="x86-64-v3", nest="m = 4")
+    write_records(Path("a.json"), [ONE, own])
+    write_records(Path("b.json"), [replace(own, address="a2", seconds=2e-6)])
+    assert (
+        run(["records", "merge", "a.json", "b.json", "-o", "all.json"])[1]
+        == "all.json: 3 records\n"
+    )
+    assert run(["records", "prune", "all.json", "-o", "here.json"])[1] == "here.json: 1 records\n"
+    out = run(["records", "list", "here.json"])[1].splitlines()
+    assert out[1].split() == ["1.0", "2.000", "gemm", "x86-64-v3", "conv1", "m", "=", "4"]
+    assert out[-1] == f"1 records of {cpu_name()}, {compiler_name()}"
+    found = json.loads(run(["records", "best", "all.json", "--json"])[1])
+    assert [one["gain"] for one in found] == [2.0, 2.0]
+    assert run(["records", "merge", "a.json"]) == (
+        2,
+        "",
+        "error: records merge: expected -o FILE, found none\n",
+    )

@@ -1,0 +1,174 @@
+"""The tuner against workers that are known: what it finds, and what it survives (K9)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from inarch.core.errors import EnvironmentFault
+from inarch.passes.tensorize.keep.tuned import TunedWay
+from inarch.tuning.job import Job, Result
+from inarch.tuning.space import Space, Tunable
+from inarch.tuning.tuner import Outcome, Tuner, units_of
+
+WAYS = 4
+"""Of each nest; way 0 is the untuned one."""
+
+
+def _way(nest: str, number: int) -> TunedWay:
+    return TunedWay({"kernel": f"{nest}-{number}"}, "id")
+
+
+def _space(places: Mapping[str, tuple[str, ...]]) -> Space:
+    addresses = dict.fromkeys(a for own in places.values() for a in own)
+    nests = {a: Tunable(a, "m = 4", tuple(_way(a, n) for n in range(WAYS))) for a in addresses}
+    return Space(nests, places, "x86-64-v3")
+
+
+SPACE = _space({"conv1": ("a",), "conv2": ("b",), "conv3": ("b", "c"), "relu": ("d",)})
+SECONDS = {
+    "a": (100.0, 90.0, 50.0, 120.0),
+    "b": (200.0, 190.0, 250.0, 199.9),
+    "c": (10.0, 11.0, 12.0, 13.0),
+    "d": (0.1, 0.01, 0.01, 0.01),
+}
+"""Nest -> what each way takes."""
+
+
+class Pool:
+    """Does jobs at once, as `model` says."""
+
+    def __init__(self, model: Callable[[Job, int], Any]) -> None:
+        self.model = model
+        self.jobs: list[Job] = []
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
+        del function
+        (job,) = arguments
+        self.jobs.append(job)
+        future: Future[Any] = Future()
+        try:
+            future.set_result(self.model(job, len(self.jobs)))
+        except Exception as error:  # noqa: BLE001 - as an executor hands it on
+            future.set_exception(error)
+        return future
+
+
+def times_of(ways: Mapping[str, TunedWay]) -> dict[str, float]:
+    """Each op takes what its nests take."""
+
+    def seconds(address: str) -> float:
+        way = ways.get(address)
+        number = 0 if way is None else int(way.kernel.rpartition("-")[2])
+        return SECONDS[address][number]
+
+    return {place: sum(map(seconds, own)) for place, own in SPACE.places.items()}
+
+
+def done(job: Job, _: int = 0) -> Result:
+    times = tuple(times_of(ways) for ways in job.variants)
+    return Result(job.key, "", "cpu", "gcc", times, ("",) * len(times))
+
+
+def tune(model: Callable[[Job, int], Any], **changes: Any) -> tuple[Outcome, Pool]:
+    pool = Pool(model)
+    job = Job("m.onnx", {}, (), {}, ({},), 1, 1.0, "1")
+
+    def silent(what: str, passed: float, whole: float) -> None:
+        del what, passed, whole
+
+    return Tuner(job, SPACE, pool, 60.0, silent, **changes).run(), pool
+
+
+def test_ops_that_share_a_nest_are_tuned_together() -> None:
+    assert [(one.places, one.addresses) for one in units_of(SPACE)] == [
+        (("conv1",), ("a",)),
+        (("conv2", "conv3"), ("b", "c")),
+        (("relu",), ("d",)),
+    ]
+
+
+def test_the_fastest_ways_are_found() -> None:
+    """Of what takes too little of the time nothing is tried; nothing that is not faster gets another way."""
+    outcome, _ = tune(done)
+    taken = {one.address: one.kernel for one in outcome.records}
+    assert taken == {"a": "a-2", "b": "b-1", "c": "c-1"}
+    assert outcome.gain == pytest.approx(510.1 / 441.1)
+    (first,) = [one for one in outcome.records if one.address == "a"]
+    assert (first.untuned, first.seconds, first.where, first.trials) == (100.0, 50.0, "conv1", 3)
+    assert (first.cpu, first.compiler, first.target) == ("cpu", "gcc", "x86-64-v3")
+
+
+def test_what_does_not_hold_is_dropped() -> None:
+    """A way looks fast once, and is not in the measurement that counts."""
+
+    def once(job: Job, _: int) -> Result:
+        found = done(job)
+        if job.rounds > 30:  # the last one
+            return found
+        times = [dict(one) for one in found.times if one is not None]
+        for one, ways in zip(times, job.variants, strict=True):
+            if ways.get("a") is not None and ways["a"].kernel == "a-3":
+                one["conv1"] = 1.0
+        return replace(found, times=tuple(times))
+
+    outcome, _ = tune(once)
+    taken = {one.address: (one.kernel, one.gain) for one in outcome.records}
+    assert taken["a"] == ("a-0", 1.0)
+
+
+def test_a_worker_that_is_lost_or_raves_costs_its_job_a_retry() -> None:
+    def unsteady(job: Job, number: int) -> Any:
+        if number % 3 == 1:
+            raise ConnectionError("the worker is gone")
+        found = done(job)
+        if number % 3 == 2:
+            bad = [{place: float("nan") for place in one or {}} for one in found.times]
+            return replace(found, times=tuple(bad))
+        return found
+
+    outcome, pool = tune(unsteady)
+    steady, _ = tune(done)
+    assert outcome.records == steady.records
+    assert len(pool.jobs) > 2
+
+
+@pytest.mark.parametrize("how", ["crash", "wrong"])
+def test_a_way_that_fails_is_found_and_left_out(how: str) -> None:
+    """Of a variant that dies as a whole, or is wrong, the nests are tried by halves."""
+
+    def fragile(job: Job, _: int) -> Result:
+        is_bad = [ways.get("a", _way("a", 0)).kernel == "a-2" for ways in job.variants]
+        if how == "crash":
+            return Result(job.key, "the process ended with signal 11") if any(is_bad) else done(job)
+        found = done(job)
+        times = [None if bad else one for bad, one in zip(is_bad, found.times, strict=True)]
+        errors = ["it computes something else" if bad else "" for bad in is_bad]
+        return replace(found, times=tuple(times), errors=tuple(errors))
+
+    outcome, _ = tune(fragile)
+    assert {one.address: one.kernel for one in outcome.records} == {
+        "a": "a-1",
+        "b": "b-1",
+        "c": "c-1",
+    }
+    reason = "it computes something else" if how == "wrong" else "the process ended with signal 11"
+    assert outcome.faults == {"conv1": f"a-2: {reason}"}
+
+
+def test_what_has_a_record_is_not_tried_again() -> None:
+    outcome, pool = tune(done, known=frozenset("abcd"))
+    assert outcome.records == ()
+    assert len(pool.jobs) == 1
+
+
+def test_a_model_that_cannot_be_measured() -> None:
+    with pytest.raises(EnvironmentFault) as caught:
+        tune(lambda job, _: Result(job.key, "the worker has Inarch 2, the tuner 1; install one"))
+    assert caught.value.message == (
+        "the model cannot be measured: the worker has Inarch 2, the tuner 1; install one"
+    )
