@@ -59,7 +59,8 @@ class Harness:
         self.host = find_host(host)
         """Whose code is measured."""
         self._compile = machine_code(self.host)
-        os.environ["INARCH_NUM_THREADS"] = "1"  # what is measured is what one core does
+        for name in ("INARCH", "OPENBLAS", "OMP", "MKL"):  # what is measured is what one core does
+            os.environ[f"{name}_NUM_THREADS"] = "1"
         self.ffi: Any = FFI()
         self.ffi.cdef(_DECLARATIONS)
         source = (files("inarch.benchmark") / "harness.c").read_text()

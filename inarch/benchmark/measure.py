@@ -17,8 +17,8 @@ from inarch.benchmark.machine import bandwidths, describe
 from inarch.benchmark.peers import PEERS
 from inarch.benchmark.peers.process import PeerProcess
 from inarch.benchmark.results import LayerResult, PeerInfo, PeerResult, Results, Series
-from inarch.benchmark.subject.subject import TOLERANCE, Subject, compile_layer
-from inarch.core.errors import EnvironmentFault, unknown
+from inarch.benchmark.subject.subject import TOLERANCE, Guest, Subject, compile_guest, compile_layer
+from inarch.core.errors import EnvironmentFault, InarchError, unknown
 from inarch.driver.options import DEFAULT_HOST
 from inarch.machine.machine import Machine
 from inarch.machine.target import Target
@@ -47,6 +47,8 @@ class _Row:
     subject: Subject
     result: LayerResult
     runners: list[Runner]
+    guests: list[tuple[Guest, PeerResult]]
+    """The layer by microkernels that are demanded, and what is known of it so."""
 
 
 def measure(
@@ -56,13 +58,15 @@ def measure(
     host: str = DEFAULT_HOST,
     machine: Machine | None = None,
     peers: Sequence[str] = (),
+    kernels: Sequence[str] = (),
     rounds: int = 10,
     progress: Progress | None = None,
 ) -> Results:
     """Compiles each `(set, layer)` for `target` and measures it against the `peers` that are installed.
 
-    Raises UsageError for a peer that nobody knows, EnvironmentFault when this machine cannot run the
-    target, and InarchError when a compiled layer is wrong.
+    `kernels` are microkernels: each is demanded in a version of the layer of its own, beside the peers, and
+    has no part in ours. Raises UsageError for a peer that nobody knows, EnvironmentFault when this machine
+    cannot run the target, and InarchError when a compiled layer is wrong.
     """
     check_peers(peers)
     harness = Harness(target, host, machine)
@@ -79,11 +83,14 @@ def measure(
         rows: list[_Row] = []
         for name, layer in layers:
             report(f"compile {layer.name}")
-            rows.append(_prepare_layer(name, layer, harness, processes))
+            rows.append(_prepare_layer(name, layer, harness, processes, kernels))
+        infos |= {name: PeerInfo("", "demanded", ()) for name in kernels}
         for turn in range(rounds):
             for row in rows:
                 report(f"round {turn + 1} of {rounds}: {row.subject.layer.name}")
                 _measure_ours(row, harness)
+                for subject, result in row.guests:
+                    _measure_guest(subject, result)
                 for runner in row.runners:
                     measure_peer(runner)
     results = [row.result for row in rows]
@@ -116,14 +123,33 @@ def start_peers(
 
 
 def _prepare_layer(
-    name: str, layer: Layer, harness: Harness, processes: Sequence[PeerProcess]
+    name: str,
+    layer: Layer,
+    harness: Harness,
+    processes: Sequence[PeerProcess],
+    kernels: Sequence[str],
 ) -> _Row:
-    subject = compile_layer(layer, harness)
+    subject = compile_layer(layer, harness, kernels)
     result = LayerResult(name, layer, subject.steps, subject.executed_flops)
     result.each_step = [Series() for _ in subject.steps]
     runners = [_prepare(process, layer, subject) for process in processes]
     result.peers = {runner.process.name: runner.result for runner in runners}
-    return _Row(subject, result, runners)
+    guests: list[tuple[Guest, PeerResult]] = []
+    for kernel in kernels:
+        found = result.peers[kernel] = PeerResult()
+        others = [one for one in kernels if one != kernel]
+        try:
+            guests.append((compile_guest(layer, harness, kernel, others), found))
+        except InarchError as error:
+            found.error = str(error)
+    return _Row(subject, result, runners, guests)
+
+
+def _measure_guest(subject: Guest, result: PeerResult) -> None:
+    """One figure each of the layer by a microkernel that is demanded."""
+    count = calls_of(subject.call_ns(1))
+    result.kernel.values.append(subject.kernel_ns(count))
+    result.call.values.append(subject.call_ns(count))
 
 
 def _prepare(process: PeerProcess, layer: Layer, subject: Subject) -> Runner:

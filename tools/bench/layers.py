@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inarch.core.errors import UsageError
-from inarch.tools.options import chosen_machine
+from inarch.tools.options import chosen_machine, microkernel_names
 from inarch.tools.progress import progress
 
 if TYPE_CHECKING:
@@ -28,12 +28,15 @@ def bench_layers(arguments: argparse.Namespace, peers: list[str] | None) -> int:
         raise UsageError("--threads: it is for a model; layers are measured on one thread")
     if arguments.schedule:
         raise UsageError("--schedule: it is for a model")
+    if arguments.records:
+        raise UsageError("--records: it is for a model")
     if arguments.overhead:
         raise UsageError("--overhead: it is for a model or an artifact")
     if arguments.profile:
         raise UsageError("--profile: it is for a model; layers list their steps with --json")
     if arguments.list:
         return _list(arguments.sets)
+    kernels = microkernel_names(arguments.microkernel, "--microkernel")
     layers = select(arguments.sets, arguments.layer, arguments.shape)
     document = _check_files(arguments)
     from inarch.benchmark.measure import measure
@@ -48,6 +51,7 @@ def bench_layers(arguments: argparse.Namespace, peers: list[str] | None) -> int:
             host=host,
             machine=chosen_machine(arguments),
             peers=list(PEERS) if peers is None else peers,
+            kernels=kernels,
             rounds=arguments.rounds,
             progress=report,
         )
@@ -157,7 +161,8 @@ def relative(picture: Path, document: Path) -> str:
 def _command(arguments: argparse.Namespace) -> str:
     """The command line that measures the same again."""
     words = ["inarch", "bench", "layers", *arguments.sets]
-    for option in ("layer", "shape"):
+    words += [word for path in arguments.load for word in ("--load", str(path))]
+    for option in ("layer", "shape", "microkernel"):
         words += [word for value in getattr(arguments, option) for word in (f"--{option}", value)]
     if arguments.peers is not None:
         words += ["--peers", arguments.peers]

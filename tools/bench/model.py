@@ -8,7 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inarch.core.errors import UsageError
-from inarch.tools.options import backend_options_of, backends_of, dims_of, shapes_of
+from inarch.tools.options import (
+    backend_options_of,
+    backends_of,
+    dims_of,
+    microkernel_names,
+    shapes_of,
+)
 from inarch.tools.progress import progress
 
 if TYPE_CHECKING:
@@ -19,7 +25,7 @@ if TYPE_CHECKING:
 
 _ONLY_MODELS = (
     *("shape", "peers", "profile", "host", "target", "machine", "schedule"),
-    *("backend", "backend_option", "give", "keep"),
+    *("backend", "backend_option", "give", "keep", "microkernel", "records"),
 )
 _ONLY_LAYERS = ("sets", "layer", "list", "picture", "markdown")
 
@@ -56,6 +62,8 @@ def bench_model(arguments: argparse.Namespace, peers: list[str] | None) -> int:
         give=arguments.give,
         keep=arguments.keep,
         schedule=arguments.schedule,
+        microkernels=microkernel_names(arguments.microkernel, "--microkernel"),
+        records=tuple(arguments.records),
     )
     with progress(quiet=arguments.quiet) as report:
         result = (

@@ -12,6 +12,7 @@ from inarch.tools.options import (
     add_backend_options,
     add_host_option,
     add_machine_option,
+    add_records_option,
     add_schedule_option,
     at_least_one,
     count,
@@ -61,6 +62,14 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="add the set of layers, microkernel or other thing that a file defines (repeatable)",
     )
+    parser.add_argument(
+        "--microkernel",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="of layers: measure each by this microkernel, too; of a model: demand it (repeatable)",
+    )
+    add_records_option(parser)
     parser.add_argument("--list", action="store_true", help="list the sets and their layers")
     parser.add_argument(
         "--peers",
@@ -145,6 +154,7 @@ COMMAND = Command(
   inarch bench layers resnet50 --rounds 20 --picture roofline.svg
   inarch bench layers --layer l3.c2 --peers onnxruntime,torch
   inarch bench layers --shape '64x56x56->64k3s1' --shape 128x768x3072 --json -
+  inarch bench layers resnet50 --load my_gemm.c --microkernel my-gemm
   inarch bench layers --list
   inarch bench model.onnx --dim batch=1 --peers onnxruntime
   inarch bench model.inarch --threads 1,2

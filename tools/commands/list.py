@@ -27,8 +27,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "kind",
         nargs="?",
-        help="one of backends, commands, definitions, dialects, frontends, hosts, layer-sets, loaders, "
-        "lowerings, machines, microkernels, onnx-operators, passes, steps, targets, templates "
+        help="one of backends, commands, definitions, dialects, executors, frontends, hosts, layer-sets, "
+        "loaders, lowerings, machines, microkernels, onnx-operators, passes, steps, targets, templates "
         "(default: all)",
     )
     parser.add_argument(

@@ -36,13 +36,17 @@ def lower_blocked(
     module: ModuleOp,
     choose: Callable[[ModuleOp], object] | None = None,
     lower: Callable[[Pipeline], Pipeline] = lambda pipeline: pipeline,
+    *,
+    always: bool = True,
 ) -> None:
     """Lowers `module` to `kernel`; its `@main` works on blocked channels where they can be.
+
+    Without `always`: where `choose-layout` has them so, as where a kernel is demanded that wants rows.
 
     Where relayouts were needed there is `@before(x, blocked x)`, `@after(blocked y, y)`, or both.
     `choose` stands in the place of `tensorize`; `lower` is that of the host.
     """
-    pipeline = default_pipeline().replace("choose-layout", ChooseLayoutPass(always=True))
+    pipeline = default_pipeline().replace("choose-layout", ChooseLayoutPass(always=always))
     for one in lower(pipeline):
         if one.name == "tensorize" and choose is not None:
             choose(module)

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -27,7 +27,7 @@ from inarch.core.errors import InarchError
 from inarch.core.lazy import Array, np
 from inarch.dialects import new_context
 from inarch.driver.compiler import build, import_model
-from inarch.driver.options import Options
+from inarch.driver.options import Options, Settings
 
 TOLERANCE = 1e-4
 """Of the largest magnitude of the output: far above rounding, far below a wrong element."""
@@ -122,15 +122,75 @@ class Subject:
         return sample(self.run())
 
 
-def compile_layer(layer: Layer, harness: Harness) -> Subject:
+@dataclass(frozen=True)
+class Guest:
+    """A layer by a microkernel that is demanded. Times are nanoseconds a call."""
+
+    _harness: Harness
+    _kernels: _Kernels
+    _python: Callable[[], Array]
+
+    def kernel_ns(self, count: int) -> float:
+        """As `Subject.kernel_ns`."""
+        main = self._kernels.main
+        return self._harness.call_ns(main.function, *main.pointers, count)
+
+    def call_ns(self, count: int) -> float:
+        """From Python: the artifact's library may refer to one of others, which only a loader finds."""
+        self._python()
+        start = time.thread_time_ns()
+        for _ in range(count):
+            self._python()
+        return (time.thread_time_ns() - start) / count
+
+
+def compile_guest(
+    layer: Layer, harness: Harness, kernel: str, without: Sequence[str] = ()
+) -> Guest:
+    """The layer by `kernel`, checked against NumPy. Raises InarchError where it is wrong, or is not done."""
+    from inarch.runtime.module import load
+
+    arrays = arrays_of(layer)
+    inputs = _inputs(layer, arrays)
+    wish = _wish(harness, microkernels=[kernel], without=without)
+    alone = _kernels(layer, arrays, inputs, harness, wish=wish)
+    context = new_context()
+    with tempfile.TemporaryDirectory(prefix="inarch-bench-") as folder:
+        path = Path(folder) / "layer.inarch"
+        build(program_of(layer, arrays, context), path, wish, context=context)
+        main = load(path, threads=1)["main"]
+    output = np.zeros(layer.output_shape, np.float32)
+
+    def call() -> Array:
+        main(*inputs, out=output)
+        return output
+
+    if alone.before is not None:
+        harness.call_once(alone.before.function, *alone.before.pointers)
+    _check(layer, call(), reference(layer, arrays, inputs))
+    return Guest(harness, alone, call)
+
+
+def _inputs(layer: Layer, arrays: Arrays) -> list[Array]:
+    both = not isinstance(layer, Conv) and layer.batch
+    return [arrays.x, arrays.w] if both else [arrays.x]
+
+
+def _wish(harness: Harness, **settings: Unpack[Settings]) -> Options:
+    own = Options(host=harness.host.name, target=str(harness.target), machine=harness.machine)
+    return Options.of(own, settings)
+
+
+def compile_layer(layer: Layer, harness: Harness, without: Sequence[str] = ()) -> Subject:
     """Compiles a layer and checks what it makes, in one call and step by step, against NumPy.
 
-    Raises InarchError when the output is wrong: a wrong kernel has no speed.
+    Microkernels of `without` have no part in it. Raises InarchError when the output is wrong: a wrong kernel
+    has no speed.
     """
     arrays = arrays_of(layer)
-    inputs = [arrays.x, arrays.w] if not isinstance(layer, Conv) and layer.batch else [arrays.x]
-    kernels = _kernels(layer, arrays, inputs, harness)
-    call, python = _whole(layer, arrays, inputs, harness)
+    inputs, wish = _inputs(layer, arrays), _wish(harness, without=without)
+    kernels = _kernels(layer, arrays, inputs, harness, wish=wish)
+    call, python = _whole(layer, arrays, inputs, harness, wish)
     subject = Subject(layer, harness, call, kernels, python)
     expected = reference(layer, arrays, inputs)
     _check(layer, subject.run(), expected)
@@ -139,16 +199,14 @@ def compile_layer(layer: Layer, harness: Harness) -> Subject:
 
 
 def _whole(
-    layer: Layer, arrays: Arrays, inputs: Sequence[Array], harness: Harness
+    layer: Layer, arrays: Arrays, inputs: Sequence[Array], harness: Harness, wish: Options
 ) -> tuple[_Entry, Callable[[], object]]:
     """The layer as users have it, an artifact: its unchecked entry, and its call from Python."""
     from inarch.runtime.module import load
 
     context = new_context()
-    target = str(harness.target)
     with tempfile.TemporaryDirectory(prefix="inarch-bench-") as folder:
         path = Path(folder) / "layer.inarch"
-        wish = Options(host=harness.host.name, target=target, machine=harness.machine)
         build(program_of(layer, arrays, context), path, wish, context=context)
         main = load(path, threads=1)["main"]
         artifact = Artifact.open(path)
@@ -182,13 +240,15 @@ def _kernels(
     inputs: Sequence[Array],
     harness: Harness,
     choose: Callable[[ModuleOp], object] | None = None,
+    wish: Options | None = None,
 ) -> _Kernels:
     """The layer as it is in a network, with an entry for each of its steps."""
     context = new_context()
     program = program_of(layer, arrays, context)
-    wish = Options(host=harness.host.name, target=str(harness.target), machine=harness.machine)
+    wish = wish or _wish(harness)
     module = import_model(program, context, wish)
-    lower_blocked(context, module, choose, harness.host.lower)
+    # A kernel that is demanded may want rows.
+    lower_blocked(context, module, choose, harness.host.lower, always=not wish.microkernels)
     steps = tuple(split_steps(module))
     made, library = harness.native(context, module)
     entries = {name: getattr(library, symbol) for name, symbol in made.symbols.items()}

@@ -53,6 +53,16 @@ TINY = "8x6x6->8k3s1"
 TARGET = "x86-64-v2" if not parse("x86-64-v2").missing_here() else "generic"
 """The plainest target of this machine: nothing here is about speed."""
 
+EXAMPLES = Path(__file__).parents[3] / "examples" / "microkernels"
+ROOTS = """/* inarch
+computes = "for n in N: C[n] = sqrt(A[n])"
+dtypes = {A = "f32", C = "f32"}
+*/
+void roots(const float *A, float *C, int64_t A_0, int64_t C_0, int64_t N)
+{
+    for (int64_t n = 0; n < N; n++) C[n * C_0] = __builtin_sqrtf(A[n * A_0]);
+}
+"""
 BENCH = ["bench", "layers", "--rounds", "1", "--target", TARGET]
 
 
@@ -497,6 +507,31 @@ def test_the_command_measures_and_writes(tmp_path: Path) -> None:
     assert "old" not in text
     assert "(pictures/roofline.svg)" in text
     assert f"inarch bench layers --shape '{TINY}' --shape 12x20x7 --peers none" in text
+
+
+def test_a_layer_by_microkernels_of_ones_own(tmp_path: Path) -> None:
+    """K3: each is demanded, and measured beside ours, which does not use it; what does nothing says so."""
+    roots = tmp_path / "roots.c"
+    roots.write_text(ROOTS)
+    tile = EXAMPLES / "gemm_tile.c"
+    kernels = ["--load", str(tile), "--load", str(roots), "--microkernel", "gemm-tile"]
+    done = run(
+        [
+            *(*BENCH, "--shape", "12x20x7", "--peers", "none", *kernels, "--microkernel", "roots"),
+            *("--json", str(tmp_path / "out.json")),
+        ]
+    )
+    assert (done.code, done.err) == (0, "")
+    (layer,) = json.loads((tmp_path / "out.json").read_text())["layers"]
+    assert not any(step["kernel"].startswith("gemm_tile") for step in layer["steps"])
+    own = layer["peers"]["gemm-tile"]
+    assert own["kernel_ms"]["min"] > 0
+    assert own["call_ms"]["min"] > 0
+    assert (
+        "expected a nest that microkernel 'roots' does, found none"
+        in layer["peers"]["roots"]["error"]
+    )
+    assert "gemm-tile kernel" in done.out
 
 
 def test_a_document_without_its_markers_is_left_alone(tmp_path: Path) -> None:
