@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from inarch.core.errors import InarchError
 from inarch.microkernel import Instance, is_foreign
 from inarch.passes.tensorize.keep.memo import Decision
 from inarch.passes.tensorize.report import Basis, Choice
+from inarch.passes.tensorize.unify.likeness import likeness
 from inarch.passes.tensorize.unify.match import Miss
 from inarch.passes.tensorize.unify.strided import StridedNest
 from inarch.passes.tensorize.weigh.candidates import (
@@ -93,6 +94,8 @@ class Deciding:
         if not (self.nest.is_in_loop and is_foreign(family.pattern.kernel)):
             most = known if family.is_stated and name not in self.demanded else math.inf
             found = candidates(self.nest, family, most)
+        if isinstance(found, Miss):
+            found = replace(found, likeness=likeness(self.nest, family.pattern))
         self.results[name] = found
         return found
 

@@ -74,6 +74,8 @@ class NestReport:
     """Products that it sums up in one turn."""
     plain: float = 0.0
     """Cycles of one turn without a kernel."""
+    likeness: Mapping[str, float] = field(default_factory=dict[str, float])
+    """How much the nest looks like what each of `misses` computes, from 0 to 4."""
     address: str = ""
     """The name of the nest for the target, as records have it."""
     is_tuned: bool = False
@@ -158,7 +160,9 @@ class KernelReport:
         missed = [nest for nest in self.nests if kernel in nest.misses]
         if not missed:
             return None, "there is no nest"
-        nest = max(missed, key=lambda one: (one.progress.get(kernel, 0), one.reduces))
+        nest = max(
+            missed, key=lambda one: (one.likeness.get(kernel, 0.0), one.progress.get(kernel, 0))
+        )
         return nest.location, f"of the nest ({nest.iterators}): {nest.misses[kernel]}"
 
     def to_json(self) -> dict[str, Any]:

@@ -251,6 +251,7 @@ def _tensorize_nest(
         {name: miss.progress for name, miss in decision.misses.items()},
         op.has_reduction,
         _computes(op),
+        likeness={name: round(miss.likeness, 3) for name, miss in decision.misses.items()},
         address=address_of(key_of_nest(nest), chooser.maker.target),
         is_tuned=decision.is_tuned,
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from typing import Any, Protocol
 
 from inarch.passes.tensorize.keep.memo import Decision
@@ -36,7 +36,7 @@ class Store(Protocol):
 def text_of(decision: Decision) -> str:
     """The record of a decision."""
     choices = [asdict(one) for one in decision.choices]
-    misses = {name: [miss.reason, miss.progress] for name, miss in decision.misses.items()}
+    misses = {name: astuple(miss) for name, miss in decision.misses.items()}
     taken = way_of(decision.taken) if decision.taken is not None else None
     return json.dumps({"taken": taken, "choices": choices, "misses": misses})
 

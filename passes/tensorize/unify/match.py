@@ -35,6 +35,8 @@ class Miss:
     reason: str
     progress: int
     """0: target. 1: the body differs. 2: iterators. 3: tiles and strides. 4: init and finish. 5: build."""
+    likeness: float = 0.0
+    """How much the nest looks like what the kernel computes (`unify/likeness.py`)."""
 
 
 def bindings(nest: StridedNest, pattern: KernelPattern) -> list[Binding] | Miss:

@@ -324,6 +324,28 @@ def test_a_loaded_kernel_that_nothing_uses_is_a_warning() -> None:
     )
 
 
+def test_the_nest_that_is_named_is_the_one_that_looks_most_like_the_kernel(tmp_path: Path) -> None:
+    """Of a GELU the one with an erf, of windows the one with such windows; not the first, or the furthest."""
+    (tmp_path / "gelu.mlir").write_text(
+        """func.func @main(%x: tensor<8x16xf32>, %w: tensor<16x32xf32>, %v: tensor<32x8xf32>)
+    -> tensor<8x8xf32> {
+  %0 = graph.add %x, %x : tensor<8x16xf32>, tensor<8x16xf32> -> tensor<8x16xf32>
+  %1 = graph.matmul %0, %w : tensor<8x16xf32>, tensor<16x32xf32> -> tensor<8x32xf32>
+  %2 = graph.erf %1 : tensor<8x32xf32> -> tensor<8x32xf32>
+  %3 = graph.matmul %2, %v : tensor<8x32xf32>, tensor<32x8xf32> -> tensor<8x8xf32>
+  func.return %3 : tensor<8x8xf32>
+}
+"""
+    )
+    Path("gelu.c").write_text(
+        ROOTS.replace("sqrt(A[n])", "A[n] * (erf(A[n]) + 1)").replace("roots", "gelu")
+    )
+    _, err = _run("explain", "gelu.mlir", "--load", "gelu.c", *TARGET)
+    assert re.match(
+        r"gelu.mlir:4:3 \+ gelu.mlir:5:3: warning: microkernel 'gelu' was loaded and is", err
+    )
+
+
 def test_a_demanded_kernel_that_nothing_uses_is_an_error() -> None:
     command = ["compile", "model.mlir", "--load", "roots.c", "--microkernel", "roots", *TARGET]
     assert run(command) == (
