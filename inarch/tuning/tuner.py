@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from inarch.core.errors import EnvironmentFault
@@ -108,8 +107,6 @@ class Tuner:
     progress: Progress
     known: frozenset[str] = frozenset()
     """Addresses that have a record already."""
-    is_alone: bool = True
-    """Whether one job runs at a time."""
     workers: int = 1
     begun: float = field(default_factory=time.monotonic)
     faults: dict[str, str] = field(default_factory=dict[str, str])
@@ -347,23 +344,3 @@ def _result(job: Job, future: Future[Any]) -> tuple[Result, str]:
         return Result(job.key), f"the worker is lost: {type(error).__name__}: {text}"
     fault = fault_of(job, found)
     return (found, "") if not fault else (Result(job.key), fault)
-
-
-def model_files(model: Path, loads: Sequence[Path]) -> tuple[dict[str, bytes], tuple[str, ...]]:
-    """The files of a job: the model and its data beside it, the loaded files and libraries beside them.
-
-    Raises OSError for one that cannot be read.
-    """
-    files = {model.name: model.read_bytes()}
-    for beside in sorted(model.parent.glob(f"{model.name}*")):
-        if beside.is_file():
-            files[beside.name] = beside.read_bytes()
-    names: list[str] = []
-    for number, path in enumerate(loads):
-        folder = f"load{number}"
-        names.append(f"{folder}/{path.name}")
-        files[names[-1]] = path.read_bytes()
-        for beside in sorted(path.parent.glob("*")):
-            if beside.suffix in (".so", ".a", ".o", ".h") and beside.is_file():
-                files[f"{folder}/{beside.name}"] = beside.read_bytes()
-    return files, tuple(names)

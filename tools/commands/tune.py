@@ -121,17 +121,18 @@ def _tuned(
 ) -> Outcome:
     from inarch.driver.keep.records import compiler_name
     from inarch.machine.find import cpu_name
+    from inarch.tuning.files import files_of
     from inarch.tuning.job import Job
-    from inarch.tuning.tuner import Tuner, model_files
+    from inarch.tuning.tuner import Tuner
     from inarch.tuning.version import version
 
-    try:
-        files, loads = model_files(arguments.model, arguments.load)
-    except OSError as error:
-        raise EnvironmentFault(f"cannot read '{error.filename}': {error.strerror}") from error
-    settings = {
+    given = {
         name: value for name, value in options.given().items() if name not in ("jobs", "timeout")
     }
+    try:
+        files, loads, settings = files_of(arguments.model, arguments.load, given)
+    except OSError as error:
+        raise EnvironmentFault(f"cannot read '{error.filename}': {error.strerror}") from error
     job = Job(
         arguments.model.name,
         files,

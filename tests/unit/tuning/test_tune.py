@@ -28,6 +28,7 @@ from inarch.machine.toolchain import compile_library
 from inarch.microkernel.table import MICROKERNELS
 from inarch.testing import execute
 from inarch.tools.cli import run
+from inarch.tuning.files import files_of
 from inarch.tuning.job import Job, measure
 from inarch.tuning.version import version
 
@@ -128,6 +129,38 @@ def test_a_kernel_that_has_changed_is_not_trusted() -> None:
     assert err == (
         "r.json: warning: 1 of its records is not used: microkernel 'mine' has changed since; tune again\n"
     )
+
+
+def test_what_a_job_is_made_of(folder: Path) -> None:
+    """External data and libraries travel with it, and so does what options name; by names, not by paths."""
+    onnx: Any = import_module("onnx")
+    helper = onnx.helper
+    weight = onnx.numpy_helper.from_array(np.ones((4, 3), np.float32), "w")
+    kinds = [helper.make_tensor_value_info(n, 1, s) for n, s in (("x", [2, 4]), ("y", [2, 3]))]
+    node = helper.make_node("MatMul", ["x", "w"], ["y"])
+    graph = helper.make_graph([node], "g", kinds[:1], kinds[1:], [weight])
+    onnx.save(
+        helper.make_model(graph),
+        "m.onnx",
+        save_as_external_data=True,
+        location="far.bin",
+        size_threshold=0,
+    )
+    (folder / "kernels").mkdir()
+    Path("mine.c").rename("kernels/mine.c")
+    Path("kernels/libmine.so").write_bytes(b"library")
+    Path("s.schedule").write_text("")
+    given = {"schedule": folder / "s.schedule", "machine": "zen4", "dims": {"batch": 1}}
+    files, loads, settings = files_of(Path("m.onnx"), [Path("kernels/mine.c")], given)
+    assert set(files) == {
+        "m.onnx",
+        "far.bin",
+        "load0/mine.c",
+        "load0/libmine.so",
+        "schedule/s.schedule",
+    }
+    assert loads == ("load0/mine.c",)
+    assert settings == {"schedule": "schedule/s.schedule", "machine": "zen4", "dims": {"batch": 1}}
 
 
 def test_members_that_are_broken_on_a_worker_are_left_out(tmp_path: Path) -> None:
