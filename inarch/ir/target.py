@@ -22,7 +22,7 @@ from xdsl.dialects.builtin import (
     f64,
     i64,
 )
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 
 from inarch.core.arguments import checked_threads
 from inarch.core.errors import UsageError
@@ -121,7 +121,18 @@ def excluded_kernels(module: ModuleOp) -> list[str]:
     return _names(module, WITHOUT)
 
 
-def _names(module: ModuleOp, attribute: str) -> list[str]:
+def excluded_at(op: Operation) -> tuple[str, ...]:
+    """The microkernels and templates that may not do one nest: `inarch.without` on it."""
+    return tuple(_names(op, WITHOUT))
+
+
+def exclude_at(op: Operation, kernel: str) -> None:
+    """A microkernel or template may not do the nest from here on."""
+    names = dict.fromkeys((*excluded_at(op), kernel))
+    op.attributes[WITHOUT] = ArrayAttr(map(StringAttr, names))
+
+
+def _names(module: Operation, attribute: str) -> list[str]:
     names = module.attributes.get(attribute)
     if names is None:
         return []

@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -124,11 +125,15 @@ class Tuner:
         return time.monotonic() - self.begun
 
     def run(self) -> Outcome:
-        """Tunes. Raises EnvironmentFault where not even the untuned model can be measured."""
+        """Tunes; Ctrl-C ends the search, and what was found is measured together all the same.
+
+        Raises EnvironmentFault where not even the untuned model can be measured.
+        """
         units, whole = self._worth(units_of(self.space))
         if not units:
             return Outcome((), whole, whole, (), self.faults, self.jobs)
-        self._search(units)
+        with suppress(KeyboardInterrupt):
+            self._search(units)
         return self._outcome(units)
 
     def _worth(self, units: Sequence[Unit]) -> tuple[list[Unit], float]:

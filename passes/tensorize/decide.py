@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 
 from inarch.core.errors import InarchError
 from inarch.microkernel import Instance, is_foreign
-from inarch.passes.tensorize.keep.memo import Decision
+from inarch.microkernel.template import template_of
+from inarch.passes.tensorize.keep.memo import Decision, excluded_of
 from inarch.passes.tensorize.report import Basis, Choice
 from inarch.passes.tensorize.unify.likeness import likeness
 from inarch.passes.tensorize.unify.match import Miss
@@ -91,7 +92,9 @@ class Deciding:
     def _ways(self, family: Family, known: float) -> list[Candidate] | Miss:
         name = family.pattern.name
         found: list[Candidate] | Miss = Miss(OUTSIDE, 0)
-        if not (self.nest.is_in_loop and is_foreign(family.pattern.kernel)):
+        if name in excluded_of(self.nest):
+            found = Miss("a schedule keeps it from the nest", 0)
+        elif not (self.nest.is_in_loop and is_foreign(family.pattern.kernel)):
             most = known if family.is_stated and name not in self.demanded else math.inf
             found = candidates(self.nest, family, most)
         if isinstance(found, Miss):
@@ -111,7 +114,9 @@ class Deciding:
         found = [one for one in found if not self._is_dear(one, misses)]
         # Ours are made to measure where there is no other, or none whose cost is sure.
         if not any(self._is_demanded(one) or one.family.is_stated for one in found):
+            left_out = excluded_of(self.nest)
             made = self.maker.candidates(self.nest)
+            made = [one for one in made if template_of(one.family.pattern.name) not in left_out]
             found += [one for one in made if not self._is_dear(one, misses)]
         return sorted(found, key=self._preference), misses
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from xdsl.ir import Operation
 
 from inarch.dialects.loop.buffer import WORKSPACE_ALIGNMENT_BYTES, root
+from inarch.ir.target import excluded_at
 from inarch.passes.tensorize.report import Choice
 from inarch.passes.tensorize.unify.body import expression_of
 from inarch.passes.tensorize.unify.match import Miss, names_of
@@ -28,6 +29,11 @@ class Decision:
     def of(self, nest: StridedNest) -> Candidate | None:
         """The candidate taken, for a nest like the one that it was made for; None: it cannot be had there."""
         return again(self.taken, nest) if self.taken is not None else None
+
+
+def excluded_of(nest: StridedNest) -> tuple[str, ...]:
+    """The kernels and templates that a schedule keeps from the nest."""
+    return excluded_at(nest.nest)
 
 
 def key_of_nest(nest: StridedNest) -> object:
@@ -65,4 +71,5 @@ def key_of_nest(nest: StridedNest) -> object:
         op.writes.data[0].init,  # equal when its bits are
         op.sizes,
         names_of(op),
+        excluded_of(nest),
     )

@@ -51,7 +51,10 @@ PROGRAM = """func.func @main(%x: memref<8x24xf32>, %w: memref<24x32xf32>,
 }
 """
 
-STEPS = "cache, fuse, interchange, pack, parallelize, split, tile, unroll, use-kernel, vectorize"
+STEPS = (
+    "cache, fuse, interchange, pack, parallelize, split, tile, unroll, use-kernel, vectorize, "
+    "without-kernel"
+)
 
 
 def refused(schedule: str) -> str:

@@ -75,13 +75,13 @@ def done(job: Job, _: int = 0) -> Result:
 
 
 def tune(model: Callable[[Job, int], Any], **changes: Any) -> tuple[Outcome, Pool]:
-    pool = Pool(model)
+    pool, space = Pool(model), changes.pop("space", SPACE)
     job = Job("m.onnx", {}, (), {}, ({},), 1, 1.0, "1")
 
     def silent(what: str, passed: float, whole: float) -> None:
         del what, passed, whole
 
-    return Tuner(job, SPACE, pool, 60.0, silent, **changes).run(), pool
+    return Tuner(job, space, pool, 60.0, silent, **changes).run(), pool
 
 
 def test_ops_that_share_a_nest_are_tuned_together() -> None:
@@ -172,3 +172,25 @@ def test_a_model_that_cannot_be_measured() -> None:
     assert caught.value.message == (
         "the model cannot be measured: the worker has Inarch 2, the tuner 1; install one"
     )
+
+
+def test_an_interrupt_ends_the_search_and_keeps_what_was_found() -> None:
+    def interrupted(job: Job, number: int) -> Result:
+        if number == 3:
+            raise KeyboardInterrupt
+        return done(job)
+
+    space = replace(
+        SPACE,
+        nests={
+            address: replace(one, ways=(*one.ways, *(_way(address, 0) for _ in range(3))))
+            for address, one in SPACE.nests.items()
+        },
+    )
+    outcome, pool = tune(interrupted, space=space)
+    assert {one.address: one.kernel for one in outcome.records} == {
+        "a": "a-2",
+        "b": "b-1",
+        "c": "c-1",
+    }
+    assert len(pool.jobs) == 4
