@@ -49,9 +49,9 @@ COLUMNS = 64
 class UnfoldWindowsPass(ModulePass):
     """Makes matrices of images that contractions read in windows, where kernels of others want that.
 
-    Only programs for which a kernel is demanded, or one of others was loaded, change: a nest where copies and
+    Only what such a kernel does then changes, one that is demanded or was loaded: a nest where copies and
     products take less than it did, each with the kernel that it will get, or where more of the work is done
-    by a kernel that is demanded. `always`: also where not. A nest in a loop is left alone.
+    by a kernel that is demanded. `always`: every nest. One in a loop is left alone.
     """
 
     name = "unfold-windows"
@@ -112,7 +112,7 @@ def _unfold(nest: NestOp, prices: Prices, remarks: Remarks, *, always: bool) -> 
     costs = [prices.price(way.nests) for way in ways]
     least = min(costs)
     best = ways[costs.index(least)]
-    is_better = always or least < whole
+    is_better = always or (least < whole and prices.is_by_guests(best.nests))
     for way in ways:
         if way is not best or not is_better:
             way.drop()

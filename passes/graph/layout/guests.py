@@ -1,14 +1,14 @@
 """Which convolutions kernels of others do better on row-major tensors: asked before channels are blocked.
 
-A convolution is lowered alone, once for each layout, as far as `tensorize`; what kernels make of either is
-weighed (`Prices`). An external product of matrices gets whole ones of a row-major image, and slivers of a
-blocked one; a kernel of 3x3 windows that is written for rows of an image finds them.
+A convolution is lowered with the elementwise ops behind it, once for each layout, as far as `tensorize`; what
+kernels make of either is weighed (`Prices`). An external product of matrices gets whole ones of a row-major
+image, and slivers of a blocked one; a kernel of 3x3 windows that is written for rows of an image finds them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp
@@ -17,12 +17,16 @@ from xdsl.passes import ModulePass
 
 from inarch.dialects import new_context
 from inarch.dialects.graph.constant import ConstantOp
+from inarch.dialects.graph.elementwise import ElementwiseOp
 from inarch.dialects.graph.windows.conv import ConvOp
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.context import store_of
 from inarch.ir.report.facts import facts_of
 from inarch.ir.target import DEMANDED, ESTIMATED, WITHOUT
+from inarch.passes.graph.layout.cost import F32_BYTES
+from inarch.passes.graph.layout.roles import elements
 from inarch.passes.loop.drop_unit_iterators import DropUnitIteratorsPass
+from inarch.passes.loop.fuse_nests import FuseNestsPass
 from inarch.passes.lower.graph_to_loop import GraphToLoopPass
 from inarch.passes.padding.drop_padding_taps import DropPaddingTapsPass
 from inarch.passes.padding.join_rows import JoinRowsPass
@@ -30,10 +34,12 @@ from inarch.passes.padding.materialize_padding import MaterializePaddingPass
 from inarch.passes.padding.unfold_windows import UnfoldWindowsPass
 from inarch.passes.partition.cut.alone import alone
 from inarch.passes.tensorize.choose import KernelTrial, Prices
+from inarch.passes.tensorize.weigh.cost import Costs
 
 _LOWERING: tuple[ModulePass, ...] = (
     GraphToLoopPass(),
     DropUnitIteratorsPass(),
+    FuseNestsPass(),
     MaterializePaddingPass(),
     UnfoldWindowsPass(),
     DropPaddingTapsPass(),
@@ -61,27 +67,39 @@ class Guests:
         """Whether no guest does an op on row-major tensors, better than it is done on blocked ones."""
         if not isinstance(op, ConvOp):
             return True
-        key = (
-            op.name,
-            str(op.properties),
-            tuple(str(value.type) for value in (*op.operands, *op.results)),
-            tuple(isinstance(value.owner, ConstantOp) for value in op.operands),
+        key = tuple(
+            (
+                each.name,
+                str(each.properties),
+                tuple(str(value.type) for value in (*each.operands, *each.results)),
+                tuple(isinstance(value.owner, ConstantOp) for value in each.operands),
+            )
+            for each in _with_followers(op)
         )
         if key not in self._known:
             self._known[key] = not self._wants_rows(op)
         return self._known[key]
 
     def _wants_rows(self, op: ConvOp) -> bool:
-        rows, nests = self._lowered(op, ())
+        ops = list(_with_followers(op))
+        rows, nests = self._lowered(ops, ())
         if not rows.is_by_guests(nests):
             return False
-        prices, blocked = self._lowered(op, (self.blocking,))
+        prices, blocked = self._lowered(ops, (self.blocking,))
         # The copies between layouts are of others, too.
         blocked = [nest for nest in blocked if nest.has_reduction]
-        return rows.price(nests) < prices.price(blocked)
+        own = rows.price(nests)
+        if not rows.chooser.demanded:
+            # Its neighbours may be blocked: then its image and its result are copied.
+            costs = Costs(rows.chooser.maker.machine)
+            moved = elements(op.x) + elements(op.out)
+            own = replace(own, cycles=own.cycles + costs.copy(2 * F32_BYTES * moved))
+        return own < prices.price(blocked)
 
-    def _lowered(self, op: ConvOp, first: Iterable[ModulePass]) -> tuple[Prices, list[NestOp]]:
-        module, context = alone(self.module, [op]), new_context()
+    def _lowered(
+        self, ops: Sequence[Operation], first: Iterable[ModulePass]
+    ) -> tuple[Prices, list[NestOp]]:
+        module, context = alone(self.module, ops), new_context()
         for name in (DEMANDED, WITHOUT, ESTIMATED):
             if name in self.module.attributes:
                 module.attributes[name] = self.module.attributes[name]
@@ -98,3 +116,15 @@ class Guests:
         return Prices.of(context, module), [
             each for each in module.walk() if isinstance(each, NestOp)
         ]
+
+
+def _with_followers(op: ConvOp) -> Iterator[Operation]:
+    """The convolution, and what is computed of its result element by element: kernels may do that, too."""
+    yield op
+    last: Operation = op
+    while len(uses := list(last.results[0].uses)) == 1:
+        (use,) = uses
+        if not isinstance(use.operation, ElementwiseOp):
+            return
+        last = use.operation
+        yield last

@@ -356,12 +356,12 @@ def _moved_bytes(candidate: Candidate) -> float:
             key = copy_key(operand)
             if key not in copied:
                 copied.add(key)
-                total += 2 * _copied_bytes(operand, line) / operand.access.turns
+                total += 2 * _copied_bytes(operand, line, candidate) / operand.access.turns
     for group in candidate.groups:
         written, first = candidate.output_of(group), group[0]
         if written.copy is not None:
             moves = 2 + candidate.fills
-            total += moves * _copied_bytes(written, line)
+            total += moves * _copied_bytes(written, line, candidate)
             continue
         cuts = zip(first.piece.cuts, nest.write.strides, strict=True)
         points = math.prod(cut.count * cut.block for cut, stride in cuts if stride)
@@ -370,10 +370,15 @@ def _moved_bytes(candidate: Candidate) -> float:
     return total
 
 
-def _copied_bytes(operand: OperandPlan, line: int) -> int:
-    """Bytes of a copy: a short row takes as long as one of a line."""
+def _copied_bytes(operand: OperandPlan, line: int, candidate: Candidate) -> int:
+    """Bytes of a copy: a short row takes as long as one of a line.
+
+    What a kernel without a cost has copied is whole operands, transposed mostly: an element takes a line.
+    """
     assert operand.copy is not None
     shape = operand.copy.shape
+    if not candidate.family.is_stated:
+        return math.prod(shape) * line
     return math.prod(shape[:-1]) * max(math.prod(shape[-1:]) * operand.access.nbytes, line)
 
 
