@@ -1,7 +1,7 @@
 /* What `inarch bench` measures with: timed calls, the arithmetic peak, and the bandwidth of a triad.
  *
- * Compiled for the target that is measured, VECTOR_BYTES and VECTOR_REGISTERS being those of its vectors. Times are CPU
- * time of the calling thread, in nanoseconds. */
+ * Compiled for the target that is measured, VECTOR_BYTES and VECTOR_REGISTERS being those of its vectors. Times are
+ * nanoseconds: CPU time of the calling thread, or where several THREADS share loops, by the clock. */
 #define _POSIX_C_SOURCE 199309L
 #include <stdint.h>
 #include <time.h>
@@ -16,7 +16,7 @@ enum { LANES = VECTOR_BYTES / 4 };
 
 static double now(void) {
   struct timespec time;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  clock_gettime(THREADS > 1 ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID, &time);
   return 1e9 * (double)time.tv_sec + (double)time.tv_nsec;
 }
 

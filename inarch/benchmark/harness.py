@@ -41,9 +41,15 @@ class Harness:
     """The measuring code, compiled for one target."""
 
     def __init__(
-        self, target: Target, host: str = DEFAULT_HOST, machine: Machine | None = None
+        self,
+        target: Target,
+        host: str = DEFAULT_HOST,
+        machine: Machine | None = None,
+        threads: int = 1,
     ) -> None:
-        """Raises EnvironmentFault when this machine cannot run code for `target`.
+        """Times are those of one thread; with more `threads`, that share loops, they are by the clock.
+
+        Raises EnvironmentFault when this machine cannot run code for `target`.
 
         Raises UnsupportedError when `host` makes no machine code.
         """
@@ -59,13 +65,15 @@ class Harness:
         self.host = find_host(host)
         """Whose code is measured."""
         self._compile = machine_code(self.host)
-        for name in ("INARCH", "OPENBLAS", "OMP", "MKL"):  # what is measured is what one core does
+        for name in ("OPENBLAS", "OMP", "MKL"):  # what is measured is what one core does
             os.environ[f"{name}_NUM_THREADS"] = "1"
+        os.environ["INARCH_NUM_THREADS"] = str(threads)
         self.ffi: Any = FFI()
         self.ffi.cdef(_DECLARATIONS)
         source = (files("inarch.benchmark") / "harness.c").read_text()
-        sizes = {"BYTES": target.vector_bytes, "REGISTERS": target.vector_registers}
-        head = "".join(f"#define VECTOR_{name} {size}\n" for name, size in sizes.items())
+        sizes = {"VECTOR_BYTES": target.vector_bytes, "VECTOR_REGISTERS": target.vector_registers}
+        sizes["THREADS"] = threads
+        head = "".join(f"#define {name} {size}\n" for name, size in sizes.items())
         self._library = self.compile({"harness.c": head + source})
         self._sink = np.zeros(2, np.float32)
         self._held: WeakKeyDictionary[Any, list[Array]] = WeakKeyDictionary()

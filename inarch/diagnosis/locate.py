@@ -25,6 +25,7 @@ from inarch.driver.options import Options
 from inarch.ir.context import store_of
 from inarch.ir.functions import is_public
 from inarch.ir.text import print_module
+from inarch.passes.tensorize.tensorize import IdleKernelError
 from inarch.pipeline.manager import Instrument, Step, run_pipeline
 from inarch.testing import check_compiled, execute
 
@@ -94,10 +95,8 @@ def run_part(
         warnings.simplefilter("ignore")
         try:
             module = compile_model(program, context=own_context(part, context), **wish)
-        except InarchError:
-            if program.attributes.pop("inarch.microkernels", None) is None:
-                raise
-            program = part.module.clone()  # what was demanded is not of use in every part
+        except IdleKernelError:  # what was demanded is not of use in every part
+            program = part.module.clone()
             del program.attributes["inarch.microkernels"]
             module = compile_model(program, context=own_context(part, context), **wish)
     return run_contained(module, {name: inputs[name] for name in part.takes}, seconds)

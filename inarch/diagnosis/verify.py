@@ -156,7 +156,7 @@ class _Check:
 
     def run(self) -> ModelVerdict:
         keywords = dict(self.options.keywords)
-        named = ("dims", "shapes", "target", "name", "microkernels")
+        named = ("dims", "shapes", "target", "name", "microkernels", "without", "measure")
         imported = {key: keywords.pop(key) for key in named if key in keywords}
         self.host = keywords.get("host", DEFAULT_HOST)
         imported["host"] = self.host

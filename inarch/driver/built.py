@@ -37,6 +37,8 @@ class Built:
     """Of programs and weights that backends have shipped, in parts of their own."""
     tuned: tuple[int, int] | None = None
     """With records: the loop nests that have one, and those that kernels could do."""
+    chosen: Mapping[str, int] = field(default_factory=dict[str, int])
+    """With records: the passes that have chosen as these say, and how often."""
     variants: Sequence[Mapping[str, Any]] = ()
     """Of an artifact for several targets, the fields of the others than the best, `target` first."""
 
@@ -54,9 +56,18 @@ def microkernels_of(context: Context) -> dict[str, int]:
 def tuned_nests_of(context: Context) -> tuple[int, int] | None:
     """The nests that are done as records have it, and all that kernels could do; None without records."""
     from inarch.ir.report.facts import facts_of
-    from inarch.passes.tensorize.keep.tuned import Tuned
     from inarch.passes.tensorize.report import KernelReport
+    from inarch.passes.tuned import Tuned
 
     facts = facts_of(context)
     report = facts.get(KernelReport)
     return report.tuned if report is not None and facts.get(Tuned) is not None else None
+
+
+def tuned_choices_of(context: Context) -> dict[str, int]:
+    """The passes that have chosen as records say, and how often; the first one first."""
+    from inarch.ir.report.facts import facts_of
+    from inarch.passes.tuned import Tuned
+
+    tuned = facts_of(context).get(Tuned)
+    return dict(Counter(one.by for one in tuned.choices)) if tuned is not None else {}

@@ -33,7 +33,7 @@ from inarch.dialects import new_context
 from inarch.dialects.loop.keep import check_marks
 from inarch.driver.artifact.provenance import provenance_of
 from inarch.driver.artifact.variants import build_variants, names_of
-from inarch.driver.built import Built, microkernels_of, tuned_nests_of
+from inarch.driver.built import Built, microkernels_of, tuned_choices_of, tuned_nests_of
 from inarch.driver.host import build as build_program
 from inarch.driver.host import check_parts, emit, find_host, machine_for, resolve
 from inarch.driver.keep.kept import FilesNamed
@@ -58,6 +58,7 @@ from inarch.ir.target import (
 from inarch.ir.verify import verify_module
 from inarch.passes import PASSES
 from inarch.passes.partition.match.own import passes_of_backends
+from inarch.passes.tuned import warn_of_refused
 from inarch.pipeline.default import default_pipeline
 from inarch.pipeline.manager import Instrument, Step, Verifier, run_pipeline
 from inarch.pipeline.pipeline import Pipeline
@@ -227,6 +228,7 @@ def build(
         shipped_bytes=sum(map(len, shipped_parts(emitted).values())),
         microkernels=microkernels_of(ctx),
         tuned=tuned_nests_of(ctx),
+        chosen=tuned_choices_of(ctx),
         passes=_foreign(pipeline),
     )
 
@@ -453,3 +455,4 @@ def _run(
 ) -> None:
     verifier = Verifier(None if options.verify_each else frozenset(_foreign(pipeline)))
     run_pipeline(context, module, pipeline, [*instruments, verifier])
+    warn_of_refused(context)

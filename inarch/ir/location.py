@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation
 
+JOINED = " + "
 LOCATIONS = "inarch.locations"
 """On a function of a layer, and on each call of it: where its ops are from, in one order."""
 
@@ -58,9 +59,14 @@ def text_of_location(location: Attribute, *, folders: bool = True) -> str | None
                 for part in each
                 if (text := text_of_location(part, folders=folders)) is not None
             ]
-            return " + ".join(parts) or None
+            return JOINED.join(parts) or None
         case _:
             return None
+
+
+def parts_of(where: str) -> list[str]:
+    """The places of which a text of a location tells, as ops that were fused have several."""
+    return where.split(JOINED)
 
 
 def copy_locations(source: Operation, copy: Operation) -> None:

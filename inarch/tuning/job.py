@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from inarch.core.cache import key_of
-from inarch.passes.tensorize.keep.tuned import TunedWay
+from inarch.passes.tuned import TunedWay
 
 _PASSED = ("HOME", "TMPDIR", "CC", "PYTHONPATH", "INARCH_CACHE_DIR", "INARCH_NATIVE")
 """Of the environment: where files go, and what the computer is said to be. Nothing that loads libraries."""
@@ -49,6 +49,8 @@ class Job:
     """That the process may take."""
     version: str
     """Of Inarch: another one has other nests."""
+    threads: int = 1
+    """That share loops; by more than one, times are by the clock."""
     megabytes: int = 0
     """Of memory that the process may have; 0: as much as there is."""
 
@@ -88,7 +90,7 @@ def measure(job: Job) -> Result:
             done = subprocess.run(
                 command,
                 cwd=work,
-                env=_environment(),
+                env=_environment(job.threads),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -133,7 +135,8 @@ def fault_of(job: Job, result: object) -> str:
     return ""
 
 
-def _environment() -> dict[str, str]:
+def _environment(threads: int) -> dict[str, str]:
     own = {name: os.environ[name] for name in _PASSED if name in os.environ}
-    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "INARCH_NUM_THREADS"), "1")
-    return {"PATH": os.environ.get("PATH", _PATH), **own, **threads}
+    one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+    shared = {"INARCH_NUM_THREADS": str(threads)}
+    return {"PATH": os.environ.get("PATH", _PATH), **own, **one, **shared}

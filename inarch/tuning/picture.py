@@ -39,10 +39,14 @@ def html(title: str, outcome: Outcome) -> str:
 
 
 def gains(records: Sequence[Record]) -> list[tuple[str, float, float]]:
-    """Op of the model, its seconds without records, and with them; what gained most seconds first."""
+    """Op of the model, its seconds without records, and with them; what gained most seconds first.
+
+    What a pass chose has its name, too: `conv1: choose-layout`.
+    """
     found: dict[str, tuple[str, float, float]] = {}
     for one in records:
-        found.setdefault(one.where, (one.where, one.untuned, one.seconds))
+        name = f"{one.where}: {one.kernel}" if "choice" in one.way else one.where
+        found.setdefault(name, (name, one.untuned, one.seconds))
     return sorted(found.values(), key=lambda row: row[2] - row[1])
 
 

@@ -9,6 +9,7 @@ import json
 import pickle
 import resource
 import sys
+import time
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,11 +30,13 @@ from inarch.driver.options import Options
 from inarch.ir.report.facts import facts_of
 from inarch.machine.find import cpu_name, find_machine
 from inarch.machine.target import native, parse
-from inarch.passes.tensorize.keep.tuned import Tuned
+from inarch.passes.tuned import Tuned
 from inarch.tuning.executor import EXECUTORS
 from inarch.tuning.job import MEGABYTES, Job, Ways
 from inarch.tuning.version import version
 
+ASLEEP = 0.001
+"""Seconds in which the threads of one variant stop waiting awake, before another variant is measured."""
 TOLERANCE = 1e-3
 """Of the largest magnitude of an output, between variants: sums in another order, far below a wrong one."""
 
@@ -73,7 +76,7 @@ def _done(job: Job) -> dict[str, Any]:
             load_file(Path(name), {**kinds(), "executors": EXECUTORS})
         options = _options(job)
         target = native() if options.target == "native" else parse(options.target)
-        harness = Harness(target, options.host)
+        harness = Harness(target, options.host, threads=job.threads)
     except InarchError as error:
         return {"error": str(error)}
     variants: list[_Variant | None] = []
@@ -90,6 +93,8 @@ def _done(job: Job) -> dict[str, Any]:
     for _ in range(job.rounds):
         for one in sound:
             _time(one, harness)
+            if job.threads > 1:
+                time.sleep(ASLEEP)
     times = [None if one is None else _by_place(one) for one in variants]
     return {"cpu": cpu_name(), "compiler": compiler_name(), "times": times, "errors": errors}
 

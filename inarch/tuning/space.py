@@ -1,8 +1,11 @@
-"""What can be tuned of a model: its loop nests, and for each the ways that are worth measuring."""
+"""What can be tuned of a model: choices of passes, and loop nests, with the ways that are worth measuring.
+
+Passes are in the order of the pipeline: what one chooses, later ones see.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,21 +23,23 @@ from inarch.microkernel.identity import identity_of
 from inarch.passes.tensorize.choose import Chooser, KernelTrial, chooser_of
 from inarch.passes.tensorize.keep.memo import key_of_nest
 from inarch.passes.tensorize.keep.record import way_of
-from inarch.passes.tensorize.keep.tuned import TunedWay, address_of
 from inarch.passes.tensorize.report import KernelReport
 from inarch.passes.tensorize.unify.strided import StridedNest, strided_nest
 from inarch.passes.tensorize.unsuitable import unsuitable
 from inarch.passes.tensorize.weigh.candidates import Candidate
 from inarch.passes.tensorize.weigh.search import candidates, sweep
+from inarch.passes.tuned import Point, Tuned, TunedWay, address_of
 from inarch.pipeline.manager import Instrument, Step, run_pipeline
 
+NESTS = "tensorize"
+"""The pass that decides how nests are done."""
 FAR = 1.5
 """Ways that cost so many times what the best one does are not measured: the model errs less."""
 
 
 @dataclass(frozen=True)
 class Tunable:
-    """A nest, and how it can be done: first as it is without records, then the others, the cheapest first."""
+    """A nest, or a choice of a pass: first how it is without records, then other ways, the cheapest first."""
 
     address: str
     nest: str
@@ -43,13 +48,17 @@ class Tunable:
 
 @dataclass(frozen=True)
 class Space:
-    """All of a model. Ops of which several nests are made are tuned together."""
+    """What one pass decides. Ops that several decisions are about are tuned together."""
 
+    by: str
+    """The pass."""
     nests: Mapping[str, Tunable]
     """By address."""
     places: Mapping[str, tuple[str, ...]]
-    """Op of the model -> the addresses of its nests."""
+    """Op of the model -> the addresses of what is decided of it."""
     target: str
+    threads: int = 1
+    """By which it is measured."""
 
 
 @dataclass
@@ -58,12 +67,16 @@ class _Seen(Instrument):
 
     options: Options
     most: int
+    tuned: Tuned
     found: dict[str, Tunable] = field(default_factory=dict[str, Tunable])
+    earlier: frozenset[str] = frozenset()
+    """Choices of passes before it."""
     trial: KernelTrial | None = None
 
     def before(self, step: Step, module: ModuleOp) -> None:
-        if step.name != "tensorize":
+        if step.name != NESTS:
             return
+        self.earlier = frozenset(self.tuned.points)
         trial = self.trial
         kept, measure = (trial.kept, trial.measure) if trial is not None else (None, None)
         chooser = chooser_of(module, kept=kept, measure=measure)
@@ -109,18 +122,27 @@ def _text(nest: StridedNest) -> str:
     )
 
 
-def space_of(model: Path, options: Options, most: int) -> Space:
-    """The nests of a model, and up to `most` other ways for each. Raises what compilation raises."""
+def spaces_of(
+    model: Path, options: Options, most: int, given: Mapping[str, TunedWay]
+) -> list[Space]:
+    """What the passes decide of a model, with what is `given` decided so; up to `most` other ways of a nest.
+
+    How loops are shared is decided for a number of threads, where there is one in `options`. Raises what
+    compilation raises.
+    """
     context = new_context()
     module = import_model(model, context, options)
-    pipeline = find_host(options.host).lower(options.passes()).until("tensorize")
-    seen = _Seen(options, most)
+    tuned = Tuned(given)
+    facts_of(context).put(tuned)
+    last = "parallelize" if options.threads > 1 else NESTS
+    pipeline = find_host(options.host).lower(options.passes()).until(last)
+    seen = _Seen(options, most, tuned)
 
     class Trial(Instrument):
         """Keeps the fact that `tensorize` takes."""
 
         def before(self, step: Step, module: ModuleOp) -> None:
-            if step.name == "tensorize":
+            if step.name == NESTS:
                 seen.trial = facts_of(context).get(KernelTrial)
 
     run_pipeline(context, module, pipeline, [Trial(), seen])
@@ -130,5 +152,30 @@ def space_of(model: Path, options: Options, most: int) -> Space:
     for nest in report.nests:
         if nest.address in seen.found and nest.location is not None:
             places.setdefault(nest.location, {})[nest.address] = None
-    found = {where: tuple(addresses) for where, addresses in places.items()}
-    return Space(seen.found, found, str(target_of(module)))
+    target = str(target_of(module))
+    nests = Space(NESTS, seen.found, _frozen(places), target)
+    before: list[Space] = []
+    after: list[Space] = []
+    for by in dict.fromkeys(point.by for point in tuned.points.values()):
+        points = [one for one in tuned.points.values() if one.by == by]
+        if points[0].address in seen.earlier:
+            before.append(space_of_points(by, points, target, 1))
+        else:
+            after.append(space_of_points(by, points, target, options.threads))
+    return [*before, nests, *after]
+
+
+def space_of_points(by: str, points: Sequence[Point], target: str, threads: int) -> Space:
+    """What a pass chooses; first as it does without records."""
+    found: dict[str, Tunable] = {}
+    places: dict[str, dict[str, None]] = {}
+    for one in points:
+        ways = tuple(map(one.way, (one.usual, *one.others)))
+        found[one.address] = Tunable(one.address, f"usually {one.usual}", ways)
+        for place in one.places:
+            places.setdefault(place, {})[one.address] = None
+    return Space(by, found, _frozen(places), target, threads)
+
+
+def _frozen(places: Mapping[str, Mapping[str, None]]) -> dict[str, tuple[str, ...]]:
+    return {where: tuple(addresses) for where, addresses in places.items()}

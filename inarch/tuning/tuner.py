@@ -1,11 +1,17 @@
-"""The tuner: measures the ways to do the nests of a model, in jobs, until the time is over.
+"""The tuner: measures choices of passes, and the ways to do nests, in jobs, until the time is over.
 
 A variant of the model has each nest done by its next way, all at once, and each step of it is timed in its
-place: one compilation serves all nests, and caches are as in a call. A job has the untuned model and some
-variants, measured by turns in one process: what counts is the ratio. A way that is faster in one job is
-tried once more, with all others that are, beside the untuned model in a new process. What does not hold then
-is dropped, and the last such measurement is what the tuner claims. A job that dies is done again, then cut
-into its variants, and they into their nests, until who is at fault is alone; it is left out.
+place: one compilation serves all nests, and caches are as in a call. A job has the model as it is so far and
+some variants, measured by turns in one process: what counts is the ratio. A way that is faster in one job is
+tried once more, with all others that are, in a new process; what does not hold then is dropped.
+
+Choices of passes come first (layouts, which nests are fused), a variant for each pass. Those of the first
+pass that gains are settled, and the others are looked at anew, as they are of another program then. Nests
+come next, and at last, with several threads, which loops are shared. What the tuner claims is a measurement
+of all that stayed, beside the untuned model.
+
+A job that dies is done again, then cut into its variants, and they into their decisions, until who is at
+fault is alone; it is left out.
 """
 
 from __future__ import annotations
@@ -13,16 +19,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from inarch.core.errors import EnvironmentFault
 from inarch.driver.keep.records import Record
-from inarch.passes.tensorize.keep.tuned import TunedWay
+from inarch.ir.location import parts_of
+from inarch.passes.tuned import TunedWay
 from inarch.tuning.executor import Pool
 from inarch.tuning.job import Job, Result, Ways, fault_of, measure
-from inarch.tuning.space import Space
+from inarch.tuning.space import NESTS, Space
 
 Progress = Callable[[str, float, float], None]
 """What is done, seconds since the beginning, seconds in all."""
@@ -39,20 +45,27 @@ LEAST_SHARE = 0.002
 """Of the time of the model: what takes less is not tuned."""
 TRIES = 3
 """Of a job whose worker is lost, or gives nonsense."""
-CONFIRMED = 0.7
-"""Of the time: then no more ways are tried, and what is left is for trying the best once more."""
+CHOSEN, CONFIRMED, SHARED = 0.3, 0.7, 0.85
+"""Of the time: then no more choices before nests, ways of nests, and loops to share are tried.
+
+What is left is for trying the best once more."""
 
 
 @dataclass(frozen=True)
 class Unit:
-    """Ops of the model that are tuned together, because nests of theirs are alike."""
+    """Ops of the model that are tuned together, because the same decisions are about them."""
 
+    space: str
+    """The pass that decides."""
     places: tuple[str, ...]
     addresses: tuple[str, ...]
 
     def seconds(self, times: Mapping[str, float]) -> float:
-        """Of all its ops."""
-        return sum(times.get(place, 0.0) for place in self.places)
+        """Of all its ops; where a pass decides what is fused, of all steps that one of them is part of."""
+        if self.space == NESTS:
+            return sum(times.get(place, 0.0) for place in self.places)
+        own = {part for place in self.places for part in parts_of(place)}
+        return sum(took for place, took in times.items() if not own.isdisjoint(parts_of(place)))
 
 
 @dataclass(frozen=True)
@@ -92,8 +105,12 @@ def units_of(space: Space) -> list[Unit]:
     for group in groups:
         places = [place for place in space.places if place in group]
         addresses = dict.fromkeys(a for place in places for a in space.places[place])
-        found.append(Unit(tuple(places), tuple(addresses)))
+        found.append(Unit(space.by, tuple(places), tuple(addresses)))
     return found
+
+
+Look = Callable[[Ways], Sequence[Space]]
+"""What is decided of a model -> what passes decide of it then, in their order."""
 
 
 @dataclass
@@ -102,22 +119,34 @@ class Tuner:
 
     job: Job
     """With the untuned model alone."""
-    space: Space
+    look: Look
     pool: Pool
     budget: float
     progress: Progress
-    known: frozenset[str] = frozenset()
-    """Addresses that have a record already."""
+    known: Mapping[str, TunedWay] = field(default_factory=dict[str, TunedWay])
+    """What has a record already: choices of passes hold, nests are as they are without records."""
     workers: int = 1
     begun: float = field(default_factory=time.monotonic)
     faults: dict[str, str] = field(default_factory=dict[str, str])
     jobs: int = 0
     cpu: str = ""
     compiler: str = ""
+    given: dict[str, TunedWay] = field(default_factory=dict[str, TunedWay])
+    """What is decided so far."""
+    threads: int = 1
+    """By which is measured what is looked at now."""
+    _spaces: dict[str, Space] = field(default_factory=dict[str, Space])
+    _records: list[Record] = field(default_factory=list[Record])
     _best: dict[Unit, tuple[float, Ways]] = field(default_factory=dict[Unit, tuple[float, Ways]])
     _tried: dict[Unit, int] = field(default_factory=dict[Unit, int])
     _shares: dict[Unit, float] = field(default_factory=dict[Unit, float])
     _trials: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
+    _saved: float = 0.0
+    """The part of the time that is saved by what is settled."""
+    _base: Mapping[str, float] = field(default_factory=dict[str, float])
+    """Seconds of the ops, with what is decided so far."""
+    _claim: tuple[Ways, int, float, float] | None = None
+    """Ways, threads, and seconds of the untuned model and with them, where they were measured so."""
 
     @property
     def passed(self) -> float:
@@ -129,114 +158,189 @@ class Tuner:
 
         Raises EnvironmentFault where not even the untuned model can be measured.
         """
-        units, whole = self._worth(units_of(self.space))
-        if not units:
-            return Outcome((), whole, whole, (), self.faults, self.jobs)
-        with suppress(KeyboardInterrupt):
-            self._search(units)
-        return self._outcome(units)
-
-    def _worth(self, units: Sequence[Unit]) -> tuple[list[Unit], float]:
-        """Those that take a part of the time that is worth it, and have no record yet; seconds of all."""
         (result,) = self._measured([self._job([{}])], is_needed=True)
-        times = result.times[0]
-        if times is None:
+        if result.times[0] is None:
             raise EnvironmentFault(f"the model cannot be measured: {result.errors[0]}")
-        whole = sum(times.values())
-        self._shares = {one: one.seconds(times) / whole for one in units}
-        worth = [
+        self._base = result.times[0]
+        self.given = {address: way for address, way in self.known.items() if way.choice is not None}
+        self._claim = {}, 1, (whole := sum(self._base.values())), whole
+        settled: set[str] = set()
+        while batch := self._next(settled):
+            is_ended = False
+            try:
+                self._search(batch)
+            except KeyboardInterrupt:
+                is_ended = True
+            for space, units in batch.items():
+                settled.add(space)
+                if self._settle(units) and space != NESTS:
+                    break  # the others see another program
+            if is_ended:
+                break
+        return self._outcome()
+
+    def _next(self, settled: set[str]) -> dict[str, list[Unit]]:
+        """What is tuned at once: all choices before the nests, the nests, or those after them."""
+        if self._spaces and settled.issuperset(self._spaces):
+            return {}
+        spaces = self.look(self.given)
+        self._spaces = {one.by: one for one in spaces}
+        while left := [one for one in spaces if one.by not in settled]:
+            at = next((n for n, one in enumerate(left) if one.by == NESTS), 0)
+            batch = {one.by: self._worth(units_of(one)) for one in left[: at or 1]}
+            if any(batch.values()):
+                self.threads = max(self._spaces[by].threads for by in batch)
+                return batch
+            settled |= batch.keys()
+        return {}
+
+    def _worth(self, units: Sequence[Unit]) -> list[Unit]:
+        """Those that take a part of the time that is worth it, and have no record yet."""
+        whole = sum(self._base.values())
+        self._shares |= {one: one.seconds(self._base) / whole for one in units}
+        return [
             one
             for one in units
-            if self._shares[one] >= LEAST_SHARE and not self.known.issuperset(one.addresses)
+            if self._shares[one] >= LEAST_SHARE and not self.known.keys() >= {*one.addresses}
         ]
-        return worth, whole
 
-    def _search(self, units: Sequence[Unit]) -> None:
-        """All units by their next ways, a few variants a job, until there are none or the time is over."""
-        most = max(
-            (len(self.space.nests[a].ways) for one in units for a in one.addresses), default=1
-        )
+    def _search(self, batch: Mapping[str, Sequence[Unit]]) -> None:
+        """All units by their next ways, a few variants a job, until there are none or the time is over.
+
+        First the second ways of all passes, one pass a variant, then the third ones ...
+        """
+        ways = {one: self._spaces[one].nests for one in batch}
+        most = max((len(way.ways) for one in batch for way in ways[one].values()), default=1)
         variants: list[Ways] = []
         for number in range(1, most):
-            variant = {
-                address: ways[number]
-                for one in units
-                for address in one.addresses
-                if len(ways := self.space.nests[address].ways) > number
-            }
-            variants.append(variant)
+            for space, units in batch.items():
+                variant = {
+                    address: own[number]
+                    for one in units
+                    for address in one.addresses
+                    if len(own := ways[space][address].ways) > number
+                }
+                if variant:
+                    variants.append(variant)
         jobs = [variants[at : at + VARIANTS] for at in range(0, len(variants), VARIANTS)]
+        units = [one for some in batch.values() for one in some]
         self._each(
             (self._job([{}, *some]) for some in jobs),
             lambda job, result: self._learn(units, job, result),
-            until=CONFIRMED * self.budget,
+            until=self._until(next(iter(batch))),
         )
+
+    def _until(self, by: str) -> float:
+        """When the search for what a pass decides is over."""
+        is_before = by != NESTS and self._spaces[by].threads == 1
+        return self.budget * (CHOSEN if is_before else CONFIRMED if by == NESTS else SHARED)
 
     def _learn(self, units: Sequence[Unit], job: Job, result: Result) -> None:
         base = result.times[0] if result.times else None
         if base is None:
             return
+        if base:
+            self._base = base
         for ways, times, error in zip(
             job.variants[1:], result.times[1:], result.errors[1:], strict=True
         ):
+            own_ways = {a: way for a, way in ways.items() if self.given.get(a) is not way}
             if times is None:
-                self._blame(ways, error)
+                self._blame(units, own_ways, error)
                 continue
             for one in units:
-                own = {address: ways[address] for address in one.addresses if address in ways}
+                own = {a: own_ways[a] for a in one.addresses if a in own_ways}
                 if not own:
                     continue
                 self._tried[one] = self._tried.get(one, 0) + 1
-                ratio = one.seconds(times) / max(one.seconds(base), 1e-12)
+                before, after = one.seconds(base), one.seconds(times)
+                ratio = (
+                    after / before if after and before else 1.0
+                )  # of 0 it is part of another step
                 if ratio < min(1 - GAIN, self._best.get(one, (1.0, {}))[0]):
                     self._best[one] = ratio, own
-        saved = sum(self._shares[one] * (1 - ratio) for one, (ratio, _) in self._best.items())
-        self._trials.append((self.passed, 1 - saved))
+        saved = sum(
+            self._shares[one] * (1 - self._best[one][0]) for one in units if one in self._best
+        )
+        self._trials.append((self.passed, (1 - self._saved) * (1 - saved)))
 
-    def _blame(self, ways: Ways, error: str) -> None:
-        """A variant that cannot be measured: of several nests halves are tried, one alone is left out."""
+    def _blame(self, units: Sequence[Unit], ways: Ways, error: str) -> None:
+        """A variant that cannot be measured: of several decisions halves are tried, one alone is left out."""
         if len(ways) == 1:
-            (address,) = ways
-            place = next(p for p, own in self.space.places.items() if address in own)
-            self.faults[place] = f"{ways[address].kernel}: {error}"
+            ((address, way),) = ways.items()
+            place = next(one.places[0] for one in units if address in one.addresses)
+            what = way.kernel if way.choice is None else f"{way.kernel}, {way.choice}"
+            self.faults[place] = f"{what}: {error}"
             return
         items = list(ways.items())
         halves = [dict(items[: len(items) // 2]), dict(items[len(items) // 2 :])]
-        if self.passed < CONFIRMED * self.budget:
+        until = self._until(units[0].space)
+        if self.passed < until:
             self._each(
                 (self._job([{}, half]) for half in halves),
-                lambda job, result: self._learn([*self._shares], job, result),
-                until=CONFIRMED * self.budget,
+                lambda job, result: self._learn(units, job, result),
+                until=until,
             )
 
-    def _outcome(self, units: Sequence[Unit]) -> Outcome:
-        """The best ways together, beside the untuned model; what is not faster is dropped, until all is."""
-        chosen = {one: ways for one, (_, ways) in self._best.items()}
-        base: Mapping[str, float] = {}
-        tuned: Mapping[str, float] = {}
-        while True:
+    def _settle(self, units: Sequence[Unit]) -> bool:
+        """The best ways of units together, beside the model without them; whether any stays.
+
+        What is not faster is dropped, until all is.
+        """
+        chosen = {one: self._best[one][1] for one in units if one in self._best}
+        base = tuned = self._base
+        while chosen or (units and units[0].space == NESTS):
             every = {a: way for ways in chosen.values() for a, way in ways.items()}
             job = replace(self._job([{}, every]), rounds=2 * ROUNDS)
             (result,) = self._measured([job], is_needed=False)
             if not result.times or result.times[0] is None or result.times[1] is None:
                 self.faults["all together"] = result.error or "; ".join(filter(None, result.errors))
-                base = tuned = {}
-                break
+                return False
             base, tuned = result.times[0], result.times[1]
             lost = [one for one in chosen if one.seconds(tuned) > (1 - HOLDS) * one.seconds(base)]
+            if not lost and sum(tuned.values()) > sum(base.values()):
+                lost = list(chosen)  # others are slower for it
             if not lost:
+                if not self.given:
+                    whole = sum(base.values())
+                    best = sum(tuned.values()) if every else whole
+                    self._claim = every, self.threads, whole, best
                 break
             for one in lost:
                 del chosen[one]
-        records = [
-            self._record(one, chosen.get(one, {}), base, tuned, address)
+        self._records += [
+            record
             for one in units
+            if self._tried.get(one)
             for address in one.addresses
-            if base and self._tried.get(one)
+            if (record := self._record(one, chosen.get(one, {}), base, tuned, address)) is not None
         ]
-        found = tuple(record for record in records if record is not None)
-        whole, best = sum(base.values()), sum(tuned.values())
-        return Outcome(found, whole, best, tuple(self._trials), self.faults, self.jobs)
+        if chosen:
+            self.given |= {a: way for ways in chosen.values() for a, way in ways.items()}
+            self._base = tuned
+            self._saved = 1 - (1 - self._saved) * sum(tuned.values()) / sum(base.values())
+        return bool(chosen)
+
+    def _outcome(self) -> Outcome:
+        """All that stayed, beside the untuned model."""
+        assert self._claim is not None, "the untuned model was measured"
+        if self._records and self._claim[:2] != (self.given, self.threads):
+            job = replace(
+                self.job, variants=({}, self.given), rounds=2 * ROUNDS, threads=self.threads
+            )
+            (result,) = self._measured([job], is_needed=False)
+            if not result.times or result.times[0] is None or result.times[1] is None:
+                self.faults["all together"] = result.error or "; ".join(filter(None, result.errors))
+                return Outcome((), 0.0, 0.0, tuple(self._trials), self.faults, self.jobs)
+            whole, best = sum(result.times[0].values()), sum(result.times[1].values())
+            self._claim = self.given, self.threads, whole, best
+        _, _, whole, best = self._claim
+        if best > whole:  # each was faster, and all together are not
+            self._records = []
+            best = whole
+        return Outcome(
+            tuple(self._records), whole, best, tuple(self._trials), self.faults, self.jobs
+        )
 
     def _record(
         self,
@@ -246,12 +350,16 @@ class Tuner:
         tuned: Mapping[str, float],
         address: str,
     ) -> Record | None:
-        """Of a nest that was tuned; where nothing is faster, of the way that it has anyway."""
-        nest = self.space.nests[address]
+        """Of what was tuned; where nothing is faster, of the way that it has anyway."""
+        space = self._spaces[unit.space]
+        nest = space.nests[address]
         if not nest.ways:
             return None
         way: TunedWay = ways.get(address, nest.ways[0])
         untuned = unit.seconds(base)
+        seconds = unit.seconds(tuned) if ways else untuned
+        if not untuned or not seconds:
+            return None  # what it was is a part of other steps now
         return Record(
             address,
             self.cpu,
@@ -259,17 +367,19 @@ class Tuner:
             way.kernel,
             way.identity,
             way.way,
-            unit.seconds(tuned) if ways else untuned,
+            seconds,
             untuned,
             self._tried.get(unit, 0),
-            self.space.target,
+            space.target,
             self.job.model,
             unit.places[0],
-            nest.nest,
+            nest.nest if way.choice is None else f"{way.choice}, {nest.nest}",
         )
 
     def _job(self, variants: Sequence[Ways]) -> Job:
-        return replace(self.job, variants=tuple(variants), rounds=ROUNDS)
+        """A job of variants, that differ so from what is decided so far."""
+        every = tuple({**self.given, **one} for one in variants)
+        return replace(self.job, variants=every, rounds=ROUNDS, threads=self.threads)
 
     def _measured(self, jobs: Sequence[Job], *, is_needed: bool) -> list[Result]:
         found: list[Result] = []
@@ -334,7 +444,7 @@ class Tuner:
             raise EnvironmentFault(f"the model cannot be measured: {reason}")
         if len(job.variants) > 2:
             for ways in job.variants[1:]:
-                self._each([self._job([{}, ways])], done, until=CONFIRMED * self.budget)
+                self._each([self._job([{}, ways])], done, until=SHARED * self.budget)
             return
         # Nothing is known of the untuned model in this job: the variant alone is at fault.
         done(job, Result(job.key, "", result.cpu, result.compiler, ({}, None), ("", reason)))

@@ -24,7 +24,7 @@ from inarch.machine.find import cpu_name
 from inarch.machine.libraries import library_path
 from inarch.machine.target import this_processor
 from inarch.microkernel import Instance
-from inarch.verification.registered import registered_function
+from inarch.runtime.registry import REGISTRY
 from inarch.verification.run.build import timed_library, timer
 from inarch.verification.subject import Subject, subject_of
 
@@ -43,19 +43,20 @@ def call_cycles(
     *,
     compiler: Compiler | None = None,
     cache: Cache | None = None,
-) -> float | str:
-    """Cycles of a call with `sizes`, of one core of this machine; or in one line why that is not known.
+) -> float | str | None:
+    """Cycles of a call with `sizes`, of one core of this machine; or in one line what goes wrong with it.
 
+    None where it cannot be called here: a function that nobody has registered (yet), too much memory.
     From the cache where the same code was measured with the same sizes on such a CPU.
     """
     try:
         subject = subject_of(replace(instance, sizes=dict(sizes)), {**sizes})
         nbytes = sum(each.elements * each.dtype.nbytes for each in subject.operands.values())
         if nbytes > MOST_BYTES:
-            return f"its operands have {nbytes} bytes, more than is tried"
-        function = registered_function(instance)
-        if function is not None:
-            return _of_registered(function, subject)
+            return None
+        if instance.kernel.registered is not None:
+            found = REGISTRY.get(instance.kernel.registered)
+            return _of_registered(found, subject) if found is not None else None
         return _of_code(subject, compiler or find_compiler(), cache or default_cache())
     except InarchError as error:
         return error.message

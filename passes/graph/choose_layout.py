@@ -7,6 +7,7 @@ channels at each pixel. `layout/roles.py` says which ops can work so, `layout/co
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -17,6 +18,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.layout import LayoutAttr, layout_of, with_layout
 from inarch.dialects.graph.op import shape_of, tensor_of
 from inarch.dialects.graph.relayout import RelayoutOp
@@ -25,6 +27,9 @@ from inarch.passes.graph.layout.cost import F32_BYTES, Rates, worthwhile
 from inarch.passes.graph.layout.guests import Guests
 from inarch.passes.graph.layout.halo import halo_for
 from inarch.passes.graph.layout.roles import Role, roles
+from inarch.passes.tuned import choose
+
+BLOCKS, ROWS = "channels in blocks", "row-major"
 
 
 @dataclass(frozen=True)
@@ -56,11 +61,30 @@ class ChooseLayoutPass(ModulePass):
             if isinstance(function, FuncOp) and not _is_foreign(function):
                 for block in function.body.blocks:
                     found = roles(block, lanes, is_left)
-                    chosen = found if self.always else worthwhile(found, rates)
+                    chosen = (
+                        found
+                        if self.always
+                        else worthwhile(
+                            found, rates, lambda ops, pays: self._blocks(ctx, op, ops, pays)
+                        )
+                    )
                     _Layouts(chosen, lanes).apply(block)
+
+    def _blocks(self, ctx: Context, module: ModuleOp, ops: Sequence[Operation], pays: bool) -> bool:
+        """Whether connected ops get blocks, which is usual where it `pays`."""
+        usual, other = (BLOCKS, ROWS) if pays else (ROWS, BLOCKS)
+        return choose(ctx, module, self.name, ops, usual, [other], _around(ops)) == BLOCKS
 
 
 PASS = ChooseLayoutPass
+
+
+def _around(ops: Sequence[Operation]) -> list[Operation]:
+    """Who makes what they read, and reads what they make."""
+    makers = [value.owner for op in ops for value in op.operands]
+    users = [use.operation for op in ops for value in op.results for use in value.uses]
+    found = [one for one in (*makers, *users) if isinstance(one, Operation)]
+    return [one for one in found if not isinstance(one, ConstantOp)]
 
 
 def _is_foreign(function: FuncOp) -> bool:

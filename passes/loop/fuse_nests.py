@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -23,6 +23,7 @@ from inarch.passes.loop.nests.edge import Edge, find_edge
 from inarch.passes.loop.nests.fusion import append_to_finish, inline_producer
 from inarch.passes.loop.nests.parts import find_parts
 from inarch.passes.loop.nests.uses import BufferUses
+from inarch.passes.tuned import choose
 
 
 @dataclass(frozen=True)
@@ -43,11 +44,15 @@ class FuseNestsPass(ModulePass):
     is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        def joins(edge: Edge) -> bool:
+            nests = [edge.producer, edge.consumer]
+            return choose(ctx, op, self.name, nests, "joined", ["apart"]) == "joined"
+
         for function, _ in entry_blocks(op):
-            _fuse(analyses_of(ctx).get(BufferUses, function), remarks_of(ctx))
+            _fuse(analyses_of(ctx).get(BufferUses, function), remarks_of(ctx), joins)
 
 
-def _fuse(uses: BufferUses, remarks: Remarks) -> None:
+def _fuse(uses: BufferUses, remarks: Remarks, joins: Callable[[Edge], bool]) -> None:
     """In program order, each nest takes in its producers until none fits.
 
     Producers stand before their consumers, so that they are fused as far as they can be by then. `uses` stay
@@ -57,14 +62,18 @@ def _fuse(uses: BufferUses, remarks: Remarks) -> None:
     for nest in list(position):
         current: NestOp | None = nest
         while current is not None:
-            fused = _fuse_once(current, position, uses, remarks)
+            fused = _fuse_once(current, position, uses, remarks, joins)
             if fused is not None:
                 position[fused] = position[current]
             current = fused
 
 
 def _fuse_once(
-    consumer: NestOp, position: dict[NestOp, int], uses: BufferUses, remarks: Remarks
+    consumer: NestOp,
+    position: dict[NestOp, int],
+    uses: BufferUses,
+    remarks: Remarks,
+    joins: Callable[[Edge], bool],
 ) -> NestOp | None:
     """Fuses one producer into `consumer`; the nest that takes their place, or None."""
     edges = [
@@ -82,6 +91,9 @@ def _fuse_once(
             if sums and is_indirect(edge.producer):
                 continue  # the consumer could not become the end of the sum, of which kernels do both
             fused = fuse(edge)
+            if fused is not None and not joins(edge):
+                fused.erase()  # or it would count as a user of its operands
+                continue
             if fused is not None:
                 name = location_text(edge.producer) or "a nest"
                 is_last = fuse is append_to_finish

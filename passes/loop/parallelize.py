@@ -9,7 +9,7 @@ depends on how many threads there are.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -49,11 +49,15 @@ from inarch.passes.loop.threads.sharing import Sharing, SharingReport
 from inarch.passes.schedule.language.dependence import symbols_of
 from inarch.passes.schedule.language.step import transform
 from inarch.passes.schedule.parallelize import parallelize
+from inarch.passes.tuned import choose
 
 WORTH = 4
 """Of the time that it takes to share a loop, which must be less than what half of its work takes: twice that,
 as the work is estimated from below and what another thread has made comes from further away.
 """
+ONE = "one thread"
+SLOWER = "slower when shared, as was measured"
+
 Forms = Sequence[Sequence[Form]]
 """Of each operand of a kernel's call, the elements that it touches."""
 
@@ -105,7 +109,12 @@ class ParallelizePass(ModulePass):
             each.sym_name.data: each for each in op.body.ops if isinstance(each, DefOp | FuncOp)
         }
         least = WORTH * machine.fork if self.least is None else self.least
-        sharing = _Sharing(machine, vector_bytes, counts, least, symbols, remarks_of(ctx))
+        by = f"{self.name}{{threads={threads}}}"
+
+        def ask(one: Operation, usual: str, others: Sequence[str]) -> str:
+            return choose(ctx, op, by, [one], usual, others) if threads else usual
+
+        sharing = _Sharing(machine, vector_bytes, counts, least, symbols, remarks_of(ctx), ask)
         for _, block in entry_blocks(op):
             for inner in list(block.ops):
                 sharing.visit(inner)
@@ -147,6 +156,8 @@ class _Sharing:
     least: float
     symbols: Mapping[str, Operation]
     remarks: Remarks
+    ask: Callable[[Operation, str, Sequence[str]], str]
+    """What an op is shared by: the usual loop and the others, or `ONE`."""
     found: list[Sharing] = field(default_factory=list[Sharing])
 
     def visit(self, op: Operation) -> None:
@@ -186,6 +197,12 @@ class _Sharing:
             self._tell(op, Sharing(location_text(op), us, None, 1, "no loop to share"))
             return
         best = min(loops, key=lambda loop: self._time(loop, work, touched))
+        others = [loop.name for loop in loops if loop is not best]
+        taken = self.ask(op, best.name, [*others, ONE])
+        if taken == ONE:
+            self._tell(op, Sharing(location_text(op), us, None, 1, SLOWER))
+            return
+        best = next(loop for loop in loops if loop.name == taken)
         _mark(op, best.axis)
         self._tell(op, Sharing(location_text(op), us, best.name, best.turns, ""))
 
@@ -223,8 +240,11 @@ class _Sharing:
         if shared is None:
             self._inside(op)
             return
-        shared.mode = StringAttr("parallel")
         name = shared.induction.name_hint or "i"
+        if self.ask(shared, name, [ONE]) == ONE:
+            self._tell(shared, Sharing(location_text(shared), us, None, 1, SLOWER))
+            return
+        shared.mode = StringAttr("parallel")
         self._tell(shared, Sharing(location_text(shared), us, name, turns, ""))
 
     def _by_hand(self, op: ForOp, turns: int) -> None:

@@ -10,7 +10,7 @@ What is handed on is then as large as a block, and is still in the caches when i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar
@@ -27,7 +27,6 @@ from inarch.ir.functions import entry_blocks
 from inarch.ir.report.remarks import remarks_of
 from inarch.ir.report.structure import structure_of
 from inarch.ir.target import demanded_kernels, machine_of, target_of
-from inarch.machine.target import Target
 from inarch.passes.loop.nests.uses import BufferUses
 from inarch.passes.loop.tiling.core import Core
 from inarch.passes.loop.tiling.figures import Measure
@@ -37,6 +36,7 @@ from inarch.passes.loop.tiling.masks import Masks
 from inarch.passes.loop.tiling.softmax import maximum_of
 from inarch.passes.loop.tiling.sources import read_sources
 from inarch.passes.loop.tiling.worth import Plan, least_bytes, plan_of
+from inarch.passes.tuned import choose, is_tuned
 
 
 @dataclass(frozen=True)
@@ -63,46 +63,71 @@ class TileAndFusePass(ModulePass):
                     f"{self.name}: {name}: expected a whole number from 0 on, found {count}"
                 )
         whole_products = bool(demanded_kernels(op))
-        target = target_of(op)
-        core = Core.of(machine_of(op), target)
+        core = Core.of(machine_of(op), target_of(op))
         for _, block in entry_blocks(op):
-            self._tile(block, core, target, ctx, whole_products=whole_products)
+            self._tile(op, block, core, ctx, whole_products=whole_products)
 
     def _tile(
-        self, block: Block, core: Core, target: Target, ctx: Context, *, whole_products: bool
+        self, module: ModuleOp, block: Block, core: Core, ctx: Context, *, whole_products: bool
     ) -> None:
         """The best group of all, then the best that shares no nest with it, and so on."""
         remarks, masks = remarks_of(ctx), Masks(store_of(ctx))
         least = 0 if self.always or self.keys else least_bytes(core.machine)
-        measure, alike = Measure(target), Alike()
+        measure, alike = Measure(target_of(module)), Alike()
+
+        def plan(group: Group, rows: int) -> Plan:
+            return plan_of(group, core, measure, masks, rows, self.keys)
+
         plans = [
-            (
-                group,
-                alike.plan(
-                    group,
-                    lambda one: plan_of(one, core, measure, masks, self.rows, self.keys),
-                ),
-            )
+            (group, alike.plan(group, lambda one: plan(one, self.rows)))
             for group in groups(block, least_bytes=least, whole_products=whole_products)
         ]
-        found = [one for one in plans if one[1].way.gain > 0 or self._is_wanted(one[1])]
+        most_lost = 1 / core.machine.l2.bandwidth if is_tuned(ctx) else 0.0
+        found = [
+            one
+            for one in plans
+            if one[1].way.gain > -most_lost * one[1].way.before or self._is_wanted(one[1])
+        ]
         found.sort(key=self._merit, reverse=True)
         uses = BufferUses.of_block(block) if found else None
         tiled: set[Operation] = set()
-        for group, plan in found:
+        for group, best in found:
             if not tiled.isdisjoint(group.nests):
                 continue
+            chosen = self._chosen(ctx, module, group, best, plan)
+            if chosen is None:
+                continue
             tiled.update(group.nests)
-            way = plan.way
-            names = " x ".join(map(str, way.blocks))
-            hidden = plan.keys is not None and not plan.keys[0].window.is_whole
+            way = chosen.way
+            hidden = chosen.keys is not None and not chosen.keys[0].window.is_whole
             remarks.done(
                 group.nests[-1],
-                f"{len(group.nests)} nests run in blocks of {names}: {way.before} bytes of scratch are "
+                f"{len(group.nests)} nests run in {_text(way.blocks)}: {way.before} bytes of scratch are "
                 f"{way.after}{', hidden keys are left out' if hidden else ''}",
             )
             assert uses is not None, "a group has been found"
-            run_in_blocks(read_sources(group, uses), way.blocks, along=plan.keys)
+            run_in_blocks(read_sources(group, uses), way.blocks, along=chosen.keys)
+
+    def _chosen(
+        self,
+        ctx: Context,
+        module: ModuleOp,
+        group: Group,
+        best: Plan,
+        plan: Callable[[Group, int], Plan],
+    ) -> Plan | None:
+        """How the group is run: by the best plan where it gains, or what was measured to be faster."""
+        ways: dict[str, Callable[[], Plan | None]] = {_text(best.way.blocks): lambda: best}
+        *outer, rows = best.way.blocks
+        if not self.rows:
+            for other in (2 * rows, rows // 2):
+                if 0 < other <= group.sizes[-1]:
+                    ways[_text((*outer, other))] = lambda other=other: plan(group, other)
+        ways["whole"] = lambda: None
+        pays = best.way.gain > 0 or self._is_wanted(best)
+        usual = _text(best.way.blocks) if pays else "whole"
+        others = [way for way in ways if way != usual]
+        return ways[choose(ctx, module, self.name, group.nests, usual, others)]()
 
     def _is_wanted(self, plan: Plan) -> bool:
         """Whether it is what was asked for, whatever it gains."""
@@ -117,6 +142,10 @@ class TileAndFusePass(ModulePass):
         nests = len(group.nests) if self._is_wanted(plan) else 0
         gain = 0.0 if self.always else plan.way.gain
         return nests, gain, plan.way.before - plan.way.after
+
+
+def _text(blocks: Sequence[int]) -> str:
+    return f"blocks of {' x '.join(map(str, blocks))}"
 
 
 class Alike:

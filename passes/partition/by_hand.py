@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation
 
 from inarch.core.errors import UsageError
-from inarch.ir.location import location_text
+from inarch.ir.location import location_text, parts_of
 from inarch.passes.instance import Instances
 from inarch.passes.partition.common import (
     GIVE,
@@ -94,7 +94,7 @@ def _selected(module: ModuleOp, selector: str, backend: str, option: str) -> Seq
 
 
 def _selects(selector: str, op: Operation) -> bool:
-    names = [op.name, op.name.removeprefix("graph."), *(location_text(op) or "").split(" + ")]
+    names = [op.name, op.name.removeprefix("graph."), *parts_of(location_text(op) or "")]
     return any(fnmatchcase(name, selector) for name in names if name)
 
 

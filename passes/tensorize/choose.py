@@ -19,13 +19,13 @@ from inarch.passes.tensorize.decide import Deciding, Meter, Usable, choice_of
 from inarch.passes.tensorize.families import families_of
 from inarch.passes.tensorize.keep.memo import Decision, key_of_nest
 from inarch.passes.tensorize.keep.record import Store, candidate_of, decision_of, text_of
-from inarch.passes.tensorize.keep.tuned import Tuned, TunedWay, address_of
 from inarch.passes.tensorize.unify.strided import StridedNest, strided_nest
 from inarch.passes.tensorize.unsuitable import unsuitable
 from inarch.passes.tensorize.weigh.candidates import Candidate
 from inarch.passes.tensorize.weigh.family import Family
 from inarch.passes.tensorize.weigh.made import Maker
 from inarch.passes.tensorize.weigh.nest import multiply_adds_in, nest_cycles
+from inarch.passes.tuned import Tuned, TunedWay, address_of
 
 
 @dataclass(frozen=True)

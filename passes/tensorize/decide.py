@@ -36,8 +36,11 @@ from inarch.passes.tensorize.weigh.traffic import brought
 Usable = Callable[[Instance], str | None]
 """An instance -> None, or why it cannot be built."""
 
-Meter = Callable[[Instance, Mapping[str, int]], float | str]
-"""An instance, sizes of a call -> cycles that it takes on this computer, or why that is not known."""
+Meter = Callable[[Instance, Mapping[str, int]], float | str | None]
+"""An instance, sizes of a call -> cycles that it takes on this computer, or what goes wrong with it.
+
+None: it cannot be called here.
+"""
 
 MOST_MEASURED = 8
 """Calls that are measured for one nest: each is of what looks best by all that is known."""
@@ -59,6 +62,8 @@ class Deciding:
     """Kernel -> its ways."""
     is_measured: bool = False
     """Whether what looked best was measured."""
+    guessed: set[str] = field(default_factory=set[str])
+    """Kernels that cannot be called here: what they take stays estimated."""
 
     def decide(self, families: Sequence[Family]) -> Decision:
         """The best candidate that can be built; where there are none, of kernels made for the nest."""
@@ -122,7 +127,8 @@ class Deciding:
 
     def _preference(self, one: Candidate) -> tuple[bool, tuple[int, float, int, int]]:
         """Where calls can be measured, what was not is not preferred."""
-        is_guessed = self.measure is not None and one.basis == "estimated" and self.is_measured
+        is_known = self.is_measured or one.family.pattern.name in self.guessed
+        is_guessed = self.measure is not None and one.basis == "estimated" and is_known
         return is_guessed and not self._is_demanded(one), preference(one, self.demanded)
 
     def _is_demanded(self, one: Candidate) -> bool:
@@ -154,19 +160,25 @@ class Deciding:
         self.is_measured = False
         for _ in range(MOST_MEASURED):
             found, _ = self._found()
-            if not found or found[0].basis != "estimated":
+            first = found[0] if found else None
+            if first is None or first.basis != "estimated":
                 break
-            first = found[0]
+            name = first.family.pattern.name
+            if name in self.guessed:
+                break
             cycles = self._cycles(first)
             if isinstance(cycles, str):
-                return first.family.pattern.name, cycles
+                return name, f"microkernel '{name}' cannot be measured: {cycles}"
+            if cycles is None:
+                self.guessed.add(name)
+                continue
             sizes = sizes_of(first.family, first.main)
             first.family.learn(first.main.params, sizes, cycles / self._pace(found))
             self._ways(first.family, math.inf)
         self.is_measured = True
         return None
 
-    def _cycles(self, one: Candidate) -> float | str:
+    def _cycles(self, one: Candidate) -> float | str | None:
         assert self.measure is not None, "it is asked for where there is one"
         return self.measure(
             one.family.instance(one.main.params, one.init), sizes_of(one.family, one.main)
@@ -176,7 +188,7 @@ class Deciding:
         """Cycles of this computer in one of those that costs are stated in: by the best way that has one."""
         rival = next((one for one in found if one.basis == "stated"), None)
         cycles = self._cycles(rival) if rival is not None else ""
-        if rival is None or isinstance(cycles, str):
+        if rival is None or not isinstance(cycles, float):
             return 1.0
         piece = rival.main
         return cycles / rival.family.cycles(piece.params, rival.init, sizes_of(rival.family, piece))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -38,7 +37,6 @@ from inarch.passes.tensorize.decide import OUTSIDE, Meter, Usable, choice_of, pr
 from inarch.passes.tensorize.families import families_of
 from inarch.passes.tensorize.keep.memo import key_of_nest
 from inarch.passes.tensorize.keep.record import Store
-from inarch.passes.tensorize.keep.tuned import Tuned, address_of
 from inarch.passes.tensorize.report import KernelReport, NestReport
 from inarch.passes.tensorize.unify.body import expression_of, tree_text
 from inarch.passes.tensorize.unify.match import Miss, axes_text, names_of
@@ -49,6 +47,7 @@ from inarch.passes.tensorize.weigh.nest import multiply_adds_in, nest_cycles, tu
 from inarch.passes.tensorize.weigh.search import candidates
 from inarch.passes.tensorize.write.build import build
 from inarch.passes.tensorize.write.definitions import Definitions
+from inarch.passes.tuned import Tuned, address_of
 
 Pick = Callable[[StridedNest, Candidate], Candidate]
 """A nest and the candidate chosen for it -> the one that is built."""
@@ -86,8 +85,6 @@ class TensorizePass(ModulePass):
             )
             report = replace(report, unusable={**report.unusable, **trial.reasons})
             _warn(report)
-        if tuned is not None:
-            _warn_of_records(tuned)
         facts_of(ctx).put(report)
         _remark(report, remarks_of(ctx))
 
@@ -106,15 +103,6 @@ def _warn(report: KernelReport) -> None:
             warnings.warn(InarchWarning(text, where=where), stacklevel=2)
 
 
-def _warn_of_records(tuned: Tuned) -> None:
-    """Of ways that were measured, and are not taken."""
-    for reason, count in Counter(tuned.refused.values()).items():
-        text = (
-            f"{count} of its records {'is' if count == 1 else 'are'} not used: {reason}; tune again"
-        )
-        warnings.warn(InarchWarning(text, where=tuned.source), stacklevel=2)
-
-
 def _remark(report: KernelReport, remarks: Remarks) -> None:
     """Which kernel does which nest, and why there is none for others that one could be meant for."""
     if not remarks.is_wanted:
@@ -128,6 +116,10 @@ def _remark(report: KernelReport, remarks: Remarks) -> None:
             name = nest.nearest
             why = f"; nearest is {name}: {nest.misses[name]}" if name is not None else ""
             remarks.missed(nest.location, f"nest ({nest.iterators}): no kernel{why}")
+
+
+class IdleKernelError(InarchError):
+    """A kernel that was demanded fits nothing of the program."""
 
 
 def tensorize(
@@ -266,7 +258,7 @@ def _computes(op: NestOp) -> str:
 def _unused(module: ModuleOp, name: str, report: KernelReport) -> InarchError:
     """A kernel that was asked for by name does nothing: the difference to the nest it comes nearest to."""
     where, reason = report.idle_reason(name)
-    return InarchError(
+    return IdleKernelError(
         f"expected a nest that microkernel '{name}' does, found none; {reason}",
         where=where or location_text(module),
     )

@@ -166,6 +166,7 @@ def _execute(arguments: argparse.Namespace) -> int:
             "shipped_bytes": built.shipped_bytes,
             "microkernels": built.microkernels,
             "tuned": built.tuned,
+            "chosen": built.chosen,
             "passes": built.passes,
             "variants": built.variants,
             "pipeline": found.pipeline,
@@ -182,7 +183,8 @@ def _execute(arguments: argparse.Namespace) -> int:
         used = ", ".join(f"{name} {count}" for name, count in built.microkernels.items())
         microkernels = f" (microkernels: {used})" if used else ""
         if built.tuned is not None:
-            microkernels += ", {} of {} nests by records".format(*built.tuned)
+            chosen = "".join(f"{name} {count}, " for name, count in built.chosen.items())
+            microkernels += ", {}{} of {} nests by records".format(chosen, *built.tuned)
         theirs = "".join(f"pass {name}, " for name in built.passes)
         sizes = (
             f"{_size(built.weights_bytes)} of weights, {_size(built.workspace_bytes)} of workspace"

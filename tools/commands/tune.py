@@ -1,4 +1,4 @@
-"""`inarch tune`: measures the ways to do each loop nest of a model, and keeps the fastest as records."""
+"""`inarch tune`: measures choices of passes and ways to do loop nests, and keeps the fastest as records."""
 
 from __future__ import annotations
 
@@ -87,7 +87,8 @@ def _execute(arguments: argparse.Namespace) -> int:
     from inarch.core.cache import check_writable
     from inarch.driver.keep.records import add_records, read_records
     from inarch.tuning.executor import EXECUTORS
-    from inarch.tuning.space import space_of
+    from inarch.tuning.space import Space, spaces_of
+    from inarch.tuning.tuner import Ways
 
     options = compile_options(arguments)
     output: Path = arguments.output
@@ -102,10 +103,13 @@ def _execute(arguments: argparse.Namespace) -> int:
         progress(quiet=arguments.quiet) as report,
         executor.open(arguments.address, arguments.workers) as pool,
     ):
-        if report is not None:
-            report("looking at the model", 0, 1)
-        space = space_of(arguments.model, options, WAYS)
-        outcome = _tuned(arguments, options, space, pool, known, _shown(report))
+
+        def look(given: Ways) -> list[Space]:
+            if report is not None:
+                report("looking at the model", 0, 1)
+            return spaces_of(arguments.model, options, WAYS, given)
+
+        outcome = _tuned(arguments, options, look, pool, known, _shown(report))
     every = add_records(output, outcome.records)
     _tell(arguments, outcome, len(every))
     return 0
@@ -114,13 +118,14 @@ def _execute(arguments: argparse.Namespace) -> int:
 def _tuned(
     arguments: argparse.Namespace,
     options: Options,
-    space: Any,
+    look: Any,
     pool: Any,
     known: Any,
     report: Progress,
 ) -> Outcome:
     from inarch.driver.keep.records import compiler_name
     from inarch.machine.find import cpu_name
+    from inarch.passes.tuned import TunedWay
     from inarch.tuning.files import files_of
     from inarch.tuning.job import Job
     from inarch.tuning.tuner import Tuner
@@ -145,8 +150,12 @@ def _tuned(
         arguments.memory,
     )
     own = cpu_name(), compiler_name()
-    here = frozenset(one.address for one in known if (one.cpu, one.compiler) == own)
-    tuner = Tuner(job, space, pool, arguments.budget, report, here, workers=arguments.workers)
+    here = {
+        one.address: TunedWay(one.way, one.identity)
+        for one in known
+        if (one.cpu, one.compiler) == own
+    }
+    tuner = Tuner(job, look, pool, arguments.budget, report, here, workers=arguments.workers)
     return tuner.run()
 
 
@@ -198,10 +207,12 @@ def _tell(arguments: argparse.Namespace, outcome: Outcome, count: int) -> None:
 
 
 COMMAND = Command(
-    description="Measure the ways to do each loop nest of a model, and keep the fastest as records.",
+    description="Measure layouts, fusion and the ways to do each loop nest of a model; keep the fastest "
+    "as records.",
     epilog="""example:
   inarch tune model.onnx -o records.json --budget 10m
   inarch compile model.onnx --records records.json
+  inarch tune model.onnx -o records.json --threads 4
   inarch tune model.onnx -o records.json --load my_gemm.c --picture tune.html
   inarch tune model.onnx -o records.json --executor dask --address tcp://HOST:8786 --workers 8
   inarch tune model.onnx -o records.json --executor submitit --address /shared/tune --workers 8

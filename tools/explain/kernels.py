@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from inarch.core.errors import unknown
+from inarch.ir.location import parts_of
 
 if TYPE_CHECKING:
     from xdsl.context import Context
@@ -251,7 +252,7 @@ def places(nest: NestReport) -> tuple[str, ...]:
     """The location, and its parts when it is of several ops."""
     if nest.location is None:
         return ()
-    return tuple(dict.fromkeys([nest.location, *nest.location.split(" + ")]))
+    return tuple(dict.fromkeys([nest.location, *parts_of(nest.location)]))
 
 
 def everything(nest: NestReport, report: KernelReport) -> str:

@@ -23,7 +23,7 @@ from inarch.core.cache import replacing
 from inarch.core.errors import EnvironmentFault, InarchError, InarchWarning, UsageError
 from inarch.machine.compilers import Compiler, find_compiler
 from inarch.machine.find import cpu_name
-from inarch.passes.tensorize.keep.tuned import Tuned, TunedWay
+from inarch.passes.tuned import Tuned, TunedWay
 
 VERSION = 1
 _HEAD = "inarch records"
@@ -34,7 +34,7 @@ class Record:
     """What was measured of one nest."""
 
     address: str
-    """Of the nest and the target (`inarch.passes.tensorize.keep.tuned.address_of`)."""
+    """Of the nest and the target (`inarch.passes.tuned.address_of`)."""
     cpu: str
     compiler: str
     kernel: str

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue, Use
@@ -57,8 +57,15 @@ class Rates:
         return self.machine.fma.cycles(self.lanes * F32_BYTES) / self.lanes
 
 
-def worthwhile(found: Mapping[Operation, Role], rates: Rates) -> dict[Operation, Role]:
-    """The roles of the ops in those connected regions that save more than their relayouts cost."""
+def worthwhile(
+    found: Mapping[Operation, Role],
+    rates: Rates,
+    decide: Callable[[Sequence[Operation], bool], bool],
+) -> dict[Operation, Role]:
+    """The roles of the ops in those connected regions that save more than their relayouts cost.
+
+    `decide` may say otherwise, of the ops of a region and whether that is so.
+    """
     regions: defaultdict[Operation, dict[Operation, Role]] = defaultdict(dict)
     root = _connect(found)
     for op, role in found.items():
@@ -66,7 +73,7 @@ def worthwhile(found: Mapping[Operation, Role], rates: Rates) -> dict[Operation,
     return {
         op: role
         for region in regions.values()
-        if _saved(region, rates) > _spent(region, rates)
+        if decide(list(region), _saved(region, rates) > _spent(region, rates))
         for op, role in region.items()
     }
 

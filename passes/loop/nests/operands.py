@@ -124,9 +124,9 @@ def end(target: Block, values: Sequence[SSAValue]) -> Block:
     return target
 
 
-def fused_location(first: Operation, second: Operation) -> LocationAttr:
-    """Where both ops came from: each origin once, in order, the first few."""
-    leaves = dict.fromkeys([*_leaves(first.location), *_leaves(second.location)])
+def fused_location(*ops: Operation) -> LocationAttr:
+    """Where all the ops came from: each origin once, in order, the first few."""
+    leaves = dict.fromkeys(leaf for op in ops for leaf in _leaves(op.location))
     if not leaves:
         return UnknownLoc()
     if len(leaves) == 1:

@@ -18,6 +18,7 @@ from inarch.dialects.loop.memory import buffer_shape, memref_of
 from inarch.dialects.loop.nest import NestOp, YieldOp
 from inarch.ir.types import memref
 from inarch.passes.loop.nests.moved import moved_view
+from inarch.passes.loop.nests.operands import fused_location
 from inarch.passes.loop.tiling.classes import Operand
 from inarch.passes.loop.tiling.group import Group
 from inarch.passes.loop.tiling.keys import Keys
@@ -128,7 +129,7 @@ class _Writer:
 
     def _opened(self, builder: Builder, bounds: tuple[Bound, Bound, int], name: str) -> ForOp:
         op = empty_loop(*bounds)
-        op.location = self.group.nests[-1].location
+        op.location = fused_location(*self.group.nests)
         op.induction.name_hint = name
         builder.insert(op)
         self.around.append(op)

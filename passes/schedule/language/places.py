@@ -20,7 +20,7 @@ from inarch.core.errors import InarchError, UsageError, unknown
 from inarch.dialects.loop.control import ForOp
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.functions import functions
-from inarch.ir.location import location_text
+from inarch.ir.location import location_text, parts_of
 from inarch.passes.schedule.language.words import Words
 
 Loops: TypeAlias = NestOp | ForOp
@@ -105,7 +105,7 @@ def _has_nest(op: Operation) -> bool:
 def names_of(op: Operation) -> set[str]:
     """What it is called: its location, the parts of one of several, and of a line of a file its end."""
     whole = location_text(op) or ""
-    found = {whole, *whole.split(" + ")}
+    found = {whole, *parts_of(whole)}
     for name in list(found):
         stem, _, column = name.rpartition(":")
         path, _, line = stem.rpartition(":")

@@ -28,10 +28,10 @@ from inarch.testing.backend.uses import USES, right
 Rightly = Callable[[], None]
 
 
-@pytest.fixture(scope="module")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Engine, Sample]]:
+@pytest.fixture
+def sample(tmp_path: Path) -> Iterator[tuple[Engine, Sample]]:
     """Four regions of the engine."""
-    path = tmp_path_factory.mktemp("kit") / "model.mlir"
+    path = tmp_path / "model.mlir"
     path.write_text(MODEL)
     with installed() as engine:
         (found,) = samples(BACKENDS["npu"].configure(), 0, 0, [path])

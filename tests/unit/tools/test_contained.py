@@ -23,6 +23,7 @@ from inarch.core.dtypes import DTYPES
 from inarch.core.errors import InarchError, InternalError
 from inarch.core.lazy import Array
 from inarch.diagnosis.contained import CrashError, contained, run_contained, shared_array
+from inarch.machine.target import NATIVE
 from inarch.runtime.function import Function
 from inarch.runtime.module import Module
 from inarch.tools.cli import run
@@ -134,6 +135,14 @@ def test_a_microkernel_that_crashes_is_named(tmp_path: Path) -> None:
     )
     command = [sys.executable, "-m", "inarch.tools.cli", "verify", "m.mlir", "--load", "crashing.c"]
     command += ["--microkernel", "crashing"]
+    if not os.environ.get(NATIVE):  # or nothing is measured
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr == (
+            "error: microkernel 'crashing' cannot be measured: the process that called it ended with "
+            "signal 11\n"
+        )
+    command += ["--no-measure"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stderr
     lines = done.stdout.splitlines()

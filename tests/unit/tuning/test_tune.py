@@ -185,7 +185,7 @@ def test_members_that_are_broken_on_a_worker_are_left_out(tmp_path: Path) -> Non
         ]
     )
     assert code == 0
-    (record,) = read_records(Path("r.json"))
+    (record,) = [one for one in read_records(Path("r.json")) if "params" in one.way]
     assert record.way["params"] == {"MR": 4}
     assert "a way was left out: mine: " in err
 
@@ -289,7 +289,7 @@ def test_records_made_elsewhere_merge_with_ours(executor: str) -> None:
         [*command, "-o", "e.json", "--executor", executor, "-q"], check=True, timeout=120
     )
     elsewhere = read_records(Path("e.json"))
-    write_records(Path("r.json"), [replace(one, address="another") for one in elsewhere])
+    write_records(Path("r.json"), [replace(one, address=f"my{one.address}") for one in elsewhere])
     out = run(["records", "merge", "r.json", "e.json", "-o", "r.json"])[1]
     assert out == f"r.json: {2 * len(elsewhere)} records\n"
     assert elsewhere
@@ -358,4 +358,4 @@ def test_half_of_the_workers_die() -> None:
     assert killed[0] < ended - 1
     found = json.loads(done.stdout)
     assert found["faults"] == {}
-    assert [one["trials"] for one in found["records"]] == [11]
+    assert [one["trials"] for one in found["records"] if "params" in one["way"]] == [11]

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from inarch.core.errors import EnvironmentFault
-from inarch.passes.tensorize.keep.tuned import TunedWay
+from inarch.passes.tuned import Point, TunedWay
 from inarch.tuning.job import Job, Result
-from inarch.tuning.space import Space, Tunable
+from inarch.tuning.space import NESTS, Space, Tunable, space_of_points
 from inarch.tuning.tuner import Outcome, Tuner, units_of
 
 WAYS = 4
@@ -26,7 +26,7 @@ def _way(nest: str, number: int) -> TunedWay:
 def _space(places: Mapping[str, tuple[str, ...]]) -> Space:
     addresses = dict.fromkeys(a for own in places.values() for a in own)
     nests = {a: Tunable(a, "m = 4", tuple(_way(a, n) for n in range(WAYS))) for a in addresses}
-    return Space(nests, places, "x86-64-v3")
+    return Space(NESTS, nests, places, "x86-64-v3")
 
 
 SPACE = _space({"conv1": ("a",), "conv2": ("b",), "conv3": ("b", "c"), "relu": ("d",)})
@@ -76,12 +76,13 @@ def done(job: Job, _: int = 0) -> Result:
 
 def tune(model: Callable[[Job, int], Any], **changes: Any) -> tuple[Outcome, Pool]:
     pool, space = Pool(model), changes.pop("space", SPACE)
+    look = changes.pop("look", lambda _: [space])  # pyright: ignore[reportUnknownLambdaType]
     job = Job("m.onnx", {}, (), {}, ({},), 1, 1.0, "1")
 
     def silent(what: str, passed: float, whole: float) -> None:
         del what, passed, whole
 
-    return Tuner(job, space, pool, 60.0, silent, **changes).run(), pool
+    return Tuner(job, look, pool, 60.0, silent, **changes).run(), pool
 
 
 def test_ops_that_share_a_nest_are_tuned_together() -> None:
@@ -161,7 +162,7 @@ def test_a_way_that_fails_is_found_and_left_out(how: str) -> None:
 
 
 def test_what_has_a_record_is_not_tried_again() -> None:
-    outcome, pool = tune(done, known=frozenset("abcd"))
+    outcome, pool = tune(done, known={nest: _way(nest, 0) for nest in "abcd"})
     assert outcome.records == ()
     assert len(pool.jobs) == 1
 
@@ -194,3 +195,109 @@ def test_an_interrupt_ends_the_search_and_keeps_what_was_found() -> None:
         "c": "c-1",
     }
     assert len(pool.jobs) == 4
+
+
+# ------------------------------------------------------------------------------- choices of passes
+
+
+def _point(by: str, address: str, *places: str) -> Point:
+    return Point(by, address, "usual", ("other",), places, "usual")
+
+
+LAYOUT = _point("choose-layout", "layout", "conv1", "conv2", "conv3", "relu")
+FUSED = _point("fuse-nests", "fused", "conv2", "relu")
+SHARED = _point("parallelize{threads=2}", "shared", "conv1")
+
+
+class Passes:
+    """A model whose layout is wrong by default: its nests are others then, and so is what is fused."""
+
+    def __init__(self, layout: float, fused: float) -> None:
+        self.layout, self.fused = layout, fused
+        """What the other choice makes of the seconds of its ops."""
+        self.looked: list[tuple[str, ...]] = []
+
+    def look(self, given: Mapping[str, TunedWay]) -> list[Space]:
+        self.looked.append(tuple(given))
+        layout = given.get("layout")
+        after = "-rows" if layout is not None and layout.choice == "other" else ""
+        fused = replace(FUSED, address=FUSED.address + after)
+        nests = Tunable(f"a{after}", "m = 4", tuple(_way("a", n) for n in range(3)))
+        return [
+            space_of_points("choose-layout", [LAYOUT], "x86-64-v3", 1),
+            space_of_points("fuse-nests", [fused], "x86-64-v3", 1),
+            Space(NESTS, {nests.address: nests}, {"conv1": (nests.address,)}, "x86-64-v3"),
+            space_of_points(SHARED.by, [SHARED], "x86-64-v3", 2),
+        ]
+
+    def done(self, job: Job, _: int = 0) -> Result:
+        return Result(
+            job.key,
+            "",
+            "cpu",
+            "gcc",
+            tuple(self.times(ways, job.threads) for ways in job.variants),
+            ("",) * len(job.variants),
+        )
+
+    def times(self, ways: Mapping[str, TunedWay], threads: int) -> dict[str, float]:
+        by = {address: way.choice for address, way in ways.items() if way.choice is not None}
+        times = {"conv1": 100.0, "conv2 + relu": 100.0, "conv3": 10.0}
+        is_rows = by.get("layout") == "other"
+        after = "-rows" if is_rows else ""
+        for place in times:
+            times[place] *= self.layout if is_rows else 1
+        if by.get(f"fused{after}") == "other":
+            whole = self.fused * times.pop("conv2 + relu")
+            times |= {"conv2": 0.9 * whole, "relu": 0.1 * whole}
+        if (own := ways.get(f"a{after}")) is not None:
+            times["conv1"] *= (1, 0.9, 1.1)[int(own.kernel[-1])]
+        if threads > 1 and by.get("shared") != "other":
+            times["conv1"] *= 2  # sharing costs more than it saves
+        return times
+
+
+def tune_passes(layout: float, fused: float, **more: Any) -> tuple[Outcome, Pool, Passes]:
+    passes = Passes(layout, fused)
+    outcome, pool = tune(passes.done, look=passes.look, **more)
+    return outcome, pool, passes
+
+
+def test_what_passes_choose_is_settled_in_their_order() -> None:
+    """What is fused, and the nests, are looked at again in the layout that is faster; threads come last."""
+    outcome, pool, passes = tune_passes(0.5, 0.8)
+    taken = {one.address: one.way.get("choice", one.kernel) for one in outcome.records}
+    assert taken == {
+        "layout": "other",
+        "fused-rows": "other",
+        "a-rows": "a-1",
+        "shared": "other",
+    }
+    assert passes.looked[:3] == [(), ("layout",), ("layout", "fused-rows")]
+    assert [job.threads for job in pool.jobs][-3:] == [2, 2, 2]
+    assert (outcome.untuned, outcome.tuned) == (310.0, pytest.approx(45 + 40 + 5))
+    (record,) = [one for one in outcome.records if one.address == "layout"]
+    assert (record.kernel, record.untuned, record.seconds) == ("choose-layout", 210.0, 105.0)
+    assert record.nest == "other, usually usual"
+
+
+def test_choices_that_are_right_stay() -> None:
+    outcome, _, _ = tune_passes(1.5, 1.2)
+    taken = {one.address: one.way.get("choice", one.kernel) for one in outcome.records}
+    assert taken == {"layout": "usual", "fused": "usual", "a": "a-1", "shared": "other"}
+    known = {one.address: TunedWay(one.way, one.identity) for one in outcome.records}
+    outcome, pool, _ = tune_passes(1.5, 1.2, known=known)
+    assert (outcome.records, len(pool.jobs)) == ((), 1)
+
+
+def test_a_choice_that_slows_others_is_dropped() -> None:
+    """Its own ops are faster, and all of the model is slower."""
+
+    class Far(Passes):
+        def times(self, ways: Mapping[str, TunedWay], threads: int) -> dict[str, float]:
+            is_other = any(own.choice == "other" and at == "fused" for at, own in ways.items())
+            return super().times(ways, threads) | {"far": 100.0 if is_other else 1.0}
+
+    passes = Far(1.5, 0.8)
+    outcome, _ = tune(passes.done, look=passes.look)
+    assert {one.address: one.way.get("choice") for one in outcome.records}["fused"] == "usual"
