@@ -396,7 +396,11 @@ class Tuner:
         until: float,
         is_needed: bool = False,
     ) -> None:
-        """Has jobs done, so many at once as there are workers; each is begun before `until`."""
+        """Has jobs done, so many at once as there are workers; each is begun before `until`.
+
+        One that no worker has brought back when the time is over, and it could have run, is given up: a
+        queue may never run it.
+        """
         left = iter(jobs)
         running: dict[Future[Any], tuple[Job, int]] = {}
         try:
@@ -410,6 +414,9 @@ class Tuner:
                     return
                 self.progress(f"job {self.jobs}", self.passed, self.budget)
                 finished, _ = wait(running, timeout=1.0, return_when=FIRST_COMPLETED)
+                if self.passed > self.budget + self.job.seconds:
+                    self._give_up(running, done, is_needed=is_needed)
+                    return
                 for future in finished:
                     job, tries = running.pop(future)
                     result, fault = _result(job, future)
@@ -420,6 +427,20 @@ class Tuner:
         finally:
             for future in running:
                 future.cancel()
+
+    def _give_up(
+        self,
+        running: Mapping[Future[Any], tuple[Job, int]],
+        done: Callable[[Job, Result], None],
+        *,
+        is_needed: bool,
+    ) -> None:
+        for future, (job, _) in running.items():
+            future.cancel()
+            reason = f"no worker has done it in {self.passed:.0f} s; look at its queue"
+            if is_needed:
+                raise EnvironmentFault(f"the model cannot be measured: {reason}")
+            done(job, Result(job.key, reason))
 
     def _submit(self, job: Job) -> Future[Any]:
         self.jobs += 1

@@ -122,6 +122,8 @@ class KernelReport:
     """Kernels that nothing can be matched with, in one located line each: broken ones among them."""
     demanded: tuple[str, ...] = ()
     """Those of `kernels` that were asked for by name, the first one preferred."""
+    between: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Kernels that do nothing -> the passes that stand between; `inarch explain` works it out."""
 
     @property
     def cycles(self) -> float:
@@ -157,13 +159,19 @@ class KernelReport:
             is_asked = taken.kernel in self.demanded and kernel not in self.demanded
             verb = "is demanded, not" if is_asked else "is preferred to"
             return nest.location, f"{taken} {verb} {own}"
-        missed = [nest for nest in self.nests if kernel in nest.misses]
-        if not missed:
+        if not (missed := self.missed_by(kernel)):
             return None, "there is no nest"
-        nest = max(
-            missed, key=lambda one: (one.likeness.get(kernel, 0.0), one.progress.get(kernel, 0))
-        )
+        nest = missed[0]
         return nest.location, f"of the nest ({nest.iterators}): {nest.misses[kernel]}"
+
+    def missed_by(self, kernel: str) -> list[NestReport]:
+        """The nests that it does not fit, those that look most like it first."""
+
+        def nearness(one: NestReport) -> tuple[float, int]:
+            return one.likeness.get(kernel, 0.0), one.progress.get(kernel, 0)
+
+        missed = [nest for nest in self.nests if kernel in nest.misses]
+        return sorted(missed, key=nearness, reverse=True)
 
     def to_json(self) -> dict[str, Any]:
         """The report as `json.dumps` takes it."""

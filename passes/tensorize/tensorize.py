@@ -121,6 +121,13 @@ def _remark(report: KernelReport, remarks: Remarks) -> None:
 class IdleKernelError(InarchError):
     """A kernel that was demanded fits nothing of the program."""
 
+    def __init__(
+        self, message: str, *, where: str | None, kernel: str, report: KernelReport
+    ) -> None:
+        super().__init__(message, where=where)
+        self.kernel = kernel
+        self.report = report
+
 
 def tensorize(
     module: ModuleOp,
@@ -261,4 +268,6 @@ def _unused(module: ModuleOp, name: str, report: KernelReport) -> InarchError:
     return IdleKernelError(
         f"expected a nest that microkernel '{name}' does, found none; {reason}",
         where=where or location_text(module),
+        kernel=name,
+        report=report,
     )

@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,7 +68,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _execute(arguments: argparse.Namespace) -> int:
-    from inarch.core.cache import replacing
     from inarch.dialects import new_context
     from inarch.driver.compiler import import_model
     from inarch.driver.weighing import prepare_weighing
@@ -77,9 +77,9 @@ def _execute(arguments: argparse.Namespace) -> int:
     from inarch.pipeline.default import default_pipeline
     from inarch.pipeline.manager import run_pipeline
     from inarch.pipeline.places import placed
+    from inarch.tools.explain.between import with_between
     from inarch.tools.explain.emitted import after_emission
     from inarch.tools.explain.graph import boxes_of, run_required
-    from inarch.tools.explain.html import page
     from inarch.tools.explain.kernels import at, kernels_of
     from inarch.tools.explain.kernels import facts as kernel_facts
     from inarch.tools.explain.kernels import summary as kernel_summary
@@ -101,24 +101,23 @@ def _execute(arguments: argparse.Namespace) -> int:
     say = after_emission if arguments.emit else explain
     report = say(context, module, backends, **by_hand)
     boxes = boxes_of(module, report) if arguments.html is not None else []
-    kernels = (
-        kernels_of(context, module, options.host, backends, **by_hand) if with_kernels else None
-    )
+    choose = partial(kernels_of, context, module, options.host, backends, **by_hand)
+    if arguments.load or arguments.microkernel:
+        choose = partial(with_between, context, module.clone(), choose)
+    kernels = choose() if with_kernels else None
     chosen: list[NestReport] = []
     if kernels is not None:
         chosen = [nest for location in arguments.why for nest in at(kernels, location)]
         boxes = [_with_kernels(box, kernels) for box in boxes]
     sharing = facts_of(context).get(SharingReport)
     if arguments.html is not None:
-        owners = [*report.backends, HOST]
         lines = [
             *_summary(report, instances),
             *_causes(report),
             *(kernel_summary(kernels) if kernels else []),
             *(sharing_summary(sharing) if sharing else []),
         ]
-        with replacing(arguments.html) as file:
-            file.write(page(arguments.model.name, boxes, owners, lines).encode())
+        _write_page(arguments, [*report.backends, HOST], boxes, lines)
     if arguments.json:
         found = _facts(arguments.model.name, report, instances)
         found |= {"kernels": kernel_facts(kernels)} if kernels is not None else {}
@@ -139,6 +138,16 @@ def _check_html(arguments: argparse.Namespace) -> None:
     check_writable(arguments.html)
     if arguments.html.resolve() == arguments.model.resolve():
         raise UsageError(f"--html: expected another file than the model, found '{arguments.html}'")
+
+
+def _write_page(
+    arguments: argparse.Namespace, owners: Sequence[str], boxes: Sequence[Box], lines: Sequence[str]
+) -> None:
+    from inarch.core.cache import replacing
+    from inarch.tools.explain.html import page
+
+    with replacing(arguments.html) as file:
+        file.write(page(arguments.model.name, boxes, owners, lines).encode())
 
 
 def _graph_parts(

@@ -175,7 +175,9 @@ def summary(report: KernelReport, *, hidden: int = 0) -> list[str]:
             lines.append(f"{name}: unusable: {report.unusable[name]}")
         else:
             where, reason = report.idle_reason(name)
-            lines.append(f"{name}: 0 of {count} nests; {f'{where}: ' if where else ''}{reason}")
+            between = f"; {report.between[name]}" if name in report.between else ""
+            place = f"{where}: " if where else ""
+            lines.append(f"{name}: 0 of {count} nests; {place}{reason}{between}")
     left = [nest for nest in report.nests if nest.taken is None]
     rest, cost = len(left), sum(nest.cycles for nest in left)
     share = f", {100 * cost / total:.1f} % of the cycles" if cost else ""

@@ -1,40 +1,77 @@
 """Jobs of a batch system (Slurm), without a server and open ports: submitit; without Slurm, processes here.
 
-The address is the folder, on a disk that all nodes see, through which jobs and results go.
+The address is the folder, on a disk that all nodes see, through which jobs and results go. A job asks for the
+time, threads and memory that it may need, and no more: queues refuse what is above their limits by never
+running it. Which queue is said in sbatch's own variables (SBATCH_PARTITION, SBATCH_ACCOUNT, ...).
 """
 
 from __future__ import annotations
 
+import math
+import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Generator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 from inarch.core.errors import EnvironmentFault
 from inarch.tuning.executor import Executor, Pool
+from inarch.tuning.job import Job
 
-_MINUTES = 60
+_MORE_MINUTES = 1
+"""Than the job itself may take: until Python has begun, and its result is written."""
 _LOOK_SECONDS = 0.2
 
 
+@dataclass
 class _Pool:
     """Each job is waited for in a thread of its own: the library has no futures of the standard kind."""
 
-    def __init__(self, executor: Any, threads: ThreadPoolExecutor) -> None:
-        self._executor = executor
-        self._threads = threads
+    executor: Any
+    threads: ThreadPoolExecutor
+    is_told: bool
+    """Whether somebody says that a job has ended without a result; else results alone are looked for."""
+    closed: Event = field(default_factory=Event)
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
-        return self._threads.submit(_awaited, self._executor.submit(function, *arguments))
+        for one in arguments:
+            if isinstance(one, Job):
+                self.executor.update_parameters(**_needs(one))
+        return self.threads.submit(self._awaited, self.executor.submit(function, *arguments))
+
+    def _awaited(self, job: Any) -> Any:
+        """Its result; a job that nobody waits for any more is taken from the queue."""
+        while not (job.done() if self.is_told else _has_result(job)):
+            if self.closed.wait(_LOOK_SECONDS):
+                with suppress(Exception):  # it may be gone already
+                    job.cancel(check=False)
+                raise CancelledError
+        return job.result()
 
 
-def _awaited(job: Any) -> Any:
-    while not job.done():
-        time.sleep(_LOOK_SECONDS)
-    return job.result()
+def _has_result(job: Any) -> bool:
+    folder: Path = job.paths.folder
+    with suppress(OSError):
+        folder.chmod(folder.stat().st_mode)  # or NFS tells what it has seen some seconds ago
+    return job.paths.result_pickle.exists()
+
+
+def _has_accounting() -> bool:
+    """A cluster without it would say so at each look."""
+    done = subprocess.run(["sacct", "-n"], capture_output=True, check=False)
+    return done.returncode == 0
+
+
+def _needs(job: Job) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "timeout_min": math.ceil(job.seconds / 60) + _MORE_MINUTES,
+        "cpus_per_task": job.threads,
+    }
+    return found | ({"mem_gb": job.megabytes / 1024} if job.megabytes else {})
 
 
 @contextmanager
@@ -51,12 +88,14 @@ def _open(address: str, workers: int) -> Generator[Pool]:
     except OSError as error:
         raise EnvironmentFault(f"executor 'submitit': '{address}': {error.strerror}") from error
     executor = submitit.AutoExecutor(folder=folder)
-    executor.update_parameters(timeout_min=_MINUTES, name="inarch-tune", cpus_per_task=1)
-    threads = ThreadPoolExecutor(workers or 1, thread_name_prefix="inarch-tune")
+    executor.update_parameters(name="inarch-tune")
+    threads = ThreadPoolExecutor(workers, thread_name_prefix="inarch-tune")
+    pool = _Pool(executor, threads, executor.cluster != "slurm" or _has_accounting())
     try:
-        yield _Pool(executor, threads)
+        yield pool
     finally:
-        threads.shutdown(wait=False, cancel_futures=True)
+        pool.closed.set()
+        threads.shutdown(cancel_futures=True)
 
 
 EXECUTOR = Executor(

@@ -231,7 +231,7 @@ def test_the_json_is_what_compile_does() -> None:
     found = json.loads(out)
     assert found["schema"] == 1
     kernels = found["kernels"]
-    assert set(kernels) == {"kernels", "nests", "unusable", "demanded", "cycles"}
+    assert set(kernels) == {"kernels", "nests", "unusable", "demanded", "between", "cycles"}
     assert {"mine", "roots"} < set(kernels["kernels"])
     (nest,) = kernels["nests"]
     assert nest["location"] == "model.mlir:2:3 + model.mlir:3:3"
