@@ -18,7 +18,8 @@ from inarch.driver.host import find_host
 from inarch.driver.options import Options
 from inarch.ir.functions import entry_blocks
 from inarch.ir.report.facts import facts_of
-from inarch.ir.target import target_of
+from inarch.ir.target import machine_of, target_of
+from inarch.machine.machine import Machine
 from inarch.microkernel.identity import identity_of
 from inarch.passes.tensorize.choose import Chooser, KernelTrial, chooser_of
 from inarch.passes.tensorize.keep.memo import key_of_nest
@@ -59,6 +60,10 @@ class Space:
     target: str
     threads: int = 1
     """By which it is measured."""
+    turns: Mapping[tuple[str, str], float] = field(default_factory=dict[tuple[str, str], float])
+    """Op of the model, address of a nest -> how often that runs in a call."""
+    machine: Machine | None = None
+    """Whose cycles the costs of ways are."""
 
 
 @dataclass
@@ -109,7 +114,7 @@ class _Seen(Instrument):
         seen: set[str] = set()
         for one in (taken, *every):
             way = way_of(one)
-            key = repr({name: value for name, value in way.items() if name != "cost"})
+            key = repr({at: one for at, one in way.items() if at not in ("cost", "around")})
             if key not in seen and len(seen) <= self.most:
                 seen.add(key)
                 yield TunedWay(way, identity_of(one.family.instance(one.params)))
@@ -149,11 +154,15 @@ def spaces_of(
     report = facts_of(context).get(KernelReport)
     assert report is not None, "tensorize is one of the passes"
     places: dict[str, dict[str, None]] = {}
+    turns: dict[tuple[str, str], float] = {}
     for nest in report.nests:
         if nest.address in seen.found and nest.location is not None:
             places.setdefault(nest.location, {})[nest.address] = None
+            at = nest.location, nest.address
+            turns[at] = turns.get(at, 0) + nest.turns
     target = str(target_of(module))
-    nests = Space(NESTS, seen.found, _frozen(places), target)
+    machine = machine_of(module)
+    nests = Space(NESTS, seen.found, _frozen(places), target, turns=turns, machine=machine)
     before: list[Space] = []
     after: list[Space] = []
     for by in dict.fromkeys(point.by for point in tuned.points.values()):

@@ -356,6 +356,8 @@ class Tuner:
         if not nest.ways:
             return None
         way: TunedWay = ways.get(address, nest.ways[0])
+        machine = space.machine
+        calls, around = self._costs(space, unit, ways) if machine is not None else (0.0, 0.0)
         untuned = unit.seconds(base)
         seconds = unit.seconds(tuned) if ways else untuned
         if not untuned or not seconds:
@@ -374,7 +376,24 @@ class Tuner:
             self.job.model,
             unit.places[0],
             nest.nest if way.choice is None else f"{way.choice}, {nest.nest}",
+            machine.name if machine is not None else "",
+            machine.ghz if machine is not None else 0.0,
+            calls,
+            around,
         )
+
+    def _costs(self, space: Space, unit: Unit, ways: Ways) -> tuple[float, float]:
+        """Cycles in calls of kernels and around them that all nests of a unit cost, done so."""
+        calls = around = 0.0
+        for place in unit.places:
+            for address in space.places[place]:
+                own = space.nests[address].ways
+                if own:
+                    way = ways.get(address, own[0]).way
+                    turns = space.turns.get((place, address), 1)
+                    calls += turns * (way["cost"] - way["around"])
+                    around += turns * way["around"]
+        return calls, around
 
     def _job(self, variants: Sequence[Ways]) -> Job:
         """A job of variants, that differ so from what is decided so far."""

@@ -22,7 +22,6 @@ from inarch.passes.tensorize.unify.match import Miss
 from inarch.passes.tensorize.unify.strided import StridedNest
 from inarch.passes.tensorize.weigh.candidates import (
     Candidate,
-    kernel_cycles,
     sizes_of,
     streams_of,
 )
@@ -211,9 +210,6 @@ def preference(candidate: Candidate, demanded: Sequence[str]) -> tuple[int, floa
 def choice_of(candidate: Candidate) -> Choice:
     """What the report says of a candidate."""
     pattern, nest = candidate.matched.pattern, candidate.matched.nest
-    own = sum(
-        kernel_cycles(candidate.family, call.piece, candidate.init) for call in candidate.calls
-    )
     copies = {
         f"{name}: {operand.reason}": None
         for call in candidate.calls
@@ -235,7 +231,7 @@ def choice_of(candidate: Candidate) -> Choice:
         pattern.name,
         dict(candidate.params),
         candidate.cost,
-        max(0.0, candidate.cost - own),
+        candidate.around,
         sum(math.prod(cut.count for cut in call.piece.cuts) for call in candidate.calls),
         tuple(copies),
         "; ".join(taken),

@@ -27,6 +27,15 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="measure this computer, in less than a minute; compilations for native use it from then on",
     )
+    parser.add_argument(
+        "--fit",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="the machine as records of `inarch tune` say that this computer is: costs come as near as they "
+        "can to what was measured (repeatable)",
+    )
     parser.add_argument("--json", action="store_true", help="as JSON")
     parser.add_argument(
         "--load", action="append", default=[], type=Path, metavar="FILE", help="also load a file"
@@ -50,6 +59,16 @@ def _machine(arguments: argparse.Namespace) -> Machine:
     from inarch.machine.find import find_machine, keep_measured, this_machine
     from inarch.machine.target import native
 
+    if arguments.measure and arguments.fit:
+        raise UsageError("--measure, --fit: expected one of them, found both")
+    if arguments.fit:
+        from inarch.driver.keep.records import merged, read_records
+        from inarch.tuning.fit import fit
+
+        base = find_machine(arguments.machine) if arguments.machine is not None else None
+        found = fit(merged(*map(read_records, arguments.fit)), base)
+        print(f"note: {found.text}", file=sys.stderr)
+        return found.machine
     if arguments.measure:
         from inarch.benchmark.probe.machine import measure_machine
 
@@ -74,6 +93,7 @@ COMMAND = Command(
     epilog="""example:
   inarch machine --measure > mine.toml
   inarch machine zen4 --json
+  inarch machine --fit records.json > mine.toml
   inarch compile model.onnx --machine mine.toml
 """,
     add_arguments=_add_arguments,

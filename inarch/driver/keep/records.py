@@ -53,6 +53,14 @@ class Record:
     where: str = ""
     """The op of the model, and below the nest, for people."""
     nest: str = ""
+    machine: str = ""
+    """Whose cycles the costs are: what the choice without records was made for."""
+    ghz: float = 0.0
+    """Of that machine."""
+    calls: float = 0.0
+    """Cycles that all nests of the op, done so, take by the costs: in their calls."""
+    around: float = 0.0
+    """And around them."""
 
     @property
     def key(self) -> tuple[str, str, str]:

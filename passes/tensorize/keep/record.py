@@ -67,6 +67,7 @@ def way_of(taken: Candidate) -> dict[str, Any]:
         "assignment": matched.assignment.taken,
         "order": taken.order,
         "cost": taken.cost,
+        "around": taken.around,
     }
 
 

@@ -78,6 +78,12 @@ class Candidate:
         return max((call.piece for call in self.calls), key=_points)
 
     @property
+    def around(self) -> float:
+        """Cycles around the calls: memory, copies, loops."""
+        own = sum(kernel_cycles(self.family, call.piece, self.init) for call in self.calls)
+        return max(0.0, self.cost - own)
+
+    @property
     def basis(self) -> Basis:
         """How the cycles of the main calls are known."""
         return self.family.basis(self.main.params, sizes_of(self.family, self.main))

@@ -126,10 +126,10 @@ def test_a_wrong_file_is_one_line(old: str, new: str, message: str, tmp_path: Pa
 
 
 def test_a_machine_that_there_is_not(tmp_path: Path) -> None:
-    known = "Known: generic, golden-cove, neoverse-n1, zen3, zen4\n"
+    known = "Known: generic, golden-cove, neoverse-n1, zen3, zen4, zen5\n"
     assert (
-        cli.run(["machine", "zen5"]).err
-        == f"error: no machine 'zen5'; did you mean 'zen4'? {known}"
+        cli.run(["machine", "zen6"]).err
+        == f"error: no machine 'zen6'; did you mean 'zen5'? {known}"
     )
     path = tmp_path / "none.toml"
     done = cli.run(["machine", str(path)])
@@ -138,10 +138,10 @@ def test_a_machine_that_there_is_not(tmp_path: Path) -> None:
         f"{path}: error: cannot be read: No such file or directory\n",
     )
     (tmp_path / "m.mlir").write_text(PRODUCT)
-    for argv in (["compile", str(tmp_path / "m.mlir"), "--machine=zen5"], ["machine", "measured"]):
+    for argv in (["compile", str(tmp_path / "m.mlir"), "--machine=zen6"], ["machine", "measured"]):
         assert cli.run(argv).code == 2
-    done = opt(["--machine", "zen5"], PRODUCT)
-    assert (done.code, done.err) == (2, f"error: no machine 'zen5'; did you mean 'zen4'? {known}")
+    done = opt(["--machine", "zen6"], PRODUCT)
+    assert (done.code, done.err) == (2, f"error: no machine 'zen6'; did you mean 'zen5'? {known}")
 
 
 def test_a_program_keeps_its_machine() -> None:
@@ -160,8 +160,9 @@ def test_a_wrong_machine_in_a_program_is_one_line() -> None:
     for value, message in (
         ("5 : i64", "expected a name or a dictionary for inarch.machine, found 5 : i64"),
         (
-            '"zen5"',
-            "no machine 'zen5'; did you mean 'zen4'? Known: generic, golden-cove, neoverse-n1, zen3, zen4",
+            '"zen6"',
+            "no machine 'zen6'; did you mean 'zen5'? "
+            "Known: generic, golden-cove, neoverse-n1, zen3, zen4, zen5",
         ),
         (
             '{ghz = "1", name = "m"}',
