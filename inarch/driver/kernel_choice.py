@@ -32,7 +32,9 @@ def trial_for(module: ModuleOp) -> KernelTrial:
 
     target = target_of(module)
     trial = Trial(target)
-    return KernelTrial(trial, trial.reasons, decisions(), meter_for(module, target))
+    measure = meter_for(module, target)
+    kept = decisions(is_measuring=measure is not None)
+    return KernelTrial(trial, trial.reasons, kept, measure)
 
 
 def meter_for(module: ModuleOp, target: Target) -> Meter | None:

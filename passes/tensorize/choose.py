@@ -107,7 +107,14 @@ class Chooser:
         record = self.kept.get(f"{self.context} {key}") if self.kept is not None else None
         if record is None:
             return None
-        return decision_of(record, nest, lambda name: self._family(name, nest))
+        decision = decision_of(record, nest, lambda name: self._family(name, nest))
+        if decision is None or decision.taken is None or self.usable is None:
+            return decision
+        taken = decision.taken
+        is_guest = taken.family.pattern.name in self.guests
+        if is_guest and self.usable(taken.family.instance(taken.params)) is not None:
+            return None  # it cannot be built any more, or is wrong: who is next is searched for
+        return decision
 
     def _family(self, name: str, nest: StridedNest) -> Family | None:
         of_table = next((one for one in self.families if one.pattern.name == name), None)
@@ -118,7 +125,7 @@ class Chooser:
     def _searched(self, key: object, nest: StridedNest) -> Decision:
         deciding = Deciding(nest, self.maker, self.demanded, self.usable, self.measure)
         decision = deciding.decide(self.families)
-        if self.kept is not None:
+        if self.kept is not None and self.guests.isdisjoint(self.maker.refused):
             self.kept.put(f"{self.context} {key}", text_of(decision))
         return decision
 

@@ -1,7 +1,9 @@
 """Which kernel does which nest is kept in the cache: what was searched for once is not searched for again.
 
 A decision serves where all that it was made of is as it was: the nest, target, machine and kernels that are
-asked for (`passes/tensorize/tensorize.py`), and every file of Inarch. With kernels of others nothing is kept.
+asked for (`passes/tensorize/tensorize.py`), and every file of Inarch. Kernels of others that are files of C
+or assembly count by their text, and by the CPU and the compiler where they may be measured; they are built
+and checked again each time. With others, whose code may do anything, nothing is kept.
 """
 
 from __future__ import annotations
@@ -9,8 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from inarch.core.cache import Cache, default_cache, key_of
+from inarch.driver.keep.records import compiler_or_none
 from inarch.driver.keep.sources import running
+from inarch.machine.find import cpu_name
 from inarch.microkernel.table import MICROKERNELS, TEMPLATES
+
+SOURCES = (".c", ".S", ".s")
+"""Files that are all of a kernel, but for what they include, which is not a matter of what is chosen."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +40,19 @@ class Decisions:
         return key_of("decision", self.sources, key)
 
 
-def decisions() -> Decisions | None:
-    """Those of the user's cache; None where not all that they depend on is known."""
-    if any(True for table in (MICROKERNELS, TEMPLATES) for _ in table.foreign()):
+def decisions(*, is_measuring: bool = False) -> Decisions | None:
+    """Those of the user's cache; None where not all that they depend on is known.
+
+    `is_measuring`: whether calls of kernels that state no cost may be measured.
+    """
+    guests: list[tuple[str, bytes]] = []
+    for name, origin in (*MICROKERNELS.foreign(), *TEMPLATES.foreign()):
+        if origin.path is None or origin.path.suffix not in SOURCES:
+            return None
+        guests.append((name, origin.path.read_bytes()))
+    if (files := running()) is None:
         return None
-    files = running()
-    return Decisions(default_cache(), files) if files is not None else None
+    if guests:
+        where = (cpu_name(), compiler_or_none()) if is_measuring else ()
+        files = key_of(files, repr(guests), repr(where))
+    return Decisions(default_cache(), files)

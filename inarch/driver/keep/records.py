@@ -189,7 +189,7 @@ def tuned_of(paths: Sequence[str | Path]) -> tuple[Tuned, list[InarchWarning]]:
 
     Raises UsageError for a file that is damaged.
     """
-    own = cpu_name(), _compiler_or_none()
+    own = cpu_name(), compiler_or_none()
     every = merged(*(read_records(Path(path)) for path in paths))
     here = [one for one in every if (one.cpu, one.compiler) == own]
     source = ", ".join(map(str, paths))
@@ -205,7 +205,8 @@ def tuned_of(paths: Sequence[str | Path]) -> tuple[Tuned, list[InarchWarning]]:
     return Tuned({one.address: TunedWay(one.way, one.identity) for one in here}, source), said
 
 
-def _compiler_or_none() -> str:
+def compiler_or_none() -> str:
+    """The C compiler, as records name it; empty where there is none."""
     try:
         return compiler_name()
     except InarchError:  # the compilation will tell

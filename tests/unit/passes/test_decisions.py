@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
@@ -22,11 +23,15 @@ from inarch.ir.target import set_machine, set_target
 from inarch.ir.text import parse_module, print_module
 from inarch.machine.find import find_machine
 from inarch.machine.target import parse
+from inarch.microkernel import Instance
 from inarch.microkernel.table import MICROKERNELS
 from inarch.passes import PASSES
 from inarch.passes.tensorize import choose
+from inarch.passes.tensorize.decide import Deciding
+from inarch.passes.tensorize.keep.memo import Decision
 from inarch.passes.tensorize.report import KernelReport
 from inarch.passes.tensorize.tensorize import tensorize
+from inarch.passes.tensorize.weigh.family import Family
 from inarch.testing.generate import GeneratedProgram, programs
 
 TOYS = Path(__file__).parents[2] / "lit" / "passes" / "tensorize" / "Inputs"
@@ -145,7 +150,85 @@ def test_other_files_of_inarch_are_other_decisions() -> None:
     assert replace(one, sources="after an edit").get("nest") is None
 
 
-def test_with_kernels_of_others_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+C_KERNEL = """/* inarch
+computes = "for m in 4, n in 8, k in K: C[m, n] += A[m, k] * B[k, n]"
+dtypes = {A = "f32", B = "f32", C = "f32"}
+layout = {A = ["*", 1], B = ["*", 1], C = ["*", 1]}
+cost = 1
+*/
+void mine(const float *A, const float *B, float *C, int64_t A_0, int64_t A_1, int64_t B_0, int64_t B_1,
+          int64_t C_0, int64_t C_1, int64_t K)
+{
+    for (int m = 0; m < 4; m++)
+        for (int64_t k = 0; k < K; k++)
+            for (int n = 0; n < 8; n++)
+                C[m * C_0 + n] += A[m * A_0 + k] * B[k * B_0 + n];
+    (void)A_1, (void)B_1, (void)C_1;
+}
+"""
+
+
+def loaded(path: Path, text: str) -> None:
+    path.write_text(text)
+    load_file(path, {"microkernel": cast("Extensions[object]", MICROKERNELS)})
+
+
+def test_kernels_of_others_in_c_count_by_their_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And by the computer, where calls may be measured."""
+    monkeypatch.setattr(kept, "running", lambda: "as they are")
+    found = [decisions()]
+    for text in (C_KERNEL, C_KERNEL.replace("cost = 1", "cost = 2")):
+        with MICROKERNELS.scope():
+            loaded(tmp_path / "mine.c", text)
+            found += [decisions(), decisions(is_measuring=True)]
+            assert decisions() == found[-2]
+    keys = {one.sources for one in found if one is not None}
+    assert len(keys) == 5
+
+
+def test_what_is_kept_of_a_kernel_of_others_is_checked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not searched for a second time, and not taken where it cannot be built any more."""
+    searched: list[object] = []
+    search = choose.Deciding.decide
+
+    def counted(deciding: Deciding, families: Sequence[Family]) -> Decision:
+        searched.append(deciding.nest)
+        return search(deciding, families)
+
+    monkeypatch.setattr(choose.Deciding, "decide", counted)
+    store = Kept()
+
+    def taken(reason: str | None) -> str:
+        context = new_context()
+        module = parse_module(context, PRODUCT)
+        set_target(module, parse("x86-64-v3"))
+        for name in LOWER:
+            PASSES[name]().apply(context, module)
+
+        def usable(instance: Instance) -> str | None:
+            return reason if instance.name == "mine" else None
+
+        (nest,) = tensorize(module, usable=usable, kept=store).nests
+        assert nest.taken is not None
+        return nest.taken.kernel
+
+    with MICROKERNELS.scope():
+        loaded(
+            tmp_path / "mine.c", C_KERNEL.replace("in 4, n", "in 1, n").replace("m < 4", "m < 1")
+        )
+        assert [taken(None), taken(None)] == ["mine", "mine"]
+        assert len(searched) == 1
+        records = dict(store.records)
+        assert taken("it does not compile") != "mine"
+        assert len(searched) == 2
+        assert store.records == records  # a kernel that failed may be right again
+
+
+def test_with_kernels_of_others_in_python_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept, "running", lambda: "as they are")
     assert decisions() is not None
     with MICROKERNELS.scope():
