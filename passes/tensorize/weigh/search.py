@@ -231,9 +231,11 @@ def _cheapest(
     useful = [one for one in in_order if not _is_idle(one.matched, family)]
     first: list[_Rough] = []
     best = math.inf
-    for number, way in enumerate((useful or in_order)[:MAX_LOOKED_AT]):
+    left: Iterator[_Way] = iter((useful or in_order)[:MAX_LOOKED_AT])
+    for number, way in enumerate(left):
         # Where no other kernel is known to do it, what cannot be cut is no reason to give up.
         if number >= MAX_WAYS and (first or known < math.inf):
+            left = chain([way], left)
             break
         least = points * family.best_cycles_a_point + family.costs.copy(way.least)
         if not first or least <= min(best, known):
@@ -258,6 +260,9 @@ def _cheapest(
             continue
         planned.append(candidate)
         best = min(best, candidate.cost)
+    if first and not planned and known == math.inf:
+        # What can be cut, and has no strides that its operands could be copied to, is no reason either.
+        return _cheapest([one.matched for one in left], family, misses, known)
     return planned
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from effort import SOAK, effort
+from effort import SOAK
 from inarch.benchmark.layers import LAYER_SETS, Conv
 from inarch.benchmark.subject.arrays import arrays_of
 from inarch.benchmark.subject.program import program_of
@@ -127,7 +127,6 @@ def test_a_product_that_is_cheaper_gets_them_undemanded(tmp_path: Path) -> None:
     assert call.size_values == (layer.outputs, 196, layer.channels * 9)
 
 
-@pytest.mark.sampled(effort(2, 6), reason="each form, and with or without an order, in make soak")
 @pytest.mark.parametrize("form", WINDOWS)
 @pytest.mark.parametrize("in_order", [False, True], ids=["any strides", "in order"])
 def test_a_kernel_of_windows_finds_them(form: str, in_order: bool, tmp_path: Path) -> None:
