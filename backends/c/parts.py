@@ -16,6 +16,7 @@ from inarch.backends.c.plan.weights import Weights
 from inarch.backends.c.text import LIBRARY_FUNCTIONS
 from inarch.backends.c.write.abi.model import Described
 from inarch.backends.c.write.functions import (
+    CONTRACT_DEFINITION,
     FunctionText,
     entry_text,
     kernel_text,
@@ -135,6 +136,7 @@ def preamble(units: Sequence[Unit]) -> str:
     vectors = sorted({kind for unit in units for kind in unit.vectors})
     types = "".join(_vector_typedefs(kind) for kind in vectors)
     gaps = DEFINITION if any(unit.reads_gaps for unit in units) else ""
+    gaps += CONTRACT_DEFINITION if any(unit.contracts for unit in units) else ""
     return gaps + (f"\n{types}" if types else "") + _helpers(units) + _sources(units)
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Self
 
-from xdsl.dialects.builtin import ArrayAttr, IntAttr, StringAttr, SymbolNameConstraint
+from xdsl.dialects.builtin import ArrayAttr, IntAttr, StringAttr, SymbolNameConstraint, UnitAttr
 from xdsl.ir import Attribute, ParametrizedAttribute
 from xdsl.irdl import (
     irdl_attr_definition,
@@ -89,6 +89,7 @@ class DefOp(BufferOp):
     `{A.strides[0]}` and `{K}` for what it takes, and `declare` the C that declares it. `library` (a
     file), `link` ("reference" or "embed"), `libraries` (names), `include_dirs`, `cflags`, `license` and
     `registered` (which stands instead of a function) and `ahead` are as in `inarch.microkernel.Microkernel`.
+    `contract` stands where the C compiler may round a product and a sum of the source once.
 
     The C function returns nothing. It takes a pointer to the first element of every operand, in the
     order of `arguments` (`const` where it is only read); then, as `int64_t`, the strides of every
@@ -125,13 +126,15 @@ class DefOp(BufferOp):
     registered = opt_prop_def(StringAttr)
     license = opt_prop_def(StringAttr)
     ahead = opt_prop_def(StringAttr)
+    contract = opt_prop_def(UnitAttr)
     traits = traits_def(SymbolOpInterface())
     assembly_format = (
         "$sym_name `computes` $computes `arguments` $arguments `needs` $needs "
         "(`source` $source^)? (`symbol` $symbol^)? (`call` $call^)? (`declare` $declare^)? "
         "(`library` $library^)? (`link` $link^)? (`libraries` $libraries^)? "
         "(`include_dirs` $include_dirs^)? (`cflags` $cflags^)? "
-        "(`registered` $registered^)? (`license` $license^)? (`ahead` $ahead^)? attr-dict"
+        "(`registered` $registered^)? (`license` $license^)? (`ahead` $ahead^)? "
+        "(`contract` $contract^)? attr-dict"
     )
 
     def __init__(
@@ -153,6 +156,7 @@ class DefOp(BufferOp):
         registered: str | None = None,
         license: str | None = None,  # noqa: A002 - the field's word
         ahead: str | None = None,
+        contract: bool = False,
     ) -> None:
         super().__init__(
             properties={
@@ -172,6 +176,7 @@ class DefOp(BufferOp):
                 "registered": _string(registered),
                 "license": _string(license),
                 "ahead": _string(ahead),
+                "contract": UnitAttr() if contract else None,
             }
         )
 

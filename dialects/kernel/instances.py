@@ -43,4 +43,5 @@ def definition_of(instance: Instance) -> DefOp:
         registered=kernel.registered,
         license=kernel.license or None,
         ahead=kernel.ahead,
+        contract=kernel.contract and not is_foreign(kernel) and kernel.asm is None,
     )

@@ -233,7 +233,7 @@ def _applied(function: str, parts: Sequence[Scalar]) -> Scalar:
             return a.maximum(0)
         case _:
             (a,) = parts
-            return a.unary(_MATH[function]())
+            return a if function == "rounded" else a.unary(_MATH[function]())
 
 
 _MATH = {

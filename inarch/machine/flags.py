@@ -6,11 +6,14 @@ from inarch.machine.compilers import Compiler, Kind
 from inarch.machine.target import Target
 
 NUMERIC_FLAGS = (
-    "-ffp-contract=fast",
+    # Operators of a model round by themselves; where one rounding is meant, C says so.
+    "-ffp-contract=off",
     "-fno-math-errno",
     # Floating-point exceptions are never observed; NaN and infinity keep their meaning.
     "-fno-trapping-math",
 )
+CONTRACTING = "-ffp-contract=fast"
+"""Of code whose author lets the compiler round a product and a sum once."""
 BASE_FLAGS = (
     "-std=c11",
     "-O3",

@@ -14,6 +14,7 @@ OPERATIONS = {
     "erf": 48,
     "sqrt": 10,
     "rsqrt": 20,
+    "rounded": 0,
 }
 """Of one vector."""
 LIBRARY = 100

@@ -32,8 +32,11 @@ FUNCTIONS: Mapping[str, int] = {
     "tanh": 1,
     "erf": 1,
     "relu": 1,
+    "rounded": 1,
 }
-"""Functions of expressions and their arity; `max`, `min` and `relu` propagate NaN; + is `add` ..."""
+"""Functions of expressions and their arity; `max`, `min` and `relu` propagate NaN; + is `add` ...
+
+`rounded` is what it is of: a product that is rounded before it is added to a sum."""
 
 COMMUTATIVE = frozenset({"add", "mul", "max", "min"})
 

@@ -229,6 +229,8 @@ def _apply(function: str, parts: list[Array]) -> Array:
         return _divide(*parts)
     if function == "erf":
         return _erf(*parts)
+    if function == "rounded":
+        return parts[0]
     if function == "relu":
         return np.maximum(parts[0], parts[0].dtype.type(0))
     return np.asarray(getattr(np, _UFUNCS[function])(*parts))

@@ -86,6 +86,9 @@ class Microkernel:
     include_dirs: Sequence[str] = ()
     libraries: Sequence[str] = ()
     cflags: Sequence[str] = ()
+    contract: bool = True
+    """Whether the C compiler may make one rounding of a product and a sum in the code, as it may in a kernel
+    that sums products. Ours say where they mean that, as their epilogues are operators of the model."""
     epilogue: Sequence[str] = ()
     """Functions of `inarch.meaning` that `generate` accepts in `Instance.finish`; none: no epilogue."""
     inits: Sequence[Init] = ("accumulate",)

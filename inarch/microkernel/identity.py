@@ -21,7 +21,14 @@ def identity_of(instance: Instance) -> str:
         text(instance.meaning),
         "" if kernel.registered is not None else instance_source(instance),
         repr((kernel.symbol, kernel.declare, kernel.call, kernel.registered)),
-        repr((tuple(kernel.libraries), tuple(kernel.cflags), sorted(kernel.align.items()))),
+        repr(
+            (
+                tuple(kernel.libraries),
+                tuple(kernel.cflags),
+                kernel.contract,
+                sorted(kernel.align.items()),
+            )
+        ),
         repr(sorted((name, tuple(each)) for name, each in kernel.layout.items())),
         library,
     )[:32]

@@ -26,6 +26,8 @@ from inarch.passes.loop.nests.arg_reduce import match_arg_reduction, runs_in_lan
 from inarch.passes.loop.nests.chains import put_chains_inside
 from inarch.passes.loop.nests.transform import read_strides, reorder, strides_along
 
+NEAR = 4
+"""Elements, at most, between what neighbouring outputs read for them to become the innermost loop."""
 MAX_ROW_ACCUMULATORS = 4096
 """Elements of a local accumulator array: 16 KiB of f32 stay in the first-level cache."""
 
@@ -113,6 +115,9 @@ def _contiguous_output(nest: NestOp) -> int | None:
 
 
 def _follows(nest: NestOp, position: int) -> bool:
-    """Whether some operand is read contiguously, or nearly so, along the iterator."""
-    strides = [read_strides(nest, i)[position] for i in range(len(nest.ins))]
-    return any(stride is not None and 0 < abs(stride) <= 4 for stride in strides)
+    """Whether what each term reads is contiguous, or nearly so, along the iterator, or stays where it is."""
+    reductions = [i for i, iterator in enumerate(nest.iterators) if iterator.is_reduction]
+    every = [read_strides(nest, i) for i in range(len(nest.ins))]
+    along = [strides[position] for strides in every if any(strides[i] != 0 for i in reductions)]
+    near = [stride for stride in along if stride is not None and abs(stride) <= NEAR]
+    return len(near) == len(along) and any(near)

@@ -73,7 +73,7 @@ class TileAndFusePass(ModulePass):
         """The best group of all, then the best that shares no nest with it, and so on."""
         remarks, masks = remarks_of(ctx), Masks(store_of(ctx))
         least = 0 if self.always or self.keys else least_bytes(core.machine)
-        measure, alike = Measure(target_of(module)), Alike()
+        measure, alike = Measure(target_of(module), machine_of(module)), Alike()
 
         def plan(group: Group, rows: int) -> Plan:
             return plan_of(group, core, measure, masks, rows, self.keys)

@@ -148,11 +148,13 @@ class Deciding:
         What has no products is compiled well: there a kernel must be faster than that.
         """
         nest, family = self.nest, candidate.family
-        if not family.is_stated and not multiply_adds_in(nest.nest):
-            return nest_cycles(nest.nest, family.target, family.machine)
         sizes = [axis.size for axis in nest.axes]
-        most = plain_cycles(nest, family.target)
-        return most + brought(streams_of(candidate.matched), sizes, family.costs)
+        most = plain_cycles(nest, family.target, family.machine)
+        most += brought(streams_of(candidate.matched), sizes, family.costs)
+        if multiply_adds_in(nest.nest):
+            return most
+        plain = nest_cycles(nest.nest, family.target, family.machine)
+        return max(most, plain) if family.is_stated else plain
 
     def _measured(self) -> tuple[str, str] | None:
         """Measures what looks best until its cost is known; a kernel that fails so, and why."""

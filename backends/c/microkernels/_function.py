@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 
 from inarch.backends.c.microkernels._epilogue import finish_helpers
+from inarch.backends.c.write.value.fused import fused_name, fused_text
+from inarch.core.dtypes import DTYPES
 from inarch.microkernel import Instance, prototype
 
 _REGISTERS = """\
@@ -42,13 +44,18 @@ AHEAD = (("const float *__restrict ", "later"), ("int64_t ", "turns"))
 """Parameters of the function with `_ahead` behind its name (`Microkernel.ahead`)."""
 
 
+def multiply_add(register: str, a: str, b: str, lanes: int) -> str:
+    """The statement that adds the product of two vectors to one, with one rounding."""
+    return f"{register} = {fused_name(lanes, DTYPES['f32'])}({a}, {b}, {register});"
+
+
 def function_text(instance: Instance, lanes: int, body: Sequence[str]) -> str:
     """C of the instance with `body`, lines of one level of indentation.
 
     The body of a kernel with `ahead` knows `later` and `turns`, which is 0 where nothing is to be prefetched.
 
-    They may use the types `vec`, `mem` (the same at any float's address) and `ints`, each of `lanes`
-    elements, and of a vector `INARCH_KEEP(x)` after its load, `INARCH_USE(x)` after its last use.
+    They may use `multiply_add`, the types `vec`, `mem` (the same at any float's address) and `ints`, each of
+    `lanes` elements, and of a vector `INARCH_KEEP(x)` after its load, `INARCH_USE(x)` after its last use.
 
     Always inlined: addresses are sums of strides, which become displacements where they are constants.
     What a kernel writes overlaps no other operand (C7 of `kernel.call`), so pointers are `__restrict`:
@@ -71,4 +78,5 @@ def function_text(instance: Instance, lanes: int, body: Sequence[str]) -> str:
         *body,
         "}",
     ]
-    return _REGISTERS + finish_helpers(instance, lanes) + "\n".join(lines) + "\n" + plain
+    helpers = _REGISTERS + fused_text(lanes, DTYPES["f32"]) + finish_helpers(instance, lanes)
+    return helpers + "\n".join(lines) + "\n" + plain

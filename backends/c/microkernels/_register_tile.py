@@ -24,7 +24,7 @@ from inarch.backends.c.microkernels._epilogue import (
     finish_lines,
     stride,
 )
-from inarch.backends.c.microkernels._function import function_text
+from inarch.backends.c.microkernels._function import function_text, multiply_add
 from inarch.machine.machine import Machine
 from inarch.meaning import Element, Term
 from inarch.microkernel import Instance
@@ -253,14 +253,14 @@ class _Writer:
         for row in range(0, len(self.tile.accumulators), count):
             group = self.tile.accumulators[row : row + count]
             place = address(_element("A", self.contraction.a), {**group[0].values, **at})
-            updates = " ".join(f"{each.register} += e * b{v};" for v, each in enumerate(group))
-            read = f"*({_from('x', place)})"
-            if count == 1 and self.tile.lanes == 16:  # a broadcast that is an operand of the FMA
-                lines.append(f"{pad}    {{ const float e = {read}; {updates} }}")
-                continue
-            lines.append(
-                f"{pad}    {{ const vec e = {read} - (vec){{0}}; {updates} INARCH_USE(e); }}"
+            updates = " ".join(
+                multiply_add(each.register, "e", f"b{v}", self.tile.lanes)
+                for v, each in enumerate(group)
             )
+            # With one vector, AVX-512 takes the broadcast as an operand of the product.
+            use = "" if count == 1 and self.tile.lanes == 16 else " INARCH_USE(e);"
+            read = f"*({_from('x', place)})"
+            lines.append(f"{pad}    {{ const vec e = {read} - (vec){{0}}; {updates}{use} }}")
         lines += [f"{pad}    INARCH_USE(b{v});" for v in range(count) if rows > 1]
         return [*lines, f"{pad}}}"]
 

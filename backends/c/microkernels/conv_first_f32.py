@@ -48,6 +48,7 @@ MICROKERNEL = Microkernel(
     inits=("zero", "accumulate"),
     epilogue=EPILOGUE,
     ahead="B",
+    contract=False,
     generate=_generate,
     cost=_cost,
     doc=__doc__ or "",

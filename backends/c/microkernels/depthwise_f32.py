@@ -25,7 +25,7 @@ from inarch.backends.c.microkernels._epilogue import (
     address,
     finish_lines,
 )
-from inarch.backends.c.microkernels._function import function_text
+from inarch.backends.c.microkernels._function import function_text, multiply_add
 from inarch.meaning import normal
 from inarch.microkernel import Instance, Microkernel
 
@@ -122,7 +122,7 @@ def _resident(window: _Window) -> list[str]:
     ]
     for y, x in product(window.input_rows, window.input_columns):
         updates = [
-            f"c_{p}_{q} += x * w_{y - p * window.step_p}_{s};"
+            multiply_add(f"c_{p}_{q}", "x", f"w_{y - p * window.step_p}_{s}", window.lanes)
             for p in range(window.p)
             if 0 <= y - p * window.step_p < window.rows
             for q, s in window.columns_of(x)
@@ -149,7 +149,10 @@ def _row(window: _Window, r: str) -> list[str]:
     for p in range(window.p):
         lines += [_BARRIER] if p else []
         for x in window.input_columns:
-            updates = [f"c_{p}_{q} += x * w_{s};" for q, s in window.columns_of(x)]
+            updates = [
+                multiply_add(f"c_{p}_{q}", "x", f"w_{s}", window.lanes)
+                for q, s in window.columns_of(x)
+            ]
             lines += _products(f"({p * window.step_p} + {r})", x, updates)
     return [f"    {line}" for line in lines]
 
@@ -205,6 +208,7 @@ MICROKERNEL = Microkernel(
         "P * Q * 3 <= VECTOR_REGISTERS * 2",
     ),
     layout={"A": ("*", "*", 1), "B": ("*", "*", 1), "C": ("*", "*", 1)},
+    contract=False,
     generate=_generate,
     epilogue=EPILOGUE,
     inits=("accumulate", "zero"),

@@ -15,7 +15,14 @@ from inarch.backends.c.microkernels._epilogue import (
     address,
     finish_lines,
 )
-from inarch.backends.c.microkernels._function import function_text
+from inarch.backends.c.microkernels._function import function_text, multiply_add
+from inarch.backends.c.write.value.blocks import (
+    BLOCK_OF_PRODUCTS,
+    LongSum,
+    flushed,
+    vector_with_lost,
+)
+from inarch.core.dtypes import DTYPES
 from inarch.meaning import normal
 from inarch.microkernel import Instance, Microkernel
 
@@ -44,30 +51,48 @@ def _generate(instance: Instance) -> str:
         lines.append(
             f"    vec {each.register} = {held if instance.init == 'accumulate' else '{0}'};"
         )
+    sums = [LongSum(f"c_0_{v}", f"h_{v}", f"l_{v}", DTYPES["f32"], "vec") for v in range(vectors)]
+    together = [f"c_0_{v} += c_{c}_{v};" for c in range(1, _CHAINS) for v in range(vectors)]
+    again = [f"c_{c}_{v} = (vec){{0}};" for c in range(1, _CHAINS) for v in range(vectors)]
+    block = _CHAINS * BLOCK_OF_PRODUCTS
     lines += [
+        *(f"    {line}" for each in sums for line in each.declare()),
         "    const float *b = B;",
         # A bound of its own, as gcc else finds that k + 2 could overflow where K is a large constant.
         f"    const int64_t whole = K - K % {_CHAINS};",
         "    int64_t k = 0;",
-        f"    for (; k < whole; k += {_CHAINS}, b += {_CHAINS} * B_0) {{",
-        *(line for step in range(_CHAINS) for line in _step(step, step, vectors)),
+        "    while (k < whole) {",
+        f"    const int64_t stop = whole - k > {block} ? k + {block} : whole;",
+        f"    for (; k < stop; k += {_CHAINS}, b += {_CHAINS} * B_0) {{",
+        *(line for step in range(_CHAINS) for line in _step(step, step, vectors, lanes)),
         "    }",
+        "    if (stop < whole) {",
+        *(f"        {line}" for line in [*together, *again, *flushed(sums)]),
+        "    }",
+        "    }",
+        "    k = whole;",
         "    for (; k < K; k++, b += B_0) {",
-        *_step(0, 0, vectors),
+        *_step(0, 0, vectors, lanes),
+        "    }",
+        *(f"    {line}" for line in together),
+        f"    if (whole > {block}) {{",
+        *(f"        {line}" for line in flushed(sums)),
+        *(
+            f"        {each.part} = {vector_with_lost(each.total, each.lost, 'ints')};"
+            for each in sums
+        ),
         "    }",
     ]
-    for c in range(1, _CHAINS):
-        lines += [f"    c_0_{v} += c_{c}_{v};" for v in range(vectors)]
     return function_text(instance, lanes, [*lines, *finish_lines(instance, tile)])
 
 
-def _step(step: int, chain: int, vectors: int) -> list[str]:
+def _step(step: int, chain: int, vectors: int, lanes: int) -> list[str]:
     """C += A[k + step] * B[k + step, :, :], in the accumulators of a chain."""
     products = " ".join(
-        f"c_{chain}_{v} += a * *(const mem *)(b + {step} * B_0 + {v} * B_1);"
+        multiply_add(f"c_{chain}_{v}", "a", f"*(const mem *)(b + {step} * B_0 + {v} * B_1)", lanes)
         for v in range(vectors)
     )
-    return [f"        {{ const float a = A[(k + {step}) * A_0]; {products} }}"]
+    return [f"        {{ const vec a = A[(k + {step}) * A_0] - (vec){{0}}; {products} }}"]
 
 
 def _cost(instance: Instance) -> float:
@@ -89,6 +114,7 @@ MICROKERNEL = Microkernel(
     params={"NV": range(1, 9), "VL": (4, 8, 16)},
     where=("VL * 4 <= VECTOR_BYTES", "NV <= 4 + VECTOR_BYTES // 16"),
     layout={"B": ("NV * VL", "VL", 1), "C": ("*", 1)},
+    contract=False,
     generate=_generate,
     epilogue=EPILOGUE,
     inits=("accumulate", "zero"),

@@ -11,7 +11,14 @@ from collections.abc import Iterable
 from itertools import product
 
 from inarch.backends.c.microkernels._epilogue import address, stride
-from inarch.backends.c.microkernels._function import function_text
+from inarch.backends.c.microkernels._function import function_text, multiply_add
+from inarch.backends.c.write.value.blocks import (
+    BLOCK_OF_PRODUCTS,
+    LongSum,
+    flushed,
+    with_lost,
+)
+from inarch.core.dtypes import DTYPES
 from inarch.meaning import normal
 from inarch.microkernel import Instance, Microkernel
 
@@ -25,24 +32,48 @@ _NOMINAL = 256
 
 def _generate(instance: Instance) -> str:
     rows, lanes = instance.params["NR"], instance.target.vector_bytes // 4
+    sums = [LongSum(f"c_0_{n}", f"h_{n}", f"l_{n}", DTYPES["f32"], "vec") for n in range(rows)]
+    together = [f"c_0_{n} += c_{c}_{n};" for c in range(1, _CHAINS) for n in range(rows)]
+    again = [f"c_{c}_{n} = (vec){{0}};" for c in range(1, _CHAINS) for n in range(rows)]
+    block = _CHAINS * lanes * BLOCK_OF_PRODUCTS
     lines = [f"vec c_{c}_{n} = {{0}};" for c, n in product(range(_CHAINS), range(rows))]
     lines += [
         # Bounds of their own, as gcc else finds that k + lanes could overflow where K is a large constant.
         f"const int64_t rounds = K - K % {_CHAINS * lanes}, whole = K - K % {lanes};",
         "int64_t k = 0;",
+        *(line for each in sums for line in each.declare()),
+        *(f"float lost_{n} = 0;" for n in range(rows)),
+        "while (k < rounds) {",
+        f"const int64_t stop = rounds - k > {block} ? k + {block} : rounds;",
         "#pragma GCC unroll 4",
-        f"for (; k < rounds; k += {_CHAINS * lanes}) {{",
-        *(f"    {line}" for c in range(_CHAINS) for line in _step(c, f"k + {c * lanes}", rows)),
+        f"for (; k < stop; k += {_CHAINS * lanes}) {{",
+        *(
+            f"    {line}"
+            for c in range(_CHAINS)
+            for line in _step(c, f"k + {c * lanes}", rows, lanes)
+        ),
         "}",
+        "if (stop < rounds) {",
+        *(f"    {line}" for line in [*together, *again, *flushed(sums)]),
+        "}",
+        "}",
+        "k = rounds;",
         f"for (; k < whole; k += {lanes}) {{",
-        *(f"    {line}" for line in _step(0, "k", rows)),
+        *(f"    {line}" for line in _step(0, "k", rows, lanes)),
         "}",
         # What is left over: the last vector of each row, without the products that are summed already.
         f"if (k < K && K >= {lanes}) {{",
         f"    const ints lane = {{{', '.join(map(str, range(lanes)))}}};",
         f"    const ints left = lane >= (int32_t)({lanes} - K % {lanes});",
-        *(f"    {line}" for line in _step(0, f"K - {lanes}", rows, "left")),
+        *(f"    {line}" for line in _step(0, f"K - {lanes}", rows, lanes, "left")),
         "    k = K;",
+        "}",
+        f"if (rounds > {block}) {{",
+        *(f"    {line}" for line in [*together, *again, *flushed(sums)]),
+        *(f"    {each.part} = {each.total};" for each in sums),
+        f"    for (int lane = 0; lane < {lanes}; lane++) {{",
+        *(f"        lost_{n} += l_{n}[lane];" for n in range(rows)),
+        "    }",
         "}",
         "typedef float quad __attribute__((vector_size(16)));",
     ]
@@ -54,17 +85,16 @@ def _generate(instance: Instance) -> str:
     return function_text(instance, lanes, [f"    {line}" for line in lines])
 
 
-def _step(chain: int, place: str, rows: int, mask: str = "") -> list[str]:
+def _step(chain: int, place: str, rows: int, lanes: int, mask: str = "") -> list[str]:
     """One vector of k for every row."""
     kept = " INARCH_KEEP(x);" if rows > 1 else ""
-    products = [f"x * *(const mem *)(B + {n} * B_0 + {place})" for n in range(rows)]
-    if mask:
-        products = [f"(vec)((ints)({each}) & {mask})" for each in products]
-    return [
-        f"{{ vec x = *(const mem *)(A + {place});{kept}",
-        *(f"  c_{chain}_{n} += {each};" for n, each in enumerate(products)),
-        "}",
-    ]
+    terms = [f"*(const mem *)(B + {n} * B_0 + {place})" for n in range(rows)]
+    sums = [multiply_add(f"c_{chain}_{n}", "x", term, lanes) for n, term in enumerate(terms)]
+    if mask:  # of the product: one that is infinite is not to be multiplied by 0
+        sums = [
+            f"c_{chain}_{n} += (vec)((ints)(x * {term}) & {mask});" for n, term in enumerate(terms)
+        ]
+    return [f"{{ vec x = *(const mem *)(A + {place});{kept}", *(f"  {each}" for each in sums), "}"]
 
 
 def _end(instance: Instance, rows: range, lanes: int) -> list[str]:
@@ -88,6 +118,10 @@ def _end(instance: Instance, rows: range, lanes: int) -> list[str]:
         f"{sums}[{at}] += A[k] * B[{row} * B_0 + k];" for at, row in enumerate(rows)
     )
     lines.append(f"for (int64_t t = k; t < K; t++) {{ {products.replace('k]', 't]')} }}")
+    found = (f"{sums}[{at}]" for at in range(count))
+    lines += [
+        f"{each} = {with_lost(each, f'lost_{row}')};" for each, row in zip(found, rows, strict=True)
+    ]
     written = normal(instance.meaning).target
     sign = "+=" if instance.init == "accumulate" else "="
     places = [address(written, {"n": row}) for row in rows]
@@ -140,6 +174,7 @@ MICROKERNEL = Microkernel(
     params={"NR": range(1, 9)},
     where=("NR <= 4 + VECTOR_BYTES // 16",),
     layout={"A": (1,), "B": ("*", 1)},
+    contract=False,
     generate=_generate,
     inits=("accumulate", "zero"),
     cost=_cost,

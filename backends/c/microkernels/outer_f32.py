@@ -17,7 +17,7 @@ from inarch.backends.c.microkernels._epilogue import (
     address,
     finish_lines,
 )
-from inarch.backends.c.microkernels._function import function_text
+from inarch.backends.c.microkernels._function import function_text, multiply_add
 from inarch.meaning import Apply, Element, Expression, normal
 from inarch.microkernel import Instance, Microkernel
 
@@ -53,7 +53,7 @@ def _generate(instance: Instance) -> str:
         *(f"    vec {each.register} = {{0}};" for each in tile.accumulators),
     ]
     for k in range(terms):
-        updates = " ".join(f"c{v} += a * b{k}_{v};" for v in range(vectors))
+        updates = " ".join(multiply_add(f"c{v}", "a", f"b{k}_{v}", lanes) for v in range(vectors))
         lines.append(f"    {{ const vec a = *(A + {k} * A_1) - (vec){{0}}; {updates} }}")
     body = [f"    {line}" for line in lines]
     ends = [f"    {line}" for line in finish_lines(instance, tile)]
@@ -105,6 +105,7 @@ MICROKERNEL = Microkernel(
     layout={"B": ("*", "*", 1), "C": ("*", "*", 1)},
     inits=("zero",),  # and so a reduction is never split: C is written once
     epilogue=EPILOGUE,
+    contract=False,
     generate=_generate,
     cost=_cost,
     doc=__doc__ or "",

@@ -13,7 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from inarch.backends.c.types import literal
+from inarch.backends.c.write.value.blocks import BLOCK, BLOCK_OF_PRODUCTS
 from inarch.backends.c.write.value.elementary import VECTORS, vector_helpers, vector_name
+from inarch.backends.c.write.value.fused import fused_name, fused_text
 from inarch.backends.c.write.value.math import helpers_text
 from inarch.backends.c.write.value.ordered import ordered_macro
 from inarch.core.dtypes import DTYPES, DType
@@ -150,6 +152,19 @@ class Writer:
         """`left operator right`."""
         return self._apply(operator, [left, right], dtype, dtype)
 
+    def updated(self, operator: str, old: Text, update: Expression, dtype: DType, at: At) -> Text:
+        """`old operator update`; a product that is added to a sum of floats with one rounding."""
+        if not is_fused(operator, update, dtype):
+            return self.combined(operator, old, self.value(update, dtype, at), dtype)
+        assert isinstance(update, Apply), "it is a product"
+        factors = [self.value(part, dtype, at) for part in update.arguments]
+        if not any(part.is_vector for part in (*factors, old)):
+            call = self._need(f"inarch_fma_{dtype.name}")
+            return Text(f"{call}({', '.join(part.text for part in (*factors, old))})")
+        self._macros[fused_text(self.lanes, dtype)] = None
+        parts = [self.splat(part, dtype) for part in (*factors, old)]
+        return Text(f"{fused_name(self.lanes, dtype)}({', '.join(parts)})", is_vector=True)
+
     def splat(self, value: Text, dtype: DType) -> str:
         """A vector with the value in every lane."""
         if value.is_vector:
@@ -157,6 +172,8 @@ class Writer:
         return f"({self.vector(dtype)}){{{', '.join([value.text] * self.lanes)}}}"
 
     def _apply(self, function: str, parts: Sequence[Text], source: DType, dtype: DType) -> Text:
+        if function == "rounded":
+            return parts[0]
         if function == "relu":
             function, parts = "max", [*parts, Text(literal(0, dtype))]
         if not any(part.is_vector for part in parts):
@@ -251,6 +268,19 @@ class Writer:
     def _need(self, helper: str) -> str:
         self._helpers[helper] = None
         return helper
+
+
+def is_fused(operator: str, update: Expression, dtype: DType) -> bool:
+    """Whether what is added is a product that is not rounded before."""
+    is_product = isinstance(update, Apply) and update.function == "mul"
+    return is_product and operator == "add" and dtype.is_float
+
+
+def block_of(operator: str, update: Expression, dtype: DType) -> int | None:
+    """How many terms of a sum of floats are added one after the other; None: any number, of others."""
+    if operator != "add" or not dtype.is_float:
+        return None
+    return BLOCK_OF_PRODUCTS if is_fused(operator, update, dtype) else BLOCK
 
 
 def identity(operator: str, dtype: DType) -> str:

@@ -4,18 +4,19 @@
 
 MR rows by as many vectors as the registers hold stay in registers for the whole reduction: products of any
 dtype, pooling, sums over an outer axis. Rows share what does not move along them. What the last whole vector
-leaves over is done one by one. The terms of an element are added in the order of the nest.
+leaves over is done one by one. The terms of an element are added in the order of the nest, many floats in
+blocks (`write/value/blocks.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
 from math import prod
 
-from inarch.backends.c.templates._lanes import Text, Writer, widest
+from inarch.backends.c.templates._lanes import Text, Writer, block_of, widest
 from inarch.backends.c.templates._points import (
     address,
     anywhere,
@@ -24,6 +25,7 @@ from inarch.backends.c.templates._points import (
     sizes_of,
     step_cycles,
 )
+from inarch.backends.c.write.value.blocks import LongSum, flushed, vector_with_lost, with_lost
 from inarch.core.dtypes import DTYPES, DType
 from inarch.machine.target import Target
 from inarch.meaning import Normal, normal
@@ -62,6 +64,7 @@ def make(workload: Workload, target: Target) -> Microkernel | None:
         params={"MR": rows} if rows else {},
         where=("MR + 2 <= VECTOR_REGISTERS",) if rows else (),
         layout=workload.layout(iterators, column, (*reads, workload.output)),
+        contract=False,
         generate=partial(_generate, lanes=lanes, most=most),
         cost=partial(_cost, lanes=lanes, most=most),
         doc=f"Neighbouring outputs in {lanes} lanes of up to {most} vectors.",
@@ -144,20 +147,67 @@ class _Tile:
         points = list(product(range(self.rows), range(self.vectors)))
         for point in points:
             self._begin(point)
-        for loop in shape.reductions:
+        block = block_of(str(shape.operator), shape.update, self._dtype)
+        sums = self._sums(points)
+        if block is not None:
+            count = " * ".join(str(loop.size) for loop in shape.reductions)
+            writer.line(f"const int is_long = {count} > 2 * {block};")
+            self._lines(["int64_t since = 0;", "(void)since;"])
+            self._lines(line for each in sums for line in each.declare())
+        *outer, inner = shape.reductions
+        for loop in outer:
             name = loop.name
             writer.open(f"for (int64_t {name} = 0; {name} < {loop.size}; {name}++) {{")
+        name, end = inner.name, inner.size
+        if block is None:
+            writer.open(f"for (int64_t {name} = 0; {name} < {end}; {name}++) {{")
+        else:
+            writer.line(f"int64_t {name} = 0;")
+            writer.open(f"while ({name} < {end}) {{")
+            rest = f"is_long && {end} - {name} > {block}"
+            writer.line(f"const int64_t begin = {name};")
+            writer.line(f"const int64_t stop = {rest} ? {name} + {block} : {end};")
+            writer.open(f"for (; {name} < stop; {name}++) {{")
         loaded: dict[str, Text] = {}
         for point in points:
             at = loader(writer, self._place(point), "n", self.lanes, loaded)
-            update = writer.value(shape.update, self._dtype, at)
             old = Text(self._name(point), is_vector=self.lanes > 1)
-            found = writer.combined(str(shape.operator), old, update, self._dtype)
+            found = writer.updated(str(shape.operator), old, shape.update, self._dtype, at)
             writer.line(f"{self._name(point)} = {found.text};")
-        for _ in shape.reductions:
+        writer.close()
+        if block is not None:
+            writer.line("since += stop - begin;")
+            writer.open(f"if (is_long && since >= {block}) {{")
+            self._lines([*flushed(sums), "since = 0;"])
             writer.close()
+            writer.close()
+        for _ in outer:
+            writer.close()
+        if block is not None:
+            self._end_blocks(sums)
         for point in points:
             self._end(point)
+
+    def _lines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.writer.line(line)
+
+    def _sums(self, points: Sequence[tuple[int, int]]) -> list[LongSum]:
+        """Of each accumulator, where there are so many terms that they are added up in blocks."""
+        kind, _ = self._kinds
+        names = [f"{m}_{v}" for m, v in points]
+        return [LongSum(f"c_{at}", f"h_{at}", f"l_{at}", self._dtype, kind) for at in names]
+
+    def _end_blocks(self, sums: Sequence[LongSum]) -> None:
+        self.writer.open("if (is_long) {")
+        self._lines(flushed(sums))
+        for each in sums:
+            found = with_lost(each.total, each.lost)
+            if self.lanes > 1:
+                ints = self.writer.vector(DTYPES[f"i{self._dtype.bits}"])
+                found = vector_with_lost(each.total, each.lost, ints)
+            self.writer.line(f"{each.part} = {found};")
+        self.writer.close()
 
     @property
     def _dtype(self) -> DType:

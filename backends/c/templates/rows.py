@@ -5,7 +5,8 @@
 Sums along the last axis (softmax, layer norm, averages, distances), of any dtype and body. Each row has
 `CHAINS` vectors of partial results, so that no addition waits for the one before; they are combined at
 the end, the vectors first, then their lanes by halves, then what the last whole vector left over, and last
-the init. This order is the same for every member, so that equal rows come out equal.
+the init. This order is the same for every member, so that equal rows come out equal. Sums of floats are in
+blocks (`write/value/blocks.py`) where there are more terms than a few hundred.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from math import prod
 
-from inarch.backends.c.templates._lanes import Text, Writer, identity, widest
+from inarch.backends.c.templates._lanes import Text, Writer, block_of, identity, widest
 from inarch.backends.c.templates._points import (
     address,
     loader,
@@ -23,9 +24,10 @@ from inarch.backends.c.templates._points import (
     sizes_of,
     step_cycles,
 )
+from inarch.backends.c.write.value.blocks import LongSum, with_lost
 from inarch.core.dtypes import DTYPES, DType
 from inarch.machine.target import Target
-from inarch.meaning import Normal, normal
+from inarch.meaning import Iterator, Normal, Size, normal
 from inarch.microkernel import Instance, Microkernel
 from inarch.microkernel.template import Template, Workload
 
@@ -60,6 +62,7 @@ def make(workload: Workload, target: Target) -> Microkernel | None:
         params={"MR": range(1, min(MOST_ROWS, axes[row].size) + 1)} if row is not None else {},
         where=(f"MR * {CHAINS} < VECTOR_REGISTERS",) if row is not None else (),
         layout=workload.layout(iterators, along, reads),
+        contract=False,
         generate=partial(_generate, lanes=lanes),
         cost=partial(_cost, lanes=lanes),
         doc=f"Neighbouring terms in {lanes} lanes of {CHAINS} vectors.",
@@ -113,19 +116,78 @@ class _Rows:
                 writer.line(f"{kind} c_{m}_{chain} = {writer.splat(Text(none), dtype)};")
             writer.line(f"{dtype.c} s_{m} = {none};")
         *outer, inner = self.shape.reductions
+        block = block_of(str(self.shape.operator), self.shape.update, dtype)
+        if block is not None:
+            self._begin_blocks(outer, inner.size, block)
         for loop in outer:
             name = loop.name
             writer.open(f"for (int64_t {name} = 0; {name} < {loop.size}; {name}++) {{")
         writer.line("int64_t k = 0;")
         for chains, lanes in ((CHAINS, self.lanes), (1, self.lanes), (1, 1)):
             step = chains * lanes
-            writer.open(f"for (; k + {step} <= {inner.size}; k += {step}) {{")
+            is_main = block is not None and chains > 1
+            end = inner.size
+            if is_main:
+                writer.open(f"while (k + {step} <= {end}) {{")
+                rest = f"{end} - k > {block} * {step}"
+                writer.line(
+                    f"const int64_t stop = is_long && {rest} ? k + {block} * {step} : {end};"
+                )
+                end = "stop"
+            writer.open(f"for (; k + {step} <= {end}; k += {step}) {{")
             self._terms(chains, lanes)
             writer.close()
+            if is_main:
+                writer.line(f"since += {block};")
+                self._flush(f"stop < {inner.size} && since >= {block}", with_rest=bool(outer))
+                writer.close()
+                # Compilers do not see it, and keep loops for a rest that is not there.
+                writer.line(f"k = {inner.size} - {inner.size} % {step};")
+        if outer and block is not None:
+            writer.line(f"since += {CHAINS + self.lanes};")
+            self._flush(f"since >= {block}", with_rest=True)
         for _ in outer:
             writer.close()
         for m in range(self.rows):
             self._end(m)
+
+    # -- sums in blocks
+
+    def _sums(self) -> list[LongSum]:
+        dtype, kind = self._dtype, self.writer.vector(self._dtype)
+        return [LongSum(f"c_{m}_0", f"h_{m}", f"l_{m}", dtype, kind) for m in range(self.rows)]
+
+    def _begin_blocks(self, outer: Sequence[Iterator], size: Size, block: int) -> None:
+        """Where there are so many terms: `is_long`, and `since`, how many a block has by now."""
+        sizes = [str(loop.size) for loop in outer]
+        rounds = f"({size} / {CHAINS * self.lanes} + {CHAINS + self.lanes})"
+        self.writer.line(f"const int is_long = {' * '.join([*sizes, rounds])} > 2 * {block};")
+        self.writer.line("int64_t since = 0;")
+        self.writer.line("(void)since;")
+        for each in self._sums():
+            for line in each.declare():
+                self.writer.line(line)
+
+    def _flush(self, condition: str, *, with_rest: bool) -> None:
+        self.writer.open(f"if (is_long && {condition}) {{")
+        self._flush_all(with_rest=with_rest)
+        self.writer.line("since = 0;")
+        self.writer.close()
+
+    def _flush_all(self, *, with_rest: bool) -> None:
+        """What was left over by now is a term of the first lane."""
+        writer, dtype = self.writer, self._dtype
+        none = identity("add", dtype)
+        for m, each in enumerate(self._sums()):
+            vectors = [f"c_{m}_{chain}" for chain in range(CHAINS)]
+            if with_rest:
+                writer.line(f"{vectors[0]}[0] += s_{m};")
+                writer.line(f"s_{m} = {none};")
+            for vector in vectors[1:]:
+                writer.line(f"{vectors[0]} += {vector};")
+                writer.line(f"{vector} = {each.none};")
+            for line in each.flush():
+                writer.line(line)
 
     def _terms(self, chains: int, lanes: int) -> None:
         loaded: dict[str, Text] = {}
@@ -133,14 +195,23 @@ class _Rows:
             place = f"(k + {chain * lanes})" if chain else "k"
             for m in range(self.rows):
                 at = loader(self.writer, {"m": m, "k": place}, "k", lanes, loaded)
-                update = self.writer.value(self.shape.update, self._dtype, at)
                 name = f"c_{m}_{chain}" if lanes > 1 else f"s_{m}"
-                self._combine(name, Text(name, is_vector=lanes > 1), update)
+                found = self.writer.updated(
+                    str(self.shape.operator),
+                    Text(name, is_vector=lanes > 1),
+                    self.shape.update,
+                    self._dtype,
+                    at,
+                )
+                self._set(name, found, is_vector=lanes > 1)
 
     def _combine(self, name: str, old: Text, update: Text) -> None:
         found = self.writer.combined(str(self.shape.operator), old, update, self._dtype)
+        self._set(name, found, is_vector=old.is_vector)
+
+    def _set(self, name: str, found: Text, *, is_vector: bool) -> None:
         # What is the same in all lanes was not made a vector: a constant, or an operand that stays.
-        text = self.writer.splat(found, self._dtype) if old.is_vector else found.text
+        text = self.writer.splat(found, self._dtype) if is_vector else found.text
         self.writer.line(f"{name} = {text};")
 
     def _halved(self, vector: str) -> str:
@@ -169,6 +240,17 @@ class _Rows:
         """All partial results of a row, then its init, then `finish`."""
         shape, writer, dtype = self.shape, self.writer, self._dtype
         vectors = [f"c_{m}_{chain}" for chain in range(CHAINS)]
+        is_blocked = block_of(str(shape.operator), shape.update, dtype) is not None
+        if is_blocked:
+            writer.line(f"{dtype.c} lost_{m} = 0;")
+            writer.open("if (is_long) {")
+            if m == 0:
+                self._flush_all(with_rest=True)
+            writer.line(f"{vectors[0]} = h_{m};")
+            writer.open(f"for (int lane = 0; lane < {self.lanes}; lane++) {{")
+            writer.line(f"lost_{m} += l_{m}[lane];")
+            writer.close()
+            writer.close()
         while len(vectors) > 1:
             for left, right in zip(vectors[::2], vectors[1::2], strict=True):
                 self._combine(left, Text(left, is_vector=True), Text(right, is_vector=True))
@@ -176,6 +258,9 @@ class _Rows:
         vector = self._halved(vectors[0])
         operator, place = str(shape.operator), address(shape.target, {"m": m})
         total = writer.combined(operator, Text(f"{vector}[0]"), Text(f"s_{m}"), dtype)
+        if is_blocked:
+            found = writer.named(dtype.c, total.text)
+            total = Text(writer.named(dtype.c, with_lost(found, f"lost_{m}")))
         start = Text(f"*({place})")
         if shape.init is not None:
             start = writer.value(shape.init, dtype, scalars({}, shape.target, ""))

@@ -20,6 +20,16 @@ from inarch.meaning import free_sizes, parse
 from inarch.microkernel import wrapper_source
 from inarch.microkernel.gaps import call_reads_gaps, is_gap
 
+_CONTRACTED = """\
+#if defined(__clang__)
+#pragma clang fp contract(fast)
+#endif
+{}
+#if defined(__clang__)
+#pragma clang fp contract(off)
+#endif"""
+"""For gcc, the function that the kernel is inlined into has an attribute."""
+
 
 def emit_kernel_call(
     op: CallOp, program: ProgramPlan, pointers: Sequence[str], scope: Scope, *, is_public: bool
@@ -44,6 +54,7 @@ def emit_kernel_call(
 def _emit_direct(op: CallOp, definition: DefOp, pointers: Sequence[str], scope: Scope) -> None:
     name = c_name(definition)
     scope.unit.sources[name] = kernel_source(definition)
+    scope.unit.contracts |= definition.contract is not None
     if definition.source is not None and _reads_gaps(op, definition):
         scope.unit.gap_sources.add(name)
         scope.unit.reads_gaps = True  # for what becomes part of the caller
@@ -194,7 +205,10 @@ def kernel_source(definition: DefOp) -> str:
     own = f"void {name}({', '.join(kind + label for kind, label in parameters)})"
     title = comment(f"{definition.sym_name.data}: {definition.computes.data}")
     if definition.source is not None:
-        return f"{title}\nstatic {own};\n{definition.source.data.strip()}\n"
+        source = definition.source.data.strip()
+        if definition.contract is not None:
+            source = _CONTRACTED.format(source)
+        return f"{title}\nstatic {own};\n{source}\n"
     symbol = definition.function
     call = None if definition.call is None else definition.call.data
     declare = "" if definition.declare is None else definition.declare.data

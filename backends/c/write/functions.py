@@ -34,6 +34,17 @@ from inarch.passes.memory.workspaces import workspace_bytes
 
 _TURNS = ("begin", "end")
 
+CONTRACT = "INARCH_CONTRACT"
+"""What stands before a function whose kernel may be contracted: its code is inlined there."""
+CONTRACT_DEFINITION = f"""
+/* The kernel's author lets the compiler round a product and a sum once, as clang's pragma before it says. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define {CONTRACT} __attribute__((optimize("fp-contract=fast")))
+#else
+#define {CONTRACT}
+#endif
+"""
+
 
 @dataclass(frozen=True)
 class FunctionText:
@@ -279,7 +290,9 @@ def _callees(function: FuncOp) -> frozenset[str]:
 
 def _notes(function: FuncOp, place: str | None, unit: Unit) -> str:
     text = comment(f"@{function.sym_name.data}" + (f", from {place}" if place else ""))
-    return f"{text}\n{ATTRIBUTE}\n" if unit.reads_gaps else f"{text}\n"
+    attributes = [ATTRIBUTE] if unit.reads_gaps else []
+    attributes += [CONTRACT] if unit.contracts else []
+    return "".join(f"{line}\n" for line in [text, *attributes])
 
 
 def _braced(lines: Iterable[str]) -> str:

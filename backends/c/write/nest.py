@@ -23,6 +23,7 @@ from inarch.backends.c.plan.gaps import reads_gaps
 from inarch.backends.c.plan.linear import Loop, LoopNest, loop_nest
 from inarch.backends.c.text import comment
 from inarch.backends.c.write.arg_reduce import arg_form, emit_arg_reduction
+from inarch.backends.c.write.blocked import Blocks
 from inarch.backends.c.write.loops import open_and_pick, open_loops, used_reads, write_guards
 from inarch.backends.c.write.scan import emit_scan
 from inarch.backends.c.write.scope import Scope, Values, initial_text
@@ -130,12 +131,16 @@ def _emit_scalar(op: NestOp, nest: LoopNest, scope: Scope) -> None:
         results = run_region(op, nest, values, arguments, scope)
     else:
         results = _accumulators(nest, values, scope)
+        inner = range(nest.first_reduction, len(nest.loops))
+        blocks = Blocks.of(op, nest, (), scope)
+        blocks.begin(results)
         depth = scope.writer.depth
         inside = scope.child()
-        inner = range(nest.first_reduction, len(nest.loops))
         open_and_pick(nest, inner, values, (), inside, used_reads(op, nest, [op.body]))
         accumulate(op, nest, values, results, inside)
+        blocks.step()
         scope.writer.close(depth)
+        results = blocks.end(results)
     finish_point(op, nest, values, results, scope)
 
 
@@ -166,6 +171,7 @@ def _emit_array(op: NestOp, nest: LoopNest, scope: Scope) -> None:
     for write, array in zip(nest.writes, arrays, strict=True):
         scope.writer.line(f"{write.dtype.c} {array}[{elements}];")
     slots = [f"{array}[{index}]" for array in arrays]
+    blocks = Blocks.of(op, nest, tile, scope)
     depth = scope.writer.depth
 
     open_loops(nest, tile, values, (), scope)
@@ -173,10 +179,18 @@ def _emit_array(op: NestOp, nest: LoopNest, scope: Scope) -> None:
         scope.writer.line(f"{slot} = {initial_text(write, values, scope)};")
     scope.writer.close(depth)
 
+    blocks.begin(arrays)
     inside = scope.child()
-    open_and_pick(nest, inner, values, (), inside, used_reads(op, nest, [op.body]))
+    reads = used_reads(op, nest, [op.body])
+    outside = [at for at in inner if at < min(tile)]
+    open_and_pick(nest, outside, values, (), inside, reads)
+    step = scope.writer.depth
+    open_and_pick(nest, [at for at in inner if at > max(outside)], values, (), inside, reads)
     accumulate(op, nest, values, slots, inside)
+    scope.writer.close(step)
+    blocks.step()
     scope.writer.close(depth)
+    blocks.end(arrays)
 
     finish_tile(op, nest, tile, values, slots, left, scope)
 

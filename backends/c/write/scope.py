@@ -10,10 +10,11 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.traits import IsTerminator
 
 from inarch.backends.c.plan.linear import Guard, LoopNest, Pick, PointerAccess
-from inarch.backends.c.text import Names, Writer, is_atom
+from inarch.backends.c.text import Names, Writer, is_atom, unwrapped
 from inarch.backends.c.types import element, literal
 from inarch.backends.c.write.value.expressions import constant_text, expression
 from inarch.core.dtypes import DType
+from inarch.dialects.loop.rounding import fused_product, is_fused
 from inarch.dialects.loop.scalar import PointOp
 
 Values = Sequence[str | int]
@@ -52,6 +53,8 @@ class Unit:
     """C of microkernels, by name."""
     gap_sources: set[str] = field(default_factory=set[str])
     """Those of `sources` whose loops gcc must not vectorise: see `plan/gaps.py`."""
+    contracts: bool = False
+    """Whether it has the code of a kernel that the compiler may contract."""
     reads_gaps: bool = False
     """Whether gcc must not vectorise its loops: see `plan/gaps.py`."""
 
@@ -110,7 +113,16 @@ def emit_scalar_op(op: Operation, scope: Scope) -> None:
     if isinstance(op, arith.ConstantOp):
         scope.values[result] = constant_text(op)
         return
-    text = expression(op, [scope.values[value] for value in op.operands], scope.unit.need)
+    if is_fused(op):
+        return  # it is written where it is added
+    product = fused_product(op)
+    if product is None:
+        text = expression(op, [scope.values[value] for value in op.operands], scope.unit.need)
+    else:
+        name = scope.unit.need(f"inarch_fma_{element(result.type).name}")
+        (term,) = [value for value in op.operands if value is not product.result]
+        parts = [scope.values[value] for value in (*product.operands, term)]
+        text = f"{name}({', '.join(map(unwrapped, parts))})"
     scope.values[result] = bind(result, text, scope)
 
 

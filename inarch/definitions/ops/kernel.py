@@ -301,6 +301,7 @@ _BINARY: Mapping[str, Callable[[e.Element, e.Element], e.Element]] = {
 _UNARY: Mapping[str, Callable[[e.Element], e.Element]] = {
     "neg": _negative,
     "abs": _absolute,
+    "rounded": lambda a: a,
     "relu": lambda a: e.extreme(np.maximum, a, _zero_like(a)),
     **{
         name: (lambda a, name=name: e.apply(name, a))

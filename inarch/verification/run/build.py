@@ -11,6 +11,7 @@ from pathlib import Path
 from inarch.core.cache import default_cache, key_of
 from inarch.core.errors import EnvironmentFault
 from inarch.machine.compilers import Compiler, run_compiler
+from inarch.machine.flags import CONTRACTING
 from inarch.machine.toolchain import compile_library
 from inarch.meaning import free_sizes, ranks
 from inarch.microkernel import Instance, Microkernel, instance_source
@@ -171,6 +172,7 @@ def _compile(
 ) -> None:
     kernel = instance.kernel
     own = [*(f"-I{Path(path).absolute()}" for path in kernel.include_dirs), *kernel.cflags]
+    own += [CONTRACTING] if kernel.contract else []
     compile_library(
         {f"{instance.name}.c": source or library_source(instance)},
         out,

@@ -15,6 +15,7 @@ from inarch.dialects.loop.buffer import root
 from inarch.dialects.loop.indirect import index_operands, is_indirect, scatters
 from inarch.dialects.loop.memory import buffer_shape, memref_of, strides_of
 from inarch.dialects.loop.nest import NestOp
+from inarch.dialects.loop.rounding import round_product
 from inarch.dialects.loop.scalar import points_of
 from inarch.ir.index.linear import Linear, affine_map, linear_map
 from inarch.ir.types import i64
@@ -130,6 +131,7 @@ def _with_producer(
     """
     producer, consumer = edge.producer, edge.consumer
     knows_points = bool(points_of(producer.body.block))
+    made: list[SSAValue] = []
 
     def merged(region: Region) -> Region:
         block = new_block(operands, consumer.outs, region.block)
@@ -151,6 +153,7 @@ def _with_producer(
                 # An elementwise body does not use its accumulator: any value will do.
                 arguments = [*elements, block.args[-1]]
                 (shared[key],) = inline(producer.body.block, arguments, block, move)
+                made.append(shared[key])
             values.append(shared[key])
         values += block.args[len(operands.values) :]
         return Region(end(block, inline(region.block, values, block)))
@@ -164,6 +167,8 @@ def _with_producer(
         merged(consumer.body),
         merged(consumer.finish) if consumer.finish is not None else None,
     )
+    for value in made:
+        round_product(value)
     fused.attributes |= consumer.attributes
     fused.location = fused_location(producer, consumer)
     return fused

@@ -14,6 +14,7 @@ from xdsl.ir import SSAValue
 from inarch.dialects.loop.memory import buffer_shape, memref_of, nbytes
 from inarch.dialects.loop.nest import NestOp
 from inarch.ir.types import dtype_of
+from inarch.machine.machine import Machine
 from inarch.machine.target import Target
 from inarch.passes.loop.nests.contraction import Contraction, match_contraction
 from inarch.passes.loop.nests.edge import is_elementwise
@@ -146,9 +147,9 @@ class _Facts:
 class Measure:
     """Takes the figures of groups, while nests stay as they are."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, machine: Machine) -> None:
         self._facts = cache(_facts_of)
-        self._plain = cache(partial(_plain_of, target))
+        self._plain = cache(partial(_plain_of, target, machine))
         self._sizes = cache(_sizes_of)
 
     def of(self, group: Group, keys: Keys | None) -> Figures:
@@ -205,8 +206,8 @@ class Measure:
         )
 
 
-def _plain_of(target: Target, nest: NestOp) -> float:
-    return plain_cycles(strided_nest(nest), target)
+def _plain_of(target: Target, machine: Machine, nest: NestOp) -> float:
+    return plain_cycles(strided_nest(nest), target, machine)
 
 
 def _facts_of(nest: NestOp) -> _Facts:

@@ -18,6 +18,7 @@ from xdsl.ir import BlockArgument, Operation, Region, SSAValue
 from inarch.core.dtypes import DTYPES
 from inarch.dialects.loop.access import number_of
 from inarch.dialects.loop.nest import NestOp
+from inarch.dialects.loop.rounding import ROUNDED
 from inarch.ir.types import dtype_of, is_supported
 from inarch.meaning import COMMUTATIVE, Apply, Element, Expression, Number, expression_text
 
@@ -121,7 +122,8 @@ def _tree(value: SSAValue, reads: int, budget: list[int]) -> Tree | None:
         if part is None:
             return None
         arguments.append(part)
-    return _node(op, tuple(arguments))
+    found = _node(op, tuple(arguments))
+    return FunctionCall("rounded", (found,), found.dtype) if ROUNDED in op.attributes else found
 
 
 def _node(op: Operation, arguments: tuple[Tree, ...]) -> FunctionCall:

@@ -18,7 +18,7 @@ from inarch.machine.target import Target
 from inarch.passes.tensorize.unify.strided import strided_nest
 from inarch.passes.tensorize.unsuitable import unsuitable
 from inarch.passes.tensorize.weigh.cost import Costs
-from inarch.passes.tensorize.weigh.plain import plain_cycles
+from inarch.passes.tensorize.weigh.plain import chain_cycles, is_chain, plain_cycles
 
 
 def turns_of(op: Operation) -> int:
@@ -41,7 +41,8 @@ def nest_cycles(op: NestOp, target: Target, machine: Machine) -> float:
     """Cycles of one core that the nest takes without a kernel: its operations, or bringing its operands.
 
     Of a product what `plain_cycles` says, as kernels are weighed against; of what has no vector form (indices
-    that are read, running sums) one number after the other; else vectors at the pace of multiply-adds.
+    that are read, running sums, floats that are reduced one after the other) one number after the other, and
+    a chain no faster than its latency; else vectors at the pace of multiply-adds.
     """
     points = math.prod(op.sizes)
     if not points:
@@ -53,9 +54,13 @@ def nest_cycles(op: NestOp, target: Target, machine: Machine) -> float:
         size = min(nbytes(kind), most) if math.prod(buffer_shape(value)) else 0
         touched += size / machine.line_bytes * costs.origin(size).line
     if multiply_adds_in(op) and unsuitable(op) is None:
-        return plain_cycles(strided_nest(op), target) + touched
+        return plain_cycles(strided_nest(op), target, machine) + touched
     element = max(dtype_of(memref_of(value).element_type).nbytes for value in op.outs)
-    lanes = 1 if is_indirect(op) or op.has_scan else max(1, target.vector_bytes // element)
+    waits = 0.0
+    if op.has_reduction and unsuitable(op) is None and is_chain(nest := strided_nest(op)):
+        waits = chain_cycles(nest, machine)
+    is_serial = waits or is_indirect(op) or op.has_scan
+    lanes = 1 if is_serial else max(1, target.vector_bytes // element)
     body = [each for each in op.body.block.ops if not isinstance(each, YieldOp | arith.ConstantOp)]
     each = max(1, sum(operations(inner.name) for inner in body))
-    return max(each * points / lanes * machine.fma.cycles(lanes * element), touched)
+    return max(each * points / lanes * machine.fma.cycles(lanes * element), waits, touched)

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import math
 
+from inarch.dialects.loop.memory import memref_of
+from inarch.ir.types import dtype_of
+from inarch.machine.machine import Machine
 from inarch.machine.target import Target
+from inarch.passes.loop.schedule_nests import NEAR
 from inarch.passes.tensorize.unify.strided import StridedNest
 
 _VECTOR = 8.0
@@ -19,14 +23,48 @@ _HELD_VECTOR = 1.2
 """The same where all that is loaded stays in registers, for every row."""
 
 
-def plain_cycles(nest: StridedNest, target: Target) -> float:
+
+
+def plain_cycles(nest: StridedNest, target: Target, machine: Machine) -> float:
     """The most that the nest takes on a target's vectors as the C compiler makes it.
 
     Of operands in the first-level cache; what brings them there is to be added, as for a kernel.
     """
+    if is_chain(nest):
+        return max(_in_vectors(nest, target), chain_cycles(nest, machine))
+    return _in_vectors(nest, target)
+
+
+def is_chain(nest: StridedNest) -> bool:
+    """Whether the nest reduces floats one after the other: no C compiler may order them anew.
+
+    Neighbouring outputs that read neighbours, or short sums that are written out, are lanes.
+    """
+    is_float = dtype_of(memref_of(nest.write.buffer).element_type).is_float
+    if not is_float or _terms(nest) <= _UNROLLED:
+        return False
+    reductions = [at for at, axis in enumerate(nest.axes) if axis.is_reduction]
+    terms = [read.strides for read in nest.reads if any(read.strides[at] for at in reductions)]
+    for at, by in enumerate(nest.write.strides):
+        along = [abs(strides[at]) for strides in terms]
+        if at not in reductions and by == 1 and any(along) and max(along) <= NEAR:
+            return False
+    return True
+
+
+def chain_cycles(nest: StridedNest, machine: Machine) -> float:
+    """A chain's latency times its length, for all of them."""
+    return math.prod([axis.size for axis in nest.axes]) * machine.fma_latency
+
+
+def _terms(nest: StridedNest) -> int:
+    return math.prod([axis.size for axis in nest.axes if axis.is_reduction])
+
+
+def _in_vectors(nest: StridedNest, target: Target) -> float:
     lanes = max(4, target.vector_bytes) // 4
     points = math.prod([axis.size for axis in nest.axes])
-    reduction = math.prod([axis.size for axis in nest.axes if axis.is_reduction])
+    reduction = _terms(nest)
     for at, (axis, by) in enumerate(zip(nest.axes, nest.write.strides, strict=True)):
         steps = {access.strides[at] for access in nest.reads}
         if by == 1 and len(nest.reads) > 1 and reduction <= _UNROLLED and steps <= {0, 1}:

@@ -47,7 +47,7 @@ SPECIAL = np.array(
 )
 
 COMPILERS = c_compilers()
-FLAGS = ("-std=c11", "-O3", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math")
+FLAGS = ("-std=c11", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")
 
 
 def _inputs(name: str) -> Array:

@@ -120,7 +120,7 @@ def test_cost_grows_with_what_is_read() -> None:
     assert cost(4, 4096) == pytest.approx(2 * cost(4, 2048), rel=0.01)
 
 
-FLAGS = ("-O2", "-Wall", "-Wextra", "-Werror", "-fno-math-errno", "-ffp-contract=fast")
+FLAGS = ("-O2", "-Wall", "-Wextra", "-Werror", "-fno-math-errno", "-ffp-contract=off")
 
 
 def _sources(target: Target) -> str:

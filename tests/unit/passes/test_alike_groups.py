@@ -57,7 +57,9 @@ def _planned(context: Context, module: ModuleOp) -> Iterator[tuple[Group, Plan, 
     core = Core.of(machine_of(module), target_of(module))
 
     def make(group: Group) -> Plan:
-        return plan_of(group, core, Measure(target_of(module)), Masks(store_of(context)), 0)
+        return plan_of(
+            group, core, Measure(target_of(module), machine_of(module)), Masks(store_of(context)), 0
+        )
 
     alike = tile_and_fuse.Alike()
     for _, block in entry_blocks(module):

@@ -18,7 +18,9 @@ from inarch.backends.c.text import atom
 from inarch.backends.c.types import element, unsigned
 from inarch.backends.c.write.scope import Scope, Values, VectorType
 from inarch.backends.c.write.value.expressions import constant_text, expression
-from inarch.core.dtypes import DTYPES
+from inarch.backends.c.write.value.fused import fused_name
+from inarch.core.dtypes import DTYPES, DType
+from inarch.dialects.loop.rounding import fused_product, is_fused
 from inarch.dialects.loop.scalar import PointOp
 from inarch.passes.loop.nests.arg_reduce import sources_of
 
@@ -102,6 +104,14 @@ def _evaluate_ops(
         if isinstance(op, arith.ConstantOp):
             values[result] = Value(constant_text(op), is_vector=False)
             continue
+        if is_fused(op):
+            continue  # it is written where it is added
+        product = fused_product(op)
+        if product is not None:
+            (term,) = [value for value in op.operands if value is not product.result]
+            parts = [value_of(operand) for operand in (*product.operands, term)]
+            values[result] = _fused(parts, element(result.type), lanes, scope)
+            continue
         operands = [value_of(operand) for operand in op.operands]
         values[result] = _evaluate(op, operands, lanes, scope)
     return [value_of(operand) for operand in wanted]
@@ -120,6 +130,25 @@ def _evaluate(op: Operation, operands: Sequence[Value], lanes: int, scope: Scope
     if type(op) in _ORDERS:
         single = True  # named already
     return Value(text if single else scope.declare(kind.c, "t", text), is_vector=True)
+
+
+def _fused(parts: Sequence[Value], dtype: DType, lanes: int, scope: Scope) -> Value:
+    """A product and a sum with one rounding."""
+    if not any(part.is_vector for part in parts):
+        name = scope.unit.need(f"inarch_fma_{dtype.name}")
+        return Value(f"{name}({', '.join(part.text for part in parts)})", is_vector=False)
+    kind = scope.unit.vector(dtype, lanes)
+    name = scope.unit.need(fused_name(lanes, dtype))
+    texts = [
+        part.text if part.is_vector else f"({kind.c}){splat(_scalar(part, dtype, scope), kind)}"
+        for part in parts
+    ]
+    return Value(f"{name}({', '.join(texts)})", is_vector=True)
+
+
+def _scalar(part: Value, dtype: DType, scope: Scope) -> str:
+    """A name for a number that stands in each lane."""
+    return part.text if part.text.isidentifier() else scope.declare(dtype.c, "s", part.text)
 
 
 def _native(op: Operation, operands: Sequence[Value], lanes: int, scope: Scope) -> str:

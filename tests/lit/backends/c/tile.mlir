@@ -16,12 +16,12 @@ module attributes {inarch.name = "n", inarch.target = "x86-64-v3"} {
 // CHECK-NEXT:         for (int64_t k = 0; k < 8; k++) {
 // CHECK-NEXT:             const float a_value = a[mo * 16 + k];
 // CHECK-NEXT:             const v8f32 b_value = *(const v8f32_mem *)(b + k * 16);
-// CHECK-NEXT:             acc_0_0 += a_value * b_value;
+// CHECK-NEXT:             acc_0_0 = INARCH_FMA_V8F32({{.*}}a_value}, b_value, acc_0_0);
 // CHECK-NEXT:             const v8f32 b_value_1 = *(const v8f32_mem *)(b + k * 16 + 8);
-// CHECK-NEXT:             acc_0_1 += a_value * b_value_1;
+// CHECK-NEXT:             acc_0_1 = INARCH_FMA_V8F32({{.*}}a_value}, b_value_1, acc_0_1);
 // CHECK-NEXT:             const float a_value_1 = a[mo * 16 + k + 8];
-// CHECK-NEXT:             acc_1_0 += a_value_1 * b_value;
-// CHECK-NEXT:             acc_1_1 += a_value_1 * b_value_1;
+// CHECK-NEXT:             acc_1_0 = INARCH_FMA_V8F32({{.*}}a_value_1}, b_value, acc_1_0);
+// CHECK-NEXT:             acc_1_1 = INARCH_FMA_V8F32({{.*}}a_value_1}, b_value_1, acc_1_1);
 // CHECK-NEXT:         }
 // CHECK-NEXT:         *(v8f32_mem *)(c + mo * 32) = acc_0_0;
 // CHECK-NEXT:         *(v8f32_mem *)(c + mo * 32 + 8) = acc_0_1;

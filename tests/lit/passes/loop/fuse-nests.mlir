@@ -148,7 +148,7 @@ func.func @joins_a_square_to_the_sum_that_reads_it_once(%x: memref<4x8xf32>, %y:
 // CHECK-LABEL: @joins_a_square_to_the_sum_that_reads_it_once
 // CHECK-NEXT:    loop.nest (i = 4, k = 8 reduction) ins(%x[i, k] : memref<4x8xf32>) outs(%y[i] init 0.0 : memref<4xf32>) {
 // CHECK-NEXT:    ^bb0(%[[E:.*]]: f32, %[[ACC:.*]]: f32):
-// CHECK-NEXT:      %[[S:.*]] = arith.mulf %[[E]], %[[E]] : f32
+// CHECK-NEXT:      %[[S:.*]] = arith.mulf %[[E]], %[[E]] {inarch.rounded} : f32
 // CHECK-NEXT:      %{{.*}} = arith.addf %[[ACC]], %[[S]] : f32
 
 // -----

@@ -66,7 +66,7 @@ func.func @columns(%ids: memref<64xi64>, %t: memref<4x100xf32>, %y: memref<64xf3
   }
   func.return
 }
-// CHECK-NEXT: loop.nest (k = 4 reduction, j = 64)
+// CHECK-NEXT: loop.nest (j = 64, k = 4 reduction)
 
 // -----
 
