@@ -21,6 +21,7 @@ from inarch.passes.backend import Emission, EmitRequest
 from inarch.passes.graph.inline_calls import inline_call
 from inarch.passes.hand_back import EmitError, HandBackError
 from inarch.passes.instance import Asked
+from inarch.passes.partition.decide.release import dissolve_matches
 from inarch.passes.region_cache import source_of
 
 Emit = Callable[[EmitRequest], Emission]
@@ -130,7 +131,9 @@ def _guilty(emit: Emit, request: EmitRequest, kind: type[Exception]) -> Sequence
 
 
 def give_back(module: ModuleOp, functions: Sequence[FuncOp]) -> None:
-    """Puts the ops of private functions where they are called; the functions go."""
+    """Puts the ops of private functions, those of matches too, where they are called; the functions go."""
+    for function in functions:
+        dissolve_matches(function)
     by_name = {function.sym_name.data: function for function in functions}
     for call in [op for op in module.walk() if isinstance(op, CallOp)]:
         if (function := by_name.get(call.callee.string_value())) is not None:

@@ -7,6 +7,7 @@ from xdsl.dialects.func import FuncOp
 
 from inarch.core.errors import UsageError
 from inarch.ir.functions import functions
+from inarch.passes.partition.decide.release import dissolve_matches
 
 FALLBACK = "inarch.fallback"
 """On the declaration of a backend's function: the public function that does the same on the host."""
@@ -35,6 +36,7 @@ def add_host_version(module: ModuleOp, function: FuncOp) -> FuncOp:
     for op, other in zip(function.walk(), copy.walk(), strict=True):
         if op is not function:
             other.location = op.location
+    dissolve_matches(copy)
     module.body.block.add_op(copy)
     function.attributes[FALLBACK] = StringAttr(name)
     return copy

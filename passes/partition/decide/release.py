@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from inarch.dialects.graph.composite import CompositeRegionOp
@@ -40,6 +41,12 @@ def release(op: Operation) -> list[Operation]:
     if isinstance(op, CompositeRegionOp):
         _dissolve(op)
     return found
+
+
+def dissolve_matches(function: FuncOp) -> None:
+    """Every match in a backend's function is ops again, as hosts compile them."""
+    for composite in [op for op in function.walk() if isinstance(op, CompositeRegionOp)]:
+        release(composite)
 
 
 def drop_copy(op: Operation) -> None:

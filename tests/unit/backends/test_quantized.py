@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import onnx
@@ -22,10 +24,12 @@ from inarch.dialects import new_context
 from inarch.driver.compiler import import_model
 from inarch.driver.options import Options
 from inarch.passes import PASSES
-from inarch.passes.backend import Shrink
+from inarch.passes.backend import Emission, EmitRequest, Option, Shrink, Split
+from inarch.passes.hand_back import HandBackError
 from inarch.passes.partitioning import PartitionReport, explain
 from inarch.passes.region import Region
 from inarch.runtime.loaders import LOADERS
+from inarch.runtime.module import Module
 
 sys.path.insert(0, str(Path(__file__).parent))
 import quantized
@@ -225,6 +229,78 @@ def test_layers_that_go_back_leave_their_copies_and_the_network_is_the_same() ->
         assert steps.max() <= 2, f"seed {seed}"
         assert (steps > 0.5).mean() < 0.05, f"seed {seed}"
     assert shrunk >= 5 * len(which) // 12
+
+
+def unplugged(*_: object) -> NoReturn:
+    raise OSError("no device")
+
+
+def opened(artifact: bytes, x: Array) -> Array:
+    """What it gives."""
+    return Module.load_from_bytes(artifact)(x)
+
+
+def heard(work: Callable[[], Any]) -> tuple[Any, list[str]]:
+    """What it gives, and its warnings."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        made = work()
+    return made, [str(one.message) for one in found]
+
+
+def test_a_region_of_patterns_runs_on_the_host_where_the_engine_cannot(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It works, is not there at load, fails in each call: the same network, and a line each."""
+    for seed in seeds(2, 12):
+        network = Network(seed)
+        data = inarch.compile(network.model(), backends=["q8"], fallback="host").save_to_bytes()
+        for broken, said in (
+            ("", ""),
+            (
+                "_loaded",
+                "backend 'q8' (format q8) is missing: OSError: no device; the host runs its part",
+            ),
+            ("_run", "backend 'q8' fails on 'q8_0': OSError: no device; the host runs its part"),
+        ):
+            with monkeypatch.context() as patch:
+                if broken:
+                    patch.setattr(quantized, broken, unplugged)
+                found, told = heard(partial(opened, data, network.input))
+            assert [one.partition(": ")[2] for one in told] == [said] * bool(said)
+            steps = off_by(found, network)
+            assert steps.max() <= 2, f"seed {seed}, {broken}"
+            assert (steps > 0.5).mean() < 0.05, f"seed {seed}, {broken}"
+
+
+def test_regions_of_patterns_are_handed_back() -> None:
+    """The first of several, and all of them."""
+
+    def picky(request: EmitRequest) -> Emission:
+        first = request.functions[0]
+        if request.options["back"] or first.sym_name.data.endswith("_0"):
+            raise HandBackError(None if request.options["back"] else first, "no room")
+        return quantized.emit(request)
+
+    def alone(regions: Sequence[Region]) -> Iterator[Split]:
+        for region in regions:
+            if len(region.ops) > 1:
+                yield Split(region, [[op] for op in region.ops], "one by one")
+
+    options = {"back": Option("bool", False)}
+    backend = replace(quantized.BACKEND, name="few", decide=alone, emit=picky, options=options)
+    for seed in seeds(2, 12):
+        network = Network(seed)
+        for back in (False, True):
+            wish = backend.configure(back=back)
+            compiled, told = heard(
+                lambda wish=wish, network=network: inarch.compile(network.model(), backends=[wish])
+            )
+            assert all(one.endswith("no room; the host has it") for one in told)
+            assert (len(told) == 1, bool(compiled.imports)) == (not back, not back)
+            steps = off_by(compiled(network.input), network)
+            assert steps.max() <= 2, f"seed {seed}, {back}"
+            assert (steps > 0.5).mean() < 0.05, f"seed {seed}, {back}"
 
 
 def test_each_layer_is_one_match_and_only_the_ends_are_the_hosts() -> None:
