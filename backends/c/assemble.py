@@ -19,7 +19,12 @@ from inarch.backends.c.plan.program import ProgramPlan
 from inarch.backends.c.plan.weights import Weights
 from inarch.backends.c.text import comment
 from inarch.backends.c.write.abi.cpu import BASELINE, cpu_check
-from inarch.backends.c.write.abi.library_text import internal_text, library_text, types_text
+from inarch.backends.c.write.abi.library_text import (
+    environment_text,
+    internal_text,
+    library_text,
+    types_text,
+)
 from inarch.backends.c.write.abi.model import (
     declarations_text,
     entries_text,
@@ -275,7 +280,8 @@ def _entries(parts: Parts, *, embedded: str | None, shared: bool) -> str:
     bodies = "".join(f"\n{entry.definition('')}" for entry in parts.entries)
     own = "" if shared else library_text(cpu_check(parts.features, "static "), shared=False)
     return (
-        imports_text(library, checked=program.checked)
+        environment_text()
+        + imports_text(library, checked=program.checked)
         + threads_text(shared=shared, pool=parts.shares, most=program.threads)
         + bodies
         + entries_text(library, embedded, shared=shared)

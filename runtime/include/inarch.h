@@ -35,6 +35,9 @@
  *   const char *<prefix>_weights_sha256(void);      as in the table
  *   const char *<prefix>_last_error(void);          as in the table
  *
+ * Functions compute in the default floating-point environment (rounding to nearest, subnormal numbers, no traps), whatever
+ * the thread's is, on x86-64 and aarch64; the thread's is there again afterwards.
+ *
  * Functions return INARCH_OK or another code below; an import's code is passed on.
  *
  * Versions. Within a version, structs grow at their ends only. Those that a library gives say their size, and the

@@ -18,6 +18,7 @@ from inarch.backends.c.export.stack import Stack, stack_of
 from inarch.backends.c.parts import Parts, library_functions, parts_of, preamble
 from inarch.backends.c.plan.weights import Weights, weights_image
 from inarch.backends.c.text import INDENT, Names, comment, identifier
+from inarch.backends.c.write.abi.library_text import environment_text
 from inarch.backends.c.write.scope import Unit
 from inarch.backends.entries import Entry
 from inarch.backends.host import Export, ExportRequest, Writer
@@ -170,6 +171,7 @@ def _text(parts: Parts, image: bytes) -> str:
         + (_SHARE if parts.shares else "")
         + (weights_text(_WEIGHTS, image) if image else "")
         + (f"\nstatic {_aligned(_ARENA, arena)};\n" if arena else "")
+        + environment_text()
         + entries
         + "".join(_function(parts, number) for number in range(len(parts.functions)))
     )

@@ -191,7 +191,7 @@ def entry_text(program: ProgramPlan, function: FuncOp, vector_bytes: int) -> Fun
     mentioned = _words(lines)
     head = [f"{INDENT}{text}" for name, text in heads if name in mentioned]
     unused = _unused(("buffers", "weights", "workspace"), [*head, *lines])
-    body = [*unused, *head, *lines, f"{INDENT}return 0;"]
+    body = [f"{INDENT}INARCH_ENVIRONMENT;", *unused, *head, *lines, f"{INDENT}return 0;"]
     c_name = program.c_names[symbol]
     return FunctionText(
         symbol,

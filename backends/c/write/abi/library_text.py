@@ -41,6 +41,11 @@ def _resource(name: str, linkage: str, **values: str) -> str:
     return "\n" + Template(text).substitute(linkage=linkage, **values)
 
 
+def environment_text() -> str:
+    """What entries, and parts of loops, begin and end with: the thread's floating-point environment."""
+    return _resource("environment.c", "")
+
+
 def internal_text(*, shared: bool) -> str:
     """What the library is inside, for `model.c`. `shared`: its functions are in a unit of their own."""
     linkage = _HIDDEN if shared else "static "

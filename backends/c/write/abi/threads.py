@@ -33,6 +33,18 @@ _SHARE = """
 /* Who runs the loops where a call's state does not say. */
 static const inarch_pool *inarch_used_pool = &inarch_own_pool;
 
+typedef struct {
+    inarch_task task;
+    void *context;
+} inarch_shared;
+
+static void inarch_share_part(void *context, int64_t begin, int64_t end, int32_t part)
+{
+    INARCH_ENVIRONMENT;
+    const inarch_shared *shared = (const inarch_shared *)context;
+    shared->task(shared->context, begin, end, part);
+}
+
 /* `room`: for how many threads there is a workspace; 0: the loop needs none. noinline: in a copy for each of
    hundreds of loops it is most of what this unit takes to compile. */
 static __attribute__((noinline)) void inarch_share(
@@ -48,7 +60,8 @@ ${most}    if (room != 0) {
         return;
     }
     const inarch_pool *pool = inarch_here.pool != NULL ? inarch_here.pool : inarch_used_pool;
-    pool->run(pool->self, threads, count, task, context);
+    inarch_shared shared = {task, context};
+    pool->run(pool->self, threads, count, inarch_share_part, &shared);
 }
 """
 

@@ -9,6 +9,7 @@ module attributes {inarch.name = "net"} {
 
 // CHECK-LABEL: int32_t net_infer_run(void *const *buffers, const void *weights, void *workspace)
 // CHECK-NEXT: {
+// CHECK-NEXT:     INARCH_ENVIRONMENT;
 // CHECK-NEXT:     const float *x = (const float *)buffers[0];
 // CHECK-NEXT:     float *y = (float *)buffers[1];
 // CHECK-NEXT:     const float *w = (const float *)weights;
