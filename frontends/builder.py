@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,7 @@ from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.op import GraphOp, Property, shape_of, tensor_dtype
 from inarch.ir.context import ConstantStore
 from inarch.ir.location import named_location
-from inarch.ir.names import is_hint
+from inarch.ir.names import hint
 from inarch.ir.payload.constants import constant_attribute
 
 if TYPE_CHECKING:
@@ -26,9 +25,6 @@ if TYPE_CHECKING:
 
 FOLD_ELEMENTS = 4096
 """Results up to this size are evaluated here, so that computed shapes are constants."""
-
-MAX_NAME = 100
-"""Characters of a node's name that its ops keep: functions and loops repeat names many times."""
 
 FOLD_POINTS = 1 << 22
 """Ops that visit more places of their windows are not evaluated here, however small their results."""
@@ -134,18 +130,3 @@ class Builder:
             np.ascontiguousarray(each).reshape(each.shape)
             for each in (found if isinstance(found, tuple) else (found,))
         ]
-
-
-def hint(value: SSAValue, name: str) -> None:
-    """Calls `value` after `name` in the printed form, as far as MLIR can write it."""
-    text = printed_name(name)
-    if text is not None:
-        value.name_hint = text
-
-
-def printed_name(name: str) -> str | None:
-    """What a value of this name is called in MLIR text; None where nothing of it can be written."""
-    text = re.sub(r"[^A-Za-z0-9_]", "_", name[:MAX_NAME])
-    if not text.strip("_") or not is_hint(text):
-        return None
-    return text if not text[0].isdigit() else f"t{text}"

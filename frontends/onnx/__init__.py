@@ -29,7 +29,7 @@ from inarch.core.errors import InarchError, UnsupportedError, unknown
 from inarch.core.lazy import Array, np
 from inarch.core.limits import check_shape
 from inarch.frontends import FilesRead, Frontend, Origin, Sizes
-from inarch.frontends.builder import Builder, hint
+from inarch.frontends.builder import Builder
 from inarch.frontends.names import program_name
 from inarch.frontends.onnx._bind import Bound, Signature, bind, signature
 from inarch.frontends.onnx._functions import Key, functions_by_key, imports
@@ -42,6 +42,7 @@ from inarch.frontends.open import Interface, OpenPort
 from inarch.frontends.report import NotSupportedError, Unsupported
 from inarch.frontends.values import fixed_value
 from inarch.ir.context import store_of
+from inarch.ir.names import hint
 from inarch.ir.report.facts import facts_of
 from inarch.ir.sizes import set_sizes
 from inarch.ir.types import dtype_of, mlir_type, tensor

@@ -10,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 
 from inarch.core.errors import InarchError
 from inarch.dialects.graph.op import shape_of, tensor_dtype
-from inarch.frontends.builder import MAX_NAME, Builder, hint
+from inarch.frontends.builder import Builder
 from inarch.frontends.onnx._check import DEFAULT_DOMAINS, check_node, schema_of
 from inarch.frontends.onnx._functions import (
     Body,
@@ -29,6 +29,7 @@ from inarch.frontends.onnx.ops import converters
 from inarch.frontends.onnx.regions.inline import Inline
 from inarch.frontends.onnx.tensors import Folders, tensor_array
 from inarch.frontends.report import NotSupportedError, UndefinedError, Unsupported
+from inarch.ir.names import MAX_NAME, hint
 
 if TYPE_CHECKING:
     from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto

@@ -21,11 +21,12 @@ from xdsl.utils.exceptions import VerifyException
 from inarch.core.dtypes import from_numpy
 from inarch.core.errors import InarchError, UnsupportedError
 from inarch.dialects.graph.op import shape_of, tensor_dtype
-from inarch.frontends.builder import Builder, hint
+from inarch.frontends.builder import Builder
 from inarch.frontends.report import NotSupportedError
 from inarch.frontends.torch.node import Node, Result
 from inarch.frontends.torch.ops import converters
 from inarch.ir.context import store_of
+from inarch.ir.names import hint
 from inarch.ir.types import mlir_type, tensor
 
 _Found = SSAValue | Sequence[SSAValue | None]

@@ -12,6 +12,7 @@ from typing import Any
 
 from inarch.core.errors import EnvironmentFault, InarchError, UsageError
 from inarch.core.lazy import Array, np
+from inarch.ir.names import printed_name
 
 PEERS = ("onnxruntime",)
 
@@ -32,8 +33,6 @@ def peer_values(model: Path, inputs: Mapping[str, Array]) -> dict[str, Array]:
             "pip install onnxruntime"
         ) from error
     import onnx
-
-    from inarch.frontends.builder import printed_name
 
     proto = onnx.load(str(model))
     outputs = [output for node in proto.graph.node for output in node.output if output]

@@ -11,6 +11,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from inarch.core.errors import InarchError
 from inarch.dialects.graph.constant import ConstantOp
+from inarch.ir.names import hint
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ def cut(module: ModuleOp, first: int, last: int, *, every_value: bool = False) -
     body = Block(arg_types=[value.type for value in takes])
     copies: dict[SSAValue, SSAValue] = dict(zip(takes, body.args, strict=True))
     for value, argument in zip(takes, body.args, strict=True):
-        argument.name_hint = names[value]
+        hint(argument, names[value])
     chosen = {*inside, *constants}
     body.add_ops(op.clone(copies) for op in block.ops if op in chosen)
     body.add_op(ReturnOp(*(copies[value] for value in gives)))

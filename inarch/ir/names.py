@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import re
 
+from xdsl.ir import SSAValue
+
+MAX_NAME = 100
+"""Characters of a stranger's name that are printed: functions and loops repeat names many times."""
+
 
 def is_hint(name: str) -> bool:
     """Whether something is left of `name` as a hint, from which xDSL takes `_1` at each copy.
@@ -14,3 +19,22 @@ def is_hint(name: str) -> bool:
     (True, False, False)
     """
     return re.sub(r"(_\d+)+$", "", name) != ""
+
+
+def printed_name(name: str) -> str | None:
+    """What a value that a stranger calls `name` is called in MLIR text; None where nothing can be written.
+
+    >>> [printed_name(name) for name in ("input:0", "a/b c", "0", "\u00e9", "")]
+    ['input_0', 'a_b_c', 't0', None, None]
+    """
+    text = re.sub(r"[^A-Za-z0-9_]", "_", name[:MAX_NAME])
+    if not text.strip("_") or not is_hint(text):
+        return None
+    return text if not text[0].isdigit() else f"t{text}"
+
+
+def hint(value: SSAValue, name: str) -> None:
+    """Calls `value` after `name`, which may be any text, in the printed form as far as MLIR can write it."""
+    text = printed_name(name)
+    if text is not None:
+        value.name_hint = text

@@ -39,7 +39,7 @@ from xdsl.parser.core import ForwardDeclaredValue
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Input, Span
-from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind
+from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind, StringLiteral
 
 from inarch.core.errors import InarchError, reason
 from inarch.core.limits import CONSTANT_BYTES, DEPTH, INTEGER_BITS
@@ -78,11 +78,16 @@ _F64_BITS = re.compile(r"0[xX][0-9a-fA-F]{16}")
 
 
 class _BoundedLexer(MLIRLexer):
-    """xDSL's lexer, except that no number is longer than what is built from it can be."""
+    """xDSL's lexer, except that no number is longer than what is built from it can be, and that text is text.
+
+    Letters that are no ASCII are printed by their bytes, which xDSL does not read as a string.
+    """
 
     def lex(self) -> MLIRToken:
         token = super().lex()
         kind = token.kind
+        if kind is MLIRTokenKind.BYTES_LIT and _is_text(token.span):
+            return MLIRToken(MLIRTokenKind.STRING_LIT, token.span)
         if kind is MLIRTokenKind.INTEGER_LIT and not _is_below(token.text, 1 << INTEGER_BITS):
             message = (
                 f"expected an integer of at most {INTEGER_BITS} bits, found {_short(token.text)}"
@@ -104,6 +109,16 @@ def _is_below(text: str, limit: int) -> bool:
     """Whether the number `text` is below `limit`; by its length first, as reading is not linear."""
     digits = text[2:].lstrip("0") if text[:2] in ("0x", "0X") else text.lstrip("0")
     return len(digits) <= 20 and int(digits or "0", 16 if text[:2] in ("0x", "0X") else 10) < limit
+
+
+def _is_text(span: Span) -> bool:
+    """Whether a literal holds UTF-8."""
+    assert isinstance(span, StringLiteral), "of literals the lexer has made these"
+    try:
+        span.bytes_contents.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _short(text: str) -> str:

@@ -57,6 +57,28 @@ def test_a_model_that_is_right(model: Path) -> None:
     assert [path.name for path in model.parent.iterdir()] == ["model.mlir"]
 
 
+def test_values_may_have_any_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As TensorFlow and old exports of PyTorch write them: what is cut out of a model keeps them."""
+    onnx = pytest.importorskip("onnx")
+    helper, value = onnx.helper, onnx.helper.make_tensor_value_info
+    names = ["input:0", "a/b c", "0", "\u00e9", "_0"]
+    nodes = [helper.make_node("Relu", [name], [f"{name}/out:0"]) for name in names]
+    nodes.append(helper.make_node("Sum", [f"{name}/out:0" for name in names], ["y:0"]))
+    ports = [value(name, 1, [2, 3]) for name in names]
+    graph = helper.make_graph(nodes, "g", ports, [value("y:0", 1, [2, 3])])
+    opsets = [helper.make_opsetid("", 17)]
+    monkeypatch.chdir(tmp_path)
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), "m.onnx")
+    said = "right: 9 values of 9 ops, and the outputs as compiled\n"
+    assert run(["verify", "m.onnx"]) == (0, said, "")
+    asked = ["--backend", "examplejson", "--dump-regions", "regions"]
+    assert run(["compile", "m.onnx", "-o", "m.inarch", "-q", *asked]).code == 0
+    (region,) = Path("regions").iterdir()
+    assert len(np.load(region / "inputs.npz")) == len(names)
+    code, out, _ = run(["verify", str(region)])
+    assert (code, out.splitlines()[-1]) == (0, "right: the region alone")
+
+
 def spoil(name: str, change: Callable[[ModuleOp], None], monkeypatch: pytest.MonkeyPatch) -> None:
     """Pass `name` then also does `change`."""
     kind = type(PASSES[name]())
