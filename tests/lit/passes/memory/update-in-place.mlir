@@ -265,3 +265,71 @@ func.func @main(%n: memref<i64>, %x: memref<8xf32>, %y: memref<8xf32> {inarch.re
   }
   func.return
 }
+
+// -----
+
+// It is read at another index as well, which a point before may have written over; and from a view of it.
+// CHECK-LABEL: @read_twice
+func.func @read_twice(%x: memref<8xf32>, %y: memref<8xf32> {inarch.result}, %z: memref<8xf32> {inarch.result}) {
+  // CHECK-NEXT: %[[D:.*]] = loop.alloc
+  // CHECK-NEXT: %[[E:.*]] = loop.alloc
+  %d = loop.alloc : memref<8xf32>
+  %e = loop.alloc : memref<8xf32>
+  %v = loop.reshape %e : memref<8xf32> to memref<2x4xf32>
+  loop.nest (i = 8) ins(%x[i] : memref<8xf32>) outs(%d[i] : memref<8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = math.exp %a : f32
+    loop.yield %0 : f32
+  }
+  // CHECK: ins(%[[D]][i] : memref<8xf32>, %[[D]][-i + 7] : memref<8xf32>) outs(%y[i]
+  loop.nest (i = 8) ins(%d[i] : memref<8xf32>, %d[-i + 7] : memref<8xf32>) outs(%y[i] : memref<8xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %0 = arith.addf %a, %b : f32
+    loop.yield %0 : f32
+  }
+  loop.nest (i = 8) ins(%x[i] : memref<8xf32>) outs(%e[i] : memref<8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = math.absf %a : f32
+    loop.yield %0 : f32
+  }
+  // CHECK: ins(%[[E]][i] : memref<8xf32>, %{{.*}}[0, 3] : memref<2x4xf32>) outs(%z[i]
+  loop.nest (i = 8) ins(%e[i] : memref<8xf32>, %v[0, 3] : memref<2x4xf32>) outs(%z[i] : memref<8xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %0 = arith.addf %a, %b : f32
+    loop.yield %0 : f32
+  }
+  func.return
+}
+
+// -----
+
+// An index that was read is not what is written over it; and numbers of another size have not its place.
+// CHECK-LABEL: @of_another_kind
+func.func @of_another_kind(%x: memref<8xi64>, %t: memref<9xi64>, %y: memref<8xi64> {inarch.result}, %z: memref<8xf32> {inarch.result}) {
+  // CHECK-NEXT: %[[D:.*]] = loop.alloc
+  // CHECK-NEXT: %[[E:.*]] = loop.alloc
+  %d = loop.alloc : memref<8xi64>
+  %e = loop.alloc : memref<8xi64>
+  loop.nest (i = 8) ins(%x[i] : memref<8xi64>) outs(%d[i] : memref<8xi64>) {
+  ^bb0(%a: i64, %o: i64):
+    %0 = arith.addi %a, %a : i64
+    loop.yield %0 : i64
+  }
+  // CHECK: ins(%[[D]][i] : memref<8xi64>, %t[at(0)] : memref<9xi64>) outs(%y[i]
+  loop.nest (i = 8) ins(%d[i] : memref<8xi64>, %t[at(0)] : memref<9xi64>) outs(%y[i] : memref<8xi64>) {
+  ^bb0(%a: i64, %b: i64, %o: i64):
+    loop.yield %b : i64
+  }
+  loop.nest (i = 8) ins(%x[i] : memref<8xi64>) outs(%e[i] : memref<8xi64>) {
+  ^bb0(%a: i64, %o: i64):
+    %0 = arith.muli %a, %a : i64
+    loop.yield %0 : i64
+  }
+  // CHECK: ins(%[[E]][i] : memref<8xi64>) outs(%z[i]
+  loop.nest (i = 8) ins(%e[i] : memref<8xi64>) outs(%z[i] : memref<8xf32>) {
+  ^bb0(%a: i64, %o: f32):
+    %0 = arith.sitofp %a : i64 to f32
+    loop.yield %0 : f32
+  }
+  func.return
+}
