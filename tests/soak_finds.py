@@ -2,6 +2,7 @@
 
 graph-3-17.mlir    a program: `// RUN:` is its command, `// OPEN: reason` says that it is not mended
 npz-3-17.bin       the input of a parser, which the name begins with; `npz-3-17.open.bin` is not mended
+onnx-317.onnx      a model, with its inputs, of which some form is wrong; `onnx-317.open.onnx` is not mended
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from inarch.testing.generate.program import read_program
 FOLDER = Path(__file__).with_name("found")
 ROOT = Path(__file__).parents[1]
 GENERATE = ("python", "-m", "inarch.testing.generate")
+SUFFIXES = (".mlir", ".onnx", ".bin")
 ALONE = ("crash", "timeout")
 """What takes the process along that it happens in."""
 LIMIT_S = 120.0
@@ -59,9 +61,9 @@ class Find:
         if self.open is None:
             return pytest.param(self, id=self.path.name)
         line = (
-            "take `.open` out of its name"
-            if self.path.suffix == ".bin"
-            else "remove its line `// OPEN:`"
+            "remove its line `// OPEN:`"
+            if self.path.suffix == ".mlir"
+            else "take `.open` out of its name"
         )
         reason = f"open: {self.open}; where it passes, {line}"
         return pytest.param(
@@ -93,8 +95,11 @@ def read(path: Path) -> Find:
         return Find(
             path, {}, command, open="a fault of the parser" if stem.endswith(".open") else None
         )
+    if path.suffix == ".onnx":
+        command = ("python", "-m", "inarch.testing.onnx_graphs", "--file", str(path))
+        return Find(path, {}, command, open="a fault" if path.stem.endswith(".open") else None)
     if path.suffix != ".mlir":
-        raise ValueError(f"{path.name}: expected .mlir or .bin")
+        raise ValueError(f"{path.name}: expected .mlir, .onnx or .bin")
     said = {name: text.strip() for name, text in _COMMENT.findall(path.read_text())}
     words = shlex.split(said.get("RUN", "").replace("%s", shlex.quote(str(path))))
     variables = [word for word in words if _VARIABLE.match(word)]
@@ -107,7 +112,7 @@ def read(path: Path) -> Find:
 
 def finds(folder: Path = FOLDER) -> list[Find]:
     """All of a folder, by name."""
-    return [read(path) for path in sorted(folder.iterdir()) if path.suffix in (".mlir", ".bin")]
+    return [read(path) for path in sorted(folder.iterdir()) if path.suffix in SUFFIXES]
 
 
 def replay(find: Find) -> tuple[int, str]:
@@ -171,6 +176,12 @@ def of_parser(folder: Path, parser: str, seed: int, fault: Mapping[str, Any]) ->
     shortest = min((Path(file) for file in fault["files"]), key=lambda file: file.stat().st_size)
     case = shortest.stem.rpartition("-")[2]
     return write_new(folder / f"{parser}-{seed}-{case}.open.bin", shortest.read_bytes())
+
+
+def of_model(folder: Path, finding: Mapping[str, Any]) -> Path:
+    """The file of what `onnx_graphs` found."""
+    data = Path(finding["file"]).read_bytes()
+    return write_new(folder / f"onnx-{finding['seed']}.open.onnx", data)
 
 
 def plain(text: str) -> str:

@@ -22,7 +22,7 @@ from inarch.backends import BACKENDS
 from inarch.fuzz import PARSERS
 from inarch.machine.target import parse
 from inarch.testing.generate import LEVELS
-from soak_finds import loads, of_parser, of_program
+from soak_finds import loads, of_model, of_parser, of_program
 
 ROOT = Path(__file__).parents[1]
 UNIT = ROOT / "tests" / "unit"
@@ -282,7 +282,11 @@ def _parsers() -> Iterator[Unit]:
 
 def _onnx_graphs() -> Iterator[Unit]:
     base = (sys.executable, "-m", "inarch.testing.onnx_graphs", "--json", "--out", "{folder}")
-    for name, count, options in (("definitions", 2000, ()), ("compiled", 150, ("--compiled",))):
+    for name, count, options in (
+        ("definitions", 2000, ()),
+        ("compiled", 150, ("--compiled",)),
+        ("across", 300, ("--across",)),
+    ):
         seeded = ("--run", "{seed}", "--count", str(count))
         yield Unit(name, (*base, *seeded, *options), partial(read_onnx_graphs, options=options))
 
@@ -296,7 +300,11 @@ def read_onnx_graphs(done: Done, options: Sequence[str] = ()) -> Result:
     return Result(
         int(said["graphs"]),
         [
-            Finding(one["message"], " ".join((again, "--seed", str(one["seed"]), *options)))
+            Finding(
+                one["message"],
+                " ".join((again, "--seed", str(one["seed"]), *options)),
+                partial(of_model, done.run.found, one) if "--across" in options else None,
+            )
             for one in said["findings"]
         ],
     )
@@ -444,7 +452,7 @@ PARTS = (
     Part("gate", "what the gate runs, at length, with other seeds, for this machine's own CPU",
          lambda: _packs(_files("def test_"))),
     Part("parsers", "mutated files and texts", _parsers),
-    Part("onnx-graphs", "random ONNX models against the reference evaluator", _onnx_graphs),
+    Part("onnx-graphs", "random ONNX models: the evaluator's numbers, on two targets", _onnx_graphs),
     Part("slow", "tests that are marked slow: models, numerics at length", lambda: _marked("slow")),
     Part("conformance", "ONNX's own suite by twentieths", _conformance, is_seeded=False),
     Part("fuzz", "tests that are marked fuzz", lambda: _marked("fuzz")),

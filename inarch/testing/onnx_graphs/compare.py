@@ -53,16 +53,16 @@ def check(case: Case, *, is_compiled: bool = False) -> str:
 
 def _found(case: Case, is_compiled: bool) -> dict[str, Array]:
     if is_compiled:
-        module = inarch.compile(case.model, dims=_sizes(case).dims)
+        module = inarch.compile(case.model, dims=sizes_of(case).dims)
         return dict(zip(case.expected, module.run(case.inputs).values(), strict=True))
     context = new_context()
-    module = import_onnx(case.model, context, _sizes(case))
+    module = import_onnx(case.model, context, sizes_of(case))
     with np.errstate(all="ignore"):
         outputs = execute(module, list(case.inputs.values()), context)
     return dict(zip(case.expected, results_by_name(module, outputs).values(), strict=True))
 
 
-def _sizes(case: Case) -> Sizes:
+def sizes_of(case: Case) -> Sizes:
     """Exporters write a size of 0 for one that they do not know, so it has to be said."""
     return Sizes(
         dims={

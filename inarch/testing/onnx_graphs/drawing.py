@@ -4,6 +4,7 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -23,11 +24,22 @@ _MOVES = frozenset({
     "Clip", "Trilu", "Pad", "ScatterElements", "ScatterND", "Identity",
 })  # fmt: skip
 
+_EXACT = _MOVES | frozenset({
+    "Add", "Sub", "Mul", "Div", "Sqrt", "Floor", "Ceil", "Round", "Sign", "Cast", "Mod",
+    "Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual", "And", "Or", "Xor", "Not",
+    "ReduceMax", "ReduceMin", "MaxPool", "ArgMax", "ArgMin", "TopK", "OneHot",
+})  # fmt: skip
+"""Whose results IEEE 754 and ONNX leave no choice of: each is rounded once, or not at all."""
+
 Array = np.ndarray[Any, Any]
 FLOATS = ("float32", "float64")
 INTEGERS = ("int8", "uint8", "int32", "int64", "uint64")
 NUMBERS = (*FLOATS, *FLOATS, *INTEGERS)
 SIZES = (1, 1, 2, 3, 3, 4, 5, 7)
+TAILS = (8, 9, 15, 16, 17, 24, 31, 33, 40, 49, 64, 67, 81)
+"""Some vectors of some targets, with one element less and more."""
+MOST = 4096
+"""Elements of an array that is drawn."""
 
 
 class Refused(Exception):  # noqa: N818
@@ -42,6 +54,8 @@ class Case:
     model: Any
     inputs: dict[str, Array]
     expected: dict[str, Array]
+    sure: frozenset[str] = frozenset()
+    """The results of which nothing but `expected` is right, bit by bit."""
 
 
 @dataclass
@@ -50,6 +64,8 @@ class Graph:
 
     rng: np.random.Generator
     opset: int
+    is_large: bool = False
+    """Whether sizes have tails."""
     values: dict[str, Array] = field(default_factory=dict[str, Array])
     inputs: list[str] = field(default_factory=list[str])
     constants: list[str] = field(default_factory=list[str])
@@ -58,6 +74,8 @@ class Graph:
     """Floats that were computed, so that a jump may fall to either side."""
     counted: set[str] = field(default_factory=set[str])
     """Values of computed size."""
+    unsure: set[str] = field(default_factory=set[str])
+    """Values that are computed from sums or functions, of which there are several right ones."""
 
     def chance(self, of: float) -> bool:
         return bool(self.rng.random() < of)
@@ -94,9 +112,18 @@ class Graph:
         """A constant list of int64."""
         return self.put(np.array(values, np.int64))
 
+    def size(self, of: Sequence[int]) -> int:
+        """One of these sizes, or one with a tail."""
+        return int(self.one(TAILS if self.is_large and self.chance(0.3) else of))
+
     def shape(self, least: int = 0, most: int = 5) -> list[int]:
         rank = int(self.rng.integers(least, most + 1))
         sizes = [int(self.one(SIZES)) for _ in range(rank)]
+        if rank and self.is_large and self.chance(0.6):
+            at = rank - 1 if self.chance(0.7) else int(self.rng.integers(rank))
+            tail = int(self.one(TAILS))
+            sizes = [1 if math.prod(sizes) > MOST // tail else size for size in sizes]
+            sizes[at] = tail
         if rank and self.chance(0.06):
             sizes[int(self.rng.integers(rank))] = 0
         return sizes
@@ -137,14 +164,16 @@ class Graph:
         given = {name: value for name, value in attributes.items() if value not in (None, [])}
         node = helper.make_node(op, list(inputs), names, **given)
         used = {name: self.values[name] for name in inputs if name}
-        oracle = _onnxruntime if op in _NOT_IN_THE_EVALUATOR else evaluate
-        found = oracle(model_of([node], used, names, {}, self.opset), used)
+        found = results_of(node, used, self.opset)
+        is_exact = has_one_answer(op, [*used.values(), *found])
         for name, value in zip(names, found, strict=True):
             if value.size > 20_000 or (op in _WINDOWS and not value.size):
                 raise Refused(op)  # a window that does not fit is refused by all but the evaluator
             self.values[name] = value
             if value.dtype.kind == "f" and (op not in _MOVES or any(i in self.rough for i in used)):
                 self.rough.add(name)
+            if not is_exact or any(i in self.unsure for i in used):
+                self.unsure.add(name)
         self.nodes.append(node)
 
 
@@ -172,6 +201,24 @@ def model_of(
         [numpy_helper.from_array(value, name) for name, value in constants.items()],
     )  # fmt: skip
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
+
+
+def taken_by(node: Any) -> list[str]:
+    """The values that a node takes, in its bodies too."""
+    inner = [name for part in node.attribute for each in part.g.node for name in each.input]
+    own = {name for part in node.attribute for each in part.g.node for name in each.output}
+    return [name for name in (*node.input, *inner) if name and name not in own]
+
+
+def results_of(node: Any, used: dict[str, Array], opset: int) -> list[Array]:
+    """What a node makes of what it takes. Raises Refused."""
+    oracle = _onnxruntime if node.op_type in _NOT_IN_THE_EVALUATOR else evaluate
+    return oracle(model_of([node], used, list(node.output), {}, opset), used)
+
+
+def has_one_answer(op: str, arrays: Sequence[Array]) -> bool:
+    """Whether the results of a node, which are among its arrays, are right or wrong bit by bit."""
+    return op in _EXACT or not any(each.dtype.kind == "f" for each in arrays)
 
 
 def evaluate(model: Any, inputs: dict[str, Array]) -> list[Array]:

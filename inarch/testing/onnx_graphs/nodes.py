@@ -19,6 +19,7 @@ from inarch.testing.onnx_graphs.drawing import (
     evaluate,
     model_of,
 )
+from inarch.testing.onnx_graphs.patterns import PATTERNS
 
 UNARY = (
     "Abs", "Neg", "Relu", "Exp", "Sigmoid", "Tanh", "Softplus", "Sin", "Erf", "Elu", "Identity", "Sign",
@@ -257,9 +258,9 @@ def _index(g: Graph) -> None:
 
 def _window(g: Graph) -> None:
     spatial = g.one((1, 2, 2, 3))
-    sizes = [int(g.one((4, 5, 7))) for _ in range(spatial)]
+    sizes = [g.size((4, 5, 7)) if spatial < 3 else int(g.one((4, 5, 7))) for _ in range(spatial)]
     kernel = [int(g.one((1, 2, 3))) for _ in range(spatial)]
-    groups, channels, outs = g.one((1, 1, 2)), g.one((1, 2)), g.one((1, 3))
+    groups, channels, outs = g.one((1, 1, 2)), g.size((1, 2)), g.size((1, 3))
     x = g.new("float32", [g.one((1, 2)), groups * channels, *sizes])
     attributes: dict[str, Any] = {"strides": [int(g.one((1, 2, 3))) for _ in kernel]}
     op = g.one(("Conv", "ConvTranspose", "MaxPool", "AveragePool"))
@@ -282,9 +283,7 @@ def _window(g: Graph) -> None:
 
 
 def _product(g: Graph) -> None:
-    m, k, n = (
-        int(g.one((0, 1, 2, 3, 5))) if g.chance(0.2) else int(g.one((1, 3, 5))) for _ in "mkn"
-    )
+    m, k, n = (int(g.one((0, 1, 2, 3, 5))) if g.chance(0.2) else g.size((1, 3, 5)) for _ in "mkn")
     dtype, op = g.one(("float32", "float64", "int32")), g.one(("MatMul", "Gemm", "Einsum"))
     if op == "MatMul":
         batch = g.shape(0, 2)
@@ -378,6 +377,7 @@ def _branch(g: Graph) -> None:
     used = {each: g.values[each] for each in (condition, a)}
     (g.values[name],) = evaluate(model_of([node], used, [name], {}, g.opset), used)
     g.rough.add(name)
+    g.unsure.add(name)
     g.nodes.append(node)
 
 
@@ -408,27 +408,44 @@ NODES: tuple[Callable[[Graph], None], ...] = (
     _window, _window, _product, _softmax, _normalize, _quantize, _resize, _clip, _range, _branch,
     _counted,
 )  # fmt: skip
+LARGE = (
+    *(draw for draw in NODES if draw is not _counted),
+    *PATTERNS * 2,
+)
+"""Of results whose size is known."""
 
 
-def graph(seed: int) -> Case:
-    """The model of a seed: the same on each machine with the same NumPy and onnx."""
-    g = Graph(np.random.default_rng([20261126, seed]), 0)
+def graph(seed: int, *, is_large: bool = False) -> Case:
+    """The model of a seed: the same on each machine with the same NumPy and onnx.
+
+    A large one has 3 to 25 nodes, of sizes with tails.
+    """
+    kinds, least, most = (LARGE, 3, 25) if is_large else (NODES, 1, 8)
+    g = Graph(np.random.default_rng([20261126, seed]), 0, is_large)
     g.opset = int(g.rng.integers(11, 23))
-    for _ in range(int(g.rng.integers(1, 9))):
-        g.one(NODES)  # so that a refused node changes what is drawn behind it
-        _try(g, g.one(NODES))
-    while not g.nodes:
-        _try(g, g.one(NODES))
+    count = int(g.rng.integers(least, most + 1))
+    if is_large:  # rather fewer: they take less time, and one fault is enough
+        count = min(count, int(g.rng.integers(least, most + 1)))
+    for _ in range(count):
+        g.one(kinds)  # so that a refused node changes what is drawn behind it
+        _try(g, g.one(kinds))
+        if is_large and len(g.nodes) >= count:
+            break
+    while len(g.nodes) < least:
+        _try(g, g.one(kinds))
     used = {name for node in g.nodes for name in node.input}
     used |= {a for n in g.nodes for b in n.attribute for m in b.g.node for a in m.input}
     made = [name for node in g.nodes for name in node.output]
-    leaves = made if g.chance(0.5) else [name for name in made if name not in used] or made
+    leaves = (
+        made if g.chance(0.5) or is_large else [name for name in made if name not in used] or made
+    )
     nodes = [g.nodes[int(i)] for i in g.rng.permutation(len(g.nodes))] if g.chance(0.1) else g.nodes
     inputs = {name: g.values[name] for name in g.inputs if name in used}
     constants = {name: g.values[name] for name in g.constants if name in used}
     model = model_of(nodes, inputs, leaves, constants, g.opset, g.values)
     fed = {name: value for name, value in inputs.items() if name not in constants}
-    return Case(seed, model, fed, {name: g.values[name] for name in leaves})
+    sure = frozenset(leaves) - g.unsure
+    return Case(seed, model, fed, {name: g.values[name] for name in leaves}, sure)
 
 
 def _try(g: Graph, draw: Callable[[Graph], None]) -> None:

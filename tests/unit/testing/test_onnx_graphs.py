@@ -9,9 +9,17 @@ import numpy as np
 import pytest
 
 from effort import seeds
+from inarch.core.errors import UsageError
+from inarch.dialects.graph.elementwise.unary import NegOp
+from inarch.dialects.scalar import Scalar
 from inarch.testing.onnx_graphs.__main__ import main
+from inarch.testing.onnx_graphs.across import FLAGS, Tally, check_across, smaller
 from inarch.testing.onnx_graphs.compare import check, difference
+from inarch.testing.onnx_graphs.drawing import Case, Graph, model_of
+from inarch.testing.onnx_graphs.kept import read, write
 from inarch.testing.onnx_graphs.nodes import graph
+from soak_finds import of_model, replay
+from soak_finds import read as read_find
 
 
 def test_definitions() -> None:
@@ -21,6 +29,60 @@ def test_definitions() -> None:
 @pytest.mark.parametrize("seed", seeds(3, 60))
 def test_compiled(seed: int) -> None:
     assert check(graph(seed), is_compiled=True) == ""
+
+
+def test_all_forms_of_a_model_agree() -> None:
+    tally = Tally()
+    cases = [graph(seed, is_large=True) for seed in seeds(4, 300)]
+    assert [one.message for one in check_across(cases, tally=tally)] == []
+    assert 0 < tally.sure < tally.values
+
+
+def chain(*ops: str) -> Case:
+    """Of an input through nodes of one operand each."""
+    g = Graph(np.random.default_rng(0), 17)
+    value = first = g.put(g.array("float32", (17,)), is_constant=False)
+    for op in ops:
+        g.node(op, [value])
+        value = g.nodes[-1].output[0]
+    made = {name: value for name, value in g.values.items() if name != first}
+    inputs = {first: g.values[first]}
+    model = model_of(g.nodes, inputs, list(made), {}, 17, g.values)
+    return Case(7, model, inputs, made, frozenset(made) - g.unsure)
+
+
+def test_what_differs_is_made_small_and_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A lowering of `neg` that changes nothing, in the midst of others."""
+
+    def nothing(_: NegOp, x: Scalar) -> Scalar:
+        return x
+
+    case = chain("Sqrt", "Neg", "Exp")
+    assert case.sure == {"v1", "v2"}
+    monkeypatch.setattr(NegOp, "scalar", nothing)
+    (found,) = check_across([case], ["generic"])
+    assert found.message.startswith("Neg 'v2' on generic, all: at (0,) expected exactly ")
+    small = smaller(found, ["generic"], FLAGS, seconds=60)
+    assert [node.op_type for node in small.case.model.graph.node] == ["Neg"]
+    path = tmp_path / "onnx-7.onnx"
+    write(small.case, path)
+    find = read_find(of_model(tmp_path / "found", {"seed": 7, "file": str(path)}))
+    assert (find.path.name, find.open) == ("onnx-7.open.onnx", "a fault")
+    again = read(find.path)
+    assert (again.sure, [*again.expected]) == (small.case.sure, [*small.case.expected])
+    assert main(["--file", str(path), "--target", "generic"]) == 1
+    assert "Neg 'v2' on generic, all: " in capsys.readouterr().out
+    monkeypatch.undo()
+    assert replay(find) == (0, "")
+
+
+def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    path.write_bytes(chain("Abs").model.SerializeToString())
+    with pytest.raises(UsageError, match="expected the inputs v0 in the metadata, found none"):
+        read(path)
 
 
 def test_same_seed_is_same_model() -> None:
