@@ -18,6 +18,7 @@ Array = np.ndarray[Any, Any]
 SHAPES = (
     ((7, 30), 1, 3),  # a heap of too few for blocks
     ((5, 7 * BLOCK + 9), 1, 6),  # blocks, and what is before and behind them
+    ((6 * BLOCK + 9, 6 * BLOCK + 9), 1, 2),  # a row for each place of the first ones
     ((1, 40 * BLOCK), 1, BLOCK + 3),  # one row; blocks begin behind the second one
     ((3, 2 * BLOCK + 5), 1, 90),  # a sort
     ((3, 21), 1, 21),
@@ -25,7 +26,7 @@ SHAPES = (
     ((2, 33, 5), 1, 30),
 )
 """Shape, axis, k."""
-KINDS = ("random", "few", "rising", "falling", "same", "special")
+KINDS = ("random", "few", "rising", "falling", "same", "special", "only")
 
 
 def rows_of(kind: str, shape: tuple[int, ...], axis: int, dtype: str, seed: int) -> Array:
@@ -44,6 +45,11 @@ def rows_of(kind: str, shape: tuple[int, ...], axis: int, dtype: str, seed: int)
         x = np.flip(x, axis)
     if kind == "same":
         x = np.full(shape, x.flat[0])
+    if kind == "only":  # at each place in turn the largest, and behind it the smallest one
+        ends = (99, -99) if element.kind == "f" else (np.iinfo(element).max, np.iinfo(element).min)
+        rows = np.moveaxis(x, axis, -1)
+        number, size = np.arange(len(rows)), rows.shape[-1]
+        rows[number, ..., number % size], rows[number, ..., (number + 1) % size] = ends
     if kind == "special" and element.kind == "f":
         x = rng.choice(
             np.array([0.0, -0.0, np.nan, -np.nan, np.inf, -np.inf, 1e-42, 1], element), shape
@@ -64,10 +70,10 @@ def first(x: Array, k: int, axis: int, largest: bool) -> tuple[Array, Array]:
 @pytest.mark.parametrize(
     ("dtype", "shapes"),
     [
-        ("f32", SHAPES if SOAK else SHAPES[:2] + SHAPES[3:6:2]),
-        ("f64", SHAPES[1:4:2]),
-        ("i64", SHAPES[2:4]),
-        ("ui16", SHAPES[1:2]),
+        ("f32", SHAPES if SOAK else SHAPES[:3] + SHAPES[4:7:2]),
+        ("f64", SHAPES[1:5:3]),
+        ("i64", SHAPES[3:5]),
+        ("ui16", SHAPES[1:3]),
     ],
     ids=lambda given: given if isinstance(given, str) else "",
 )
