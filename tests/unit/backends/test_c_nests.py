@@ -373,3 +373,33 @@ func.func @f(%a: memref<5x16xf32>, %bias: memref<10xf32>, %o: memref<{columns}xf
     run_function(context, module, "f", [a, bias, out])
     wanted = a.sum(0) + np.concatenate([bias, np.full(6, 0.5, np.float32)])
     np.testing.assert_array_equal(out, wanted[:columns])
+
+
+@pytest.mark.parametrize("init", [" init 0.0", ""])
+@pytest.mark.parametrize("vectors", [1, 2, 4])
+def test_a_tile_of_several_vectors_a_row_is_stored_across(vectors: int, init: str) -> None:
+    """Through a local array, which is also where its accumulators begin, of rows of whole registers."""
+    columns = 4 * vectors
+    context, module = _module(
+        f"""
+func.func @f(%a: memref<3x5xf32>, %b: memref<5x{columns}xf32>, %c: memref<{columns}x3xf32>) {{
+  loop.nest (k = 5 reduction, m = 3 unroll, n = {columns} vector)
+      ins(%a[m, k] : memref<3x5xf32>, %b[k, n] : memref<5x{columns}xf32>)
+      outs(%c[n, m]{init} : memref<{columns}x3xf32>) {{
+  ^bb0(%x: f32, %y: f32, %acc: f32):
+    %p = arith.mulf %x, %y : f32
+    %s = arith.addf %acc, %p : f32
+    loop.yield %s : f32
+  }}
+  func.return
+}}""",
+        "x86-64",
+    )
+    rng = np.random.default_rng(vectors)
+    a, b, c = (
+        rng.integers(-4, 5, shape).astype(np.float32)
+        for shape in ((3, 5), (5, columns), (columns, 3))
+    )
+    wanted = (a @ b).T + (0 if init else c)
+    run_function(context, module, "f", [a, b, c])
+    np.testing.assert_array_equal(c, wanted)
