@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from inarch.bridges.framework import framework
+from inarch.bridges.torch.decomposed import decompositions
 from inarch.core.errors import InarchError, InarchWarning
 
 _MOVES = (
@@ -107,7 +108,6 @@ def _backend(options: Mapping[str, Any], tell: Callable[[Captured], None]) -> An
     from importlib import import_module
 
     common: Any = import_module("torch._dynamo.backends.common")
-    decompositions: Any = import_module("torch._decomp").core_aten_decompositions()
 
     def compiler(kind: str) -> Callable[[Any, Sequence[Any]], Any]:
         return lambda graph, _inputs: _compiled(graph, Captured(kind), options, tell)
@@ -116,7 +116,7 @@ def _backend(options: Mapping[str, Any], tell: Callable[[Captured], None]) -> An
         fw_compiler=compiler("forward"),
         bw_compiler=compiler("backward"),
         inference_compiler=compiler("inference"),
-        decompositions=decompositions,
+        decompositions=decompositions(),
     )
 
 
@@ -227,11 +227,17 @@ def _program(part: Any, name: str, options: Mapping[str, Any]) -> Callable[..., 
         except InarchError as error:
             raise RuntimeError(str(error)) from None
         results = [
-            each
-            if stride is None
-            else torch.empty_strided(each.shape, stride, dtype=each.dtype).copy_(each)
+            each if stride is None else _laid_out(torch, each, stride)
             for each, stride in zip(outputs, strides, strict=True)
         ]
         return results[0] if is_single else tuple(results)
 
     return call
+
+
+def _laid_out(torch: Any, tensor: Any, strides: Sequence[int]) -> Any:
+    """The same numbers at other strides. An axis of stride 0, as of what was expanded, has one place."""
+    made = torch.empty_strided(tensor.shape, strides, dtype=tensor.dtype)
+    once = tuple(slice(0, 1) if stride == 0 else slice(None) for stride in strides)
+    made[once].copy_(tensor[once])
+    return made

@@ -5,6 +5,7 @@
 # pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false, reportMissingImports=false
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from inarch.bridges.torch.decomposed import decompositions
 from inarch.core.errors import UnsupportedError
 from inarch.definitions.execute import execute
 from inarch.dialects import new_context
@@ -21,18 +23,19 @@ from inarch.ir.verify import verify_module
 
 torch: Any = pytest.importorskip("torch", reason="PyTorch is not installed: make bridges")
 F: Any = torch.nn.functional
+flash: Any = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+"""Attention as it is on CPUs; its second result is for the way back."""
 
 
 def traced(function: Callable[..., Any], inputs: Sequence[Any]) -> Any:
     """The FX graph of core ATen of a call."""
-    from torch._decomp import core_aten_decompositions
     from torch.fx.experimental.proxy_tensor import make_fx
 
     def call(*tensors: Any) -> Any:  # some functions hide what they take
         return function(*tensors)
 
     with torch.no_grad():
-        return make_fx(call, decomposition_table=core_aten_decompositions())(*inputs)
+        return make_fx(call, decomposition_table=decompositions())(*inputs)
 
 
 def check(function: Callable[..., Any], inputs: Sequence[Any], *, atol: float = 1e-5) -> Any:
@@ -91,6 +94,7 @@ CASES: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     "integers divided": (lambda x: x / 2, [torch.arange(6)]),
     "sqrt of integers": (torch.sqrt, [torch.arange(6)]),
     "integers": (lambda x, y: x * y - 3 + (x & y) + (x | y) - (x ^ y) + ~x, [torch.arange(-6, 6)] * 2),
+    "logical_not": (torch.logical_not, [_special(4, 5)]),
     "compare a number": (lambda x: (x > 0.5) | (x == -1), [X()]),
     "f64": (lambda x: torch.exp(x) + 1, [X().double()]),
     "pow 2": (lambda x: x**2, [_special(3, 4)]),
@@ -162,8 +166,14 @@ CASES: dict[str, tuple[Callable[..., Any], list[Any]]] = {
         lambda x, m, v: torch.ops.aten._native_batch_norm_legit_no_training(
             x, None, None, m, v.abs(), 0.1, 1e-3)[0],
         [_random(2, 3, 4), _random(3), _random(3)]),
-    "attention": (lambda q: F.scaled_dot_product_attention(q, q, q, is_causal=True), [_random(2, 2, 5, 8)]),
-    "attention, masked": (lambda q, m: F.scaled_dot_product_attention(q, q, q, m > 0),
+    "attention": (lambda q: flash(q, q, q + 1)[0], [_random(2, 2, 5, 8)]),
+    "attention, causal": (lambda q, k: flash(q, k, k, 0.0, True), [_random(1, 2, 3, 4), _random(1, 2, 5, 4)]),
+    "attention, grouped": (lambda q, k: flash(q, k, k), [_random(1, 4, 3, 4), _random(1, 2, 5, 4)]),
+    "attention, masked": (lambda q, m: flash(q, q, q, attn_mask=m, scale=0.3),
+        [_random(1, 2, 5, 8), torch.zeros(5, 5).masked_fill(torch.ones(5, 5).tril(-1) > 0, -math.inf)]),
+    "attention, all of a row masked": (lambda q, m: flash(q, q, q, attn_mask=m),
+        [_random(1, 2, 4, 3), torch.zeros(4, 4).masked_fill(torch.ones(4, 4).triu() > 0, -math.inf)]),
+    "attention in the library": (lambda q, m: F.scaled_dot_product_attention(q, q, q, m > 0),
         [_random(2, 2, 5, 8), _random(5, 5)]),
 }  # fmt: skip
 
