@@ -2,7 +2,8 @@
 
 `frontends/torch/ops/<family>.py` defines `CONVERTERS`, from the operator's overload (`aten.add.Tensor`) to a
 function from a `Node` to its results. To add one, write a function and a row in the table of
-`tests/unit/bridges/test_torch_ops.py`; nothing else is edited.
+`tests/unit/bridges/test_torch_ops.py`, and record its graph (`tests/unit/bridges/record_torch.py`), by
+which it is tested where there is no PyTorch; nothing else is edited.
 """
 
 from __future__ import annotations
