@@ -7,11 +7,12 @@
 
 from __future__ import annotations
 
+import reprlib
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeGuard, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -35,6 +36,8 @@ class TunedWay:
     """What `inarch.passes.tensorize.keep.record.way_of` makes of a candidate; of a pass, its `choice`."""
     identity: str = ""
     """Of the kernel's code (`inarch.microkernel.identity`)."""
+    then: TunedWay | None = None
+    """The next best, where this one cannot be had."""
 
     @property
     def kernel(self) -> str:
@@ -45,6 +48,68 @@ class TunedWay:
     def choice(self) -> str | None:
         """What a pass chose; None for the way of a nest."""
         return self.way.get("choice")
+
+    @property
+    def chain(self) -> Iterator[TunedWay]:
+        """This one, and those that come after it."""
+        way: TunedWay | None = self
+        while way is not None:
+            yield way
+            way = way.then
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """Whether what a file says is a whole number."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+_MOST = 1e100
+
+
+def is_amount(value: object) -> bool:
+    """Whether what a file says is a number of seconds, cycles or turns: none that a computation breaks on."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _MOST
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _are(value: object, fits: Callable[[object], bool]) -> bool:
+    return isinstance(value, list) and all(map(fits, cast("list[object]", value)))
+
+
+def _are_named(value: object, fits: Callable[[object], bool]) -> bool:
+    return isinstance(value, dict) and all(map(fits, cast("dict[str, object]", value).values()))
+
+
+_Kind = tuple[str, Callable[[object], bool]]
+_CHOICE: Mapping[str, _Kind] = {"kernel": ("text", _is_text), "choice": ("text", _is_text)}
+_WAY: Mapping[str, _Kind] = {
+    "kernel": ("text", _is_text),
+    "params": ("whole numbers by name", lambda value: _are_named(value, is_whole)),
+    "binding": ("a whole number", is_whole),
+    "assignment": (
+        "lists of names",
+        lambda value: _are(value, lambda names: _are(names, _is_text)),
+    ),
+    "order": ("whole numbers", lambda value: _are(value, is_whole)),
+    "cost": ("a number from 0 on", is_amount),
+    "around": ("a number from 0 on", is_amount),
+}
+
+
+def fault_of_way(way: Mapping[str, object]) -> str:
+    """Why what a file says is no way, `field: expected ..., found ...`; empty where it is one."""
+    fields = _CHOICE if "choice" in way else _WAY
+    for name, (kind, fits) in fields.items():
+        if name not in way:
+            return f"expected a field '{name}', found none"
+        if not fits(way[name]):
+            return f"{name}: expected {kind}, found {reprlib.repr(way[name])}"
+    strange = next((name for name in way if name not in fields), None)
+    known = ", ".join(fields)
+    return f"expected {known}, found '{strange[:40]}'" if strange is not None else ""
 
 
 @dataclass(frozen=True)
@@ -121,11 +186,11 @@ def choose(
     operands = dict.fromkeys(value for op in ops for value in op.operands)
     address = _address(by, ops, list(operands), target_of(module))
     way = tuned.ways.get(address)
-    taken = usual if way is None else str(way.choice)
-    if taken not in (usual, *others):
-        tuned.refused[address] = f"pass '{by}' has no choice '{taken}' there"
-        taken = usual
-    elif taken != usual:
+    said = [str(one.choice) for one in way.chain] if way is not None else []
+    taken = next((one for one in said if one in (usual, *others)), usual)
+    if said and taken != said[0]:
+        tuned.refused[address] = f"pass '{by}' has no choice '{said[0]}' there"
+    if taken != usual:
         remarks_of(ctx).done(ops[0], f"{taken}, as records say; without them {usual}")
     places = dict.fromkeys(text for op in (*ops, *near) if (text := location_text(op)) is not None)
     before = tuned.points.get(address)

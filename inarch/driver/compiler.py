@@ -49,6 +49,7 @@ from inarch.ir.target import (
     MACHINE,
     WITHOUT,
     machine_of,
+    demanded_kernels,
     set_machine,
     set_target,
     set_threads,
@@ -322,7 +323,7 @@ def import_model(
     if chosen.records:
         from inarch.driver.keep.records import tuned_of
 
-        tuned, said = tuned_of(chosen.records)
+        tuned, said = tuned_of(chosen.records, demanded_kernels(module))
         facts_of(context).put(tuned)
         for warning in said:
             warnings.warn(warning, stacklevel=2)

@@ -2,25 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from inarch.core.errors import UsageError
+from inarch.dialects import new_context
+from inarch.driver.compiler import import_model
+from inarch.driver.options import Options
+from inarch.frontends import FilesRead
+from inarch.ir.report.facts import facts_of
 
 _BESIDE = (".so", ".a", ".o", ".h")
 """What a kernel's file may name that lies beside it: libraries and headers."""
 
 
+_HERE_ONLY = ("jobs", "timeout")
+"""Settings that are not a matter of what is compiled."""
+
+
 def files_of(
-    model: Path, loads: Sequence[Path], settings: Mapping[str, Any]
+    model: Path, loads: Sequence[Path], options: Options
 ) -> tuple[dict[str, bytes], tuple[str, ...], dict[str, Any]]:
     """Name -> bytes; the names of those to be loaded; the settings with names for paths.
 
-    The model and its external data, the loaded files and libraries beside them, and what settings name.
-    Raises OSError for a file that cannot be read.
+    The model and all that its frontend reads beside it, the loaded files and libraries beside them, and what
+    settings name. Raises OSError for a file that cannot be read, and what importing the model raises.
     """
     files = {model.name: model.read_bytes()}
-    for name in _external(model):
-        files[name] = (model.parent / name).read_bytes()
+    for path in _read_with(model, options):
+        name = os.path.relpath(path, model.parent)
+        if not is_inside(name):
+            raise UsageError(
+                f"expected what belongs to the model in its folder, found '{path}'",
+                where=str(model),
+            )
+        files[name] = path.read_bytes()
     names: list[str] = []
     for number, path in enumerate(loads):
         folder = f"load{number}"
@@ -29,7 +47,9 @@ def files_of(
         for beside in sorted(path.parent.glob("*")):
             if beside.suffix in _BESIDE and beside.is_file():
                 files[f"{folder}/{beside.name}"] = beside.read_bytes()
-    own = dict(settings)
+    own: dict[str, Any] = {
+        name: value for name, value in options.given().items() if name not in _HERE_ONLY
+    }
     for option in ("schedule", "machine"):
         value = own.get(option)
         if value is not None and (option == "schedule" or str(value).endswith(".toml")):
@@ -38,18 +58,15 @@ def files_of(
     return files, tuple(names), own
 
 
-def _external(model: Path) -> Iterator[str]:
-    """The files of an ONNX model's data, relative to its folder."""
-    if model.suffix != ".onnx":
-        return
-    import onnx
+def is_inside(name: str) -> bool:
+    """Whether a file of this name is in the folder that a job is done in."""
+    path = Path(name)
+    return not path.is_absolute() and ".." not in path.parts
 
-    found: dict[str, None] = {}
-    read = onnx.ModelProto()
-    read.ParseFromString(model.read_bytes())
-    for tensor in read.graph.initializer:
-        if tensor.data_location == onnx.TensorProto.EXTERNAL:
-            found |= {
-                entry.value: None for entry in tensor.external_data if entry.key == "location"
-            }
-    yield from found
+
+def _read_with(model: Path, options: Options) -> Sequence[Path]:
+    """The files that the model's frontend reads besides it."""
+    context = new_context()
+    import_model(model, context, options)
+    read = facts_of(context).get(FilesRead)
+    return tuple(read.states) if read is not None else ()

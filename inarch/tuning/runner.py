@@ -32,6 +32,7 @@ from inarch.machine.find import cpu_name, find_machine
 from inarch.machine.target import native, parse
 from inarch.passes.tuned import Tuned
 from inarch.tuning.executor import EXECUTORS
+from inarch.tuning.files import is_inside
 from inarch.tuning.job import MEGABYTES, Job, Ways
 from inarch.tuning.version import version
 
@@ -67,6 +68,8 @@ def _done(job: Job) -> dict[str, Any]:
         limit = job.megabytes * MEGABYTES
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     warnings.simplefilter("ignore")
+    if outside := [name for name in job.files if not is_inside(name)]:
+        return {"error": f"expected files of the job in its folder, found '{outside[0]}'"}
     for name, data in job.files.items():
         path = Path(name)
         path.parent.mkdir(parents=True, exist_ok=True)

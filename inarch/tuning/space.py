@@ -6,7 +6,7 @@ Passes are in the order of the pipeline: what one chooses, later ones see.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
@@ -17,6 +17,7 @@ from inarch.driver.compiler import import_model
 from inarch.driver.host import find_host
 from inarch.driver.options import Options
 from inarch.ir.functions import entry_blocks
+from inarch.ir.location import JOINED, parts_of
 from inarch.ir.report.facts import facts_of
 from inarch.ir.target import machine_of, target_of
 from inarch.machine.machine import Machine
@@ -157,8 +158,9 @@ def spaces_of(
     turns: dict[tuple[str, str], float] = {}
     for nest in report.nests:
         if nest.address in seen.found and nest.location is not None:
-            places.setdefault(nest.location, {})[nest.address] = None
-            at = nest.location, nest.address
+            place = _alone(nest.location, model)
+            places.setdefault(place, {})[nest.address] = None
+            at = place, nest.address
             turns[at] = turns.get(at, 0) + nest.turns
     target = str(target_of(module))
     machine = machine_of(module)
@@ -166,12 +168,22 @@ def spaces_of(
     before: list[Space] = []
     after: list[Space] = []
     for by in dict.fromkeys(point.by for point in tuned.points.values()):
-        points = [one for one in tuned.points.values() if one.by == by]
+        points = [
+            replace(one, places=tuple([_alone(place, model) for place in one.places]))
+            for one in tuned.points.values()
+            if one.by == by
+        ]
         if points[0].address in seen.earlier:
             before.append(space_of_points(by, points, target, 1))
         else:
             after.append(space_of_points(by, points, target, options.threads))
     return [*before, nests, *after]
+
+
+def _alone(place: str, model: Path) -> str:
+    """A place as a job tells it, which has the model's file without folders."""
+    folder = str(model).removesuffix(model.name)
+    return JOINED.join(part.removeprefix(folder) for part in parts_of(place))
 
 
 def space_of_points(by: str, points: Sequence[Point], target: str, threads: int) -> Space:

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from inarch.core.errors import EnvironmentFault
-from inarch.driver.keep.records import Record
+from inarch.driver.keep.records import Record, demand_text
 from inarch.ir.location import parts_of
 from inarch.passes.tuned import TunedWay
 from inarch.tuning.executor import Pool
@@ -81,6 +81,10 @@ class Outcome:
     faults: Mapping[str, str]
     """Op of the model -> why a way of it was left out."""
     jobs: int
+    untried: tuple[str, ...] = ()
+    """Ops of which there was no time to try anything."""
+    build: float = 0.0
+    """Seconds until the untuned model was measured."""
 
     @property
     def gain(self) -> float:
@@ -126,6 +130,8 @@ class Tuner:
     known: Mapping[str, TunedWay] = field(default_factory=dict[str, TunedWay])
     """What has a record already: choices of passes hold, nests are as they are without records."""
     workers: int = 1
+    note: Callable[[str], None] = lambda _: None
+    """Told what Ctrl-C does."""
     begun: float = field(default_factory=time.monotonic)
     faults: dict[str, str] = field(default_factory=dict[str, str])
     jobs: int = 0
@@ -141,6 +147,8 @@ class Tuner:
     _tried: dict[Unit, int] = field(default_factory=dict[Unit, int])
     _shares: dict[Unit, float] = field(default_factory=dict[Unit, float])
     _trials: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
+    _untried: dict[str, None] = field(default_factory=dict[str, None])
+    _build: float = 0.0
     _saved: float = 0.0
     """The part of the time that is saved by what is settled."""
     _base: Mapping[str, float] = field(default_factory=dict[str, float])
@@ -158,7 +166,12 @@ class Tuner:
 
         Raises EnvironmentFault where not even the untuned model can be measured.
         """
-        (result,) = self._measured([self._job([{}])], is_needed=True)
+        try:
+            (result,) = self._measured([self._job([{}])], is_needed=True)
+        except KeyboardInterrupt:
+            self.note("interrupted before the model was measured: there are no records")
+            raise
+        self._build = self.passed
         if result.times[0] is None:
             raise EnvironmentFault(f"the model cannot be measured: {result.errors[0]}")
         self._base = result.times[0]
@@ -171,6 +184,11 @@ class Tuner:
                 self._search(batch)
             except KeyboardInterrupt:
                 is_ended = True
+                self.note(
+                    "interrupted: what was faster is measured together, which takes some builds of the "
+                    "model, and kept; Ctrl-C again ends without"
+                )
+            self._untried |= dict.fromkeys(self._missed(batch))
             for space, units in batch.items():
                 settled.add(space)
                 if self._settle(units) and space != NESTS:
@@ -229,6 +247,16 @@ class Tuner:
             lambda job, result: self._learn(units, job, result),
             until=self._until(next(iter(batch))),
         )
+
+    def _missed(self, batch: Mapping[str, Sequence[Unit]]) -> list[str]:
+        """Ops of which another way is known, and none was measured."""
+        return [
+            one.places[0]
+            for space, units in batch.items()
+            for one in units
+            if one not in self._tried
+            and any(len(self._spaces[space].nests[at].ways) > 1 for at in one.addresses)
+        ]
 
     def _until(self, by: str) -> float:
         """When the search for what a pass decides is over."""
@@ -331,16 +359,18 @@ class Tuner:
             (result,) = self._measured([job], is_needed=False)
             if not result.times or result.times[0] is None or result.times[1] is None:
                 self.faults["all together"] = result.error or "; ".join(filter(None, result.errors))
-                return Outcome((), 0.0, 0.0, tuple(self._trials), self.faults, self.jobs)
+                return self._came_of((), 0.0, 0.0)
             whole, best = sum(result.times[0].values()), sum(result.times[1].values())
             self._claim = self.given, self.threads, whole, best
         _, _, whole, best = self._claim
         if best > whole:  # each was faster, and all together are not
             self._records = []
             best = whole
-        return Outcome(
-            tuple(self._records), whole, best, tuple(self._trials), self.faults, self.jobs
-        )
+        return self._came_of(tuple(self._records), whole, best)
+
+    def _came_of(self, records: tuple[Record, ...], whole: float, best: float) -> Outcome:
+        trials, untried = tuple(self._trials), tuple(self._untried)
+        return Outcome(records, whole, best, trials, self.faults, self.jobs, untried, self._build)
 
     def _record(
         self,
@@ -380,7 +410,15 @@ class Tuner:
             machine.ghz if machine is not None else 0.0,
             calls,
             around,
+            self._runs(space, unit, address),
+            space.threads,
+            demand_text(self.job.options.get("microkernels", ())),
         )
+
+    def _runs(self, space: Space, unit: Unit, address: str) -> float:
+        """How often a nest runs, or a choice is made, in the time of a unit."""
+        own = [place for place in unit.places if address in space.places[place]]
+        return sum(space.turns.get((place, address), 1) for place in own)
 
     def _costs(self, space: Space, unit: Unit, ways: Ways) -> tuple[float, float]:
         """Cycles in calls of kernels and around them that all nests of a unit cost, done so."""

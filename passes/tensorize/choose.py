@@ -18,7 +18,7 @@ from inarch.microkernel.table import MICROKERNELS, TEMPLATES
 from inarch.passes.tensorize.decide import Deciding, Meter, Usable, choice_of
 from inarch.passes.tensorize.families import families_of
 from inarch.passes.tensorize.keep.memo import Decision, key_of_nest
-from inarch.passes.tensorize.keep.record import Store, candidate_of, decision_of, text_of
+from inarch.passes.tensorize.keep.record import Store, checked_candidate_of, decision_of, text_of
 from inarch.passes.tensorize.unify.strided import StridedNest, strided_nest
 from inarch.passes.tensorize.unsuitable import unsuitable
 from inarch.passes.tensorize.weigh.candidates import Candidate
@@ -83,25 +83,27 @@ class Chooser:
         tuned = self.tuned.ways.get(address)
         if tuned is None:
             return decision
-        family = self._family(tuned.kernel, nest)
-        taken = candidate_of(tuned.way, nest, family)
-        if (reason := self._unfit(tuned, taken)) is not None or taken is None:
-            self.tuned.refused[address] = reason or "the way is none for the nest"
-            return decision
-        own = choice_of(taken)
-        others = [one for one in decision.choices if one != own]
-        return replace(decision, taken=taken, choices=(own, *others), is_tuned=True)
+        for one in tuned.chain:
+            taken = self._recorded(one, nest)
+            if isinstance(taken, str):
+                self.tuned.refused.setdefault(address, taken)
+                continue
+            own = choice_of(taken)
+            others = [choice for choice in decision.choices if choice != own]
+            return replace(decision, taken=taken, choices=(own, *others), is_tuned=True)
+        return decision
 
-    def _unfit(self, tuned: TunedWay, taken: Candidate | None) -> str | None:
-        """Why a way that was measured is not taken."""
-        if taken is None:
-            return f"microkernel '{tuned.kernel}' has no such way"
+    def _recorded(self, tuned: TunedWay, nest: StridedNest) -> Candidate | str:
+        """The candidate of a way that was measured, or why it is not taken."""
         if self.demanded and tuned.kernel not in self.demanded:
             return f"microkernel '{self.demanded[0]}' is demanded"
+        taken = checked_candidate_of(tuned.way, nest, self._family(tuned.kernel, nest))
+        if taken is None:
+            return f"microkernel '{tuned.kernel}' has no such way"
         instance = taken.family.instance(taken.params)
         if identity_of(instance) != tuned.identity:
             return f"microkernel '{tuned.kernel}' has changed since"
-        return self.usable(instance) if self.usable is not None else None
+        return (self.usable(instance) if self.usable is not None else None) or taken
 
     def _restored(self, key: object, nest: StridedNest) -> Decision | None:
         record = self.kept.get(f"{self.context} {key}") if self.kept is not None else None

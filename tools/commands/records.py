@@ -68,7 +68,7 @@ def _table(records: list[Record]) -> str:
     lines = [f"{'us':>9} {'gain':>6}  {'kernel':<18} {'target':<14} {'op':<24} nest"]
     lines += [
         f"{one.seconds * 1e6:>9.1f} {one.gain:>6.3f}  {one.kernel:<18} {one.target[:14]:<14} "
-        f"{one.where[-24:]:<24} {one.nest}"
+        f"{one.where[-24:]:<24} {one.nest}{f' ({one.demanded} demanded)' if one.demanded else ''}"
         for one in records
     ]
     machines = sorted({(one.cpu, one.compiler) for one in records})

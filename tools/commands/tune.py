@@ -123,19 +123,15 @@ def _tuned(
     known: Any,
     report: Progress,
 ) -> Outcome:
-    from inarch.driver.keep.records import compiler_name
+    from inarch.driver.keep.records import compiler_name, demand_text, ways_of
     from inarch.machine.find import cpu_name
-    from inarch.passes.tuned import TunedWay
     from inarch.tuning.files import files_of
     from inarch.tuning.job import Job
     from inarch.tuning.tuner import Tuner
     from inarch.tuning.version import version
 
-    given = {
-        name: value for name, value in options.given().items() if name not in ("jobs", "timeout")
-    }
     try:
-        files, loads, settings = files_of(arguments.model, arguments.load, given)
+        files, loads, settings = files_of(arguments.model, arguments.load, options)
     except OSError as error:
         raise EnvironmentFault(f"cannot read '{error.filename}': {error.strerror}") from error
     job = Job(
@@ -147,16 +143,17 @@ def _tuned(
         1,
         min(_SECONDS, max(60.0, arguments.budget)),
         version(),
-        arguments.memory,
+        megabytes=arguments.memory,
     )
     own = cpu_name(), compiler_name()
-    here = {
-        one.address: TunedWay(one.way, one.identity)
-        for one in known
-        if (one.cpu, one.compiler) == own
-    }
-    tuner = Tuner(job, look, pool, arguments.budget, report, here, workers=arguments.workers)
+    wish = demand_text(options.microkernels)
+    here = ways_of(one for one in known if (one.cpu, one.compiler, one.demanded) == (*own, wish))
+    tuner = Tuner(job, look, pool, arguments.budget, report, here, arguments.workers, _note)
     return tuner.run()
+
+
+def _note(text: str) -> None:
+    print(f"note: {text}", file=sys.stderr, flush=True)
 
 
 def _shown(report: Any) -> Progress:
@@ -183,7 +180,7 @@ def _tell(arguments: argparse.Namespace, outcome: Outcome, count: int) -> None:
         with replacing(arguments.picture) as file:
             file.write(draw(title, outcome).encode())
     for place, fault in outcome.faults.items():
-        print(f"note: {place}: a way was left out: {fault}", file=sys.stderr)
+        _note(f"{place}: a way was left out: {fault}")
     if arguments.json:
         facts = asdict(outcome) | {"gain": outcome.gain, "path": str(arguments.output)}
         print(json.dumps(facts, indent=1))
@@ -191,7 +188,7 @@ def _tell(arguments: argparse.Namespace, outcome: Outcome, count: int) -> None:
     if arguments.quiet:
         return
     if not outcome.records:
-        print(f"{arguments.output}: {count} records; nothing was left to be tuned")
+        print(f"{arguments.output}: {count} records; {_why_none(arguments.budget, outcome)}")
         return
     faster = [row for row in gains(outcome.records) if row[2] < row[1]]
     if faster:
@@ -203,7 +200,19 @@ def _tell(arguments: argparse.Namespace, outcome: Outcome, count: int) -> None:
     print(
         f"{arguments.output}: {count} records; {len(faster)} ops faster: {outcome.tuned * 1e3:.3f} ms, were "
         f"{outcome.untuned * 1e3:.3f} ms ({outcome.gain:.3f} times as fast), in {outcome.jobs} jobs"
+        + (f"; for {len(outcome.untried)} ops there was no time" if outcome.untried else "")
     )
+
+
+def _why_none(budget: float, outcome: Outcome) -> str:
+    if outcome.untried:
+        return (
+            f"nothing could be measured in {budget:g} s: a build took {outcome.build:.0f} s; give it a "
+            "longer --budget"
+        )
+    if outcome.faults:
+        return "nothing that was measured could be kept"
+    return "nothing was left to be tuned"
 
 
 COMMAND = Command(

@@ -1,19 +1,20 @@
 """Records of what was tuned: a text file, one nest a line, that compilations read (`--records`).
 
-    {"inarch records": 1}
+    {"inarch records": 2, "count": 1}
     {"address": "...", "cpu": "...", "compiler": "...", "kernel": "gemm-f32", "identity": "...", ...}
 
-A record is of a nest on a target (`address`), of the CPU and the C compiler that it was measured with, and
-of the code of its kernel (`identity`). Files merge: of two records of one nest the one that gains more stays.
+A record is of a nest on a target (`address`), of the CPU, the C compiler and the number of threads that it
+was measured with, and of the code of its kernel (`identity`). Files merge: of two records of one nest the
+faster one stays. What was measured with demanded kernels stays beside what was chosen freely.
 """
 
 from __future__ import annotations
 
 import fcntl
 import json
-import math
 import os
-from collections.abc import Generator, Iterable, Mapping, Sequence
+import reprlib
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,10 +24,11 @@ from inarch.core.cache import replacing
 from inarch.core.errors import EnvironmentFault, InarchError, InarchWarning, UsageError
 from inarch.machine.compilers import Compiler, find_compiler
 from inarch.machine.find import cpu_name
-from inarch.passes.tuned import Tuned, TunedWay
+from inarch.microkernel.demanded import demanded_of
+from inarch.passes.tuned import Tuned, TunedWay, fault_of_way, is_amount, is_whole
 
-VERSION = 1
-_HEAD = "inarch records"
+VERSION = 2
+_HEAD, _COUNT = "inarch records", "count"
 
 
 @dataclass(frozen=True)
@@ -61,16 +63,32 @@ class Record:
     """Cycles that all nests of the op, done so, take by the costs: in their calls."""
     around: float = 0.0
     """And around them."""
+    runs: float = 1.0
+    """How often the nest runs in `seconds`: models repeat it."""
+    threads: int = 1
+    """By which it was measured."""
+    demanded: str = ""
+    """The kernels that were demanded then: it was compared with other ways of theirs alone."""
 
     @property
-    def key(self) -> tuple[str, str, str]:
+    def key(self) -> tuple[str, str, str, int, str]:
         """Records of one key replace each other."""
-        return self.address, self.cpu, self.compiler
+        return self.address, self.cpu, self.compiler, self.threads, self.demanded
+
+    @property
+    def each(self) -> float:
+        """Seconds of one run: what records of one nest are compared by."""
+        return self.seconds / self.runs
 
     @property
     def gain(self) -> float:
         """How many times faster than without it."""
         return self.untuned / self.seconds
+
+
+def demand_text(kernels: Iterable[object]) -> str:
+    """Kernels that are demanded, as records name them."""
+    return ", ".join(sorted(map(str, kernels)))
 
 
 def compiler_name(compiler: Compiler | None = None) -> str:
@@ -81,42 +99,56 @@ def compiler_name(compiler: Compiler | None = None) -> str:
 def read_records(path: Path) -> list[Record]:
     """The records of a file. Raises UsageError, with the line, for a file that is none, or is damaged."""
     try:
-        lines = path.read_text().splitlines()
+        lines = path.read_text().removesuffix("\n").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise UsageError(f"cannot read records '{path}': {reason}") from error
-    if not lines:
-        raise UsageError(f"{path}:1: expected the head of a file of records, found an empty file")
-    head = _object(path, 1, lines[0])
-    version = head.get(_HEAD)
-    if not isinstance(version, int):
-        raise UsageError(f'{path}:1: expected {{"{_HEAD}": {VERSION}}}, found another file')
-    if version > VERSION:
+        raise UsageError(f"cannot read records: {reason}", where=str(path)) from error
+    head, where = _object(path, 1, lines[0]), f"{path}:1"
+    version, count = head.get(_HEAD), head.get(_COUNT)
+    if not is_whole(version):
         raise UsageError(
-            f"{path}:1: expected records of version {VERSION}, found {version}: "
-            "they are of a later Inarch; use that one"
+            f'expected {{"{_HEAD}": {VERSION}, "{_COUNT}": NUMBER}}, found another file',
+            where=where,
         )
-    return [_record(path, number, line) for number, line in enumerate(lines[1:], 2)]
+    if version != VERSION:
+        age = (
+            "a later Inarch; use that one" if version > VERSION else "an earlier Inarch; tune again"
+        )
+        raise UsageError(
+            f"expected records of version {VERSION}, found {reprlib.repr(version)}: they are of {age}",
+            where=where,
+        )
+    found = [_record(path, number, line) for number, line in enumerate(lines[1:], 2)]
+    if count != len(found) or not is_whole(count):
+        raise UsageError(
+            f"expected {reprlib.repr(count)} records, as this line says, found {len(found)}: the file is cut "
+            "off; take a whole one, or write here how many there are",
+            where=where,
+        )
+    return found
 
 
 def _object(path: Path, number: int, line: str) -> dict[str, Any]:
     try:
         found = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
         raise UsageError(
-            f"{path}:{number}: expected a record, found what is no JSON object: the file is cut off or "
-            "damaged; delete the line"
+            "expected a record, found what is no JSON object: the file is cut off or damaged; delete the "
+            "line, and count it off in the first one"
+            if number > 1
+            else "expected the head of a file of records, found what is none",
+            where=f"{path}:{number}",
         )
     return cast("dict[str, Any]", found)
 
 
-_KINDS: Mapping[str, tuple[type, ...]] = {
-    "str": (str,),
-    "float": (int, float),
-    "int": (int,),
-    "Mapping[str, Any]": (dict,),
+_KINDS: Mapping[str, tuple[str, Callable[[object], bool]]] = {
+    "str": ("text", lambda value: isinstance(value, str)),
+    "float": ("a number from 0 on", is_amount),
+    "int": ("a whole number from 0 on", lambda value: is_whole(value) and is_amount(value)),
+    "Mapping[str, Any]": ("fields", lambda value: isinstance(value, dict)),
 }
 
 
@@ -124,39 +156,68 @@ def _record(path: Path, number: int, line: str) -> Record:
     said, where = _object(path, number, line), f"{path}:{number}"
     fields = Record.__dataclass_fields__
     for name, field in fields.items():
-        kinds = _KINDS[str(field.type)]
-        if name in said and not isinstance(said[name], kinds):
+        kind, fits = _KINDS[str(field.type)]
+        if name in said and not fits(said[name]):
             raise UsageError(
-                f"{where}: {name}: expected {kinds[-1].__name__}, found {said[name]!r}"
+                f"{name}: expected {kind}, found {reprlib.repr(said[name])}", where=where
             )
     try:
         found = Record(**{name: said[name] for name in fields if name in said})
     except TypeError:
         missing = next(name for name in fields if name not in said)
-        raise UsageError(f"{where}: expected a field '{missing}', found none") from None
-    for name in ("seconds", "untuned"):
-        seconds = getattr(found, name)
-        if not 0 < seconds < math.inf:
-            raise UsageError(f"{where}: {name}: expected more than 0, found {seconds}")
-    if found.way.get("kernel") != found.kernel:
-        raise UsageError(f"{where}: way: expected one of kernel '{found.kernel}', found another")
+        raise UsageError(f"expected a field '{missing}', found none", where=where) from None
+    for name in ("seconds", "untuned", "runs"):
+        if getattr(found, name) < _LEAST:
+            raise UsageError(
+                f"{name}: expected more than 0, found {getattr(found, name)}", where=where
+            )
+    if fault := fault_of_way(found.way):
+        raise UsageError(f"way: {fault}", where=where)
+    if found.way["kernel"] != found.kernel:
+        raise UsageError(
+            f"way: expected one of kernel {reprlib.repr(found.kernel)}, found "
+            f"{reprlib.repr(found.way['kernel'])}",
+            where=where,
+        )
     return found
 
 
+_LEAST = 1e-30
+"""Of what is divided by."""
+
+
 def merged(*lists: Iterable[Record]) -> list[Record]:
-    """The records of all, of one nest, CPU and compiler the one that gains most."""
-    found: dict[tuple[str, str, str], Record] = {}
+    """The records of all: of one nest, CPU, compiler, number of threads and demand the fastest."""
+    found: dict[object, Record] = {}
     for record in (each for one in lists for each in one):
         known = found.get(record.key)
-        if known is None or record.gain > known.gain:
+        if known is None or record.each < known.each:
             found[record.key] = record
     return list(found.values())
+
+
+def ways_of(records: Iterable[Record], demanded: Sequence[object] = ()) -> dict[str, TunedWay]:
+    """Of each nest the way of the fastest record, then those of the others: of a demanded kernel first.
+
+    What a pass chose beside a demanded kernel holds for that demand before any other.
+    """
+    wish, names = demand_text(demanded), {demanded_of(str(one)).name for one in demanded}
+
+    def rank(one: Record) -> tuple[bool, float]:
+        is_choice = "choice" in one.way
+        is_meant = one.demanded == wish if is_choice or not names else one.kernel in names
+        return (is_choice or bool(names)) and not is_meant, one.each
+
+    found: dict[str, TunedWay] = {}
+    for one in sorted(records, key=rank, reverse=True):
+        found[one.address] = TunedWay(one.way, one.identity, found.get(one.address))
+    return found
 
 
 def write_records(path: Path, records: Sequence[Record]) -> None:
     """Writes the file, whole or not at all."""
     with replacing(path) as file:
-        lines = [{_HEAD: VERSION}, *map(asdict, records)]
+        lines = [{_HEAD: VERSION, _COUNT: len(records)}, *map(asdict, records)]
         file.write("".join(f"{json.dumps(line)}\n" for line in lines).encode())
 
 
@@ -184,8 +245,12 @@ def _alone(path: Path) -> Generator[None]:
         os.close(descriptor)
 
 
-def tuned_of(paths: Sequence[str | Path]) -> tuple[Tuned, list[InarchWarning]]:
-    """What `tensorize` takes of files of records, and in a line each what it cannot: of other machines.
+def tuned_of(
+    paths: Sequence[str | Path], demanded: Sequence[object] = ()
+) -> tuple[Tuned, list[InarchWarning]]:
+    """What passes take of files of records, and in a line each what they cannot: of other machines.
+
+    `demanded`: the kernels that are, whose records come first.
 
     Raises UsageError for a file that is damaged.
     """
@@ -202,7 +267,7 @@ def tuned_of(paths: Sequence[str | Path]) -> tuple[Tuned, list[InarchWarning]]:
                 f"('{getattr(others[0], name)}', here '{mine}') and not used"
             )
             said.append(InarchWarning(text, where=source))
-    return Tuned({one.address: TunedWay(one.way, one.identity) for one in here}, source), said
+    return Tuned(ways_of(here, demanded), source), said
 
 
 def compiler_or_none() -> str:

@@ -14,9 +14,15 @@ from typing import Any, Protocol
 from inarch.passes.tensorize.keep.memo import Decision
 from inarch.passes.tensorize.report import Choice
 from inarch.passes.tensorize.unify.iterators import Assignment
-from inarch.passes.tensorize.unify.match import Miss, bindings
+from inarch.passes.tensorize.unify.match import Miss, bindings, matches
 from inarch.passes.tensorize.unify.strided import StridedNest
-from inarch.passes.tensorize.weigh.candidates import Candidate, cutter_of, planned_again
+from inarch.passes.tensorize.weigh.candidates import (
+    Candidate,
+    cutter_of,
+    is_split,
+    planned_again,
+    start_of,
+)
 from inarch.passes.tensorize.weigh.family import Family
 from inarch.passes.tensorize.weigh.operands import Matched
 
@@ -88,6 +94,36 @@ def candidate_of(
     if isinstance(pieces, str):
         return None
     return planned_again(matched, family, way["params"], pieces, tuple(way["order"]), way["cost"])
+
+
+def checked_candidate_of(
+    way: Mapping[str, Any], nest: StridedNest, family: Family | None
+) -> Candidate | None:
+    """As `candidate_of`, of a way that somebody else wrote (`inarch.passes.tuned.fault_of_way` has seen it).
+
+    None, too, for one that the search would never find: what it says of iterators could be untrue.
+    """
+    bound = bindings(nest, family.pattern) if family is not None else None
+    if family is None or bound is None or isinstance(bound, Miss):
+        return None
+    number: int = way["binding"]
+    order: list[int] = way["order"]
+    if not 0 <= number < len(bound) or sorted(order) != [*range(len(nest.axes))]:
+        return None
+    if not way["params"].keys() >= {*family.pattern.kernel.params} or not family.is_member(
+        way["params"]
+    ):
+        return None
+    some = matches(nest, family.pattern, bound[number])
+    names: list[list[str]] = way["assignment"]
+    taken = tuple([tuple(each) for each in names])
+    if isinstance(some, Miss) or all(one.assignment.taken != taken for one in some):
+        return None
+    matched = next(one for one in some if one.assignment.taken == taken)
+    pieces = cutter_of(matched, family).cut(way["params"])
+    if isinstance(pieces, str) or isinstance(start_of(matched, split=is_split(nest, pieces)), str):
+        return None
+    return candidate_of(way, nest, family)
 
 
 def _choice(said: dict[str, Any]) -> Choice:

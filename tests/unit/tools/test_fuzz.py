@@ -33,7 +33,7 @@ def parser_of(check: object, **fields: object) -> Parser:
 def test_each_parser_is_a_file() -> None:
     assert set(PARSERS) >= {
         "arguments", "examplejson", "manifest", "meaning", "microkernel", "mlir", "npz", "onnx",
-        "pipeline", "target",
+        "pipeline", "records", "target",
     }  # fmt: skip
 
 

@@ -19,6 +19,9 @@ from inarch.tools.cli import run
 from inarch.tuning.fit import fit
 
 ZEN4 = MACHINES["zen4"]
+WAY = {
+    "kernel": "gemm", "params": {}, "binding": 0, "assignment": [], "order": [], "cost": 1.0, "around": 0.0,
+}  # fmt: skip
 
 
 def records(calls: float, around: float, count: int = 20) -> list[Record]:
@@ -30,9 +33,7 @@ def records(calls: float, around: float, count: int = 20) -> list[Record]:
         cycles = (calls * own[0] + around * own[1]) * rng.uniform(0.97, 1.03)
         cycles *= 5 if number in (3, 7) else 1
         seconds = cycles / ZEN4.ghz * 1e-9
-        one = Record(
-            f"a{number}", cpu_name(), "gcc", "gemm", "", {"kernel": "gemm"}, seconds, seconds, 1
-        )
+        one = Record(f"a{number}", cpu_name(), "gcc", "gemm", "", WAY, seconds, seconds, 1)
         found.append(
             replace(
                 one,

@@ -19,12 +19,18 @@ from inarch.driver.keep.records import (
     merged,
     read_records,
     tuned_of,
+    ways_of,
     write_records,
 )
 from inarch.machine.find import cpu_name
 from inarch.tools.cli import run
 
-ONE = Record("a1", "cpu", "gcc", "gemm", "id", {"kernel": "gemm"}, 1e-6, 2e-6, 3, where="conv1")
+WAY: dict[str, Any] = {
+    "kernel": "gemm", "params": {"MR": 6}, "binding": 0, "assignment": [["m"], ["n", "l"], ["k"]],
+    "order": [0, 1, 2], "cost": 90.5, "around": 3.0,
+}  # fmt: skip
+ONE = Record("a1", "cpu", "gcc", "gemm", "id", WAY, 1e-6, 2e-6, 3, where="conv1")
+HEAD = '{"inarch records": 2, "count": 1}'
 
 
 def test_records_are_read_as_they_were_written(tmp_path: Path) -> None:
@@ -33,10 +39,37 @@ def test_records_are_read_as_they_were_written(tmp_path: Path) -> None:
     assert read_records(tmp_path / "r.json") == every
 
 
-def test_of_two_of_one_nest_the_one_that_gains_more_stays() -> None:
-    better = replace(ONE, seconds=0.5e-6)
+def test_of_two_of_one_nest_the_faster_one_stays() -> None:
+    """By the time of one run, whatever each of them gained."""
+    better = replace(ONE, seconds=0.5e-6, untuned=0.5e-6)
     elsewhere = replace(ONE, cpu="other", seconds=0.1e-6)
-    assert merged([ONE], [better, elsewhere], [ONE]) == [better, elsewhere]
+    often = replace(ONE, seconds=2e-6, untuned=9e-6, runs=3.0)  # 0.67 us each
+    assert merged([ONE], [better, elsewhere], [ONE, often]) == [better, elsewhere]
+    assert merged([ONE], [often]) == [often]
+    assert len(merged([ONE], [replace(ONE, threads=2), replace(ONE, threads=4)])) == 3
+
+
+def test_a_demanded_kernel_beats_no_faster_one() -> None:
+    """K15: it stays beside it, for compilations that demand it, and where the faster one cannot be had."""
+    mine = replace(ONE, way=WAY | {"kernel": "mine"}, kernel="mine", seconds=1.1e-6, untuned=9e-6)
+    mine = replace(mine, demanded="mine{MR=6}")
+    both = merged([mine], [ONE])
+    assert both == [mine, ONE]
+    for demanded, kernels in (
+        ([], ["gemm", "mine"]),
+        (["mine{MR=6}"], ["mine", "gemm"]),
+        (["other"], ["gemm", "mine"]),
+    ):
+        assert [one.kernel for one in ways_of(both, demanded)["a1"].chain] == kernels
+    faster = replace(mine, seconds=0.9e-6)
+    assert ways_of([ONE, faster])["a1"].kernel == "mine"
+    choice = replace(ONE, way={"kernel": "fuse-nests", "choice": "apart"}, kernel="fuse-nests")
+    joined = {"kernel": "fuse-nests", "choice": "joined"}
+    beside = replace(choice, way=joined, demanded="mine", seconds=1e-9)
+    assert [ways_of([beside, choice], one)["a1"].choice for one in ([], ["mine"])] == [
+        "apart",
+        "joined",
+    ]
 
 
 def _line(**changes: Any) -> str:
@@ -47,36 +80,53 @@ def _line(**changes: Any) -> str:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "1: expected the head of a file of records, found an empty file"),
-        ("{}", '1: expected {"inarch records": 1}, found another file'),
+        ("", "1: expected the head of a file of records, found what is none"),
+        ("{}", '1: expected {"inarch records": 2, "count": NUMBER}, found another file'),
         (
-            '{"inarch records": 2}',
-            "1: expected records of version 1, found 2: they are of a later Inarch; use that one",
+            '{"inarch records": 3}',
+            "1: expected records of version 2, found 3: they are of a later Inarch; use that one",
         ),
         (
-            f'{{"inarch records": 1}}\n{_line()[:40]}',
+            '{"inarch records": 1}',
+            "1: expected records of version 2, found 1: they are of an earlier Inarch; tune again",
+        ),
+        (
+            f"{HEAD}\n{_line()[:40]}",
             "2: expected a record, found what is no JSON object: the file is cut off or damaged; "
-            "delete the line",
+            "delete the line, and count it off in the first one",
         ),
         (
-            f'{{"inarch records": 1}}\n{_line(seconds=math.nan)}',
-            "2: seconds: expected more than 0, found nan",
+            f"{HEAD.replace('1', '10')}\n{_line()}\n{_line()}\n",
+            "1: expected 10 records, as this line says, found 2: the file is cut off; take a whole one, or "
+            "write here how many there are",
         ),
         (
-            f'{{"inarch records": 1}}\n{_line(untuned=-1.0)}',
-            "2: untuned: expected more than 0, found -1.0",
+            f"{HEAD}\n{_line(seconds=math.nan)}",
+            "2: seconds: expected a number from 0 on, found nan",
         ),
         (
-            f'{{"inarch records": 1}}\n{_line()}\n{_line(seconds="1")}',
-            "3: seconds: expected float, found '1'",
+            f"{HEAD}\n{_line(untuned=0.0)}",
+            "2: untuned: expected more than 0, found 0.0",
         ),
         (
-            f'{{"inarch records": 1}}\n{_line(identity=None)}',
+            f"{HEAD}\n{_line()}\n{_line(seconds='1')}",
+            "3: seconds: expected a number from 0 on, found '1'",
+        ),
+        (
+            f"{HEAD}\n{_line(identity=None)}",
             "2: expected a field 'identity', found none",
         ),
         (
-            f'{{"inarch records": 1}}\n{_line(way={"kernel": "conv"})}',
-            "2: way: expected one of kernel 'gemm', found another",
+            f"{HEAD}\n{_line(way=WAY | {'kernel': 'conv'})}",
+            "2: way: expected one of kernel 'gemm', found 'conv'",
+        ),
+        (
+            f"{HEAD}\n{_line(way={'kernel': 'gemm', 'params': {}})}",
+            "2: way: expected a field 'binding', found none",
+        ),
+        (
+            f"{HEAD}\n{_line(way=WAY | {'assignment': [['m'], 3]})}",
+            "2: way: assignment: expected lists of names, found [['m'], 3]",
         ),
     ],
 )
@@ -91,9 +141,8 @@ def test_files_that_are_refused(tmp_path: Path, text: str, message: str) -> None
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         read_records(tmp_path / "none.json")
-    assert (
-        str(caught.value)
-        == f"cannot read records '{tmp_path}/none.json': No such file or directory"
+    assert str(caught.value) == (
+        f"{tmp_path}/none.json: cannot read records: No such file or directory"
     )
 
 

@@ -23,6 +23,7 @@ import pytest
 
 import inarch
 from inarch.driver.keep.records import read_records, write_records
+from inarch.driver.options import Options
 from inarch.machine.target import native
 from inarch.machine.toolchain import compile_library
 from inarch.microkernel.table import MICROKERNELS
@@ -106,6 +107,17 @@ def test_tuned_here_and_compiled_so(folder: Path) -> None:
     assert _tune() == f"r.json: {len(records)} records; nothing was left to be tuned\n"
 
 
+def test_a_budget_that_is_too_short_is_told_of(folder: Path) -> None:
+    """And the model's folder is no matter."""
+    code, out, _ = run(["tune", f"{folder}/model.mlir", "-o", "r.json", "--budget", "1s"])
+    assert code == 0
+    assert re.fullmatch(
+        r"r.json: 0 records; nothing could be measured in 1 s: a build took \d+ s; give it a longer "
+        r"--budget\n",
+        out,
+    )
+
+
 def test_records_of_what_is_chosen_anyway_change_nothing() -> None:
     _tune()
     way = read_records(Path("r.json"))
@@ -119,6 +131,7 @@ def test_records_of_what_is_chosen_anyway_change_nothing() -> None:
 def test_a_kernel_that_has_changed_is_not_trusted() -> None:
     """Nor one that is not there; each in one line."""
     _tune("--load", "mine.c", "--microkernel", "mine")
+    assert all(one.demanded == "mine" for one in read_records(Path("r.json")))
     command = ["compile", "model.mlir", "--records", "r.json", "-o", "m.inarch"]
     assert "1 of 1 nests by records" in run([*command, "--load", "mine.c"])[1]
     Path("mine.c").write_text(GEMM.replace("A_0 + k]", "A_0 + k] * 1.0f"))
@@ -131,30 +144,57 @@ def test_a_kernel_that_has_changed_is_not_trusted() -> None:
     )
 
 
-def test_what_a_job_is_made_of(folder: Path) -> None:
-    """External data and libraries travel with it, and so does what options name; by names, not by paths."""
+def _far(name: str, values: Any, location: str) -> Any:
+    """A tensor whose data is in a file beside the model."""
     onnx: Any = import_module("onnx")
-    helper = onnx.helper
-    weight = onnx.numpy_helper.from_array(np.ones((4, 3), np.float32), "w")
-    kinds = [helper.make_tensor_value_info(n, 1, s) for n, s in (("x", [2, 4]), ("y", [2, 3]))]
-    node = helper.make_node("MatMul", ["x", "w"], ["y"])
-    graph = helper.make_graph([node], "g", kinds[:1], kinds[1:], [weight])
-    onnx.save(
-        helper.make_model(graph),
-        "m.onnx",
-        save_as_external_data=True,
-        location="far.bin",
-        size_threshold=0,
-    )
+    Path(location).write_bytes(values.tobytes())
+    tensor = onnx.TensorProto(name=name, data_type=1, dims=values.shape, data_location=1)
+    tensor.external_data.add(key="location", value=location)
+    return tensor
+
+
+def test_what_a_job_is_made_of(folder: Path) -> None:
+    """External data and libraries travel with it, and so does what options name; by names, not by paths.
+
+    Data is that of weights, of attributes, and of what bodies have: all that the importer reads.
+    """
+    onnx: Any = import_module("onnx")
+    helper, ones = onnx.helper, np.ones((4, 3), np.float32)
+    kinds = [
+        helper.make_tensor_value_info(n, t, s)
+        for n, t, s in (("x", 1, ["batch", 4]), ("c", 9, []), ("y", 1, ["batch", 3]))
+    ]
+    constant = helper.make_node("Constant", [], ["b"], value=_far("b", ones[0], "attribute.bin"))
+    bodies = {
+        f"{name}_branch": helper.make_graph(
+            [helper.make_node(op, ["p", "d"], [f"{name}_y"])],
+            name,
+            [],
+            [helper.make_tensor_value_info(f"{name}_y", 1, None)],
+            [_far("d", ones[0], f"{name}.bin")],
+        )
+        for name, op in (("then", "Add"), ("else", "Sub"))
+    }
+    nodes = [
+        constant,
+        helper.make_node("MatMul", ["x", "w"], ["m"]),
+        helper.make_node("Add", ["m", "b"], ["p"]),
+        helper.make_node("If", ["c"], ["y"], **bodies),
+    ]
+    graph = helper.make_graph(nodes, "g", kinds[:2], kinds[2:], [_far("w", ones, "far.bin")])
+    Path("m.onnx").write_bytes(helper.make_model(graph).SerializeToString())
     (folder / "kernels").mkdir()
     Path("mine.c").rename("kernels/mine.c")
     Path("kernels/libmine.so").write_bytes(b"library")
     Path("s.schedule").write_text("")
-    given = {"schedule": folder / "s.schedule", "machine": "zen4", "dims": {"batch": 1}}
-    files, loads, settings = files_of(Path("m.onnx"), [Path("kernels/mine.c")], given)
+    given = Options(schedule=folder / "s.schedule", machine="zen4", dims={"batch": 1}, jobs=2)
+    files, loads, settings = files_of(folder / "m.onnx", [Path("kernels/mine.c")], given)
     assert set(files) == {
         "m.onnx",
         "far.bin",
+        "attribute.bin",
+        "then.bin",
+        "else.bin",
         "load0/mine.c",
         "load0/libmine.so",
         "schedule/s.schedule",
@@ -224,8 +264,12 @@ def test_a_job_needs_nothing_of_where_it_runs(folder: Path) -> None:
         ({"version": "0-none"}, "the worker has Inarch {version}, the tuner 0-none; install one"),
         ({"seconds": 0.1}, "it has not ended after 0.1 s"),
         ({"loads": ("none.py",)}, "--load: expected a Python file, found 'none.py'"),
+        (
+            {"files": {"../m.mlir": b""}},
+            "expected files of the job in its folder, found '../m.mlir'",
+        ),
     ],
-    ids=["version", "time", "file"],
+    ids=["version", "time", "file", "place"],
 )
 def test_jobs_that_fail(change: dict[str, object], error: str) -> None:
     job = Job("m.mlir", {"m.mlir": MODEL.encode()}, (), {}, ({},), 1, 60.0, version())

@@ -188,7 +188,9 @@ def test_an_interrupt_ends_the_search_and_keeps_what_was_found() -> None:
             for address, one in SPACE.nests.items()
         },
     )
-    outcome, pool = tune(interrupted, space=space)
+    said: list[str] = []
+    outcome, pool = tune(interrupted, space=space, note=said.append)
+    assert [one.partition(":")[0] for one in said] == ["interrupted"]
     assert {one.address: one.kernel for one in outcome.records} == {
         "a": "a-2",
         "b": "b-1",

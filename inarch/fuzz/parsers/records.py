@@ -1,0 +1,97 @@
+"""Files of records, with the ways that they say: a compilation takes each way, or says in a line why not."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from functools import cache
+
+from inarch.dialects import new_context
+from inarch.dialects.loop.nest import NestOp
+from inarch.driver.keep.records import Record, read_records, ways_of, write_records
+from inarch.fuzz import Parser
+from inarch.fuzz.files import written
+from inarch.ir.target import set_target
+from inarch.ir.text import parse_module
+from inarch.machine.target import parse
+from inarch.microkernel.identity import identity_of
+from inarch.passes.tensorize.choose import Chooser, chooser_of
+from inarch.passes.tensorize.keep.memo import key_of_nest
+from inarch.passes.tensorize.keep.record import way_of
+from inarch.passes.tensorize.unify.strided import StridedNest, strided_nest
+from inarch.passes.tensorize.weigh.candidates import Candidate
+from inarch.passes.tuned import Tuned, TunedWay, address_of
+
+_PRODUCT = """func.func @main(%a: memref<14x20xf32>, %b: memref<20x36xf32>, %c: memref<14x36xf32>) {
+  loop.nest (m = 14, n = 36, k = 20 reduction)
+      ins(%a[m, k] : memref<14x20xf32>, %b[k, n] : memref<20x36xf32>)
+      outs(%c[m, n] : memref<14x36xf32>) {
+  ^bb0(%x: f32, %y: f32, %acc: f32):
+    %p = arith.mulf %x, %y : f32
+    %s = arith.addf %p, %acc : f32
+    loop.yield %s : f32
+  }
+  func.return
+}
+"""
+
+
+@dataclass
+class _Store:
+    """Decisions of this process: what takes long is the search."""
+
+    kept: dict[str, str] = field(default_factory=dict[str, str])
+
+    def get(self, key: str) -> str | None:
+        return self.kept.get(key)
+
+    def put(self, key: str, record: str) -> None:
+        self.kept[key] = record
+
+
+@cache
+def _subject() -> tuple[StridedNest, str, Chooser, Candidate]:
+    """A nest, its address, who decides of it, and what is chosen without records."""
+    module = parse_module(new_context(), _PRODUCT)
+    set_target(module, target := parse("x86-64-v3"))
+    nest = next(strided_nest(op) for op in module.walk() if isinstance(op, NestOp))
+    chooser = chooser_of(module, kept=_Store())
+    _, taken = chooser.decide(nest)
+    assert taken is not None, "it is a product"
+    return nest, address_of(key_of_nest(nest), target), chooser, taken
+
+
+def _seeds() -> list[bytes]:
+    _, address, _, taken = _subject()
+    way = way_of(taken)
+    one = Record(address, "cpu", "gcc", way["kernel"], _identity(), way, 1e-6, 2e-6, 3, runs=2.0)
+    choice = {"kernel": "fuse-nests", "choice": "apart"}
+    other = replace(one, address="b", kernel="fuse-nests", way=choice, demanded="mine{MR=6}")
+    found: list[bytes] = []
+    for records in ([one], [one, other], [other, replace(one, threads=4), one]):
+        write_records(path := written("seed.json", b""), records)
+        found.append(path.read_bytes())
+    return found
+
+
+def _identity() -> str:
+    taken = _subject()[3]
+    return identity_of(taken.family.instance(taken.params))
+
+
+def check(data: bytes) -> None:
+    """Reads `data`; each way that it says is asked for, whatever it was of."""
+    nest, address, chooser, _ = _subject()
+    records = read_records(written("fuzz.json", data))
+    ways_of(records, ["mine{MR=6}"])
+    for one in records:
+        tuned = Tuned({address: TunedWay(one.way, _identity())})
+        decision, taken = replace(chooser, tuned=tuned, _known={}).decide(nest)
+        assert taken is not None, "it is done without records"
+        assert decision.is_tuned or address in tuned.refused, "a way is lost"
+        json.dumps(way_of(taken))
+
+
+PARSER = Parser(
+    _seeds, check, ".json", words=[b"null", b"true", b"{}", b"[]", b"NaN", b"1e999", b'"m"', b"[["]
+)
