@@ -36,7 +36,7 @@ Usable = Callable[[Instance], str | None]
 """An instance -> None, or why it cannot be built."""
 
 Meter = Callable[[Instance, Mapping[str, int]], float | str | None]
-"""An instance, sizes of a call -> cycles that it takes on this computer, or what goes wrong with it.
+"""An instance, sizes of a call -> cycles that it takes on this computer, or a line: what is wrong with it.
 
 None: it cannot be called here.
 """
@@ -169,7 +169,7 @@ class Deciding:
                 break
             cycles = self._cycles(first)
             if isinstance(cycles, str):
-                return name, f"microkernel '{name}' cannot be measured: {cycles}"
+                return name, cycles
             if cycles is None:
                 self.guessed.add(name)
                 continue

@@ -14,9 +14,11 @@ from inarch.core.cache import Cache
 from inarch.core.errors import InarchError, UsageError
 from inarch.core.plugins import load_file
 from inarch.dialects import new_context
+from inarch.driver.kernel_choice import meter_for
 from inarch.ir.target import DEMANDED, set_target
 from inarch.ir.text import parse_module
-from inarch.machine.target import native, parse
+from inarch.machine.target import NATIVE, native, parse
+from inarch.machine.toolchain import compile_library
 from inarch.meaning import normal
 from inarch.meaning import parse as meaning_of
 from inarch.microkernel import Instance, Microkernel, instantiate
@@ -156,13 +158,13 @@ def test_a_kernel_that_is_slower_is_not() -> None:
 
 
 def test_one_that_cannot_be_measured_is_passed_over_and_is_an_error_where_it_is_demanded() -> None:
-    broken = Meter("the process that called it ended with signal 11")
-    (nest,) = _report(broken).nests
-    assert nest.taken is not None
-    assert nest.taken.kernel != "mine"
     reason = (
         "microkernel 'mine' cannot be measured: the process that called it ended with signal 11"
     )
+    broken = Meter(reason)
+    (nest,) = _report(broken).nests
+    assert nest.taken is not None
+    assert nest.taken.kernel != "mine"
     assert nest.misses["mine"] == reason
     with pytest.raises(InarchError) as caught:
         _report(broken, ("mine",))
@@ -294,6 +296,32 @@ def test_what_was_measured_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_a_kernel_that_ends_the_process(tmp_path: Path, body: str, reason: str) -> None:
     found = call_cycles(_scale(f"{body} {ONCE}"), {"N": 64}, cache=Cache(tmp_path))
     assert found == reason
+
+
+def test_a_symbol_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """K8: library and remedy, as where nothing is measured, not what the linker says."""
+    declare = "void tripled(const float *, float *, long)"
+    body = "{ for (long n = 0; n < N; n++) Y[n] = A[n] * 3; }"
+    seen = f'__attribute__((visibility("default"))) {declare};'
+    text = f"{seen}\nvoid tripled(const float *A, float *Y, long N) {body}\n"
+    compile_library({"t.c": text}, tmp_path / "libtripled.so", target=native())
+    kernel = Microkernel(
+        "for n in N: Y[n] = A[n] * 3",
+        {"A": "f32", "Y": "f32"},
+        layout={"A": (1,), "Y": (1,)},
+        symbol="triple",
+        declare=declare.replace("tripled", "triple") + ";",
+        call="triple({A}, {Y}, (long){N});",
+        library=str(tmp_path / "libtripled.so"),
+    )
+    monkeypatch.delenv(NATIVE, raising=False)
+    meter = meter_for(parse_module(new_context(), PRODUCT), native())
+    assert meter is not None
+    found = meter(instantiate(kernel, "triple", {}, target=native()), {"N": 64})
+    assert found == (
+        f"microkernel 'triple_call': no symbol 'triple' in library '{tmp_path}/libtripled.so'; "
+        "it has 'tripled': write symbol=\"tripled\""
+    )
 
 
 def test_one_that_does_not_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
