@@ -40,6 +40,7 @@ PHASES = {
     ),
     "padding": (
         "materialize-padding",
+        "narrow-factors",
         "unfold-windows",
         "split-padding",
         "drop-padding-taps",

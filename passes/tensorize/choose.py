@@ -217,8 +217,11 @@ class Prices:
         """Of one turn of each, in the order in which `tensorize` prefers: what is demanded comes first."""
         every = list(nests)
         whole, undone, guessed = 0, 0, 0
-        for nest in every if self.chooser.demanded else ():
-            taken, work = self._taken(nest), multiply_adds_in(nest)
+        works = [multiply_adds_in(nest) for nest in every]
+        if not any(works):  # of integers, or no products: each nest counts
+            works = [1] * len(every)
+        for nest, work in zip(every, works, strict=True) if self.chooser.demanded else ():
+            taken = self._taken(nest)
             whole += work
             if taken is None or taken.family.pattern.name not in self.chooser.demanded:
                 undone += work

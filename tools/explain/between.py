@@ -50,14 +50,14 @@ def with_between(
     `module` is the program as after `prepare`. Takes some ms a kernel and pass. Raises what `choose` raises;
     of a kernel that was demanded and does nothing, with the passes.
     """
-    with kept_constants(context):
-        try:
+    try:
+        with kept_constants(context):
             report = choose()
-        except IdleKernelError as error:
-            text = between(context, module, error.report, error.kernel)
-            if text is None:
-                raise
-            raise InarchError(f"{error.message}; {text}", where=error.where) from error
+    except IdleKernelError as error:
+        text = between(context, module, error.report, error.kernel)
+        if text is None:
+            raise
+        raise InarchError(f"{error.message}; {text}", where=error.where) from error
     idle = [
         name
         for name, _ in MICROKERNELS.foreign()

@@ -198,7 +198,11 @@ def _crowded(
     nbytes = access.nbytes
     for axis, (stride, extent) in enumerate(zip(strides, extents, strict=True)):
         if wanted[axis] is None and stride and machine.crowds(extent, stride * nbytes):
-            apart = AtLeast(stride + machine.line_bytes // nbytes)
+            row = min(
+                stride, math.prod(extents[axis + 1 :])
+            )  # of the copy, which has what a call reads
+            gap = machine.line_bytes // nbytes if machine.crowds(extent, row * nbytes) else 0
+            apart = AtLeast(row + gap)
             reason = f"{extent} rows {stride * nbytes} bytes apart do not fit into a cache together"
             return reason, [*wanted[:axis], apart, *wanted[axis + 1 :]]
     return None, wanted

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 from xdsl.dialects.builtin import ModuleOp
 
 from effort import SOAK
@@ -16,7 +18,7 @@ from inarch.core.errors import InarchError
 from inarch.core.plugins import load_file
 from inarch.dialects import new_context
 from inarch.dialects.kernel.call import CallOp
-from inarch.driver.compiler import import_model
+from inarch.driver.compiler import build, import_model
 from inarch.driver.options import Options
 from inarch.ir.report.facts import facts_of
 from inarch.microkernel.table import MICROKERNELS
@@ -24,6 +26,7 @@ from inarch.passes.padding.unfold_windows import MOST_BLOCKS
 from inarch.passes.tensorize.report import KernelReport
 from inarch.pipeline.default import default_pipeline
 from inarch.pipeline.manager import run_pipeline
+from inarch.runtime.module import load
 
 PRODUCT = """/* inarch
 computes = "for m in M, n in N, k in K: C[m, n] += A[m, k] * B[k, n]"
@@ -55,6 +58,21 @@ WINDOWS = {
     ),
 }
 """What a kernel of 3x3 windows computes, and how many dimensions X, W and Y have."""
+BYTES = """/* inarch
+computes = "for m in MR, n in 8, k in K: C[m, n] += i32(A[m, k]) * i32(B[k, n])"
+dtypes = {A = "i8", B = "i8", C = "i32"}
+params = {MR = [2, 4]}
+layout = {A = ["*", 1], B = ["*", 1], C = ["*", 1]}
+*/
+void bytes(const int8_t *A, const int8_t *B, int32_t *C, int64_t A_0, int64_t A_1, int64_t B_0, int64_t B_1,
+           int64_t C_0, int64_t C_1, int64_t K)
+{
+    for (int m = 0; m < MR; m++)
+        for (int64_t k = 0; k < K; k++)
+            for (int n = 0; n < 8; n++) C[m * C_0 + n] += A[m * A_0 + k] * B[k * B_0 + n];
+    (void)A_1, (void)B_1, (void)C_1;
+}
+"""
 LAYERS = [one for one in LAYER_SETS["resnet50"].layers if isinstance(one, Conv)]
 COLUMNS = 64
 
@@ -148,3 +166,29 @@ def test_a_kernel_of_windows_finds_them(form: str, in_order: bool, tmp_path: Pat
                 continue
             found += layer.count * bool(report.taken_by("windows"))
     assert found >= 10
+
+
+@pytest.mark.parametrize("op", ["MatMulInteger", "QLinearMatMul"])
+def test_a_kernel_of_bytes_finds_constant_weights(op: str, tmp_path: Path) -> None:
+    """They stay bytes for it; what is laid out anew for its rows is no larger than they are."""
+    _load(tmp_path / "bytes.c", BYTES)
+    random = np.random.default_rng(0)
+    weights = random.integers(-128, 128, (256, 64)).astype(np.int8)
+    numbers = {"w": weights, "s": np.float32(0.01), "z": np.int8(0)}
+    names = ["x", "w"] if op == "MatMulInteger" else ["x", "s", "z", "w", "s", "z", "s", "z"]
+    kind = TensorProto.INT32 if op == "MatMulInteger" else TensorProto.INT8
+    graph = helper.make_graph(
+        [helper.make_node(op, names, ["y"])],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.INT8, [12, 256])],
+        [helper.make_tensor_value_info("y", kind, [12, 64])],
+        [numpy_helper.from_array(np.asarray(v), n) for n, v in numbers.items() if n in names],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    built = build(model.SerializeToString(), tmp_path / "m.inarch", microkernels=["bytes"])
+    assert built.weights_bytes <= 2 * weights.nbytes
+    x = random.integers(-128, 128, (12, 256)).astype(np.int8)
+    wanted = x.astype(np.int32) @ weights.astype(np.int32)
+    if op == "QLinearMatMul":
+        wanted = np.clip(np.rint(wanted * np.float32(0.01)), -128, 127).astype(np.int8)
+    np.testing.assert_array_equal(load(tmp_path / "m.inarch")(x), wanted)
