@@ -242,5 +242,7 @@ _MATH = {
     "sqrt": lambda: math.SqrtOp,
     "tanh": lambda: math.TanhOp,
     "erf": lambda: math.ErfOp,
+    "expm1": lambda: math.ExpM1Op,
+    "log1p": lambda: math.Log1pOp,
 }
 """Ops of `math`, which is imported when first used."""

@@ -27,7 +27,7 @@ from inarch.meaning import (
 from inarch.meaning.program import Program
 from inarch.microkernel import dtype_of
 
-_FLOAT_ONLY = frozenset({"exp", "log", "sqrt", "tanh", "erf"})
+_FLOAT_ONLY = frozenset({"exp", "log", "sqrt", "tanh", "erf", "expm1", "log1p"})
 
 _OF_NUMBER = {"float": "f64", "int": "i64", "bool": "i1"}
 """The dtype of a number that is only cast."""

@@ -12,6 +12,8 @@ OPERATIONS = {
     "log": 34,
     "tanh": 44,
     "erf": 48,
+    "expm1": 26,
+    "log1p": 40,
     "sqrt": 10,
     "rsqrt": 20,
     "rounded": 0,

@@ -31,6 +31,8 @@ FUNCTIONS: Mapping[str, int] = {
     "sqrt": 1,
     "tanh": 1,
     "erf": 1,
+    "expm1": 1,
+    "log1p": 1,
     "relu": 1,
     "rounded": 1,
 }

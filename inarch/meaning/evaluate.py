@@ -220,6 +220,8 @@ _UFUNCS: Mapping[str, str] = {
     "log": "log",
     "sqrt": "sqrt",
     "tanh": "tanh",
+    "expm1": "expm1",
+    "log1p": "log1p",
 }
 """Function -> what NumPy calls it."""
 

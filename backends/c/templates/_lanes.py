@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from inarch.backends.c.types import literal
 from inarch.backends.c.write.value.blocks import BLOCK, BLOCK_OF_PRODUCTS
-from inarch.backends.c.write.value.elementary import VECTORS, vector_helpers, vector_name
+from inarch.backends.c.write.value.elementary import OURS, VECTORS, vector_helpers, vector_name
 from inarch.backends.c.write.value.fused import fused_name, fused_text
 from inarch.backends.c.write.value.math import helpers_text
 from inarch.backends.c.write.value.ordered import ordered_macro
@@ -24,8 +24,6 @@ from inarch.microkernel import Instance, dtype_of, prototype
 
 _SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 _ORDERS = {"max": ">", "min": "<"}
-_OURS = frozenset({"exp", "log", "tanh", "erf"})
-"""Functions that are our own in f32; in f64 they are the C library's."""
 
 At = Callable[[Element], "Text"]
 """What holds an element: a scalar, or a vector."""
@@ -247,7 +245,7 @@ class Writer:
         suffix = "f" if dtype.bits == 32 else ""
         if function == "neg":
             return f"(-{texts[0]})"
-        if function in _ORDERS or (function in _OURS and dtype.bits == 32):
+        if function in _ORDERS or (function in OURS and dtype.bits == 32):
             return f"{self._need(f'inarch_{function}_{dtype.name}')}({', '.join(texts)})"
         name = "fabs" if function == "abs" else function
         return f"__builtin_{name}{suffix}({', '.join(texts)})"

@@ -1,4 +1,4 @@
-"""Elementwise functions of one tensor: neg, abs, sign, relu, exp, log, sqrt, ..., round."""
+"""Elementwise functions of one tensor: neg, abs, sign, relu, exp, log, expm1, sqrt, ..., round."""
 
 from __future__ import annotations
 
@@ -107,6 +107,38 @@ class LogOp(UnaryOp):
 
     def reference(self, x: Array) -> Array:
         return evaluate(np.log, x)
+
+
+@op_definition
+class Expm1Op(UnaryOp):
+    """`out[i] = e ** x[i] - 1`, with all its digits where x[i] is near 0; floats.
+
+    C1: the dtype is a float.
+    """
+
+    name = "graph.expm1"
+
+    def scalar(self, x: Scalar) -> Scalar:
+        return x.unary(math.ExpM1Op)
+
+    def reference(self, x: Array) -> Array:
+        return evaluate(np.expm1, x)
+
+
+@op_definition
+class Log1pOp(UnaryOp):
+    """`out[i] = ln(1 + x[i])`, with all its digits where x[i] is near 0; floats; -inf at -1, NaN below.
+
+    C1: the dtype is a float.
+    """
+
+    name = "graph.log1p"
+
+    def scalar(self, x: Scalar) -> Scalar:
+        return x.unary(math.Log1pOp)
+
+    def reference(self, x: Array) -> Array:
+        return evaluate(np.log1p, x)
 
 
 @op_definition

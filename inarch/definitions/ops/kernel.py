@@ -305,7 +305,7 @@ _UNARY: Mapping[str, Callable[[e.Element], e.Element]] = {
     "relu": lambda a: e.extreme(np.maximum, a, _zero_like(a)),
     **{
         name: (lambda a, name=name: e.apply(name, a))
-        for name in ("exp", "log", "sqrt", "tanh", "erf")
+        for name in ("exp", "log", "sqrt", "tanh", "erf", "expm1", "log1p")
     },
 }
 """What the functions of a meaning do."""

@@ -28,7 +28,7 @@ from inarch.meaning.evaluate import evaluate
 SLACK = 2.0
 """The c of the bound: kernels may form a reciprocal, or add in two more steps than there are terms."""
 FUNCTION_ULP = 8.0
-"""How far off, in units of roundoff, a kernel's exp, log, tanh and erf may be (4 ULP)."""
+"""How far off, in units of roundoff, a kernel's exp, log, tanh ... may be (4 ULP)."""
 
 _ERROR = "error_of_written"
 _EXACT = frozenset({"add", "sub", "mul", "max", "min", "neg", "abs", "relu"})
@@ -166,14 +166,22 @@ class _Rules:
         if name == "exp":
             if error == Number(0.0):
                 return rounding
-            grown = Apply("sub", (Apply("exp", (error,)), Number(1.0)))
-            return _plus(_times(here, grown), rounding)
+            return _plus(_times(here, Apply("expm1", (error,))), rounding)
         if name in ("log", "sqrt"):
             # Of the magnitude: a negative number may be a positive one that was rounded.
             size = _absolute(Apply(name, (_absolute(a),)))
             rounding = _times(Number(FUNCTION_ULP * self.unit), size)
             least = _less(a, error)
             slope = least if name == "log" else Apply("sqrt", (least,))
+            return _plus(_quotient(error, slope), rounding)
+        if name == "expm1":
+            grown = _times(Apply("exp", (a,)), Apply("expm1", (error,)))
+            return rounding if error == Number(0.0) else _plus(grown, rounding)
+        if name == "log1p":
+            # A number below -1 may be one above it that was rounded.
+            size = _absolute(Apply("log1p", (Apply("max", (a, Number(-1.0))),)))
+            rounding = _times(Number(FUNCTION_ULP * self.unit), size)
+            slope = _less(Apply("add", (a, Number(1.0))), error)
             return _plus(_quotient(error, slope), rounding)
         # tanh has slope 1 at most, erf 2 / sqrt(pi)
         return _plus(_times(Number(2 / math.sqrt(math.pi)), error), rounding)

@@ -81,6 +81,8 @@ _FUNCTIONS: Mapping[type[Operation], tuple[str, bool | None]] = {
     math_ops.SqrtOp: ("sqrt", None),
     math_ops.TanhOp: ("tanh", None),
     math_ops.ErfOp: ("erf", None),
+    math_ops.ExpM1Op: ("expm1", None),
+    math_ops.Log1pOp: ("log1p", None),
 }
 
 _CASTS: Mapping[type[Operation], tuple[bool | None, bool | None]] = {

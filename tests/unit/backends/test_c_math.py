@@ -1,4 +1,4 @@
-"""Our own exp, log, tanh and erf in C: error bounds in ULP, special values, every compiler."""
+"""Our own exp, log, tanh, erf, expm1 and log1p in C: error bounds in ULP, special values, every compiler."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ from inarch.backends.c.write.value.math import helpers_text
 
 Array = np.ndarray[Any, Any]
 
-BOUNDS = {"exp": 2.0, "log": 2.0, "tanh": 2.0, "erf": 2.0}
+BOUNDS = dict.fromkeys(("exp", "log", "tanh", "erf", "expm1", "log1p"), 2.0)
 EXACT: dict[str, Callable[[Array], Array]] = {
     "exp": np.exp,
     "log": np.log,
     "tanh": np.tanh,
     "erf": np.vectorize(math.erf, otypes=[np.float64]),
+    "expm1": np.expm1,
+    "log1p": np.log1p,
 }
 LARGEST, LEAST_NORMAL, LEAST = 3.4028235e38, 1.17549435e-38, 1e-45
 EDGES = [88.72283, 88.72284, -87.33654, -103.97, -103.98, -150.0, 0.625, 0.921875, 3.95]
@@ -57,11 +59,14 @@ def _inputs(name: str) -> Array:
         "log": [(0, 4), (0.5, 1.5), (0.99, 1.01), (0, 3e38)],
         "tanh": [(-10, 10), (-1, 1), (0.6, 0.65)],
         "erf": [(-5, 5), (-1, 1), (0.9, 0.95)],
+        "expm1": [(-19, 89), (-1, 1), (-0.01, 0.01)],
+        "log1p": [(-1, 4), (-0.5, 0.5), (-0.01, 0.01), (0, 3e38)],
     }[name]
     parts = [generator.uniform(low, high, 20_000) for low, high in spans]
     tiny = 10.0 ** generator.uniform(-45, 0, 20_000)
     bits = generator.integers(0, 1 << 32, 20_000, dtype=np.uint32).view(np.float32)
     every = [*(p.astype(np.float32) for p in parts), tiny.astype(np.float32), bits, SPECIAL]
+    every.append(-every[-3])
     return np.concatenate(every)
 
 

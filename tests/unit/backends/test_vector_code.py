@@ -32,6 +32,8 @@ EPILOGUES = [
     "neg(abs(C[m, v, l]))",
     "exp(C[m, v, l])",
     "log(C[m, v, l])",
+    "expm1(C[m, v, l])",
+    "log1p(C[m, v, l])",
     "tanh(C[m, v, l] + E[v, l])",
     "sqrt(C[m, v, l])",
     "1 / (1 + exp(neg(C[m, v, l])))",

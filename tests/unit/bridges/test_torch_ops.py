@@ -87,8 +87,9 @@ def X() -> Any:  # noqa: N802
 
 
 UNARY = [
-    "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "erf", "exp", "floor",
-    "log", "neg", "reciprocal", "relu", "round", "rsqrt", "sigmoid", "sin", "sinh", "sqrt", "tan", "tanh",
+    "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "erf", "exp", "expm1",
+    "floor", "log", "log1p", "neg", "reciprocal", "relu", "round", "rsqrt", "sigmoid", "sin", "sinh", "sqrt",
+    "tan", "tanh",
 ]  # fmt: skip
 BINARY = ["add", "sub", "mul", "div", "maximum", "minimum", "eq", "ge", "gt", "le", "lt", "ne"]
 LOGICAL = ["logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor"]

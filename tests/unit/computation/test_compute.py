@@ -33,7 +33,10 @@ SCALE = "for i in N: C[i] = s * (A[i] + B[i])"
 # Random texts, arguments for them, and what NumPy makes of both
 
 UNARY = ("neg", "abs", "relu")
-OF_FLOATS = ("exp(-abs({}))", "log(1 + abs({}))", "sqrt(abs({}) + 0.5)", "tanh({})", "erf({})")
+OF_FLOATS = (
+    "exp(-abs({}))", "log(1 + abs({}))", "sqrt(abs({}) + 0.5)", "tanh({})", "erf({})", "expm1(-abs({}))",
+    "log1p(abs({}))",
+)  # fmt: skip
 DTYPES_OF_PROGRAMS = ("f32", "f64", "i32", "i8", "i64", "ui8", "ui32", "i16")
 
 
@@ -283,6 +286,8 @@ def run(seed: int, seen: Counter[str]) -> None:
         "f32(",
         "exp",
         "erf",
+        "expm1",
+        "log1p",
         "tanh",
         "log",
         "sqrt",
@@ -583,8 +588,8 @@ def test_a_wrong_call_is_one_line(text: str, arguments: dict[str, object], messa
         ("for i in N: C[i] = N * A[i]",
          "compute:1:20: error: N is a size already; expected another name for an operand"),
         ("for i in N: C[i] = A[i]\n\nfor i in N:\n  C[i] = sine(A[i])",
-         "compute:4:10: error: no function 'sine'. Known: abs, add, div, erf, exp, f32, f64, i1, i16, "
-         "i32, i64, i8, log, max, min, mul, neg, relu, sqrt, sub, tanh, ui16, ui32, ui64, ui8"),
+         "compute:4:10: error: no function 'sine'. Known: abs, add, div, erf, exp, expm1, f32, f64, i1, "
+         "i16, i32, i64, i8, log, log1p, max, min, mul, neg, relu, sqrt, sub, tanh, ui16, ui32, ui64, ui8"),
         ("for i in N: C[i] = A[i]\nfor i in N, j in N: D[i, j] = A[i, j]",
          "compute:2:31: error: expected operand A of rank 1 as before, found 2 indices"),
         ("for i in N: w[i] = w[i + 1]", "compute:1:13: error: expected w to be read where it is written"),

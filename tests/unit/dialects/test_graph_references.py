@@ -180,6 +180,8 @@ FUNCTIONS: dict[type[Operation], Callable[..., Any]] = {
     math.AbsIOp: np.abs,
     math.ExpOp: np.exp,
     math.LogOp: np.log,
+    math.ExpM1Op: np.expm1,
+    math.Log1pOp: np.log1p,
     math.SqrtOp: np.sqrt,
     math.ErfOp: _erf,
     math.TanhOp: np.tanh,

@@ -34,6 +34,13 @@ KNOWN: list[tuple[str, list[Any], Properties, Any]] = [
     ("maximum", [np.array([np.nan, 1.0]), np.array([3.0, np.nan])], {}, [np.nan, np.nan]),
     ("sign", [np.array([np.nan, -0.0, 5.0, -np.inf])], {}, [np.nan, 0, 1, -1]),
     ("erf", [np.array([0.0, 1.0, -np.inf])], {}, [0, 0.8427007929497149, -1]),
+    (
+        "expm1",
+        [np.array([1e-20, -1e-20, -np.inf, 50.0])],
+        {},
+        [1e-20, -1e-20, -1, 5.184705528587072e21],
+    ),
+    ("log1p", [np.array([1e-20, -1e-20, -1.0, np.inf])], {}, [1e-20, -1e-20, -np.inf, np.inf]),
     ("sigmoid", [np.array([0.0, -np.inf, 1000.0])], {}, [0.5, 0, 1]),
     ("cast", [np.array([2.9, -2.9, 300.0, np.nan])], {"to": mlir_type("i8")}, [2, -2, 127, 0]),
     ("cast", [np.array([-1.5, 254.9, 1e9])], {"to": mlir_type("ui8")}, [0, 254, 255]),

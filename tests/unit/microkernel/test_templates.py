@@ -50,6 +50,7 @@ BODIES: list[tuple[str, Expression, Expression | None]] = [
 FLOATS: list[tuple[str, Expression, Expression | None]] = [
     ("mul", _e("A0"), None),
     ("add", _a("exp", _e("A0")), None),
+    ("add", _a("log1p", _a("expm1", _e("A0"))), None),
     ("add", _a("abs", _e("A0")), _a("sqrt", _e("C"))),
 ]
 DTYPES = ("f32", "f64", "i8", "i16", "i32", "i64")

@@ -1,14 +1,14 @@
-"""Our own exp, log, tanh and erf of f32 in C, and sqrt: of one number, and of all lanes of a vector.
+"""Our own functions of f32 in C (exp, log, tanh ...), and sqrt: of one number, and of all lanes of a vector.
 
 Each is written once, in terms of `F`, `I` and `U` (a float, and the integers of its size, or vectors of them)
 and of a few primitives that differ: so a lane of a vector and a number give the same bits. Without branches,
 so that loops around those of a number vectorise too. What is one rounding, where the CPU can, is written so.
 
 Accuracy, measured over random and special inputs by `tests/unit/backends/test_c_math.py`, with FMA and
-without: exp 1.2 ulp, log 0.8, tanh 1.4, erf 1.5; 2 are promised of each. Coefficients are our own minimax
-fits: Lawson's iteratively reweighted least squares of the relative error on 4000 Chebyshev nodes, in double
-precision, rounded to f32. The reductions of arguments are the usual ones (Cody and Waite, Software Manual
-for the Elementary Functions, 1980).
+without: exp 1.2 ulp, log 0.8, tanh 1.4, erf 1.5, expm1 1.7, log1p 1.0; 2 are promised of each. Coefficients
+are our own minimax fits: Lawson's iteratively reweighted least squares of the relative error on 4000
+Chebyshev nodes, in double precision, rounded to f32. The reductions of arguments are the usual ones (Cody and
+Waite, Software Manual for the Elementary Functions, 1980).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Iterable
 
 from inarch.backends.c.write.value.fused import fused_body
 from inarch.core.dtypes import DTYPES
+from inarch.backends.c.write.value.near_one import NEAR_ONE
 
 _ONE = {
     "inarch_ints_S": """
@@ -172,16 +173,10 @@ INLINE F inarch_exp_S(F x)
     return inarch_select_S(x < -104.0f, ALL(0.0f), y); /* NaN stays */
 }
 """,
-    "inarch_log_S": """
-/* log x = e ln 2 + log m with m in [sqrt(1/2), sqrt(2)). At most 2 ulp, denormal x included. */
-INLINE F inarch_log_S(F x)
+    "inarch_logtail_S": """
+/* log (1 + f) + e ln 2 without f and the first digits of e ln 2, of f in [sqrt(1/2) - 1, sqrt(2) - 1). */
+INLINE F inarch_logtail_S(F f, F e)
 {
-    const F normal = inarch_select_S(x < 1.17549435e-38f, x * 33554432.0f, x); /* 2^25 */
-    const F less = inarch_select_S(x < 1.17549435e-38f, ALL(25.0f), ALL(0.0f));
-    const U shifted = (U)inarch_ints_S(normal) - 0x3f3504f3u; /* sqrt(1/2): the exponent of m is 0 or -1 */
-    const U mantissa = (shifted & 0x007fffffu) + 0x3f3504f3u;
-    const F f = inarch_floats_S((I)mantissa) - 1.0f;
-    const F e = inarch_number_S((I)shifted >> 23) - less;
     F p = inarch_fma_S(f, ALL(0.0674664006f), ALL(-0.116756521f));
     p = inarch_fma_S(p, f, ALL(0.11888162f));
     p = inarch_fma_S(p, f, ALL(-0.124055892f));
@@ -192,8 +187,20 @@ INLINE F inarch_log_S(F x)
     p = inarch_fma_S(p, f, ALL(0.333333135f));
     const F s = f * f;
     /* The product with 0.5 is exact. */
-    const F tail = inarch_fma_S(p * f, s, inarch_fma_S(e, ALL(-0.00021219254f), -0.5f * s));
-    const F y = inarch_fma_S(e, ALL(0.693359375f), f + tail);
+    return inarch_fma_S(p * f, s, inarch_fma_S(e, ALL(-0.00021219254f), -0.5f * s));
+}
+""",
+    "inarch_log_S": """
+/* log x = e ln 2 + log m with m in [sqrt(1/2), sqrt(2)). At most 2 ulp, denormal x included. */
+INLINE F inarch_log_S(F x)
+{
+    const F normal = inarch_select_S(x < 1.17549435e-38f, x * 33554432.0f, x); /* 2^25 */
+    const F less = inarch_select_S(x < 1.17549435e-38f, ALL(25.0f), ALL(0.0f));
+    const U shifted = (U)inarch_ints_S(normal) - 0x3f3504f3u; /* sqrt(1/2): the exponent of m is 0 or -1 */
+    const U mantissa = (shifted & 0x007fffffu) + 0x3f3504f3u;
+    const F f = inarch_floats_S((I)mantissa) - 1.0f;
+    const F e = inarch_number_S((I)shifted >> 23) - less;
+    const F y = inarch_fma_S(e, ALL(0.693359375f), f + inarch_logtail_S(f, e));
     const F positive = inarch_select_S(x < __builtin_inff(), y, x); /* +inf and NaN */
     const F finite = inarch_select_S(x == 0.0f, ALL(-__builtin_inff()), positive);
     return inarch_select_S(x < 0.0f, ALL(__builtin_nanf("")), finite);
@@ -239,12 +246,16 @@ INLINE F inarch_erf_S(F x)
     return inarch_select_S(a < 0.921875f, small, large);
 }
 """,
+    **NEAR_ONE,
 }
 """Each in terms of those before it."""
 
 _KINDS = (("F", "float", "f32"), ("I", "int32_t", "i32"), ("U", "uint32_t", "u32"))
 
-VECTORS = ("exp", "log", "tanh", "erf", "sqrt")
+OURS = ("exp", "log", "tanh", "erf", "expm1", "log1p")
+"""Functions of f32 that are our own; those of f64 are the C library's."""
+
+VECTORS = (*OURS, "sqrt")
 """What `vector_helpers` has."""
 
 _BLEND = {

@@ -15,6 +15,7 @@ from xdsl.ir import Operation, SSAValue
 
 from inarch.backends.c.text import atom, unwrapped
 from inarch.backends.c.types import element, is_bool, literal, unsigned
+from inarch.backends.c.write.value.elementary import OURS
 from inarch.core.dtypes import DTYPES, DType
 from inarch.core.errors import UnsupportedError
 from inarch.dialects.loop.scalar import RemfOp
@@ -91,8 +92,7 @@ _LIBRARY = {
 }
 """Functions of <math.h> (and builtins); `f` is added for f32."""
 
-_OURS = {"math.exp": "exp", "math.log": "log", "math.tanh": "tanh", "math.erf": "erf"}
-"""Functions that are our own for f32."""
+_OURS = {f"math.{name}": name for name in OURS}
 
 _COUNTS = {"math.ctlz": "ctlz", "math.cttz": "cttz", "math.ctpop": "ctpop"}
 """Functions on the bits of integers, our own."""

@@ -1,4 +1,4 @@
-"""Static C functions that expressions call: integers that never trap, our own exp, log, tanh, erf.
+"""Static C functions that expressions call: integers that never trap, our own exp, log, tanh ...
 
 A unit gets only those that it uses (`helpers_text`). All are branch-free where it matters, so that loops
 around them vectorise, and give the same result at every vector width. Functions of f32 are `elementary.py`'s;

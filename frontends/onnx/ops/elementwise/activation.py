@@ -23,8 +23,9 @@ from inarch.dialects.graph.elementwise.logic import LessOp
 from inarch.dialects.graph.elementwise.select import SelectOp
 from inarch.dialects.graph.elementwise.unary import (
     AbsOp,
+    Expm1Op,
     ExpOp,
-    LogOp,
+    Log1pOp,
     NegOp,
     ReluOp,
     SigmoidOp,
@@ -98,8 +99,7 @@ def _prelu(node: Node) -> SSAValue:
 def _exponential(node: Node, alpha: float) -> SSAValue:
     """`alpha * (exp(x) - 1)`."""
     x = node.x()
-    less_one = node.emit(SubOp, node.emit(ExpOp, x), node.like(1, x))
-    return node.emit(MulOp, less_one, node.like(alpha, x))
+    return node.emit(MulOp, node.emit(Expm1Op, x), node.like(alpha, x))
 
 
 def _elu(node: Node) -> SSAValue:
@@ -116,8 +116,7 @@ def _softplus(node: Node) -> SSAValue:
     """`ln(1 + exp(x)) = max(x, 0) + ln(1 + exp(-|x|))`, which does not overflow."""
     x = node.x()
     small = node.emit(ExpOp, node.emit(NegOp, node.emit(AbsOp, x)))
-    log = node.emit(LogOp, node.emit(AddOp, small, node.like(1, x)))
-    return node.emit(AddOp, node.emit(ReluOp, x), log)
+    return node.emit(AddOp, node.emit(ReluOp, x), node.emit(Log1pOp, small))
 
 
 def _softsign(node: Node) -> SSAValue:
@@ -164,8 +163,7 @@ def _celu(node: Node) -> SSAValue:
     """
     x = node.x()
     alpha = node.like(node.float("alpha", 1.0), x)
-    exp = node.emit(ExpOp, node.emit(DivOp, x, alpha))
-    below = node.emit(MulOp, alpha, node.emit(SubOp, exp, node.like(1, x)))
+    below = node.emit(MulOp, alpha, node.emit(Expm1Op, node.emit(DivOp, x, alpha)))
     return node.emit(AddOp, node.emit(ReluOp, x), node.emit(MinimumOp, below, node.like(0, x)))
 
 

@@ -71,6 +71,8 @@ _SAFE: Mapping[type[GraphOp], tuple[type[GraphOp], ...]] = {
     trigonometry.AtanhOp: (unary.TanhOp,),
     trigonometry.AcoshOp: (trigonometry.CoshOp,),
     unary.ExpOp: (unary.TanhOp,),
+    unary.Expm1Op: (unary.TanhOp,),
+    unary.Log1pOp: (unary.AbsOp,),
     trigonometry.SinhOp: (unary.SinOp,),
 }
 """What often stands before an op, so that not everything behind it is NaN or infinite."""

@@ -45,10 +45,28 @@ func.func @exp_of_integers(%x: tensor<2xi32>) {
 
 // -----
 
+// expm1, C1
+func.func @expm1_of_integers(%x: tensor<2xi32>) {
+  // expected-error @below {{'graph.expm1' C1: expected a float dtype, found i32}}
+  %0 = graph.expm1 %x : tensor<2xi32> -> tensor<2xi32>
+  func.return
+}
+
+// -----
+
 // log, C1
 func.func @log_of_integers(%x: tensor<2xi32>) {
   // expected-error @below {{'graph.log' C1: expected a float dtype, found i32}}
   %0 = graph.log %x : tensor<2xi32> -> tensor<2xi32>
+  func.return
+}
+
+// -----
+
+// log1p, C1
+func.func @log1p_of_integers(%x: tensor<2xi32>) {
+  // expected-error @below {{'graph.log1p' C1: expected a float dtype, found i32}}
+  %0 = graph.log1p %x : tensor<2xi32> -> tensor<2xi32>
   func.return
 }
 

@@ -65,10 +65,24 @@ func.func @exp_of_floats(%x: tensor<2x3xf32>) {
   func.return
 }
 
+// CHECK-LABEL: func.func @expm1_of_floats(
+// CHECK-NEXT: graph.expm1 %x : tensor<2x3xf32> -> tensor<2x3xf32>
+func.func @expm1_of_floats(%x: tensor<2x3xf32>) {
+  %0 = graph.expm1 %x : tensor<2x3xf32> -> tensor<2x3xf32>
+  func.return
+}
+
 // CHECK-LABEL: func.func @log_of_floats(
 // CHECK-NEXT: graph.log %x : tensor<2x3xf32> -> tensor<2x3xf32>
 func.func @log_of_floats(%x: tensor<2x3xf32>) {
   %0 = graph.log %x : tensor<2x3xf32> -> tensor<2x3xf32>
+  func.return
+}
+
+// CHECK-LABEL: func.func @log1p_of_floats(
+// CHECK-NEXT: graph.log1p %x : tensor<2x3xf32> -> tensor<2x3xf32>
+func.func @log1p_of_floats(%x: tensor<2x3xf32>) {
+  %0 = graph.log1p %x : tensor<2x3xf32> -> tensor<2x3xf32>
   func.return
 }
 
