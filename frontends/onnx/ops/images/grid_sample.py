@@ -77,17 +77,12 @@ class _Sampler:
                 return x
 
     def clamped(self, x: SSAValue, size: int) -> SSAValue:
-        """`x` within the border as it is, the outermost element's position beyond it.
+        """`x` no further outside than makes a difference: of cubic, each neighbour is clamped by itself.
 
-        Between the edge and the centre of an outermost element it stays: there only neighbours that
-        do not exist are replaced, which for cubic is another value than at the centre.
+        So do onnxruntime and PyTorch; ONNX's reference (1.23) clamps the point, which is another value.
         """
-        centre = self.node.emit(ClipOp, x, low=0.0, high=float(size - 1))
-        if self.corners:
-            return centre
-        above = self.node.emit(LessEqualOp, self.node.like(-0.5, x), x)
-        below = self.node.emit(LessEqualOp, x, self.node.like(size - 0.5, x))
-        return self.node.emit(SelectOp, self.node.emit(LogicalAndOp, above, below), x, centre)
+        reach = 2.0 if self.mode == "cubic" else 0.0
+        return self.node.emit(ClipOp, x, low=-reach, high=size - 1 + reach)
 
     def reflected(self, x: SSAValue, size: int) -> SSAValue:
         """`x` reflected at the borders until it is between them."""
