@@ -37,9 +37,6 @@ if TYPE_CHECKING:
 FIRST_OPSET = 6
 """Before, broadcasting and the shapes of reshapes were attributes."""
 
-MAX_CALLS = 32
-"""Functions may call functions to this depth; a deeper model calls itself."""
-
 
 @dataclass
 class Scope:
@@ -55,6 +52,9 @@ class Scope:
     prefix: str = ""
     """The names of the calling nodes, each with a `/` behind it."""
     calls: int = 0
+    """How many functions and subgraphs it is within."""
+    active: frozenset[Key] = frozenset()
+    """The functions that it is within."""
     outer: Scope | None = None
     """Of a subgraph: where the names come from that it does not define itself."""
 
@@ -135,6 +135,14 @@ class Importer:
         except InarchError as error:
             # What comes from a function's body has its own place already.
             raise error if error.where else type(error)(error.message, where=where) from error
+        except RecursionError as error:
+            if scope.calls:
+                raise
+            raise InarchError(
+                "expected functions and subgraphs within each other as deep as Python calls functions "
+                "(sys.setrecursionlimit), found deeper ones",
+                where=where,
+            ) from error
         for index, output in enumerate(proto.output):
             if not output:
                 continue
@@ -164,9 +172,13 @@ class Importer:
         attributes = resolve_attributes(proto, scope.attributes)
         key = key_of(proto, proto.op_type)
         function = self.functions.get(key)
-        if function is not None:
-            body = Body.of(function, attributes, {})
-            return self._call(proto, body, inputs, name, scope) if known else None
+        if function is not None and not self._is_standard(proto, key, scope):
+            if key in scope.active:
+                raise InarchError(
+                    f"expected functions that do not call themselves, found {function.name}"
+                )
+            body, active = Body.of(function, attributes, {}), scope.active | {key}
+            return self._call(proto, body, inputs, name, scope, active) if known else None
         missing = no_overload(key, self.functions)
         # Without an overload, an operator of ONNX may be meant that has the function's name.
         if missing is not None and (key[2] or schema_of(proto, self._opset(domain, scope)) is None):
@@ -204,6 +216,14 @@ class Importer:
                 self.report.add(title, name, advice=instead(proto.op_type, domain, opset))
             return None
         return self._call_known(title, proto, body, inputs, name, scope)
+
+    def _is_standard(self, proto: NodeProto, key: Key, scope: Scope) -> bool:
+        """Whether ONNX has an operator of the name, which then is meant, as in onnxruntime."""
+        domain, _, overload = key
+        if overload or domain not in scope.opsets:
+            return False
+        schema = schema_of(proto, scope.opsets[domain])
+        return schema is not None and not schema.deprecated
 
     def _opset(self, domain: str, scope: Scope) -> int:
         if domain not in scope.opsets:
@@ -272,9 +292,14 @@ class Importer:
         self, graph: GraphProto, inputs: Sequence[SSAValue], prefix: str, scope: Scope
     ) -> list[SSAValue] | None:
         """The outputs of a subgraph on `inputs`; None when it needs something unsupported."""
-        if scope.calls >= MAX_CALLS:
-            raise InarchError(f"expected subgraphs to a depth of {MAX_CALLS}, found a deeper one")
-        inner = Scope(scope.opsets, {}, scope.attributes, {}, prefix, scope.calls + 1, scope)
+        inner = Scope(
+            scope.opsets,
+            attributes=scope.attributes,
+            prefix=prefix,
+            calls=scope.calls + 1,
+            active=scope.active,
+            outer=scope,
+        )
         inner.values.update(
             {info.name: value for info, value in zip(graph.input, inputs, strict=False)}
         )
@@ -299,7 +324,7 @@ class Importer:
     ) -> Sequence[SSAValue | None] | None:
         """Converts an operator through its definition; what that needs is reported as the operator."""
         outer, self.report = self.report, Unsupported()
-        values = self._call(proto, body, inputs, name, scope)
+        values = self._call(proto, body, inputs, name, scope, scope.active)
         inner, self.report = self.report, outer
         if inner.items:
             what = f"{title}: its definition needs {', '.join(inner.items)}"
@@ -314,9 +339,8 @@ class Importer:
         inputs: Sequence[SSAValue | None],
         name: str,
         scope: Scope,
+        active: frozenset[Key],
     ) -> Sequence[SSAValue | None] | None:
-        if scope.calls >= MAX_CALLS:
-            raise InarchError(f"expected functions that do not call themselves, found {body.name}")
         if len(proto.input) > len(body.inputs) or len(proto.output) > len(body.outputs):
             raise InarchError(
                 f"expected at most {len(body.inputs)} inputs and {len(body.outputs)} outputs, "
@@ -327,6 +351,7 @@ class Importer:
             attributes=body.attributes,
             prefix=f"{name}/",
             calls=scope.calls + 1,
+            active=active,
         )
         given = dict(zip(body.inputs, inputs, strict=False))
         # An optional input that is left out has no name inside.

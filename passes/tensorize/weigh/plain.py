@@ -23,8 +23,6 @@ _HELD_VECTOR = 1.2
 """The same where all that is loaded stays in registers, for every row."""
 
 
-
-
 def plain_cycles(nest: StridedNest, target: Target, machine: Machine) -> float:
     """The most that the nest takes on a target's vectors as the C compiler makes it.
 

@@ -14,7 +14,7 @@ from onnx import helper, numpy_helper
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
-from inarch.core.errors import UsageError
+from inarch.core.errors import InarchError, UsageError
 from inarch.core.plugins import load_file
 from inarch.dialects import new_context
 from inarch.driver.extensions import kinds
@@ -264,10 +264,49 @@ def test_functions_of_the_model_are_inlined() -> None:
 
 
 def test_functions_that_call_themselves() -> None:
-    with pytest.raises(
-        Exception, match="expected functions that do not call themselves, found outer"
-    ):
-        import_onnx(with_function("outer (a) => (b) { b = local.outer(a) }"), new_context())
+    """Each on its own, or over others."""
+    head = '<domain: "local", opset_import: ["" : 17, "local" : 1]>'
+    by_itself = "outer (a) => (b) { b = local.outer(a) }"
+    inner = f"{head} inner (a) => (b) {{ b = local.outer(a) }}"
+    over_another = f"outer (a) => (b) {{ b = local.inner(a) }} {inner}"
+    for body in (by_itself, over_another):
+        with pytest.raises(
+            Exception, match="expected functions that do not call themselves, found outer"
+        ):
+            import_onnx(with_function(body), new_context())
+
+
+def chain(depth: int) -> onnx.ModelProto:
+    """Functions that call one another, the last of which is Neg."""
+    calls = [f"local.f{at + 1}" for at in range(depth - 1)] + ["Neg"]
+    head = '<domain: "local", opset_import: ["" : 17, "local" : 1]>'
+    rest = " ".join(
+        f"{head} f{at} (a) => (b) {{ b = {call}(a) }}" for at, call in enumerate(calls) if at
+    )
+    return with_function(f"outer (a) => (b) {{ b = {calls[0]}(a) }} {rest}")
+
+
+def test_functions_within_functions_to_any_depth() -> None:
+    """Until Python's stack ends, which is said where the outermost is called."""
+    x = np.array([1, -2], "float32")
+    np.testing.assert_array_equal(evaluate(chain(60), x)[0], -x)
+    with pytest.raises(InarchError) as caught:
+        import_onnx(chain(1000), new_context())
+    assert caught.value.line() == (
+        "<model>: node 'y' (outer): error: expected functions and subgraphs within each other as deep as "
+        "Python calls functions (sys.setrecursionlimit), found deeper ones"
+    )
+
+
+def test_an_operator_of_onnx_is_meant_where_a_function_has_its_name() -> None:
+    """As onnxruntime and ONNX's reference have it; a name that this opset has not is the function's."""
+    x = np.array([1, -2], "float32")
+    for op, expected in {"Relu": np.maximum(x, 0), "Gelu": -x}.items():
+        model = onnx.parser.parse_model(
+            f'<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) {{ y = {op}(x) }}'
+            f'<domain: "", opset_import: ["" : 17]> {op} (a) => (b) {{ b = Neg(a) }}'
+        )
+        np.testing.assert_array_equal(evaluate(model, x)[0], expected)
 
 
 # ------------------------------------------------------------------------------------ extension

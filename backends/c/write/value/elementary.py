@@ -17,8 +17,8 @@ import re
 from collections.abc import Iterable
 
 from inarch.backends.c.write.value.fused import fused_body
-from inarch.core.dtypes import DTYPES
 from inarch.backends.c.write.value.near_one import NEAR_ONE
+from inarch.core.dtypes import DTYPES
 
 _ONE = {
     "inarch_ints_S": """
