@@ -89,6 +89,8 @@ class Microkernel:
     contract: bool = True
     """Whether the C compiler may make one rounding of a product and a sum in the code, as it may in a kernel
     that sums products. Ours say where they mean that, as their epilogues are operators of the model."""
+    adds_in_blocks: bool = False
+    """Whether one call adds up any number of floats without losing digits: in blocks, and not in a chain."""
     epilogue: Sequence[str] = ()
     """Functions of `inarch.meaning` that `generate` accepts in `Instance.finish`; none: no epilogue."""
     inits: Sequence[Init] = ("accumulate",)

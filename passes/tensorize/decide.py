@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from inarch.core.dtypes import DTYPES
 from inarch.core.errors import InarchError
 from inarch.microkernel import Instance, is_foreign
 from inarch.microkernel.template import template_of
@@ -43,6 +44,10 @@ None: it cannot be called here.
 
 MOST_MEASURED = 8
 """Calls that are measured for one nest: each is of what looks best by all that is known."""
+LONG = 1 << 15
+"""Terms of a sum from which on a chain of all of them loses digits that users see, more than models have."""
+MOST_IN_A_CHAIN = 512
+"""Of them: what is lost then is a hundred ulps at most."""
 OUTSIDE = "the nest is inside a loop or a branch, functions of libraries are called outside of them"
 
 
@@ -115,13 +120,13 @@ class Deciding:
                 misses[name] = result
             else:
                 found += result
-        found = [one for one in found if not self._is_dear(one, misses)]
+        found = [one for one in found if not self._is_left_out(one, misses)]
         # Ours are made to measure where there is no other, or none whose cost is sure.
         if not any(self._is_demanded(one) or one.family.is_stated for one in found):
             left_out = excluded_of(self.nest)
             made = self.maker.candidates(self.nest)
             made = [one for one in made if template_of(one.family.pattern.name) not in left_out]
-            found += [one for one in made if not self._is_dear(one, misses)]
+            found += [one for one in made if not self._is_left_out(one, misses)]
         return sorted(found, key=self._preference), misses
 
     def _preference(self, one: Candidate) -> tuple[bool, tuple[int, float, int, int]]:
@@ -133,10 +138,21 @@ class Deciding:
     def _is_demanded(self, one: Candidate) -> bool:
         return one.family.pattern.name in self.demanded
 
+    def _is_left_out(self, candidate: Candidate, misses: dict[str, Miss]) -> bool:
+        """Whether it would be slower than none, or lose digits; noted in `misses`."""
+        if self._is_demanded(candidate):
+            return False
+        chain = _chain(candidate)
+        if chain > MOST_IN_A_CHAIN:
+            reason = f"it would add up {chain} terms one after the other, others do it in blocks"
+            misses.setdefault(candidate.family.pattern.name, Miss(reason, 5))
+            return True
+        return self._is_dear(candidate, misses)
+
     def _is_dear(self, candidate: Candidate, misses: dict[str, Miss]) -> bool:
         """Whether the nest is better off without a kernel; noted in `misses`."""
         name, most = candidate.family.pattern.name, self._most(candidate)
-        if self._is_demanded(candidate) or candidate.cost <= most:
+        if candidate.cost <= most:
             return False
         reason = f"it would take {candidate.cost:.0f} cycles, the nest as it is at most {most:.0f}"
         misses.setdefault(name, Miss(reason, 5))
@@ -200,6 +216,17 @@ class Deciding:
             return None
         reason = self.usable(first.family.instance(first.params))
         return (first.family.pattern.name, reason) if reason is not None else None
+
+
+def _chain(candidate: Candidate) -> int:
+    """Terms of a long sum of floats that a kernel of ours adds one after the other; 0 of short sums."""
+    kernel, axes = candidate.family.pattern.kernel, candidate.matched.nest.axes
+    cuts = [cut for axis, cut in zip(axes, candidate.main.cuts, strict=True) if axis.is_reduction]
+    calls, terms = (math.prod(each) for each in ([c.count for c in cuts], [c.block for c in cuts]))
+    is_float = DTYPES[kernel.dtypes[candidate.family.pattern.output]].is_float
+    if kernel.contract or not is_float or calls * terms <= LONG:
+        return 0
+    return calls if kernel.adds_in_blocks else calls * terms
 
 
 def preference(candidate: Candidate, demanded: Sequence[str]) -> tuple[int, float, int, int]:

@@ -115,6 +115,7 @@ MICROKERNEL = Microkernel(
     where=("VL * 4 <= VECTOR_BYTES", "NV <= 4 + VECTOR_BYTES // 16"),
     layout={"B": ("NV * VL", "VL", 1), "C": ("*", 1)},
     contract=False,
+    adds_in_blocks=True,
     generate=_generate,
     epilogue=EPILOGUE,
     inits=("accumulate", "zero"),

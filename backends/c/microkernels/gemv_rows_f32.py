@@ -175,6 +175,7 @@ MICROKERNEL = Microkernel(
     where=("NR <= 4 + VECTOR_BYTES // 16",),
     layout={"A": (1,), "B": ("*", 1)},
     contract=False,
+    adds_in_blocks=True,
     generate=_generate,
     inits=("accumulate", "zero"),
     cost=_cost,

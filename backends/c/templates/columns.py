@@ -65,6 +65,7 @@ def make(workload: Workload, target: Target) -> Microkernel | None:
         where=("MR + 2 <= VECTOR_REGISTERS",) if rows else (),
         layout=workload.layout(iterators, column, (*reads, workload.output)),
         contract=False,
+        adds_in_blocks=True,
         generate=partial(_generate, lanes=lanes, most=most),
         cost=partial(_cost, lanes=lanes, most=most),
         doc=f"Neighbouring outputs in {lanes} lanes of up to {most} vectors.",

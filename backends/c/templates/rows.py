@@ -63,6 +63,7 @@ def make(workload: Workload, target: Target) -> Microkernel | None:
         where=(f"MR * {CHAINS} < VECTOR_REGISTERS",) if row is not None else (),
         layout=workload.layout(iterators, along, reads),
         contract=False,
+        adds_in_blocks=True,
         generate=partial(_generate, lanes=lanes),
         cost=partial(_cost, lanes=lanes),
         doc=f"Neighbouring terms in {lanes} lanes of {CHAINS} vectors.",

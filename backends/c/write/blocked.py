@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from xdsl.ir import Operation
+
 from inarch.backends.c.plan.linear import LoopNest
 from inarch.backends.c.write.scope import Scope
 from inarch.backends.c.write.value.blocks import BLOCK, BLOCK_OF_PRODUCTS, LongSum, with_lost
@@ -30,17 +32,18 @@ class Blocks:
     since: str = ""
 
     @staticmethod
-    def of(op: NestOp, nest: LoopNest, tile: Sequence[int], scope: Scope) -> Blocks:
+    def of(nest_op: NestOp, nest: LoopNest, tile: Sequence[int], scope: Scope) -> Blocks:
         """Those of a nest with arrays over the loops of `tile`."""
         reductions = [loop for loop in nest.loops if loop.is_reduction]
         terms = math.prod(loop.size for loop in reductions)
-        yielded = op.yielded(op.body)
+        yielded = nest_op.yielded(nest_op.body)
         floats = [at for at, write in enumerate(nest.writes) if write.dtype.is_float]
         outputs = [at for at in floats if added(yielded[at]) is not None]
-        products = any(fused_product(yielded[at].owner) is not None for at in outputs)
+        ops = [yielded[at].owner for at in outputs]
+        products = any(isinstance(op, Operation) and fused_product(op) is not None for op in ops)
         block = BLOCK_OF_PRODUCTS if products else BLOCK
-        inner = nest.loops[min(tile) :] if tile else []
-        inside = math.prod(loop.size for loop in inner if loop.is_reduction)
+        first = min(tile) if tile else len(nest.loops)
+        inside = math.prod(loop.size for loop in nest.loops[first:] if loop.is_reduction)
         elements = math.prod(nest.loops[at].size for at in tile) if tile else 0
         found = outputs if terms > 2 * block else []
         return Blocks(nest, scope, found, elements, inside, block)
@@ -96,8 +99,8 @@ class Blocks:
     def _element(self, each: LongSum) -> LongSum:
         if not self.elements:
             return each
-        at = (f"{name}[j]" for name in (each.part, each.total, each.lost))
-        return LongSum(*at, each.dtype, each.kind)
+        part, total, lost = (f"{name}[j]" for name in (each.part, each.total, each.lost))
+        return LongSum(part, total, lost, each.dtype, each.kind)
 
     def _open(self) -> None:
         if self.elements:

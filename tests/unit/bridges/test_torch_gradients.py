@@ -36,7 +36,8 @@ def called(function: Callable[..., Any], inputs: Sequence[Any]) -> tuple[list[An
     wanting = [x for x in inputs if x.is_floating_point()]
     for each in wanting:
         each.requires_grad_()
-    wanting += list(function.parameters()) if isinstance(function, nn.Module) else []
+    parameters: Any = getattr(function, "parameters", tuple)
+    wanting += list(parameters())
     given = function(*inputs)
     outputs = list(given) if isinstance(given, tuple | list) else [given]
     differentiable = [each for each in outputs if each.requires_grad]
@@ -47,8 +48,8 @@ def called(function: Callable[..., Any], inputs: Sequence[Any]) -> tuple[list[An
         if differentiable
         else ()
     )
-    buffers = list(function.buffers()) if isinstance(function, nn.Module) else []
-    return [each.detach() for each in (*outputs, *buffers)], list(found)
+    buffers: Any = getattr(function, "buffers", tuple)
+    return [each.detach() for each in (*outputs, *buffers())], list(found)
 
 
 def check(function: Callable[..., Any], inputs: Sequence[Any]) -> None:
@@ -56,9 +57,10 @@ def check(function: Callable[..., Any], inputs: Sequence[Any]) -> None:
     torch.compiler.reset()
     other = copy.deepcopy(function)
     want = called(function, [x.detach() for x in inputs])
-    compiled = torch.compile(other, backend="inarch", dynamic=False)
-    if isinstance(other, nn.Module):  # whose parameters are looked for
-        compiled.parameters, compiled.buffers = other.parameters, other.buffers
+    compiled: Any = torch.compile(other, backend="inarch", dynamic=False)
+    for name in ("parameters", "buffers"):  # which are looked for
+        if hasattr(other, name):
+            setattr(compiled, name, getattr(other, name))
     got = called(compiled, [x.detach() for x in inputs])
     for what, pairs in (("output", zip(want[0], got[0], strict=True)),
                         ("gradient", zip(want[1], got[1], strict=True))):  # fmt: skip

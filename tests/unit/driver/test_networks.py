@@ -18,11 +18,16 @@ from xdsl.passes import ModulePass
 
 from effort import SOAK, effort
 from inarch.dialects import new_context
+from inarch.dialects.loop.nest import nest_ops
 from inarch.driver.compiler import import_model
 from inarch.driver.options import Options
 from inarch.ir.report.facts import facts_of
 from inarch.ir.report.remarks import Remark
+from inarch.ir.text import parse_module
 from inarch.passes.tensorize.report import KernelReport
+from inarch.passes.tensorize.unify.strided import strided_nest
+from inarch.passes.tensorize.unsuitable import unsuitable
+from inarch.passes.tensorize.weigh.plain import is_chain
 from inarch.pipeline.default import default_pipeline
 from inarch.pipeline.manager import Instrument, Step, run_pipeline
 from inarch.pipeline.remarks import RemarkListener
@@ -34,6 +39,7 @@ MOST_SCRATCH = 2
 """Times the bytes that are needed at once."""
 WORSE = 1.02
 """Without a pass the whole may take less by so much: costs are estimates."""
+FUNCTIONS = ("math.exp", "math.log", "math.tanh", "math.erf", "math.expm1", "math.log1p")
 MODELS = Path(__file__).parents[3] / "benchmarks" / "models"
 
 
@@ -79,6 +85,7 @@ class _Lowered:
         found = facts_of(context).get(KernelReport)
         assert found is not None, "tensorize is one of the passes"
         self.kernels, self.title = found, f"{path.stem} on {target}"
+        self.slow = scalar_functions(module)
 
     def _heard(self, remark: Remark) -> None:
         self.remarks.append(remark.message)
@@ -88,6 +95,34 @@ class _Lowered:
         left = [nest for nest in self.kernels.nests if nest.taken is None and nest.multiply_adds]
         left.sort(key=lambda nest: nest.turns * nest.multiply_adds, reverse=True)
         return "; ".join(f"{nest.location} ({nest.iterators}) x {nest.turns}" for nest in left[:3])
+
+
+def scalar_functions(module: ModuleOp) -> list[str]:
+    """Nests that no kernel does, and that sum up functions of numbers one after the other."""
+    nests = [nest for nest in nest_ops(module) if nest.has_reduction and unsuitable(nest) is None]
+    return [
+        str(nest)
+        for nest in nests
+        if any(op.name in FUNCTIONS for op in nest.body.block.ops) and is_chain(strided_nest(nest))
+    ]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("shape", ["128x1000", "1x1048576", "1x3x1024x1024"])
+def test_sums_of_functions_are_vector_code(shape: str, target: str) -> None:
+    """A softmax's logarithm, and that of a sum of exponentials: whatever the shape, templates do them."""
+    context = new_context()
+    last, kind = shape.count("x"), f"tensor<{shape}xf32>"
+    text = f"""func.func @main(%x: {kind}) -> {kind} {{
+  %0 = graph.log_softmax %x axis = {last} : {kind} -> {kind}
+  func.return %0 : {kind}
+}}"""
+    module = import_model(parse_module(context, text), context, Options(target=target))
+    run_pipeline(context, module, default_pipeline(), [])
+    found = facts_of(context).get(KernelReport)
+    assert found is not None
+    assert sum(nest.taken is not None for nest in found.nests) == 2, str(found)
+    assert not scalar_functions(module)
 
 
 @pytest.fixture(name="path", params=list(NETWORKS), scope="module")
@@ -107,6 +142,7 @@ def test_kernels_do_the_products_and_scratch_is_little(path: Path, target: str) 
     assert part >= LEAST_BY_KERNELS, (
         f"{lowered.title}: kernels do {part:.1%} of the multiply-adds, not {lowered.dear()}"
     )
+    assert not lowered.slow, f"{lowered.title}: no vectors for {lowered.slow}"
     said = [re.findall(r"\d+", each.partition(":")[2]) for each in lowered.remarks]
     assert said, "every program has a function"
     for used, _, needed in said:

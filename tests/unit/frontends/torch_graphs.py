@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -145,7 +145,7 @@ class _Node:
         def within(value: Any) -> list[_Node]:
             if isinstance(value, _Node):
                 return [value]
-            inner = value if isinstance(value, list) else ()
+            inner = cast("list[Any]", value) if isinstance(value, list) else []
             return [node for each in inner for node in within(each)]
 
         return within([*self.args, *self.kwargs.values()])

@@ -14,6 +14,7 @@ from inarch.dialects.loop.nest import NestOp
 from inarch.driver.compiler import import_model
 from inarch.driver.options import Options
 from inarch.ir.report.facts import facts_of
+from inarch.ir.target import machine_of
 from inarch.machine.find import find_machine
 from inarch.machine.target import native
 from inarch.machine.target import parse as parse_target
@@ -111,7 +112,7 @@ def plain(shape: Shape, target: str = "x86-64-v4") -> float:
         if one.name != "tensorize":
             one.apply(context, module)
     nests = [op for op in module.walk() if isinstance(op, NestOp) and op.has_reduction]
-    return plain_cycles(strided_nest(nests[0]), parse_target(target))
+    return plain_cycles(strided_nest(nests[0]), parse_target(target), machine_of(module))
 
 
 def test_bounds_of_nests_without_a_kernel() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +21,7 @@ from inarch.tools.cli import run
 from inarch.tuning.fit import fit
 
 ZEN4 = MACHINES["zen4"]
-WAY = {
+WAY: Mapping[str, Any] = {
     "kernel": "gemm", "params": {}, "binding": 0, "assignment": [], "order": [], "cost": 1.0, "around": 0.0,
 }  # fmt: skip
 

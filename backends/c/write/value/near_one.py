@@ -12,7 +12,8 @@ NEAR_ONE = {
 INLINE F inarch_expm1_S(F x)
 {
     const F bounded = inarch_bounded_S(88.9f, x); /* above 128 ln 2 it is r that grows */
-    const F shifted = inarch_fma_S(bounded, ALL(1.44269504f), ALL(12583038.0f)); /* n + 126 in the low bits, n from -26 to 128 */
+    /* n + 126 in the low bits, n from -26 to 128 */
+    const F shifted = inarch_fma_S(bounded, ALL(1.44269504f), ALL(12583038.0f));
     const F n = shifted - 12583038.0f;
     const F r = inarch_fma_S(n, ALL(2.12194440e-4f), inarch_fma_S(n, ALL(-0.693359375f), x));
     F p = inarch_fma_S(r, ALL(0.0013882396f), ALL(0.008367181f));
