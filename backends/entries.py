@@ -16,11 +16,25 @@ from inarch.dialects.loop.memory import MemRef
 from inarch.ir.types import dtype_of
 
 INDICES = "inarch.indices"
-"""Of an input: the least and the most that its elements may be, which a call checks (`array<i64: -9, 8>`)."""
+"""Of an input: the least and the most that its elements may be, which a call checks (`array<i64: -9, 8>`).
+
+Where each is an index of one of several dimensions in turn, of each (`array<i64: -9, 8, -4, 3>`: of pairs).
+"""
 
 COMPUTED = "inarch.computed"
 """Of an output: axes whose size the data decide, each with the number of the output that says how much counts
 (`array<i64: 1, 3>`: of axis 1 as much as output 3, an i64 of shape (), says). Memory is for the most."""
+
+
+@dataclass(frozen=True)
+class Indices:
+    """Elements `start`, `start + stride` ... of an input, which are indices from `least` to `most`."""
+
+    input: int
+    start: int
+    stride: int
+    least: int
+    most: int
 
 
 @dataclass(frozen=True)
@@ -33,8 +47,8 @@ class Entry:
     workspace_bytes: int
     positions: tuple[int, ...]
     """For each argument of a call, which argument of the function of the IR it is."""
-    indices: tuple[tuple[int, int, int], ...] = ()
-    """Inputs that are indices: which one, and the least and the most that its elements may be."""
+    indices: tuple[Indices, ...] = ()
+    """Inputs that are indices."""
 
     @property
     def ports(self) -> tuple[Port, ...]:
@@ -58,9 +72,9 @@ def entry_of(function: FuncOp, outputs: Collection[int], workspace_bytes: int = 
         workspace_bytes,
         (*ins, *outs),
         tuple(
-            (number, *bounds)
+            each
             for number, position in enumerate(ins)
-            if (bounds := _bounds(function, position)) is not None
+            for each in _indices(function, position, number)
         ),
     )
 
@@ -71,13 +85,14 @@ def argument_attributes(function: FuncOp, position: int) -> Mapping[str, Attribu
     return {} if every is None else every.data[position].data
 
 
-def _bounds(function: FuncOp, position: int) -> tuple[int, int] | None:
-    """The least and the most that elements of an input may be, where it is of indices."""
+def _indices(function: FuncOp, position: int, number: int) -> list[Indices]:
+    """What elements of input `number` may be, where it is of indices."""
     found = argument_attributes(function, position).get(INDICES)
     if not isinstance(found, DenseArrayBase):
-        return None
-    least, most = (int(bound) for bound in found.get_values())
-    return least, most
+        return []
+    bounds = [int(bound) for bound in found.get_values()]
+    pairs = list(zip(bounds[::2], bounds[1::2], strict=True))
+    return [Indices(number, at, len(pairs), *pair) for at, pair in enumerate(pairs)]
 
 
 def _port(function: FuncOp, position: int, default: str) -> Port:

@@ -44,6 +44,10 @@ class Builder:
     """Values that are known: constants, and of them what small ops compute that stay (`GraphOp.folds`)."""
     loose: list[ConstantOp] = field(default_factory=list[ConstantOp])
     """Constants that were made, in order; those that nothing used are dropped in the end."""
+    indices: dict[SSAValue, list[tuple[int, ...]]] = field(
+        default_factory=dict["SSAValue", "list[tuple[int, ...]]"]
+    )
+    """Values whose elements, in turn, are indices of dimensions of these sizes, where no op shows it."""
     nodes: int = 0
     """Nodes converted and ops made so far."""
     computed: int = 0

@@ -335,7 +335,9 @@ def _main(
             computed[-1] += [axis, numbers[count]]
     builder.block.add_op(ReturnOp(*values))
     types = ([arg.type for arg in builder.block.args], [value.type for value in values])
-    arguments = [("inarch.indices", indices_of(argument)) for argument in builder.block.args]
+    arguments = [
+        ("inarch.indices", indices_of(argument, builder.indices)) for argument in builder.block.args
+    ]
     computed += [[]] * (len(values) - len(results))
     return FuncOp(
         "main",

@@ -402,6 +402,54 @@ def test_indices_outside_are_errors_of_the_call() -> None:
     np.testing.assert_array_equal(module(np.array([1, 2, 3, 4]), k)[3], [-1, -2, -3, -4])
 
 
+def test_indices_of_all_that_gathers_and_scatters_are_checked() -> None:
+    """By dimension, where a row of indices names a place in several; of all uses the least."""
+    nodes = (
+        "a = GatherElements<axis=1>(x, e) b = ScatterElements<axis=1>(x, t, u) c = GatherND(x, n) "
+        "d = ScatterND(x, m, w) f = Gather(w, m) g = GatherND<batch_dims=1>(x, o)"
+    )
+    inputs = (
+        "float[3,5] x, int64[2,4] e, int32[3,1] t, int64[2,2] n, int64[2,2] m, int64[3,1] o, "
+        "float[3,1] u, float[2] w"
+    )
+    outputs = ", ".join(f"float[] {name}" for name in "abcdfg")
+    model = parse(nodes.replace("(x, t, u)", "(x, t64, u)"), inputs, outputs)
+    model.graph.node.insert(0, helper.make_node("Cast", ["t"], ["t64"], to=TensorProto.INT64))
+    for output in model.graph.output:
+        output.type.tensor_type.ClearField("shape")
+    module = inarch.compile(model)
+    rng = np.random.default_rng(0)
+    shapes = {"x": (3, 5), "u": (3, 1), "w": (2,)}
+    good: dict[str, Array] = {
+        "x": rng.random((3, 5), np.float32),
+        "e": np.array([[0, 4, -5, -1]] * 2),
+        "t": np.array([[4], [0], [-5]], np.int32),
+        "n": np.array([[2, 4], [-3, -5]]),
+        "m": np.array([[1, 1], [-2, -2]]),
+        "o": np.array([[4], [-5], [0]]),
+        **{name: rng.random(shapes[name], np.float32) for name in "uw"},
+    }
+    names = list(good)
+    found = module(*good.values())
+    np.testing.assert_array_equal(found[2], [good["x"][2, 4], good["x"][0, 0]])
+    for name, place, value, least, most in (
+        ("e", 5, 5, -5, 4),
+        ("t", 1, -6, -5, 4),
+        ("n", 2, 3, -3, 2),
+        ("n", 3, -6, -5, 4),
+        ("m", 3, 2, -2, 1),
+        ("o", 2, 7, -5, 4),
+    ):
+        bad = {key: array.copy() for key, array in good.items()}
+        bad[name].flat[place] = value
+        with pytest.raises(InarchError) as caught:
+            module(*bad.values())
+        assert str(caught.value) == (
+            f"main: argument {names.index(name)} ({name}): expected indices from {least} to {most}, "
+            f"found {value} at element {place}"
+        )
+
+
 def test_a_condition_of_one_element_has_any_shape() -> None:
     nodes = (
         "y = If (c) <then_branch = t () => (float[2] a) { a = Neg(x) }, "

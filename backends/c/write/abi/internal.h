@@ -1,9 +1,11 @@
 /* What a library is beside what it shows, and the functions that its table names. */
 
-/* An input whose elements, i32 or i64, are indices from `least` to `most`. */
+/* Elements `start`, `start + stride` ... of an input, i32 or i64, which are indices from `least` to `most`. */
 typedef struct {
     int32_t function;
     int32_t input;
+    int64_t start;
+    int64_t stride;
     int64_t least;
     int64_t most;
 } inarch_indices;

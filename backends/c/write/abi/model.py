@@ -174,9 +174,9 @@ def _tables(library: Described) -> str:
 def _indices(functions: Sequence[Entry]) -> str:
     """What inputs of indices may have."""
     rows = [
-        f"{INDENT}{{{number}, {port}, {least}, {most}}},\n"
+        f"{INDENT}{{{number}, {one.input}, {one.start}, {one.stride}, {one.least}, {one.most}}},\n"
         for number, function in enumerate(functions)
-        for port, least, most in function.indices
+        for one in function.indices
     ]
     return (
         f"static const inarch_indices inarch_bounds[] = {{\n{''.join(rows)}}};\n\n" if rows else ""

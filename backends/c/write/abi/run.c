@@ -128,29 +128,29 @@ static int32_t inarch_check_call(const inarch_function *function, const inarch_c
     return 0;
 }
 
-/* Where the first index is that is less than `least` or more than `most`; -1: nowhere. */
-static int64_t inarch_stray32(const int32_t *data, int64_t count, int64_t least, int64_t most)
+/* Where the first of some indices is that is less than `least` or more than `most`; -1: nowhere. */
+static int64_t inarch_stray32(const int32_t *data, int64_t count, const inarch_indices *of)
 {
     int bad = 0;
-    for (int64_t i = 0; i < count; i++) {
-        bad |= data[i] < least || data[i] > most;
+    for (int64_t i = of->start; i < count; i += of->stride) {
+        bad |= data[i] < of->least || data[i] > of->most;
     }
-    for (int64_t i = 0; bad && i < count; i++) {
-        if (data[i] < least || data[i] > most) {
+    for (int64_t i = of->start; bad && i < count; i += of->stride) {
+        if (data[i] < of->least || data[i] > of->most) {
             return i;
         }
     }
     return -1;
 }
 
-static int64_t inarch_stray64(const int64_t *data, int64_t count, int64_t least, int64_t most)
+static int64_t inarch_stray64(const int64_t *data, int64_t count, const inarch_indices *of)
 {
     int bad = 0;
-    for (int64_t i = 0; i < count; i++) {
-        bad |= data[i] < least || data[i] > most;
+    for (int64_t i = of->start; i < count; i += of->stride) {
+        bad |= data[i] < of->least || data[i] > of->most;
     }
-    for (int64_t i = 0; bad && i < count; i++) {
-        if (data[i] < least || data[i] > most) {
+    for (int64_t i = of->start; bad && i < count; i += of->stride) {
+        if (data[i] < of->least || data[i] > of->most) {
             return i;
         }
     }
@@ -170,8 +170,8 @@ static int32_t inarch_check_indices(const inarch_model *model, int32_t index, DL
         const void *data = inarch_address(&args[one->input]);
         const int is_wide = (port->dtype & 0xff) == 64;
         const int64_t count = port->bytes / (is_wide ? 8 : 4);
-        const int64_t at = is_wide ? inarch_stray64((const int64_t *)data, count, one->least, one->most)
-                                   : inarch_stray32((const int32_t *)data, count, one->least, one->most);
+        const int64_t at = is_wide ? inarch_stray64((const int64_t *)data, count, one)
+                                   : inarch_stray32((const int32_t *)data, count, one);
         if (at >= 0) {
             const int64_t found = is_wide ? ((const int64_t *)data)[at] : ((const int32_t *)data)[at];
             return inarch_fail(INARCH_ARGUMENT,
