@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 Basis = Literal["stated", "estimated", "measured"]
@@ -69,7 +69,7 @@ class NestReport:
     by_hand: bool = False
     """Whether a schedule has said so (`use-kernel`): nothing else was tried."""
     turns: int = 1
-    """How often it runs in a call: the likely turns of the loops around it."""
+    """How often it runs in a call: the likely turns of the loops around it, and around calls of its body."""
     multiply_adds: int = 0
     """Products that it sums up in one turn."""
     plain: float = 0.0
@@ -86,6 +86,16 @@ class NestReport:
         """Of all turns in a call, with the kernel that was taken, or without one."""
         own = self.plain if self.taken is None else self.taken.cost
         return self.turns * own
+
+    def in_all(self, choice: Choice) -> Choice:
+        """What a candidate, whose costs are of one turn, takes in all turns of a call."""
+        turns = self.turns
+        return replace(
+            choice,
+            cost=turns * choice.cost,
+            around=turns * choice.around,
+            calls=turns * choice.calls,
+        )
 
     @property
     def nearest(self) -> str | None:

@@ -43,7 +43,7 @@ from inarch.passes.tensorize.unify.match import Miss, axes_text, names_of
 from inarch.passes.tensorize.unify.strided import StridedNest, strided_nest
 from inarch.passes.tensorize.unsuitable import left_alone, unsuitable
 from inarch.passes.tensorize.weigh.candidates import Candidate
-from inarch.passes.tensorize.weigh.nest import multiply_adds_in, nest_cycles, turns_of
+from inarch.passes.tensorize.weigh.nest import Turns, multiply_adds_in, nest_cycles
 from inarch.passes.tensorize.weigh.search import candidates
 from inarch.passes.tensorize.write.build import build
 from inarch.passes.tensorize.write.definitions import Definitions
@@ -149,10 +149,10 @@ def tensorize(
     chooser = chooser_of(module, kernels, usable, kept, measure, tuned)
     families, maker, demanded = chooser.families, chooser.maker, chooser.demanded
     target, machine = target_of(module), machine_of(module)
-    definitions = Definitions(module)
+    definitions, running = Definitions(module), Turns(module)
 
     def tensorized(op: Operation, symbol: str) -> NestReport:
-        turns = turns_of(op)
+        turns = running.of(op)
         if not isinstance(op, NestOp):
             return replace(told(op, symbol), turns=turns)
         of_nest = {

@@ -74,13 +74,13 @@ def why(nest: NestReport, report: KernelReport) -> str:
     basis = "tuned; " if nest.is_tuned else basis
     if second is None:
         return f"{basis}the only candidate"
-    return f"{basis}next {choice_text(second)}: {_basis_text(second)}, {_won(nest, report)}"
+    return f"{basis}next {choice_text(second)}: {_basis_text(nest, second)}, {_won(nest, report)}"
 
 
-def _basis_text(choice: Choice) -> str:
+def _basis_text(nest: NestReport, choice: Choice) -> str:
     """`1.97M`, `1.97M measured`: a cost, and how it is known where the kernel does not say."""
     basis = "" if choice.basis == "stated" else f" {choice.basis}"
-    return f"{cycles_text(choice.cost)}{basis}"
+    return f"{cycles_text(nest.in_all(choice).cost)}{basis}"
 
 
 def _won(nest: NestReport, report: KernelReport) -> str:
@@ -88,6 +88,7 @@ def _won(nest: NestReport, report: KernelReport) -> str:
     first, second = nest.taken, nest.runner_up
     assert first is not None
     assert second is not None
+    first, second = nest.in_all(first), nest.in_all(second)
     if first.kernel != second.kernel and first.kernel in report.demanded:
         return f"{first.kernel} is demanded"
     if second.cost < first.cost and second.basis == "estimated":
@@ -230,7 +231,7 @@ def _others(nest: NestReport) -> Iterator[str]:
     own = nest.taken.kernel if nest.taken is not None else None
     for choice in best.values():
         if choice.kernel != own:
-            yield f"{choice_text(choice)}: {_basis_text(choice)}"
+            yield f"{choice_text(choice)}: {_basis_text(nest, choice)}"
     yield from (f"not {kernel}: {reason}" for kernel, reason in nest.misses.items())
 
 
@@ -263,7 +264,7 @@ def everything(nest: NestReport, report: KernelReport) -> str:
     lines = [f"{where}@{nest.function}: {nest.iterators}"]
     if nest.taken is not None:
         share = _share(nest.cycles, report.cycles)
-        said = f"{_cost(nest.taken)}{_turns(nest)}, {share} of all"
+        said = f"{_cost(nest, nest.taken)}, {share} of all"
         lines.append(f"  kernel {choice_text(nest.taken)}: {said}")
         lines += [f"    {line}" for line in _details(nest.taken)]
         lines.append(f"    why: {why(nest, report)}")
@@ -273,17 +274,19 @@ def everything(nest: NestReport, report: KernelReport) -> str:
         lines.append(f"  computes {nest.computes}")
     for choice in nest.candidates:
         if choice is not nest.taken:
-            lines.append(f"  candidate {choice_text(choice)}: {_cost(choice)}")
+            lines.append(f"  candidate {choice_text(choice)}: {_cost(nest, choice)}")
             lines += [f"    {line}" for line in _details(choice)]
     lines += [f"  not {kernel}: {reason}" for kernel, reason in nest.misses.items()]
     return "\n".join([*lines, ""])
 
 
-def _cost(choice: Choice) -> str:
-    around = ""
-    if choice.around > AROUND * choice.cost:
-        around = f", {cycles_text(choice.around)} of them around the calls"
-    return f"{cycles_text(choice.cost)} cycles in {choice.calls} calls{around}"
+def _cost(nest: NestReport, choice: Choice) -> str:
+    """Of a call of the model, as all that is said of cycles."""
+    own, around = nest.in_all(choice), ""
+    if own.around > AROUND * own.cost:
+        around = f", {cycles_text(own.around)} of them around the calls"
+    turns = f" ({nest.turns} turns)" if nest.turns > 1 else ""
+    return f"{cycles_text(own.cost)} cycles in {own.calls} calls{turns}{around}"
 
 
 def _details(choice: Choice) -> Iterator[str]:
@@ -322,7 +325,7 @@ def box_facts(report: KernelReport, location: str) -> tuple[str, tuple[str, ...]
     lines: list[str] = []
     for nest in nests:
         if nest.taken is not None:
-            said = f"{_cost(nest.taken)}{_turns(nest)}, {_share(nest.cycles, total)} of all"
+            said = f"{_cost(nest, nest.taken)}, {_share(nest.cycles, total)} of all"
             lines.append(f"{choice_text(nest.taken)}: {said}")
             lines.append(why(nest, report))
         else:

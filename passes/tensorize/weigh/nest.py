@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 
 from xdsl.dialects import arith
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from inarch.dialects.loop.control import ForOp
+from inarch.dialects.loop.control import CallOp, ForOp
 from inarch.dialects.loop.indirect import is_indirect
 from inarch.dialects.loop.memory import buffer_shape, memref_of, nbytes
 from inarch.dialects.loop.nest import NestOp, YieldOp
+from inarch.ir.functions import is_layer
 from inarch.ir.types import dtype_of
 from inarch.machine.machine import Machine
 from inarch.machine.operations import operations
@@ -21,14 +24,41 @@ from inarch.passes.tensorize.weigh.cost import Costs
 from inarch.passes.tensorize.weigh.plain import chain_cycles, is_chain, plain_cycles
 
 
-def turns_of(op: Operation) -> int:
-    """How often an op runs in a call: the likely turns of the loops around it, one of a `loop.while`."""
+class Turns:
+    """How often the ops of a module run in a call of it."""
+
+    def __init__(self, module: ModuleOp) -> None:
+        self._calls: dict[str, list[CallOp]] = {}
+        for op in module.walk():
+            if isinstance(op, CallOp):
+                self._calls.setdefault(op.callee.string_value(), []).append(op)
+
+    def of(self, op: Operation) -> int:
+        """The likely turns of the loops around an op and around the calls of its function.
+
+        A `loop.while` has one. Of a layer it is what one call of it does: each is told by itself.
+        """
+        turns, function = _around(op)
+        return turns if function is None or is_layer(function) else turns * self._called(function)
+
+    def _called(self, function: FuncOp) -> int:
+        """How often a call of the module calls a function; once one that nothing calls."""
+        calls = self._calls.get(function.sym_name.data, [])
+        found = [_around(call) for call in calls]
+        return (
+            sum(turns * (1 if caller is None else self._called(caller)) for turns, caller in found)
+            or 1
+        )
+
+
+def _around(op: Operation) -> tuple[int, FuncOp | None]:
+    """The likely turns of the loops around an op, and the function that they are in."""
     turns, parent = 1, op.parent_op()
-    while parent is not None:
+    while parent is not None and not isinstance(parent, FuncOp):
         if isinstance(parent, ForOp):
             turns *= max(1, parent.likely_turns)
         parent = parent.parent_op()
-    return turns
+    return turns, parent
 
 
 def multiply_adds_in(op: NestOp) -> int:

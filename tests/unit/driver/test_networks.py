@@ -167,12 +167,17 @@ def test_no_pass_makes_the_whole_dearer(path: Path, target: str) -> None:
 
 @pytest.mark.parametrize("target", TARGETS if SOAK else TARGETS[:1])
 def test_steps_of_a_recurrence_are_turns_of_one_loop(target: str, tmp_path: Path) -> None:
-    """How many kernels there are does not depend on how many steps."""
+    """How many kernels there are does not depend on how many steps; what they take in a call does."""
     found: list[int] = []
+    cycles: list[float] = []
     for frames in (8, 24):
         model = _generators().nsnet2.build(frames=frames)
         path = tmp_path / f"nsnet2-{frames}.onnx"
         path.write_bytes(model.SerializeToString())
         lowered = _Lowered(target, path, default_pipeline())
         found.append(len(lowered.kernels.nests))
+        steps = [nest for nest in lowered.kernels.nests if nest.function != "main"]
+        assert {nest.turns for nest in steps} == {frames}
+        cycles.append(sum(nest.cycles for nest in steps))
     assert found[0] == found[1], f"nsnet2 on {target}: {found} nests of 8 and of 24 frames"
+    assert cycles[1] == pytest.approx(3 * cycles[0], rel=0.05)

@@ -165,7 +165,7 @@ def test_the_table() -> None:
     far = NestReport("relu3", "main", "i = 4", None, (), {"conv": "no"}, {"conv": 1})
     nests = (
         _nest(packed, _choice("gemm", 6e6)),
-        replace(_nest(_choice("gemm", 2.5e5), location="fc4"), turns=4),
+        replace(_nest(_choice("gemm", 2.5e5), _choice("conv", 5e5), location="fc4"), turns=4),
         replace(
             _nest(location="pool5", conv="the body differs", gemm="the body differs"), plain=1e6
         ),
@@ -175,7 +175,7 @@ def test_the_table() -> None:
     assert table(report, every=False) == (
         "location       kernel  parameters  copies  cycles   share  why\n"
         "conv1 + relu2  conv    P1 Q7       A        3.00M  60.0 %  next gemm P1 Q7: 6.00M, 100 % more\n"
-        "fc4 x 4        gemm    P1 Q7       -        1.00M  20.0 %  the only candidate\n"
+        "fc4 x 4        gemm    P1 Q7       -        1.00M  20.0 %  next conv P1 Q7: 2.00M, 100 % more\n"
         "pool5          -                            1.00M  20.0 %  conv: the body differs\n"
         "\n"
         "conv: 1 of 4 nests, 60.0 % of the cycles\n"
@@ -187,6 +187,9 @@ def test_the_table() -> None:
     assert "    gemm P1 Q7: 6.00M" in full
     assert "    not gemm: the body differs" in full
     assert "    not conv: no" in full
+    told = everything(nests[1], report).splitlines()
+    assert "  kernel gemm P1 Q7: 1.00M cycles in 16 calls (4 turns), 20.0 % of all" in told
+    assert "  candidate conv P1 Q7: 2.00M cycles in 16 calls (4 turns)" in told
 
 
 def test_everything_about_a_nest() -> None:
