@@ -41,6 +41,7 @@ from inarch.benchmark.shapes import (
 from inarch.benchmark.subject.blocked import BEFORE, lower_blocked
 from inarch.core.errors import InarchError, unknown
 from inarch.core.lazy import np
+from inarch.core.rounding import WHOLE, relative
 from inarch.dialects import new_context
 from inarch.dialects.loop.keep import KEEP
 from inarch.dialects.loop.nest import NestOp
@@ -61,8 +62,6 @@ WITHIN, NEVER, SHARE = 1.05, 1.25, 0.9
 """A choice is good up to the first regret; it must never pass the second; and so many must be good."""
 WARM = 8
 """Calls a figure is averaged over at least: a cache that takes what another drops fills up over several."""
-TOLERANCE = 1e-4
-"""Of the largest magnitude: sums in another order, and far below a wrong element."""
 PLAIN = "no kernel"
 """The name of the rival that leaves the nest to the C compiler."""
 PLAIN_POINTS = 1 << 22
@@ -217,8 +216,8 @@ class Subject:
             output[...] = np.nan
             self._harness.call_once(entry, *self._main)
             found = _unblocked(output)[:, : expected.shape[1]] if output.ndim == 5 else output
-            difference = float(np.abs(found - expected).max()) / float(np.abs(expected).max())
-            if not difference <= TOLERANCE:
+            difference = relative(expected, found)
+            if not difference <= WHOLE:
                 raise InarchError(
                     f"{shape}: expected what NumPy makes, found {difference:.1e} of the "
                     f"maximum beside it by {name}"

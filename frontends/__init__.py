@@ -14,6 +14,7 @@ from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
 
 from inarch.core.errors import InarchError, UsageError
 from inarch.core.lazy import Array
@@ -71,6 +72,13 @@ class Origin:
     format: str
     said: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """As the manifest of an artifact has it: JSON."""
+
+
+@dataclass(frozen=True)
+class ValueNames:
+    """A fact: what the model calls the values of @main; MLIR text has not all of these names."""
+
+    of: Mapping[SSAValue, str]
 
 
 FRONTENDS: Extensions[Frontend] = Extensions("inarch.frontends", "FRONTEND")

@@ -244,9 +244,10 @@ class Backend:
     max_regions: int | None = None
     """At most this many regions, the largest first."""
     tolerance: str = ""
-    """How far its regions may be from their definition (`inarch verify`): `snr=20` (`passes/tolerance.py`).
+    """How far its regions may be from their definition (`inarch verify`): `snr=20`, `steps=1,snr=30`.
 
-    By default 1e-4 of a value's largest magnitude; integers are exact."""
+    `steps` are of integers, the others (`passes/tolerance.py`) of floats. By default 1e-4 of a value's
+    largest magnitude; integers are exact."""
     status: Callable[[], str] = _ready
     """`ready`, or what is missing on this machine; for `inarch list backends`."""
     emit_text: Callable[[Context, ModuleOp], str] | None = None

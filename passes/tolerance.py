@@ -1,22 +1,28 @@
 """How far what a backend computes may be from its definition: a metric, and what is still right by it.
 
-    Backend("npu", ..., tolerance="snr=20")      at least 20 dB of signal to noise
+    Backend("npu", ..., tolerance="snr=20")           at least 20 dB of signal to noise
+    Backend("npu", ..., tolerance="steps=1,snr=30")   integers within one step, floats within 30 dB
     inarch verify model.onnx --backend npu --tolerance top1=0.99
 
-A tolerance that zeros would meet is none, and is refused.
+Each kind of dtype has its own: a step of integers says nothing of a float. A tolerance that zeros would meet
+is none, and is refused.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from inarch.core.errors import UsageError, unknown
 from inarch.core.lazy import Array, np
+from inarch.core.rounding import WHOLE, largest
 
 METRICS = {
     "relative": "the largest difference, by the largest magnitude of the value; at most",
     "absolute": "the largest difference; at most",
+    "steps": "the largest difference of integers; at most",
     "snr": "10 log10(sum e^2 / sum (f - e)^2) of expected e and found f, in dB; at least",
     "cosine": "sum e f / sqrt(sum e^2 sum f^2); at least",
     "top1": "the share of rows, along the last axis, whose largest element is at the same place; at least",
@@ -25,7 +31,7 @@ METRICS = {
 
 _RANGES = {"relative": (0.0, 1.0), "snr": (0.0, 1000.0), "cosine": (0.0, 1.0), "top1": (0.0, 1.0)}
 """What limits lie in: behind the first (at `relative`: before the last), up to the second."""
-_AT_MOST = ("relative", "absolute")
+_AT_MOST = ("relative", "absolute", "steps")
 
 
 @dataclass(frozen=True)
@@ -89,13 +95,74 @@ class Tolerance:
         return max(one, other) if self.metric in _AT_MOST else min(one, other)
 
 
-ROUNDING = Tolerance("relative", 1e-4)
-"""Where a backend declares nothing: what is left of the rounding of some ops together. Integers are exact."""
+ROUNDING = Tolerance("relative", WHOLE)
+"""Where a backend declares nothing of floats: what is left of the rounding of some ops together."""
+
+EXACT = Tolerance("steps", 0.0)
+"""Where it declares nothing of integers; bools are never anything else."""
 
 
-def tolerance_of(declared: str, backend: str) -> Tolerance:
-    """What a backend declares (`Backend.tolerance`), or `ROUNDING`. Raises UsageError."""
-    return Tolerance.parse(declared, f"tolerance of backend '{backend}'") if declared else ROUNDING
+@dataclass(frozen=True)
+class Tolerances:
+    """One by kind of dtype."""
+
+    floats: Tolerance = ROUNDING
+    integers: Tolerance = EXACT
+
+    @classmethod
+    def parse(cls, text: str, what: str) -> Tolerances:
+        """Of `steps=1,snr=30`: `steps` is of integers, anything else of floats, and alone of both.
+
+        Raises UsageError, which begins with `what`.
+        """
+        steps: Tolerance | None = None
+        other: Tolerance | None = None
+        for one in text.split(","):
+            found = Tolerance.parse(one, what)
+            if (steps if found.metric == "steps" else other) is not None:
+                raise UsageError(
+                    f"{what}: expected one metric of integers and one of floats, found '{text}'"
+                )
+            steps, other = (found, other) if found.metric == "steps" else (steps, found)
+        return cls(other or ROUNDING, steps or other or EXACT)
+
+    def of(self, dtype: np.dtype[Any]) -> Tolerance:
+        """What holds for values of a dtype."""
+        return {"f": self.floats, "b": EXACT}.get(dtype.kind, self.integers)
+
+    def in_steps(self) -> Tolerances:
+        """For a backend that gives integers: `absolute` is in their steps, and floats have rounding."""
+        if self.floats.metric != "absolute" or self.integers != self.floats:
+            return self
+        return Tolerances(ROUNDING, Tolerance("steps", self.integers.limit))
+
+    def __str__(self) -> str:
+        both = self.integers == self.floats
+        return str(self.floats) if both else f"{self.integers},{self.floats}"
+
+
+def tolerance_of(declared: str, backend: str) -> Tolerances:
+    """What a backend declares (`Backend.tolerance`). Raises UsageError."""
+    if not declared:
+        return Tolerances()
+    return Tolerances.parse(declared, f"tolerance of backend '{backend}'")
+
+
+def network_tolerance(used: Tolerance, values: Iterable[Array]) -> Tolerance | None:
+    """What a whole network may be off by, of which one part may be off by `used` at such values.
+
+    A metric without a unit holds for any value. What has one is taken relatively, and is nothing where it
+    is half as large as the values, or more.
+    """
+    if used.metric not in ("absolute", "steps"):
+        return used
+    size = max(map(largest, values), default=0.0)
+    share = used.limit / size if size else math.inf
+    return Tolerance("relative", share) if 0 < share < MOST_SHARE else None
+
+
+MOST_SHARE = 0.5
+"""Of its values: beyond, an absolute tolerance says nothing of what is computed from them."""
 
 
 def _absolute(expected: Array, found: Array) -> float:
@@ -134,4 +201,10 @@ def _top1(expected: Array, found: Array) -> float:
     return float((chosen == rows[0].max(axis=1)).mean())
 
 
-_MEASURES = {"absolute": _absolute, "relative": _relative, "snr": _snr, "cosine": _cosine}
+_MEASURES = {
+    "absolute": _absolute,
+    "steps": _absolute,
+    "relative": _relative,
+    "snr": _snr,
+    "cosine": _cosine,
+}

@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 
     Arrays = dict[str, np.ndarray[Any, Any]]
 
-TOLERANCE = 1e-4
-"""Largest difference that `--check` allows, relative to the largest magnitude of an output."""
-
 
 def read_arrays_of(option: str, path: str) -> np.ndarray[Any, Any] | Arrays:
     """What the file that an option gives holds: an array, or several by name. Raises UsageError."""
@@ -32,9 +29,12 @@ def read_arrays_of(option: str, path: str) -> np.ndarray[Any, Any] | Arrays:
 def check(arguments: argparse.Namespace, inputs: Arrays, results: Arrays) -> dict[str, float]:
     """The difference of each output from the reference, relative to the reference's maximum.
 
-    Raises InarchError for one beyond `TOLERANCE`, an output that is missing, or one of another shape.
+    Raises InarchError for one that is farther away than the rounding of a network explains (`WHOLE`), an
+    output that is missing, or one of another shape.
     """
     import numpy as np
+
+    from inarch.core.rounding import WHOLE, distance, relative
 
     expected = _reference(arguments, inputs)
     differences: dict[str, float] = {}
@@ -46,33 +46,16 @@ def check(arguments: argparse.Namespace, inputs: Arrays, results: Arrays) -> dic
             raise InarchError(
                 f"--check: output '{name}': expected shape {wanted.shape}, found {array.shape}"
             )
-        if array.size == 0:
-            differences[name] = 0.0
-            continue
-        gap, scale = _gap(array.astype(np.float64), wanted.astype(np.float64))
-        differences[name] = float(gap.max()) / scale
-        if not differences[name] <= TOLERANCE:
-            place = tuple(int(i) for i in np.unravel_index(int(gap.argmax()), gap.shape))
+        differences[name] = relative(wanted, array)
+        if not differences[name] <= WHOLE:
+            away = distance(wanted, array)
+            place = tuple(int(i) for i in np.unravel_index(int(away.argmax()), away.shape))
             raise InarchError(
                 f"--check: output '{name}' differs by {differences[name]:.2e} of its maximum "
-                f"(allowed: {TOLERANCE:.0e}): element {list(place)} is {array[place]}, "
+                f"(allowed: {WHOLE:.0e}): element {list(place)} is {array[place]}, "
                 f"expected {wanted[place]}"
             )
     return differences
-
-
-def _gap(
-    found: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any]
-) -> tuple[np.ndarray[Any, Any], float]:
-    """The difference of each element, infinite where only one is finite, and the largest magnitude."""
-    import numpy as np
-
-    same = (found == wanted) | (np.isnan(found) & np.isnan(wanted))
-    with np.errstate(invalid="ignore", over="ignore"):
-        gap = np.where(same, 0.0, np.abs(found - wanted))
-    gap[np.isnan(gap)] = np.inf
-    finite = np.abs(wanted[np.isfinite(wanted)])
-    return gap, float(finite.max(initial=0.0)) or 1.0
 
 
 def _reference(arguments: argparse.Namespace, inputs: Arrays) -> Arrays:

@@ -28,7 +28,7 @@ from inarch.core.dtypes import DType
 from inarch.core.errors import InarchError, UnsupportedError, unknown
 from inarch.core.lazy import Array, np
 from inarch.core.limits import check_shape
-from inarch.frontends import FilesRead, Frontend, Origin, Sizes
+from inarch.frontends import FilesRead, Frontend, Origin, Sizes, ValueNames
 from inarch.frontends.builder import Builder
 from inarch.frontends.names import program_name
 from inarch.frontends.onnx._bind import Bound, Signature, bind, signature
@@ -149,6 +149,9 @@ def _import(loaded: Loaded, context: Context, sizes: Sizes) -> ModuleOp:
     facts_of(context).put(FilesRead(folders.read))
     facts_of(context).put(folders.files)
     facts_of(context).put(Origin("onnx", _said(loaded.model, scope.opsets, defaults)))
+    facts_of(context).put(
+        ValueNames({v: name for name, v in scope.values.items() if v is not None})
+    )
     open_ones = [info.name for info in inputs if info.name not in sizes.values]
     module = ModuleOp([_main(builder, open_ones, results, importer.sizes)])
     module.attributes["inarch.name"] = StringAttr(program_name(loaded.stem))

@@ -17,8 +17,9 @@ from inarch.benchmark.machine import bandwidths, describe
 from inarch.benchmark.peers import PEERS
 from inarch.benchmark.peers.process import PeerProcess
 from inarch.benchmark.results import LayerResult, PeerInfo, PeerResult, Results, Series
-from inarch.benchmark.subject.subject import TOLERANCE, Guest, Subject, compile_guest, compile_layer
+from inarch.benchmark.subject.subject import Guest, Subject, compile_guest, compile_layer
 from inarch.core.errors import EnvironmentFault, InarchError, unknown
+from inarch.core.rounding import WHOLE
 from inarch.driver.options import DEFAULT_HOST
 from inarch.machine.machine import Machine
 from inarch.machine.target import Target
@@ -163,7 +164,7 @@ def _prepare(process: PeerProcess, layer: Layer, subject: Subject) -> Runner:
     ours = subject.samples()
     scale = max(1e-30, *map(abs, ours))
     difference = max(abs(a - b) for a, b in zip(ours, answer["sample"], strict=True)) / scale
-    if not difference <= TOLERANCE:
+    if not difference <= WHOLE:
         found.error = f"its result differs from ours by {difference:.1e} of the maximum"
     return Runner(process, answer["index"], calls_of(answer["ns"]), found)
 

@@ -19,6 +19,7 @@ from inarch.benchmark.results import PeerInfo, PeerResult, Series
 from inarch.benchmark.subject.arrays import sample
 from inarch.core.errors import EnvironmentFault, UsageError
 from inarch.core.lazy import Array, np
+from inarch.core.rounding import WAYS
 from inarch.driver.compiler import build
 from inarch.driver.host import find_host
 from inarch.driver.options import Options
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from inarch.runtime.function import Function
 
 SCHEMA = "inarch.bench.model/1"
-TOLERANCE = 1e-3
-"""Between two programs, of the largest element that is compared."""
 
 
 @dataclass
@@ -341,7 +340,7 @@ def _prepare(
     scale = max(1e-30, *map(abs, ours))
     differences = (abs(a - b) for a, b in zip(ours, answer["sample"], strict=True))
     difference = max(differences, default=0.0) / scale
-    if not difference <= TOLERANCE:
+    if not difference <= WAYS:
         result.error = f"its result differs from ours by {difference:.1e} of the maximum"
     return int(answer["index"])
 

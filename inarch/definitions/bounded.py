@@ -13,15 +13,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from inarch.core.lazy import Array, np
+from inarch.core.rounding import denormal, unit
 
-_UNIT = {"float32": 2.0**-24 * (1 + 2.0**-20), "float64": 2.0**-52}
-"""Unit roundoff; in f64 twice: the value is no better than what it is compared with."""
 
-_TINY = {"float32": 2.0**-149, "float64": 2.0**-1074}
-"""The least denormal: what a product loses at most below the normal numbers."""
+@cache
+def _unit(dtype: np.dtype[Any]) -> float:
+    """The unit roundoff; in f64 twice: the value is no better than what it is compared with."""
+    return unit(dtype) * (1 + 2.0**-20 if dtype.itemsize < 8 else 2.0)
 
 
 def largest(dtype: np.dtype[Any]) -> float:
@@ -52,6 +54,14 @@ class Bounded:
             return cls.whole(np.asarray(array), np.zeros(np.shape(array)))
         wide = np.asarray(array, np.float64)
         return cls(dtype, wide, np.zeros(wide.shape), np.abs(wide), np.zeros(wide.shape))
+
+    @classmethod
+    def near(cls, array: Array, error: Array) -> Bounded:
+        """What is known to be within `error` of an array."""
+        if array.dtype.kind != "f":
+            return cls.whole(array, error)
+        known = np.broadcast_to(np.where(np.isfinite(array), error, 0.0), array.shape)
+        return cls.leaf(array.dtype, np.asarray(array, np.float64), known)
 
     @classmethod
     def whole(cls, value: Array, error: Array) -> Bounded:
@@ -91,7 +101,7 @@ class Bounded:
         """How far from `value` a correct implementation may be; infinity: anywhere."""
         if not self.is_float:
             return self.error
-        own = self.roundings * _UNIT[self.dtype.name]
+        own = self.roundings * _unit(self.dtype)
         with np.errstate(all="ignore"):  # 0 * infinity is not taken
             own = np.where(own < 0.5, own / (1 - own), np.inf)
             bound = self.error + np.where(own > 0, own * self.magnitude, 0.0)
@@ -137,7 +147,7 @@ class Bounded:
         error = left * other.error + right * self.error + self.error * other.error
         if not self.is_float:
             return Bounded.whole(value, np.where(np.isnan(error), np.inf, error))
-        error = error + _TINY[self.dtype.name]
+        error = error + denormal(self.dtype)
         roundings = self.roundings + other.roundings + 1
         magnitude = self.magnitude * other.magnitude
         if not np.all(np.isfinite(magnitude)):
@@ -178,7 +188,7 @@ class Bounded:
         # Of the smallest f64 the reciprocal is an infinity; the quotient need not be.
         beyond = np.isinf(value) & ~special
         size = _size(other.value)
-        scaled = np.where(exact, self.error / size + _TINY[self.dtype.name], np.inf)
+        scaled = np.where(exact, self.error / size + denormal(self.dtype), np.inf)
         return Bounded(
             self.dtype,
             np.where(special | beyond, quotient, product.value),
@@ -225,7 +235,7 @@ class Bounded:
         high = sum((np.maximum(each, 0).sum(0) for each in logs), np.zeros(()))
         count = sum(len(each) for each in logs)
         limits = np.finfo(self.dtype)
-        lost = np.where(low < np.log2(limits.tiny), count * _TINY[self.dtype.name] * 2.0**high, 0.0)
+        lost = np.where(low < np.log2(limits.tiny), count * denormal(self.dtype) * 2.0**high, 0.0)
         doubtful = (high >= np.log2(limits.max)) & (low < 0)
         error = np.where(doubtful, np.inf, self.error + lost)
         return Bounded(self.dtype, self.value, error, self.magnitude, self.roundings)
@@ -345,8 +355,8 @@ class Bounded:
         if narrower:
             with np.errstate(all="ignore"):
                 same = value.astype(dtype).astype(np.float64) == value
-            rounded = np.where(same & (total == 0), 0.0, np.abs(value) * _UNIT[dtype.name])
-            rounded = rounded + np.where(same, 0.0, _TINY[dtype.name])
+            rounded = np.where(same & (total == 0), 0.0, np.abs(value) * _unit(dtype))
+            rounded = rounded + np.where(same, 0.0, denormal(dtype))
         if self.is_float:
             total = np.where(np.isfinite(value), total + rounded, total)
         else:
@@ -373,4 +383,4 @@ def _rounded(dtype: np.dtype[Any], value: Array, error: Array, ulps: float) -> A
     size = np.where(np.isfinite(value), np.abs(value), 0.0) + np.where(
         np.isfinite(error), error, 0.0
     )
-    return error + ulps * (2 * _UNIT[dtype.name] * size + _TINY[dtype.name])
+    return error + ulps * (2 * _unit(dtype) * size + denormal(dtype))

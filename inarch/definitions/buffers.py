@@ -163,9 +163,10 @@ def new_buffer(
     return Buffer(parts, dtype, tuple(shape), row_major(shape), 0, tags, tag or 0)
 
 
-def buffer_of(domain: Domain, array: Array) -> Buffer:
-    """A row-major buffer that holds a copy of `array`."""
-    parts = tuple(np.array(part).reshape(-1) for part in domain.parts(domain.exact(array)))
+def buffer_of(domain: Domain, array: Array, error: Array | None = None) -> Buffer:
+    """A row-major buffer that holds a copy of `array`, whose elements may be off by `error`."""
+    element = domain.exact(array) if error is None else Bounded.near(array, error)
+    parts = tuple(np.array(part).reshape(-1) for part in domain.parts(element))
     return Buffer(parts, array.dtype, array.shape, row_major(array.shape))
 
 

@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any, TypeAlias
 
 from inarch.core.lazy import Array, np
+from inarch.core.rounding import LIBRARY_ULPS, OURS_ULPS
 from inarch.definitions.bounded import Bounded
 
 Element: TypeAlias = Any
@@ -169,13 +170,6 @@ class Function:
     """Where it stops rising or falling."""
     slope_below_one: bool = False
     """Whether its slope is at most 1, where it turns too often to be listed."""
-
-
-OURS_ULPS = 2.0
-"""What `backends/c/write/value/math.py` promises of exp, log, tanh, erf, expm1 and log1p in f32."""
-
-LIBRARY_ULPS = 4.0
-"""What C libraries keep to: the manual of glibc, "Errors in Math Functions", lists at most 4."""
 
 
 @cache

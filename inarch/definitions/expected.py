@@ -66,8 +66,9 @@ def expected_of(
     function: str | None = None,
     *,
     imports: Mapping[str, Import] | None = None,
+    errors: Sequence[Array | None] = (),
 ) -> list[Expected]:
-    """The outputs of a function on `inputs`.
+    """The outputs of a function on `inputs`, each of which may be off by its one of `errors`.
 
     Raises AssertionError where the references of `graph` ops and their lowering disagree, InarchError for a
     program without a meaning.
@@ -78,7 +79,7 @@ def expected_of(
     if not takes.is_loop_level:
         lowered = _lowered(context, module)
     below = signature(functions_of(lowered)[takes.name], lowered)
-    found = run_bounded(context, lowered, below, inputs)
+    found = run_bounded(context, lowered, below, inputs, errors=errors)
     results: list[Expected] = []
     for number, (value, bounded) in enumerate(zip(values, found, strict=True)):
         center = bounded.value if bounded.is_float else bounded.value.view(value.dtype)

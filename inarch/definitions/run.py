@@ -34,6 +34,8 @@ class _Run:
     takes: Signature
     inputs: Sequence[Array]
     imports: Mapping[str, Import]
+    errors: Sequence[Array | None] = ()
+    """How far each input may be from what it is; only with bounds."""
 
     def outputs(self, state: RunState) -> list[Array]:
         """Runs it with numbers."""
@@ -53,7 +55,11 @@ class _Run:
             return Frame(state), list(self.inputs)
         arguments = arguments_of(self.takes, self.inputs)
         signless = [array.view(_signless(array.dtype)) for array in arguments]
-        return Frame(state), [buffer_of(state.domain, array) for array in signless]
+        errors = dict(zip(self.takes.inputs, self.errors, strict=False))
+        return Frame(state), [
+            buffer_of(state.domain, array, errors.get(position))
+            for position, array in enumerate(signless)
+        ]
 
     @property
     def function(self) -> FuncOp:
@@ -166,10 +172,14 @@ def run_bounded(
     takes: Signature,
     inputs: Sequence[Array],
     *,
+    errors: Sequence[Array | None] = (),
     observe: Observer | None = None,
 ) -> list[Bounded]:
-    """The outputs of a function on buffers, each element with its bound."""
-    run = _Run(context, module, takes, inputs, {})
+    """The outputs of a function on buffers, each element with its bound.
+
+    `errors`: how far each element of an input may be from what it is; none: not at all.
+    """
+    run = _Run(context, module, takes, inputs, {}, errors)
     state = run.state(Bounds())
     state.observe = observe
     frame, arguments = run.begin(state)

@@ -1,74 +1,123 @@
-"""What the values of one step are, and how far rounding may take a compiled program from them."""
+"""What the values of a part are, and how far rounding may take a compiled program from them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from xdsl.context import Context
-from xdsl.ir import Operation
+from xdsl.ir import SSAValue
 
 from inarch.core.lazy import Array, np
-from inarch.definitions.expected import expected_of as bounded
-from inarch.diagnosis.slices import Slice
+from inarch.core.rounding import denormal, gamma, whole
+from inarch.definitions.expected import Expected
+from inarch.definitions.expected import expected_of as by_bounds
+from inarch.diagnosis.slices import Slice, cut, main_block, steps, value_names
+from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.matmul import MatmulOp
 from inarch.dialects.graph.op import shape_of
 from inarch.dialects.graph.windows.conv import ConvOp
 from inarch.dialects.graph.windows.conv_transpose import ConvTransposeOp
+from inarch.ir.context import store_of
+from inarch.ir.payload.constants import constant_array
+from inarch.testing import execute
 
 _PRODUCTS = (ConvOp, ConvTransposeOp, MatmulOp)
 
-Expected = list[tuple[Array, Array]]
-"""By output: the values, and the error that is allowed to each."""
 
+def expected_values(
+    part: Slice, context: Context, inputs: Mapping[str, Array]
+) -> dict[str, Expected]:
+    """What a part gives, by the definitions of its ops one after the other.
 
-def expected_of(part: Slice, op: Operation, context: Context, inputs: Sequence[Array]) -> Expected:
-    """The outputs of `part`, whose only step is `op`, by the op's definition.
-
-    Products that are summed (the bulk of a network) are bounded in closed form, which is as much work as
-    computing them once more; everything else by running its definition with bounds.
+    What is allowed to a value is what its op makes of what is allowed to those that enter it, and its own
+    rounding. Products that are summed (the bulk of a network) are bounded in closed form, which is as
+    much work as computing them once more; everything else by running its definition with bounds.
     """
-    if isinstance(op, _PRODUCTS) and inputs[0].dtype.kind == "f":
-        operands = dict(zip(part.takes, inputs, strict=True))
-        return [_sum_of_products(op, _all_operands(part, context, operands))]
-    return [(each.center, each.bound) for each in bounded(context, part.module, inputs)]
+    names, block = value_names(part.module), main_block(part.module)
+    found = {
+        names[each]: _exact(inputs[name]) for each, name in zip(block.args, part.takes, strict=True)
+    }
+    for step in steps(part.module):
+        if isinstance(step, _PRODUCTS):
+            operands = [_operand(value, names, found, context) for value in step.operands]
+            if operands[0].value.dtype.kind == "f":
+                found[names[step.results[0]]] = _sum_of_products(step, operands)
+                continue
+        alone = cut(part.module, [step], every_value=True)
+        entering = [found[name] for name in alone.takes]
+        found |= zip(alone.gives, _by_bounds(alone, entering, context), strict=True)
+    returned = block.last_op
+    assert returned is not None, "a function ends with a return"
+    return {
+        name: found[names[value]] for name, value in zip(part.gives, returned.operands, strict=True)
+    }
 
 
-def _all_operands(part: Slice, context: Context, inputs: dict[str, Array]) -> list[Array]:
-    """The arrays of the step's operands, constants among them."""
-    from inarch.diagnosis.slices import steps, value_names
-    from inarch.dialects.graph.constant import ConstantOp
-    from inarch.ir.context import store_of
-    from inarch.ir.payload.constants import constant_array
+def network_value(value: Array) -> Expected:
+    """A value as what comes out of a whole network."""
+    return Expected(value, value, np.broadcast_to(whole(value), value.shape))
 
-    (step,) = steps(part.module)
-    names = value_names(part.module)
-    return [
-        constant_array(operand.owner.value, store_of(context))
-        if isinstance(operand.owner, ConstantOp)
-        else inputs[names[operand]]
-        for operand in step.operands
-    ]
+
+def _exact(value: Array) -> Expected:
+    return Expected(value, value, np.zeros(()))
+
+
+def _by_bounds(alone: Slice, entering: Sequence[Expected], context: Context) -> list[Expected]:
+    """Of one step. Where its reference and its lowering disagree the reference is right."""
+    arrays = [each.value for each in entering]
+    try:
+        return by_bounds(context, alone.module, arrays, errors=[_error(each) for each in entering])
+    except AssertionError:
+        return [network_value(value) for value in execute(alone.module, arrays, context)]
+
+
+def _error(entering: Expected) -> Array | None:
+    """How far a value may be from what is taken for it; None: it is that."""
+    if entering.center is entering.value and not np.any(entering.bound):
+        return None
+    if entering.value.dtype.kind != "f":
+        return entering.bound
+    with np.errstate(invalid="ignore"):
+        away = np.abs(entering.center - entering.value.astype(np.float64))
+    return entering.bound + np.where(np.isfinite(away), away, 0.0)
+
+
+def _operand(
+    value: SSAValue, names: Mapping[SSAValue, str], found: Mapping[str, Expected], context: Context
+) -> Expected:
+    if isinstance(value.owner, ConstantOp):
+        return _exact(constant_array(value.owner.value, store_of(context)))
+    return found[names[value]]
 
 
 def _sum_of_products(
-    op: ConvOp | ConvTransposeOp | MatmulOp, operands: Sequence[Array]
-) -> tuple[Array, Array]:
+    op: ConvOp | ConvTransposeOp | MatmulOp, operands: Sequence[Expected]
+) -> Expected:
     """The value in float64, and `gamma(n) * (the same of absolute values)`: any order, with or without FMA.
 
-    N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1; n counts a product's
-    rounding and a bias.
+    n counts a product's rounding and a bias. What the operands may be off by adds what the op, which is
+    linear in each, makes of their sizes with it and without.
     """
+    dtype = operands[0].value.dtype
     count = _terms(op) + 2
-    unit = float(np.finfo(operands[0].dtype).eps) / 2
-    wide = [np.asarray(operand, np.float64) for operand in operands]
+    wide = [np.asarray(each.value, np.float64) for each in operands]
+    errors = [_error(each) for each in operands]
     with np.errstate(all="ignore"):
         value = np.asarray(op.reference(*wide))
         size = np.asarray(op.reference(*map(np.abs, wide)))
-        gamma = count * unit / (1 - count * unit)
+        spread: Array | float = 0.0
+        if any(error is not None for error in errors):
+            most = [
+                np.abs(each) if error is None else np.abs(each) + error
+                for each, error in zip(wide, errors, strict=True)
+            ]
+            larger = np.asarray(op.reference(*most))
+            spread, size = larger - size, larger
         # Below the normal numbers a product loses at most half of the least denormal.
-        least = count * float(np.finfo(operands[0].dtype).smallest_subnormal)
-        return value, np.where(np.isfinite(size), gamma * size + least, np.inf)
+        bound = gamma(count, dtype) * size + count * denormal(dtype) + spread
+        bound = np.where(np.isfinite(size), bound, np.inf)
+        return Expected(value.astype(dtype), value, bound)
 
 
 def _terms(op: ConvOp | ConvTransposeOp | MatmulOp) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from inarch.core.lazy import Array, np
+from inarch.core.rounding import distance
 
 
 @dataclass(frozen=True)
@@ -71,16 +72,18 @@ def first_difference(
 
 def difference(name: str, expected: Array, found: Array, allowed: Array) -> Difference | None:
     """The first element that is farther away than allowed. NaN is NaN, an infinity that infinity."""
-    wide, other = (np.asarray(each, np.float64) for each in (expected, found))
-    same = (wide == other) | (np.isnan(wide) & np.isnan(other))
-    with np.errstate(invalid="ignore"):
-        close = np.abs(other - wide) <= allowed
-    wrong = ~(same | close | np.isposinf(allowed))
+    wrong = distance(expected, found) > allowed
     if not wrong.any():
         return None
     places = np.argwhere(wrong)
     index = tuple(int(i) for i in places[0])
-    bound = np.broadcast_to(allowed, wide.shape)[index]
+    bound = np.broadcast_to(allowed, expected.shape)[index]
     return Difference(
-        name, index, float(wide[index]), float(other[index]), float(bound), len(places), wide.size
+        name,
+        index,
+        float(expected[index]),
+        float(found[index]),
+        float(bound),
+        len(places),
+        expected.size,
     )

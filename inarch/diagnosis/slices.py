@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from inarch.core.errors import InarchError
 from inarch.dialects.graph.constant import ConstantOp
@@ -68,54 +68,97 @@ def _given_names(block: Block) -> dict[SSAValue, str]:
     return {key: name.data for key, name in found.items() if isinstance(name, StringAttr)}
 
 
-def cut(module: ModuleOp, first: int, last: int, *, every_value: bool = False) -> Slice:
-    """Steps `first` to `last` (excluded) of `module`, which stays as it is, with the constants they use.
+def cut(module: ModuleOp, chosen: Sequence[Operation], *, every_value: bool = False) -> Slice:
+    """The steps `chosen` of `module`, which stays as it is, with the constants they use.
 
     With `every_value` all that the steps compute is given, else what others use of it.
     """
     block, names = main_block(module), value_names(module)
-    inside = steps(module)[first:last]
-    within = {nested for op in inside for nested in op.walk()}
-    made = [result for op in inside for result in op.results]
-    used = dict.fromkeys(operand for op in inside for operand in _from_outside(op))
-    constants = {value.owner for value in used if isinstance(value.owner, ConstantOp)}
-    takes = [v for v in used if v not in made and v.owner not in constants]
+    within = {nested for op in chosen for nested in op.walk()}
+    made = {result for op in chosen for result in op.results}
+    used = dict.fromkeys(operand for op in chosen for operand in entering(op))
     gives = [
-        value
-        for value in made
-        if every_value or any(use.operation not in within for use in value.uses)
+        result
+        for op in block.ops
+        if op in within
+        for result in op.results
+        if every_value or any(use.operation not in within for use in result.uses)
     ]
-    body = Block(arg_types=[value.type for value in takes])
-    copies: dict[SSAValue, SSAValue] = dict(zip(takes, body.args, strict=True))
-    for value, argument in zip(takes, body.args, strict=True):
-        hint(argument, names[value])
-    chosen = {*inside, *constants}
-    body.add_ops(op.clone(copies) for op in block.ops if op in chosen)
-    body.add_op(ReturnOp(*(copies[value] for value in gives)))
-    function = FuncOp(
-        "main",
-        ([value.type for value in takes], [value.type for value in gives]),
-        Region(body),
-        arg_attrs=named([names[value] for value in takes]),
-        res_attrs=named([names[value] for value in gives]),
-    )
-    others = [op.clone() for op in module.body.ops if op is not block.parent_op()]
-    program = ModuleOp([*others, function], dict(module.attributes))
-    return Slice(
-        program, tuple(names[value] for value in takes), tuple(names[value] for value in gives)
-    )
+    takes = [v for v in used if v not in made and not isinstance(v.owner, ConstantOp)]
+    body = _Body([(names[value], value.type) for value in takes])
+    copies: dict[SSAValue, SSAValue] = dict(zip(takes, body.block.args, strict=True))
+    constants = {value.owner for value in used if isinstance(value.owner, ConstantOp)}
+    body.block.add_ops(op.clone(copies) for op in block.ops if op in constants or op in within)
+    return body.slice(module, [(names[value], copies[value]) for value in gives])
 
 
-def _from_outside(op: Operation) -> list[SSAValue]:
-    """The operands of an op and of all in it that it does not make itself."""
+def apart(module: ModuleOp) -> Slice:
+    """All steps of `module`, each with arguments of its own (`own_name`) for all that is no constant."""
+    block, names = main_block(module), value_names(module)
+    every = steps(module)
+    takes = [
+        (own_name(names[value], number), value.type)
+        for number, op in enumerate(every)
+        for value in entering(op)
+        if not isinstance(value.owner, ConstantOp)
+    ]
+    body = _Body(takes)
+    arguments = iter(body.block.args)
+    copies: dict[SSAValue, SSAValue] = {}
+    body.block.add_ops(op.clone(copies) for op in block.ops if isinstance(op, ConstantOp))
+    gives: list[tuple[str, SSAValue]] = []
+    for op in every:
+        own = [value for value in entering(op) if not isinstance(value.owner, ConstantOp)]
+        copy = op.clone(copies | {value: next(arguments) for value in own})
+        body.block.add_op(copy)
+        pairs = zip(op.results, copy.results, strict=True)
+        gives += [(names[result], other) for result, other in pairs]
+    return body.slice(module, gives)
+
+
+def own_name(name: str, step: int) -> str:
+    """What the value `name` is called as an argument of the step of this number alone."""
+    return f"{name} of step {step}"
+
+
+class _Body:
+    """The body of @main that becomes a program."""
+
+    def __init__(self, takes: Sequence[tuple[str, Attribute]]) -> None:
+        self.takes = [name for name, _ in takes]
+        self.block = Block(arg_types=[kind for _, kind in takes])
+        for name, argument in zip(self.takes, self.block.args, strict=True):
+            hint(argument, name)
+
+    def slice(self, module: ModuleOp, gives: Sequence[tuple[str, SSAValue]]) -> Slice:
+        """The program, with all that `module` has but its own @main."""
+        names = [name for name, _ in gives]
+        self.block.add_op(ReturnOp(*(value for _, value in gives)))
+        kinds = [argument.type for argument in self.block.args]
+        function = FuncOp(
+            "main",
+            (kinds, [value.type for _, value in gives]),
+            Region(self.block),
+            arg_attrs=named(self.takes),
+            res_attrs=named(names),
+        )
+        main = main_block(module).parent_op()
+        others = [op.clone() for op in module.body.ops if op is not main]
+        program = ModuleOp([*others, function], dict(module.attributes))
+        return Slice(program, tuple(self.takes), tuple(names))
+
+
+def entering(op: Operation) -> list[SSAValue]:
+    """The operands of an op and of all in it that it does not make itself, each once."""
     within = set(op.walk())
-    return [
+    found = (
         operand
         for nested in op.walk()
         for operand in nested.operands
         if operand.owner not in within
         and not (isinstance(operand.owner, Block) and operand.owner.parent_op() in within)
-    ]
+    )
+    return list(dict.fromkeys(found))
 
 
 def named(names: Sequence[str]) -> ArrayAttr[DictionaryAttr]:

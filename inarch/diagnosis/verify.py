@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from xdsl.ir import Operation
-
 from inarch.core.errors import UsageError, unknown
-from inarch.core.lazy import Array, np
-from inarch.diagnosis.against import peer_values
-from inarch.diagnosis.allowed import expected_of
-from inarch.diagnosis.compare import Crash, Difference, difference, first_difference
+from inarch.core.lazy import Array
+from inarch.diagnosis.against import Peer, WrongImport
+from inarch.diagnosis.allowed import expected_values
+from inarch.diagnosis.compare import Crash, Difference
 from inarch.diagnosis.contained import CrashError
-from inarch.diagnosis.locate import FaultPlace, failing_part, own_context, place_of, run_part
+from inarch.diagnosis.dense import dense_values
+from inarch.diagnosis.locate import FaultPlace, compiled_part, own_context, run_part
+from inarch.diagnosis.program import Fault, Program, Progress
 from inarch.diagnosis.regions import (
     RegionVerdict,
     check_region,
@@ -24,23 +24,16 @@ from inarch.diagnosis.regions import (
     partitioned,
     read_region,
     regions_of,
+    tolerances_of_network,
 )
-from inarch.diagnosis.reproducer import write_reproducer
-from inarch.diagnosis.slices import Slice, cut, main_block, steps, value_names
+from inarch.diagnosis.reproducer import Shown, UnseenError, write_reproducer
+from inarch.diagnosis.slices import Slice, apart, cut, main_block, own_name, value_names
 from inarch.dialects import new_context
 from inarch.driver.compiler import import_model
 from inarch.driver.offload import is_wanted
 from inarch.driver.options import DEFAULT_HOST, Options
-from inarch.ir.location import location_text
-from inarch.passes.tolerance import Tolerance
-from inarch.testing import execute, random_inputs
-
-WHOLE = 1e-4
-"""Of a value's largest magnitude: how far two evaluations of a whole network may be apart.
-
-Rounding is amplified from layer to layer by what the network is, not by how it is compiled; step by step,
-where a bound can be had, it is used.
-"""
+from inarch.runtime.module import Module
+from inarch.testing import random_inputs
 
 LEAST_SECONDS = 60.0
 DEFINITIONS = 10.0
@@ -49,7 +42,8 @@ hangs."""
 
 NOBODY = "--dump-regions: expected a backend; name one with --backend"
 
-Progress = Callable[[str, int, int], None]
+_IMPORTED = ("dims", "shapes", "values", "target", "name", "microkernels", "without", "measure")
+"""Keywords of a compilation that say what is read."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +55,8 @@ class VerifyOptions:
     inputs: Mapping[str, Array] = field(default_factory=dict[str, Array])
     """By name; those that are missing are drawn."""
     seed: int = 0
+    seeds: int = 1
+    """How many of them: each op and the outputs are compared with `seed` and with those behind it."""
     against: str | None = None
     reproducer: Path | None = None
     """The folder to write when something differs."""
@@ -84,6 +80,9 @@ class ModelVerdict:
     reproducer: Path | None = None
     regions: tuple[RegionVerdict, ...] = ()
     """Of backends, each alone, on what enters it in the model."""
+    seeds: int = 1
+    unseen: str = ""
+    """Why no reproducer is there: what one did instead of failing."""
 
     @property
     def is_right(self) -> bool:
@@ -152,56 +151,46 @@ class _Check:
         self.source = source
         self.options = options
         self.progress = progress
-        self.context = new_context()
+        self.peers = 0
+        self.compiled: dict[str, Module] = {}
 
     def run(self) -> ModelVerdict:
-        keywords = dict(self.options.keywords)
-        named = ("dims", "shapes", "target", "name", "microkernels", "without", "measure")
-        imported = {key: keywords.pop(key) for key in named if key in keywords}
-        self.host = keywords.get("host", DEFAULT_HOST)
-        imported["host"] = self.host
+        keywords, context = dict(self.options.keywords), new_context()
+        imported = {key: keywords.pop(key) for key in _IMPORTED if key in keywords}
+        imported["host"] = keywords.get("host", DEFAULT_HOST)
         self.progress("import", 0, 1)
-        self.module = import_model(self.source, self.context, **imported)
-        self.names = value_names(self.module)
-        self.keywords = keywords
-        self.steps = steps(self.module)
-        self.whole = cut(self.module, 0, len(self.steps), every_value=True)
-        inputs = self._inputs()
-        self.progress("evaluate by definitions", 0, 1)
-        given = [inputs[name] for name in self.whole.takes]
-        begin = time.monotonic()
-        values = execute(self.whole.module, given, self.context)
-        self.seconds = max(LEAST_SECONDS, DEFINITIONS * (time.monotonic() - begin))
-        self.values = {**inputs, **dict(zip(self.whole.gives, values, strict=True))}
-        self.tolerances: list[Tolerance] = []
-        peers = 0
-        if self.options.against is not None:
-            self.progress(f"run {self.options.against}", 0, 1)
-            peer = peer_values(self.source, inputs)
-            peers = len(peer.keys() & set(self.whole.gives))
-            if (found := self._import(peer)) is not None:
-                return self._verdict(0, peers, found)
-        regions = self._regions(inputs)
-        wrong = next((one for one in regions if not one.is_right), None)
-        if wrong is not None:
-            place, written = place_of_region(wrong), self.options.reproducer
-            return ModelVerdict(
-                0, len(self.whole.gives), peers, wrong.difference, place, written, regions
-            )
-        count, found = self._every_step(inputs)
-        return self._verdict(count, peers, found or self._as_compiled(), regions)
+        module = import_model(self.source, context, **imported)
+        self.program = Program(module, context, keywords, self.progress)
+        regions: tuple[RegionVerdict, ...] = ()
+        for seed in range(self.options.seed, self.options.seed + self.options.seeds):
+            inputs = self._inputs(seed)
+            self.progress("evaluate by definitions", 0, 1)
+            begin = time.monotonic()
+            values = self.program.evaluate(inputs)
+            spent = time.monotonic() - begin
+            self.program.seconds = max(LEAST_SECONDS, DEFINITIONS * spent)
+            if (wrong := self._import(inputs)) is not None:
+                return self._verdict(wrong)
+            if seed == self.options.seed:
+                regions = self._regions(inputs)
+                if (bad := next((one for one in regions if not one.is_right), None)) is not None:
+                    return self._verdict(bad, regions)
+            found = self._steps(values) or self._alone(values, seed) or self._as_compiled(values)
+            if found is not None:
+                return self._verdict(found, regions)
+        return self._verdict(None, regions)
 
     def _regions(self, inputs: Mapping[str, Array]) -> tuple[RegionVerdict, ...]:
         """Each region of a backend alone; those that are wrong are written as the reproducer."""
-        wish = Options(**self.keywords)
+        wish, module = Options(**self.program.keywords), self.program.module
         folder = self.options.regions_folder
-        if not is_wanted(self.module, wish.offload()):
+        if not is_wanted(module, wish.offload()):
             if folder is not None:
                 raise UsageError(NOBODY)
             return ()
         self.progress("partition", 0, 1)
-        program = self.module.clone()
-        context = own_context(Slice(self.module, (), ()), self.context)
+        program = module.clone()
+        context = own_context(Slice(module, (), ()), self.program.context)
         partitioned(program, context, wish)
         regions = regions_of(program, context, inputs, self.options.tolerances)
         if folder is not None:
@@ -209,20 +198,20 @@ class _Check:
         found: list[RegionVerdict] = []
         for number, region in enumerate(regions):
             self.progress(f"check region {region.label}", number, len(regions))
-            found.append(check_region(region, context, wish, self.progress, self.seconds))
+            seconds = self.program.seconds
+            found.append(check_region(region, context, wish, self.progress, seconds))
         wrong = [one for one, each in zip(regions, found, strict=True) if not each.is_right]
         if wrong and self.options.reproducer is not None:
-            dump_regions(self.options.reproducer, wrong, context, self.options.load)
-        declared = [one.tolerance for one in regions if one.is_declared]
-        self.tolerances = list(dict.fromkeys(declared))
+            reproducer = self.options.reproducer
+            dump_regions(reproducer, wrong, context, self.options.load, shows_fault=True)
+        self.program.tolerances = tolerances_of_network(regions)
         return tuple(found)
 
-    def _inputs(self) -> dict[str, Array]:
+    def _inputs(self, seed: int) -> dict[str, Array]:
         """Those that are given, and seeded ones for the others. Raises UsageError."""
-        block, names = main_block(self.module), value_names(self.module)
-        arguments = [names[argument] for argument in block.args]
-        drawn = random_inputs(self.module, self.options.seed)
-        found = dict(zip(arguments, drawn, strict=True))
+        module = self.program.module
+        arguments = [self.program.names[argument] for argument in main_block(module).args]
+        found = dict(zip(arguments, random_inputs(module, seed), strict=True))
         for name, array in self.options.inputs.items():
             if name not in found:
                 raise unknown("input", name, found)
@@ -235,155 +224,136 @@ class _Check:
             found[name] = array
         return found
 
-    def _import(self, peer: Mapping[str, Array]) -> _Found | None:
-        """The first value that another program has differently. Its name says which node."""
-        for number, step in enumerate(self.steps):
-            for name in self._names_of(step):
-                if name not in peer or peer[name].shape != self.values[name].shape:
-                    continue
-                wanted = np.asarray(peer[name])
-                found = difference(name, wanted, self.values[name], _whole(wanted))
-                if found is not None:
-                    place = FaultPlace("import", (self._place_of(step),))
-                    part = cut(self.module, number, number + 1)
-                    return _Found(found, place, part, {name: wanted}, {name: _whole(wanted)})
+    def _import(self, inputs: Mapping[str, Array]) -> WrongImport | None:
+        """The first nodes that another program does differently."""
+        if self.options.against is None:
+            return None
+        self.progress(f"run {self.options.against}", 0, 1)
+        peer = Peer(self.source, self.program, inputs)
+        wrong = peer.wrong_import()
+        self.peers = len(peer.values) - len(peer.odd)
+        return wrong
+
+    def _run(self, part: Slice, inputs: Mapping[str, Array], key: str) -> dict[str, Array]:
+        """What a part gives, compiled by the host; once for all seeds. Raises CrashError."""
+        if key not in self.compiled:
+            self.progress(f"compile {key}", 0, 1)
+            program = self.program
+            wish = {
+                name: value
+                for name, value in program.of_host().items()
+                if part is program.whole or name != "schedule"  # which names nests of several ops
+            }
+            made = compiled_part(part, program.context, wish, self.progress)
+            self.compiled[key] = made
+        return run_part(part, self.compiled[key], inputs, self.program.seconds)
+
+    def _steps(self, values: Mapping[str, Array]) -> Fault | None:
+        """Each step's values in the program that gives them all, from the values that it had itself."""
+        program, keywords = self.program, self.program.of_host()
+        try:
+            found = {**values, **self._run(program.whole, values, "with every value")}
+        except CrashError as error:
+            first = Fault(Crash(str(error)), program.whole, values, {}, keywords)
+            return program.smallest(values, first, of_network=False)
+        for number, step in enumerate(program.steps):
+            self.progress(f"check {step.name}", number, len(program.steps))
+            part = cut(program.module, [step], every_value=True)
+            if (fault := self._fault(part, found, found)) is not None:
+                return program.cut_out(step, found, keywords) or fault
         return None
 
-    def _every_step(self, inputs: Mapping[str, Array]) -> tuple[int, _Found | None]:
-        """Each step's values in the program that gives them all, from the values that it had itself."""
-        self.progress("compile with every value", 0, 1)
+    def _alone(self, values: Mapping[str, Array], seed: int) -> Fault | None:
+        """Each step on dense values of its own, all in one program: it has no zeros to hide behind."""
+        program = self.program
+        part = apart(program.module)
+        dense = dense_values(part, program, values, seed)
         try:
-            values = {**inputs, **self._run(self.whole, self._by_host())}
+            found = self._run(part, dense, "each op alone")
         except CrashError as error:
-            return 0, self._fewest(Crash(str(error)), every_value=True)
-        for number, step in enumerate(self.steps):
-            self.progress(f"check {step.name}", number, len(self.steps))
-            part = cut(self.module, number, number + 1, every_value=True)
-            entering = [values[name] for name in part.takes]
-            known = expected_of(part, step, self.context, entering)
-            expected = {name: value for name, (value, _) in zip(part.gives, known, strict=True)}
-            allowed = {name: bound for name, (_, bound) in zip(part.gives, known, strict=True)}
-            found = first_difference(expected, values, allowed)
-            if found is not None:
-                place = self._locate(part, values)
-                return number, _Found(found, place, part, expected, allowed, values)
-        return len(self.steps), None
+            return self._crash_alone(values, dense) or Fault(
+                Crash(str(error)), part, dense, {}, program.of_host()
+            )
+        for number, step in enumerate(program.steps):
+            self.progress(f"check {step.name} alone", number, len(program.steps))
+            one = cut(program.module, [step], every_value=True)
+            given = {name: dense[own_name(name, number)] for name in one.takes}
+            if (fault := self._fault(one, given, found)) is not None:
+                return program.cut_out(step, {**values, **given}, program.of_host()) or fault
+        return None
 
-    def _as_compiled(self) -> _Found | None:
-        """The outputs of the model as it is compiled; where they differ, of the fewest steps that do."""
-        self.progress("compile", 0, 1)
-        fault = self._fault(0, len(self.steps))
-        return self._fewest(fault) if fault is not None else None
-
-    def _by_host(self) -> Mapping[str, Any]:
-        """How steps are compiled: regions have been compared; with all values given they would be others."""
-        offloaded = ("backends", "backend_options", "give", "keep", "require_offload")
-        return {key: value for key, value in self.keywords.items() if key not in offloaded}
-
-    def _fewest(self, fault: Difference | Crash, *, every_value: bool = False) -> _Found:
-        """The fault of all steps together, in the fewest of them that have one."""
-        count = len(self.steps)
-
-        def is_wrong(first: int, last: int) -> bool:
-            return self._fault(first, last, every_value=every_value) is not None
-
-        first, last = failing_part(count, is_wrong)
-        found = self._fault(first, last, every_value=every_value)
-        if found is None:  # it depends on more than the inputs: what was seen stands
-            first, last, found = 0, count, fault
-        part = cut(self.module, first, last, every_value=every_value)
-        expected = {name: self.values[name] for name in part.gives}
-        allowed = {name: _whole(value) for name, value in expected.items()}
-        return _Found(found, self._locate(part, self.values), part, expected, allowed)
+    def _crash_alone(self, values: Mapping[str, Array], dense: Mapping[str, Array]) -> Fault | None:
+        """The first step that is wrong as a program of its own on such values."""
+        program = self.program
+        for number, step in enumerate(program.steps):
+            takes = cut(program.module, [step], every_value=True).takes
+            given = {**values, **{name: dense[own_name(name, number)] for name in takes}}
+            fault = program.fault([step], given, program.of_host(), of_network=False)
+            if fault is not None:
+                return fault
+        return None
 
     def _fault(
-        self, first: int, last: int, *, every_value: bool = False
-    ) -> Difference | Crash | None:
-        self.progress(f"compile steps {first} to {last}", 0, 1)
-        part = cut(self.module, first, last, every_value=every_value)
-        try:
-            found = self._run(part)
-        except CrashError as error:
-            return Crash(str(error))
-        expected = {
-            name: self.values[name]
-            for name in part.gives
-            if not self._is_near(self.values[name], found[name])
-        }
-        allowed = {name: _whole(value) for name, value in expected.items()}
-        return first_difference(expected, found, allowed)
+        self, part: Slice, inputs: Mapping[str, Array], found: Mapping[str, Array]
+    ) -> Fault | None:
+        """Of one step, of which `found` was found."""
+        expected = expected_values(part, self.program.context, inputs)
+        one = self.program.difference(expected, found, ())
+        if one is None:
+            return None
+        given = {name: inputs[name] for name in part.takes}
+        return Fault(one, part, given, expected, self.program.of_host())
 
-    def _is_near(self, expected: Array, found: Array) -> bool:
-        """Whether a value is as near as one of the backends that have a part of the model declares."""
-        return any(one.allows(one.measure(expected, found)) for one in self.tolerances)
-
-    def _run(self, part: Slice, keywords: Mapping[str, Any] | None = None) -> dict[str, Array]:
-        """What a part gives as it is compiled, of the values that the definitions give. Raises CrashError."""
-        wish = self.keywords if keywords is None else keywords
-        return run_part(part, self.context, self.values, wish, self.progress, self.seconds)
-
-    def _locate(self, part: Slice, values: Mapping[str, Array]) -> FaultPlace:
-        inside = tuple(self._place_of(step) for step in steps(part.module))
-        # Of the whole program, on the host: what backends make of their parts is no pass's fault.
-        wish = {
-            key: self.keywords[key]
-            for key in ("host", "pipeline", "places")
-            if key in self.keywords
-        }
-        return place_of(
-            part, self.context, values, inside, self.progress, self.seconds, Options(**wish)
-        )
-
-    def _names_of(self, step: Operation) -> list[str]:
-        return [self.names[result] for result in step.results]
-
-    def _place_of(self, step: Operation) -> str:
-        return f"{step.name} at {location_text(step) or step.results[0].name_hint}"
+    def _as_compiled(self, values: Mapping[str, Array]) -> Fault | None:
+        """The outputs of the model as it is compiled; where they differ, of the fewest steps that do."""
+        self.progress("compile", 0, 1)
+        program = self.program
+        keywords = program.of_parts()
+        first = program.fault(program.steps, values, keywords, of_network=True)
+        return None if first is None else program.smallest(values, first, of_network=True)
 
     def _verdict(
         self,
-        count: int,
-        peers: int,
-        found: _Found | None,
+        found: Fault | WrongImport | RegionVerdict | None,
         regions: tuple[RegionVerdict, ...] = (),
     ) -> ModelVerdict:
-        values = len(self.whole.gives)
-        if found is None:
-            return ModelVerdict(count, values, peers, regions=regions)
+        verdict = ModelVerdict(
+            len(self.program.steps),
+            len(self.program.whole.gives),
+            self.peers,
+            regions=regions,
+            seeds=self.options.seeds,
+        )
         folder = self.options.reproducer
-        if folder is not None:
-            source = found.values if found.values is not None else self.values
-            write_reproducer(
-                folder,
-                found.part,
-                self.context,
-                {name: source[name] for name in found.part.takes},
-                found.expected,
-                found.allowed,
-                summary=found.place.text,
-                keywords=self.keywords,
-                load=self.options.load,
-                seconds=self.seconds,
-            )
-        return ModelVerdict(count, values, peers, found.difference, found.place, folder, regions)
+        if found is None:
+            return verdict
+        verdict = replace(verdict, steps=0, difference=found.difference)
+        if isinstance(found, RegionVerdict):
+            return replace(verdict, place=place_of_region(found), reproducer=folder)
+        place = found.place if isinstance(found, WrongImport) else self.program.locate(found)
+        verdict = replace(verdict, place=place)
+        if folder is None:
+            return verdict
+        try:
+            write_reproducer(folder, self._shown(found, place), self.program.context)
+        except UnseenError as error:
+            return replace(verdict, unseen=str(error))
+        return replace(verdict, reproducer=folder)
 
-
-@dataclass(frozen=True)
-class _Found:
-    """A fault, and what shows it."""
-
-    difference: Difference | Crash
-    place: FaultPlace
-    part: Slice
-    expected: Mapping[str, Array]
-    allowed: Mapping[str, Array]
-    values: Mapping[str, Array] | None = None
-    """What entered the part, where it is not what the definitions give."""
-
-
-def _whole(value: Array) -> Array:
-    """The allowed difference of a value of the whole network; integers are exact."""
-    if value.dtype.kind != "f":
-        return np.zeros(())
-    finite = np.abs(value[np.isfinite(value)])
-    return np.asarray(WHOLE * float(finite.max(initial=0.0)))
+    def _shown(self, found: Fault | WrongImport, place: FaultPlace) -> Shown:
+        """Of an import the nodes; else a part of the program."""
+        summary = place.text.replace(str(self.source), self.source.name)
+        expected = found.expected
+        if isinstance(found, Fault) and not expected:  # of a crash
+            expected = expected_values(found.part, self.program.context, found.inputs)
+        names = found.part.gives if isinstance(found, Fault) else tuple(expected)
+        return Shown(
+            found.part if isinstance(found, Fault) else found.model,
+            found.inputs,
+            {name: expected[name].center for name in names},
+            {name: expected[name].bound for name in names},
+            summary,
+            found.keywords if isinstance(found, Fault) else {},
+            self.options.load,
+            self.program.seconds,
+        )

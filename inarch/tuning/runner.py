@@ -22,6 +22,7 @@ from inarch.benchmark.subject.steps import Step, split_steps
 from inarch.core.errors import InarchError
 from inarch.core.lazy import Array, np
 from inarch.core.plugins import load_file
+from inarch.core.rounding import WAYS, relative
 from inarch.dialects import new_context
 from inarch.driver.compiler import import_model, lower
 from inarch.driver.extensions import kinds
@@ -38,8 +39,6 @@ from inarch.tuning.version import version
 
 ASLEEP = 0.001
 """Seconds in which the threads of one variant stop waiting awake, before another variant is measured."""
-TOLERANCE = 1e-3
-"""Of the largest magnitude of an output, between variants: sums in another order, far below a wrong one."""
 
 
 @dataclass
@@ -145,8 +144,7 @@ def _check(variants: list[_Variant | None], errors: list[str]) -> None:
         if one is None:
             continue
         for own, theirs in zip(one.buffers, first.buffers, strict=True):
-            scale = float(np.abs(theirs).max(initial=0)) or 1.0
-            if not np.allclose(own, theirs, rtol=0, atol=TOLERANCE * scale, equal_nan=True):
+            if not relative(theirs, own) <= WAYS:
                 errors[at], variants[at] = "it computes something else", None
                 break
 

@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inarch.core.errors import EnvironmentFault, UsageError
+from inarch.core.errors import UsageError
 from inarch.tools.commands import Command
 from inarch.tools.explain.dump_regions import add_dump_option, check_dump_folder
 from inarch.tools.options import (
     add_model_options,
     add_offload_options,
+    at_least_one,
     compile_options,
     count,
 )
@@ -48,11 +49,19 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=count, default=0, help="seed of inputs that are not given")
     parser.add_argument(
+        "--seeds",
+        type=at_least_one,
+        default=1,
+        metavar="N",
+        help="compare ops and outputs with N seeds, --seed and those behind it",
+    )
+    parser.add_argument(
         "-o",
         "--output",
         type=Path,
         metavar="FOLDER",
-        help="where to write a reproducer when something differs (default: <model>-reproducer)",
+        help="where to write a reproducer when something differs, in the place of another one "
+        "(default: <model>-reproducer)",
     )
     parser.add_argument(
         "--tolerance",
@@ -71,13 +80,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _execute(arguments: argparse.Namespace) -> int:
     from inarch.diagnosis import VerifyOptions, verify_model, verify_region
+    from inarch.diagnosis.folders import check_free
 
     folder = arguments.output or Path(f"{arguments.model.stem}-reproducer")
     is_folder = arguments.model.is_dir()
-    if folder.exists() and not is_folder:
-        raise EnvironmentFault(
-            "exists already; remove it, or name another folder with -o", where=str(folder)
-        )
+    if not is_folder:
+        check_free(folder)
     check_dump_folder(arguments.dump_regions)
     inputs: dict[str, Array] = {}
     for path in arguments.input:
@@ -87,6 +95,7 @@ def _execute(arguments: argparse.Namespace) -> int:
             keywords=compile_options(arguments).given(),
             inputs=inputs,
             seed=arguments.seed,
+            seeds=arguments.seeds,
             against=arguments.against,
             reproducer=folder,
             load=[*arguments.load_first, *arguments.load],
@@ -113,12 +122,12 @@ def _read(path: str) -> Mapping[str, Array]:
 
 def _tolerances(texts: Sequence[str]) -> dict[str, str]:
     """By the name of an instance; `""` is for all. Raises UsageError."""
-    from inarch.passes.tolerance import Tolerance
+    from inarch.passes.tolerance import Tolerances
 
     found: dict[str, str] = {}
     for text in texts:
         name, colon, said = text.rpartition(":")
-        Tolerance.parse(said, "--tolerance")
+        Tolerances.parse(said, "--tolerance")
         if colon and not name:
             raise UsageError(f"--tolerance: expected [NAME:]METRIC=NUMBER, found '{text}'")
         if found.setdefault(name, said) != said:
@@ -134,11 +143,13 @@ def _facts(verdict: ModelVerdict) -> dict[str, object]:
         "right": verdict.is_right,
         "steps": verdict.steps,
         "values": verdict.values,
+        "seeds": verdict.seeds,
         "peer_values": verdict.peer_values,
         "difference": difference.as_json() if difference is not None else None,
         "place": place.as_json() if place is not None else None,
         "regions": [one.as_json() for one in verdict.regions],
         "reproducer": str(verdict.reproducer) if verdict.reproducer is not None else None,
+        "no_reproducer": verdict.unseen,
     }
 
 
@@ -148,10 +159,11 @@ def _text(verdict: ModelVerdict, against: str | None) -> str:
     if place is None:
         peers = f", {verdict.peer_values} of them by {against}" if against else ""
         alone = f"{_count(len(regions), 'region')} alone, " if regions else ""
+        seeds = f" with each of {verdict.seeds} seeds" if verdict.seeds > 1 else ""
         if verdict.steps:
             lines.append(
-                f"right: {alone}{_count(verdict.values, 'value')} of {_count(verdict.steps, 'op')}{peers}, "
-                "and the outputs as compiled"
+                f"right{seeds}: {alone}{_count(verdict.values, 'value')} of "
+                f"{_count(verdict.steps, 'op')}{peers}, and the outputs as compiled"
             )
         else:
             lines.append("right: the region alone")
@@ -162,6 +174,8 @@ def _text(verdict: ModelVerdict, against: str | None) -> str:
     lines += [f"wrong: {verdict.difference.text}", f"  by {place.text}"]
     if verdict.reproducer is not None:
         lines.append(f"  reproduce: python {verdict.reproducer}/reproduce.py")
+    elif verdict.unseen:
+        lines.append(f"  no reproducer: {verdict.unseen}")
     return "\n".join(lines)
 
 

@@ -25,12 +25,10 @@ from inarch.benchmark.subject.program import program_of
 from inarch.benchmark.subject.steps import Step, split_steps
 from inarch.core.errors import InarchError
 from inarch.core.lazy import Array, np
+from inarch.core.rounding import WHOLE, relative
 from inarch.dialects import new_context
 from inarch.driver.compiler import build, import_model
 from inarch.driver.options import Options, Settings
-
-TOLERANCE = 1e-4
-"""Of the largest magnitude of the output: far above rounding, far below a wrong element."""
 
 
 @dataclass(frozen=True)
@@ -295,10 +293,9 @@ def reference(layer: Layer, arrays: Arrays, inputs: Sequence[Array]) -> Array:
 
 
 def _check(layer: Layer, found: Array, expected: Array) -> None:
-    scale = float(np.abs(expected).max(initial=1e-30))
-    difference = float(np.abs(found - expected).max(initial=0)) / scale
-    if not difference <= TOLERANCE:
+    difference = relative(expected, found)
+    if not difference <= WHOLE:
         raise InarchError(
-            f"layer '{layer.name}' ({layer.shape}): expected NumPy's result within {TOLERANCE}, found "
+            f"layer '{layer.name}' ({layer.shape}): expected NumPy's result within {WHOLE}, found "
             f"{difference:.1e} of its maximum; nothing was measured"
         )

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from inarch.diagnosis.regions.folder import dump_regions, read_region
-from inarch.diagnosis.regions.found import Region, partitioned, regions_of
+from inarch.diagnosis.regions.found import (
+    Region,
+    partitioned,
+    regions_of,
+    tolerances_of_network,
+)
 from inarch.diagnosis.regions.tried import RegionVerdict, check_region
 
 __all__ = [
@@ -14,4 +19,5 @@ __all__ = [
     "partitioned",
     "read_region",
     "regions_of",
+    "tolerances_of_network",
 ]

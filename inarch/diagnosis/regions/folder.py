@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,9 +18,10 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from inarch import __version__
-from inarch.core.errors import EnvironmentFault, InarchError
+from inarch.core.errors import InarchError
 from inarch.core.lazy import Array
 from inarch.core.npz import read_arrays, write_npz
+from inarch.diagnosis.folders import copied, new_folder
 from inarch.diagnosis.regions.found import Region, regions_of
 from inarch.diagnosis.slices import main_block, value_names
 from inarch.driver.compiler import import_model
@@ -41,33 +40,26 @@ def is_region(path: Path) -> bool:
 
 
 def dump_regions(
-    folder: Path, regions: Sequence[Region], context: Context, load: Sequence[Path] = ()
+    folder: Path,
+    regions: Sequence[Region],
+    context: Context,
+    load: Sequence[Path] = (),
+    *,
+    shows_fault: bool = False,
 ) -> list[Path]:
-    """Writes a folder for each region into `folder`, which must not exist, whole or not at all.
+    """Writes a folder for each region into `folder`, whole or not at all.
 
-    `load` are files of `--load`, for the commands. Raises EnvironmentFault.
+    `load` are files of `--load`, for the commands, which are copied. `folder` must not exist; with
+    `shows_fault` it may be the reproducer of an earlier fault. Raises EnvironmentFault.
     """
-    if folder.exists():
-        raise EnvironmentFault(
-            "exists already; name another folder, or remove it", where=str(folder)
-        )
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        made = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    except OSError as error:
-        raise EnvironmentFault(f"cannot be written: {error.strerror}", where=str(folder)) from error
-    try:
+    with new_folder(folder, shows_fault=shows_fault) as made:
+        copies = copied(load, made / "load")
         for region in regions:
-            _write(made / region.label, folder / region.label, region, context, load)
-        made.chmod(0o755)
-        made.rename(folder)
-    except BaseException:
-        shutil.rmtree(made, ignore_errors=True)
-        raise
+            _write(made / region.label, region, context, copies)
     return [folder / region.label for region in regions]
 
 
-def _write(made: Path, final: Path, region: Region, context: Context, load: Sequence[Path]) -> None:
+def _write(made: Path, region: Region, context: Context, load: Sequence[str]) -> None:
     made.mkdir()
     program = region.program()
     (made / "region.mlir").write_text(print_module(program, locations=True))
@@ -75,8 +67,8 @@ def _write(made: Path, final: Path, region: Region, context: Context, load: Sequ
         write_resources(made / "region.npz", program, context)
     write_npz(made / "inputs.npz", region.inputs)
     write_npz(made / "expected.npz", region.expected)
-    loads = [word for path in load for word in ("--load", str(path.resolve()))]
-    command = shlex.join(["inarch", "verify", str(final), *loads])
+    loads = [word for name in load for word in ("--load", f"../{name}")]
+    command = shlex.join(["inarch", "verify", ".", *loads])
     facts = {
         "schema": SCHEMA,
         "inarch": __version__,
@@ -84,14 +76,14 @@ def _write(made: Path, final: Path, region: Region, context: Context, load: Sequ
         "symbol": region.symbol,
         "backend": region.backend,
         "ops": list(region.ops),
-        "tolerance": str(region.tolerance) if region.is_declared else "",
+        "tolerance": str(region.tolerances) if region.is_declared else "",
     }
     (made / _FILE).write_text(json.dumps(facts, indent=1) + "\n")
     ops = "".join(f"- {op}\n" for op in region.ops)
     (made / "README.md").write_text(
         f"# {region.label} of backend '{region.backend}'\n\nInarch {__version__}. What enters the region in "
         f"the model is `inputs.npz`, what the definitions of its ops give `expected.npz`.\n\n"
-        f"    {command}\n\ncompares what the backend makes of it. It is made of\n\n{ops}"
+        f"    {command}\n\nin this folder compares what the backend makes of it. It is made of\n\n{ops}"
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -22,7 +22,14 @@ from inarch.ir.functions import functions
 from inarch.ir.location import location_text
 from inarch.ir.payload.constants import constant_array
 from inarch.passes.instance import Instances
-from inarch.passes.tolerance import Tolerance, tolerance_of
+from inarch.passes.tolerance import (
+    EXACT,
+    ROUNDING,
+    Tolerance,
+    Tolerances,
+    network_tolerance,
+    tolerance_of,
+)
 from inarch.pipeline.manager import Verifier, run_pipeline
 from inarch.testing import execute
 
@@ -49,9 +56,9 @@ class Region:
     """What enters it in the model, by name."""
     expected: Mapping[str, Array] = field(repr=False)
     """What leaves it, by the definitions of its ops."""
-    tolerance: Tolerance
+    tolerances: Tolerances
     is_declared: bool
-    """Whether the tolerance is the backend's own, or what `inarch verify --tolerance` says."""
+    """Whether they are the backend's own, or what `inarch verify --tolerance` says."""
 
     def program(self, part: Slice | None = None) -> ModuleOp:
         """@main that calls the region; or `part` of its body, as if that were the region."""
@@ -97,7 +104,7 @@ def regions_of(
     name of an instance; `""` is for all. Raises UsageError for a tolerance that is none.
     """
     block, names = main_block(module), value_names(module)
-    whole = cut(module, 0, len(steps(module)), every_value=True)
+    whole = cut(module, steps(module), every_value=True)
     given = [inputs[name] for name in whole.takes]
     values = {
         **inputs,
@@ -137,7 +144,26 @@ def regions_of(
                 bool(said),
             )
         )
-    return found
+    whole = {one.backend for one in found if any(map(_is_whole, one.expected.values()))}
+    return [
+        replace(one, tolerances=one.tolerances.in_steps()) if one.backend in whole else one
+        for one in found
+    ]
+
+
+def _is_whole(value: Array) -> bool:
+    return value.dtype.kind in "iu"
+
+
+def tolerances_of_network(regions: Sequence[Region]) -> list[Tolerance]:
+    """What the outputs of a model may be off by beyond rounding, as its backends declare of their parts."""
+    found: dict[Tolerance, None] = {}
+    for region in regions:
+        for value in region.expected.values() if region.is_declared else ():
+            used = region.tolerances.of(value.dtype)
+            one = network_tolerance(used, region.expected.values())
+            found |= {} if one is None or used in (ROUNDING, EXACT) else {one: None}
+    return list(found)
 
 
 def _body(module: ModuleOp, function: FuncOp) -> Slice:

@@ -7,6 +7,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,14 +16,16 @@ from xdsl.dialects.builtin import ModuleOp
 
 from inarch.core.errors import InarchError, InternalError
 from inarch.core.lazy import Array, np
+from inarch.core.rounding import distance, largest
 from inarch.diagnosis.compare import Crash, Difference
 from inarch.diagnosis.contained import CrashError, HangError, contained, shared_array
-from inarch.diagnosis.locate import COMPILE_SECONDS, failing_part, own_context
+from inarch.diagnosis.fewest import failing_part
+from inarch.diagnosis.locate import COMPILE_SECONDS, own_context
 from inarch.diagnosis.regions.found import EMIT, Region, ops_of
 from inarch.diagnosis.slices import Slice, cut, steps
 from inarch.driver.compiler import build
 from inarch.driver.options import Options
-from inarch.passes.tolerance import Tolerance
+from inarch.passes.tolerance import Tolerance, Tolerances
 from inarch.runtime.module import load
 from inarch.testing import execute
 
@@ -54,7 +57,7 @@ class RegionVerdict:
 
     @property
     def is_right(self) -> bool:
-        """Whether all outputs are as near as the tolerance wants."""
+        """Whether all outputs are as near as their tolerances want."""
         return self.outcome == "right"
 
     @property
@@ -85,6 +88,7 @@ class RegionVerdict:
 @dataclass(frozen=True)
 class _Tried:
     outcome: Outcome
+    tolerance: Tolerance | None = None
     measured: float = math.nan
     difference: Difference | Crash | None = None
     message: str = ""
@@ -111,7 +115,7 @@ def check_region(
         region.label,
         region.backend,
         region.ops,
-        region.tolerance,
+        tried.tolerance or region.tolerances.floats,
         tried.outcome,
         tried.measured,
         tried.difference,
@@ -125,19 +129,20 @@ def _suspects(
 ) -> tuple[str, ...]:
     """The fewest ops of a region that do alone, as a region, what the whole one does."""
     body = region.part.module
-    count = len(steps(body))
-    whole = cut(body, 0, count, every_value=True)
+    every = steps(body)
+    whole = cut(body, every, every_value=True)
     made = execute(whole.module, [region.inputs[name] for name in whole.takes], context)
     values = {**region.inputs, **dict(zip(whole.gives, made, strict=True))}
 
     def is_wrong(first: int, last: int) -> bool:
         progress(f"check {region.label}, ops {first} to {last}", 0, 1)
-        part = cut(body, first, last)
+        part = cut(body, every[first:last])
         expected = {name: values[name] for name in part.gives}
         return alone.tried(region, part, values, expected).outcome == outcome
 
+    count = len(every)
     first, last = failing_part(count, is_wrong) if count > 1 else (0, count)
-    return ops_of(cut(body, first, last).module)
+    return ops_of(cut(body, every[first:last]).module)
 
 
 @dataclass(frozen=True)
@@ -172,7 +177,7 @@ class _Alone:
         except (InarchError, AssertionError) as error:
             kind = error.message if isinstance(error, InternalError) else str(error)
             return _Tried("failed", message=kind)
-        return _compared(region.tolerance, expected, found, is_declared=region.is_declared)
+        return _compared(region.tolerances, expected, found)
 
     def _build(self, program: ModuleOp, path: Path) -> None:
         """In a fork: `emit` and loaders are anybody's code."""
@@ -229,44 +234,31 @@ def _shared(array: Array, fill: int | None = None) -> Array:
 
 
 def _compared(
-    tolerance: Tolerance,
-    expected: Mapping[str, Array],
-    found: Sequence[Array],
-    *,
-    is_declared: bool,
+    tolerances: Tolerances, expected: Mapping[str, Array], found: Sequence[Array]
 ) -> _Tried:
-    worst: float | None = None
+    """By the tolerance of the first output that is wrong, or of the first one, what is worst by that."""
+    measures: list[tuple[Tolerance, float]] = []
     first: Difference | None = None
-    is_right = True
+    shown: Tolerance | None = None
     for (name, wanted), other in zip(expected.items(), found, strict=True):
-        # Where nothing is declared, rounding is what may differ, and integers have none.
-        used = tolerance if is_declared or wanted.dtype.kind == "f" else Tolerance("absolute", 0.0)
-        measured = used.measure(wanted, other)
-        if used == tolerance:
-            worst = measured if worst is None else tolerance.worse(worst, measured)
-        if not used.allows(measured):
-            is_right = False
-            first = first or _farthest(name, wanted, other, used)
-    measured = worst if worst is not None else 0.0 if is_right else math.nan
-    return _Tried("right" if is_right else "wrong", measured, first)
+        used = tolerances.of(wanted.dtype)
+        measures.append((used, used.measure(wanted, other)))
+        if not used.allows(measures[-1][1]) and first is None:
+            first, shown = _farthest(name, wanted, other, used), used
+    shown = shown or (measures[0][0] if measures else tolerances.floats)
+    worst = reduce(shown.worse, (one for used, one in measures if used == shown))
+    return _Tried("right" if first is None else "wrong", shown, worst, first)
 
 
 def _farthest(name: str, expected: Array, found: Array, tolerance: Tolerance) -> Difference:
     """The element that is farthest away: a metric says nothing of one alone."""
-    wide, other = (np.asarray(each, np.float64) for each in (expected, found))
-    same = (wide == other) | (np.isnan(wide) & np.isnan(other))
-    with np.errstate(invalid="ignore"):
-        distance = np.where(same, 0.0, np.abs(other - wide))
-    distance = np.where(np.isnan(distance), np.inf, distance)
+    away = distance(expected, found)
     allowed = 0.0
     if tolerance.metric == "relative":
-        finite = np.abs(wide[np.isfinite(wide)])
-        allowed = tolerance.limit * float(finite.max(initial=0.0))
-    elif tolerance.metric == "absolute":
+        allowed = tolerance.limit * largest(expected)
+    elif tolerance.metric in ("absolute", "steps"):
         allowed = tolerance.limit
-    at = np.unravel_index(int(distance.argmax()), wide.shape)
+    at = np.unravel_index(int(away.argmax()), expected.shape)
     index = tuple(int(i) for i in at)
-    count = int((distance > allowed).sum())
-    return Difference(
-        name, index, float(wide[index]), float(other[index]), allowed, count, wide.size
-    )
+    pair = float(expected[index]), float(found[index])
+    return Difference(name, index, *pair, allowed, int((away > allowed).sum()), expected.size)

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 
 from inarch.core.dtypes import DTYPES
 from inarch.core.lazy import Array, np
+from inarch.core.rounding import LIBRARY_ULPS, denormal
+from inarch.core.rounding import unit as unit_of
 from inarch.meaning import (
     Apply,
     Element,
@@ -27,11 +29,11 @@ from inarch.meaning.evaluate import evaluate
 
 SLACK = 2.0
 """The c of the bound: kernels may form a reciprocal, or add in two more steps than there are terms."""
-FUNCTION_ULP = 8.0
-"""How far off, in units of roundoff, a kernel's exp, log, tanh ... may be (4 ULP)."""
+FUNCTION_ULP = 2 * LIBRARY_ULPS
+"""How far off, in units of roundoff, a kernel's exp, log, tanh ... may be."""
 
 _ERROR = "error_of_written"
-_EXACT = frozenset({"add", "sub", "mul", "max", "min", "neg", "abs", "relu"})
+_EXACT = frozenset({"add", "sub", "mul", "max", "min", "neg", "abs", "relu", "rounded"})
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,7 @@ def expected(meaning: Meaning, arrays: Mapping[str, Array], *, has_specials: boo
     dtype = arrays[target].dtype
     if dtype.kind != "f":
         return _whole(meaning, arrays)
-    limits = np.finfo(dtype)
-    unit = float(limits.eps) / 2
+    limits, tiny, unit = np.finfo(dtype), denormal(dtype), unit_of(dtype)
     wide = {name: array.astype(np.float64) for name, array in arrays.items()}
     current: dict[str, Array] = dict(arrays)
     wide[_ERROR] = np.zeros(wide[target].shape)
@@ -63,7 +64,7 @@ def expected(meaning: Meaning, arrays: Mapping[str, Array], *, has_specials: boo
         for statement in meaning.statements:
             one = Meaning(meaning.iterators, (statement,))
             factor = SLACK * (_terms(one) + 2)
-            error = _after(one, wide, factor * unit, factor * float(limits.smallest_subnormal))
+            error = _after(one, wide, factor * unit, factor * tiny)
             grown = (error - wide[_ERROR]) / (factor * unit)
             # np.maximum keeps NaN: where numbers are infinite nothing is known.
             magnitude = np.maximum(magnitude, grown)
@@ -72,7 +73,7 @@ def expected(meaning: Meaning, arrays: Mapping[str, Array], *, has_specials: boo
             wide[_ERROR] = error
         value = wide[target]
         size = np.where(np.isfinite(value), np.abs(value), 0.0)
-        bound = wide[_ERROR] + unit * size + float(limits.smallest_subnormal)
+        bound = wide[_ERROR] + unit * size + tiny
         magnitude = np.maximum(magnitude, size)
         if not has_specials and _is_exact(meaning) and _all_whole(arrays):
             # Sums of whole numbers that a mantissa holds are exact in any order.

@@ -24,7 +24,7 @@ from inarch.diagnosis import VerifyOptions, verify_model, verify_region, write_r
 from inarch.diagnosis import verify as of_models
 from inarch.driver.options import Options
 from inarch.passes.backend import EmitRequest
-from inarch.passes.tolerance import METRICS, Tolerance, tolerance_of
+from inarch.passes.tolerance import METRICS, Tolerance, network_tolerance, tolerance_of
 from inarch.tools.cli import run
 
 TANH = "graph.tanh at model.mlir:5:3"
@@ -251,6 +251,77 @@ def test_tolerances(model: Path) -> None:
     outcome = run(["verify", "model.mlir", "--backend", "cblas", "--tolerance", "npu:psnr=3"])
     assert outcome.code == 2
     assert "no metric 'psnr' in --tolerance" in outcome.err
+
+
+WHOLE = '''"""A backend of int8 that declares one step, and is 0 where a model has two regions."""
+from math import prod
+from inarch.passes.backend import Backend, Emission
+
+C = """int32_t {s}(void *self, DLTensor *a, int32_t n) {{ for (long i = 0; i < {k}; i++) {{
+  signed char x = ((signed char *)a[0].data)[i]; ((signed char *)a[1].data)[i] = {b}; }} return 0; }}
+"""
+
+def emit(request):
+    parts = []
+    for number, function in enumerate(request.functions):
+        size = prod(function.function_type.inputs.data[0].get_shape())
+        body = "0" if number == 1 else "x < 0 ? 0 : x"
+        parts.append(C.format(s=function.sym_name.data, k=size, b=body))
+    return Emission("c", request.names(), text='#include "inarch.h"\\n' + "".join(parts))
+
+def accepts(op):
+    return None if str(op.results[0].type.element_type) == "i8" else "not i8"
+
+BACKEND = Backend("whole", "", emit, ops=["relu"], tolerance="absolute=1", accepts=accepts)
+'''
+
+TWO_REGIONS = """func.func @main(%x: tensor<4x8xi8>) -> tensor<4x8xf32> {
+  %s = graph.constant dense<1.0e-3> : tensor<f32>
+  %a = graph.relu %x : tensor<4x8xi8> -> tensor<4x8xi8>
+  %b = graph.dequantize %a scale %s : tensor<4x8xi8>, tensor<f32> -> tensor<4x8xf32>
+  %c = graph.exp %b : tensor<4x8xf32> -> tensor<4x8xf32>
+  %d = graph.quantize %c scale %s to i8 : tensor<4x8xf32>, tensor<f32> -> tensor<4x8xi8>
+  %e = graph.relu %d : tensor<4x8xi8> -> tensor<4x8xi8>
+  %f = graph.dequantize %e scale %s : tensor<4x8xi8>, tensor<f32> -> tensor<4x8xf32>
+  func.return %f : tensor<4x8xf32>
+}
+"""
+
+
+def test_a_step_of_integers_is_nothing_of_a_float() -> None:
+    """A model is not right that is 0 everywhere, less than one step of its int8 regions."""
+    Path("two.mlir").write_text(TWO_REGIONS)
+    Path("whole.py").write_text(WHOLE)
+    code, out, err = run(["verify", "two.mlir", "--load", "whole.py", "--backend", "whole"])
+    assert (code, err) == (1, "")
+    first, second, wrong, place, *_ = out.splitlines()
+    assert first == "whole_0 of backend 'whole': right, steps 0 (allowed: steps=1)"
+    assert second == "whole_1 of backend 'whole': right, steps 0 (allowed: steps=1)"
+    assert "expected 127, found 0, allowed 0" in wrong
+    assert place.endswith(": backend 'whole', whose regions are right alone")
+
+
+def test_tolerances_by_kind_of_dtype() -> None:
+    floats, whole, flags = np.dtype("float32"), np.dtype("int8"), np.dtype("bool")
+    for said, of_floats, of_integers in (
+        ("", "relative=0.0001", "steps=0"),
+        ("snr=20", "snr=20", "snr=20"),
+        ("steps=1", "relative=0.0001", "steps=1"),
+        ("steps=1,snr=30", "snr=30", "steps=1"),
+        ("absolute=1", "absolute=1", "absolute=1"),
+    ):
+        one = tolerance_of(said, "npu")
+        assert (str(one.of(floats)), str(one.of(whole))) == (of_floats, of_integers)
+        assert str(one.of(flags)) == "steps=0"
+        assert tolerance_of(str(one), "npu") == one
+    one = tolerance_of("absolute=1", "npu").in_steps()
+    assert (str(one.of(floats)), str(one.of(whole))) == ("relative=0.0001", "steps=1")
+    with pytest.raises(UsageError, match="expected one metric of integers and one of floats"):
+        tolerance_of("snr=20,cosine=0.9", "npu")
+    values = [np.array([100, -127], np.int8)]
+    assert network_tolerance(Tolerance("steps", 1), values) == Tolerance("relative", 1 / 127)
+    assert network_tolerance(Tolerance("steps", 64), values) is None
+    assert network_tolerance(Tolerance("snr", 20), values) == Tolerance("snr", 20)
 
 
 def test_metrics_by_their_equations() -> None:

@@ -13,7 +13,7 @@ from inarch.core.errors import InarchError
 from inarch.core.lazy import np
 from inarch.definitions.expected import Expected, expected_of
 from inarch.definitions.functions import Array
-from inarch.passes.tolerance import Tolerance
+from inarch.passes.tolerance import Tolerances
 from inarch.testing.generate.check.compiled import Compiled, compile_programs
 from inarch.testing.generate.check.offloaded import Offloaded, compile_offloaded
 from inarch.testing.generate.check.tolerances import told_apart, tolerances_of
@@ -122,7 +122,7 @@ def check_cases(cases: Sequence[Case], target: str, how: How, say: Say) -> list[
 
 
 def _difference(
-    compiled: Compiled | Offloaded, prefix: str, case: Case, tolerances: Sequence[Tolerance]
+    compiled: Compiled | Offloaded, prefix: str, case: Case, tolerances: Sequence[Tolerances]
 ) -> str | None:
     for name, arrays in case.arrays.items():
         try:

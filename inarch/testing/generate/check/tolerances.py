@@ -8,21 +8,21 @@ from inarch.definitions.compare import difference_of
 from inarch.definitions.expected import Expected
 from inarch.definitions.functions import Array
 from inarch.driver.offload import Offload
-from inarch.passes.tolerance import Tolerance, tolerance_of
+from inarch.passes.tolerance import Tolerances, tolerance_of
 
 
-def tolerances_of(backends: Sequence[str]) -> list[Tolerance]:
+def tolerances_of(backends: Sequence[str]) -> list[Tolerances]:
     """Those that the instances declare; without any, rounding is all."""
     asked = Offload(backends).asked().values()
     return [tolerance_of(one.backend.tolerance, one.name) for one in asked if one.backend.tolerance]
 
 
-def told_apart(expected: Expected, found: Array, tolerances: Sequence[Tolerance]) -> str | None:
+def told_apart(expected: Expected, found: Array, tolerances: Sequence[Tolerances]) -> str | None:
     """What is wrong with an output: beyond rounding, and beyond each of `tolerances`; None: nothing."""
     said = difference_of(expected, found)
     if said is None or expected.value.shape != found.shape:
         return said
-    for one in tolerances:
+    for one in (each.of(expected.value.dtype) for each in tolerances):
         measured = one.measure(expected.value, found)
         if one.allows(measured):
             return None

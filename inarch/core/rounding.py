@@ -1,0 +1,79 @@
+"""How far right values may be apart: the one definition of an allowed rounding difference.
+
+    gamma(n, dtype) * sum |a| |b|    a sum of products in any order, with or without FMA
+    ULPS of a function               exp, log, tanh, ...
+    WHOLE * max |value|              two evaluations of a whole network
+
+Bounds of single values are made of the first two: of programs by `inarch.definitions.bounded`, of kernels by
+`inarch.verification`. The third is for what no bound can be had of. docs/verify.md says it in words.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from inarch.core.lazy import Array, np
+
+WHOLE = 1e-4
+"""Of a value's largest magnitude: how far two evaluations of a whole network may be apart.
+
+Rounding is amplified from layer to layer by what the network is, not by how it is compiled; step by step,
+where a bound can be had, it is used.
+"""
+
+WAYS = 1e-3
+"""The same between programs that are only measured: far above rounding, far below what is wrong."""
+
+OURS_ULPS = 2.0
+"""What `backends/c/write/value/math.py` promises of exp, log, tanh and erf in f32, in ulps."""
+
+LIBRARY_ULPS = 4.0
+"""What C libraries keep to: the manual of glibc, "Errors in Math Functions", lists at most 4.
+
+Kernels of others are held to it."""
+
+
+def unit(dtype: np.dtype[Any]) -> float:
+    """The unit roundoff of a dtype of floats: half of an ulp of 1."""
+    return float(np.finfo(dtype).eps) / 2
+
+
+def denormal(dtype: np.dtype[Any]) -> float:
+    """The least denormal: what a product loses at most below the normal numbers."""
+    return float(np.finfo(dtype).smallest_subnormal)
+
+
+def gamma(count: float, dtype: np.dtype[Any]) -> float:
+    """What `count` roundings, one after the other, may change relatively.
+
+    N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1.
+    """
+    return count * unit(dtype) / (1 - count * unit(dtype))
+
+
+def distance(expected: Array, found: Array) -> Array:
+    """By element: 0 where both are NaN, or one infinity; infinite where only one is finite."""
+    wide, other = (np.asarray(each, np.float64) for each in (expected, found))
+    if expected.dtype.kind != "f" and found.dtype.kind != "f":  # float64 has not all integers
+        return np.where(expected == found, 0.0, np.maximum(np.abs(other - wide), 1.0))
+    same = (wide == other) | (np.isnan(wide) & np.isnan(other))
+    with np.errstate(invalid="ignore", over="ignore"):
+        away = np.where(same, 0.0, np.abs(other - wide))
+    return np.where(np.isnan(away), np.inf, away)
+
+
+def largest(value: Array) -> float:
+    """The largest finite magnitude of a value; 0 where there is none."""
+    finite = np.abs(np.asarray(value, np.float64)[np.isfinite(value)])
+    return float(finite.max(initial=0.0))
+
+
+def relative(expected: Array, found: Array) -> float:
+    """The largest distance, of the largest magnitude that is expected (of 1 where all are 0)."""
+    away = float(distance(expected, found).max(initial=0.0))
+    return away / (largest(expected) or 1.0) if away else 0.0
+
+
+def whole(value: Array, share: float = WHOLE) -> Array:
+    """What is allowed of a value of a whole network; integers and bools are exact."""
+    return np.asarray(share * largest(value) if value.dtype.kind == "f" else 0.0)

@@ -1,0 +1,261 @@
+"""A model in parts: each compiled, run and compared with the definitions of its ops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from inarch.core.errors import InarchError, InternalError
+from inarch.core.lazy import Array, np
+from inarch.definitions.expected import Expected
+from inarch.diagnosis.allowed import expected_values, network_value
+from inarch.diagnosis.compare import Crash, Difference, difference
+from inarch.diagnosis.contained import CrashError
+from inarch.diagnosis.fewest import failing_part, fewest, widened
+from inarch.diagnosis.locate import FaultPlace, compiled_part, place_of, run_part
+from inarch.diagnosis.slices import Slice, cut, steps, value_names
+from inarch.driver.options import DEFAULT_HOST, Options
+from inarch.ir.location import location_text
+from inarch.passes.tolerance import Tolerance
+from inarch.testing import execute
+
+MOST_BOUNDED = 8
+"""Steps of a part whose rounding is bounded from one to the next; of more it is that of a network."""
+
+OFFLOADED = ("backends", "backend_options", "measure_regions", "fallback", "checked")
+"""Keywords of a compilation that say who takes parts over."""
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A part that is wrong on some values, and what it should have given."""
+
+    difference: Difference | Crash
+    part: Slice
+    inputs: Mapping[str, Array]
+    expected: Mapping[str, Expected]
+    keywords: Mapping[str, Any]
+    """As what it was compiled."""
+    found: Mapping[str, Array] = field(default_factory=dict[str, Array])
+    """What it gave."""
+
+
+@dataclass
+class Program:
+    """A model that was imported, and how it is compiled."""
+
+    module: ModuleOp
+    context: Context
+    keywords: Mapping[str, Any]
+    progress: Progress
+    seconds: float = 0.0
+    """That compiled code may take."""
+    tolerances: Sequence[Tolerance] = ()
+    """Any of which is enough for an output, as backends have a part in it."""
+    steps: list[Operation] = field(init=False)
+    names: Mapping[Any, str] = field(init=False)
+    whole: Slice = field(init=False)
+    """All steps, giving all their values."""
+
+    def __post_init__(self) -> None:
+        self.steps = steps(self.module)
+        self.names = value_names(self.module)
+        self.whole = cut(self.module, self.steps, every_value=True)
+
+    def evaluate(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """Every value of the model by the definitions of its ops, and the inputs."""
+        given = [inputs[name] for name in self.whole.takes]
+        values = execute(self.whole.module, given, self.context)
+        return {**inputs, **dict(zip(self.whole.gives, values, strict=True))}
+
+    def of_host(self) -> dict[str, Any]:
+        """How parts are compiled where no backend takes part."""
+        return {key: value for key, value in self.of_parts().items() if key not in OFFLOADED}
+
+    def of_parts(self) -> dict[str, Any]:
+        """How parts are compiled: what is demanded of the whole is not demanded of each."""
+        whole = ("give", "require_offload")
+        return {key: value for key, value in self.keywords.items() if key not in whole}
+
+    def run(
+        self, part: Slice, inputs: Mapping[str, Array], keywords: Mapping[str, Any]
+    ) -> dict[str, Array]:
+        """What a part gives as it is compiled. Raises CrashError."""
+        module = compiled_part(part, self.context, keywords, self.progress)
+        return run_part(part, module, inputs, self.seconds)
+
+    # -- faults
+
+    def fault(
+        self,
+        chosen: Sequence[Operation],
+        values: Mapping[str, Array],
+        keywords: Mapping[str, Any],
+        *,
+        of_network: bool,
+    ) -> Fault | None:
+        """What is wrong with these steps as a program of their own; None of what cannot be compiled alone.
+
+        All their values, each within what rounding explains of it; `of_network`: what others use of them,
+        right also where they are as near as the outputs of a network.
+        """
+        self.progress(f"compile {len(chosen)} of {len(self.steps)} steps", 0, 1)
+        part = cut(self.module, chosen, every_value=not of_network)
+        inputs = {name: values[name] for name in part.takes}
+        try:
+            found = self.run(part, inputs, keywords)
+        except CrashError as error:
+            return Fault(Crash(str(error)), part, inputs, {}, keywords)
+        except InternalError:
+            raise
+        except InarchError:
+            return None
+        one, expected = None, dict[str, Expected]()
+        is_bounded = len(chosen) <= MOST_BOUNDED
+        tolerances = self.tolerances if of_network else ()
+        if of_network or not is_bounded:
+            given = [inputs[name] for name in part.takes]
+            made = zip(part.gives, execute(part.module, given, self.context), strict=True)
+            expected = {name: network_value(value) for name, value in made}
+            one = self.difference(expected, found, tolerances)
+        if is_bounded and (one is not None or not of_network):
+            expected = _wider(expected, expected_values(part, self.context, inputs))
+            one = self.difference(expected, found, tolerances)
+        return None if one is None else Fault(one, part, inputs, expected, keywords, found)
+
+    def _is_rounding(self, fault: Fault) -> bool:
+        """Whether the bound of all its steps, one after the other, explains a fault of many."""
+        if isinstance(fault.difference, Crash):
+            return False
+        known = expected_values(fault.part, self.context, fault.inputs)
+        wider = _wider(fault.expected, known)
+        return self.difference(wider, fault.found, self.tolerances) is None
+
+    def difference(
+        self,
+        expected: Mapping[str, Expected],
+        found: Mapping[str, Array],
+        tolerances: Sequence[Tolerance],
+    ) -> Difference | None:
+        """The first value that is neither as near as is expected, nor as one of `tolerances` allows."""
+        for name, each in expected.items():
+            one = difference(name, each.center, found[name], each.bound)
+            if one is not None and not any(
+                t.allows(t.measure(each.value, found[name])) for t in tolerances
+            ):
+                return one
+        return None
+
+    def cut_out(
+        self, step: Operation, values: Mapping[str, Array], keywords: Mapping[str, Any]
+    ) -> Fault | None:
+        """The fewest steps around one that are wrong on the values that enter them; None: no such are."""
+
+        def tried(chosen: Sequence[Operation]) -> Fault | None:
+            return self.fault(chosen, values, keywords, of_network=False)
+
+        for chosen in widened(step, self.steps):
+            if (found := tried(chosen)) is not None:
+                return self._reduced(chosen, found, tried)
+        return None
+
+    def smallest(
+        self, values: Mapping[str, Array], first: Fault, *, of_network: bool
+    ) -> Fault | None:
+        """The fault of all steps together, in the fewest of them that have one; None: it is but rounding."""
+
+        def tried(chosen: Sequence[Operation]) -> Fault | None:
+            return self.fault(chosen, values, first.keywords, of_network=of_network)
+
+        def is_wrong(begin: int, end: int) -> bool:
+            return tried(self.steps[begin:end]) is not None
+
+        begin, end = failing_part(len(self.steps), is_wrong)
+        found = tried(self.steps[begin:end])
+        # It may depend on more than the inputs: then what was seen stands.
+        found = first if found is None else self._reduced(self.steps[begin:end], found, tried)
+        if not of_network or not self._is_rounding(found):
+            return found
+        # Rounding, which a network may amplify, hides no other fault.
+        for begin in range(0, len(self.steps), MOST_BOUNDED // 2):
+            chosen = self.steps[begin : begin + MOST_BOUNDED]
+            if (found := tried(chosen)) is not None:
+                return self._reduced(chosen, found, tried)
+        return None
+
+    def _reduced(
+        self,
+        chosen: Sequence[Operation],
+        first: Fault,
+        tried: Callable[[Sequence[Operation]], Fault | None],
+    ) -> Fault:
+        found = first
+
+        def is_wrong(some: Sequence[Operation]) -> bool:
+            nonlocal found
+            one = tried(some)
+            found = found if one is None else one
+            return one is not None
+
+        fewest(chosen, is_wrong)
+        return found
+
+    # -- whose they are
+
+    def locate(self, fault: Fault) -> FaultPlace:
+        """The op, and the pass or the compiled function at fault."""
+        # On the host: what backends make of their parts is no pass's fault.
+        wish = {
+            key: fault.keywords[key]
+            for key in ("host", "pipeline", "places")
+            if key in fault.keywords
+        }
+        expected = fault.expected or expected_values(fault.part, self.context, fault.inputs)
+        place = place_of(
+            fault.part,
+            self.context,
+            fault.inputs,
+            [expected[name] for name in fault.part.gives],
+            tuple(self.place_of(step) for step in steps(fault.part.module)),
+            self.progress,
+            self.seconds,
+            Options(**wish),
+        )
+        asked = ", ".join(map(str, fault.keywords.get("backends", ())))
+        if place.stage == "together" and asked and self._is_right_by_host(fault):
+            return replace(place, stage="backend", backend=asked)
+        return place
+
+    def _is_right_by_host(self, fault: Fault) -> bool:
+        """Whether a part is right where no backend takes part."""
+        try:
+            found = self.run(fault.part, fault.inputs, self.of_host())
+        except CrashError:
+            return False
+        return self.difference(fault.expected, found, ()) is None
+
+    def place_of(self, step: Operation) -> str:
+        """`graph.relu at m.mlir:3:3`."""
+        return f"{step.name} at {location_text(step) or step.results[0].name_hint}"
+
+    @property
+    def host(self) -> str:
+        """Who compiles what no backend takes."""
+        return self.keywords.get("host", DEFAULT_HOST)
+
+
+def _wider(network: Mapping[str, Expected], known: Mapping[str, Expected]) -> dict[str, Expected]:
+    """What rounding allows, and what it does of a network where something is known of that."""
+    if not network:
+        return dict(known)
+    return {
+        name: replace(one, bound=np.maximum(one.bound, network[name].bound))
+        for name, one in known.items()
+    }
