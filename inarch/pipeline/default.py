@@ -24,6 +24,7 @@ PHASES = {
         "scale-last",
         "share-batches",
         "fold-constants",
+        "gather-first",
         "simplify-graph",
         "choose-layout",
         "outline-layers",
@@ -39,8 +40,8 @@ PHASES = {
         "tile-and-fuse",
     ),
     "padding": (
-        "materialize-padding",
         "narrow-factors",
+        "materialize-padding",
         "unfold-windows",
         "split-padding",
         "drop-padding-taps",
