@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -207,14 +208,15 @@ def build(
         is_relocatable=chosen.relocatable,
         is_embedding=chosen.embed,
     )
-    if watch is None:
-        build_program(host, program, request)
-    else:
-        with tempfile.TemporaryDirectory(prefix="inarch-", dir=Path(output).parent) as folder:
-            trial = Path(folder) / "trial.inarch"
-            build_program(host, program, replace(request, output=trial))
-            watch.check_artifact(trial)
-            trial.replace(output)
+    with _calls_beside(module):
+        if watch is None:
+            build_program(host, program, request)
+        else:
+            with tempfile.TemporaryDirectory(prefix="inarch-", dir=Path(output).parent) as folder:
+                trial = Path(folder) / "trial.inarch"
+                build_program(host, program, replace(request, output=trial))
+                watch.check_artifact(trial)
+                trial.replace(output)
     return Built(
         path=Path(output),
         name=program.name,
@@ -232,6 +234,17 @@ def build(
         chosen=tuned_choices_of(ctx),
         passes=_foreign(pipeline),
     )
+
+
+@contextmanager
+def _calls_beside(module: ModuleOp) -> Generator[None]:
+    """Whoever calls what is compiled meanwhile, and runs here, has compiled calls from the first one on."""
+    from inarch.runtime.calls.compiled import COMPILED  # not where IR alone is asked for
+
+    builder = COMPILED.begin() if not target_of(module).missing_here() else None
+    yield
+    if builder is not None:
+        builder.join()
 
 
 def _is_wrong(module: ModuleOp) -> bool:

@@ -2,8 +2,9 @@
 
     INARCH_CALLS=compiled    at the first call, which waits for the compiler; a warning says why it cannot be
     INARCH_CALLS=cffi        never
-    (unset)                  at the first call where the cache has it; else it is built beside the program,
-                             from the hundredth call on, and calls take cffi until then
+    (unset)                  at the first call where the cache has it: whoever compiles a model has it built
+                             beside the model's C. Else it is built beside the program from the second call
+                             on, and calls take cffi until then
 
 Nothing is compiled at import. What is called is the same, and so is every message: compiled calls refuse
 nothing, they leave what does not fit to the checks in Python.
@@ -35,8 +36,8 @@ _SOURCES = tuple(
     Path(__file__).with_name(name) for name in ("calls.c", "arguments.h", "stable_abi.h")
 )
 _FLAGS = ("-std=c11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden")
-_MANY = 100
-"""Calls after which a compiler is worth starting."""
+_SEVERAL = 2
+"""Calls after which a compiler is worth starting: a process that calls once ends before."""
 _SECONDS = 120.0
 
 Way = Literal["compiled", "cffi"]
@@ -91,6 +92,21 @@ class Compiled:
                 self._settle(os.environ.get("INARCH_CALLS", "") or "compiled")
         return "cffi" if self._extension is None else "compiled"
 
+    def begin(self) -> Thread | None:
+        """Has it built beside what the process does now; whom to wait for, or None.
+
+        None where it is there, or another way was asked for.
+        """
+        with self._lock:
+            is_open = not self._settled and not os.environ.get("INARCH_CALLS")
+            if is_open and self._builder is None and not _unsuited() and _cached() is None:
+                self._start()
+            return self._builder
+
+    def _start(self) -> None:
+        self._builder = Thread(target=self._build_quietly, name="inarch-calls", daemon=True)
+        self._builder.start()
+
     def _advance(self, asked: str) -> None:
         if asked:
             self._settle(asked)
@@ -102,9 +118,8 @@ class Compiled:
             self._settled = True
         if self._calls == 1 or self._settled:
             self._use(_cached())
-        elif self._calls >= _MANY:
-            self._builder = Thread(target=self._build_quietly, name="inarch-calls", daemon=True)
-            self._builder.start()
+        elif self._calls >= _SEVERAL:
+            self._start()
 
     def _settle(self, asked: str) -> None:
         self._settled = True

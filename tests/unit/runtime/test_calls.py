@@ -172,6 +172,22 @@ def test_both_ways_take_and_refuse_the_same(model: Path) -> None:
     assert lines[14] == "main: output 'y': expected memory of its own, found that of input 'x'"
 
 
+def test_the_first_call_is_as_the_others(model: Path, tmp_path: Path) -> None:
+    """Where a model is compiled compiled calls are made beside it, for this process and those that come."""
+    code = (
+        "import sys, numpy as np, inarch\n"
+        "from inarch.runtime.calls.compiled import COMPILED\n"
+        "module = (inarch.load if sys.argv[1].endswith('inarch') else inarch.compile)(sys.argv[1])\n"
+        "module(np.ones((2, 2), np.float32), 1.0)\n"
+        "print(COMPILED.is_settled and COMPILED.extension() is not None)"
+    )
+    environment = {**os.environ, "INARCH_CACHE_DIR": str(tmp_path), "INARCH_CALLS": ""}
+    for source, there in ((model, "False"), (model.with_suffix(".mlir"), "True"), (model, "True")):
+        command = [sys.executable, "-c", code, str(source)]
+        printed = subprocess.check_output(command, env=environment, text=True)
+        assert printed.strip() == there
+
+
 def test_the_headers_of_python_say_the_same() -> None:
     """What `calls.c` declares of the stable ABI is what Python.h has: it compiles with either."""
     include = Path(sysconfig.get_path("include"))
