@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
+from itertools import groupby
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType
+from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.irdl import operand_def, prop_def, result_def, var_operand_def
 
@@ -181,16 +183,22 @@ class ConcatOp(GraphOp):
     def takes_layouts(self) -> bool:
         return True
 
-    def part_nests(self) -> list[NestSpec]:
-        """One nest an operand: it reads that operand alone, and writes it at its place in `out`."""
+    def runs(self) -> list[tuple[SSAValue, int]]:
+        """The operands, each with how often it comes there in a row."""
+        return [(part, len(list(same_ones))) for part, same_ones in groupby(self.parts)]
+
+    def part_nests(self, runs: Sequence[tuple[SSAValue, int]]) -> list[NestSpec]:
+        """One nest a run: it reads that operand alone, and writes it at its places in `out`."""
         specs: list[NestSpec] = []
         axis, offset = self.axis.value.data, 0
-        for part in self.parts:
-            builder = NestBuilder()
+        for part, times in runs:
+            builder, size = NestBuilder(), shape_of(part)[axis]
+            turn = [builder.parallel("r", times)] if times > 1 else []
             index = builder.shape(shape_of(part))
-            write = [expr + offset if d == axis else expr for d, expr in enumerate(index)]
+            place = sum((each * size for each in turn), index[axis] + offset)
+            write = [place if d == axis else expr for d, expr in enumerate(index)]
             specs.append(builder.spec([index], write, same))
-            offset += shape_of(part)[axis]
+            offset += times * size
         return specs
 
     def reference(self, *operands: Array) -> Array:

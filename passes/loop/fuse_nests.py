@@ -90,12 +90,9 @@ def _fuse_once(
         for edge in edges:
             if sums and is_indirect(edge.producer):
                 continue  # the consumer could not become the end of the sum, of which kernels do both
-            fused = fuse(edge)
-            if fused is not None and not joins(edge):
-                fused.erase()  # or it would count as a user of its operands
-                continue
+            name = location_text(edge.producer) or "a nest"
+            fused = fuse(edge, joins)
             if fused is not None:
-                name = location_text(edge.producer) or "a nest"
                 is_last = fuse is append_to_finish
                 how = (
                     f"computed at the end of {name}"

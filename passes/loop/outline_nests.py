@@ -29,7 +29,6 @@ from inarch.dialects.loop.repeat import WhileOp
 from inarch.ir.functions import entry_blocks
 from inarch.ir.report.structure import Structure, structure_of
 from inarch.ir.target import machine_of
-from inarch.ir.text import print_module
 
 KERNEL = "inarch.kernel"
 _HASH_DIGITS = 8
@@ -47,9 +46,9 @@ class OutlineNestsPass(ModulePass):
     computed, or in a turn of which threads share work, stays, and what is in it moves.
     A kernel is a private function with the unit attribute `inarch.kernel`; a `loop.call` takes the
     op's place and keeps its location. Arguments are the buffers it reads, then those it writes (of
-    a nest: its operands, in order). Ops of equal text, but for names of values and locations, share
-    one kernel, called by kind (of a `kernel.call` its microkernel), sizes and a hash of that text:
-    `contract_64x10x128_1f0c6a2b`.
+    a nest: its operands, in order). Ops of one structure (`structure_of`: all but names of values and
+    locations) share one kernel, called by kind (of a `kernel.call` its microkernel), sizes and a hash of
+    that: `contract_64x10x128_1f0c6a2b`.
     """
 
     name = "outline-nests"
@@ -127,11 +126,10 @@ def _points(op: NestOp | PackOp) -> int:
 
 @dataclass
 class _Kernels:
-    """The kernels of one module, by their canonical text, and by what makes it: that is quicker to tell."""
+    """The kernels of one module, by what makes their text but names of values and locations."""
 
     module: ModuleOp
     definitions: dict[str, DefOp] = field(default_factory=dict[str, DefOp])
-    by_text: dict[str, str] = field(default_factory=dict[str, str])
     by_structure: dict[Structure, str] = field(default_factory=dict[Structure, str])
     taken: set[str] = field(default_factory=set[str])
 
@@ -155,7 +153,7 @@ class _Kernels:
         constants = _outer_constants(op)
         structure = structure_of(op, operands, constants)
         if structure not in self.by_structure:
-            self.by_structure[structure] = self._kernel_of(op, operands)
+            self.by_structure[structure] = self._kernel_of(op, operands, structure)
         call = CallOp(self.by_structure[structure], operands)
         call.location = op.location
         Builder(InsertPoint.before(op)).insert(call)
@@ -166,15 +164,11 @@ class _Kernels:
                 constant.detach()
                 constant.erase()
 
-    def _kernel_of(self, op: Operation, operands: Sequence[SSAValue]) -> str:
-        """The name of the kernel of the text of `op`; it is made where there is none."""
-        text = print_module(_kernel("kernel", op, operands, name_hints=False), generic=True)
-        if text not in self.by_text:
-            name = self._unique_name(f"{_kind(op)}_{_sizes(op)}_{_digest(text)}")
-            kernel = _kernel(name, op, operands, name_hints=True)
-            self.module.body.block.add_op(kernel)
-            self.by_text[text] = name
-        return self.by_text[text]
+    def _kernel_of(self, op: Operation, operands: Sequence[SSAValue], structure: Structure) -> str:
+        """Makes a kernel of `op`; its name."""
+        name = self._unique_name(f"{_kind(op)}_{_sizes(op)}_{_digest(repr(structure))}")
+        self.module.body.block.add_op(_kernel(name, op, operands))
+        return name
 
     def _unique_name(self, stem: str) -> str:
         name, count = stem, 0
@@ -185,7 +179,7 @@ class _Kernels:
         return name
 
 
-def _kernel(name: str, op: Operation, operands: Sequence[SSAValue], *, name_hints: bool) -> FuncOp:
+def _kernel(name: str, op: Operation, operands: Sequence[SSAValue]) -> FuncOp:
     """A private function of `operands` whose body is a copy of `op`."""
     kernel = FuncOp(name, ([value.type for value in operands], []), visibility="private")
     kernel.location = op.location
@@ -193,16 +187,15 @@ def _kernel(name: str, op: Operation, operands: Sequence[SSAValue], *, name_hint
     arguments = kernel.body.block.args
     builder = Builder(InsertPoint.at_end(kernel.body.block))
     if isinstance(op, NestOp):  # one argument a use: the same buffer may be passed twice
-        copy = op.clone(clone_name_hints=name_hints)
+        copy = op.clone()
         copy.operands = arguments
     else:
         mapper: dict[SSAValue, SSAValue] = dict(zip(operands, arguments, strict=True))
         for constant in _outer_constants(op):
-            builder.insert(constant.clone(mapper, clone_name_hints=name_hints))
-        copy = op.clone(mapper, clone_name_hints=name_hints)
-    if name_hints:
-        for argument, value in zip(arguments, operands, strict=True):
-            argument.name_hint = value.name_hint
+            builder.insert(constant.clone(mapper))
+        copy = op.clone(mapper)
+    for argument, value in zip(arguments, operands, strict=True):
+        argument.name_hint = value.name_hint
     builder.insert(copy)
     end = ReturnOp()
     end.location = op.location

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
@@ -31,8 +31,13 @@ from inarch.passes.loop.nests.edge import (
 from inarch.passes.loop.nests.operands import Move, Operands, end, fused_location, inline, new_block
 from inarch.passes.loop.nests.transform import read_strides
 
+Joins = Callable[[Edge], bool]
+"""Whether two nests are to become one, where they can: then both are given up, and their ops are taken."""
 
-def inline_producer(edge: Edge, *, again: bool = False) -> NestOp | None:
+
+def inline_producer(
+    edge: Edge, joins: Joins | None = None, *, again: bool = False
+) -> NestOp | None:
     """The consumer with the elementwise producer computed where its buffer is read, or None.
 
     The producer must not be computed at more points than it has now; but for integers that it only widens:
@@ -79,9 +84,9 @@ def inline_producer(edge: Edge, *, again: bool = False) -> NestOp | None:
     }
     if len(operands.values) + len(consumer.outs) > MAX_BUFFERS:
         return None
-    if _overwrites(consumer, operands):
+    if _overwrites(consumer, operands) or (joins is not None and not joins(edge)):
         return None
-    return _with_producer(edge, operands, kept, computed)
+    return _with_producer(edge, operands, kept, computed, takes=joins is not None)
 
 
 def _overwrites(consumer: NestOp, operands: Operands) -> bool:
@@ -123,15 +128,22 @@ class _Computed:
 
 
 def _with_producer(
-    edge: Edge, operands: Operands, kept: dict[int, int], computed: dict[int, _Computed]
+    edge: Edge,
+    operands: Operands,
+    kept: dict[int, int],
+    computed: dict[int, _Computed],
+    *,
+    takes: bool,
 ) -> NestOp:
     """`computed[i]` says how the consumer's operand `i` is.
 
-    `kept[i]` is the position of an operand that the producer does not write.
+    `kept[i]` is the position of an operand that the producer does not write. `takes`: of both nests nothing
+    is needed any more.
     """
     producer, consumer = edge.producer, edge.consumer
     knows_points = bool(points_of(producer.body.block))
     made: list[SSAValue] = []
+    times = _times(edge, computed, knows_points=knows_points) if takes else 0
 
     def merged(region: Region) -> Region:
         block = new_block(operands, consumer.outs, region.block)
@@ -144,19 +156,18 @@ def _with_producer(
             if not argument.uses:
                 values.append(block.args[0])  # stands for a value that nothing uses
                 continue
-            key = computed[position]
-            if not knows_points:  # equal operands are all that it is made of
-                key = _Computed(key.operands, ())
+            key = _key(computed[position], knows_points=knows_points)
             if key not in shared:
                 elements = [block.args[i] for i in key.operands]
                 move = Move(producer, consumer, key.point) if knows_points else None
                 # An elementwise body does not use its accumulator: any value will do.
                 arguments = [*elements, block.args[-1]]
-                (shared[key],) = inline(producer.body.block, arguments, block, move)
+                body = producer.body.block
+                (shared[key],) = inline(body, arguments, block, move, takes=times == 1)
                 made.append(shared[key])
             values.append(shared[key])
         values += block.args[len(operands.values) :]
-        return Region(end(block, inline(region.block, values, block)))
+        return Region(end(block, inline(region.block, values, block, takes=takes)))
 
     fused = NestOp(
         consumer.iterators.data,
@@ -174,6 +185,26 @@ def _with_producer(
     return fused
 
 
+def _key(computed: _Computed, *, knows_points: bool) -> _Computed:
+    """Equal where the same is computed: equal operands are all that it is made of, if not the point."""
+    return computed if knows_points else _Computed(computed.operands, ())
+
+
+def _times(edge: Edge, computed: Mapping[int, _Computed], *, knows_points: bool) -> int:
+    """How often the producer's body is in the fused nest."""
+    consumer = edge.consumer
+    return sum(
+        len(
+            {
+                _key(computed[position], knows_points=knows_points)
+                for position, argument in enumerate(consumer.element_arguments(region))
+                if position in computed and argument.uses
+            }
+        )
+        for region, _ in regions(consumer)
+    )
+
+
 def _evaluations(edge: Edge) -> int:
     """How often the consumer would compute an element of the producer."""
     consumer = edge.consumer
@@ -185,7 +216,7 @@ def _evaluations(edge: Edge) -> int:
     return total
 
 
-def append_to_finish(edge: Edge) -> NestOp | None:
+def append_to_finish(edge: Edge, joins: Joins | None = None) -> NestOp | None:
     """The producer with the elementwise consumer at the end of its `finish`, or None."""
     producer, consumer = edge.producer, edge.consumer
     if not is_elementwise(consumer) or consumer.writes.data[0].clips or not fits(edge):
@@ -206,7 +237,9 @@ def append_to_finish(edge: Edge) -> NestOp | None:
     positions = {i: operands.add_moved(consumer, i, point) for i in kept}
     if len(operands.values) + 1 > MAX_BUFFERS or _overwrites(consumer, operands):
         return None
-    return _with_consumer(edge, operands, own, positions, point)
+    if joins is not None and not joins(edge):
+        return None
+    return _with_consumer(edge, operands, own, positions, point, takes=joins is not None)
 
 
 def _turns(edge: Edge, point: Sequence[Linear]) -> bool:
@@ -235,13 +268,15 @@ def _with_consumer(
     own: Sequence[int],
     positions: dict[int, int],
     point: Sequence[Linear],
+    *,
+    takes: bool,
 ) -> NestOp:
     """`own` are where the producer's operands are in `operands`, `positions` where the consumer's others."""
     producer, consumer = edge.producer, edge.consumer
 
     def moved(region: Region, block: Block) -> list[SSAValue]:
         elements = [block.args[position] for position in own]
-        return inline(region.block, [*elements, block.args[-1]], block)
+        return inline(region.block, [*elements, block.args[-1]], block, takes=takes)
 
     body = new_block(operands, consumer.outs, producer.body.block)
     end(body, moved(producer.body, body))
@@ -253,7 +288,8 @@ def _with_consumer(
         finish.args[positions[i]] if i in positions else result for i in range(len(consumer.ins))
     ]
     move = Move(consumer, producer, point)
-    end(finish, inline(consumer.body.block, [*values, finish.args[-1]], finish, move))
+    last = [*values, finish.args[-1]]
+    end(finish, inline(consumer.body.block, last, finish, move, takes=takes))
     count = len(producer.iterators)
     index = [result.substitute(point, count) for result in linear_map(consumer.write_map(0))]
     fused = NestOp(

@@ -100,13 +100,21 @@ class Move:
 
 
 def inline(
-    source: Block, arguments: Sequence[SSAValue], target: Block, move: Move | None = None
+    source: Block,
+    arguments: Sequence[SSAValue],
+    target: Block,
+    move: Move | None = None,
+    *,
+    takes: bool = False,
 ) -> list[SSAValue]:
     """Copies the ops of `source`, with `arguments` for its own, to the end of `target`.
 
     Returns what `source` yields; its terminator is not copied. Without a `move`, `target` is of a nest
-    with the iterators that `source` knows.
+    with the iterators that `source` knows. `takes`: the ops themselves go there, and `source` is of no use
+    any more: a chain that grows by one op at a time is not copied each time.
     """
+    if takes:
+        return _taken(source, arguments, target, move)
     values: dict[SSAValue, SSAValue] = dict(zip(source.args, arguments, strict=True))
     for op in source.ops:
         if isinstance(op, YieldOp):
@@ -115,6 +123,21 @@ def inline(
         if move is not None and isinstance(copy, PointOp):
             copy.move(move.source.names, move.target.names, move.places)
         target.add_op(copy)
+    raise AssertionError("verify_module has seen to it that a region ends in loop.yield")
+
+
+def _taken(
+    source: Block, arguments: Sequence[SSAValue], target: Block, move: Move | None
+) -> list[SSAValue]:
+    for old, new in zip(source.args, arguments, strict=True):
+        old.replace_all_uses_with(new)
+    for op in list(source.ops):
+        if isinstance(op, YieldOp):
+            return list(op.values)
+        op.detach()
+        if move is not None and isinstance(op, PointOp):
+            op.move(move.source.names, move.target.names, move.places)
+        target.add_op(op)
     raise AssertionError("verify_module has seen to it that a region ends in loop.yield")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
+from inarch.dialects.graph.layout import layout_of
 from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.dialects.graph.shape import ConcatOp, ReshapeOp
 from inarch.passes.lower.builder import LoopBuilder
@@ -19,7 +20,9 @@ def _lower_concat(op: Operation, builder: LoopBuilder) -> None:
     (result,) = op.results
     dtype = tensor_dtype(result)
     out = builder.result(result)
-    for part, spec in zip(op.operands, op.part_nests(), strict=True):
+    is_plain = all(layout_of(value) is None for value in (*op.operands, result))
+    runs = op.runs() if is_plain else [(part, 1) for part in op.operands]
+    for (part, _), spec in zip(runs, op.part_nests(runs), strict=True):
         builder.nest(spec, [builder.buffers[part]], [dtype], out, dtype)
 
 

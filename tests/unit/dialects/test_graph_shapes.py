@@ -213,11 +213,18 @@ def test_the_nest_computes_the_reference(
 
 
 def test_concat_writes_each_part_at_its_offset() -> None:
-    parts = [random([2, n, 3], seed=n) for n in (1, 0, 4)]
-    op = make(ConcatOp, *parts, axis=1)
+    """An operand that comes several times in a row is one nest."""
+    arrays = [random([2, n, 3], seed=n) for n in (1, 0, 4)]
+    values = list(make(ConcatOp, *arrays, axis=1).parts)
+    array_of = dict(zip(values, arrays, strict=True))
+    order = (0, 0, 0, 1, 2, 2, 0)
+    op = ConcatOp.make(*(values[at] for at in order), axis=1)
+    parts = [arrays[at] for at in order]
     out = empty_out(op, parts[0])
-    for part, spec in zip(parts, op.part_nests(), strict=True):
-        evaluate(spec, [part], out)
+    runs = op.runs()
+    assert [times for _, times in runs] == [3, 1, 2, 1]
+    for (value, _), spec in zip(runs, op.part_nests(runs), strict=True):
+        evaluate(spec, [array_of[value]], out)
     np.testing.assert_array_equal(out, op.reference(*parts))
     np.testing.assert_array_equal(out, np.concatenate(parts, 1))
 

@@ -6,6 +6,7 @@ import importlib.util
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,9 +14,14 @@ from typing import Any
 import pytest
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from effort import effort
+from inarch.dialects import new_context
+from inarch.dialects.loop.nest import NestOp
+from inarch.ir.text import parse_module
+from inarch.passes import PASSES
 
 SCRIPT = Path(__file__).parents[3] / "benchmarks" / "linear.py"
 MOST = 1.08
@@ -26,6 +32,7 @@ OPS = 48
 """Of the smallest program: a multiple of what each kind of program is built from."""
 LEAST_SECONDS = 0.05
 """What takes less for the smaller program cannot be measured: it counts as so long."""
+KIND = "tensor<16xf32>"
 ROUNDS = 4
 """What seems slow is timed again: each time is the least."""
 
@@ -112,6 +119,28 @@ def test_nor_do_those_of_a_longer_program() -> None:
 def test_four_times_the_ops_take_four_times_as_long() -> None:
     """What C does in one step is seen by the time only; `benchmarks/linear.py` has it for 50,000 ops."""
     assert slow(LINEAR.PROGRAMS["functions"], 2_000) == {}
+
+
+def test_a_chain_that_becomes_one_nest_is_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its ops move into each nest that they become a part of; up to 128 of them would be copied each time."""
+    values = ["%x", *(f"%{n}" for n in range(OPS))]
+    lines = [f"{b} = graph.add {a}, %x : {KIND}, {KIND} -> {KIND}" for a, b in pairwise(values)]
+    body = "\n  ".join([*lines, f"func.return {values[-1]} : {KIND}"])
+    context = new_context()
+    module = parse_module(context, f"func.func @main(%x: {KIND}) -> {KIND} {{\n  {body}\n}}\n")
+    PASSES["graph-to-loop"]().apply(context, module)
+    copied: list[str] = []
+    clone = Operation.clone
+
+    def counted(op: Operation, *arguments: Any, **options: Any) -> Operation:
+        copied.append(op.name)
+        return clone(op, *arguments, **options)
+
+    monkeypatch.setattr(Operation, "clone", counted)
+    PASSES["fuse-nests"]().apply(context, module)
+    (nest,) = [op for op in module.walk() if isinstance(op, NestOp)]
+    assert len(nest.body.block.ops) == OPS + 1
+    assert copied == []
 
 
 @dataclass(frozen=True)
