@@ -111,9 +111,8 @@ def read_records(path: Path) -> list[Record]:
             where=where,
         )
     if version != VERSION:
-        age = (
-            "a later Inarch; use that one" if version > VERSION else "an earlier Inarch; tune again"
-        )
+        later, earlier = "a later Inarch; use that one", "an earlier Inarch; tune into another file"
+        age = later if version > VERSION else earlier
         raise UsageError(
             f"expected records of version {VERSION}, found {reprlib.repr(version)}: they are of {age}",
             where=where,

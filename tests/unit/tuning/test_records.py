@@ -88,7 +88,8 @@ def _line(**changes: Any) -> str:
         ),
         (
             '{"inarch records": 1}',
-            "1: expected records of version 2, found 1: they are of an earlier Inarch; tune again",
+            "1: expected records of version 2, found 1: they are of an earlier Inarch; tune into "
+            "another file",
         ),
         (
             f"{HEAD}\n{_line()[:40]}",
