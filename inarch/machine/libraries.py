@@ -23,6 +23,10 @@ _DYNAMIC = 6
 _NEEDED = 1
 _PATHS = (15, 29)
 """RPATH, RUNPATH."""
+_SYMBOLS, _OBJECT = 2, 1
+_WRITTEN = r"\.bss|\.data(?!\.rel\.ro)"
+"""Sections of variables, but for those that are constant once they are loaded."""
+_OF_START = r"completed(\.\d+)?|__dso_handle"
 _UNDEFINED = 0
 _CALLABLE = (0, 2, 10)
 """Symbol types: none given, function, indirect function."""
@@ -156,7 +160,7 @@ def _read_dynamic(data: bytes, order: str) -> Generator[tuple[int, str]]:
         _, kind, _, _, offset, size, link, *_ = map(int, words)
         if kind != _DYNAMIC:
             continue
-        names_at = int(sections[link][4])
+        names_at = sections[link][4]
         for at in range(offset, offset + size, 16):
             tag, name = struct.unpack_from(f"{order}qQ", data, at)
             if tag in (_NEEDED, *_PATHS):
@@ -164,22 +168,57 @@ def _read_dynamic(data: bytes, order: str) -> Generator[tuple[int, str]]:
                 yield tag, data[names_at + name : end].decode(errors="replace")
 
 
-def _read_symbols(data: bytes, order: str) -> frozenset[str] | None:
+def written_variables(path: Path) -> dict[str, int]:
+    """Variables of a shared library of 64 bits that code may write, with their bytes; but for a thread's own.
+
+    Of one that has its table of symbols. Those of the compiler's start files are left out.
+    """
+    data = path.read_bytes()
+    if data[:4] != b"\x7fELF" or data[4] != 2:
+        return {}
+    order = ">" if data[5] == 2 else "<"
+    sections = _read_sections(data, order)
+    (named_by,) = map(int, struct.unpack_from(f"{order}H", data, 62))
+    names = sections[named_by][4]
+    found: dict[str, int] = {}
+    for _, kind, _, _, offset, size, link, _, _, each in sections:
+        if kind != _SYMBOLS:
+            continue
+        for at in range(offset, offset + size, each):
+            words = struct.unpack_from(f"{order}IBBHQQ", data, at)
+            name, info, _, index, _, nbytes = map(int, words)
+            if info & 15 != _OBJECT or not nbytes or index >= len(sections):
+                continue
+            symbol = _text_at(data, sections[link][4] + name)
+            place = _text_at(data, names + sections[index][0])
+            if re.match(_WRITTEN, place) and not re.fullmatch(_OF_START, symbol):
+                found[symbol] = nbytes
+    return found
+
+
+def _text_at(data: bytes, at: int) -> str:
+    return data[at : data.index(b"\0", at)].decode(errors="replace")
+
+
+def _read_sections(data: bytes, order: str) -> list[tuple[int, ...]]:
     (sections_at,) = struct.unpack_from(f"{order}Q", data, 40)
     entry_bytes, count = struct.unpack_from(f"{order}HH", data, 58)
     section = struct.Struct(f"{order}IIQQQQIIQQ")
-    sections = [section.unpack_from(data, sections_at + i * entry_bytes) for i in range(count)]
+    return [section.unpack_from(data, sections_at + i * entry_bytes) for i in range(count)]
+
+
+def _read_symbols(data: bytes, order: str) -> frozenset[str] | None:
+    sections = _read_sections(data, order)
     for section_words in sections:
-        _, kind, _, _, offset, size, link, _, _, each = map(int, section_words)
+        _, kind, _, _, offset, size, link, _, _, each = section_words
         if kind != _DYNAMIC_SYMBOLS:
             continue
-        names_at = int(sections[link][4])
+        names_at = sections[link][4]
         symbol = struct.Struct(f"{order}IBBHQQ")
         found: set[str] = set()
         for at in range(offset, offset + size, each):
             name, info, _, index, _, _ = symbol.unpack_from(data, at)
             if index != _UNDEFINED and info & 15 in _CALLABLE and info >> 4:
-                end = data.index(b"\0", names_at + name)
-                found.add(data[names_at + name : end].decode(errors="replace"))
+                found.add(_text_at(data, names_at + name))
         return frozenset(found)
     return None

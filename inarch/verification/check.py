@@ -6,7 +6,7 @@ import random
 import re
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +14,12 @@ from pathlib import Path
 from inarch.core.dtypes import DTYPES
 from inarch.core.errors import EnvironmentFault, InarchError
 from inarch.machine.compilers import Compiler, find_compiler
-from inarch.machine.libraries import check_architecture, check_symbol, library_path
+from inarch.machine.libraries import (
+    check_architecture,
+    check_symbol,
+    library_path,
+    written_variables,
+)
 from inarch.machine.target import check_features
 from inarch.machine.toolchain import CompilerError
 from inarch.meaning import expression_text
@@ -188,9 +193,25 @@ def _execute(
         return _verdict(plain, "sanitizer", b, calls)
     if a is not None:
         return _verdict(plain, "guard pages", a, every)
+    if (
+        pairs
+        and has_own_code(instance.kernel)
+        and (kept := written_variables(folder / "guarded.so"))
+    ):
+        return replace(plain, fault="shared-state", message=_kept_text(kept), calls=len(every))
     if kit.sanitized is None or not has_own_code(instance.kernel):
         return replace(plain, ok=True, run="guard pages", calls=len(every))
     return replace(plain, ok=True, calls=len(every) + len(calls))
+
+
+def _kept_text(kept: Mapping[str, int]) -> str:
+    """What is wrong with variables between calls, where no two threads have met in them."""
+    plain = {re.sub(r"[.]\d+$", "", name): nbytes for name, nbytes in kept.items()}
+    names = ", ".join(f"'{name}' ({nbytes} bytes)" for name, nbytes in plain.items())
+    return (
+        f"it keeps {names} between calls, where threads that call it at once meet: expected variables "
+        "of the call, or _Thread_local ones"
+    )
 
 
 def _run(
