@@ -14,6 +14,9 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+SIZES = (2, 3, 4, 1, 5, 7, 8, 16, 17, 33, 64, 70, 12, 20, 24, 25, 40, 48, 81)
+"""Of dimensions: below, at and above every vector, ragged, and 1 to 5 vectors of 4, 8 and 16 lanes."""
+
 Segment = tuple[str, tuple[int, ...]]
 Record = tuple[Segment, ...]
 """What each segment is (`head`, `step`, `close`), and its decisions, each counted from its lowest."""

@@ -19,15 +19,12 @@ from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.ir.context import store_of
 from inarch.ir.payload.constants import constant_attribute
 from inarch.ir.types import mlir_type, tensor
-from inarch.testing.generate.choices import Choices
+from inarch.testing.generate.choices import SIZES, Choices
 from inarch.testing.generate.inputs import specials
 
 Shape = tuple[int, ...]
 Recipe = Callable[["GraphBuilder"], None]
 """Adds an op, or a few, to the program that is being built."""
-
-SIZES = (2, 3, 4, 1, 5, 7, 8, 16, 17, 33, 64, 70)
-"""Of dimensions: below, at and above every vector, and ragged."""
 
 _MOST_ELEMENTS = 1 << 13
 _MOST_WORK = 1 << 21

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from inarch.testing.generate.choices import Choices
+from inarch.testing.generate.choices import SIZES, Choices
 from inarch.testing.generate.loop.buffers import Buffer, RandomAccess, index_text, write
 from inarch.testing.generate.loop.builder import LoopText
 from inarch.testing.generate.loop.nest_text import Loops
 from inarch.testing.generate.loop.scalars import WIDTH, is_float
 
-_SIZES = (5, 1, 2, 3, 4, 8, 16, 17, 33, 70, 150)
+_SIZES = (*SIZES, 150)
 _ELEMENTS = tuple(name for name in WIDTH if name != "i1")
 
 

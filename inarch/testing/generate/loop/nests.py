@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from inarch.testing.generate.choices import Choices
+from inarch.testing.generate.choices import SIZES, Choices
 from inarch.testing.generate.loop.buffers import Buffer, RandomAccess, readable, write
 from inarch.testing.generate.loop.builder import LoopText
 from inarch.testing.generate.loop.gathers import INDICES, Read, gathered
 from inarch.testing.generate.loop.nest_text import Loops, Write, nest_text
 from inarch.testing.generate.loop.scalars import is_float
 
-SIZES = (2, 3, 4, 1, 5, 7, 8, 16, 17, 33, 64, 70, 200)
+_SIZES = (*SIZES, 200)
 MOST_POINTS = 20_000
 MOST_REDUCED = 300
 """Points of a reduction, or of a scan: definitions run many of them one after the other."""
@@ -72,7 +72,7 @@ def _loops(choices: Choices) -> Loops:
     sizes: list[int] = []
     reduced = 1
     for reduces in kinds:
-        size = 0 if choices.chance(1) else choices.pick(SIZES)
+        size = 0 if choices.chance(1) else choices.pick(_SIZES)
         while size > 1 and (
             math.prod([*sizes, size]) > MOST_POINTS or (reduces and reduced * size > MOST_REDUCED)
         ):
