@@ -66,6 +66,8 @@ OPS: dict[str, tuple[str, ...]] = {
     "y = MatMul(x, row)": WIDE,
     "y = MatMul(row, x)": WIDE,
     "y = MatMul(x, x)": WIDE,
+    "t = MatMul(x, x) y = Sin(t)": FLOATS,
+    "t = MatMul(x, x) s = Add(t, x) y = Relu(s)": FLOATS,
     "y = CumSum(x, one)": WIDE,
     "y = CumSum<reverse=1>(x, two)": WIDE,
     "y, i = TopK(x, some)": WIDE,
@@ -105,7 +107,8 @@ def model_of(dtype: str, nodes: list[tuple[str, int]]) -> Any:
     lines: list[str] = []
     results: list[str] = []
     for number, (node, n) in enumerate(nodes):
-        names = {"x": f"x{n}", "row": f"row{n}", "y": f"y{number}", "i": f"i{number}", "n": str(n)}
+        names = {"x": f"x{n}", "row": f"row{n}", "n": str(n)}
+        names |= {word: f"{word}{number}" for word in "yits"}
         lines.append(re.sub(r"\w+", lambda word, names=names: names.get(word[0], word[0]), node))
         results += [f"y{number}"] + [f"i{number}"] * ("TopK" in node)
     outputs = ", ".join(f"float[] {name}" for name in results)

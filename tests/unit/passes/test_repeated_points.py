@@ -132,10 +132,11 @@ def test_what_remains_of_an_axis_is_done_by_a_tile_that_begins_earlier(
     assert taken.copies == ()
 
 
+@pytest.mark.parametrize("columns", [33, 37, 47])
 @pytest.mark.parametrize("kernel", ["gemm-f32", "conv-f32"])
-def test_sums_that_begin_with_what_is_there_are_not_added_twice(kernel: str) -> None:
-    """A tile that begins earlier would add its products to sums that have them."""
-    assert overruns(run(Case(41, 37, 7, init=False), kernel))
+def test_sums_that_begin_with_what_is_there_are_not_added_twice(kernel: str, columns: int) -> None:
+    """A tile that begins earlier would add its products to sums that have them; of 1, some, 15 lanes."""
+    assert overruns(run(Case(41, columns, 7, init=False), kernel))
 
 
 @pytest.mark.parametrize("columns", [3, 5, 8, 12, 15])
