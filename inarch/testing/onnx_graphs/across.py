@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from inarch.core.errors import InarchError, UnsupportedError
+from inarch.core.errors import InarchError
 from inarch.core.once import cached_property
 from inarch.definitions.compare import difference_of
 from inarch.definitions.expected import Expected, expected_of
@@ -126,8 +126,6 @@ def check_across(
         one = _Forms(case)
         try:
             _ = one.programs
-        except UnsupportedError:
-            continue  # `check` tells it
         except Exception as error:  # noqa: BLE001 - whatever an importer raises is looked for
             found.append(Finding(case, f"import: {_said(error)}"))
             continue
