@@ -31,7 +31,7 @@ pytestmark = [
 ]
 
 
-def called(function: Callable[..., Any], inputs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+def called(function: Any, inputs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     """The outputs, and the gradients of a weighted sum of them by each input and parameter."""
     wanting = [x for x in inputs if x.is_floating_point()]
     for each in wanting:
@@ -52,7 +52,7 @@ def called(function: Callable[..., Any], inputs: Sequence[Any]) -> tuple[list[An
     return [each.detach() for each in (*outputs, *buffers())], list(found)
 
 
-def check(function: Callable[..., Any], inputs: Sequence[Any]) -> None:
+def check(function: Any, inputs: Sequence[Any]) -> None:
     """Compares a call with and without Inarch: within 1e-5 of the largest, or what the dtype has."""
     torch.compiler.reset()
     other = copy.deepcopy(function)

@@ -145,7 +145,7 @@ class _Node:
         def within(value: Any) -> list[_Node]:
             if isinstance(value, _Node):
                 return [value]
-            inner = cast("list[Any]", value) if isinstance(value, list) else []
+            inner: list[Any] = cast("list[Any]", value) if isinstance(value, list) else []
             return [node for each in inner for node in within(each)]
 
         return within([*self.args, *self.kwargs.values()])
