@@ -45,6 +45,7 @@ func.func @main(%x: tensor<4xf32> {inarch.name = "x"}, %y: tensor<4xf32> {inarch
 }
 """
 TEXT = "for i in N: z[i] = x[i] + y[i]"
+FOUNDING = "for i in N: z[i] = scale * (x[i] + y[i])"
 Row = tuple[str, Callable[[], object], float | None]
 """What is called, and how many microseconds it may take."""
 
@@ -163,9 +164,11 @@ def mxnet_doors(module: inarch.Module) -> Iterator[Row]:
 
     named: Any = mx
     f = to_mxnet_func(module)
+    founding = to_mxnet_func(inarch.compute(FOUNDING, arguments="x, y, z, scale"), const_loc=[0, 1])
     x, y, z = (named.nd.ones((4,)) for _ in range(3))
     yield "mx.nd.elemwise_add(out=z)", lambda: named.nd.elemwise_add(x, y, out=z), None
     yield "MXNet", lambda: f(x, y, z), 5.0
+    yield "MXNet, the founding call", lambda: founding(x, y, z, 10.0), 5.0
 
 
 def jax_call(module: inarch.Module, rounds: int) -> float:

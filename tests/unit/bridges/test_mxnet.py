@@ -206,6 +206,8 @@ def test_wrong_calls_are_one_line_each() -> None:
     module = to_mxnet_func(computation.module(*[np.zeros(4, np.float32)] * 3, 1.0))
     whole = to_mxnet_func(inarch.compute("for i in N: C[i] = A[i] + s"))
     int8 = mx.nd.zeros((4,), dtype="int8")
+    dense = mx.nd.array([[0, 0, 7, 0], [8, 9, 0, 0]])
+    csr, rows = dense.tostype("csr"), dense.tostype("row_sparse")
     cases: list[tuple[Any, Sequence[Any], str]] = [
         (f, (x, x, z), "compute: expected 4 arguments (x, y, z, scale), found 3"),
         (f, (x, "y", z, 1), "compute: argument 'y': expected an NDArray or a number, found a str"),
@@ -214,16 +216,24 @@ def test_wrong_calls_are_one_line_each() -> None:
         (module, (x, x, 2.0, None), "main: argument 'z': expected an NDArray or a number, found a NoneType"),
         (module, (x, 3, 2.0, z), "main: argument 'y': expected an NDArray of f32[4], found 3"),
         (module, (x, x, 2.0, 1.0), "main: argument 'z': expected an NDArray of f32[4], found 1.0"),
+        (module, (x, mx.nd.ones((5,)), 2.0, z), "main: argument 'y': expected f32[4], found f32[5]"),
+        (module, (x, mx.nd.ones((4, 1)), 2.0, z), "main: argument 'y': expected f32[4], found f32[4, 1]"),
+        (module, (x, x.astype("float64"), 2.0, z), "main: argument 'y': expected f32[4], found f64[4]"),
+        (module, (x, x.astype("float16"), 2.0, z), "main: argument 'y': expected f32[4], found float16[4]"),
+        (module, (x, x, x, z), "main: argument 'scale': expected f32[], found f32[4]"),
+        (module, (csr, x, 2.0, z), "main: argument 'x': expected a dense array, found one of storage 'csr'; "
+         "use x.tostype('default')"),
+        (f, (csr, dense, dense, 1), "compute: argument 'x': expected a dense array, found one of storage "
+         "'csr'; use x.tostype('default')"),
+        (f, (dense, dense, rows, 1), "compute: argument 'z': expected a dense array, found one of storage "
+         "'row_sparse'; use x.tostype('default')"),
         (whole, (int8, 300, int8), "main: argument 's': expected a number of i8, found 300"),
     ]  # fmt: skip
     for function, args, message in cases:
         with pytest.raises(InarchError) as raised:
             function(*args)
         assert str(raised.value) == message.replace("main: argument 's'", "compute: argument 's'")
-    # What only the memory says, the engine tells where the output is waited for.
-    module(x, mx.nd.ones((5,)), 2.0, z)
-    with pytest.raises(mx.base.MXNetError, match=r"inarch: main: argument 1 \(y\)"):
-        waited()
+    np.testing.assert_array_equal(z.asnumpy(), np.zeros(4))  # nothing was queued
     for const_loc, message in (
         ([0, 2], "to_mxnet_func: expected inputs in const_loc, found 2, the output 'z'"),
         ([4], "to_mxnet_func: expected positions from 0 to 3 in const_loc, found 4"),
@@ -231,6 +241,42 @@ def test_wrong_calls_are_one_line_each() -> None:
         with pytest.raises(InarchError) as raised:
             to_mxnet_func(computation, const_loc=const_loc)
         assert str(raised.value) == message
+
+
+def test_no_gradient_is_lost() -> None:
+    """A job of the engine has none: a call is refused while they are recorded."""
+    computation = inarch.compute(FOUNDING, arguments=ORDER)
+    module = computation.module(*[np.zeros(4, np.float32)] * 3, 1.0)
+    x, y, z = (mx.nd.ones((4,)) for _ in range(3))
+    x.attach_grad()
+    for function, args in (
+        (to_mxnet_func(computation), (x, y, z, 2.0)),
+        (to_mxnet_func(module), (x, y, 2.0, z)),
+    ):
+        name = "compute" if isinstance(args[-1], float) else "main"
+        with mx.autograd.record(), pytest.raises(InarchError) as raised:
+            function(*args)
+        assert str(raised.value) == (
+            f"{name}: expected no call while gradients are recorded, found one, whose gradient would be "
+            "lost; call it outside of autograd.record(), or within autograd.pause()"
+        )
+        with mx.autograd.record(), mx.autograd.pause():
+            function(*args)
+        np.testing.assert_array_equal(z.asnumpy(), np.full(4, 4))
+
+
+def test_a_computation_keeps_all_types_that_it_has_met() -> None:
+    """Other shapes, dtypes and kinds of numbers in turn, each with its own code."""
+    scaled = to_mxnet_func(inarch.compute("for i in N: C[i] = A[i] * s"))
+    for _ in range(2):
+        for size in (3, 5, 4):
+            for dtype in ("float32", "int32", "float64"):
+                for number in (2, True) if dtype == "int32" else (2, 1.5, True):
+                    a, c = mx.nd.arange(size, dtype=dtype), mx.nd.zeros((size,), dtype=dtype)
+                    scaled(a, number, c)
+                    np.testing.assert_array_equal(
+                        c.asnumpy(), np.arange(size, dtype=dtype) * number
+                    )
 
 
 def test_an_array_in_a_layout_of_mkl_says_what_to_do() -> None:
