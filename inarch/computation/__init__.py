@@ -20,9 +20,9 @@ from inarch.computation._function import (
     check_dtypes,
     check_order,
 )
-from inarch.core.errors import UsageError, unknown
+from inarch.core.errors import InarchError, UsageError, unknown
 from inarch.meaning import free_sizes
-from inarch.meaning.program import parse_program
+from inarch.meaning.program import parse_program, pointing
 
 if TYPE_CHECKING:
     from inarch.driver.options import Settings
@@ -66,6 +66,14 @@ def compute(
             raise UsageError(
                 f"compute: expected an integer of 0 or more for size {name}, found {size!r}"
             )
+    for name, place in program.parameters.items():
+        if name not in (sizes or {}):
+            with pointing(text, "compute"):
+                raise InarchError(
+                    f"expected an iterator, a number or a size that is known, found '{name}', which no 'for' "
+                    f"has and no shape says; give sizes={{'{name}': ...}} where it is a size",
+                    where=place,
+                )
     return Computation(
         text,
         order,

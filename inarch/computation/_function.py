@@ -15,7 +15,7 @@ from inarch.core.forks import long_lock
 from inarch.core.lazy import Array, np
 from inarch.meaning import Access, Apply, Element, Expression, Meaning, Number
 from inarch.meaning import text as meaning_text
-from inarch.meaning.program import Program, parse_program
+from inarch.meaning.program import Program, parse_program, pointing
 from inarch.runtime.calls.bound import ARRAYS, BOOLS, FLOATS, INTS, READ, Places
 from inarch.runtime.calls.called import Called
 from inarch.runtime.calls.frameworks import as_framework, framework_of
@@ -237,7 +237,8 @@ class Computation(Called):
                     f"compute: argument '{name}': expected {wanted}, as dtypes says, "
                     f"found {given[name].dtype}"
                 )
-        typed = resolve(self._program, given, self._sizes, "compute")
+        with pointing(self.text, "compute"):
+            typed = resolve(self._program, given, self._sizes, "compute")
         typed = replace(typed, meanings=tuple(_renamed(each, merged) for each in typed.meanings))
         inputs = tuple(
             name for name in self.arguments if name not in self.outputs and name not in merged

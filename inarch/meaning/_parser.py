@@ -69,9 +69,11 @@ class Parser:
     iterators: set[str] = field(default_factory=set[str])
     """All that were ever known."""
     sizes: set[str] = field(default_factory=set[str])
+    extents: set[str] = field(default_factory=set[str])
+    """The sizes of iterators."""
+    parameters: dict[str, str] = field(default_factory=dict[str, str])
+    """The sizes in indices, and where each first is."""
     ranks: dict[str, int] = field(default_factory=dict[str, int])
-    heads: list[str] = field(default_factory=list[str])
-    """Where each statement begins."""
     target: Element | None = None
     operations: int = 0
 
@@ -80,21 +82,48 @@ class Parser:
     def meaning(self) -> Meaning:
         """Rule: meaning = [ "for" [ iterators ] ":" ] statement { ";" statement }."""
         self.tokens = self._scan()
+        found, _ = self._meaning()
+        self._expect_end()
+        return found
+
+    def meanings(self) -> list[tuple[Meaning, tuple[str, ...]]]:
+        """Meanings with `;` between them, and where the statements of each are: of a program."""
+        self.tokens = self._scan()
+        found = [self._meaning()]
+        while self._accept(";"):
+            found.append(self._meaning())
+        self._expect_end()
+        return found
+
+    def _meaning(self) -> tuple[Meaning, tuple[str, ...]]:
         if self._next.kind == "end":
             self._fail(self._next, "expected a meaning, found an empty one")
+        self.scope, self.target = {}, None
         shared: tuple[Iterator, ...] = ()
         if self._accept("for"):
             shared = () if self._next.text == ":" else self._iterators()
             self._expect(":")
         heads: list[_Token] = []
         statements: list[Statement] = []
-        while not statements or self._accept(";"):
+        while not statements or (not self._begins_another(shared) and self._accept(";")):
             heads.append(self._next)
             statements.append(self._statement(shared))
+        meaning = Meaning(shared, tuple(self._checked(shared, heads, statements)))
+        return meaning, tuple(self._where(head) for head in heads)
+
+    def _begins_another(self, shared: Sequence[Iterator]) -> bool:
+        """Whether `; for` is of another meaning: with an iterator of this one, or another operand written."""
+        ahead = self.tokens[self.position :]
+        if not self.has_scalars or [each.text for each in ahead[:2]] != [";", "for"]:
+            return False
+        texts = [each.text for each in ahead]
+        colon = texts.index(":") if ":" in texts else 0
+        other = self.target is not None and texts[colon + 1] != self.target.operand
+        return bool(colon) and (other or texts[2] in {iterator.name for iterator in shared})
+
+    def _expect_end(self) -> None:
         if self._next.kind != "end":
             self._fail(self._next, f"expected ';' or the end, found {_shown(self._next)}")
-        self.heads = [self._where(head) for head in heads]
-        return Meaning(shared, tuple(self._checked(shared, heads, statements)))
 
     def _statement(self, shared: Sequence[Iterator]) -> Statement:
         """Rule: statement = [ "for" iterators ":" ] element operator expression."""
@@ -140,6 +169,7 @@ class Parser:
             return number
         token = self._name("a size (a number or a name)")
         self._claim(token, self.sizes, "a size")
+        self.extents.add(token.text)
         return token.text
 
     def _element(self, name: _Token) -> Element:
@@ -190,6 +220,7 @@ class Parser:
                 self._fail(token, f"{token.text} is the iterator of another statement")
             else:
                 self._claim(token, self.sizes, "a size")
+                self.parameters.setdefault(token.text, self._where(token))
                 factors.append(token.text)
         return Term(tuple(factors), iterator)
 

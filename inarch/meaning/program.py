@@ -4,14 +4,17 @@
     for i in N: w[i] = w[i] - lr * m[i]
 
 Each line is a meaning (`inarch.meaning` has the grammar) that writes one operand, and sees what those
-before it have written. A line goes on in the next one where it ends in an operator, a comma, a colon or a
+before it have written. Behind `;` a `for` begins another one, too, if it has an iterator of the meaning, or
+writes another operand. A line goes on in the next one where it ends in an operator, a comma, a colon or a
 semicolon, or within brackets. A name alone is an operand without dimensions: `mu` is `mu[]`. A name means
 one kind of thing in all of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -32,6 +35,8 @@ class Program:
     meanings: tuple[Meaning, ...]
     places: tuple[tuple[str, ...], ...]
     """Where each statement of each meaning is, as messages say it: `compute:1:13`."""
+    parameters: Mapping[str, str]
+    """Sizes that are in indices alone, so that no shape says them, and where each first is."""
 
     @cached_property
     def operands(self) -> tuple[str, ...]:
@@ -76,11 +81,30 @@ def parse_program(text: str, source: str = "compute") -> Program:
     for chunk in _chunks(text):
         parser = Parser(chunk, source, has_scalars=True)
         parser.iterators, parser.sizes, parser.ranks = shared.iterators, shared.sizes, shared.ranks
-        meanings.append(parser.meaning())
-        places.append(tuple(parser.heads))
+        parser.extents, parser.parameters = shared.extents, shared.parameters
+        with pointing(text, source):
+            for meaning, heads in parser.meanings():
+                meanings.append(meaning)
+                places.append(heads)
     if not meanings:
         raise InarchError("expected a meaning, found an empty one", where=f"{source}:1:1")
-    return Program(text, tuple(meanings), tuple(places))
+    alone = {name: at for name, at in shared.parameters.items() if name not in shared.extents}
+    return Program(text, tuple(meanings), tuple(places), alone)
+
+
+@contextmanager
+def pointing(text: str, source: str) -> Generator[None]:
+    """Adds the line and a mark under the column, as a note, to an error that is located in `text`."""
+    try:
+        yield
+    except InarchError as error:
+        found = re.fullmatch(rf"{re.escape(source)}:(\d+):(\d+)", error.where or "")
+        lines = text.splitlines()
+        if found is not None and int(found[1]) <= len(lines):
+            line = lines[int(found[1]) - 1]
+            before = re.sub(r"[^\t]", " ", line[: int(found[2]) - 1])
+            error.add_note(f"  {line}\n  {before}^")
+        raise
 
 
 def _chunks(text: str) -> Iterator[str]:

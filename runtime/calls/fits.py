@@ -28,6 +28,11 @@ class Fits:
         """Of each function: its sizes by the names of dimensions."""
         return tuple(dict(sizes) for _, sizes in self._every)
 
+    @property
+    def functions(self) -> tuple[Function, ...]:
+        """Those of all sizes."""
+        return tuple(function for function, _ in self._every)
+
     def find(self, name: str, values: Sequence[object]) -> Function | None:
         """The function for arguments of these shapes.
 

@@ -68,21 +68,39 @@ def inarch_backend(graph: Any, inputs: Sequence[Any], **kwargs: Any) -> Any:
 def explain(model: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Captured]:
     """The graphs that `torch.compile(model, backend="inarch")` makes of a call, and who gets each op.
 
-    Runs the model on the arguments, and with gradients where they record any. `print(*explain(model, x))`.
+    Runs the model on the arguments, and its way back where gradients are recorded; of a model that is
+    evaluated (`model.eval()`) only where an input requires one. `print(*explain(model, x))`.
     """
     torch = framework("torch")
+    leaves: Any = torch.utils._pytree.tree_leaves  # noqa: SLF001 - there is no public name
+    given = [each for each in leaves((args, kwargs)) if isinstance(each, torch.Tensor)]
+    is_trained = getattr(model, "training", True) or any(each.requires_grad for each in given)
     found: list[Captured] = []
     torch.compiler.reset()
     compiled = torch.compile(model, backend=_backend({}, found.append), dynamic=False)
-    result = compiled(*args, **kwargs)
-    if isinstance(result, torch.Tensor) and result.requires_grad:
-        torch.autograd.grad(result.sum(), [p for p in _parameters(model) if p.requires_grad])
+    with torch.set_grad_enabled(torch.is_grad_enabled() and is_trained):
+        results = leaves(compiled(*args, **kwargs))
+    ends = [each for each in results if getattr(each, "grad_fn", None) is not None]
+    if ends:
+        ones = [torch.ones_like(each) for each in ends]
+        torch.autograd.grad(ends, _wanting(ends), ones, allow_unused=True)
     torch.compiler.reset()
     return found
 
 
-def _parameters(model: Any) -> Sequence[Any]:
-    return list(model.parameters()) if hasattr(model, "parameters") else []
+def _wanting(ends: Sequence[Any]) -> list[Any]:
+    """The tensors whose gradients `ends` have recorded."""
+    left, seen = [each.grad_fn for each in ends], set[Any]()
+    found: list[Any] = []
+    while left:
+        node = left.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if hasattr(node, "variable"):
+            found.append(node.variable)
+        left += [following for following, _ in node.next_functions]
+    return found
 
 
 def _warn(captured: Captured) -> None:

@@ -43,22 +43,58 @@ def to_torch_func(
     the operators. Without `backward`, a tensor that requires a gradient is refused while gradients are
     recorded: it would be lost without a word. With it, both are recorded as of other operators.
 
+    Of an artifact of several sizes it calls the operator whose shapes the tensors have: the first is called
+    `name`, the others `<name>__2`, `<name>__3` ...; `f.ops` has them all.
+
     Raises UsageError for a name that is no identifier or is there already, EnvironmentFault without PyTorch.
     """
     check_place("to_torch_func", device, stream)
     torch = framework("torch")
     called = function if isinstance(function, Function) else function.get_function("main")
-    check_sizes(called, "torch")
+    every = called.fits.functions if called.fits is not None else (called,)
     own = called.name if name is None else name
     if not (own.isidentifier() and own.isascii()):
         raise UsageError(f"expected a name that is an identifier, found '{own}'")
-    if hasattr(getattr(torch.ops, _NAMESPACE), own):
-        raise UsageError(
-            f"operator 'torch.ops.{_NAMESPACE}.{own}' is there already; choose another name="
-        )
-    operator = _Operator(torch, called, own, _argument_names(called.signature.inputs))
-    operator.register(backward)
-    return operator.function()
+    names = [own if number == 1 else f"{own}__{number}" for number in range(1, len(every) + 1)]
+    for each, taken in zip(every, names, strict=True):
+        check_sizes(each, "torch")
+        if hasattr(getattr(torch.ops, _NAMESPACE), taken):
+            raise UsageError(
+                f"operator 'torch.ops.{_NAMESPACE}.{taken}' is there already; choose another name="
+            )
+    made: list[Any] = []
+    for each, taken in zip(every, names, strict=True):
+        operator = _Operator(torch, each, taken, _argument_names(each.signature.inputs))
+        operator.register(backward)
+        made.append(operator.function())
+    return made[0] if len(made) == 1 else _of_sizes(called, every, made)
+
+
+def _of_sizes(called: Function, every: Sequence[Function], made: Sequence[Any]) -> Any:
+    """Calls the one of `made` that is of the shapes of a call's tensors."""
+    shapes = [tuple(port.shape for port in each.signature.inputs) for each in every]
+
+    def call(*tensors: Any, out: Any = None) -> Any:
+        given = tuple(tuple(each.shape) for each in tensors)
+        for own, function in zip(shapes, made, strict=True):  # compilers follow this
+            if own == given:
+                return function(*tensors, out=out)
+        return refuse(*tensors, out=out)
+
+    def refuse(*tensors: Any, out: Any) -> Any:
+        assert called.fits is not None
+        try:
+            called.fits.find(called.name, tensors)
+        except InarchError as error:
+            raise RuntimeError(str(error)) from None
+        return made[0](*tensors, out=out)  # which says what is wrong
+
+    call.__name__ = call.__qualname__ = made[0].__name__
+    call.__doc__ = "\n".join(each.__doc__ for each in made)
+    named: Any = call
+    named.op, named.out_op = made[0].op, made[0].out_op
+    named.ops = tuple(each.op for each in made)
+    return named
 
 
 @dataclass(frozen=True)
@@ -170,7 +206,7 @@ class _Operator:
         call.__name__ = call.__qualname__ = self.name
         call.__doc__ = f"{self.called}: {'; '.join(self.schemas())}"
         named: Any = call
-        named.op, named.out_op = op, out_op
+        named.op, named.out_op, named.ops = op, out_op, (op,)
         return named
 
     # ------------------------------------------------------------------ kernels

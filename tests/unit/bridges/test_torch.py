@@ -266,6 +266,42 @@ def test_names_of_operators(module: inarch.Module) -> None:
     )
 
 
+SIZED = """
+func.func @NAME(%x: tensor<Nx3xf32> {inarch.name = "x"}) -> (tensor<Nx3xf32> {inarch.name = "y"}) {
+  %0 = graph.add %x, %x : tensor<Nx3xf32>, tensor<Nx3xf32> -> tensor<Nx3xf32>
+  func.return %0 : tensor<Nx3xf32>
+}
+"""
+
+
+def test_an_artifact_of_several_sizes(tmp_path: Path) -> None:
+    """The operator of the shapes of a call, also in compilers; what fits none of them lists the sizes."""
+    functions = "".join(
+        SIZED.replace("NAME", name).replace("N", str(rows))
+        for name, rows in (("main", 1), ("main__2", 2))
+    )
+    sizes = "inarch.sizes = {main = {n = 1}, main__2 = {n = 2}}"
+    (tmp_path / "m.mlir").write_text(f"module attributes {{{sizes}}} {{{functions}}}")
+    inarch.compile(tmp_path / "m.mlir").save(tmp_path / "m.inarch")
+    f = to_torch_func(inarch.load(tmp_path / "m.inarch"), "sizes")
+    for rows in (1, 2):
+        x, y = torch.randn(rows, 3), torch.empty(rows, 3)
+        torch.testing.assert_close(f(x), x + x)
+        assert f(x, out=y) is y
+        torch.testing.assert_close(y, x + x)
+        compiled = torch.compile(
+            lambda a: f(a) * 2, backend="aot_eager", fullgraph=True, dynamic=False
+        )
+        torch.testing.assert_close(compiled(x), 4 * x)
+    assert [op.name() for op in f.ops] == ["inarch::sizes", "inarch::sizes__2"]
+    with pytest.raises(
+        RuntimeError, match=r"expected f32 of shape \[1, 3\] or \[2, 3\], found \[4, 3\]"
+    ):
+        f(torch.randn(4, 3))
+    with pytest.raises(RuntimeError, match=r"expected f32\[1, 3\], found f64\[1, 3\]"):
+        f(torch.randn(1, 3).double())
+
+
 def test_a_missing_symbol_of_pytorch(
     module: inarch.Module, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -351,6 +387,26 @@ def test_a_model_is_trained() -> None:
         torch.testing.assert_close(gradient, parameter.grad, atol=1e-6, rtol=1e-5)
     kinds = [(one.kind, one.left) for one in explain(model, x)]
     assert kinds == [("forward", []), ("backward", [])]
+
+
+def test_explain_asks_for_gradients_where_there_are_any() -> None:
+    """Of inputs, too; of several outputs; not of a model that is evaluated, unless an input wants one."""
+    x, y = torch.randn(3, 4), torch.randn(4, requires_grad=True)
+    kinds = [(one.kind, one.left) for one in explain(lambda a, b: (a.exp(), (a * b).sum(1)), x, y)]
+    assert kinds == [("forward", []), ("backward", [])]
+    assert y.grad is None
+    model = mlp()
+    assert [one.kind for one in explain(model.eval(), x)] == ["inference"]
+    assert [one.kind for one in explain(model.train(), x)] == ["forward", "backward"]
+    assert [one.kind for one in explain(model.eval(), x.requires_grad_())] == [
+        "forward",
+        "backward",
+    ]
+    assert [one.kind for one in explain(lambda a: model(a) * 2, x.detach())] == [
+        "forward",
+        "backward",
+    ]
+    assert all(each.grad is None for each in (x, *model.parameters()))
 
 
 def test_what_it_cannot_take_stays_and_is_told() -> None:

@@ -595,12 +595,51 @@ def test_a_wrong_call_is_one_line(text: str, arguments: dict[str, object], messa
         ("for i in N: w[i] = w[i + 1]", "compute:1:13: error: expected w to be read where it is written"),
         ("for i in N: s[i] = s",
          "compute:1:20: error: expected operand s of rank 1 as before, found 0 indices"),
+        ("for i in N: C[i] = A[j]",
+         "compute:1:22: error: expected an iterator, a number or a size that is known, found 'j', which no "
+         "'for' has and no shape says; give sizes={'j': ...} where it is a size"),
+        ("for i in N: C[i] = A[i]; for i in N: D[i] = C[i + ]",
+         "compute:1:51: error: expected an index (an iterator, a number or a name), found ']'"),
     ],
 )  # fmt: skip
 def test_an_error_of_the_text_is_located(text: str, message: str) -> None:
+    """In one line; a note has the line of the text, with a mark under the column."""
     with pytest.raises(InarchError) as raised:
         inarch.compute(text)
     assert raised.value.line() == message
+    if text:
+        line, column = map(int, message.split(":")[1:3])
+        shown = text.splitlines()[line - 1]
+        assert raised.value.__notes__ == [f"  {shown}\n  {' ' * (column - 1)}^"]
+
+
+def test_dtypes_that_do_not_fit_are_marked_in_the_text() -> None:
+    function = inarch.compute("\tfor i in N: C[i] = A[i] + B[i]")
+    with pytest.raises(InarchError) as raised:
+        function(A=np.ones(3, np.float32), B=np.ones(3))
+    assert raised.value.__notes__ == [f"  \tfor i in N: C[i] = A[i] + B[i]\n  \t{' ' * 12}^"]
+
+
+def test_meanings_stand_on_one_line() -> None:
+    """Behind `;` a `for` begins another meaning where it is no loop of a statement."""
+    a, b = np.arange(3, dtype=np.float32), np.arange(6, dtype=np.float32).reshape(3, 2)
+    both = inarch.compute("for i in N: C[i] = A[i] * 2; for i in N: D[i] = C[i] + 1")
+    np.testing.assert_array_equal(both(a)[1], 2 * a + 1)
+    others = inarch.compute(
+        "for i in N: C[i] = A[i] * 2; for j in M: D[j] = 0; for i in N: D[j] += B[i, j]"
+    )
+    found = others(a, b)
+    np.testing.assert_array_equal(found[0], 2 * a)
+    np.testing.assert_array_equal(found[1], b.sum(0))
+    twice = inarch.compute("for i in N: w[i] = 2 * w[i]; for i in N: w[i] = w[i] + 1")
+    np.testing.assert_array_equal(twice(a.copy()), 2 * a + 1)
+    inner = inarch.compute("for i in N: C[i] = 0; for j in M: C[i] += B[i, j]; C[i] = -C[i]")
+    np.testing.assert_array_equal(inner(b), -b.sum(1))
+
+
+def test_a_size_in_an_index_alone_is_given() -> None:
+    shifted = inarch.compute("for i in N: C[i] = A[i + S]", sizes={"S": 2, "N": 3})
+    np.testing.assert_array_equal(shifted(np.arange(5, dtype=np.float32)), [2, 3, 4])
 
 
 @pytest.mark.every_case(reason="each is a message of its own")
