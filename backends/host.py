@@ -52,7 +52,7 @@ class Program:
     name: str
     """The module's `inarch.name`."""
     text: str
-    """What `inarch compile --emit=HOST` and `inarch-opt -t HOST` print."""
+    """What `inarch-opt -t HOST` prints."""
     kernel_count: int = 0
     """How many functions it was cut into, for the report."""
     weights_bytes: int = 0
@@ -62,6 +62,11 @@ class Program:
     """What whoever compiles should know, a line each; they become warnings."""
     weights: Writer | None = None
     """Writes `FILE.bin`, the weights that `text` has not in it; None where it has them all."""
+
+    def joined(self, emitted: Sequence[Emitted]) -> str:
+        """`text` with what backends emitted and the host links: what `inarch compile --emit=HOST` writes."""
+        del emitted
+        return self.text
 
 
 P = TypeVar("P", bound=Program)

@@ -220,7 +220,7 @@ def _amalgamation(parts: Parts, weights: bytes | None) -> str:
         )
         beside += "\n"
     pool = parts.shares
-    if not parts.imports and parts.functions:
+    if parts.functions and all(slot.linked is not None for slot in parts.imports):
         beside += _description(parts, embedded)
     return (
         _head(prefix, parts.target, beside)

@@ -13,6 +13,7 @@ from typing import Any
 from inarch.artifact import write_artifact
 from inarch.artifact.needed import needed_name
 from inarch.backends.c.cprogram import CProgram
+from inarch.backends.c.joined import joined
 from inarch.backends.c.offloaded import explained, linked_units
 from inarch.backends.c.plan.weights import shared_weights, weights_pieces
 from inarch.backends.c.write.abi.tvm_ffi import EXPORTS
@@ -97,7 +98,7 @@ def build(program: CProgram, request: BuildRequest) -> None:
             0 if shared else program.weights_bytes,
             {
                 **request.members(),
-                "source.c.z": zlib.compress(program.source.encode(), 9),
+                "source.c.z": zlib.compress(joined(program.source, request.emitted).encode(), 9),
                 **{one["member"]: Path(path).read_bytes() for path, one in embedded.items()},
             },
         )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from inarch.artifact.manifest import Import
+from inarch.backends.c.joined import joined
+from inarch.backends.emitted import Emitted
 from inarch.backends.entries import Entry
 from inarch.backends.host import Program
 from inarch.microkernel.code import KernelCode
@@ -19,7 +21,7 @@ class CProgram(Program):
     """
 
     source: str
-    """`text` without weights: what an artifact keeps."""
+    """`text` without weights: what an artifact keeps, joined with the C of backends."""
     units: Mapping[str, str]
     """File name -> complete C source."""
     functions: tuple[Entry, ...]
@@ -37,6 +39,10 @@ class CProgram(Program):
     def prefix(self) -> str:
         """What every symbol starts with: the program's name."""
         return self.name
+
+    def joined(self, emitted: Sequence[Emitted]) -> str:
+        """One file that compiles alone."""
+        return joined(self.text, emitted)
 
     @property
     def unit_flags(self) -> dict[str, tuple[str, ...]]:

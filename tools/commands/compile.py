@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from xdsl.context import Context
     from xdsl.dialects.builtin import ModuleOp
 
+    from inarch.backends.emitted import Emitted
     from inarch.driver.built import Built
     from inarch.driver.offload import Offload
     from inarch.driver.options import Options
@@ -370,28 +371,30 @@ def _text(
     module: ModuleOp,
     level: str,
     host: str,
-    lower: Callable[[Context, ModuleOp, str], object],
+    lower: Callable[[Context, ModuleOp, str], Sequence[Emitted]],
 ) -> tuple[str, _Side | None]:
     """What a host or a backend emits of the program, and the weights that are not in the text."""
     from inarch.core.cache import replacing
-    from inarch.driver.host import emit, find_host
+    from inarch.driver.host import check_parts, emit, find_host
     from inarch.driver.offload import emit_text
 
     if level != host:
         lower(context, module, "graph")
         return emit_text(context, module, level, whole=False), None
-    lower(context, module, "kernel")
-    program = emit(find_host(host), context, module)
+    emitted, writer = lower(context, module, "kernel"), find_host(host)
+    check_parts(writer, emitted)
+    program = emit(writer, context, module)
+    text = program.joined(emitted)
     fill = program.weights
     if fill is None:
-        return program.text, None
+        return text, None
 
     def write(path: Path) -> None:
         with replacing(path) as file:
             fill(file)
 
     advice = "use -o FILE.c to write FILE.bin beside it, or `inarch export`"
-    return program.text, _Side(".bin", advice, write)
+    return text, _Side(".bin", advice, write)
 
 
 def _size(count: int) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import inarch
+from compilers import command_of
 from inarch.core.errors import EnvironmentFault, InarchError, UsageError
 from inarch.core.plugins import load_file
 from inarch.dialects import new_context
@@ -222,6 +223,72 @@ def test_backends_stand_side_by_side(model: Path, toy: Load) -> None:
     assert "CSOURCE_BINARY_OP_2D(ccompiler_0_0, +, 2, 3, float);" in module.get_source("ccompiler")
     assert "toy_0" in module.get_source("toy")
     np.testing.assert_allclose(inarch.compile(model)(X), _expected(), rtol=1e-6)
+
+
+SHARED = """
+#include <stdio.h>
+#define RATE {rate}
+typedef struct {{ float by; }} scaling;
+static const float table[] = {{RATE}};
+static __attribute__((unused)) const char *unused(void) {{ return "static int table;"; }}
+static float scaled(float x)
+{{
+    const scaling one = {{table[0]}};
+    return x > 0 ? x * one.by : 0;
+}}
+"""
+MAIN = """
+int main(void)
+{
+    float x[6] = {1.5f, -2, 0.25f, -0.5f, 0, 3}, y[6];
+    int64_t shape[2] = {2, 3};
+    DLTensor args[2] = {{x, {1, 0}, 2, {2, 32, 1}, shape, NULL, 0},
+                        {y, {1, 0}, 2, {2, 32, 1}, shape, NULL, 0}};
+    if (model_bind(NULL, 0, NULL, 0) != 0 || model_main(args, 2) != 0) {
+        puts(model_last_error());
+        return 1;
+    }
+    for (int i = 0; i < 6; i++) {
+        printf("%.9g ", y[i]);
+    }
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang", "g++"])
+def test_one_file_has_the_c_of_all_backends(
+    compiler: str, model: Path, toy: Load, tmp_path: Path
+) -> None:
+    """T16: `--emit=c` and `get_source("c")`; three parts, two of which call things of their own the same."""
+    for name, rate in (("one", 2), ("two", 3)):
+        toy("scaled(in[i])", head=SHARED.format(rate=rate), name=name)
+    names, keep = ["ccompiler", "one", "two"], ["act1=two", "act2=one"]
+    text = inarch.compile(model, backends=names, keep=keep).get_source("c")
+    words = [word for name in names for word in ("--backend", name)]
+    words += [word for each in keep for word in ("--keep", each)]
+    done = inarch_cli(["compile", str(model), *words, "--emit=c"])
+    assert (done.code, done.out) == (0, text)
+    (tmp_path / "all.c").write_text(text + MAIN)
+    language = ["-x", "c++"] if compiler == "g++" else ["-std=c11"]
+    flags = ["-D__AVX2__", "-O1", "-Wall", "-Wextra", "-Werror", "all.c", "-o", "all", "-lm"]
+    command = [command_of(compiler), *language, *flags]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    said = subprocess.run([str(tmp_path / "all")], capture_output=True, text=True, check=True)
+    expected = 3 * np.exp(2 * np.maximum(X + X, 0))
+    np.testing.assert_allclose(
+        np.array(said.stdout.split(), np.float32).reshape(2, 3), expected, rtol=1e-5
+    )
+
+
+def test_the_first_line_says_what_the_c_of_backends_needs(
+    model: Path, toy: Load, tmp_path: Path
+) -> None:
+    (tmp_path / "mine").mkdir()
+    emission = 'Emission("c", request.names(), text, include_dirs=["FOLDER"], cflags=("-DMINE=1",))'
+    name = toy(emission=emission.replace("FOLDER", str(tmp_path / "mine")))
+    head = inarch.compile(model, backends=[name]).get_source("c").partition("\n")[0]
+    assert " -I.../mine -DMINE=1 -shared -fPIC FILE.c -o FILE.so -lm */" in head
 
 
 def test_priority_is_the_order(model: Path, toy: Load) -> None:
