@@ -177,17 +177,24 @@ _KEPT: list[_Target] = []
 
 
 class _One:
-    """A function with its types."""
+    """A function with its types: of an artifact of several sizes, one for each."""
 
     def __init__(self, mx: Any, called: Function) -> None:
         self.name = called.name
-        self.known = (_target(mx, called),)
+        self._fits = called.fits
+        every = called.fits.functions if called.fits is not None else (called,)
+        self.known = tuple(_target(mx, each) for each in every)
         self.names = tuple(port.name for port in self.known[0].ports)
         """The arguments in the order of the C function."""
 
     def target(self, given: Mapping[str, Any]) -> _Target:
         """Raises ArgumentError for the first array that does not fit: one does not."""
-        for port in self.known[0].ports:
+        ports = self.known[0].ports
+        if self._fits is not None:
+            inputs = self._fits.functions[0].signature.inputs
+            found = self._fits.find(self.name, [given[port.name] for port in inputs])
+            ports = ports if found is None else (*found.signature.inputs, *found.signature.outputs)
+        for port in ports:
             value = given[port.name]
             if _number_kind(value) is not None:  # looked at where it is written
                 continue

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -263,6 +264,33 @@ def test_no_gradient_is_lost() -> None:
         with mx.autograd.record(), mx.autograd.pause():
             function(*args)
         np.testing.assert_array_equal(z.asnumpy(), np.full(4, 4))
+
+
+SIZED = """
+func.func @NAME(%x: tensor<Nx3xf32> {inarch.name = "x"}) -> (tensor<Nx3xf32> {inarch.name = "y"}) {
+  %0 = graph.add %x, %x : tensor<Nx3xf32>, tensor<Nx3xf32> -> tensor<Nx3xf32>
+  func.return %0 : tensor<Nx3xf32>
+}
+"""
+
+
+def test_an_artifact_of_several_sizes(tmp_path: Path) -> None:
+    """Each call is of the function that fits; what fits none lists the sizes."""
+    rows = {"main": 1, "main__2": 2}
+    functions = "".join(SIZED.replace("NAME", k).replace("N", str(n)) for k, n in rows.items())
+    sizes = "inarch.sizes = {main = {n = 1}, main__2 = {n = 2}}"
+    (tmp_path / "m.mlir").write_text(f"module attributes {{{sizes}}} {{{functions}}}")
+    f = to_mxnet_func(inarch.compile(tmp_path / "m.mlir"))
+    for size in (1, 2):
+        x, y = mx.nd.uniform(shape=(size, 3)), mx.nd.zeros((size, 3))
+        f(x, y)
+        np.testing.assert_array_equal(y.asnumpy(), 2 * x.asnumpy())
+    with pytest.raises(
+        InarchError, match=r"expected f32 of shape \[1, 3\] or \[2, 3\], found \[4, 3\]"
+    ):
+        f(mx.nd.ones((4, 3)), mx.nd.ones((4, 3)))
+    with pytest.raises(InarchError, match=r"argument 'y': expected f32\[2, 3\], found f32\[1, 3\]"):
+        f(mx.nd.ones((2, 3)), mx.nd.ones((1, 3)))
 
 
 def test_a_computation_keeps_all_types_that_it_has_met() -> None:
