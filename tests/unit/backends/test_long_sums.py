@@ -160,6 +160,6 @@ def test_the_deviation_of_equal_numbers_is_nothing(target: str, rows: int) -> No
   %s = graph.sqrt %d : {one} -> {one}
   func.return %s : {one}
 }}"""
-    numbers = np.float32([0.1, 0.3, 0.7, 1.1, 3.3, 5.7])[:rows]
+    numbers = np.array([0.1, 0.3, 0.7, 1.1, 3.3, 5.7], np.float32)[:rows]
     found = run(text, target, np.repeat(numbers[:, None], 16, axis=1))
     np.testing.assert_array_equal(found, np.zeros((rows, 1), np.float32))
