@@ -8,6 +8,7 @@ floats saturate: no input makes the C undefined.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import isnan
 
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr
@@ -33,6 +34,8 @@ _FLOAT_BINARY: dict[type[Operation], str] = {
 _WRAPPING: dict[type[Operation], str] = {arith.AddiOp: "+", arith.SubiOp: "-", arith.MuliOp: "*"}
 _BITWISE: dict[type[Operation], str] = {arith.AndIOp: "&", arith.OrIOp: "|", arith.XOrIOp: "^"}
 _FLOAT_ORDER: dict[type[Operation], str] = {arith.MaximumfOp: "max", arith.MinimumfOp: "min"}
+_BOUNDS: dict[type[Operation], str] = {arith.MaximumfOp: "raised", arith.MinimumfOp: "lowered"}
+"""The same where one side is a constant number, which takes one comparison."""
 _INTEGER_ORDER: dict[type[Operation], tuple[str, bool]] = {
     arith.MaxSIOp: (">", False),
     arith.MinSIOp: ("<", False),
@@ -145,6 +148,11 @@ def expression(op: Operation, operands: Sequence[str], need: Need) -> str:
     return text
 
 
+def _is_number(value: SSAValue) -> bool:
+    found = value.owner.value if isinstance(value.owner, arith.ConstantOp) else None
+    return isinstance(found, FloatAttr) and not isnan(found.value.data)
+
+
 def _is_half(value: SSAValue) -> bool:
     found = value.owner.value if isinstance(value.owner, arith.ConstantOp) else None
     return isinstance(found, FloatAttr) and found.value.data == 0.5
@@ -172,8 +180,12 @@ def _arithmetic(op: Operation, values: Sequence[str], need: Need) -> str | None:
         text = f"{values[0]} {_BITWISE[kind]} {values[1]}"
         return text if dtype.bits >= 32 else f"({dtype.c})({text})"
     if kind in _FLOAT_ORDER:
-        name = need(f"inarch_{_FLOAT_ORDER[kind]}_{element(op.results[0].type).name}")
-        return _call(name, values)
+        dtype = element(op.results[0].type).name
+        for at, operand in enumerate(op.operands):
+            if _is_number(operand):
+                bound = need(f"inarch_{_BOUNDS[kind]}_{dtype}")
+                return _call(bound, (values[1 - at], values[at]))
+        return _call(need(f"inarch_{_FLOAT_ORDER[kind]}_{dtype}"), values)
     if kind in _INTEGER_ORDER:
         sign, is_unsigned = _INTEGER_ORDER[kind]
         a, b = _signedness(op, values, is_unsigned)

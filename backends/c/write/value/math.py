@@ -30,6 +30,17 @@ static inline {kind} inarch_{name}_{dtype.name}({kind} a, {kind} b)
 """
 
 
+def _bounded(dtype: DType, name: str, sign: str) -> str:
+    """One comparison, which gcc makes vectors of in chains where it does not of the two of `_ordered`."""
+    kind = dtype.c
+    return f"""
+static inline {kind} inarch_{name}_{dtype.name}({kind} x, {kind} bound)
+{{
+    return x {sign} bound ? bound : x; /* NaN stays; the bound is a number */
+}}
+"""
+
+
 def _divide(dtype: DType, name: str, operator: str) -> str:
     """Division and remainder: by zero 0; the lowest by -1 wraps."""
     kind, title = dtype.c, f"inarch_{name}_{dtype.name}"
@@ -75,6 +86,17 @@ def _convert(source: DType, target: DType) -> str:
     # gcc makes a truncation of a conversion there and back (match.pd, with -fno-trapping-math), which
     # would be -0 of what is above -1: no conversion may see such a number.
     zero = f"!(__builtin_fabs{suffix}(x) >= 1.0{suffix})" if signed else "x != x"
+    if target.bits < 32:  # its limits are floats: without branches gcc makes vectors of it
+        top = f"{float((1 << bits) - 1)!r}{suffix}"
+        zero = f"__builtin_fabs{suffix}(x) >= 1.0{suffix}" if signed else f"x >= 1.0{suffix}"
+        return f"""
+static inline {target.c} inarch_{source.name}_to_{target.name}({source.c} x)
+{{
+    const {source.c} some = {zero} ? x : 0; /* NaN is 0 */
+    const {source.c} most = some > {top} ? {top} : some;
+    return ({target.c})(int32_t)(most < {low} ? {low} : most); /* saturates */
+}}
+"""
     return f"""
 static inline {target.c} inarch_{source.name}_to_{target.name}({source.c} x)
 {{
@@ -170,6 +192,8 @@ _HELPERS: dict[str, str] = {
     **SCALARS,
     **{f"inarch_max_{d.name}": _ordered(d, "max", ">") for d in _FLOATS},
     **{f"inarch_min_{d.name}": _ordered(d, "min", "<") for d in _FLOATS},
+    **{f"inarch_raised_{d.name}": _bounded(d, "raised", "<=") for d in _FLOATS},
+    **{f"inarch_lowered_{d.name}": _bounded(d, "lowered", ">=") for d in _FLOATS},
     **{f"inarch_div_{d.name}": _divide(d, "div", "/") for d in (*_SIGNED, *_UNSIGNED)},
     **{f"inarch_rem_{d.name}": _divide(d, "rem", "%") for d in (*_SIGNED, *_UNSIGNED)},
     **{f"inarch_floordiv_{d.name}": _round_divide(d, "floordiv") for d in _SIGNED},
