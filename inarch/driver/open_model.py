@@ -11,7 +11,7 @@ import copy
 import logging
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.context import Context
 
 from inarch.artifact.manifest import Port
+from inarch.core.arguments import checked_dims
 from inarch.core.cache import default_cache
 from inarch.core.errors import ArgumentError, InarchError, UnsupportedError, UsageError, unknown
 from inarch.core.forks import long_lock
@@ -31,6 +32,7 @@ from inarch.dialects import new_context
 from inarch.driver.keep.kept import Entry
 from inarch.driver.keep.program import kept_program
 from inarch.driver.keep.sharing import SharingSizes
+from inarch.driver.named_sizes import check_names, stand_in
 from inarch.frontends import interface_of
 from inarch.frontends.open import Interface, OpenPort, OpenSizesError
 from inarch.runtime.calls.bound import BoundCall, in_order
@@ -139,8 +141,23 @@ class OpenModule(Module):
         return self.signature
 
     def at(self, *args: object, **by_name: object) -> Module:
-        """The module for arguments of these shapes, compiled now if it was not before."""
-        return self._for(self._named(args, by_name)[1]).module
+        """The module for arguments of these shapes, compiled now if it was not before.
+
+        Or for sizes by name, `at(batch=1, sequence=8)`; beside them stand the inputs whose values decide.
+        Raises ArgumentError for a name that there is not, and where sizes or values are missing.
+        """
+        inputs = {port.name: port for port in self.inputs}
+        named = {name: size for name, size in by_name.items() if name not in inputs}
+        if not named:
+            return self._for(self._named(args, by_name)[1]).module
+        check_names(named, self.inputs)
+        sizes = {**(self._options.dims or {}), **checked_dims(named)}
+        given = {**dict(zip(inputs, args, strict=False)), **by_name}
+        arrays = {
+            name: _array(given[name], port) if name in given else stand_in(port, sizes)
+            for name, port in inputs.items()
+        }
+        return self._for(arrays, frozenset(inputs) - frozenset(given)).module
 
     def _general(
         self, /, *args: object, out: object = None, threads: object = None, **by_name: object
@@ -264,14 +281,16 @@ class OpenModule(Module):
         values = {name: given[name] for name in names}
         return values, {port.name: _array(values[port.name], port) for port in self.inputs}
 
-    def _for(self, arrays: Mapping[str, Array]) -> _Made:
+    def _for(self, arrays: Mapping[str, Array], unknown: Collection[str] = frozenset()) -> _Made:
+        """What is compiled for arguments; of those that are `unknown`, only the shapes are right."""
+        self._check_decided(self._deciding, unknown)
         made = self._made.get(self._key(arrays))
         if made is None:
             with self._lock:
                 # Meanwhile another thread may have made it, or found that more inputs decide.
                 made = self._made.get(self._key(arrays))
                 if made is None:
-                    made = self._make(arrays)
+                    made = self._make(arrays, unknown)
                     self._made[self._key(arrays)] = made
                     self._forget()
         return made
@@ -280,7 +299,14 @@ class OpenModule(Module):
         decided = [arrays[name].tobytes() for name in self._deciding]
         return (*(array.shape for array in arrays.values()), *decided)
 
-    def _make(self, arrays: Mapping[str, Array]) -> _Made:
+    def _check_decided(self, deciding: Sequence[str], unknown: Collection[str]) -> None:
+        for name in deciding:
+            if name in unknown:
+                raise ArgumentError(
+                    f"main: expected the value of input '{name}', which decides shapes, beside sizes"
+                )
+
+    def _make(self, arrays: Mapping[str, Array], unknown: Collection[str]) -> _Made:
         """Compiles for these sizes; what decides shapes besides is found on the way."""
         for _ in range(MOST_ROUNDS):
             decided = {name: np.array(arrays[name]) for name in self._deciding}
@@ -298,6 +324,7 @@ class OpenModule(Module):
                 if not new:
                     raise
                 self._deciding += new
+                self._check_decided(new, unknown)
                 self._plan = None
                 continue
             except UsageError as error:

@@ -218,6 +218,45 @@ def test_sizes_of_calls(caplog: pytest.LogCaptureFixture) -> None:
     check(pickle.loads(pickle.dumps(module)), 2, 5)
 
 
+def test_sizes_by_name() -> None:
+    """What `at` compiles for is there when a call comes with it; expressions follow."""
+    module = inarch.compile(LINEAR)
+    assert isinstance(module, OpenModule)
+    at = module.at(batch=2, seq=5)
+    assert [port.shape for port in at.get_function("main").signature.inputs] == [
+        (2, 5, 24),
+        (2, 1, 32),
+    ]
+    check(module, 2, 5)
+    assert module.sizes == ({"batch": 2, "seq": 5},)
+    assert module.at(np.ones((2, 5, 24), np.float32), np.ones((2, 1, 32), np.float32)) is at
+    for given, message in (
+        ({"batch": 1, "sek": 2},
+         "main: no input or size 'sek'; did you mean 'seq'? Inputs: x, b; sizes: batch, seq"),
+        ({"batch": 1}, "main: argument 'x' (x: f32[batch, seq, 24]): expected a size 'seq', or an array, "
+         "found batch = 1"),
+        ({"batch": 1, "seq": 2.5}, "dims['seq']: expected a whole number, found 2.5 (a float)"),
+    ):  # fmt: skip
+        with pytest.raises(InarchError) as caught:
+            module.at(**given)
+        assert str(caught.value) == message
+    model = parse(
+        "a = Concat<axis=0>(x, z) y = Reshape(a, r)",
+        "float[s] x, float[t] z, int64[2] r",
+        "float[u,v] y",
+    )
+    model.graph.input[1].type.tensor_type.shape.dim[0].dim_param = "2*s + 1"
+    decided = inarch.compile(model)
+    assert isinstance(decided, OpenModule)
+    at = decided.at(s=1, r=np.array([2, 2]))
+    assert at.get_function("main").signature.outputs[0].shape == (2, 2)
+    with pytest.raises(InarchError) as caught:
+        decided.at(s=3)
+    assert str(caught.value) == (
+        "main: expected the value of input 'r', which decides shapes, beside sizes"
+    )
+
+
 def test_saved_sizes(tmp_path: Path) -> None:
     module = inarch.compile(LINEAR)
     with pytest.raises(
