@@ -110,8 +110,8 @@ class Scalar:
         return self._binary(other, arith.MinimumfOp, arith.MinSIOp, arith.MinUIOp)
 
     def power(self, other: Scalar | Number) -> Scalar:
-        """`self ** other`, floats."""
-        return self._binary(other, math.PowFOp, None)
+        """`self ** other`, floats and signed integers, which wrap."""
+        return self._binary(other, math.PowFOp, math.IPowIOp)
 
     # -- comparison (NaN compares false, except that it differs from everything)
 

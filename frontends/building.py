@@ -13,7 +13,8 @@ from xdsl.utils.exceptions import VerifyException
 from inarch.core.dtypes import DType
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
-from inarch.dialects.graph.op import GraphOp, Property, shape_of, tensor_dtype
+from inarch.dialects.graph.elementwise.cast import CastOp
+from inarch.dialects.graph.op import GraphOp, Property, element_of, shape_of, tensor_dtype
 from inarch.dialects.graph.shape import BroadcastToOp, ReshapeOp
 from inarch.frontends.builder import Builder
 
@@ -44,6 +45,11 @@ class Building:
         except VerifyException as error:
             # The number of the constraint is of the op's documentation, which the model's author has not.
             raise InarchError(re.sub(r"^C\d+: ", "", str(error))) from error
+
+    def cast_like(self, value: SSAValue, like: SSAValue) -> SSAValue:
+        """`value` in the dtype of `like`; itself where it has it."""
+        element = element_of(like)
+        return value if element_of(value) == element else self.emit(CastOp, value, to=element)
 
     def constant(self, array: Array) -> SSAValue:
         """A constant of this node."""

@@ -26,6 +26,8 @@ def check_name(name: object) -> None:
     text = checked_text("name", name, "model")
     if not text.isidentifier() or not text.isascii():
         raise UsageError(f"expected a name that is a C identifier, found '{text}'")
+    if not text.strip("_"):  # what begins with two underscores is a compiler's
+        raise UsageError(f"expected a name with a letter or a digit, found '{text}'")
     if text == "inarch" or text.startswith("inarch_"):  # as the runtime's symbols are called
         raise UsageError(f"expected a name that does not begin with inarch, found '{text}'")
     if len(text) > MAX_PREFIX:

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import onnx
-from suite import FIRST_OPSET, cases, expected
+from suite import FIRST_OPSET, Case, cases, expected
+from tried import compiled, examples
 
-from inarch.core.dtypes import DTYPES
 from inarch.frontends.onnx.control import CONTROL
 from inarch.frontends.onnx.ops import converters
 
@@ -32,18 +32,22 @@ families and their files, [extending.md](extending.md) how one is added.
 - how: `own` is a converter of ours, `body` ONNX's own definition by other operators.
 - cases: of ONNX's backend suite those that have the operator, `done of all`. Some lack for another operator
   in them, or for a dtype.
-- dtypes that are not there: of those that the operator's first input may have.
+- versions and dtypes: those of the first input with which a model of the suite that is this operator alone
+  compiles, made over for the version and the dtype (`tests/conformance/tried.py`). `floats` are f32 and f64,
+  `integers` i8 to i64 and ui8 to ui64, `numbers` both, `all` these and i1. `-`: the suite has no such model,
+  or its first input is a size; the unit tests have one.
 
 """
 
-_NAMES = {
-    "float": "f32",
-    "double": "f64",
-    "bool": "i1",
-    **{f"int{bits}": f"i{bits}" for bits in (8, 16, 32, 64)},
-    **{f"uint{bits}": f"ui{bits}" for bits in (8, 16, 32, 64)},
+_FLOATS = ("f32", "f64")
+_INTEGERS = tuple(f"{sign}{bits}" for sign in ("i", "ui") for bits in (8, 16, 32, 64))
+_WORDS = {
+    "all": {*_FLOATS, *_INTEGERS, "i1"},
+    "numbers": {*_FLOATS, *_INTEGERS},
+    "floats": {*_FLOATS},
+    "integers": {*_INTEGERS},
 }
-"""ONNX's dtypes by the names that we have for them."""
+"""Dtypes that are often there together."""
 
 
 def schemas(domain: str) -> dict[str, list[onnx.defs.OpSchema]]:
@@ -81,16 +85,30 @@ def _nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
                 yield from _nodes(inner)
 
 
-def _lacking(schema: onnx.defs.OpSchema) -> str:
-    """The dtypes of the first input that we have not."""
-    if not schema.inputs:
-        return ""
-    kinds = sorted(str(kind) for kind in schema.inputs[0].types)
-    inner = [kind.removeprefix("tensor(").removesuffix(")") for kind in kinds]
-    return ", ".join(
-        name for name, kind in zip(inner, kinds, strict=True)
-        if not (kind.startswith("tensor(") and _NAMES.get(name) in DTYPES)
-    )  # fmt: skip
+def _said(dtypes: Sequence[str]) -> str:
+    """Dtypes in words.
+
+    >>> _said(["f32", "f64", "i1"])
+    'floats, i1'
+    """
+    left, words = set(dtypes), list[str]()
+    for word, every in _WORDS.items():
+        if every <= left:
+            words.append(word)
+            left -= every
+    return ", ".join([*words, *(name for name in dtypes if name in left)])
+
+
+def _versions(found: Mapping[int, Sequence[str]]) -> str:
+    """Versions with the dtypes of each, which is said once where it is the same in several."""
+    parts: list[tuple[list[int], str]] = []
+    for version, dtypes in found.items():
+        text = _said(dtypes)
+        if parts and parts[-1][1] == text:
+            parts[-1][0].append(version)
+        else:
+            parts.append(([version], text))
+    return "; ".join(f"{', '.join(map(str, versions))}: {text}" for versions, text in parts)
 
 
 def _how(title: str, schema: onnx.defs.OpSchema | None) -> str:
@@ -102,7 +120,10 @@ def _how(title: str, schema: onnx.defs.OpSchema | None) -> str:
 
 
 def _rows(
-    domain: str, done: Mapping[str, int], every: Mapping[str, int]
+    domain: str,
+    done: Mapping[str, int],
+    every: Mapping[str, int],
+    given: Mapping[str, Sequence[Case]],
 ) -> tuple[list[str], list[str]]:
     """The rows of a domain's table, and the operators that are not there."""
     known, rows, absent = schemas(domain), list[str](), list[str]()
@@ -113,27 +134,25 @@ def _rows(
     }
     for name in sorted({*known, *ours}):
         title = f"{domain}.{name}" if domain else name
-        last = known[name][-1] if name in known else None
-        how = _how(title, last)
-        if not how:
-            if last is not None and not last.deprecated:
+        how = _how(title, known[name][-1] if name in known else None)
+        found = compiled(known[name], given.get(title, ())) if how and name in known else {}
+        if not how or (how == "body" and not found and not done[title]):
+            if name in known and not known[name][-1].deprecated:
                 absent.append(name)
             continue
-        versions = ", ".join(str(one.since_version) for one in known.get(name, ()))
         of_all = f"{done[title]} of {every[title]}" if every[title] else "-"
-        lacking = _lacking(last) if last is not None else ""
-        rows.append(f"| {name} | {versions or '1'} | {how} | {of_all} | {lacking} |")
+        rows.append(f"| {name} | {how} | {of_all} | {_versions(found) or '-'} |")
     return rows, absent
 
 
 def page() -> str:
     """The text of docs/operators.md."""
-    done, every = counts()
+    (done, every), given = counts(), examples()
     text = _HEAD.format(version=onnx.__version__)
     for domain in ("", "ai.onnx.ml", "com.microsoft"):
-        rows, absent = _rows(domain, done, every)
+        rows, absent = _rows(domain, done, every, given)
         text += f"## {domain or 'ai.onnx'}\n\n"
-        text += "| operator | versions | how | cases | dtypes that are not there |\n|---|---|---|---|---|\n"
+        text += "| operator | how | cases | versions and dtypes |\n|---|---|---|---|\n"
         text += "\n".join(rows) + "\n\n"
         if absent:
             text += f"Not there: {', '.join(absent)}.\n\n"

@@ -158,25 +158,40 @@ def power(a: Array, b: Array) -> Array:
     """`a ** b` as C's `pow`, elementwise, broadcast.
 
     np.power takes a square root for an exponent of 0.5 that is broadcast, which differs at -0 and -infinity.
+    Integers wrap; a negative exponent leaves what is left of 1 / a towards zero, and 0 of 0.
     """
     base, exponent = np.broadcast_arrays(a, b)
+    if base.dtype.kind == "i":
+        return _integer_power(base, exponent)
     return np.power(base.ravel(), exponent.ravel()).reshape(base.shape)
+
+
+def _integer_power(base: Array, exponent: Array) -> Array:
+    result, factor = np.ones_like(base), base.copy()
+    left = np.maximum(exponent, 0)
+    while left.any():
+        result = np.where(left & 1, result * factor, result)
+        factor = factor * factor
+        left = left >> 1
+    inverse = np.where(base == -1, 1 - 2 * (exponent & 1), base == 1)
+    return np.where(exponent < 0, inverse, result).astype(base.dtype)
 
 
 @op_definition
 class PowOp(BinaryOp):
-    """`out[i] = a[i] ** b[i]`, broadcast; floats; special values as C's `pow` (C11 F.10.4.4).
+    """`out[i] = a[i] ** b[i]`, broadcast; floats: special values as C's `pow` (C11 F.10.4.4).
 
-    C1: a and b have one dtype. C2: their shapes broadcast. C3: the dtype is a float.
+    Signed integers wrap; a negative exponent leaves what is left of 1 / a[i] towards zero, and 0 of 0.
+    C1: a and b have one dtype. C2: their shapes broadcast. C3: the dtype is a float or a signed integer.
     """
 
     name = "graph.pow"
 
     def takes(self, dtype: DType) -> bool:
-        return dtype.is_float
+        return dtype.is_float or not (dtype.is_unsigned or dtype.name == "i1")
 
     def domain(self) -> str:
-        return "a float dtype"
+        return "a float or signed integer dtype"
 
     def scalar(self, a: Scalar, b: Scalar) -> Scalar:
         return a.power(b)

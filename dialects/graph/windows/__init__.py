@@ -29,15 +29,16 @@ class Window:
     pads: tuple[int, ...]
     dilations: tuple[int, ...]
 
-    def check(self, spatial: Sequence[int], label: str, fits: str) -> None:
-        """Constraint `label`: one number a dimension, in range; `fits`: a window fits the input."""
+    def check(self, spatial: Sequence[int], label: str, fits: str, *, ceil: bool = False) -> None:
+        """Constraint `label`: one number a dimension, in range; `fits`: there is a window."""
         self.check_numbers(label, rank := len(spatial))
         for d, (size, extent) in enumerate(zip(spatial, self.extents, strict=True)):
             padded = size + self.pads[d] + self.pads[rank + d]
+            least = max(1, extent - self.strides[d] + 1) if ceil else extent
             message = (
-                f"expected {extent} or more with padding in spatial dimension {d}, found {padded}"
+                f"expected {least} or more with padding in spatial dimension {d}, found {padded}"
             )
-            require(padded >= extent, fits, message)
+            require(padded >= least, fits, message)
 
     def check_numbers(self, label: str, rank: int) -> None:
         """Constraint `label`: one number for each of `rank` dimensions, in range."""

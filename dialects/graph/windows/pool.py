@@ -52,8 +52,8 @@ class PoolOp(GraphOp):
 
     C1: the op is defined on the dtype. C2: x has rank 3 or more. C3: every spatial dimension has
     one window size, stride and dilation >= 1 and two pads >= 0. C4: a (dilated) window fits into
-    the padded input. C5: every window has an element of x. C6: at most 2**20 windows of a
-    dimension reach over its edges.
+    the padded input; with `ceil_mode` all of it but less than a stride. C5: every window has an
+    element of x. C6: at most 2**20 windows of a dimension reach over its edges.
     """
 
     x = operand_def(TensorType)
@@ -87,7 +87,7 @@ class PoolOp(GraphOp):
     def check(self) -> None:
         x = shape_of(self.x)
         require(len(x) >= 3, "C2", f"expected a rank of 3 or more, found shape {x}")
-        self.sliding().check(x[2:], "C3", "C4")
+        self.sliding().check(x[2:], "C3", "C4", ceil=bool(self.ceil_mode.value.data))
         window = self.sliding()
         for d, (size, count) in enumerate(zip(x[2:], self.outputs(), strict=True)):
             # A window that is inside has all its taps there.

@@ -148,6 +148,17 @@ def _convert_unsigned(x: Array, to: np.dtype[Any]) -> Array:
     return _unsigned(_convert)(x, to)
 
 
+def _wrapping_power(base: Array, exponent: Array) -> Array:
+    bits = 8 * base.dtype.itemsize
+
+    def one(b: int, n: int) -> int:
+        inverse = {1: 1, -1: -1 if n & 1 else 1}.get(int(b), 0)
+        found = inverse if n < 0 else int(b).__pow__(abs(int(n)), 1 << bits)
+        return (found + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
+
+    return np.asarray(np.frompyfunc(one, 2, 1)(base, exponent)).astype(base.dtype)
+
+
 FUNCTIONS: dict[type[Operation], Callable[..., Any]] = {
     arith.AddfOp: np.add,
     arith.AddiOp: np.add,
@@ -176,6 +187,7 @@ FUNCTIONS: dict[type[Operation], Callable[..., Any]] = {
     arith.SelectOp: np.where,
     arith.NegfOp: np.negative,
     math.PowFOp: np.power,
+    math.IPowIOp: _wrapping_power,
     math.AbsFOp: np.abs,
     math.AbsIOp: np.abs,
     math.ExpOp: np.exp,

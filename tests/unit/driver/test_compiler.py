@@ -191,6 +191,13 @@ def test_a_name_that_c_cannot_spell(name: str) -> None:
     assert str(caught.value) == f"expected a name that is a C identifier, found '{name}'"
 
 
+def test_a_name_of_nothing_but_underscores() -> None:
+    """Some of its symbols would be the compiler's own: `__main`."""
+    with pytest.raises(UsageError) as caught:
+        inarch.compile(scaling(2), name="_")
+    assert str(caught.value) == "expected a name with a letter or a digit, found '_'"
+
+
 # Odd models
 
 ODD: dict[str, onnx.ModelProto] = {

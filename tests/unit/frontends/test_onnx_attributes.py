@@ -6,6 +6,7 @@
 # pyright: reportUnknownArgumentType=false
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import onnx
 import onnxruntime
 import pytest
 
+import inarch
 from inarch.dialects import new_context
 from inarch.frontends.onnx import import_onnx
 from inarch.testing import execute
@@ -122,6 +124,14 @@ CASES: dict[str, tuple[int, str, str]] = {
     "LpPool of 3": (13, "float[1,2,4,4] x", "y = LpPool<kernel_shape=[2,3], p=3>(x)"),
     "Mean of three": (13, "float[4] a, float[4] b, float[4] c", "y = Mean(a, b, c)"),
     "Pow of integers": (13, "int32[6] x", "p = Constant<value=int32 {5}>() y = Pow(x, p)"),
+    "Pow of 64 bits": (13, "int64[6] x, int64[6] p", "y = Pow(x, p)"),
+    "Pow of 64 bits by a fraction": (13, "int64[6] x, float[6] p", "f = Abs(p) y = Pow(x, f)"),
+    "ReduceL2 of integers": (13, "int32[3,4] x", "y = ReduceL2<axes=[1]>(x)"),
+    "ReduceLogSum of integers": (13, "int32[3,4] x",
+        "o = Constant<value=int32 {1}>() z = Add(x, o) y = ReduceLogSum<axes=[0]>(z)"),
+    "ReduceLogSumExp of integers": (13, "int32[3,4] x", "y = ReduceLogSumExp<axes=[0], keepdims=0>(x)"),
+    "Shrink of 64 bits": (9, "int64[9] x", "y = Shrink<bias=1.0, lambd=1.5>(x)"),
+    "DynamicQuantizeLinear of zeros": (13, "float[4] x", "z = Sub(x, x) q, y, p = DynamicQuantizeLinear(z)"),
     "IsInf of one sign": (13, "float[4] x", "z = Sub(x, x) y0 = Div(x, z) b = IsInf<detect_negative=0>(y0) y = Cast<to=6>(b)"),
 }  # fmt: skip
 
@@ -195,3 +205,29 @@ def arrays(model: onnx.ModelProto) -> dict[str, Array]:
         else:
             found[info.name] = generator.integers(0, 5, shape).astype(dtype)
     return found
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_windows_that_run_over_the_end(size: int) -> None:
+    """With ceil_mode there is a window that begins inside, however small the image is; compiled."""
+    nodes: list[str] = []
+    pools = ("MaxPool<", "AveragePool<", "AveragePool<count_include_pad=1, ")
+    for pool, taps, stride, dilation, pad in product(pools, (2, 3), (1, 2, 3), (1, 2), (0, 1)):
+        extent = (taps - 1) * dilation + 1
+        if size + pad < extent - stride + 1 or (pad and dilation > 1):
+            continue  # there is none, or none of its taps is inside
+        attributes = f"kernel_shape=[{taps}], strides=[{stride}], dilations=[{dilation}]"
+        nodes.append(f"{pool}{attributes}, pads=[{pad},0], ceil_mode=1>(x)")
+    outputs = ", ".join(f"float[1,2,n] y{at}" for at in range(len(nodes)))
+    text = " ".join(f"y{at} = {node}" for at, node in enumerate(nodes))
+    model = onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["" : 19]> g (float[1,2,{size}] x) => ({outputs}) {{ {text} }}'
+    )
+    x = np.random.default_rng(size).standard_normal((1, 2, size)).astype(np.float32) - 2
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    expected = session.run(None, {"x": x})
+    assert len(nodes) > 10
+    for node, found, wanted in zip(nodes, inarch.compile(model)(x), expected, strict=True):
+        np.testing.assert_allclose(found, np.asarray(wanted), rtol=1e-6, err_msg=node)

@@ -220,6 +220,17 @@ def test_floats_that_an_integer_dtype_does_not_have_are_refused(node: str, numbe
     )
 
 
+def test_an_output_shape_that_pads_do_not_reach() -> None:
+    """Less than a stride may be missing, as output_padding is; N and C are not part of it."""
+    inputs = "float[1,1,2] x, float[1,1,2] w"
+    for shape, expected in (("[6]", "at most [5]"), ("[1,1,4]", "1 sizes >= 1")):
+        node = f"y = ConvTranspose<strides=[2], output_shape={shape}>(x, w)"
+        assert message(parse(node, inputs)) == (
+            "<model>: node 'y' (ConvTranspose): error: expected an output_shape of "
+            f"{expected}, found {shape.replace(',', ', ')}"
+        )
+
+
 @pytest.mark.parametrize(("opset", "wanted"), [(18, 2), (21, 4)])
 def test_group_normalization_of_other_shapes(opset: int, wanted: int) -> None:
     inputs = "float[1,4,5] x, float[3] s"

@@ -114,6 +114,19 @@ def test_as_the_reference(mode: str, padding: str, corners: bool, sizes: tuple[i
     np.testing.assert_allclose(found[mask], theirs[mask], rtol=0, atol=2e-5)
 
 
+def test_wide_data_at_narrow_points() -> None:
+    """ONNX lets them differ: positions are of the grid's dtype, results of the data's."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((1, 2, 4, 5))
+    grid = rng.uniform(-1, 1, (1, 2, 3, 2)).astype(np.float32)
+    model = grid_sample(x, grid, "linear", "zeros", corners=True)
+    narrow = evaluate(model, x.astype(np.float32), grid)
+    model.graph.input[0].type.tensor_type.elem_type = TensorProto.DOUBLE
+    found = evaluate(model, x, grid)
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(found, narrow, rtol=1e-5, atol=1e-5)
+
+
 def test_zeros_beyond_the_border_are_zeros_beside_infinity() -> None:
     """An outermost element is not multiplied by 0: infinity would become NaN."""
     x = np.array([[[[np.inf, 1.0], [2.0, 3.0]]]], np.float32)

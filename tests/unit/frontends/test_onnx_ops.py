@@ -193,7 +193,7 @@ CASES: dict[str, tuple[int, str, str]] = {
         "int8[3,4] x, float[3,2] s, int8[3,2] z",
         "y = DequantizeLinear<block_size=2>(x, s, z)",
     ),
-    "DynamicQuantizeLinear, by its definition": (11, X, "y, s, z = DynamicQuantizeLinear(x)"),
+    "DynamicQuantizeLinear": (11, X, "y, s, z = DynamicQuantizeLinear(x)"),
     **{f"Det of {n}": (22, f"float[3,{n},{n}] x", "y = Det(x)") for n in (1, 2, 3, 4)},
     "DFT": (
         20,
@@ -206,6 +206,11 @@ CASES: dict[str, tuple[int, str, str]] = {
         "n = Constant<value=int64 {8}>() y = DFT<onesided=1>(x, n)",
     ),
     "DFT of complex numbers, inverse": (17, "float[2,5,4,2] x", "y = DFT<inverse=1, axis=2>(x)"),
+    "DeformConv": (
+        19,
+        f"{X}, float[4,3,3,2] w, float[2,12,8,8] o",
+        "y = DeformConv<pads=[1,0,1,1]>(x, w, o)",
+    ),
     "DepthToSpace": (11, "float[2,12,2,3] x", "y = DepthToSpace<blocksize=2>(x)"),
     "DepthToSpace, depth first": (
         13,
@@ -370,6 +375,7 @@ CASES: dict[str, tuple[int, str, str]] = {
         "a = Constant<value=float {0}>() b = Constant<value=float {4096}>() "
         "w = MelWeightMatrix(n, l, r, a, b) y = MatMul(x, w)",
     ),
+    "MaxRoiPool": (13, f"{X}, float[3,5] r", "y = MaxRoiPool<pooled_shape=[2,2]>(x, r)"),
     "Mean": (13, f"{X}, float[8] b, float[3,1,1] c", "y = Mean(x, b, c)"),
     "Min": (13, f"{X}, float[8] b", "y = Min(x, b)"),
     "Mod": (13, "int32[9] x", "c = Constant<value=int32 {3}>() y = Mod(x, c)"),
@@ -797,8 +803,24 @@ def test_argmax_finds_nan() -> None:
 
 def test_what_an_output_shape_lacks_is_added_at_the_end() -> None:
     # onnxruntime refuses it; ONNX's own example, `test_convtranspose_output_shape`, has it.
-    node = "y = ConvTranspose<strides=[2], output_shape=[6]>(x, w, b)"
+    node = "y = ConvTranspose<strides=[2], output_shape=[5]>(x, w, b)"
     model = parse(11, "float[1,1,2] x, float[1,1,2] w, float[1] b", node)
     given = {"x": [[[1, 2]]], "w": [[[3, 4]]], "b": [5]}
     (found,) = evaluate(model, {name: np.array(v, np.float32) for name, v in given.items()})
-    np.testing.assert_array_equal(found, [[[8, 9, 11, 13, 5, 5]]])
+    np.testing.assert_array_equal(found, [[[8, 9, 11, 13, 5]]])
+
+
+def test_wide_data_with_narrow_statistics() -> None:
+    # BatchNormalization has three types since opset 15, of which onnxruntime takes one at a time.
+    model = parse(
+        15,
+        "double[2,3,4] x, float[3] s, float[3] b, double[3] m, double[3] v",
+        "y = BatchNormalization<epsilon=0.01>(x, s, b, m, v)",
+    )
+    inputs = inputs_of(model)
+    inputs["v"] = np.abs(inputs["v"])
+    (found,) = evaluate(model, inputs)
+    s, b, m, v = (inputs[name][:, None] for name in "sbmv")
+    wanted = (inputs["x"] - m) / np.sqrt(v + np.float64(np.float32(0.01))) * s + b
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)

@@ -88,6 +88,8 @@ def any_recurrent(seed: int) -> tuple[onnx.ModelProto, dict[str, Array]]:
         attributes["linear_before_reset"] = chance.randint(0, 1)
     if kind == "LSTM" and chance.random() < 0.3:
         attributes["input_forget"] = 1
+    if chance.random() < 0.3:
+        attributes["clip"] = 0.3
     sizes = (
         chance.choice((1, 2, 5)),
         chance.choice((1, 3)),

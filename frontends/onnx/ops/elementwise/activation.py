@@ -34,7 +34,6 @@ from inarch.dialects.graph.elementwise.unary import (
 from inarch.dialects.graph.number import number_property
 from inarch.dialects.graph.op import element_of, shape_of
 from inarch.frontends.onnx.node import Converter, Node
-from inarch.frontends.report import NotSupportedError
 from inarch.ir.types import f64
 
 
@@ -189,8 +188,6 @@ def _shrink(node: Node) -> SSAValue:
 def _shrink_integers(node: Node, bias: float, limit: float) -> SSAValue:
     """The same where the limits are no values of the dtype: in f64, exact to 2**53, and back."""
     x = node.x()
-    if node.dtype().bits > 32:
-        raise NotSupportedError(f"dtype {node.dtype().name}")
     wide = node.emit(CastOp, x, to=f64)
     below = node.emit(LessOp, wide, node.like(-limit, wide))
     above = node.emit(LessOp, node.like(limit, wide), wide)

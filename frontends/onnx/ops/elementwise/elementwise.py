@@ -65,8 +65,7 @@ from inarch.dialects.graph.elementwise.unary import (
 )
 from inarch.dialects.graph.op import GraphOp, element_of, shape_of
 from inarch.frontends.onnx.node import Converter, Node
-from inarch.frontends.report import NotSupportedError
-from inarch.ir.types import f64, mlir_type
+from inarch.ir.types import f64, i64, mlir_type
 
 MAX_POWER = 64
 """Integers to constant powers up to this are multiplied out."""
@@ -135,18 +134,19 @@ def _pow(node: Node) -> SSAValue:
     """The result has the dtype of the base; the exponent may have any."""
     base, exponent = _operands(node)
     if node.dtype(0).is_float:
-        return node.emit(PowOp, base, _cast(node, exponent, base))
+        return node.emit(PowOp, base, node.cast_like(exponent, base))
     power = node.builder.arrays.get(exponent)
     if power is not None and power.size == 1 and power.dtype.kind in "iu":
         number = int(power.reshape(-1)[0])
         if 0 <= number <= MAX_POWER:
             shape = shape_of(exponent)
             return node.broadcast(_multiply_out(node, base, number), _joint(shape_of(base), shape))
-    if node.dtype(0).bits > 32:
-        raise NotSupportedError(f"{node.dtype(0).name} to a power that is computed at run time")
+    if not node.dtype(1).is_float:
+        whole = node.emit(PowOp, *(node.emit(CastOp, value, to=i64) for value in (base, exponent)))
+        return node.cast_like(whole, base)
     # In double precision every result of 32 bits is exact but for the last bits.
     found = node.emit(PowOp, *(node.emit(CastOp, value, to=f64) for value in (base, exponent)))
-    return _cast(node, node.emit(MulOp, found, node.like(_NUDGE, found)), base)
+    return node.cast_like(node.emit(MulOp, found, node.like(_NUDGE, found)), base)
 
 
 def _bit_shift(node: Node) -> SSAValue:
@@ -173,11 +173,6 @@ def _multiply_out(node: Node, base: SSAValue, power: int) -> SSAValue:
     return result
 
 
-def _cast(node: Node, value: SSAValue, like: SSAValue) -> SSAValue:
-    element = element_of(like)
-    return value if element_of(value) == element else node.emit(CastOp, value, to=element)
-
-
 def _where(node: Node) -> SSAValue:
     return node.emit(SelectOp, node.x(0), node.x(1), node.x(2))
 
@@ -191,7 +186,7 @@ def _cast_to(node: Node) -> SSAValue:
 
 
 def _cast_like(node: Node) -> SSAValue:
-    return _cast(node, node.x(0), node.x(1))
+    return node.cast_like(node.x(0), node.x(1))
 
 
 def _is_nan(node: Node) -> SSAValue:

@@ -110,7 +110,7 @@ def _cuts(node: Node, windows: Sequence[_Window]) -> tuple[list[int], list[int]]
             f"expected auto_pad NOTSET, VALID, SAME_UPPER or SAME_LOWER, found '{mode}'"
         )
     if node.has_attribute("output_shape"):
-        wanted = node.ints("output_shape")[-rank:]
+        wanted = node.ints("output_shape")
     elif mode.startswith("SAME"):
         wanted = [v.size * v.stride for v in windows]
     else:
@@ -121,6 +121,9 @@ def _cuts(node: Node, windows: Sequence[_Window]) -> tuple[list[int], list[int]]
     if len(wanted) != rank or min(wanted) < 1:
         raise InarchError(f"expected an output_shape of {rank} sizes >= 1, found {wanted}")
     totals = [v.full - size for v, size in zip(windows, wanted, strict=True)]
+    if any(-total >= v.stride for v, total in zip(windows, totals, strict=True)):
+        most = [v.full + v.stride - 1 for v in windows]
+        raise InarchError(f"expected an output_shape of at most {most}, found {wanted}")
     # What is missing is added at the end; of an odd number, the end loses more where it is upper.
     small = [max(0, total) // 2 for total in totals]
     large = [total - part for total, part in zip(totals, small, strict=True)]

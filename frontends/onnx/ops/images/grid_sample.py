@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from itertools import product
@@ -18,7 +19,7 @@ from inarch.dialects.graph.elementwise.logic import EqualOp, LessEqualOp, Logica
 from inarch.dialects.graph.elementwise.select import SelectOp
 from inarch.dialects.graph.elementwise.unary import AbsOp, FloorOp, RoundOp
 from inarch.dialects.graph.gather import GatherOp
-from inarch.dialects.graph.op import GraphOp
+from inarch.dialects.graph.op import GraphOp, shape_of
 from inarch.dialects.graph.shape import SliceOp, TransposeOp
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.report import NotSupportedError
@@ -44,7 +45,7 @@ class _Tap:
 
 
 @dataclass(frozen=True)
-class _Sampler:
+class Sampler:
     """What all dimensions share; values are of the shape of the grid without its last dimension."""
 
     node: Node
@@ -137,12 +138,12 @@ def _grid_sample(node: Node) -> SSAValue:
         raise InarchError(
             f"expected shapes [N, C, ...] and [N, ..., {max(rank, 1)}], found {x} and {grid}"
         )
-    if not node.dtype(0).is_float or node.dtype(0) != node.dtype(1):
+    if not (node.dtype(0).is_float and node.dtype(1).is_float):
         raise NotSupportedError(f"{node.dtype(0).name} at positions of {node.dtype(1).name}")
     if 0 in x:
         raise InarchError(f"expected elements to sample, found shape {x}")
     mode = node.text("mode", "bilinear" if node.opset < 20 else "linear")
-    sampler = _Sampler(
+    sampler = Sampler(
         node,
         _MODES.get(mode, mode),
         node.text("padding_mode", "zeros"),
@@ -157,11 +158,11 @@ def _grid_sample(node: Node) -> SSAValue:
     return _sample(sampler, x, grid)
 
 
-def _sample(sampler: _Sampler, x: tuple[int, ...], grid: tuple[int, ...]) -> SSAValue:
-    """The weighted sum over all combinations of neighbours; channels are last meanwhile."""
+def _sample(sampler: Sampler, x: tuple[int, ...], grid: tuple[int, ...]) -> SSAValue:
+    """The images at the points of the grid; channels are last meanwhile."""
     node, sizes, points = sampler.node, x[2:], grid[:-1]
     rank = len(sizes)
-    taps: list[list[_Tap]] = []
+    positions: list[SSAValue] = []
     for d, size in enumerate(sizes):
         part = node.emit(
             SliceOp,
@@ -170,13 +171,26 @@ def _sample(sampler: _Sampler, x: tuple[int, ...], grid: tuple[int, ...]) -> SSA
             sizes=[*points, 1],
             steps=[1] * len(grid),
         )
-        taps.append(sampler.taps(sampler.position(node.reshape(part, points), size), size))
+        positions.append(sampler.position(node.reshape(part, points), size))
     last = node.emit(TransposeOp, node.x(0), perm=[0, *range(2, rank + 2), 1])
     data = node.reshape(last, (x[0] * math.prod(sizes), x[1]))
-    node.room(x[0])
+    total = interpolated(sampler, data, positions, sizes)
+    return node.emit(TransposeOp, total, perm=[0, rank + 1, *range(1, rank + 1)])
+
+
+def interpolated(
+    sampler: Sampler, data: SSAValue, positions: Sequence[SSAValue], sizes: Sequence[int]
+) -> SSAValue:
+    """[images, points.., channels]: the weighted sum over all combinations of neighbours.
+
+    data: [images * prod(sizes), channels]; positions: of each dimension, [images, points..].
+    """
+    node, points = sampler.node, shape_of(positions[0])
+    taps = [sampler.taps(x, size) for x, size in zip(positions, sizes, strict=True)]
+    node.room(points[0])
     node.builder.expect(math.prod(map(len, taps)))  # the combinations, which are all written out
-    batches = np.arange(x[0], dtype=np.int64).reshape([-1, *(1,) * (len(points) - 1)])
-    base = node.constant(batches * math.prod(sizes))
+    images = np.arange(points[0], dtype=np.int64).reshape([-1, *(1,) * (len(points) - 1)])
+    base = node.constant(images * math.prod(sizes))
     total: SSAValue | None = None
     for combination in product(*taps):
         flat = base
@@ -192,10 +206,10 @@ def _sample(sampler: _Sampler, x: tuple[int, ...], grid: tuple[int, ...]) -> SSA
             part = node.emit(SelectOp, mask, part, node.like(0, part))
         if weights := [tap.weight for tap in combination if tap.weight is not None]:
             weight = node.reshape(reduce(partial(node.emit, MulOp), weights), column)
-            part = node.emit(MulOp, part, weight)
+            part = node.emit(MulOp, part, node.cast_like(weight, part))
         total = part if total is None else node.emit(AddOp, total, part)
     assert total is not None  # every dimension has a neighbour
-    return node.emit(TransposeOp, total, perm=[0, rank + 1, *range(1, rank + 1)])
+    return total
 
 
 CONVERTERS: dict[str, Converter] = {"GridSample": _grid_sample}

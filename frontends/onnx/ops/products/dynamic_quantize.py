@@ -1,4 +1,4 @@
-"""DynamicQuantizeMatMul and MatMulIntegerToFloat, of com.microsoft: products of 8 bits that become floats."""
+"""DynamicQuantizeLinear; and of com.microsoft products of 8 bits that become floats."""
 
 from __future__ import annotations
 
@@ -11,6 +11,13 @@ from inarch.frontends.onnx.contract import Contract, under
 from inarch.frontends.onnx.node import Converter, Node
 from inarch.frontends.onnx.ops.products._dynamic import quantized, scaled_product, weights
 from inarch.frontends.report import NotSupportedError
+
+
+def _dynamic_quantize_linear(node: Node) -> list[SSAValue]:
+    """X in 8 bits, its scale and its zero point. Of zeros the scale is 1, as onnxruntime's; ONNX's is 0."""
+    y, scale, point = quantized(node, node.x())
+    assert point is not None, "it is asymmetric"
+    return [y, scale, point]
 
 
 def _dynamic_quantize_matmul(node: Node) -> SSAValue:
@@ -49,6 +56,7 @@ def _biased(node: Node, product: SSAValue, bias: int) -> SSAValue:
 
 
 CONVERTERS: dict[str, Converter] = {
+    "DynamicQuantizeLinear": _dynamic_quantize_linear,
     "com.microsoft.DynamicQuantizeMatMul": under(Contract((3, 5)), _dynamic_quantize_matmul),
     "com.microsoft.MatMulIntegerToFloat": under(Contract((4, 7)), _matmul_integer_to_float),
 }

@@ -11,6 +11,7 @@ from inarch.core.errors import InarchError
 from inarch.core.lazy import np
 from inarch.dialects.graph.elementwise.arithmetic import AddOp, MulOp, SubOp
 from inarch.dialects.graph.elementwise.cast import CastOp
+from inarch.dialects.graph.elementwise.clip import ClipOp
 from inarch.dialects.graph.elementwise.logic import LessOp
 from inarch.dialects.graph.elementwise.select import SelectOp
 from inarch.dialects.graph.elementwise.unary import ReluOp, SigmoidOp, TanhOp
@@ -51,7 +52,10 @@ class Cell:
     """[3 * hidden]"""
 
     def function(self, index: int, x: SSAValue) -> SSAValue:
-        return self.node.emit(self.functions[index], x)
+        """The activation of a gate; `clip` bounds what it is of."""
+        limit = self.node.float("clip", 0.0)
+        bounded = self.node.emit(ClipOp, x, low=-limit, high=limit) if limit > 0 else x
+        return self.node.emit(self.functions[index], bounded)
 
     def add(self, *values: SSAValue) -> SSAValue:
         total, *rest = values
@@ -111,7 +115,10 @@ def _gru_step(cell: Cell, x: SSAValue, state: State) -> State:
 
 
 def lstm_step(cell: Cell, x: SSAValue, state: State) -> State:
-    """Gates i, o, f, c: `C' = f * C + i * c` and `H' = o * h(C')`; peepholes of i, o, f see C."""
+    """Gates i, o, f, c: `C' = f * C + i * c` and `H' = o * h(C')`; peepholes of i, o, f see C.
+
+    `clip` is of gates: h sees all of C', as in onnxruntime.
+    """
     before, memory = state
     total = cell.add(x, cell.recur(before))
 
@@ -126,7 +133,7 @@ def lstm_step(cell: Cell, x: SSAValue, state: State) -> State:
     f = cell.one_minus(i) if coupled else gate(2, memory)
     c = cell.function(1, cell.gate(total, 3))
     memory = cell.add(cell.mul(f, memory), cell.mul(i, c))
-    return cell.mul(gate(1, memory), cell.function(2, memory)), memory
+    return cell.mul(gate(1, memory), cell.node.emit(cell.functions[2], memory)), memory
 
 
 def _recurrent(step: Step) -> Converter:
@@ -255,8 +262,6 @@ def _matrix(directions: int, gates: int, width: int, *, last: bool) -> tuple[int
 
 
 def _functions(node: Node, directions: int, kind: str) -> list[list[type[GraphOp]]]:
-    if node.has_attribute("clip"):
-        raise NotSupportedError("clip")
     defaults = _DEFAULTS[kind]
     attribute = node.attribute("activations")
     names = [text.decode("utf-8", "replace") for text in attribute.strings] if attribute else []

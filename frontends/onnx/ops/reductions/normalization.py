@@ -33,7 +33,7 @@ def _batch_normalization(node: Node) -> SSAValue:
         raise NotSupportedError("training mode")
     if not node.flag("spatial", default=True):
         raise NotSupportedError("spatial = 0")
-    operands = [node.x(index) for index in range(5)]
+    operands = [node.cast_like(node.x(index), node.x()) for index in range(5)]
     return node.emit(BatchNormOp, *operands, epsilon=node.float("epsilon", 1e-5))
 
 

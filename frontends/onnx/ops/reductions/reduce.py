@@ -20,7 +20,7 @@ from inarch.dialects.graph.reduce import (
     ReduceSumOp,
 )
 from inarch.frontends.onnx.node import Converter, Node
-from inarch.ir.types import i1, mlir_type
+from inarch.ir.types import f64, i1, mlir_type
 
 _AXES_INPUT = {"ReduceSum": 13}
 """From which opset on the axes are an input; 18 for all others."""
@@ -54,11 +54,13 @@ def _plain(kind: type[ReduceOp]) -> Converter:
 
 
 def _after(before: Callable[[Node], SSAValue], after: type[SqrtOp | LogOp] | None) -> Converter:
-    """A sum of what `before` gives, then `after`."""
+    """A sum of what `before` gives, then `after`, which of integers is in f64."""
 
     def convert(node: Node) -> SSAValue:
         total = _reduce(node, ReduceSumOp, before(node))
-        return node.emit(after, total) if after is not None else total
+        if after is None or node.dtype().is_float:
+            return node.emit(after, total) if after is not None else total
+        return node.cast_like(node.emit(after, node.emit(CastOp, total, to=f64)), total)
 
     return convert
 
@@ -72,8 +74,8 @@ def _magnitude(node: Node) -> SSAValue:
 
 
 def _log_sum_exp(node: Node) -> SSAValue:
-    """`m + ln(sum of exp(x - m))` with m the maximum, or 0 where that is infinite."""
-    x = node.x()
+    """`m + ln(sum of exp(x - m))` with m the maximum, or 0 where that is infinite; of integers in f64."""
+    x = node.x() if node.dtype().is_float else node.emit(CastOp, node.x(), to=f64)
     largest = _reduce(node, ReduceMaxOp, x, keep=True)
     infinite = node.emit(EqualOp, node.emit(AbsOp, largest), node.like(float("inf"), x))
     shift = node.emit(SelectOp, infinite, node.like(0, x), largest)
@@ -81,7 +83,8 @@ def _log_sum_exp(node: Node) -> SSAValue:
     total = node.emit(LogOp, _reduce(node, ReduceSumOp, powers, keep=True))
     result = node.emit(AddOp, total, shift)
     # Along axes of size 1, a maximum is a reshape.
-    return result if node.flag("keepdims", default=True) else _reduce(node, ReduceMaxOp, result)
+    whole = result if node.flag("keepdims", default=True) else _reduce(node, ReduceMaxOp, result)
+    return node.cast_like(whole, node.x())
 
 
 CONVERTERS: dict[str, Converter] = {

@@ -208,9 +208,9 @@ func.func @pow_of_shapes_that_do_not_broadcast(%a: tensor<2xf32>, %b: tensor<3xf
 // -----
 
 // pow, C3
-func.func @pow_of_i32(%a: tensor<2xi32>, %b: tensor<2xi32>) {
-  // expected-error @below {{'graph.pow' C3: expected a float dtype, found i32}}
-  %0 = graph.pow %a, %b : tensor<2xi32>, tensor<2xi32> -> tensor<2xi32>
+func.func @pow_of_i32(%a: tensor<2xui32>, %b: tensor<2xui32>) {
+  // expected-error @below {{'graph.pow' C3: expected a float or signed integer dtype, found ui32}}
+  %0 = graph.pow %a, %b : tensor<2xui32>, tensor<2xui32> -> tensor<2xui32>
   func.return
 }
 
