@@ -89,7 +89,7 @@ class EmitRequest(Request):
     version: str = ""
     """The backend's own, of which `cached` is; empty: nothing is kept."""
     source: str = ""
-    """Tells the file of the backend from what it was before."""
+    """Tells the files of the backend, where it has a `version`, from what they were before."""
     reused: list[str] = field(default_factory=list[str])
     """The symbols of which `cached` gave what was kept, for the report."""
 
@@ -97,8 +97,8 @@ class EmitRequest(Request):
         """`make()`, or what it gave in an earlier compilation for a region that is equal to `function`.
 
         For what takes long. Kept where the backend states a `version`, by region (without its symbol, which
-        `make` must not look at), options, target, machine, version, and file of the backend; `more` is what
-        else `make` looks at. The entry is in the user's cache.
+        `make` must not look at), options, target, machine, version, and the files of the backend
+        (`inarch.core.code`); `more` is what else `make` looks at. The entry is in the user's cache.
         """
         return cached(self, function, make, *more)
 

@@ -1,16 +1,14 @@
 """What a backend made of a region is kept: one that did not change is not made again.
 
 An entry is named by all that `make` may look at: the region's ops, types and constants, whatever they are
-called; the instance's options, target and machine; the backend, its version, and the file that it is in.
+called; the instance's options, target and machine; the backend, its version, and the files of its package.
 """
 
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable
 from hashlib import sha256
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import StringAttr
@@ -78,13 +76,3 @@ def _text(function: FuncOp, store: ConstantStore) -> str:
         return f"sha256<{sha256(store.get(handle[1])).hexdigest()}>"
 
     return _HANDLE.sub(digest, print_module(copy))
-
-
-def source_of(code: Callable[..., object]) -> str:
-    """The SHA-256 of the file in which a function is; empty where it is in none."""
-    module = sys.modules.get(code.__module__)
-    file = getattr(module, "__file__", None)
-    try:
-        return sha256(Path(file).read_bytes()).hexdigest() if file else ""
-    except OSError:
-        return ""

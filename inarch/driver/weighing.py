@@ -2,14 +2,13 @@
 
 A region is measured alone: its ops as a program of their own, once by the host and once by its backend, each
 compiled and called for a short while on random inputs. What was found is kept in the user's cache by region
-(constants with their bytes), instance, version and file of the backend, target, machine, threads, and all
+(constants with their bytes), instance, version and files of the backend, target, machine, threads, and all
 files of Inarch.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 import tempfile
 import time
 import warnings
@@ -25,18 +24,17 @@ from xdsl.dialects.func import ReturnOp
 from inarch.core.cache import Cache, default_cache, key_of
 from inarch.core.errors import InarchError
 from inarch.core.once import cached_property
-from inarch.core.states import State, state_of
 from inarch.dialects import new_context
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.driver.host import find_host
 from inarch.driver.keep.sources import running
+from inarch.driver.offloaded.emission import code_of
 from inarch.driver.options import DEFAULT_HOST, Options
 from inarch.ir.context import store_of
 from inarch.ir.report.facts import facts_of
 from inarch.ir.target import target_of
 from inarch.ir.text import print_module
 from inarch.machine.find import this_machine
-from inarch.passes.backend import BACKENDS
 from inarch.passes.instance import Asked
 from inarch.passes.partition.common import REGION, tensor_blocks
 from inarch.passes.partition.cut.alone import alone
@@ -113,8 +111,7 @@ class _Both:
     def key(self) -> str | None:
         """What the seconds depend on; None where not all of it is known."""
         files = running()
-        file = _file_of(self.asked)
-        if files is None or file is None:
+        if files is None or not (code := code_of(self.asked)):
             return None
         program = alone(self.module, self.region.ops)
         store = store_of(self.meter.context)
@@ -123,7 +120,7 @@ class _Both:
             print_module(program),
             str(self.asked.instance),
             self.asked.backend.version,
-            repr(file),
+            code,
             repr(this_machine()),
             self.meter.host,
             files,
@@ -165,13 +162,6 @@ class _Both:
             path = Path(folder) / "region.inarch"
             build(program, path, options, context=context)
             return _fastest(load(path), inputs)
-
-
-def _file_of(asked: Asked) -> tuple[str, State | None] | None:
-    """The backend's file as it is; None of an object without one."""
-    origin = BACKENDS.origin(asked.instance.backend.name)
-    path = getattr(sys.modules.get(origin.module), "__file__", None)
-    return None if path is None else (path, state_of(path))
 
 
 def _fastest(module: Any, inputs: Sequence[Any]) -> float:

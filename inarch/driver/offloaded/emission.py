@@ -14,15 +14,15 @@ from xdsl.dialects.func import FuncOp
 from inarch.backends.emitted import Site, backend_error
 from inarch.core.blame import raised
 from inarch.core.cache import keep_log
+from inarch.core.code import digest_of_code
 from inarch.core.errors import InarchError, InarchWarning
 from inarch.core.plugins import Origin
 from inarch.dialects.graph.call import CallOp
-from inarch.passes.backend import Emission, EmitRequest
+from inarch.passes.backend import BACKENDS, Emission, EmitRequest
 from inarch.passes.graph.inline_calls import inline_call
 from inarch.passes.hand_back import EmitError, HandBackError
 from inarch.passes.instance import Asked
 from inarch.passes.partition.decide.release import dissolve_matches
-from inarch.passes.region_cache import source_of
 
 Emit = Callable[[EmitRequest], Emission]
 
@@ -63,8 +63,14 @@ def request_of(asked: Asked, functions: Sequence[FuncOp]) -> EmitRequest:
         instance=asked.name,
         backend=asked.instance.backend.name,
         version=asked.backend.version,
-        source=source_of(asked.backend.emit),
+        source=code_of(asked) if asked.backend.version else "",
     )
+
+
+def code_of(asked: Asked) -> str:
+    """Tells the code of a backend from what it was before; empty of an object that is in no file."""
+    modules = (BACKENDS.origin(asked.instance.backend.name).module, asked.backend.emit.__module__)
+    return digest_of_code(modules)
 
 
 def ask(emit: Emit, request: EmitRequest, origin: Origin, sites: Mapping[str, Site]) -> Answer:

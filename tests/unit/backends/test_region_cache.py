@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,9 @@ import inarch
 from effort import effort
 from inarch.backends import BACKENDS, Backend, Emission, EmitRequest, Option
 from inarch.core.cache import default_cache
+from inarch.core.code import files_of
 from inarch.driver.compiler import build
+from inarch.driver.extensions import load_files
 from inarch.driver.options import Options
 from inarch.tools.cli import run
 
@@ -142,3 +145,71 @@ def test_an_entry_that_is_damaged_is_none(tmp_path: Path, monkeypatch: pytest.Mo
             content[-1] ^= 1
             path.write_bytes(content)
     assert compiled(tmp_path, [1]) == 1
+
+
+HELPED = """from math import prod
+from inarch.passes.backend import Backend, Emission
+from factor_of_test import FACTOR
+
+CODE = '''#include "inarch.h"
+int32_t {name}(void *self, DLTensor *args, int32_t n) {{
+    (void)self, (void)n;
+    for (int i = 0; i < 4; i++) ((float *)args[1].data)[i] = {factor} * ((float *)args[0].data)[i];
+    return 0;
+}}'''
+
+
+def emit(request):
+    text = ""
+    for function in request.functions:
+        found = request.cached(function, lambda: str(FACTOR).encode()).decode()
+        text += CODE.format(name=function.sym_name.data, factor=found)
+    return Emission("c", request.names(), text=text)
+
+
+BACKEND = Backend("helped", "", emit, ops=["relu"], version="1")
+"""
+
+
+def test_a_helper_of_the_backend_is_part_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A module, a package with data, what is imported later; not what lies beside it, Inarch and Python."""
+    monkeypatch.setenv("INARCH_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    (tmp_path / "helped.py").write_text(HELPED)
+    kind = "tensor<4xf32>"
+    (tmp_path / "m.mlir").write_text(
+        f"func.func @main(%x: {kind}) -> {kind} {{\n  %0 = graph.relu %x : {kind} -> {kind}\n"
+        f"  func.return %0 : {kind}\n}}\n"
+    )
+    ones = np.ones(4, np.float32)
+    for factor in (2, 3):
+        (tmp_path / "factor_of_test.py").write_text(f"FACTOR = {factor}\n")
+        (tmp_path / f"beside{factor}.py").touch()
+        with BACKENDS.scope():
+            monkeypatch.delitem(sys.modules, "factor_of_test", raising=False)
+            load_files([tmp_path / "helped.py"])
+            module: Any = inarch.compile(tmp_path / "m.mlir", backends=["helped"])
+        np.testing.assert_array_equal(module(ones), factor * ones)
+    folder = tmp_path / "vendor_of_test" / "inner"
+    folder.mkdir(parents=True)
+    for name in ("__init__.py", "bk.py", "inner/table.json", "inner/__init__.py"):
+        (folder.parent / name).write_text(
+            "def late():\n    import factor_of_test, numpy, os, inarch\n"
+        )
+    found = [
+        str(each.relative_to(tmp_path))
+        for each in files_of(["vendor_of_test.bk"])
+        if tmp_path in each.parents
+    ]
+    assert found == [
+        "factor_of_test.py",
+        "vendor_of_test/__init__.py",
+        "vendor_of_test/bk.py",
+        "vendor_of_test/inner/__init__.py",
+        "vendor_of_test/inner/table.json",
+    ]
+    assert [each.parent.name for each in files_of(["vendor_of_test"])].count("numpy") == 1
+    ours = [each for each in files_of(["inarch.backends.cblas", "os"]) if "inarch" in each.parts]
+    assert {each.parent.name for each in ours} == {"cblas"}

@@ -119,11 +119,6 @@ def test_what_was_measured_is_kept_by_region_and_version(
     """With another constant or version it is measured again."""
     monkeypatch.setenv("INARCH_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(weighing, "running", lambda: "files")
-
-    def file_of(_: object) -> tuple[str, list[int]]:
-        return "file", [1]
-
-    monkeypatch.setattr(weighing, "_file_of", file_of)
     first = explained(model, "--measure-regions")
     assert EMITTED == ["tanh", "relu"]
     assert explained(model, "--measure-regions") == first
