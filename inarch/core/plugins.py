@@ -155,7 +155,7 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
     def add(self, module: ModuleType, name: str, path: Path) -> bool:
         """Takes `module`'s constant as `name`; False when it does not define one of this kind.
 
-        It stands in for one of ours of that name. Raises UsageError when another file has the name.
+        Raises UsageError when another file has the name, or one of ours or of a package.
         """
         if not hasattr(module, self.constant):
             return False
@@ -167,7 +167,7 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
     def add_file(self, name: str, path: Path) -> None:
         """Takes the file at `path`, for which there is a reader, as `name`; it is read when asked for.
 
-        Raises UsageError when another file has the name.
+        Raises UsageError as `add`.
         """
         self._check_free(name, path)
         self._files.pop(path, None)
@@ -195,13 +195,29 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
         self._revision = next(self._revisions)
 
     def _check_free(self, name: str, path: Path) -> None:
-        """Only the same file may be loaded again under its name."""
-        known = self._loaded.get(name)
-        if known is not None and Path(known.source).resolve() != path.resolve():
+        """Only the same file may be loaded again under its name, also one that is found without that."""
+        if name in self._loaded:
+            known, advice = self._loaded[name], "rename one of the files"
+            file: Path | None = Path(known.source)
+        elif origins := self._origins_of(name):
+            known, advice = origins[0], "rename the file"
+            file = self._file_of(known)
+        else:
+            return
+        if file is None or file.resolve() != path.resolve():
             raise UsageError(
-                f"--load: {self.kind} '{name}' is defined twice: by {known.source} and by {path}; "
-                "rename one of the files"
+                f"--load: {self.kind} '{name}' is defined twice: by {known.source} and by {path}; {advice}"
             )
+
+    def _file_of(self, origin: Origin) -> Path | None:
+        """The file of what is found without `--load`; None where it cannot be told."""
+        if origin.path is not None:
+            return origin.path
+        try:
+            spec = importlib.util.find_spec(origin.module)
+        except Exception:  # noqa: BLE001 - the package of a plugin is imported, which may fail in any way
+            return None
+        return None if spec is None or spec.origin is None else Path(spec.origin)
 
     def foreign(self) -> Iterator[tuple[str, Origin]]:
         """The names and origins of what is not ours: of files that were loaded, and of other packages."""

@@ -282,6 +282,22 @@ def test_two_loaded_files_of_one_name_are_refused(table: Table, tmp_path: Path) 
     assert table.origin("my-pass").source == str(first)
 
 
+def test_a_loaded_file_replaces_nothing(table: Table, tmp_path: Path) -> None:
+    """N10: neither one of ours nor one of a package; the file that is found anyway may be given, too."""
+    found = tmp_path / "acme" / "passes" / "high" / "fold_relu.py"
+    load_file(found, {"passes": table})
+    assert table["fold-relu"].name == "fold-relu"
+    for name, source in (("tile", "acme.passes.low.tile"), ("stretch", "entry point of one")):
+        path = tmp_path / f"{name}.py"
+        path.write_text(PASS_TEXT.format(name=name))
+        with pytest.raises(UsageError) as caught:
+            load_file(path, {"passes": table})
+        assert str(caught.value) == (
+            f"--load: pass '{name}' is defined twice: by {source} and by {path}; rename the file"
+        )
+        assert name not in table.loaded
+
+
 def test_files_of_one_name_that_define_different_things_both_stay(tmp_path: Path) -> None:
     """A backend and its loader, say, in folders of their own."""
     things: dict[str, Extensions[object]] = {
