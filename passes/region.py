@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from inarch.core.once import cached_property
+from inarch.dialects.graph.composites.quantize import DequantizeOp
 from inarch.dialects.graph.constant import ConstantOp
-from inarch.dialects.graph.facts.work import multiply_adds_of, points_of
+from inarch.dialects.graph.facts.work import element_bytes_of, multiply_adds_of, points_of
 from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.machine.estimate import Work
 
@@ -98,13 +99,13 @@ class Region:
 
     @cached_property
     def work(self) -> Work:
-        """What is to be done, by whoever does it."""
-        sizes = [tensor_dtype(result).nbytes for op in self.ops for result in op.results]
+        """What the host would have to do, which runs quantized weights as the floats that they stand for."""
+        widened = sum(map(_widened, self.ops))
         return Work(
             self.multiply_adds,
             sum(map(points_of, self.ops)),
-            self.bytes_in + self.bytes_out + self.bytes_resident,
-            max(1, *sizes) if sizes else 1,
+            self.bytes_in + self.bytes_out + self.bytes_resident + widened,
+            max((1, *map(element_bytes_of, self.ops))),
         )
 
 
@@ -153,6 +154,12 @@ Decide = (
     Callable[[Sequence[Region]], Iterable[Decision]]
     | Callable[[Sequence[Region], "Request"], Iterable[Decision]]
 )
+
+
+def _widened(op: Operation) -> int:
+    """By how many bytes the host's constants are more than those of the program."""
+    inner = [each for each in op.walk() if isinstance(each, DequantizeOp) and _is_constant(each.x)]
+    return sum(_nbytes(each.results[0]) - _nbytes(each.x) for each in inner)
 
 
 def _is_constant(value: SSAValue) -> bool:

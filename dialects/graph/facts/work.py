@@ -1,7 +1,8 @@
-"""How much an op computes, counted from shapes: multiply-adds, and the elements that others make."""
+"""How much an op computes, counted from shapes: multiply-adds, the elements that others make, their width."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 
 from xdsl.ir import Operation
@@ -10,7 +11,7 @@ from inarch.dialects.graph.call import CallOp
 from inarch.dialects.graph.composite import CompositeRegionOp
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.elementwise import ElementwiseOp
-from inarch.dialects.graph.op import CompositeOp, GraphOp, StructuredOp, shape_of
+from inarch.dialects.graph.op import CompositeOp, GraphOp, StructuredOp, shape_of, tensor_dtype
 from inarch.dialects.graph.regions.scan import ScanOp
 from inarch.dialects.graph.windows.conv_transpose import ConvTransposeOp
 from inarch.dialects.nest_spec import NestSpec
@@ -32,7 +33,7 @@ def multiply_adds_of(op: Operation) -> int:
         case CompositeRegionOp():
             return sum(map(multiply_adds_of, op.body.block.ops))
         case CompositeOp():
-            return _of_parts(op)
+            return sum(_of_parts(op, multiply_adds_of))
         case _:
             bodies = [sum(map(multiply_adds_of, region.block.ops)) for region in op.regions]
             return max(bodies, default=0) * (op.count if isinstance(op, ScanOp) else 1)
@@ -47,15 +48,31 @@ def points_of(op: Operation) -> int:
     return max((prod(shape_of(value)) for value in (*op.operands, *op.results)), default=0)
 
 
+def element_bytes_of(op: Operation) -> int:
+    """Of the widest elements that a host computes an op with: those that it is made of count, not its name.
+
+    A quantize to i8 computes with f32; of constants nothing is computed.
+    """
+    match op:
+        case ConstantOp():
+            return 0
+        case CompositeRegionOp():
+            return max(map(element_bytes_of, op.body.block.ops), default=0)
+        case CompositeOp():
+            return max(_of_parts(op, element_bytes_of), default=0)
+        case _:
+            return max((tensor_dtype(value).nbytes for value in op.results), default=0)
+
+
 def _of_nest(nest: NestSpec) -> int:
     is_sum = len(nest.reads) > 1 and any(each.reduction for each in nest.iterators)
     return prod(each.size for each in nest.iterators) if is_sum else 0
 
 
-def _of_parts(op: CompositeOp) -> int:
-    """Of what the op decomposes into; that is made for the count alone."""
+def _of_parts(op: CompositeOp, count: Callable[[Operation], int]) -> list[int]:
+    """Of each op that it decomposes into; they are made for the count alone."""
     parts = op.decompose()
-    total = sum(map(multiply_adds_of, parts))
+    found = [count(part) for part in parts]
     for part in reversed(parts):
         part.erase()
-    return total
+    return found

@@ -28,7 +28,7 @@ from inarch.machine.estimate import Work
 from inarch.passes.partition.cut.regions import merged_regions
 from inarch.passes.partition.decide.draft import HostEstimate
 from inarch.passes.partitioning import PartitionReport, partition_for
-from inarch.passes.pattern import any_, named, op
+from inarch.passes.pattern import any_, constant, named, op
 from inarch.passes.region import Decision, Merge, Region, Shrink, Split, Veto
 from inarch.testing import execute
 
@@ -397,6 +397,39 @@ def test_the_host_estimates_by_its_machine() -> None:
     assert (one.bytes_in, one.bytes_out) == (seen[0].bytes_in, seen[0].bytes_out)
     # generic: 2 vectors of 4 numbers a cycle, 3 GHz
     assert one.host_seconds == pytest.approx((64 * 128 * 32 / 8 + 8) / 3e9)
+
+
+def test_the_host_estimates_the_code_that_it_would_run() -> None:
+    """Quantized layers are f32 there, weights too, whether a pattern or single ops have them."""
+    seen: list[Region] = []
+
+    def cost(region: Region) -> float:
+        seen.append(region)
+        return 0.0
+
+    inner = op("matmul", *(op("dequantize", one, constant()) for one in (any_(), constant())))
+    unit = named("unit", op("quantize", inner, constant()))
+    backend("unit", patterns=(unit,), cost=cost)
+    backend("each", ops=("dequantize", "matmul", "quantize"), cost=cost)
+    text = (
+        "func.func @main(%x: tensor<64x128xi8>) -> tensor<64x32xi8> {\n"
+        "  %w = graph.constant dense<1> : tensor<128x32xi8>\n"
+        "  %s = graph.constant dense<0.5> : tensor<f32>\n"
+        "  %0 = graph.dequantize %x scale %s : tensor<64x128xi8>, tensor<f32> -> tensor<64x128xf32>\n"
+        "  %1 = graph.dequantize %w scale %s : tensor<128x32xi8>, tensor<f32> -> tensor<128x32xf32>\n"
+        "  %2 = graph.matmul %0, %1 : tensor<64x128xf32>, tensor<128x32xf32> -> tensor<64x32xf32>\n"
+        "  %3 = graph.quantize %2 scale %s to i8 : tensor<64x32xf32>, tensor<f32> -> tensor<64x32xi8>\n"
+        "  func.return %3 : tensor<64x32xi8>\n}\n"
+    )
+    for name in ("unit", "each"):
+        context = new_context()
+        (one,) = partition_for(context, parse_module(context, text), name).traffic
+        work = seen.pop().work
+        assert (work.multiply_adds, work.element_bytes) == (64 * 128 * 32, 4)
+        least = 64 * 128 + 4 * 128 * 32 + 64 * 32
+        assert least < work.nbytes < least + 100
+        assert one.host_seconds is not None
+        assert one.host_seconds > 64 * 128 * 32 / 8 / 3e9
 
 
 # ---------------------------------------------------------------------------------- lies
