@@ -32,7 +32,8 @@ void inarch_port_type(const inarch_port *port, char *text, size_t size)
     if (size == 0) {
         return;
     }
-    size_t used = (size_t)snprintf(text, size, "%s[", inarch_dtype_name(port->dtype));
+    const char *dtype = inarch_dtype_name(port->dtype);
+    size_t used = (size_t)snprintf(text, size, "%s[", dtype == NULL ? "an unknown dtype" : dtype);
     for (int32_t i = 0; i < port->rank && used < size; i++) {
         used += (size_t)snprintf(text + used, size - used, "%s%lld", i == 0 ? "" : ", ",
                                  (long long)port->shape[i]);

@@ -465,6 +465,14 @@ const inarch_function *inarch_function_fitting(const inarch_module *module, cons
                        name, (int)first->inputs, inputs == NULL ? 0 : (int)count);
         return NULL;
     }
+    for (int32_t i = 0; i < count; i++) {
+        if (inputs[i].ndim < 0 || (inputs[i].ndim > 0 && inputs[i].shape == NULL)) {
+            inarch_rt_fail(INARCH_ARGUMENT, "%s: error: %s: input '%s': expected a shape of %d sizes, found %s",
+                           module->where, name, first->ports[i].name, (int)first->ports[i].rank,
+                           inputs[i].ndim < 0 ? "a number of sizes below 0" : "a null pointer");
+            return NULL;
+        }
+    }
     int32_t wrong = 0;
     char known[600] = "";
     size_t used = 0;

@@ -84,6 +84,15 @@ def test_null_pointers(runtime: CRuntime, model: Path) -> None:
     assert runtime.message() == (
         "error: inarch_function_named: expected a module, found a null pointer"
     )
+    odd = {  # ndim, dtype: code, bits, 0 and 1
+        "a shape of 2 sizes, found a null pointer": (2, (2, 32, 1, 0)),
+        "a shape of 2 sizes, found a number of sizes below 0": (-1, (2, 32, 1, 0)),
+        "f32[96, 64], found an unknown dtype[]; compile the model for it, too": (0, (9, 16, 1, 0)),
+    }
+    for expected, (ndim, dtype) in odd.items():
+        tensor = Tensor(None, (1, 0), ndim, dtype, None, None, 0)
+        assert not functions.inarch_function_fitting(module, b"main", ctypes.byref(tensor), 1)
+        assert runtime.message() == f"{model}: error: main: input 'x': expected {expected}"
     functions.inarch_instance_free(None)
     functions.inarch_close(None)
     functions.inarch_instance_free(instance)
