@@ -18,6 +18,7 @@ C_FORMAT = "c"
 """The format of emissions that a host compiles and links with its own code."""
 
 _SHOWN_NODES = 4
+_SHOWN_SITES = 2
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,8 @@ class Emitted:
 
 
 def backend_error(backend: str, origin: str, sites: Sequence[Site], message: str) -> InarchError:
-    """An error of a backend in `sites`, in one line."""
+    """An error of a backend in `sites`, in one line, which is about the message."""
     where = ", ".join(map(str, sites))
+    if len(sites) > _SHOWN_SITES:
+        where = f"{sites[0]} and {len(sites) - 1} more functions"
     return InarchError(f"backend '{backend}' [{origin}] on {where}: {message}")

@@ -13,6 +13,8 @@ from inarch.tools.options import compile_options, values_of
 if TYPE_CHECKING:
     import numpy as np
 
+    from inarch.passes.tolerance import Tolerance
+
     Arrays = dict[str, np.ndarray[Any, Any]]
 
 
@@ -29,13 +31,14 @@ def read_arrays_of(option: str, path: str) -> np.ndarray[Any, Any] | Arrays:
 def check(arguments: argparse.Namespace, inputs: Arrays, results: Arrays) -> dict[str, float]:
     """The difference of each output from the reference, relative to the reference's maximum.
 
-    Raises InarchError for one that is farther away than the rounding of a network explains (`WHOLE`), an
-    output that is missing, or one of another shape.
+    Raises InarchError for one beyond `--tolerance`, or else farther away than the rounding of a network
+    explains (`WHOLE`), an output that is missing, or one of another shape.
     """
     import numpy as np
 
     from inarch.core.rounding import WHOLE, distance, relative
 
+    allowed = tolerance(arguments)
     expected = _reference(arguments, inputs)
     differences: dict[str, float] = {}
     for name, array in results.items():
@@ -47,15 +50,31 @@ def check(arguments: argparse.Namespace, inputs: Arrays, results: Arrays) -> dic
                 f"--check: output '{name}': expected shape {wanted.shape}, found {array.shape}"
             )
         differences[name] = relative(wanted, array)
-        if not differences[name] <= WHOLE:
+        said = f" differs by {differences[name]:.2e} of its maximum (allowed: {WHOLE:.0e})"
+        is_right = differences[name] <= WHOLE
+        if allowed is not None and array.size:
+            measured = allowed.measure(wanted, array)
+            said = f": {allowed.shown(measured)} (allowed: {allowed})"
+            is_right = allowed.allows(measured)
+        if not is_right:
             away = distance(wanted, array)
             place = tuple(int(i) for i in np.unravel_index(int(away.argmax()), away.shape))
             raise InarchError(
-                f"--check: output '{name}' differs by {differences[name]:.2e} of its maximum "
-                f"(allowed: {WHOLE:.0e}): element {list(place)} is {array[place]}, "
+                f"--check: output '{name}'{said}: element {list(place)} is {array[place]}, "
                 f"expected {wanted[place]}"
             )
     return differences
+
+
+def tolerance(arguments: argparse.Namespace) -> Tolerance | None:
+    """What `--tolerance` says; None: nothing. Raises UsageError."""
+    from inarch.passes.tolerance import Tolerance
+
+    if arguments.tolerance is None:
+        return None
+    if not arguments.check:
+        raise UsageError("--tolerance: expected --check REFERENCE beside it, found none")
+    return Tolerance.parse(arguments.tolerance, "--tolerance")
 
 
 def _reference(arguments: argparse.Namespace, inputs: Arrays) -> Arrays:

@@ -26,7 +26,7 @@ from inarch.tools.options import (
     dims_of,
 )
 from inarch.tools.progress import progress
-from inarch.tools.reference import check, read_arrays_of
+from inarch.tools.reference import check, read_arrays_of, tolerance
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,6 +60,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "(.onnx, .mlir) evaluated by NumPy, or 'onnxruntime' for the model that is run",
     )
     parser.add_argument(
+        "--tolerance",
+        metavar="METRIC=NUMBER",
+        help="what --check allows each output, as a backend declares it: snr=20, relative=0.01, absolute, "
+        "cosine, top1 (default: relative=1e-4)",
+    )
+    parser.add_argument(
         "--verify",
         action="store_true",
         help="of an artifact: compare the SHA-256 of library, weights and submodules with the manifest "
@@ -85,6 +91,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _execute(arguments: argparse.Namespace) -> int:
     if arguments.output is not None:
         check_output(arguments.output, arguments.model)
+    tolerance(arguments)  # what is wrong is said before anything is compiled
     module = _module(arguments)
     given = _given([port.name for port in _ports(module, arguments)], arguments)
     function = _function(module, arguments, given)

@@ -286,6 +286,13 @@ def test_c_of_a_backend_and_what_is_handed_back(tmp_path: Path) -> None:
         assert str(caught.value).startswith(
             f"backend 'flaky' [{origin}] on @flaky_1 ({place}): emit raises"
         )
+        refusals[:] = [unplugged]
+        with pytest.raises(InarchError) as caught:
+            inarch.compile(path, backends=["flaky"])
+        assert str(caught.value).startswith(
+            f"backend 'flaky' [{origin}] on @flaky_0 (from '{path}:2:3') and 2 more functions: emit raises "
+            "OSError: no device"
+        )
         refusals[:] = [lambda _: (_ for _ in ()).throw(HandBackError("other", ""))]
         with pytest.raises(InarchError) as caught:
             inarch.compile(path, backends=["flaky"])

@@ -375,6 +375,17 @@ def test_a_check_that_fails() -> None:
         f"error: --check: output 'y/out' differs by {relative:.2e} of its maximum (allowed: 1e-04): "
         f"element [0, 7] is {good['y/out'][0, 7]}, expected {wrong[0, 7]}"
     )
+    assert failure(f"{check} wrong.npz --tolerance relative=0.001", 1) == (
+        f"error: --check: output 'y/out': relative {relative:.3g} (allowed: relative=0.001): "
+        f"element [0, 7] is {good['y/out'][0, 7]}, expected {wrong[0, 7]}"
+    )
+    inarch_(f"{check} wrong.npz --tolerance absolute=0.51")
+    assert failure(f"{check} good.npz --tolerance steps=1", 2).startswith(
+        "error: no metric 'steps' in --tolerance"
+    )
+    assert failure("run m.inarch --tolerance snr=20", 2) == (
+        "error: --tolerance: expected --check REFERENCE beside it, found none"
+    )
     write_npz(Path("shape.npz"), {**good, "y/out": wrong.ravel()})
     assert failure(f"{check} shape.npz", 1) == (
         "error: --check: output 'y/out': expected shape (20,), found (1, 20)"
