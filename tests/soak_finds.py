@@ -26,7 +26,7 @@ import pytest
 
 from inarch.testing.generate import GeneratedProgram, programs
 from inarch.testing.generate.__main__ import main as generate
-from inarch.testing.generate.check.offloaded import favoured
+from inarch.testing.generate.check.offloaded import options_for
 from inarch.testing.generate.program import read_program
 
 FOLDER = Path(__file__).with_name("found")
@@ -201,7 +201,7 @@ def _made(level: str, seed: int, index: int, arguments: Sequence[str]) -> Genera
     backends = [after for word, after in pairwise(arguments) if word == "--backend"]
     options: dict[str, Any] = {"large": "--large" in arguments}
     if backends:
-        options["favour"] = favoured(backends)
+        options |= options_for(backends)
     return next(programs(level, seed, 1, start=index, **options))
 
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from inarch.core.errors import InarchError
-from inarch.testing.backend.check import check_backend
+from inarch.testing.backend.check import COUNT, check_backend
 
 _EPILOG = """examples:
   python -m inarch.testing.backend npu --load npu.py
@@ -34,7 +34,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="MODEL",
         help="a model of your own, for ops that random programs do not have (repeatable)",
     )
-    add("--count", type=int, default=60, help="random programs (60)")
+    add("--count", type=int, default=COUNT, help=f"random programs ({COUNT})")
     add("--seed", type=int, default=0, help="of the random programs (0)")
     add("--seconds", type=float, default=120, help="before a silent process is a hang (120)")
     add("--out", default="backend-failures", help="folder for failing programs")
@@ -47,7 +47,7 @@ def _say(text: str) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The exit code: 0, 1 when something failed, 2 for wrong usage."""
+    """The exit code: 0, 1 when something failed or nothing was tried, 2 for wrong usage."""
     arguments = _parser().parse_args(argv)
     try:
         report = check_backend(
@@ -67,9 +67,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.write(json.dumps(report.as_json(), indent=1) + "\n")
     else:
         sys.stdout.write("".join(f"{one.text}\n" for one in report.checks))
-        count = len(report.checks)
-        sys.stdout.write(f"{len(report.failed)} of {count} checks failed\n")
-    return 1 if report.failed else 0
+        sys.stdout.write(f"{report.summary}\n")
+    return 0 if report.passed else 1
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,9 +20,14 @@ from inarch.testing.backend.uses import USES, right
 from inarch.testing.generate.check.driver import check as check_random
 from inarch.testing.generate.check.offloaded import check_backends
 from inarch.testing.generate.check.worker import Job
+from inarch.testing.generate.graph.units import unknown_ops
 
 Progress = Callable[[str], None]
+COUNT = 20
+"""Random programs, where nobody says how many: some minutes."""
 _SHRINK_SECONDS = 20.0
+_SAY_SECONDS = 5.0
+_ADVICE = "give programs that have, with --program"
 
 
 @dataclass(frozen=True)
@@ -30,13 +36,13 @@ class Check:
 
     instance: str
     name: str
-    outcome: Literal["passed", "failed", "skipped"]
+    outcome: Literal["passed", "failed", "not tried"]
     message: str = ""
 
     @property
     def text(self) -> str:
         """One line."""
-        return f"{self.outcome:<8}{self.instance}: {self.name}{f': {self.message}' * bool(self.message)}"
+        return f"{self.outcome:<10}{self.instance}: {self.name}{f': {self.message}' * bool(self.message)}"
 
 
 @dataclass(frozen=True)
@@ -50,13 +56,31 @@ class BackendReport:
         """What did."""
         return tuple(one for one in self.checks if one.outcome == "failed")
 
+    @property
+    def not_tried(self) -> tuple[Check, ...]:
+        """Of which nobody knows."""
+        return tuple(one for one in self.checks if one.outcome == "not tried")
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing failed, and something was tried at all: a part of the backend has run."""
+        return not self.failed and any(one.outcome == "passed" for one in self.checks)
+
+    @property
+    def summary(self) -> str:
+        """One line."""
+        failed, left = len(self.failed), len(self.not_tried)
+        return f"{failed} of {len(self.checks)} checks failed, {left} not tried"
+
     def require(self) -> None:
-        """Raises AssertionError with all that failed, a line each."""
-        assert not self.failed, "\n" + "\n".join(one.text for one in self.failed)
+        """Raises AssertionError with all that failed, a line each; where nothing was tried, with that."""
+        shown = self.failed or self.checks
+        assert self.passed, "\n" + "\n".join(one.text for one in shown)
 
     def as_json(self) -> dict[str, Any]:
         """For `--json`."""
-        return {"passed": not self.failed, "checks": [asdict(one) for one in self.checks]}
+        counts = {"failed": len(self.failed), "not_tried": len(self.not_tried)}
+        return {"passed": self.passed, **counts, "checks": [asdict(one) for one in self.checks]}
 
 
 @dataclass(frozen=True)
@@ -67,6 +91,7 @@ class _Wish:
     programs: tuple[Path, ...]
     folder: Path
     seconds: float
+    progress: Progress
 
 
 def check_backend(
@@ -74,7 +99,7 @@ def check_backend(
     *,
     load: Sequence[Path | str] = (),
     programs: Sequence[Path | str] = (),
-    count: int = 60,
+    count: int = COUNT,
     seed: int = 0,
     folder: Path | str = "backend-failures",
     seconds: float = 120.0,
@@ -99,10 +124,11 @@ def check_backend(
         tuple(map(Path, programs)),
         Path(folder),
         seconds,
+        progress,
     )
     found: list[Check] = []
     for number, text in enumerate([str(instance), *at_their_ends(instance)]):
-        progress(text)
+        progress(f"{text}: programs that have parts for it")
         # All of it of the defaults; of the ends, whether they compute what they should.
         found += _of_instance(text, wish, is_first=number == 0)
     return BackendReport(tuple(found))
@@ -114,52 +140,70 @@ def _of_instance(text: str, wish: _Wish, *, is_first: bool) -> list[Check]:
         own = samples(instance, wish.seed, wish.count, wish.programs)
     except InarchError as error:
         return [Check(text, "partitioning", "failed", str(error))]
-    found = [_random(text, wish, wish.count if is_first else max(1, wish.count // 5), own)]
+    found = [_random(text, wish, wish.count if is_first else max(1, wish.count // 5))]
     if is_first:
-        missing = not_reached(instance, own)
-        said = f"no program had {', '.join(missing)}" if missing else "all that it lists"
-        found.append(Check(text, "reached", "passed", said))
+        found.append(_reached(instance, own))
     given = [one for one in own if one.is_given]
-    found += [_tried(text, f"program {one.name}", _bound(right, instance, one)) for one in given]
-    tried = max((one for one in own if one.regions), key=lambda one: one.regions, default=None)
-    if is_first and tried is not None:
-        found += [
-            _tried(text, name, _bound(use, instance, tried))
-            for name, use in {**USES, **FAULTS}.items()
-        ]
+    found += [_tried(instance, f"program {one.name}", right, one, wish.progress) for one in given]
+    most = max((one for one in own if one.regions), key=lambda one: one.regions, default=None)
+    for name, use in {**USES, **FAULTS}.items() if is_first else ():
+        found.append(_tried(instance, name, use, most, wish.progress))
     return found
 
 
-def _bound(
-    use: Callable[[Instance, Sample], str], instance: Instance, sample: Sample
-) -> Callable[[], str]:
-    return lambda: use(instance, sample)
+def _reached(instance: Instance, own: Sequence[Sample]) -> Check:
+    """Whether each op and pattern that it lists was in some program."""
+    missing = not_reached(instance, own)
+    if not missing:
+        return Check(str(instance), "reached", "passed", "all that it lists")
+    said = f"no program had {', '.join(missing)}; {_ADVICE}"
+    for pattern in instance.backend.patterns:
+        if (names := unknown_ops(pattern)) and pattern.name in missing:
+            said += f" (none can be drawn from pattern {pattern.name}, for {', '.join(names)})"
+    return Check(str(instance), "reached", "not tried", said)
 
 
-def _random(text: str, wish: _Wish, count: int, own: Sequence[Sample]) -> Check:
+def _random(text: str, wish: _Wish, count: int) -> Check:
     """Random programs against their definition, in processes that may crash or hang."""
     job = Job(
         "graph", wish.seed, 0, count, 5, (native().level,), ("-O1",), str(wish.folder),
         _SHRINK_SECONDS, large=False, full=False, backends=(text,), load=wish.load,
     )  # fmt: skip
-    outcome = check_random(job, seconds_each=wish.seconds)
+    last = time.monotonic()
+
+    def say(done: int, of: int, findings: int) -> None:
+        nonlocal last
+        if time.monotonic() - last > _SAY_SECONDS:
+            last = time.monotonic()
+            wish.progress(f"{text}: {done} of {of} random programs, {findings} wrong")
+
+    outcome = check_random(job, seconds_each=wish.seconds, progress=say)
     name = "random programs"
     if outcome.findings:
         one = outcome.findings[0]
         where = f" ({one['path']})" if one["path"] else ""
         more = f"; and {len(outcome.findings) - 1} more" if len(outcome.findings) > 1 else ""
         return Check(text, name, "failed", f"{one['kind']}: {one['message']}{where}{more}")
-    if not outcome.taken and not any(one.is_given for one in own):
-        said = f"none of {count} had a part for it; give programs that have, with --program"
-        return Check(text, name, "failed", said)
+    if not outcome.taken:
+        return Check(text, name, "not tried", f"none of {count} had a part for it; {_ADVICE}")
     return Check(text, name, "passed", f"{len(outcome.taken)} of {count} had parts for it")
 
 
-def _tried(text: str, name: str, check: Callable[[], str]) -> Check:
+def _tried(
+    instance: Instance,
+    name: str,
+    check: Callable[[Instance, Sample], str],
+    sample: Sample | None,
+    progress: Progress,
+) -> Check:
+    text = str(instance)
+    if sample is None or not sample.regions:
+        return Check(text, name, "not tried", f"no program has a part for it; {_ADVICE}")
+    progress(f"{text}: {name}")
     try:
-        return Check(text, name, "passed", check())
+        return Check(text, name, "passed", check(instance, sample))
     except SkipCheck as reason:
-        return Check(text, name, "skipped", str(reason))
+        return Check(text, name, "not tried", str(reason))
     except UsageError:
         raise
     except (AssertionError, InarchError) as error:

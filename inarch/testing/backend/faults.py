@@ -158,7 +158,10 @@ def _parts(instance: Instance, sample: Sample) -> list[tuple[Loader, Module]]:
     if not found:
         raise SkipCheck("it emits C, which no loader of its own runs")
     if any(loader.library is not None for loader, _ in found):
-        raise SkipCheck("its loader is in C, which faults are put into by a program in C")
+        raise SkipCheck(
+            "its loader is in C, and faults are put into loaders in Python: give it parts that are cut or "
+            "changed, and devices that fail, in a program that calls its table (inarch_loader.h)"
+        )
     return found
 
 

@@ -21,7 +21,7 @@ from inarch.ir.report.facts import facts_of
 from inarch.passes.backend import Instance
 from inarch.passes.partition.report import PartitionReport
 from inarch.pipeline.manager import run_pipeline
-from inarch.testing.generate.check.offloaded import favoured
+from inarch.testing.generate.check.offloaded import options_for
 from inarch.testing.generate.check.tolerances import told_apart, tolerances_of
 from inarch.testing.generate.inputs import inputs
 from inarch.testing.generate.program import GeneratedProgram, program_of
@@ -81,7 +81,7 @@ def samples(instance: Instance, seed: int, count: int, given: Sequence[Path]) ->
         module = import_model(path, context)
         program = program_of("graph", context, module)
         found.append(Sample(path.name, program, instance, *_taken(program, instance), True))
-    for program in programs("graph", seed, count, favour=favoured([str(instance)])):
+    for program in programs("graph", seed, count, **options_for([str(instance)])):
         taken, regions = _taken(program, instance)
         if regions:
             found.append(Sample(program.name, program, instance, taken, regions, False))

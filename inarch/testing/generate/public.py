@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from inarch.core.errors import EnvironmentFault, unknown
+from inarch.passes.pattern import NamedPattern
 from inarch.testing.generate.choices import Choices, Record, Recorded, Seeded
 from inarch.testing.generate.graph.programs import graph_program
 from inarch.testing.generate.kernel import kernel_program
@@ -23,10 +24,11 @@ def make(
     large: bool = False,
     full: bool = False,
     favour: Sequence[str] = (),
+    patterns: Sequence[NamedPattern] = (),
 ) -> GeneratedProgram:
     """The program of `level` that `choices` decide."""
     if level == "graph":
-        return graph_program(choices, large=large, full=full, favour=favour)
+        return graph_program(choices, large=large, full=full, favour=favour, patterns=patterns)
     if level == "loop":
         return loop_program(choices, large=large)
     if level == "kernel":
@@ -43,17 +45,21 @@ def programs(
     large: bool = False,
     full: bool = False,
     favour: Sequence[str] = (),
+    patterns: Sequence[NamedPattern] = (),
 ) -> Iterator[GeneratedProgram]:
     """`count` programs (no count: without end) of `graph`, `loop` or `kernel`, the same for each seed.
 
     The program `index` of a seed does not depend on those before it: `start` leaves some out. `large`:
     up to three times as many nodes. `full`: layers of networks have their full sizes. `favour`: names of
     ops of `graph` (`graph.matmul`) that many nodes are of, more of those that are named more than once.
+    `patterns`: of a backend, that many parts are matches of (what its `where` asks for is not known).
     Raises UsageError for another level. Needs neither pytest nor hypothesis.
     """
     if level not in LEVELS:
         raise unknown("level", level, LEVELS)
-    return _programs(level, seed, count, start, large=large, full=full, favour=favour)
+    return _programs(
+        level, seed, count, start, large=large, full=full, favour=favour, patterns=patterns
+    )
 
 
 def _programs(

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from engine import MODEL, STEPS, Engine, installed
 
 from inarch.core.errors import InarchError
 from inarch.passes.backend import BACKENDS, Backend, Emission, Option
+from inarch.passes.pattern import Match, any_, named, op
 from inarch.runtime.loaders import LOADERS
 from inarch.testing.backend import check_backend
 from inarch.testing.backend.__main__ import main
@@ -24,7 +27,10 @@ from inarch.testing.backend.ends import at_their_ends
 from inarch.testing.backend.faults import FAULTS
 from inarch.testing.backend.samples import Sample, SkipCheck, samples
 from inarch.testing.backend.uses import USES, right
+from inarch.testing.generate.check.driver import Outcome
+from tests.unit.backends.quantized import PATTERNS
 
+EMIT = BACKENDS["examplejson"].emit
 Rightly = Callable[[], None]
 
 
@@ -204,7 +210,7 @@ def test_the_command(
     assert wrong["message"].startswith(
         "@main, output 0: snr 6.02 dB (allowed: snr=40), index (0, 0)"
     )
-    assert found["npu", "faults in calls"]["outcome"] == "skipped"
+    assert found["npu", "faults in calls"]["outcome"] == "not tried"
     assert main(["nobody"]) == 2
 
 
@@ -215,6 +221,52 @@ def test_our_own(name: str, tmp_path: Path) -> None:
     if (status := BACKENDS[name].status()) != "ready":
         pytest.skip(status)
     check_backend(name, count=3, folder=tmp_path / "failures").require()
+
+
+def test_what_was_not_tried_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No program of its op, one of its patterns that nobody draws: lines, a count, and no success."""
+
+    def taken_by_none(*_: object, **__: object) -> Outcome:
+        return Outcome(done=2)
+
+    monkeypatch.setattr("inarch.testing.backend.check.check_random", taken_by_none)
+    odd = named("odd", op("softmax", any_()))
+    with BACKENDS.scope():
+        BACKENDS.register(Backend("never", "", EMIT, ("relu",), (odd,), lambda _: "never"))
+        report = check_backend("never", count=2)
+    assert (report.passed, report.failed) == (False, ())
+    advice = "give programs that have, with --program"
+    assert [one.text for one in report.checks] == [
+        f"not tried never: random programs: none of 2 had a part for it; {advice}",
+        f"not tried never: reached: no program had odd, graph.relu; {advice} (none can be drawn from "
+        "pattern odd, for graph.softmax)",
+        *(
+            f"not tried never: {name}: no program has a part for it; {advice}"
+            for name in ("called again", "saved, loaded, pickled", "threads", *FAULTS)
+        ),
+    ]
+    assert report.summary == "0 of 8 checks failed, 8 not tried"
+    with pytest.raises(AssertionError, match=r"not tried never: random programs"):
+        report.require()
+
+
+def test_programs_are_drawn_from_patterns() -> None:
+    """Quantized layers, by scales and zero points of all and of an axis, which chance alone does not make."""
+    axes: set[object] = set()
+    matched: Counter[str] = Counter()
+
+    def where(match: Match) -> None:
+        first = next(each for each in match.ops if each.name == "graph.dequantize")
+        axes.add(str(first.properties.get("axis")))
+
+    with BACKENDS.scope():
+        patterns = tuple(replace(one, where=where) for one in PATTERNS)
+        BACKENDS.register(Backend("units", "", EMIT, patterns=patterns))
+        for one in samples(BACKENDS["units"].configure(), 0, 24, []):
+            matched.update(one.taken)
+    assert set(matched) == {"conv", "matmul", "add", "pool"}
+    assert sum(matched.values()) >= 24
+    assert {"None", "0 : i64", "1 : i64"} <= axes
 
 
 def test_a_backend_that_no_program_reaches(sample: tuple[Engine, Sample]) -> None:

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr
 from xdsl.dialects.func import FuncOp
@@ -99,6 +100,13 @@ def check_backends(names: Sequence[str]) -> None:
     for name, one in Offload(names).asked().items():
         if (status := one.backend.status()) != "ready":
             raise EnvironmentFault(f"backend '{name}' is not ready: {status}")
+
+
+def options_for(names: Sequence[str]) -> dict[str, Any]:
+    """What `programs` takes for those that backends have parts of, matches of their patterns among them."""
+    asked = Offload(names).asked().values()
+    patterns = [each for one in asked for each in one.backend.patterns]
+    return {"favour": favoured(names), "patterns": patterns}
 
 
 def favoured(names: Sequence[str]) -> list[str]:

@@ -19,7 +19,7 @@ from inarch.testing.generate.check.check import (
     smaller,
     write_case,
 )
-from inarch.testing.generate.check.offloaded import favoured
+from inarch.testing.generate.check.offloaded import options_for
 from inarch.testing.generate.program import GeneratedProgram
 from inarch.testing.generate.public import programs
 
@@ -46,7 +46,7 @@ class Job:
     @property
     def options(self) -> dict[str, Any]:
         """What programs are made with."""
-        return {"large": self.large, "full": self.full, "favour": favoured(self.backends)}
+        return {"large": self.large, "full": self.full, **options_for(self.backends)}
 
     @property
     def how(self) -> How:

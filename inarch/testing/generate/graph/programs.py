@@ -18,19 +18,30 @@ from inarch.core.dtypes import DTYPES, DType
 from inarch.dialects import new_context
 from inarch.dialects.graph.elementwise.arithmetic import AddOp
 from inarch.ir.verify import verify_module
+from inarch.passes.pattern import NamedPattern
 from inarch.testing.generate.choices import Choices
 from inarch.testing.generate.graph.builder import GraphBuilder
 from inarch.testing.generate.graph.recipes import recipes_of
+from inarch.testing.generate.graph.units import unit
 from inarch.testing.generate.program import GeneratedProgram, program_of
+
+_OF_UNITS = 150
+"""The weight of each pattern that programs are to have."""
 
 
 def graph_program(
-    choices: Choices, *, large: bool = False, full: bool = False, favour: Sequence[str] = ()
+    choices: Choices,
+    *,
+    large: bool = False,
+    full: bool = False,
+    favour: Sequence[str] = (),
+    patterns: Sequence[NamedPattern] = (),
 ) -> GeneratedProgram:
     """A module of one public function on tensors, sometimes of several.
 
     `large`: up to 60 nodes instead of 20. `full`: layers of networks at their full sizes. `favour`: names
-    of ops that many nodes are of, more of those that are named more than once.
+    of ops that many nodes are of, more of those that are named more than once. `patterns`: what many
+    parts are matches of.
     """
     context = new_context()
     functions: list[FuncOp] = []
@@ -39,7 +50,7 @@ def graph_program(
     count = 2 if choices.chance(6) else 1
     for number in range(count):
         name = "main" if number == 0 else f"other{number}"
-        functions += _function(choices, context, name, favour, large=large, full=full)
+        functions += _function(choices, context, name, favour, patterns, large=large, full=full)
     module = ModuleOp(functions)
     verify_module(module)
     return program_of("graph", context, module, choices.record)
@@ -50,6 +61,7 @@ def _function(
     context: Context,
     name: str,
     favour: Sequence[str],
+    patterns: Sequence[NamedPattern],
     *,
     large: bool,
     full: bool,
@@ -57,7 +69,7 @@ def _function(
     choices.enter("head")
     dtype = choices.weighted([(60, DTYPES["f32"]), (8, DTYPES["f64"]), *_others()])
     builder = GraphBuilder(choices, context, dtype, full)
-    recipes = recipes_of(choices, favour)
+    recipes = [*recipes_of(choices, favour), *((_OF_UNITS, unit(each)) for each in patterns)]
     percent = choices.pick((75, 60, 90, 95))
     most = 60 if large else 20
     while builder.count < most and choices.more(98 if large else percent):
