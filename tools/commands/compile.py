@@ -141,7 +141,7 @@ def _execute(arguments: argparse.Namespace) -> int:
     remarks: list[Remark] | None = [] if arguments.json and arguments.remarks is not None else None
     watchers = Watchers(arguments, remarks=remarks)
     entry = None
-    is_known = not arguments.load or not has_foreign()
+    is_known = not arguments.load or not has_foreign(besides_kernels=True)
     if arguments.is_process and is_known and not watchers.are_asked:
         entry = Entry.of(arguments.model, options)
     found = entry.restore(output) if entry is not None else None

@@ -2,8 +2,9 @@
 
 A decision serves where all that it was made of is as it was: the nest, target, machine and kernels that are
 asked for (`passes/tensorize/tensorize.py`), and every file of Inarch. Kernels of others that are files of C
-or assembly count by their text, and by the CPU and the compiler where they may be measured; they are built
-and checked again each time. With others, whose code may do anything, nothing is kept.
+or assembly count by their text, those of installed packages by all files of the package, and both by the CPU
+and the compiler where they may be measured; they are built and checked again each time. With other files that
+are loaded, whose code may read anything beside it, nothing is kept.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from inarch.core.cache import Cache, default_cache, key_of
+from inarch.core.code import digest_of_code
 from inarch.driver.keep.records import compiler_or_none
 from inarch.driver.keep.sources import running
 from inarch.machine.find import cpu_name
@@ -46,10 +48,14 @@ def decisions(*, is_measuring: bool = False) -> Decisions | None:
     `is_measuring`: whether calls of kernels that state no cost may be measured.
     """
     guests: list[tuple[str, bytes]] = []
-    for name, origin in (*MICROKERNELS.foreign(), *TEMPLATES.foreign()):
-        if origin.path is None or origin.path.suffix not in SOURCES:
-            return None
-        guests.append((name, origin.path.read_bytes()))
+    for table in (MICROKERNELS, TEMPLATES):
+        for name, origin in table.foreign():
+            if origin.path is not None and origin.path.suffix in SOURCES:
+                guests.append((name, origin.path.read_bytes()))
+            elif name not in table.loaded:
+                guests.append((name, digest_of_code([origin.module]).encode()))
+            else:
+                return None
     if (files := running()) is None:
         return None
     if guests:

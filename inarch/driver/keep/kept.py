@@ -3,9 +3,9 @@
 An entry serves where all that it was made of is as it was: the model's bytes and those of its external data,
 what was asked for, the target, the C compiler, the variables that are read, every file of Inarch, every
 Python file that ran, and of backends the instances with their options, versions and files, and the libraries
-and headers that they named. What cannot be listed is not kept: compilations with things of other packages
-(but for backends that state a `version`, and loaders), with measured regions, under watch, or with a warning,
-and models that are not ONNX.
+and headers that they named; of packages with microkernels all their files, and the CPU. What cannot be listed
+is not kept: compilations with other things of other packages (but for backends that state a `version`, and
+loaders), with measured regions, under watch, or with a warning, and models that are not ONNX.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ from typing import TYPE_CHECKING, Any
 
 import inarch
 from inarch.core.cache import default_cache, key_of
+from inarch.core.code import files_of
 from inarch.core.errors import InarchError, UsageError
+from inarch.core.groups import may_have
 from inarch.core.lazy import Array, np
 from inarch.core.once import cached_property
 from inarch.core.states import State, digest_of, is_settled, state_of
@@ -74,6 +76,8 @@ _NO_PART = (
     "PYTHONUNBUFFERED",
     "PYTHONDONTWRITEBYTECODE",
 )
+KERNELS = ("microkernels", "templates")
+"""The kinds of things of which a package's files say all."""
 MOST_NAMED = 500
 """Files of libraries and headers of backends."""
 _HEADERS = ("CPATH", "C_INCLUDE_PATH")
@@ -179,7 +183,7 @@ class Entry:
         data = {str(one): digest_of(one, self._cache) for one in read}
         if any(not is_settled(state) or state_of(one) != state for one, state in states.items()):
             return
-        if sources() != (self._sources, True) or has_foreign():
+        if sources() != (self._sources, True) or has_foreign(besides_kernels=True):
             return
         artifact = digest_of(path, self._cache)
         if artifact is None or not self._cache.put_file(key_of("content", artifact), path):
@@ -190,7 +194,7 @@ class Entry:
             "artifact": artifact,
             "built": built,
             "pipeline": found.pipeline,
-            "code": {**_code(), **named},
+            "code": {**_code(), **named, **_kernel_code()},
             "data": data,
         }
         self._cache.put(self.key, json.dumps(record).encode())
@@ -215,7 +219,7 @@ class FilesNamed:
 def surroundings(options: Options) -> list[str]:
     """What a compilation depends on besides its program and the code that compiles it."""
     from inarch.machine.compilers import compiler_for, find_compiler
-    from inarch.machine.find import this_machine
+    from inarch.machine.find import cpu_name, this_machine
     from inarch.machine.target import parse
 
     targets: list[str] = []
@@ -238,7 +242,9 @@ def surroundings(options: Options) -> list[str]:
     chosen["backends"] = _instances(options)
     chosen["values"] = [_said(name, value) for name, value in (options.values or {}).items()]
     programs = [compiler.program for compiler in compilers]
-    parts = (chosen, variables, machine, compilers, programs, sys.version)
+    # Kernels of others may be measured, and what they take is that of this CPU.
+    cpu = cpu_name() if may_have("inarch.microkernels") else ""
+    parts = (chosen, variables, machine, compilers, programs, sys.version, cpu)
     return [inarch.__version__, *targets, *map(repr, parts)]
 
 
@@ -299,6 +305,20 @@ def _code() -> dict[str, State | None]:
     }
 
 
+def _kernel_code() -> dict[str, State | None]:
+    """The files of packages with microkernels, and the folders, which change where one comes or goes."""
+    from inarch.driver.extensions import kinds
+
+    modules = [
+        origin.module
+        for kind in KERNELS
+        for name, origin in kinds()[kind].foreign()
+        if name not in kinds()[kind].loaded
+    ]
+    files = files_of(modules)
+    return {str(path): state_of(path) for path in (*files, *{file.parent for file in files})}
+
+
 def _instances(options: Options) -> list[object] | None:
     """What is known of the backends that may have a part; None where one says no version, or is wrong."""
     if not (options.backends or options.backend_options or options.give or options.keep):
@@ -322,10 +342,11 @@ def _instances(options: Options) -> list[object] | None:
     return known
 
 
-def has_foreign() -> bool:
+def has_foreign(*, besides_kernels: bool = False) -> bool:
     """Whether there is anything that is not ours: it may read what it likes.
 
-    But for backends that state a version, which say so that it does not change what they do, and loaders.
+    But for backends that state a version, which say so that it does not change what they do, and loaders;
+    `besides_kernels`: and microkernels of installed packages, for who has the files of these in a key.
     """
     from inarch.driver.extensions import kinds
 
@@ -333,6 +354,7 @@ def has_foreign() -> bool:
         not _is_versioned(name, kind, table)
         for kind, table in kinds().items()
         for name, _ in table.foreign()
+        if not (besides_kernels and kind in KERNELS and name not in table.loaded)
     )
 
 

@@ -309,7 +309,10 @@ def test_our_own_files_are_all_found() -> None:
 def test_things_of_other_packages_are_not_kept(
     commands: Kept, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept, "has_foreign", lambda: True)
+    def foreign(**_: bool) -> bool:
+        return True
+
+    monkeypatch.setattr(kept, "has_foreign", foreign)
     _save(commands.model, 6)
     assert commands.compile()
     assert commands.compile()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,10 +15,13 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from inarch.backends import BACKENDS
+from inarch.core.plugins import Origin
 from inarch.driver.extensions import load_files
 from inarch.driver.keep import kept, sources
+from inarch.driver.keep.decisions import decisions
 from inarch.driver.keep.kept import Entry, has_foreign
 from inarch.driver.options import Options
+from inarch.microkernel.table import MICROKERNELS
 from inarch.tools.cli import run
 
 NPU = """from inarch.passes.backend import Backend, Emission, Option
@@ -46,6 +50,9 @@ BACKEND = Backend(
     options={"gain": Option("float", 1.0)},
 )
 """
+
+
+TOY = Path(__file__).parents[2] / "lit" / "passes" / "tensorize" / "Inputs" / "tile_gemm.py"
 
 
 class Npu:
@@ -144,6 +151,42 @@ def test_another_version_is_compiled_again_and_without_one_nothing_is_kept(npu: 
     with BACKENDS.scope():
         load_files([npu.file])
         assert Entry.of(npu.folder / "m.onnx", npu.options()) is None
+
+
+def test_a_package_with_a_kernel_counts_by_its_files(
+    npu: Npu, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Compilations are kept beside it, too: until a file of it changes, data too, comes or goes."""
+    package = tmp_path / "kernels_of_test"
+    package.mkdir()
+    for name in ("__init__.py", "toy.py", "table.json"):
+        (package / name).write_text("" if name != "toy.py" else TOY.read_text())
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    origin = Origin("kernels_of_test.toy", "MICROKERNEL", "entry point of test")
+    monkeypatch.setattr(MICROKERNELS, "_others", {"tile-gemm": [origin]})
+    monkeypatch.setattr(MICROKERNELS, "_known", {})
+    assert has_foreign()
+    assert not has_foreign(besides_kernels=True)
+    plain = replace(npu.options(), backends=())
+
+    def changed(*paths: Path) -> None:
+        npu.compile(plain)
+        assert npu.is_kept(plain)
+        for path in paths:
+            path.write_text("{}")
+        assert not npu.is_kept(plain)
+
+    before = decisions()
+    assert before is not None
+    changed(package / "table.json")
+    after = decisions()
+    assert after is not None
+    assert after.sources != before.sources
+    changed(package / "more.py")
+    with MICROKERNELS.scope():
+        (tmp_path / "loaded_gemm.py").write_text(TOY.read_text())
+        load_files([tmp_path / "loaded_gemm.py"])
+        assert has_foreign(besides_kernels=True)
 
 
 def test_too_many_headers_are_not_looked_at(npu: Npu, monkeypatch: pytest.MonkeyPatch) -> None:
