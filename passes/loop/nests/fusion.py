@@ -28,7 +28,15 @@ from inarch.passes.loop.nests.edge import (
     regions,
     written_dimensions,
 )
-from inarch.passes.loop.nests.operands import Move, Operands, end, fused_location, inline, new_block
+from inarch.passes.loop.nests.operands import (
+    Move,
+    Operands,
+    end,
+    fused_location,
+    grown_block,
+    inline,
+    new_block,
+)
 from inarch.passes.loop.nests.transform import read_strides
 
 Joins = Callable[[Edge], bool]
@@ -143,12 +151,22 @@ def _with_producer(
     producer, consumer = edge.producer, edge.consumer
     knows_points = bool(points_of(producer.body.block))
     made: list[SSAValue] = []
-    times = _times(edge, computed, knows_points=knows_points) if takes else 0
+    needed = {
+        id(region): _needed(edge, region, computed, knows_points) for region, _ in regions(consumer)
+    }
+    is_taken = takes and sum(map(len, needed.values())) == 1
 
     def merged(region: Region) -> Region:
-        block = new_block(operands, consumer.outs, region.block)
         values: list[SSAValue] = []
         shared: dict[_Computed, SSAValue] = {}
+        if is_taken and needed[id(region)]:
+            (key,) = needed[id(region)]
+            move = Move(producer, consumer, key.point) if knows_points else None
+            block, (shared[key],) = grown_block(
+                producer.body, key.operands, operands, consumer.outs, region.block, move
+            )
+        else:
+            block = new_block(operands, consumer.outs, region.block)
         for position, argument in enumerate(consumer.element_arguments(region)):
             if position in kept:
                 values.append(block.args[kept[position]])
@@ -162,11 +180,10 @@ def _with_producer(
                 move = Move(producer, consumer, key.point) if knows_points else None
                 # An elementwise body does not use its accumulator: any value will do.
                 arguments = [*elements, block.args[-1]]
-                body = producer.body.block
-                (shared[key],) = inline(body, arguments, block, move, takes=times == 1)
-                made.append(shared[key])
+                (shared[key],) = inline(producer.body.block, arguments, block, move)
             values.append(shared[key])
         values += block.args[len(operands.values) :]
+        made.extend(shared.values())
         return Region(end(block, inline(region.block, values, block, takes=takes)))
 
     fused = NestOp(
@@ -190,18 +207,16 @@ def _key(computed: _Computed, *, knows_points: bool) -> _Computed:
     return computed if knows_points else _Computed(computed.operands, ())
 
 
-def _times(edge: Edge, computed: Mapping[int, _Computed], *, knows_points: bool) -> int:
-    """How often the producer's body is in the fused nest."""
-    consumer = edge.consumer
-    return sum(
-        len(
-            {
-                _key(computed[position], knows_points=knows_points)
-                for position, argument in enumerate(consumer.element_arguments(region))
-                if position in computed and argument.uses
-            }
+def _needed(
+    edge: Edge, region: Region, computed: Mapping[int, _Computed], knows_points: bool
+) -> list[_Computed]:
+    """What a region of the consumer needs of the producer, each once."""
+    return list(
+        dict.fromkeys(
+            _key(computed[position], knows_points=knows_points)
+            for position, argument in enumerate(edge.consumer.element_arguments(region))
+            if position in computed and argument.uses
         )
-        for region, _ in regions(consumer)
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias, cast
 
 from xdsl.dialects.builtin import AffineMapAttr, FusedLoc, LocationAttr, NoneAttr, UnknownLoc
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from inarch.dialects.loop.access import ReadAttr
@@ -82,12 +82,51 @@ class Operands:
 
 def new_block(operands: Operands, outs: Sequence[SSAValue], accumulators: Block) -> Block:
     """An empty region's block; its accumulators are called like the last arguments of a block."""
-    types = [memref_of(value).element_type for value in (*operands.values, *outs)]
-    block = Block(arg_types=types)
-    names = [argument.name_hint for argument in accumulators.args[-len(outs) :]]
-    for argument, hint in zip(block.args, [*operands.hints, *names], strict=True):
-        argument.name_hint = hint
+    block = Block()
+    _add_arguments(block, operands, outs, accumulators)
     return block
+
+
+def _add_arguments(
+    block: Block, operands: Operands, outs: Sequence[SSAValue], accumulators: Block
+) -> None:
+    names = [argument.name_hint for argument in accumulators.args[-len(outs) :]]
+    for value, hint in zip((*operands.values, *outs), [*operands.hints, *names], strict=True):
+        element = memref_of(value).element_type
+        block.insert_arg(element, len(block.args)).name_hint = hint
+
+
+def grown_block(
+    source: Region,
+    chosen: Sequence[int],
+    operands: Operands,
+    outs: Sequence[SSAValue],
+    accumulators: Block,
+    move: Move | None,
+) -> tuple[Block, list[SSAValue]]:
+    """As `new_block`, with the ops of a region that is of no use any more, and what it yields.
+
+    `chosen` are the positions of what its block took, but for accumulators, of which any will do. Its ops
+    stay where they are: a chain that becomes one nest bit by bit is not copied each time.
+    """
+    block = source.detach_block(source.block)
+    old = block.args
+    _add_arguments(block, operands, outs, accumulators)
+    new = block.args[len(old) :]
+    last = new[-1]
+    taken = [*(new[at] for at in chosen), *(last for _ in range(len(old) - len(chosen)))]
+    for before, after in zip(old, taken, strict=True):
+        before.replace_all_uses_with(after)
+        block.erase_arg(before)
+    end_op = block.last_op
+    assert isinstance(end_op, YieldOp), "verify_module has seen to it"
+    values = list(end_op.values)
+    end_op.detach()
+    end_op.erase()
+    for op in list(block.ops) if move is not None else ():
+        if move is not None and isinstance(op, PointOp):
+            op.move(move.source.names, move.target.names, move.places)
+    return block, values
 
 
 @dataclass(frozen=True)
