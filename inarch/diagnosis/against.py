@@ -77,16 +77,13 @@ class Peer:
         What enters is the peer's own: of what rounding, or a step of quantization, has changed before, no
         node is blamed. Allowed: what rounding explains of its ops, and what it does of a network's values.
         """
-        done: set[Operation] = set()
         for number, step in enumerate(self.program.steps):
             self.program.progress(f"compare {step.name}", number, len(self.program.steps))
-            known = [result for result in step.results if result in self.names]
-            if not known or step in done:
-                continue
-            for value in known:
+            for value in step.results:
+                if value not in self.names:
+                    continue
                 if (found := self._compared(value, self._node(step))) is not None:
                     return found
-            done.add(step)
         return None
 
     def _node(self, step: Operation) -> list[Operation]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from inarch.core.errors import UsageError, unknown
-from inarch.core.lazy import Array
+from inarch.core.lazy import Array, np
 from inarch.diagnosis.against import Peer, WrongImport
 from inarch.diagnosis.allowed import expected_values
 from inarch.diagnosis.compare import Crash, Difference
@@ -169,6 +169,7 @@ class _Check:
             values = self.program.evaluate(inputs)
             spent = time.monotonic() - begin
             self.program.seconds = max(LEAST_SECONDS, DEFINITIONS * spent)
+            inputs, values = self._with_numbers(inputs, values)
             if (wrong := self._import(inputs)) is not None:
                 return self._verdict(wrong)
             if seed == self.options.seed:
@@ -223,6 +224,23 @@ class _Check:
                 )
             found[name] = array
         return found
+
+    def _with_numbers(
+        self, inputs: dict[str, Array], values: dict[str, Array]
+    ) -> tuple[dict[str, Array], dict[str, Array]]:
+        """Inputs and values with less NaN, behind which any fault hides: integers may be masks of 0 and 1."""
+        own = {
+            name: array
+            for name, array in inputs.items()
+            if array.dtype.kind in "iu" and name not in self.options.inputs
+        }
+        for masks in ({k: a % 2 for k, a in own.items()}, {k: a**0 for k, a in own.items()}):
+            if not own or not (worst := _unknown(values)):
+                break
+            others = self.program.evaluate({**inputs, **masks})
+            if _unknown(others) < worst:
+                inputs, values = {**inputs, **masks}, others
+        return inputs, values
 
     def _import(self, inputs: Mapping[str, Array]) -> WrongImport | None:
         """The first nodes that another program does differently."""
@@ -357,3 +375,8 @@ class _Check:
             self.options.load,
             self.program.seconds,
         )
+
+
+def _unknown(values: Mapping[str, Array]) -> int:
+    """How many values are NaN in some element."""
+    return sum(bool(np.isnan(each).any()) for each in values.values() if each.dtype.kind == "f")

@@ -69,7 +69,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="[NAME:]METRIC=NUMBER",
         help="how far a backend's regions may be from their definition, in place of what it declares: "
-        "relative=1e-3, absolute=0.1, snr=20 (dB), cosine=0.999, top1=0.99 (repeatable)",
+        "relative=1e-3, absolute=0.1, snr=20 (dB), cosine=0.999, top1=0.99; steps=1 of integers (repeatable)",
     )
     add_model_options(parser)
     add_offload_options(parser)

@@ -334,6 +334,28 @@ def test_rounding_before_a_node_is_not_its_fault(tmp_path: Path) -> None:
     assert outcome.out.startswith("right: "), outcome
 
 
+def test_integers_that_are_a_mask_make_no_nan(tmp_path: Path) -> None:
+    """As in a transformer: what is not visible gets the lowest float, and twice that is NaN in a softmax."""
+    path, load = tmp_path / "m.mlir", tmp_path / "drop.py"
+    load.write_text(DROP)
+    path.write_text("""func.func @main(%m: tensor<4x8xi64>, %x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %low = graph.constant dense<-3.4e38> : tensor<f32>
+  %f = graph.cast %m to f32 : tensor<4x8xi64> -> tensor<4x8xf32>
+  %p = graph.mul %f, %low : tensor<4x8xf32>, tensor<f32> -> tensor<4x8xf32>
+  %e = graph.mul %p, %f : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
+  %g = graph.sub %p, %e : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
+  %h = graph.add %g, %x : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
+  %n = graph.neg %h : tensor<4x8xf32> -> tensor<4x8xf32>
+  func.return %n : tensor<4x8xf32>
+}
+""")
+    command = ["verify", str(path), "--load", str(load), "-o", str(tmp_path / "found"), "--json"]
+    facts = json.loads(run(command).out)
+    assert facts["place"]["pass"] == "drop"
+    values = np.load(tmp_path / "found" / "inputs.npz").values()
+    assert all(np.isfinite(each).all() for each in values)
+
+
 def test_parts_of_a_program_compute_the_same() -> None:
     """A value that enters a part is an argument, what leaves it a result, under the names of the whole."""
     context = new_context()
