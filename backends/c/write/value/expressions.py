@@ -180,12 +180,7 @@ def _arithmetic(op: Operation, values: Sequence[str], need: Need) -> str | None:
         text = f"{values[0]} {_BITWISE[kind]} {values[1]}"
         return text if dtype.bits >= 32 else f"({dtype.c})({text})"
     if kind in _FLOAT_ORDER:
-        dtype = element(op.results[0].type).name
-        for at, operand in enumerate(op.operands):
-            if _is_number(operand):
-                bound = need(f"inarch_{_BOUNDS[kind]}_{dtype}")
-                return _call(bound, (values[1 - at], values[at]))
-        return _call(need(f"inarch_{_FLOAT_ORDER[kind]}_{dtype}"), values)
+        return _ordered(op, values, need)
     if kind in _INTEGER_ORDER:
         sign, is_unsigned = _INTEGER_ORDER[kind]
         a, b = _signedness(op, values, is_unsigned)
@@ -199,6 +194,15 @@ def _arithmetic(op: Operation, values: Sequence[str], need: Need) -> str | None:
     if isinstance(op, arith.SelectOp):
         return f"{values[0]} ? {values[1]} : {values[2]}"
     return None
+
+
+def _ordered(op: Operation, values: Sequence[str], need: Need) -> str:
+    dtype = element(op.results[0].type).name
+    for at, operand in enumerate(op.operands):
+        if _is_number(operand):
+            bound = need(f"inarch_{_BOUNDS[type(op)]}_{dtype}")
+            return _call(bound, (values[1 - at], values[at]))
+    return _call(need(f"inarch_{_FLOAT_ORDER[type(op)]}_{dtype}"), values)
 
 
 def _wrapping(op: Operation, values: Sequence[str], sign: str) -> str:
