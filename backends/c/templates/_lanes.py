@@ -14,7 +14,15 @@ from dataclasses import dataclass, field
 
 from inarch.backends.c.types import literal
 from inarch.backends.c.write.value.blocks import BLOCK, BLOCK_OF_PRODUCTS
-from inarch.backends.c.write.value.elementary import OURS, VECTORS, vector_helpers, vector_name
+from inarch.backends.c.write.value.elementary import (
+    OURS,
+    TOGETHER,
+    VECTORS,
+    several_helper,
+    several_name,
+    vector_helpers,
+    vector_name,
+)
 from inarch.backends.c.write.value.fused import fused_name, fused_text
 from inarch.backends.c.write.value.math import helpers_text
 from inarch.backends.c.write.value.ordered import ordered_macro
@@ -50,6 +58,8 @@ class Writer:
     _macros: dict[str, None] = field(default_factory=dict[str, None])
     _functions: dict[int, set[str]] = field(default_factory=dict[int, set[str]])
     """Lanes -> those of `VECTORS` that are called on vectors of so many."""
+    _several: dict[tuple[str, int], None] = field(default_factory=dict[tuple[str, int], None])
+    """Functions and lanes of those that are called on several vectors at once."""
     _types: dict[str, str] = field(default_factory=dict[str, str])
     _count: int = 0
 
@@ -126,6 +136,7 @@ class Writer:
         )
         # Each instance has helpers of its own: a unit may have several.
         vectors = "".join(vector_helpers(names, n) for n, names in self._functions.items())
+        vectors += "".join(several_helper(name, n) for name, n in self._several)
         text = helpers_text(self._helpers) + vectors + "".join(self._macros) + text
         return text.replace("inarch_", f"{instance.symbol}_")
 
@@ -149,6 +160,22 @@ class Writer:
     def combined(self, operator: str, left: Text, right: Text, dtype: DType) -> Text:
         """`left operator right`."""
         return self._apply(operator, [left, right], dtype, dtype)
+
+    def together(self, function: str, values: Sequence[Text], dtype: DType) -> list[Text]:
+        """A function of `OURS` of several vectors of f32, `TOGETHER` at a time."""
+        self._functions.setdefault(self.lanes, set()).add(function)
+        self._several[function, self.lanes] = None
+        kind = self.vector(dtype)
+        found: list[Text] = []
+        for first in range(0, len(values), TOGETHER):
+            names = [f"y{self._count + at}" for at in range(TOGETHER)]
+            self._count += TOGETHER
+            self.line(f"{kind} {', '.join(names)};")
+            pairs = zip(values[first : first + TOGETHER], names, strict=True)
+            arguments = ", ".join(f"{self.splat(value, dtype)}, &{name}" for value, name in pairs)
+            self.line(f"{several_name(function, self.lanes)}({arguments});")
+            found += [Text(name, is_vector=True) for name in names]
+        return found
 
     def updated(self, operator: str, old: Text, update: Expression, dtype: DType, at: At) -> Text:
         """`old operator update`; a product that is added to a sum of floats with one rounding."""

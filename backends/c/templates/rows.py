@@ -25,9 +25,10 @@ from inarch.backends.c.templates._points import (
     step_cycles,
 )
 from inarch.backends.c.write.value.blocks import LongSum, with_lost
+from inarch.backends.c.write.value.elementary import OURS, TOGETHER
 from inarch.core.dtypes import DTYPES, DType
 from inarch.machine.target import Target
-from inarch.meaning import Iterator, Normal, Size, normal
+from inarch.meaning import Apply, Iterator, Normal, Size, normal
 from inarch.microkernel import Instance, Microkernel
 from inarch.microkernel.template import Template, Workload
 
@@ -191,6 +192,16 @@ class _Rows:
                 writer.line(line)
 
     def _terms(self, chains: int, lanes: int) -> None:
+        update = self.shape.update
+        if (
+            isinstance(update, Apply)
+            and update.function in OURS
+            and self._dtype.name == "f32"
+            and chains * self.rows % TOGETHER == 0
+            and lanes > 1
+        ):
+            self._functions_of_terms(update, chains, lanes)
+            return
         loaded: dict[str, Text] = {}
         for chain in range(chains):
             place = f"(k + {chain * lanes})" if chain else "k"
@@ -205,6 +216,21 @@ class _Rows:
                     at,
                 )
                 self._set(name, found, is_vector=lanes > 1)
+
+    def _functions_of_terms(self, update: Apply, chains: int, lanes: int) -> None:
+        """Terms that are functions: what they are of first, then the functions of several at once."""
+        loaded: dict[str, Text] = {}
+        names: list[str] = []
+        values: list[Text] = []
+        for chain in range(chains):
+            place = f"(k + {chain * lanes})" if chain else "k"
+            for m in range(self.rows):
+                at = loader(self.writer, {"m": m, "k": place}, "k", lanes, loaded)
+                values.append(self.writer.value(update.arguments[0], self._dtype, at))
+                names.append(f"c_{m}_{chain}")
+        found = self.writer.together(update.function, values, self._dtype)
+        for name, value in zip(names, found, strict=True):
+            self._combine(name, Text(name, is_vector=True), value)
 
     def _combine(self, name: str, old: Text, update: Text) -> None:
         found = self.writer.combined(str(self.shape.operator), old, update, self._dtype)

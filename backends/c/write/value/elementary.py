@@ -255,6 +255,9 @@ _KINDS = (("F", "float", "f32"), ("I", "int32_t", "i32"), ("U", "uint32_t", "u32
 OURS = ("exp", "log", "tanh", "erf", "expm1", "log1p")
 """Functions of f32 that are our own; those of f64 are the C library's."""
 
+TOGETHER = 4
+"""Vectors of which `several_helper` makes a function at once."""
+
 VECTORS = (*OURS, "sqrt")
 """What `vector_helpers` has."""
 
@@ -309,6 +312,34 @@ def vector_helpers(functions: Iterable[str], lanes: int) -> str:
     for word, text in words.items():
         body = re.sub(rf"\b{word}\b", lambda _, text=text: text, body)
     return _types(lanes) + _spelled(body, lanes)
+
+
+def several_name(function: str, lanes: int) -> str:
+    """The same of `TOGETHER` vectors at once: `inarch_exp_v8f32_x4(x0, &out0, ...)` sets out0 to that of x0."""
+    return f"{vector_name(function, lanes)}_x{TOGETHER}"
+
+
+def several_helper(function: str, lanes: int) -> str:
+    """The C of `several_name`: the statements of `vector_name`, each for all vectors before the next one.
+
+    A CPU that looks some hundred instructions ahead sees but a few of these functions, each of which waits
+    for itself (exp on Zen 3: 8.5 cycles a vector become 7.2).
+    """
+    text = re.sub(
+        r"/\*.*?\*/", "", _spelled(_FUNCTIONS[f"inarch_{function}_S"], lanes), flags=re.DOTALL
+    )
+    kind = f"inarch_v{lanes}f32"
+    statements = [each.strip() for each in text.partition("{\n")[2].rpartition("}")[0].split(";")]
+    local = "|".join({"x", *re.findall(rf"inarch_v{lanes}\w+ (\w+) =", text)})
+    lines = [
+        re.sub(r"^return ", f"*out{at} = ", re.sub(rf"\b({local})\b", rf"\g<1>{at}", each))
+        for each in statements
+        if each
+        for at in range(TOGETHER)
+    ]
+    parameters = ", ".join(f"{kind} x{at}, {kind} *out{at}" for at in range(TOGETHER))
+    head = f"static inline __attribute__((always_inline)) void {several_name(function, lanes)}"
+    return f"{head}({parameters})\n{{\n" + "".join(f"    {line};\n" for line in lines) + "}\n"
 
 
 def _gcc(table: dict[int, tuple[str, str]], lanes: int) -> str:
