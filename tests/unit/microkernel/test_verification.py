@@ -725,12 +725,15 @@ def test_the_command_checks_what_a_file_defines(kernel_file: Path) -> None:
     assert total.startswith("2 of 2 instances pass (")
 
 
-def test_the_command_checks_a_file_named_like_a_kernel_of_ours(kernel_file: Path) -> None:
+def test_a_file_named_like_a_kernel_of_ours_is_refused(kernel_file: Path) -> None:
     named = kernel_file.rename(kernel_file.with_name("gemm_f32.py"))
     named.write_text(named.read_text().replace("void scale(", "void gemm_f32("))
     done = cli.run(["verify-kernel", "--load", str(named), "--quick"])
-    assert (done.code, done.err) == (0, "")
-    assert done.out.startswith("microkernel 'gemm-f32' (R=1): ok, ")
+    assert done.code == 2
+    assert done.err == (
+        "error: --load: microkernel 'gemm-f32' is defined twice: by "
+        f"inarch.backends.c.microkernels.gemm_f32 and by {named}; rename the file\n"
+    )
 
 
 def test_the_command_fails_with_the_kernel(kernel_file: Path) -> None:
