@@ -66,4 +66,4 @@ static inline void inarch_leave(const inarch_environment *before)
 
 /* Until the end of the block that it stands in, by whichever way that is left. */
 #define INARCH_ENVIRONMENT \
-    const inarch_environment inarch_before __attribute__((cleanup(inarch_leave))) = inarch_enter()
+    const inarch_environment inarch_before __attribute__((unused, cleanup(inarch_leave))) = inarch_enter()

@@ -315,7 +315,7 @@ def vector_helpers(functions: Iterable[str], lanes: int) -> str:
 
 
 def several_name(function: str, lanes: int) -> str:
-    """The same of `TOGETHER` vectors at once: `inarch_exp_v8f32_x4(x0, &out0, ...)` sets out0 to that of x0."""
+    """The same of `TOGETHER` vectors at once: `inarch_exp_v8f32_x4(x0, &out0, ...)` sets out0 to x0's."""
     return f"{vector_name(function, lanes)}_x{TOGETHER}"
 
 
