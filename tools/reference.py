@@ -68,12 +68,12 @@ def check(arguments: argparse.Namespace, inputs: Arrays, results: Arrays) -> dic
 
 def tolerance(arguments: argparse.Namespace) -> Tolerance | None:
     """What `--tolerance` says; None: nothing. Raises UsageError."""
-    from inarch.passes.tolerance import Tolerance
-
     if arguments.tolerance is None:
         return None
     if not arguments.check:
         raise UsageError("--tolerance: expected --check REFERENCE beside it, found none")
+    from inarch.passes.tolerance import Tolerance
+
     return Tolerance.parse(arguments.tolerance, "--tolerance")
 
 

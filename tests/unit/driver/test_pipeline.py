@@ -122,7 +122,7 @@ def test_the_text_of_a_pipeline_parses_to_the_same() -> None:
         ("tensorize", "join-rows,count,tensorize", "tensorize,count,schedule-nests"),
         (
             "graph/simplify-graph",
-            "fold-constants,count,simplify-graph,choose-layout",
+            "gather-first,count,simplify-graph,choose-layout",
             "simplify-graph,count,choose-layout",
         ),
     ],
@@ -339,7 +339,7 @@ def test_a_loaded_pass_that_never_ran_is_a_warning(folder: Path) -> None:
 def test_a_pass_may_stand_behind_another_one_of_others(folder: Path) -> None:
     load(pass_file(folder, "second", "after first"))
     load(pass_file(folder, "first", "replace graph/simplify-graph"))
-    assert "fold-constants,first,second,choose-layout" in ",".join(
+    assert "gather-first,first,second,choose-layout" in ",".join(
         names(placed(default_pipeline()))
     )
 

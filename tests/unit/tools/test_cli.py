@@ -380,8 +380,8 @@ def test_a_check_that_fails() -> None:
         f"element [0, 7] is {good['y/out'][0, 7]}, expected {wrong[0, 7]}"
     )
     inarch_(f"{check} wrong.npz --tolerance absolute=0.51")
-    assert failure(f"{check} good.npz --tolerance steps=1", 2).startswith(
-        "error: no metric 'steps' in --tolerance"
+    assert failure(f"{check} good.npz --tolerance stepz=1", 2).startswith(
+        "error: no metric 'stepz' in --tolerance"
     )
     assert failure("run m.inarch --tolerance snr=20", 2) == (
         "error: --tolerance: expected --check REFERENCE beside it, found none"
