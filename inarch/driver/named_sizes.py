@@ -54,3 +54,9 @@ def _size(dim: Dim, port: OpenPort, sizes: Mapping[str, int]) -> int:
             f"main: argument '{port.name}' ({port}): expected a size '{dim}', or an array, found {found}"
         )
     return size
+
+
+def check_size(name: str, size: int) -> None:
+    """Raises ArgumentError for a size that no array has."""
+    if size < 0:
+        raise ArgumentError(f"main: size '{name}': expected 0 or more, found {size}")

@@ -32,7 +32,7 @@ from inarch.dialects import new_context
 from inarch.driver.keep.kept import Entry
 from inarch.driver.keep.program import kept_program
 from inarch.driver.keep.sharing import SharingSizes
-from inarch.driver.named_sizes import check_names, stand_in
+from inarch.driver.named_sizes import check_names, check_size, stand_in
 from inarch.frontends import interface_of
 from inarch.frontends.open import Interface, OpenPort, OpenSizesError
 from inarch.runtime.calls.bound import BoundCall, in_order
@@ -152,6 +152,8 @@ class OpenModule(Module):
             return self._for(self._named(args, by_name)[1]).module
         check_names(named, self.inputs)
         sizes = {**(self._options.dims or {}), **checked_dims(named)}
+        for name in named:
+            check_size(name, sizes[name])
         given = {**dict(zip(inputs, args, strict=False)), **by_name}
         arrays = {
             name: _array(given[name], port) if name in given else stand_in(port, sizes)

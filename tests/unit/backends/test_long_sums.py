@@ -163,3 +163,22 @@ def test_the_deviation_of_equal_numbers_is_nothing(target: str, rows: int) -> No
     numbers = np.array([0.1, 0.3, 0.7, 1.1, 3.3, 5.7], np.float32)[:rows]
     found = run(text, target, np.repeat(numbers[:, None], 16, axis=1))
     np.testing.assert_array_equal(found, np.zeros((rows, 1), np.float32))
+
+
+@pytest.mark.sampled(effort(2, 8), reason="a row and several, of each function")
+@pytest.mark.parametrize("rows", [1, 8])
+@pytest.mark.parametrize("function", ["exp", "tanh", "log", "erf"])
+def test_products_of_functions_are_kernels(function: str, rows: int) -> None:
+    """The function's polynomial and the product both multiply and add, in vectors of one length."""
+    x, w = values("positive", (rows, 70)), values("positive", (70, 1))
+    a, b, c = f"tensor<{rows}x70xf32>", "tensor<70x1xf32>", f"tensor<{rows}x1xf32>"
+    text = f"""func.func @main(%x: {a}, %w: {b}) -> {c} {{
+  %0 = graph.{function} %x : {a} -> {a}
+  %1 = graph.matmul %0, %w : {a}, {b} -> {c}
+  func.return %1 : {c}
+}}"""
+    from math import erf
+
+    of = {"erf": np.vectorize(erf)}.get(function) or getattr(np, function)
+    expected = of(x.astype(np.float64)) @ w
+    np.testing.assert_allclose(run(text, TARGETS[-1], x, w), expected, rtol=1e-5, atol=1e-5)

@@ -339,9 +339,7 @@ def test_a_loaded_pass_that_never_ran_is_a_warning(folder: Path) -> None:
 def test_a_pass_may_stand_behind_another_one_of_others(folder: Path) -> None:
     load(pass_file(folder, "second", "after first"))
     load(pass_file(folder, "first", "replace graph/simplify-graph"))
-    assert "gather-first,first,second,choose-layout" in ",".join(
-        names(placed(default_pipeline()))
-    )
+    assert "gather-first,first,second,choose-layout" in ",".join(names(placed(default_pipeline())))
 
 
 @pytest.mark.parametrize(

@@ -236,6 +236,7 @@ def test_sizes_by_name() -> None:
         ({"batch": 1}, "main: argument 'x' (x: f32[batch, seq, 24]): expected a size 'seq', or an array, "
          "found batch = 1"),
         ({"batch": 1, "seq": 2.5}, "dims['seq']: expected a whole number, found 2.5 (a float)"),
+        ({"batch": -1, "seq": 2}, "main: size 'batch': expected 0 or more, found -1"),
     ):  # fmt: skip
         with pytest.raises(InarchError) as caught:
             module.at(**given)

@@ -14,7 +14,7 @@ import pytest
 import inarch
 
 Array = np.ndarray[Any, Any]
-GAMMA, ALPHA = 1.0507009873554805, 1.6732632423543772
+GAMMA, ALPHA = 1.05070102214813232421875, 1.67326319217681884765625
 
 
 def softplus(x: Array) -> Array:

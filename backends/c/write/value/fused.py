@@ -26,7 +26,9 @@ def fused_name(lanes: int, dtype: DType) -> str:
 def fused_text(lanes: int, dtype: DType) -> str:
     """C that defines `fused_name` on vectors. Text that stands twice in a unit does no harm."""
     name = fused_name(lanes, dtype)
-    function = f"inarch_fma_v{lanes}{dtype.name}"
+    function = (
+        f"inarch_multiply_add_v{lanes}{dtype.name}"  # `elementary.py` has an inarch_fma_v8f32
+    )
     kind = f"{function}_t"
     return (
         f"#ifndef {name}\n"

@@ -106,9 +106,11 @@ def _elu(node: Node) -> SSAValue:
 
 
 def _selu(node: Node) -> SSAValue:
-    """Klambauer et al. 2017; the defaults are those of ONNX Selu-6."""
-    negative = _negative(node, _exponential(node, node.float("alpha", 1.6732632423543772)))
-    return node.emit(MulOp, negative, node.like(node.float("gamma", 1.0507009873554805), node.x()))
+    """Klambauer et al. 2017; the defaults are those of ONNX Selu-6, which rounds them to f32."""
+    negative = _negative(node, _exponential(node, node.float("alpha", 1.67326319217681884765625)))
+    return node.emit(
+        MulOp, negative, node.like(node.float("gamma", 1.05070102214813232421875), node.x())
+    )
 
 
 def _softplus(node: Node) -> SSAValue:
