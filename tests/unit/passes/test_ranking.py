@@ -138,7 +138,7 @@ def test_a_wrong_way_has_no_time(ranking: ModuleType, monkeypatch: pytest.Monkey
     shape = Product(8, 16, 8)
     subject = ranking.Subject(shape, Harness(native()), 1)
     subject.check(shape)
-    monkeypatch.setattr(ranking, "TOLERANCE", -1.0)
+    monkeypatch.setattr(ranking, "WHOLE", -1.0)
     with pytest.raises(
         Exception, match=r"^8x16x8 B constant: expected what NumPy makes, found \d\.\de[-+]\d+ of"
     ):
