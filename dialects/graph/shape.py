@@ -193,7 +193,9 @@ class ConcatOp(GraphOp):
         axis, offset = self.axis.value.data, 0
         for part, times in runs:
             builder, size = NestBuilder(), shape_of(part)[axis]
-            turn = [builder.parallel("r", times)] if times > 1 else []
+            # Copies of an empty operand share one place: an iterator over them would write nothing.
+            repeats = times > 1 and size > 0
+            turn = [builder.parallel("r", times)] if repeats else []
             index = builder.shape(shape_of(part))
             place = sum((each * size for each in turn), index[axis] + offset)
             write = [place if d == axis else expr for d, expr in enumerate(index)]
