@@ -125,26 +125,12 @@ class _Rows:
             name = loop.name
             writer.open(f"for (int64_t {name} = 0; {name} < {loop.size}; {name}++) {{")
         writer.line("int64_t k = 0;")
-        for chains, lanes in ((CHAINS, self.lanes), (1, self.lanes), (1, 1)):
-            step = chains * lanes
-            is_main = block is not None and chains > 1
-            end = inner.size
-            if is_main:
-                writer.open(f"while (k + {step} <= {end}) {{")
-                rest = f"{end} - k > {block} * {step}"
-                writer.line(
-                    f"const int64_t stop = is_long && {rest} ? k + {block} * {step} : {end};"
-                )
-                end = "stop"
-            writer.open(f"for (; k + {step} <= {end}; k += {step}) {{")
-            self._terms(chains, lanes)
-            writer.close()
-            if is_main:
-                writer.line(f"since += {block};")
-                self._flush(f"stop < {inner.size} && since >= {block}", with_rest=bool(outer))
-                writer.close()
-                # Compilers do not see it, and keep loops for a rest that is not there.
-                writer.line(f"k = {inner.size} - {inner.size} % {step};")
+        if block is not None:
+            self._blocks(inner.size, block, is_of_rows=bool(outer))
+        else:
+            self._steps(CHAINS, self.lanes, inner.size)
+        self._steps(1, self.lanes, inner.size)
+        self._steps(1, 1, inner.size)
         if outer and block is not None:
             writer.line(f"since += {CHAINS + self.lanes};")
             self._flush(f"since >= {block}", with_rest=True)
@@ -153,19 +139,43 @@ class _Rows:
         for m in range(self.rows):
             self._end(m)
 
+    def _steps(self, chains: int, lanes: int, end: Size) -> None:
+        """The loop over whole steps from `k` on."""
+        step = chains * lanes
+        self.writer.open(f"for (; k + {step} <= {end}; k += {step}) {{")
+        self._terms(chains, lanes)
+        self.writer.close()
+
     # -- sums in blocks
+
+    def _blocks(self, size: Size, block: int, *, is_of_rows: bool) -> None:
+        """The whole steps in blocks. A block of short rows is of several: `since` counts its steps."""
+        writer, step = self.writer, CHAINS * self.lanes
+        writer.open(f"while (k + {step} <= {size}) {{")
+        rest = f"is_long && {size} - k > {block} * {step}"
+        writer.line(f"const int64_t stop = {rest} ? k + {block} * {step} : {size};")
+        if is_of_rows:
+            writer.line("const int64_t begin = k;")
+        self._steps(CHAINS, self.lanes, "stop")
+        if is_of_rows:
+            writer.line(f"since += (k - begin) / {step};")
+        whole = f"since >= {block}" if is_of_rows else f"stop < {size}"
+        self._flush(whole, with_rest=is_of_rows)
+        writer.close()
+        # Compilers do not see it, and keep loops for a rest that is not there.
+        writer.line(f"k = {size} - {size} % {step};")
 
     def _sums(self) -> list[LongSum]:
         dtype, kind = self._dtype, self.writer.vector(self._dtype)
         return [LongSum(f"c_{m}_0", f"h_{m}", f"l_{m}", dtype, kind) for m in range(self.rows)]
 
     def _begin_blocks(self, outer: Sequence[Iterator], size: Size, block: int) -> None:
-        """Where there are so many terms: `is_long`, and `since`, how many a block has by now."""
+        """Whether there are so many terms, and of several rows, how many a block has by now (`since`)."""
         sizes = [str(loop.size) for loop in outer]
         rounds = f"({size} / {CHAINS * self.lanes} + {CHAINS + self.lanes})"
         self.writer.line(f"const int is_long = {' * '.join([*sizes, rounds])} > 2 * {block};")
-        self.writer.line("int64_t since = 0;")
-        self.writer.line("(void)since;")
+        if outer:
+            self.writer.line("int64_t since = 0;")
         for each in self._sums():
             for line in each.declare():
                 self.writer.line(line)
@@ -173,7 +183,8 @@ class _Rows:
     def _flush(self, condition: str, *, with_rest: bool) -> None:
         self.writer.open(f"if (is_long && {condition}) {{")
         self._flush_all(with_rest=with_rest)
-        self.writer.line("since = 0;")
+        if with_rest:
+            self.writer.line("since = 0;")
         self.writer.close()
 
     def _flush_all(self, *, with_rest: bool) -> None:
