@@ -392,7 +392,7 @@ def _conformance() -> Iterator[Unit]:
 
 def read_suite(done: Done) -> Result:
     """A line for each case that is less than it should be; the last one counts."""
-    count = re.search(r"^onnx \S+: \d+ of (\d+) pass", done.out, re.MULTILINE)
+    count = re.search(r"^onnx \S+: \d+ of (\d+) \(", done.out, re.MULTILINE)
     if count is None:
         return _broken(done)
     bad = re.findall(
