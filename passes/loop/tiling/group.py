@@ -65,15 +65,16 @@ class Group:
 def groups(block: Block, *, least_bytes: int = 0, whole_products: bool = False) -> Iterator[Group]:
     """For each nest of a block, the groups that begin with it, each with one more than the one before.
 
-    `least_bytes`: those that write less are left out. `whole_products`: products stay out of them, for a
-    kernel of whole ones.
+    `least_bytes`: those that hand on less, and read less more than once, are left out. `whole_products`:
+    products stay out of them, for a kernel of whole ones.
     """
     found = _Search(BufferUses.of_block(block), least_bytes, whole_products)
-    starts = {op: size for op in found.ops if isinstance(op, NestOp) and (size := _scratch_of(op))}
-    if MOST_NESTS * max(starts.values(), default=0) < least_bytes:
+    nests = [op for op in found.ops if isinstance(op, NestOp)]
+    if MOST_NESTS * max(map(_touched, nests), default=0) < least_bytes:
         return  # without a look at any: small programs have many of them
-    for nest in starts:
-        yield from found.grown(nest)
+    for nest in nests:
+        if _scratch_of(nest):
+            yield from found.grown(nest)
 
 
 class _Search:
@@ -94,7 +95,7 @@ class _Search:
         taken, classes = [nest], Classes(nest, self.operands(nest))
         touched = {root(value) for value in nest.operands}
         written = {root(out) for out in nest.outs}
-        nbytes_written = _scratch_of(nest)
+        nbytes_shared = _scratch_of(nest)
         place = self.uses.places[nest]
         while len(taken) < MOST_NESTS:
             following = self._next_use(written, place)
@@ -106,14 +107,16 @@ class _Search:
             if any(self.uses.is_written_within(value, place, following) for value in touched):
                 return  # they cannot move down to it
             taken.append(follower)
+            again = {root(value) for value in follower.ins} & (touched - written)
+            nbytes_shared += sum(nbytes(memref_of(value)) for value in again)
             touched |= {root(value) for value in follower.operands}
             written |= {root(out) for out in follower.outs}
-            nbytes_written += _scratch_of(follower)
+            nbytes_shared += _scratch_of(follower)
             place = following
             classes.grow(follower, self.operands(follower))
             if not classes.found:
                 return
-            if nbytes_written >= self.least_bytes:
+            if nbytes_shared >= self.least_bytes:
                 yield Group(tuple(taken), classes.found, tuple(map(self.operands, taken)))
 
     def _next_use(self, buffers: Iterable[SSAValue], place: int) -> int | None:
@@ -147,3 +150,8 @@ def _is_simple(nest: NestOp) -> bool:
 def _scratch_of(nest: NestOp) -> int:
     """Bytes that it writes and that may become a turn's."""
     return sum(nbytes(memref_of(out)) for out in nest.outs if isinstance(out.owner, AllocOp))
+
+
+def _touched(nest: NestOp) -> int:
+    """Bytes of the largest of its buffers."""
+    return max((nbytes(memref_of(value)) for value in nest.operands), default=0)

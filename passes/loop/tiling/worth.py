@@ -88,9 +88,14 @@ def _weighed(group: Figures, core: Core, rows: int, keys: int) -> Weighed:
 def _plans(group: Figures, core: Core, rows: int, keys: int) -> Iterator[Weighed]:
     machine = core.machine
     one = tuple(_fewest(group, which, machine) for which in range(len(group.sizes)))
-    row = max(1, _scratch_bytes(group, (*one[:-1], 1), keys))
+    common = _common(group, (*one[:-1], 1))
+    row = max(1, _scratch_bytes(group, (*one[:-1], 1), keys) + common)
     parts = _PARTS if _shares(group) else _PARTS_ALONE
     most = [rows] if rows else [max(1, machine.l2.bytes // (part * row)) for part in parts]
+    if common and not rows:
+        most.append(
+            max(1, machine.l1.bytes // (2 * row))
+        )  # what is only read comes from the first cache
     if keys and not rows and group.softmax is not None and not group.softmax.window.is_whole:
         most.append(keys)  # of the last block that they look at, rows then see half
     size = group.sizes[-1]
@@ -149,6 +154,7 @@ def _way(group: Figures, core: Core, blocks: tuple[int, ...], keys: int) -> Weig
     if keys or blocks != group.sizes:  # a loop of one turn brings nothing nearer
         gain -= _left_without(group, core)
         gain += _handed_on(group, before, after, core)
+        gain += _brought_once(group, blocks, after, core)
     if keys and group.softmax is not None:
         seen = _seen(group, group.softmax, blocks[-1], keys)
         gain -= seen * _joining(group, keys) / machine.l2.bandwidth
@@ -237,6 +243,38 @@ def _handed_on(group: Figures, before: int, after: int, core: Core) -> float:
         moved = sum(min(b.nbytes, nest.points * element) for b in buffers if b.is_scratch)
         saved += _shown(group, nest, moved, before, core)
         saved -= _shown(group, nest, moved, after, core)
+    return saved
+
+
+def _later(group: Figures) -> Iterator[tuple[Nest, int]]:
+    """Nests that read what one before them in the group has read, and the buffer; no scratch.
+
+    Products read what they share in their own order, many times: only others are counted.
+    """
+    seen: set[int] = set()
+    for nest in group.nests:
+        own = {touch.buffer for touch in nest.touches} - {nest.out}
+        own = {at for at in own if not group.buffers[at].is_scratch}
+        if not nest.is_product:
+            yield from ((nest, at) for at in sorted(own & seen))
+            seen |= own
+
+
+def _common(group: Figures, blocks: tuple[int, ...]) -> int:
+    """Bytes of a turn's parts of what several nests read."""
+    return sum(_part_bytes(group, at, blocks, 0) for at in {at for _, at in _later(group)})
+
+
+def _brought_once(group: Figures, blocks: tuple[int, ...], after: int, core: Core) -> float:
+    """Cycles saved of reading what several nests read: a turn's part is near after the first."""
+    machine = core.machine
+    part = after + _common(group, blocks)
+    near = machine.l1 if 2 * part <= machine.l1.bytes else _level(part, machine)
+    saved = 0.0
+    for nest, at in _later(group):
+        buffer = group.buffers[at]
+        moved = min(buffer.nbytes, nest.points * buffer.element)
+        saved += moved / _level(buffer.nbytes, machine).bandwidth - moved / near.bandwidth
     return saved
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -271,9 +272,23 @@ def attention() -> tuple[Context, ModuleOp]:
     return context, parse_module(context, text)
 
 
-def test_attention_that_no_cache_holds_runs_by_blocks() -> None:
+def rows() -> tuple[Context, ModuleOp]:
+    """Three nests read them: what these hand on is two numbers of each row."""
+    kind = "tensor<700x1000xf32>"
+    context = new_context()
+    text = f"""func.func @main(%x: {kind}) -> {kind} {{
+  %0 = graph.log_softmax %x axis = 1 : {kind} -> {kind}
+  func.return %0 : {kind}
+}}"""
+    return context, parse_module(context, text)
+
+
+@pytest.mark.parametrize("program", [attention, rows])
+def test_what_no_cache_holds_runs_by_blocks(
+    program: Callable[[], tuple[Context, ModuleOp]],
+) -> None:
     """By the default pipeline."""
-    context, module = attention()
+    context, module = program()
     tiled = import_model(module, context, Options(target="x86-64-v4", machine="zen4"))
     for one in default_pipeline():
         one.apply(context, tiled)
