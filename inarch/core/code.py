@@ -11,15 +11,14 @@ from __future__ import annotations
 import ast
 import site
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
 from inarch.core.cache import default_cache, key_of
 from inarch.core.plugins import OURS
-from inarch.core.states import digest_of
-
-_NO_CODE = ("__pycache__", ".git")
+from inarch.core.states import digest_of, is_settled, state_of
 
 
 def files_of(modules: Iterable[str]) -> list[Path]:
@@ -48,9 +47,27 @@ def files_of(modules: Iterable[str]) -> list[Path]:
 
 def digest_of_code(modules: Iterable[str]) -> str:
     """What changes where the content of one of `files_of` does; empty where there are none."""
-    cache, files = default_cache(), files_of(modules)
-    parts = [f"{file.parent.name}/{file.name} {digest_of(file, cache)}" for file in files]
-    return key_of(*parts) if parts else ""
+    files = files_of(modules)
+    if not files:
+        return ""
+    # A package may have a thousand files: what is looked up is all of them at once.
+    states = [state_of(file) for file in files]
+    if not all(map(is_settled, states)):
+        return _digest_of_files(files)
+    kept = default_cache()
+    key = key_of("code", *map(str, files), repr(states))
+    known = kept.get(key)
+    if known is not None:
+        return known.decode()
+    digest = _digest_of_files(files)
+    if [state_of(file) for file in files] == states:
+        kept.put(key, digest.encode())
+    return digest
+
+
+def _digest_of_files(files: Sequence[Path]) -> str:
+    kept = default_cache()
+    return key_of(*(f"{file.parent.name}/{file.name} {digest_of(file, kept)}" for file in files))
 
 
 def _top(name: str) -> str:
@@ -78,24 +95,45 @@ def _is_installed(file: Path) -> bool:
 
 
 def _folder(folder: Path) -> Iterator[Path]:
-    """All files in it."""
+    """All files in it, but what tools keep there: compiled Python, `.git`, `.venv`."""
     for entry in folder.iterdir():
-        if entry.name in _NO_CODE:
-            continue
         if entry.is_dir():
-            yield from _folder(entry)
+            if entry.name != "__pycache__" and not entry.name.startswith("."):
+                yield from _folder(entry)
         elif entry.is_file():
             yield entry
 
 
-def _imported(file: Path) -> Iterator[str]:
+def _imported(file: Path) -> Sequence[str]:
     """The modules that a file of Python imports anywhere, but for its own package, of which all counts."""
+    state = state_of(file)
+    if state is None or not is_settled(state):
+        return _imported_now(file)
+    return _imported_of_state(file, tuple(state))
+
+
+@cache
+def _imported_of_state(file: Path, state: tuple[int, ...]) -> Sequence[str]:
+    """Read once for each state of the file, by all processes: the syntax trees of a package take seconds."""
+    kept, key = default_cache(), key_of("imported", str(file), repr(state))
+    known = kept.get(key)
+    if known is not None:
+        return known.decode().split()
+    found = _imported_now(file)
+    if state_of(file) == [*state]:
+        kept.put(key, " ".join(found).encode())
+    return found
+
+
+def _imported_now(file: Path) -> list[str]:
     try:
         tree = ast.parse(file.read_bytes())
     except (OSError, SyntaxError, ValueError):
-        return
+        return []
+    found: list[str] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (each.name for each in node.names)
+            found += [each.name for each in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module is not None and node.level == 0:
-            yield node.module
+            found.append(node.module)
+    return sorted({*found})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,8 @@ import inarch
 from effort import effort
 from inarch.backends import BACKENDS, Backend, Emission, EmitRequest, Option
 from inarch.core.cache import default_cache
-from inarch.core.code import files_of
+from inarch.core.code import digest_of_code, files_of
+from inarch.core.states import is_settled, state_of
 from inarch.driver.compiler import build
 from inarch.driver.extensions import load_files
 from inarch.driver.options import Options
@@ -194,16 +196,14 @@ def test_a_helper_of_the_backend_is_part_of_it(
         np.testing.assert_array_equal(module(ones), factor * ones)
     folder = tmp_path / "vendor_of_test" / "inner"
     folder.mkdir(parents=True)
+    (folder / ".venv").mkdir()
+    (folder / ".venv" / "of_a_tool.py").touch()
     for name in ("__init__.py", "bk.py", "inner/table.json", "inner/__init__.py"):
         (folder.parent / name).write_text(
             "def late():\n    import factor_of_test, numpy, os, inarch\n"
         )
-    found = [
-        str(each.relative_to(tmp_path))
-        for each in files_of(["vendor_of_test.bk"])
-        if tmp_path in each.parents
-    ]
-    assert found == [
+    found = [each for each in files_of(["vendor_of_test.bk"]) if tmp_path in each.parents]
+    assert [str(each.relative_to(tmp_path)) for each in found] == [
         "factor_of_test.py",
         "vendor_of_test/__init__.py",
         "vendor_of_test/bk.py",
@@ -211,5 +211,17 @@ def test_a_helper_of_the_backend_is_part_of_it(
         "vendor_of_test/inner/table.json",
     ]
     assert [each.parent.name for each in files_of(["vendor_of_test"])].count("numpy") == 1
+    while not all(is_settled(state_of(each)) for each in found):
+        time.sleep(0.01)
+    before = files_of(["vendor_of_test"])
+    digest = digest_of_code(["vendor_of_test"])
+    with monkeypatch.context() as patch:  # a large package is read once
+        for each in ("ast.parse", "inarch.core.code.digest_of"):
+            patch.delattr(each)
+        assert files_of(["vendor_of_test"]) == before
+        assert digest_of_code(["vendor_of_test"]) == digest
+    (folder.parent / "bk.py").write_text("import json, cffi\n")
+    assert {*files_of(["vendor_of_test"])} - {*before} != set()
+    assert digest_of_code(["vendor_of_test"]) != digest
     ours = [each for each in files_of(["inarch.backends.cblas", "os"]) if "inarch" in each.parts]
     assert {each.parent.name for each in ours} == {"cblas"}
