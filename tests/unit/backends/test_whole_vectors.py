@@ -139,7 +139,7 @@ def arrays(model: Any) -> dict[str, Array]:
     return found
 
 
-@pytest.mark.sampled(effort(3, 99), reason="each is some eighty nests")
+@pytest.mark.sampled(effort(2, 99), reason="each is some eighty nests")
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("dtype", EVERY)
 def test_rows_of_some_vectors(dtype: str, target: str) -> None:

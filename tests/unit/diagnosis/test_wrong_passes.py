@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from wrong_passes import NAMES, write_pass
 
+from effort import effort
 from inarch.tools.cli import run
 
 
@@ -50,7 +51,7 @@ def network() -> str:
 """
 
 
-@pytest.mark.sampled(2, reason="two compilations and a process each")
+@pytest.mark.sampled(effort(1, 99), reason="two compilations and a process each")
 @pytest.mark.parametrize("name", NAMES)
 def test_a_wrong_pass_is_named_and_seen_to_fail(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
