@@ -37,7 +37,7 @@ def unet() -> onnx.ModelProto:
     x = b.input("input", [1, 3, 128, 128])
     kept: list[tuple[str, int]] = []
     channels = 3
-    for width in (32, 64, 128):
+    for width in (32, 64):
         x = b.op("Relu", _conv(b, x, channels, width, 3, pads=[1] * 4))
         kept.append((x, width))
         x, channels = b.op("MaxPool", x, kernel_shape=[2, 2], strides=[2, 2]), width
