@@ -89,7 +89,7 @@ def programs(seed: int) -> list[Given]:
 def test_other_choices_keep_what_programs_mean() -> None:
     """Some at random, then some of those that come up then, and so on; each pass chooses otherwise."""
     changed: Counter[str] = Counter()
-    for seed in seeds(2, 20):
+    for seed in seeds(1, 20):
         rng = random.Random(f"choices {seed}")
         for given in programs(seed):
             ways: dict[str, TunedWay] = {}
