@@ -13,13 +13,8 @@ from xdsl.ir import Attribute
 from inarch.artifact.manifest import Port, Signature
 from inarch.core.dtypes import DTYPES
 from inarch.dialects.loop.memory import MemRef
+from inarch.ir.functions import argument_attributes, index_ranges
 from inarch.ir.types import dtype_of
-
-INDICES = "inarch.indices"
-"""Of an input: the least and the most that its elements may be, which a call checks (`array<i64: -9, 8>`).
-
-Where each is an index of one of several dimensions in turn, of each (`array<i64: -9, 8, -4, 3>`: of pairs).
-"""
 
 COMPUTED = "inarch.computed"
 """Of an output: axes whose size the data decide, each with the number of the output that says how much counts
@@ -79,19 +74,9 @@ def entry_of(function: FuncOp, outputs: Collection[int], workspace_bytes: int = 
     )
 
 
-def argument_attributes(function: FuncOp, position: int) -> Mapping[str, Attribute]:
-    """The attributes of one argument of a function."""
-    every = function.arg_attrs
-    return {} if every is None else every.data[position].data
-
-
 def _indices(function: FuncOp, position: int, number: int) -> list[Indices]:
     """What elements of input `number` may be, where it is of indices."""
-    found = argument_attributes(function, position).get(INDICES)
-    if not isinstance(found, DenseArrayBase):
-        return []
-    bounds = [int(bound) for bound in found.get_values()]
-    pairs = list(zip(bounds[::2], bounds[1::2], strict=True))
+    pairs = index_ranges(function, position)
     return [Indices(number, at, len(pairs), *pair) for at, pair in enumerate(pairs)]
 
 

@@ -23,6 +23,9 @@ from inarch.ir.payload.constants import constant_attribute
 if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
+Range = tuple[int, int]
+"""The least and the most that an index may be."""
+
 FOLD_ELEMENTS = 4096
 """Results up to this size are evaluated here, so that computed shapes are constants."""
 
@@ -44,10 +47,12 @@ class Builder:
     """Values that are known: constants, and of them what small ops compute that stay (`GraphOp.folds`)."""
     loose: list[ConstantOp] = field(default_factory=list[ConstantOp])
     """Constants that were made, in order; those that nothing used are dropped in the end."""
-    indices: dict[SSAValue, list[tuple[int, ...]]] = field(
-        default_factory=dict["SSAValue", "list[tuple[int, ...]]"]
+    indices: dict[SSAValue, list[Sequence[Range]]] = field(
+        default_factory=dict["SSAValue", "list[Sequence[Range]]"]
     )
-    """Values whose elements, in turn, are indices of dimensions of these sizes, where no op shows it."""
+    """Arguments whose elements, in turn, are indices within these ranges, by use (`frontends/ids.py`)."""
+    outermost: Block = field(init=False)
+    """The first block: what is in it runs in each call."""
     nodes: int = 0
     """Nodes converted and ops made so far."""
     computed: int = 0
@@ -55,6 +60,9 @@ class Builder:
 
     It begins at minus the size of the model's message: what stands there once may be used once.
     """
+
+    def __post_init__(self) -> None:
+        self.outermost = self.block
 
     def count(self, nodes: int = 1) -> None:
         """Counts what is about to be converted. Raises InarchError when it is too much."""

@@ -17,6 +17,7 @@ from inarch.dialects.graph.elementwise.cast import CastOp
 from inarch.dialects.graph.op import GraphOp, Property, element_of, shape_of, tensor_dtype
 from inarch.dialects.graph.shape import BroadcastToOp, ReshapeOp
 from inarch.frontends.builder import Builder
+from inarch.frontends.ids import declare
 
 if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
@@ -80,6 +81,13 @@ class Building:
         if shape_of(value) == tuple(shape):
             return value
         return self.emit(BroadcastToOp, value, shape=list(shape))
+
+    def indexes(self, value: SSAValue, *sizes: int, wraps: bool = True) -> None:
+        """Says that the elements of `value`, in turn, are indices of dimensions of these sizes.
+
+        Those that wrap count from the end below 0. Raises InarchError for a constant outside.
+        """
+        declare(self.builder, value, [(-size if wraps else 0, size - 1) for size in sizes])
 
     def axis(self, value: int, rank: int) -> int:
         """An axis that may count from the end, as one that counts from the front."""

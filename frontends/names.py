@@ -1,11 +1,16 @@
-"""What a program is called that its model gives no name: as its file, in letters that C has."""
+"""What programs are called that have no name, and how names stand in a program."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DictionaryAttr, StringAttr
+from xdsl.ir import Attribute
 
 from inarch.core.arguments import checked_text
 from inarch.core.errors import UsageError
+from inarch.ir.types import i64
 
 MAX_PREFIX = 100
 """Characters: the prefix is in names of files, which have at most 255 bytes."""
@@ -32,3 +37,16 @@ def check_name(name: object) -> None:
         raise UsageError(f"expected a name that does not begin with inarch, found '{text}'")
     if len(text) > MAX_PREFIX:
         raise UsageError(f"expected a name of at most {MAX_PREFIX} characters, found {len(text)}")
+
+
+def named(
+    names: Sequence[str], numbers: Sequence[tuple[str, Sequence[int] | None]] = ()
+) -> ArrayAttr[DictionaryAttr]:
+    """The attributes of arguments or results: the name of each, and one of numbers, where there are any."""
+    found: list[DictionaryAttr] = []
+    for name, (key, values) in zip(names, numbers or [("", None)] * len(names), strict=True):
+        entries: dict[str, Attribute] = {"inarch.name": StringAttr(name)}
+        if values:
+            entries[key] = DenseArrayBase.from_list(i64, values)
+        found.append(DictionaryAttr(entries))
+    return ArrayAttr(found)

@@ -14,12 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
-    ArrayAttr,
-    DenseArrayBase,
-    DictionaryAttr,
     ModuleOp,
     StringAttr,
-    i64,
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
@@ -30,10 +26,10 @@ from inarch.core.lazy import Array, np
 from inarch.core.limits import check_shape
 from inarch.frontends import FilesRead, Frontend, Origin, Sizes, ValueNames
 from inarch.frontends.builder import Builder
-from inarch.frontends.names import program_name
+from inarch.frontends.ids import indices_of
+from inarch.frontends.names import named, program_name
 from inarch.frontends.onnx._bind import Bound, Signature, bind, signature
 from inarch.frontends.onnx._functions import Key, functions_by_key, imports
-from inarch.frontends.onnx._ids import indices_of
 from inarch.frontends.onnx._load import Loaded, load_model
 from inarch.frontends.onnx._missing import LISTED, missing
 from inarch.frontends.onnx.graph import FIRST_OPSET, Importer, Scope
@@ -338,27 +334,12 @@ def _main(
             computed[-1] += [axis, numbers[count]]
     builder.block.add_op(ReturnOp(*values))
     types = ([arg.type for arg in builder.block.args], [value.type for value in values])
-    arguments = [
-        ("inarch.indices", indices_of(argument, builder.indices)) for argument in builder.block.args
-    ]
+    arguments = [("inarch.indices", indices_of(builder, arg)) for arg in builder.block.args]
     computed += [[]] * (len(values) - len(results))
     return FuncOp(
         "main",
         types,
         Region(builder.block),
-        arg_attrs=_names(inputs, arguments),
-        res_attrs=_names(list(names), [("inarch.computed", each) for each in computed]),
+        arg_attrs=named(inputs, arguments),
+        res_attrs=named(list(names), [("inarch.computed", each) for each in computed]),
     )
-
-
-def _names(
-    names: Sequence[str], numbers: Sequence[tuple[str, Sequence[int] | None]]
-) -> ArrayAttr[DictionaryAttr]:
-    """The attributes of each: its name, and one of numbers, where there are any."""
-    found: list[DictionaryAttr] = []
-    for name, (key, values) in zip(names, numbers, strict=True):
-        entries: dict[str, Attribute] = {"inarch.name": StringAttr(name)}
-        if values:
-            entries[key] = DenseArrayBase.from_list(i64, values)
-        found.append(DictionaryAttr(entries))
-    return ArrayAttr(found)

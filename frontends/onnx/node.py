@@ -101,10 +101,6 @@ class Node(Building):
 
     # -- attributes
 
-    def indexes(self, index: int, *sizes: int) -> None:
-        """Says that the elements of input `index`, in turn, are indices of dimensions of these sizes."""
-        self.builder.indices.setdefault(self.x(index), []).append(sizes)
-
     def has_attribute(self, name: str) -> bool:
         """Whether attribute `name` is given."""
         return name in self.attributes

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
@@ -22,6 +22,8 @@ from inarch.core.dtypes import from_numpy
 from inarch.core.errors import InarchError, UnsupportedError
 from inarch.dialects.graph.op import shape_of, tensor_dtype
 from inarch.frontends.builder import Builder
+from inarch.frontends.ids import indices_of
+from inarch.frontends.names import named
 from inarch.frontends.report import NotSupportedError
 from inarch.frontends.torch.node import Node, Result
 from inarch.frontends.torch.ops import converters
@@ -71,8 +73,10 @@ def import_graph(graph: Any, context: Context, name: str) -> ModuleOp:
         "main",
         types,
         Region(builder.block),
-        arg_attrs=_names(names),
-        res_attrs=_names([f"out{number}" for number in range(len(results))]),
+        arg_attrs=named(
+            names, [("inarch.indices", indices_of(builder, arg)) for arg in builder.block.args]
+        ),
+        res_attrs=named([f"out{number}" for number in range(len(results))]),
     )
     return ModuleOp([main], attributes={"inarch.name": StringAttr(name)})
 
@@ -196,7 +200,3 @@ def _outputs(node: Any, values: Mapping[Any, _Found]) -> list[SSAValue]:
     if not all(isinstance(each, SSAValue) for each in found):
         raise NotSupportedError("an output that is no tensor")
     return cast("list[SSAValue]", found)
-
-
-def _names(names: Sequence[str]) -> ArrayAttr[DictionaryAttr]:
-    return ArrayAttr(DictionaryAttr({"inarch.name": StringAttr(name)}) for name in names)

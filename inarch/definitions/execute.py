@@ -21,6 +21,7 @@ from inarch.definitions.functions import (
 )
 from inarch.definitions.run import run_definitions
 from inarch.dialects import new_context
+from inarch.ir.functions import index_ranges
 from inarch.ir.text import parse_module
 
 
@@ -50,10 +51,22 @@ def random_inputs(
     arrays = [random_array(takes, position, generator) for position in takes.inputs]
     sizes = indexed_sizes(chosen)
     for number, position in enumerate(takes.inputs):
-        if (size := sizes.get(position)) is not None:
-            wide = arrays[number].astype(np.int64)
-            arrays[number] = ((wide + size) % (2 * size) - size).astype(arrays[number].dtype)
+        size = sizes.get(position)
+        ranges = index_ranges(chosen, position) or ([] if size is None else [(-size, size - 1)])
+        if ranges:
+            arrays[number] = _within(arrays[number], ranges)
     return arrays
+
+
+def _within(array: Array, ranges: Sequence[tuple[int, int]]) -> Array:
+    """Its elements, in turn, brought into the ranges; those of an empty one as they are."""
+    flat: Array = array.astype(np.int64).reshape(-1)
+    for at, (least, most) in enumerate(ranges):
+        if least <= most:
+            turn: Array = flat[at :: len(ranges)]
+            turn[...] = (turn - least) % (most - least + 1) + least
+    found: Array = flat.reshape(array.shape)
+    return found.astype(array.dtype)
 
 
 def _module_of(function: FuncOp) -> ModuleOp:

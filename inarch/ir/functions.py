@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import ModuleOp
+from collections.abc import Mapping
+
+from xdsl.dialects.builtin import DenseArrayBase, ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation
+from xdsl.ir import Attribute, Block, Operation
 
 from inarch.core.errors import InarchError
 from inarch.ir.location import location_text
@@ -20,6 +22,12 @@ WEIGHT = "inarch.weight"
 
 TURNS = "inarch.turns"
 """On an argument of a body: for how many turns it is the same buffer, and holds the same."""
+
+INDICES = "inarch.indices"
+"""Of an input: the least and the most that its elements may be, which a call checks (`array<i64: -9, 8>`).
+
+Where each is an index of one of several dimensions in turn, of each (`array<i64: -9, 8, -4, 3>`: of pairs).
+"""
 
 
 def functions(module: ModuleOp) -> list[FuncOp]:
@@ -55,6 +63,21 @@ def entry_blocks(module: ModuleOp) -> list[tuple[FuncOp, Block]]:
             )
         found.append((function, blocks[0]))
     return found
+
+
+def argument_attributes(function: FuncOp, position: int) -> Mapping[str, Attribute]:
+    """The attributes of one argument of a function."""
+    every = function.arg_attrs
+    return {} if every is None else every.data[position].data
+
+
+def index_ranges(function: FuncOp, position: int) -> list[tuple[int, int]]:
+    """The least and the most that elements of an argument may be, in turn (`INDICES`); empty: anything."""
+    found = argument_attributes(function, position).get(INDICES)
+    if not isinstance(found, DenseArrayBase):
+        return []
+    bounds = [int(bound) for bound in found.get_values()]
+    return list(zip(bounds[::2], bounds[1::2], strict=True))
 
 
 def error_at(op: Operation, message: str) -> InarchError:

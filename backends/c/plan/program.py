@@ -20,7 +20,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from inarch.artifact.manifest import Import
 from inarch.backends.c.plan.alignment import Alignments
 from inarch.backends.c.text import Names, identifier
-from inarch.backends.entries import Entry, argument_attributes, entry_of
+from inarch.backends.entries import Entry, entry_of
 from inarch.core.errors import InarchError, UnsupportedError
 from inarch.core.once import cached_property
 from inarch.dialects.kernel.call import CallOp as KernelCallOp
@@ -35,6 +35,7 @@ from inarch.dialects.loop.buffer import (
 from inarch.dialects.loop.control import CallOp
 from inarch.dialects.loop.memory import memref_of, nbytes
 from inarch.dialects.loop.nest import NestOp
+from inarch.ir.functions import argument_attributes
 from inarch.ir.location import location_text
 from inarch.ir.target import threads_of
 from inarch.ir.verify import verify_symbol_user

@@ -119,6 +119,7 @@ def _arange(node: Node) -> SSAValue:
 
 
 def _embedding(node: Node) -> SSAValue:
+    node.indexes(node.x(1), node.shape()[0], wraps=False)
     return node.emit(GatherOp, node.x(0), node.x(1), axis=0)
 
 

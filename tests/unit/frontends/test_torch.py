@@ -9,6 +9,7 @@ from inarch.definitions.execute import execute
 from inarch.dialects import new_context
 from inarch.frontends.torch.graph import import_graph, operator_name, reason_against
 from inarch.frontends.torch.ops import converters
+from inarch.ir.functions import functions, index_ranges
 from inarch.ir.verify import verify_module
 from tests.unit.frontends.torch_graphs import recorded
 
@@ -36,3 +37,16 @@ def test_every_converter_has_a_recorded_graph() -> None:
     taken = [case for case in CASES.values() if not case.refused]
     nodes = [node for case in taken for node in case.graph().graph.nodes]
     assert converters().keys() - {operator_name(node) for node in nodes} == set()
+
+
+def test_ids_of_an_embedding_are_checked_by_the_call() -> None:
+    """PyTorch raises IndexError, for negative ones, too."""
+    found = [
+        index_ranges(functions(import_graph(case.graph(), new_context(), "test"))[0], position)
+        for case in CASES.values()
+        if any(operator_name(n) == "aten.embedding.default" for n in case.graph().graph.nodes)
+        for position in range(len(case.inputs))
+        if case.inputs[position].dtype.kind == "i"
+    ]
+    assert found
+    assert all(least == 0 < most for ((least, most),) in found)

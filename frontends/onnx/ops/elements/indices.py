@@ -95,7 +95,7 @@ def _gather_elements(node: Node) -> SSAValue:
         raise InarchError(
             f"expected indices within {data} but for axis {axis}, found shape {shape}"
         )
-    node.indexes(1, data[axis])
+    node.indexes(node.x(1), data[axis])
     strides = [math.prod(data[d + 1 :]) for d in range(len(data))]
     chosen = _from_front(node, node.emit(CastOp, node.x(1), to=i64), data[axis])
     flat = node.emit(MulOp, chosen, node.like(strides[axis], chosen))
@@ -120,7 +120,7 @@ def _gather_nd(node: Node) -> SSAValue:
             f"found shape {indices}"
         )
     named, rest = data[batch : batch + depth], data[batch + depth :]
-    node.indexes(1, *named)
+    node.indexes(node.x(1), *named)
     chosen = node.emit(CastOp, node.x(1), to=i64)
     sizes = node.constant(np.array(named, np.int64))
     negative = node.emit(LessOp, chosen, node.like(0, chosen))

@@ -19,12 +19,16 @@ def _reduction(node: Node) -> str:
 def _elements(node: Node) -> SSAValue:
     axis = node.axis(node.int("axis", 0), len(node.shape()))
     operands = (node.x(0), node.x(1), node.x(2))
-    return node.emit(ScatterElementsOp, *operands, axis=axis, reduction=_reduction(node))
+    found = node.emit(ScatterElementsOp, *operands, axis=axis, reduction=_reduction(node))
+    node.indexes(node.x(1), node.shape()[axis])
+    return found
 
 
 def _nd(node: Node) -> SSAValue:
     operands = (node.x(0), node.x(1), node.x(2))
-    return node.emit(ScatterNdOp, *operands, reduction=_reduction(node))
+    found = node.emit(ScatterNdOp, *operands, reduction=_reduction(node))
+    node.indexes(node.x(1), *node.shape()[: node.shape(1)[-1]])
+    return found
 
 
 CONVERTERS: dict[str, Converter] = {

@@ -101,7 +101,9 @@ def _concat(node: Node) -> SSAValue:
 
 def _gather(node: Node) -> SSAValue:
     axis = node.axis(node.int("axis", 0), len(node.shape()))
-    return node.emit(GatherOp, node.x(0), node.x(1), axis=axis)
+    found = node.emit(GatherOp, node.x(0), node.x(1), axis=axis)
+    node.indexes(node.x(1), node.shape()[axis])
+    return found
 
 
 def _pad(node: Node) -> SSAValue:

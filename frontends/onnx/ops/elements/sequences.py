@@ -31,6 +31,7 @@ def _reverse_sequence(node: Node) -> SSAValue:
         raise InarchError(
             f"expected sequence_lens of shape ({shape[batch]},), found {node.shape(1)}"
         )
+    node.indexes(node.x(1), shape[time] + 1, wraps=False)
     along = [1, 1]
     along[batch] = shape[batch]
     lengths = node.reshape(node.emit(CastOp, node.x(1), to=i64), along)

@@ -57,6 +57,7 @@ def _max_roi_pool(node: Node) -> SSAValue:
     x = node.x(0)
     if image[0] > 1:
         which = node.emit(CastOp, node.reshape(_column(node, 0), (rois[0],)), to=i64)
+        node.indexes(which, image[0], wraps=False)
         x = node.emit(GatherOp, x, which, axis=0)
     lowest = node.like(-np.inf, x)
     batch = rois[0] if image[0] > 1 else 1

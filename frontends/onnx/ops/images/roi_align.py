@@ -133,6 +133,7 @@ def _shares(node: Node, rows: _Points, columns: _Points) -> Sequence[SSAValue]:
     last = node.emit(TransposeOp, node.x(0), perm=[0, 2, 3, 1])
     flat = node.reshape(last, (batch * height * width, channels))
     regions = node.shape(1)[0]
+    node.indexes(node.x(2), batch, wraps=False)
     images = node.emit(CastOp, node.x(2), to=i64)
     begins = node.emit(MulOp, images, node.like(height * width, images))
     found: list[SSAValue] = []

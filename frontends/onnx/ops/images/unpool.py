@@ -50,6 +50,7 @@ def _max_unpool(node: Node) -> SSAValue:
     if min(sizes) < 1:
         raise InarchError(f"expected sizes >= 1 of the result, found {sizes}")
     image = (*shape[:2], *sizes)
+    node.indexes(node.x(1), math.prod(image), wraps=False)
     zero, count = node.like(0, node.x()), math.prod(shape)
     found = node.emit(
         ScatterElementsOp,

@@ -135,9 +135,7 @@ def _array_feature_extractor(node: Node) -> SSAValue:
         raise InarchError(
             f"expected an input of rank 1 or more and an index, found shapes {shape} and {node.shape(1)}"
         )
-    known = node.builder.arrays.get(node.x(1))
-    if known is not None and not (0 <= int(known.min()) <= int(known.max()) < shape[-1]):
-        raise InarchError(f"expected indices of {shape[-1]} features, found {known.tolist()}")
+    node.indexes(node.x(1), shape[-1], wraps=False)
     indices = node.reshape(node.x(1), (count,))
     found = node.emit(GatherOp, node.x(0), indices, axis=len(shape) - 1)
     return node.reshape(found, (1, count)) if len(shape) == 1 else found

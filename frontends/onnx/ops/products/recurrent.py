@@ -299,6 +299,7 @@ def _lives(node: Node, steps: int) -> SSAValue | None:
     known = node.builder.arrays.get(node.x(4))
     if known is not None and known.size and not 0 <= known.min() <= known.max() <= steps:
         raise InarchError(f"expected sequence_lens from 0 to {steps}, found {known.tolist()}")
+    node.indexes(node.x(4), steps + 1, wraps=False)
     lengths = node.emit(CastOp, node.x(4), to=i64)
     turns = node.constant(np.arange(steps, dtype=np.int64).reshape(steps, 1, 1))
     return node.emit(LessOp, turns, node.reshape(lengths, (1, *node.shape(4), 1)))

@@ -90,10 +90,13 @@ def _turned(node: Node, x: SSAValue, pairs: int) -> SSAValue:
 def _places(node: Node, batch: int, steps: int) -> SSAValue:
     """The row of the tables of each step, [batch or 1, steps]."""
     shape = node.shape(1)
+    rows = node.shape(2)[0]
     if shape == (batch, steps):
+        node.indexes(node.x(1), rows, wraps=False)
         return node.x(1)
     if shape != (1,):
         raise InarchError(f"expected position_ids of shape (1,) or {(batch, steps)}, found {shape}")
+    node.indexes(node.x(1), rows - steps + 1, wraps=False)
     node.room(steps)
     turns = node.constant(np.arange(steps).astype(node.dtype(1).numpy).reshape(1, steps))
     return node.emit(AddOp, turns, node.reshape(node.x(1), (1, 1)))

@@ -110,6 +110,7 @@ def _embed(node: Node) -> Sequence[SSAValue]:
 def _looked_up(node: Node, table: int, ids: SSAValue) -> SSAValue:
     if len(node.shape(table)) != 2:
         raise InarchError(f"expected a table of rank 2, found shape {node.shape(table)}")
+    node.indexes(ids, node.shape(table)[0], wraps=False)
     return node.emit(GatherOp, node.x(table), ids, axis=0)
 
 
