@@ -38,6 +38,8 @@ class Interface:
 
     inputs: Sequence[OpenPort]
     outputs: Sequence[OpenPort]
+    defaults: Sequence[OpenPort] = ()
+    """Inputs that have a value of their own, which is taken where none is given; not among `inputs`."""
     digest: str = ""
     """Of all that a model in memory is; empty where some of it is in files."""
 

@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 
 from inarch.artifact import Artifact
 from inarch.artifact.manifest import Port, Signature
+from inarch.artifact.provenance import Default
 from inarch.core.arguments import checked_path, checked_threads
 from inarch.core.cache import replacing
 from inarch.core.errors import ArgumentError, UsageError, unknown
@@ -50,6 +51,7 @@ class Module(Called):
         sources: Mapping[str, Callable[[], str]] | None = None,
         content: Content = b"",
         target: str = "",
+        defaults: Sequence[Default] = (),
     ) -> None:
         """For loaders. `sources` gives text by format; `content` is what `save` writes."""
         self.type_key = type_key
@@ -58,6 +60,7 @@ class Module(Called):
         self.functions: Mapping[str, Function] = MappingProxyType(dict(functions))
         self.target = target
         """What its code was compiled for: of a file with several variants, the one that was taken."""
+        self._defaults = tuple(defaults)
         self.imports = tuple(imports)
         """The submodules that the program brought along."""
         self._sources = dict(sources or {})
@@ -125,6 +128,14 @@ class Module(Called):
         return self.get_function("main").outputs
 
     @property
+    def defaults(self) -> tuple[Default, ...]:
+        """Inputs of the model whose own values are compiled in: name, dtype and shape of each.
+
+        `inarch.compile(model, values={"w": array})` takes others. ONNX Runtime's overridable initializers.
+        """
+        return self._defaults
+
+    @property
     def sizes(self) -> tuple[Mapping[str, int], ...]:
         """The sizes of the model's open dimensions that there is code for; empty where none were open."""
         return self.get_function("main").sizes
@@ -153,6 +164,7 @@ class Module(Called):
             sources=self._sources,
             content=self._content,
             target=self.target,
+            defaults=self.defaults,
         )
         module.origin, module._threads = self._origin, checked_threads(threads)
         return module
@@ -199,6 +211,7 @@ class Module(Called):
             sources={fmt: source(fmt) for fmt in self._sources},
             content=content,
             target=self.target,
+            defaults=self.defaults,
         )
         module.origin = Origin(self.name, content, None, identity)
         return module

@@ -77,8 +77,24 @@ def interface(source: Any) -> Interface:
     return Interface(
         [_open_port(info) for info in inputs],
         [_open_port(info) for info in graph.output],
+        _defaults(loaded.model),
         _digest(source, loaded),
     )
+
+
+CONSTANTS_FROM = 4
+"""The version of the IR before which each initializer had to be an input: it was none that a caller gave."""
+
+
+def _defaults(model: ModelProto) -> list[OpenPort]:
+    """The inputs for which the model has a value: ONNX Runtime's overridable initializers."""
+    own = {proto.name: proto for proto in model.graph.initializer}
+    found: list[OpenPort] = []
+    for info in model.graph.input if model.ir_version >= CONSTANTS_FROM else ():
+        if info.name in own:
+            port = _open_port(info)
+            found.append(OpenPort(port.name, port.dtype, tuple(own[info.name].dims)))
+    return found
 
 
 def _digest(source: Any, loaded: Loaded) -> str:
@@ -144,7 +160,7 @@ def _import(loaded: Loaded, context: Context, sizes: Sizes) -> ModuleOp:
     builder.finish()
     facts_of(context).put(FilesRead(folders.read))
     facts_of(context).put(folders.files)
-    facts_of(context).put(Origin("onnx", _said(loaded.model, scope.opsets, defaults)))
+    facts_of(context).put(Origin("onnx", _said(loaded.model, scope.opsets, sizes.values)))
     facts_of(context).put(
         ValueNames({v: name for name, v in scope.values.items() if v is not None})
     )
@@ -155,14 +171,21 @@ def _import(loaded: Loaded, context: Context, sizes: Sizes) -> ModuleOp:
     return module
 
 
-def _said(model: ModelProto, opsets: Mapping[str, int], defaults: Sequence[str]) -> dict[str, Any]:
-    """What a model says of itself, for whoever finds it compiled."""
+def _said(
+    model: ModelProto, opsets: Mapping[str, int], given: Mapping[str, object]
+) -> dict[str, Any]:
+    """What a model says of itself, for whoever finds it compiled; no default of what the caller has given."""
+    defaults = {
+        port.name: {"dtype": port.dtype.name, "shape": list(port.shape or ())}
+        for port in _defaults(model)
+        if port.name not in given and port.dtype is not None
+    }
     writer = f"{model.producer_name} {model.producer_version}".strip()
     return {
         "ir_version": model.ir_version,
         "opsets": {domain or "ai.onnx": version for domain, version in sorted(opsets.items())},
         **({"producer": writer} if writer else {}),
-        **({"defaults": list(defaults)} if defaults else {}),
+        **({"defaults": defaults} if defaults else {}),
         **({"metadata": _metadata(model)} if model.metadata_props else {}),
     }
 

@@ -12,6 +12,18 @@ from inarch.core.dtypes import DTYPES
 
 
 @dataclass(frozen=True)
+class Default:
+    """An input of the model that has a value of its own, which is compiled in where none is given."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.dtype}{list(self.shape)}"
+
+
+@dataclass(frozen=True)
 class Provenance:
     """What a manifest says of that; all of it may be missing."""
 
@@ -25,6 +37,8 @@ class Provenance:
     """Who wrote the model."""
     opsets: tuple[tuple[str, int], ...] = ()
     """Domain and version."""
+    defaults: tuple[Default, ...] = ()
+    """Inputs of the model whose own values are compiled in."""
     compiler: str = ""
     """Version of the C compiler, as that says it."""
     flags: tuple[str, ...] = ()
@@ -133,12 +147,18 @@ def part_of(value: Value) -> Part:
 
 
 def _weight(value: Value) -> Weight:
+    return Weight(value["member"].text(), *_type(value))
+
+
+def _default(name: str, value: Value) -> Default:
+    return Default(name, *_type(value))
+
+
+def _type(value: Value) -> tuple[str, tuple[int, ...]]:
     dtype = value["dtype"].text()
     if dtype not in DTYPES:
         raise value["dtype"].error(f"one of {', '.join(DTYPES)}")
-    return Weight(
-        value["member"].text(), dtype, tuple(each.size() for each in value["shape"].items())
-    )
+    return dtype, tuple(each.size() for each in value["shape"].items())
 
 
 def _used(value: Value, weights: Mapping[str, Weight]) -> tuple[str, ...]:
@@ -157,6 +177,7 @@ def provenance(top: Value) -> Provenance:
         data_sha256=_texts(source, "data_sha256"),
         producer=_text(source, "producer"),
         opsets=tuple((name, each.size()) for name, each in _entries(source, "opsets").items()),
+        defaults=tuple(_default(n, each) for n, each in _entries(source, "defaults").items()),
         compiler=_text(compiler, "version"),
         flags=(*_texts(compiler, "flags"), *_texts(compiler, "kernel_flags")),
         metadata=tuple((name, each.text()) for name, each in _entries(top, "metadata").items()),

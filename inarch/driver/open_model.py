@@ -117,6 +117,12 @@ class OpenModule(Module):
         return tuple(self._interface.outputs)
 
     @property
+    def defaults(self) -> tuple[OpenPort, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Inputs whose own values are compiled in; `inarch.compile(model, values=...)` takes others."""
+        fixed = self._options.values or {}
+        return tuple(port for port in self._interface.defaults if port.name not in fixed)
+
+    @property
     def deciding(self) -> tuple[str, ...]:
         """Inputs whose values are known to be sizes."""
         return tuple(self._deciding)

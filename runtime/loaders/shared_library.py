@@ -79,6 +79,7 @@ def load(artifact: Artifact, imports: Imports) -> Module:
         sources=sources,
         content=artifact.content,
         target=manifest.target,
+        defaults=manifest.provenance.defaults,
     )
 
 

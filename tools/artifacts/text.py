@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 
 from inarch.artifact.manifest import External, Manifest
 from inarch.artifact.provenance import Part, Provenance
@@ -37,6 +37,16 @@ def lines(manifest: Manifest) -> Generator[str]:
         yield f"  workspace {' or '.join(map(str, sizes))} bytes"
 
 
+_SHOWN = 5
+
+
+def defaults_text(defaults: Sequence[object]) -> str:
+    """The inputs whose own values are compiled in, the first of many, and how others are."""
+    more = f" and {len(defaults) - _SHOWN} more" if len(defaults) > _SHOWN else ""
+    names = ", ".join(map(str, defaults[:_SHOWN]))
+    return f"{names}{more}, compiled in; --value NAME=FILE.npy compiles another value"
+
+
 def _part(part: Part) -> Generator[str]:
     """Who emitted it, what it brings along, and what it says of its functions."""
     yield str(part)
@@ -69,6 +79,8 @@ def _provenance(found: Provenance) -> Generator[str]:
     source += [f"data of SHA-256 {digest}" for digest in found.data_sha256]
     if found.format:
         yield f"source     {', '.join(source)}"
+    if found.defaults:
+        yield f"defaults   {defaults_text(found.defaults)}"
     if found.compiler:
         yield f"compiler   {found.compiler}"
     if found.flags:

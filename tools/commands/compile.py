@@ -172,6 +172,7 @@ def _execute(arguments: argparse.Namespace) -> int:
             "variants": built.variants,
             "pipeline": found.pipeline,
         }
+        facts |= _defaults(built.path)
         if remarks is not None:
             facts["remarks"] = [remark.to_json() for remark in remarks]
         print(json.dumps(facts))
@@ -201,6 +202,15 @@ def _execute(arguments: argparse.Namespace) -> int:
             f"{theirs}{offloaded}{shipped}{sizes}, in {seconds:.1f} s"
         )
     return 0
+
+
+def _defaults(path: Path) -> dict[str, Any]:
+    """The inputs whose own values are compiled in, as the manifest has them; empty where there are none."""
+    from inarch.artifact import Artifact
+
+    with Artifact.open(path) as artifact:
+        source = artifact.manifest.data.get("source", {})
+    return {"defaults": source["defaults"]} if "defaults" in source else {}
 
 
 def _reused(functions: Sequence[str]) -> str:

@@ -18,6 +18,8 @@ from inarch.tools.commands import Command
 from inarch.tools.options import add_backend_options, add_model_options, compile_options
 
 if TYPE_CHECKING:
+    from xdsl.context import Context
+
     from inarch.passes.backend import Instance
     from inarch.passes.loop.threads.sharing import SharingReport
     from inarch.passes.partitioning import OpReport, PartitionReport
@@ -122,12 +124,33 @@ def _execute(arguments: argparse.Namespace) -> int:
         found = _facts(arguments.model.name, report, instances)
         found |= {"kernels": kernel_facts(kernels)} if kernels is not None else {}
         found |= {"threads": [one.to_json() for one in sharing.ops]} if sharing else {}
-        print(json.dumps(found, indent=1))
+        print(json.dumps(found | _defaults(context), indent=1))
         return 0
     parts = [] if chosen else _graph_parts(arguments, report, instances)
     parts += _kernel_parts(arguments, chosen, kernels, sharing)
+    parts += [] if chosen else _default_parts(context, str(arguments.model))
     sys.stdout.write("\n".join(parts))
     return 0
+
+
+def _defaults(context: Context) -> dict[str, object]:
+    """The inputs whose own values are compiled in, as the manifest has them; empty where there are none."""
+    from inarch.frontends import Origin
+    from inarch.ir.report.facts import facts_of
+
+    origin = facts_of(context).get(Origin)
+    found = None if origin is None else origin.said.get("defaults")
+    return {"defaults": found} if found else {}
+
+
+def _default_parts(context: Context, where: str) -> list[str]:
+    """The same as a line."""
+    from inarch.artifact.provenance import provenance
+    from inarch.artifact.value import Value
+    from inarch.tools.artifacts.text import defaults_text
+
+    found = provenance(Value({"source": _defaults(context)}, "", where)).defaults
+    return [f"defaults: {defaults_text(found)}\n"] if found else []
 
 
 def _check_html(arguments: argparse.Namespace) -> None:

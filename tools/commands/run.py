@@ -93,7 +93,8 @@ def _execute(arguments: argparse.Namespace) -> int:
         check_output(arguments.output, arguments.model)
     tolerance(arguments)  # what is wrong is said before anything is compiled
     module = _module(arguments)
-    given = _given([port.name for port in _ports(module, arguments)], arguments)
+    names = [port.name for port in _ports(module, arguments)]
+    given = _given(names, [port.name for port in module.defaults], arguments)
     function = _function(module, arguments, given)
     inputs, random = _inputs(function, given, arguments)
     results = function.run(inputs)
@@ -208,14 +209,19 @@ def _is_compiled(option: str, arguments: argparse.Namespace) -> UsageError:
     )
 
 
-def _given(names: Sequence[str], arguments: argparse.Namespace) -> Arrays:
-    """The inputs that are given, by name."""
+def _given(names: Sequence[str], defaults: Sequence[str], arguments: argparse.Namespace) -> Arrays:
+    """The inputs that are given, by name. Raises UsageError for others, also for `defaults`: compiled in."""
     import numpy as np
 
     given: Arrays = {}
     for text in arguments.input:
         given |= _read(text, [name for name in names if name not in given])
     if stray := [name for name in given if name not in names]:
+        if stray[0] in defaults:
+            raise UsageError(
+                f"--input: the value of '{stray[0]}' is compiled in; give another one when the model is "
+                f"compiled, --value {stray[0]}=FILE.npy"
+            )
         raise UsageError(f"--input: no input '{stray[0]}'; the inputs are: {', '.join(names)}")
     # A file may be in Fortran's order: its values are what was given, not its strides.
     # (ascontiguousarray makes a scalar an array of one element.)

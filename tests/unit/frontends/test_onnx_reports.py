@@ -4,9 +4,11 @@
 # pyright: reportUnknownMemberType=false
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from inarch.dialects import new_context
 from inarch.frontends import Sizes
 from inarch.frontends.onnx import import_onnx
 from inarch.testing import execute
+from inarch.tools.cli import run
 
 Array = np.ndarray[Any, Any]
 
@@ -290,17 +293,57 @@ def test_outputs_of_no_turns_are_empty(turns: int) -> None:
 # ------------------------------------------------------------------------------------ the rest
 
 
-def test_a_default_that_the_caller_overrides() -> None:
-    model = parse("y = Mul(x, w)", "float[2] x, float[2] w", "float[2] y")
+def with_defaults() -> onnx.ModelProto:
+    """Of which w and k are inputs, too."""
+    model = parse(
+        "t = Mul(x, w) y, i = TopK(t, k)", "float[2] x, float[2] w, int64[1] k", "float[1] y"
+    )
     model.graph.initializer.append(numpy_helper.from_array(f32([2, 3]), "w"))
-    x = f32([1, 1])
-    np.testing.assert_array_equal(inarch.compile(model)(x), [2, 3])
+    model.graph.initializer.append(numpy_helper.from_array(np.array([2]), "k"))
+    return model
+
+
+def test_a_default_that_the_caller_overrides(tmp_path: Path) -> None:
+    """They are listed, as `get_overridable_initializers()` of ONNX Runtime does."""
+    model, x = with_defaults(), f32([1, 1])
+    module = inarch.compile(model)
+    np.testing.assert_array_equal(module(x), [3, 2])
+    module.save(tmp_path / "m.inarch")
+    for each in (module, inarch.load(tmp_path / "m.inarch", threads=1)):
+        assert [str(port) for port in each.inputs] == ["x: f32[2]"]
+        assert [str(port) for port in each.defaults] == ["w: f32[2]", "k: i64[1]"]
     given = inarch.compile(model, values={"w": f32([5, 7])})
-    np.testing.assert_array_equal(given(x), [5, 7])
+    np.testing.assert_array_equal(given(x), [7, 5])
+    assert [port.name for port in given.defaults] == ["k"]
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "n"
+    assert [str(port) for port in inarch.compile(model).defaults] == ["w: f32[2]", "k: i64[1]"]
+    model.ir_version = 3  # in which weights had to be inputs
+    assert inarch.compile(model).defaults == ()
     with pytest.raises(
-        InarchError, match=r"^no input 'ww' in values; did you mean 'w'\? Known: w, x$"
+        InarchError, match=r"^no input 'ww' in values; did you mean 'w'\? Known: k, w, x$"
     ):
         inarch.compile(model, values={"ww": f32([5, 7])})
+
+
+def test_defaults_are_listed_by_the_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    onnx.save(with_defaults(), "m.onnx")
+    text = "w: f32[2], k: i64[1], compiled in; --value NAME=FILE.npy compiles another value"
+    listed = {"w": {"dtype": "f32", "shape": [2]}, "k": {"dtype": "i64", "shape": [1]}}
+    found = json.loads(run(["compile", "m.onnx", "-o", "m.inarch", "--json"]).out)
+    assert found["defaults"] == listed
+    assert f"\ndefaults   {text}\n" in run(["inspect", "m.inarch"]).out
+    assert json.loads(run(["inspect", "m.inarch", "--json"]).out)["source"]["defaults"] == listed
+    assert f"\ndefaults: {text}\n" in run(["explain", "m.onnx"]).out
+    assert json.loads(run(["explain", "m.onnx", "--json"]).out)["defaults"] == listed
+    assert "defaults" not in run(["explain", "m.onnx", "--value", "w=1,2", "--value", "k=1"]).out
+    np.savez("in.npz", x=f32([1, 1]), w=f32([1, 1]))
+    assert run(["run", "m.inarch", "--input", "in.npz"]).err == (
+        "error: --input: the value of 'w' is compiled in; give another one when the model is compiled, "
+        "--value w=FILE.npy\n"
+    )
 
 
 @pytest.mark.parametrize("dtype", ["float", "double"])
