@@ -126,11 +126,7 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
                 f"{self.kind} '{name}' ({origin.source}) has api = {api}; "
                 f"this Inarch knows api = {API_VERSION}"
             )
-        if self._one_name and (own := getattr(thing, "name", name)) != name:
-            raise InarchError(
-                f"{self.kind} '{name}' ({origin.source}) calls itself '{own}'; "
-                "expected the name of its file or entry point"
-            )
+        self._check_name(thing, name, origin.source)
         if self._check is not None:
             self._check(thing, name)
         return cast("T_co", thing)
@@ -155,10 +151,12 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
     def add(self, module: ModuleType, name: str, path: Path) -> bool:
         """Takes `module`'s constant as `name`; False when it does not define one of this kind.
 
-        Raises UsageError when another file has the name, or one of ours or of a package.
+        Raises UsageError when another file has the name, or one of ours or of a package, and where the
+        constant has another name than its file: that one may be of something else.
         """
         if not hasattr(module, self.constant):
             return False
+        self._check_name(getattr(module, self.constant), name, path, "--load: ")
         self._check_free(name, path)
         self._loaded[name] = Origin(module.__name__, self.constant, str(path))
         self._revision = next(self._revisions)
@@ -193,6 +191,14 @@ class Extensions(Mapping[str, T_co], Generic[T_co]):
         self._objects[name] = thing
         self._loaded[name] = _origin_of(thing, self.constant)
         self._revision = next(self._revisions)
+
+    def _check_name(self, thing: object, name: str, source: object, begin: str = "") -> None:
+        """Raises UsageError for a thing that calls itself otherwise than it is found."""
+        if self._one_name and (own := getattr(thing, "name", name)) != name:
+            raise UsageError(
+                f"{begin}{self.kind} '{name}' ({source}) calls itself '{own}'; "
+                "expected the name of its file or entry point"
+            )
 
     def _check_free(self, name: str, path: Path) -> None:
         """Only the same file may be loaded again under its name, also one that is found without that."""

@@ -3,9 +3,10 @@
     gamma(n, dtype) * sum |a| |b|    a sum of products in any order, with or without FMA
     ULPS of a function               exp, log, tanh, ...
     WHOLE * max |value|              two evaluations of a whole network
+    DRAWN * max(1, |value|)          of a random graph of a few operators
 
 Bounds of single values are made of the first two: of programs by `inarch.definitions.bounded`, of kernels by
-`inarch.verification`. The third is for what no bound can be had of. docs/verify.md says it in words.
+`inarch.verification`. The others are for what no bound can be had of. docs/verify.md says it in words.
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ where a bound can be had, it is used.
 
 WAYS = 1e-3
 """The same between programs that are only measured: far above rounding, far below what is wrong."""
+
+DRAWN = {"float32": 3e-5, "float64": 1e-9}
+"""The same of a random graph of a few operators, by dtype; of 1 where the value is smaller: its operators
+are of numbers about 1, of which differences may be all that is left."""
 
 OURS_ULPS = 2.0
 """What `backends/c/write/value/math.py` promises of exp, log, tanh and erf in f32, in ulps."""
@@ -77,3 +82,9 @@ def relative(expected: Array, found: Array) -> float:
 def whole(value: Array, share: float = WHOLE) -> Array:
     """What is allowed of a value of a whole network; integers and bools are exact."""
     return np.asarray(share * largest(value) if value.dtype.kind == "f" else 0.0)
+
+
+def drawn(value: Array) -> Array:
+    """What is allowed of a value of a random graph; integers and bools are exact."""
+    share = DRAWN.get(value.dtype.name, WHOLE) if value.dtype.kind == "f" else 0.0
+    return np.asarray(share * max(1.0, largest(value)))

@@ -40,7 +40,7 @@ DEFINITIONS = 10.0
 """Compiled code that takes longer than this many times the definitions in NumPy, and than `LEAST_SECONDS`,
 hangs."""
 
-NOBODY = "--dump-regions: expected a backend; name one with --backend"
+_NOBODY = "--dump-regions: expected a backend; name one with --backend"
 
 _IMPORTED = ("dims", "shapes", "values", "target", "name", "microkernels", "without", "measure")
 """Keywords of a compilation that say what is read."""
@@ -126,7 +126,7 @@ def write_regions(
     context = new_context()
     module = import_model(source, context, options)
     if not is_wanted(module, options.offload()):
-        raise UsageError(NOBODY)
+        raise UsageError(_NOBODY)
     names = value_names(module)
     arguments = [names[argument] for argument in main_block(module).args]
     inputs = dict(zip(arguments, random_inputs(module, seed), strict=True))
@@ -161,6 +161,7 @@ class _Check:
         self.progress("import", 0, 1)
         module = import_model(self.source, context, **imported)
         self.program = Program(module, context, keywords, self.progress)
+        self._require_backend()
         regions: tuple[RegionVerdict, ...] = ()
         for seed in range(self.options.seed, self.options.seed + self.options.seeds):
             inputs = self._inputs(seed)
@@ -181,19 +182,32 @@ class _Check:
                 return self._verdict(found, regions)
         return self._verdict(None, regions)
 
+    def _require_backend(self) -> None:
+        """Raises UsageError where what is asked of the regions of backends would have no effect."""
+        if not is_wanted(self.program.module, Options(**self.program.keywords).offload()):
+            if self.options.regions_folder is not None:
+                raise UsageError(_NOBODY)
+            if self.options.tolerances:
+                raise UsageError(
+                    "--tolerance: expected a backend, whose regions it is of; name one with --backend"
+                )
+
     def _regions(self, inputs: Mapping[str, Array]) -> tuple[RegionVerdict, ...]:
         """Each region of a backend alone; those that are wrong are written as the reproducer."""
         wish, module = Options(**self.program.keywords), self.program.module
-        folder = self.options.regions_folder
-        if not is_wanted(module, wish.offload()):
-            if folder is not None:
-                raise UsageError(NOBODY)
+        folder, offload = self.options.regions_folder, wish.offload()
+        if not is_wanted(module, offload):
             return ()
         self.progress("partition", 0, 1)
         program = module.clone()
         context = own_context(Slice(module, (), ()), self.program.context)
         partitioned(program, context, wish)
         regions = regions_of(program, context, inputs, self.options.tolerances)
+        instances = [*offload.asked(), *(one.name for one in offload.others())]
+        instances += [region.backend for region in regions]
+        for name in self.options.tolerances:
+            if name and name not in instances:
+                raise unknown("backend", name, set(instances), within="--tolerance")
         if folder is not None:
             dump_regions(folder, regions, context, self.options.load)
         found: list[RegionVerdict] = []

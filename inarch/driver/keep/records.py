@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from inarch.core.cache import replacing
-from inarch.core.errors import EnvironmentFault, InarchError, InarchWarning, UsageError
+from inarch.core.errors import EnvironmentFault, InarchError, InarchWarning, UsageError, unknown
 from inarch.machine.compilers import Compiler, find_compiler
 from inarch.machine.find import cpu_name
 from inarch.microkernel.demanded import demanded_of
@@ -117,11 +117,15 @@ def read_records(path: Path) -> list[Record]:
             f"expected records of version {VERSION}, found {reprlib.repr(version)}: they are of {age}",
             where=where,
         )
+    if count is None:
+        raise UsageError(f"expected a field '{_COUNT}', found none", where=where)
+    _check_kind("int", _COUNT, count, where)
     found = [_record(path, number, line) for number, line in enumerate(lines[1:], 2)]
-    if count != len(found) or not is_whole(count):
+    if count != len(found):
+        what = "cut off; take a whole one" if count > len(found) else "longer; take the right one"
         raise UsageError(
-            f"expected {reprlib.repr(count)} records, as this line says, found {len(found)}: the file is cut "
-            "off; take a whole one, or write here how many there are",
+            f"expected {reprlib.repr(count)} records, as this line says, found {len(found)}: the file is "
+            f"{what}, or write here how many there are",
             where=where,
         )
     return found
@@ -151,15 +155,20 @@ _KINDS: Mapping[str, tuple[str, Callable[[object], bool]]] = {
 }
 
 
+def _check_kind(kind: str, name: str, value: object, where: str) -> None:
+    """Raises UsageError for a field of another kind than it is declared to be of."""
+    expected, fits = _KINDS[kind]
+    if not fits(value):
+        raise UsageError(f"{name}: expected {expected}, found {reprlib.repr(value)}", where=where)
+
+
 def _record(path: Path, number: int, line: str) -> Record:
     said, where = _object(path, number, line), f"{path}:{number}"
     fields = Record.__dataclass_fields__
-    for name, field in fields.items():
-        kind, fits = _KINDS[str(field.type)]
-        if name in said and not fits(said[name]):
-            raise UsageError(
-                f"{name}: expected {kind}, found {reprlib.repr(said[name])}", where=where
-            )
+    for name, value in said.items():
+        if name not in fields:
+            raise UsageError(unknown("field", name, fields).message, where=where)
+        _check_kind(str(fields[name].type), name, value, where)
     try:
         found = Record(**{name: said[name] for name in fields if name in said})
     except TypeError:

@@ -8,6 +8,7 @@ import numpy as np
 
 import inarch
 from inarch.core.errors import InarchError, UnsupportedError
+from inarch.core.rounding import distance, drawn
 from inarch.definitions.execute import execute
 from inarch.dialects import new_context
 from inarch.frontends import Sizes
@@ -20,13 +21,7 @@ def difference(expected: Array, found: Array) -> str:
     """What is other than it should be; empty when all is right."""
     if found.dtype != expected.dtype or found.shape != expected.shape:
         return f"expected {expected.dtype}{expected.shape}, found {found.dtype}{found.shape}"
-    if expected.dtype.kind != "f":
-        bad = expected != found
-    else:
-        finite = np.abs(expected[np.isfinite(expected)])
-        scale = max(1.0, float(finite.max())) if finite.size else 1.0
-        allowed = scale * (1e-9 if expected.dtype == np.float64 else 2e-5)
-        bad = ~np.isclose(found, expected, rtol=1e-5, atol=allowed, equal_nan=True)
+    bad = distance(expected, found) > drawn(expected)
     if not bad.any():
         return ""
     at = tuple(int(i) for i in np.argwhere(bad)[0])

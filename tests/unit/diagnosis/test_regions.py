@@ -251,6 +251,14 @@ def test_tolerances(model: Path) -> None:
     outcome = run(["verify", "model.mlir", "--backend", "cblas", "--tolerance", "npu:psnr=3"])
     assert outcome.code == 2
     assert "no metric 'psnr' in --tolerance" in outcome.err
+    assert run(["verify", "model.mlir", "--tolerance", "steps=1"]) == (
+        2,
+        "",
+        "error: --tolerance: expected a backend, whose regions it is of; name one with --backend\n",
+    )
+    outcome = run(["verify", "model.mlir", "--backend", "cblas", "--tolerance", "npu:snr=3"])
+    assert outcome.code == 2
+    assert outcome.err.endswith("error: no backend 'npu' in --tolerance. Known: cblas\n")
 
 
 WHOLE = '''"""A backend of int8 that declares one step, and is 0 where a model has two regions."""

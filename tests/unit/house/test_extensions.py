@@ -18,6 +18,7 @@ from inarch.dialects import DIALECTS, new_context
 from inarch.passes import PASSES
 from inarch.passes.backend import BACKENDS
 from inarch.pipeline.registry import first_line
+from inarch.tools.cli import run
 
 ROOT = Path(__file__).parents[3]
 LIT = ROOT / "tests" / "lit"
@@ -222,12 +223,29 @@ def test_a_backend_is_called_like_its_file(tmp_path: Path) -> None:
     path.write_text(
         "from inarch.passes.backend import Backend\nBACKEND = Backend('my-own', '', print)\n"
     )
-    with BACKENDS.scope():
+    with BACKENDS.scope(), pytest.raises(UsageError) as caught:
         load_file(path, {"backends": BACKENDS})
-        with pytest.raises(InarchError) as caught:
-            BACKENDS["my-copy"]
     assert str(caught.value) == (
-        f"backend 'my-copy' ({path}) calls itself 'my-own'; expected the name of its file or entry point"
+        f"--load: backend 'my-copy' ({path}) calls itself 'my-own'; expected the name of its file or entry "
+        "point"
+    )
+    assert "my-copy" not in BACKENDS
+
+
+@pytest.mark.parametrize("command", ["list backends", "run model.mlir --backend cblas"])
+def test_a_loaded_backend_with_a_name_that_is_taken_is_refused(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By each command alike: the one of the tree would run in its place."""
+    monkeypatch.chdir(tmp_path)
+    Path("other.py").write_text(
+        "from inarch.passes.backend import Backend\nBACKEND = Backend('cblas', '', print)\n"
+    )
+    outcome = run([*command.split(), "--load", "other.py"])
+    assert outcome.code == 2
+    assert outcome.err.splitlines()[0] == (
+        "error: --load: backend 'other' (other.py) calls itself 'cblas'; expected the name of its file or "
+        "entry point"
     )
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from effort import seeds
 from inarch.core.errors import UsageError
+from inarch.core.rounding import DRAWN
 from inarch.dialects.graph.elementwise.unary import NegOp
 from inarch.dialects.scalar import Scalar
 from inarch.testing.onnx_graphs.__main__ import main
@@ -96,6 +97,9 @@ def test_difference() -> None:
     assert difference(ones, ones + np.float32(1e-6)) == ""
     assert difference(nan, nan) == ""
     assert difference(ones, nan) == "at (0, 0) expected 1.0, found nan (2 of 2)"
+    assert difference(ones, ones + np.float32(DRAWN["float32"] * 1.1)).startswith("at (0, 0)")
+    assert difference(ones * 100, ones * 100 + np.float32(DRAWN["float32"] * 90)) == ""
+    assert difference(np.array([9, 2**62]), np.array([9, 2**62 + 1])).startswith("at (1,)")
     assert difference(ones, ones[0]) == "expected float32(1, 2), found float32(2,)"
 
 

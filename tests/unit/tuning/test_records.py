@@ -102,6 +102,20 @@ def _line(**changes: Any) -> str:
             "write here how many there are",
         ),
         (
+            f"{HEAD}\n{_line()}\n{_line()}\n",
+            "1: expected 1 records, as this line says, found 2: the file is longer; take the right one, or "
+            "write here how many there are",
+        ),
+        (
+            f"{HEAD.replace('1', chr(34) + '1' + chr(34))}\n{_line()}",
+            "1: count: expected a whole number from 0 on, found '1'",
+        ),
+        ('{"inarch records": 2}', "1: expected a field 'count', found none"),
+        (
+            f"{HEAD}\n{_line(thread=2)}",
+            f"2: no field 'thread'; did you mean 'threads'? Known: {', '.join(sorted(asdict(ONE)))}",
+        ),
+        (
             f"{HEAD}\n{_line(seconds=math.nan)}",
             "2: seconds: expected a number from 0 on, found nan",
         ),
