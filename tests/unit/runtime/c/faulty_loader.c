@@ -2,6 +2,7 @@
 #define inarch_loader_table steps_table
 #include "steps.c"
 #undef inarch_loader_table
+#include <unistd.h>
 
 #define OLDER 1
 #define LATER 2
@@ -16,6 +17,9 @@
 #define SILENT 11
 #define SHAPES 12
 #define NO_ENTRY 13
+#define ABORTS 14
+#define HANGS 15
+#define LEAVES 16
 
 #ifndef FAULT
 #define FAULT 0
@@ -49,6 +53,22 @@ static int32_t broken_load(const void *bytes, int64_t size, const inarch_load_op
 {
     (void)bytes, (void)size, (void)state;
     return fail(INARCH_FILE, "%s of %s: no", options->format, strrchr(options->where, 0x5b));
+}
+
+/* What a damaged part does to a loader that trusts it. */
+static int32_t trusting_load(const void *bytes, int64_t size, const inarch_load_options *options, void **state)
+{
+    const int32_t status = load(bytes, size, options, state);
+    if (status != INARCH_OK && FAULT == ABORTS) {
+        abort();
+    }
+    if (status != INARCH_OK && FAULT == LEAVES) {
+        exit(5);
+    }
+    while (status != INARCH_OK && FAULT == HANGS) {
+        pause();
+    }
+    return status;
 }
 
 static int32_t broken_list(void *state, const inarch_function **functions, int32_t *count)
@@ -97,7 +117,7 @@ const inarch_loader *inarch_loader_table(void)
     table.list = FAULT == MISSING ? NULL : FAULT == LISTS ? broken_list : FAULT == SHAPES ? other_list : table.list;
     table.device_type = FAULT == DEVICE ? 2 : table.device_type;
     table.formats = FAULT == FORMAT ? others : table.formats;
-    table.load = FAULT == LOADS ? broken_load : noted_load;
+    table.load = FAULT == LOADS ? broken_load : FAULT >= ABORTS ? trusting_load : noted_load;
     table.destroy = noted_destroy;
     table.bind = FAULT == BINDS ? broken_bind : table.bind;
     table.execute = FAULT == RUNS || FAULT == SILENT ? broken_execute : table.execute;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,11 @@ import inarch
 from inarch.artifact.status import Status
 from inarch.core.errors import InarchError
 from inarch.machine.compilers import find_compiler
+from inarch.runtime.loaders import Loader
 from inarch.runtime.loaders.native import VERSION
+from inarch.testing.backend import faults as kit
+from inarch.testing.backend.native_parts import read_apart
+from inarch.testing.backend.samples import SkipCheck
 from tests.unit.runtime.c.steps import (
     HERE,
     built,
@@ -92,6 +97,60 @@ def faulty(folder: Path, program: Path) -> list[tuple[Path, str]]:
         said = f"{program}{said}" if said[0] == "[" else f"{program}: error: {said}"
         found.append((loader, said))
     return found
+
+
+@pytest.mark.every_case(reason="each end of a process")
+@pytest.mark.parametrize(
+    ("fault", "how"),
+    [
+        (14, "is ended by SIGABRT, of 7 bytes that are damaged (number 1); expected a status"),
+        pytest.param(
+            15,
+            "does not end within 5 s, of 7 bytes that are damaged (number 1); expected a status",
+            marks=pytest.mark.slow,
+        ),
+        (
+            16,
+            "ends its process with status 5, of 7 bytes that are damaged (number 1); expected a status",
+        ),
+    ],
+)
+def test_damaged_parts_that_end_a_loader(
+    fault: int, how: str, program: Path, steps: Path, tmp_path: Path
+) -> None:
+    """The kit for backends gives them to a loader in C in a process of its own."""
+    (part,) = inarch.load(program, loaders=[steps]).imports
+    data = part.save_to_bytes()
+    parts = [data, data[:7], data]
+    read_apart(steps, "steps", parts)
+    source = HERE / "faulty_loader.c"
+    loader = built(tmp_path / "trusting.so", f"-DFAULT={fault}", source=source)
+    with pytest.raises(AssertionError) as caught:
+        read_apart(loader, "steps", parts, 5.0)
+    assert str(caught.value) == f"loader 'steps' ({loader}) {how}"
+
+
+def test_faults_of_the_kit_are_put_into_loaders_in_c(
+    program: Path, steps: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All but calls that fail, which is said."""
+    (part,) = inarch.load(program, loaders=[steps]).imports
+    never: Any = None
+
+    def use(library: Path) -> None:
+        def parts(_instance: object, _sample: object) -> list[tuple[Loader, Any]]:
+            return [(Loader("steps", library=library), part)]
+
+        monkeypatch.setattr(kit, "_parts", parts)
+
+    use(steps)
+    assert re.fullmatch(r"\d\d damaged parts", kit.damaged(never, never))
+    with pytest.raises(SkipCheck, match="its loader is in C, and failing calls are put into"):
+        kit.in_calls(never, never)
+    source = HERE / "faulty_loader.c"
+    use(built(tmp_path / "trusting.so", "-DFAULT=14", source=source))
+    with pytest.raises(AssertionError, match=r"is ended by SIGABRT, of \d+ bytes that are damaged"):
+        kit.damaged(never, never)
 
 
 def test_faults_of_loaders(

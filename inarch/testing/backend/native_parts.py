@@ -1,0 +1,81 @@
+"""Damaged parts and a loader in C: in a process of its own, which such a loader may end.
+
+    python native_parts.py LIBRARY FORMAT FOLDER COUNT
+
+reads `FOLDER/0`, `FOLDER/1` and so on, and prints each number before it does. It needs no compiler, and so
+imports none.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from inarch.core.errors import InarchError
+from inarch.runtime.loaders.native import module_of_bytes
+
+_RAISED = 3
+SECONDS = 60.0
+"""For all parts of one loader."""
+
+
+def read_apart(
+    library: Path, type_key: str, parts: Sequence[bytes], seconds: float = SECONDS
+) -> None:
+    """Has the loader read each of `parts`, or refuse it. Raises AssertionError for the first that ends it."""
+    with tempfile.TemporaryDirectory(prefix="inarch-parts-") as name:
+        folder = Path(name)
+        for number, part in enumerate(parts):
+            (folder / str(number)).write_bytes(part)
+        words = [sys.executable, "-P", __file__, str(library.absolute()), type_key]
+        words += [str(folder), str(len(parts))]
+        with (folder / "said").open("w+") as said, (folder / "error").open("w+") as error:
+            try:
+                done = subprocess.run(
+                    words, stdout=said, stderr=error, timeout=seconds, check=False
+                ).returncode
+            except subprocess.TimeoutExpired:
+                done = None
+            if done == 0:
+                return
+            said.seek(0)
+            error.seek(0)
+            reached, lines = said.read().split(), error.read().strip().splitlines()
+    if done is None:
+        how = f"does not end within {seconds:.0f} s"
+    elif done < 0:
+        how = f"is ended by {signal.Signals(-done).name}"
+    else:
+        how = f"raises {lines[-1]}" if done == _RAISED else f"ends its process with status {done}"
+    if not reached:
+        raise AssertionError(f"loader '{type_key}' ({library}) {how} before it reads anything")
+    raise AssertionError(
+        f"loader '{type_key}' ({library}) {how}, of {len(parts[int(reached[-1])])} bytes that are damaged "
+        f"(number {reached[-1]}); expected a status"
+    )
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Reads the parts; one that is refused is as good."""
+    library, type_key, folder, count = arguments
+    for number in range(int(count)):
+        sys.stdout.write(f"{number}\n")
+        sys.stdout.flush()
+        with suppress(InarchError):
+            module_of_bytes(
+                Path(library), type_key, (Path(folder) / str(number)).read_bytes(), "damaged"
+            )
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except Exception as raised:  # noqa: BLE001 - for whoever started it
+        sys.stderr.write(f"{type(raised).__name__}: {raised}\n")
+        sys.exit(_RAISED)
