@@ -269,7 +269,8 @@ def test_what_tools_say_is_read(tmp_path: Path) -> None:
     assert read_pytest(done(tmp_path, "", -1, "no end after 3600 s")).findings[0].what == (
         "pytest left with -1: no end after 3600 s"
     )
-    suite = "wrong       test_x  differs\nonnx 1.23.2: 50 of 58 (86.2 %): 42 pass, 8 sized; 1 wrong; 1 bad; 3 s\n"
+    counts = "50 of 58 (86.2 %): 42 pass, 8 sized; 1 wrong; 1 bad; 3 s"
+    suite = f"wrong       test_x  differs\nonnx 1.23.2: {counts}\n"
     assert read_suite(done(tmp_path, suite, 1)).findings == [
         Finding("wrong test_x: differs", "python tests/conformance/suite.py '^test_x$'")
     ]
