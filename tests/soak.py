@@ -207,12 +207,9 @@ class Search:
 
     def _done(self, unit: Unit, run: Run) -> Done:
         out, err = run.folder / "stdout.log", run.folder / "stderr.log"
-        variables = {**os.environ, "INARCH_SOAK": "1", "INARCH_SEED": str(run.seed)} | dict(
-            unit.variables
-        )
-        variables.pop(
-            "INARCH_NATIVE", None
-        )  # the gate is for one target, the search for what is here
+        variables = {**os.environ, "INARCH_SOAK": "1", "INARCH_SEED": str(run.seed)}
+        variables.pop("INARCH_NATIVE", None)  # the gate's one target; the search has what is here
+        variables |= unit.variables
         with out.open("wb") as stdout, err.open("wb") as stderr:
             child = subprocess.Popen(
                 unit.words(run), cwd=self._home.root, env=variables, stdin=subprocess.DEVNULL,

@@ -20,9 +20,10 @@ from typing import Any, cast
 from compilers import found
 from inarch.backends import BACKENDS
 from inarch.fuzz import PARSERS
-from inarch.machine.target import parse
+from inarch.machine.target import NATIVE, parse
 from inarch.testing.generate import LEVELS
 from soak_finds import loads, of_model, of_parser, of_program
+from targets import STAND_IN, V4, here
 
 ROOT = Path(__file__).parents[1]
 UNIT = ROOT / "tests" / "unit"
@@ -34,7 +35,9 @@ CASES = {"examplejson": 16_000, "mlir": 2_400, "onnx": 1_200, "npz": 1_200, "arg
 FILES = 8
 """Test files that share a process."""
 MUTANTS_S = 120
-TARGETS = ("generic", "x86-64-v2", "x86-64-v3", "x86-64-v4")
+TARGETS = ("generic", "x86-64-v2", "x86-64-v3", STAND_IN, V4)
+WIDE = ("backends", "dialects", "frontends", "passes")
+"""Rooms whose tests compare what compiled code computes."""
 WHEELS = ("test_wheel.py", "test_runtime_wheel.py")
 QUICK = "not slow and not fuzz"
 AS_THE_GATE = {"INARCH_SOAK": "", "INARCH_SEED": "0"}
@@ -182,6 +185,15 @@ def _packs(files: Sequence[Path], *options: str) -> Iterator[Unit]:
         pack = files[start : start + FILES]
         name = f"{pack[0].relative_to(UNIT)} +{len(pack) - 1}"
         yield _pytest(name, pack, "-m", QUICK, *options)
+
+
+def _wide() -> Iterator[Unit]:
+    """`native` is x86-64-v4, or its code on a CPU without AVX-512."""
+    (target,) = here(V4) or [V4]
+    missing = ", ".join(parse(target).missing_here())
+    files = [path for path in _files("def test_") if path.parent.name in WIDE]
+    for unit in _packs(files):
+        yield replace(unit, variables={NATIVE: target}, missing=missing and f"no {missing}")
 
 
 def _aarch64() -> Iterator[Unit]:
@@ -359,7 +371,7 @@ def _speed() -> Iterator[Unit]:
                 f"{model} {native}".strip(),
                 (*command, "--runs", "3", "--json"),
                 read_speed,
-                variables={"INARCH_NATIVE": native} if native else {},
+                variables={NATIVE: native} if native else {},
             )
 
 
@@ -451,8 +463,9 @@ PARTS = (
     Part("programs", "random programs against their definition", _generate),
     Part("gate", "what the gate runs, at length, with other seeds, for this machine's own CPU",
          lambda: _packs(_files("def test_"))),
+    Part("wide", "what the gate runs, as code for x86-64-v4", _wide),
     Part("parsers", "mutated files and texts", _parsers),
-    Part("onnx-graphs", "random ONNX models: the evaluator's numbers, on two targets", _onnx_graphs),
+    Part("onnx-graphs", "random ONNX models: the evaluator's numbers, on three targets", _onnx_graphs),
     Part("slow", "tests that are marked slow: models, numerics at length", lambda: _marked("slow")),
     Part("conformance", "ONNX's own suite by twentieths", _conformance, is_seeded=False),
     Part("fuzz", "tests that are marked fuzz", lambda: _marked("fuzz")),

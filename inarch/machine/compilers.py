@@ -82,7 +82,7 @@ class Compiler:
         # zig compiles for the CPU it runs on unless told, and has its own names of levels.
         if target.architecture == "generic":
             return ["-mcpu=baseline"]
-        level = "generic" if target.level == "aarch64" else target.level.replace("-", "_")
+        level = "generic" if target.level == "aarch64" else target.march.replace("-", "_")
         extras = (name.replace("-", "_") for name in target.extras)
         width = [flag for flag in target.cflags() if flag.startswith("-mprefer")]
         return ["-mcpu=" + "+".join((level, *extras)), *width]

@@ -3,7 +3,7 @@
 A target is written `x86-64-v4+avx512vnni`: the level's name, then features as GCC names them
 (without `-m`). Every decision that depends on the machine reads a `Target`. What levels there are is said by
 the files of `inarch/machine/targets/`. `INARCH_NATIVE=x86-64-v3` makes this computer one that has at most
-that: `native` is no more, and what needs more is missing here.
+that: `native` is it, or what this CPU has of it, and what needs more is missing here.
 """
 
 from __future__ import annotations
@@ -69,6 +69,11 @@ class Target:
         """How many vector registers the architecture has."""
         return self._own.vector_registers(self.features)
 
+    @property
+    def march(self) -> str:
+        """What the compiler calls the level."""
+        return self._own.march.get(self.level, self.level)
+
     @cached_property
     def machine(self) -> Machine:
         """Whom code is made for where nothing else is said."""
@@ -81,7 +86,7 @@ class Target:
         ['-march=x86-64-v4', '-mavx512vnni', '-mprefer-vector-width=512']
         """
         own = self._own
-        return own.flags(own.march.get(self.level, self.level), self.extras, self.features)
+        return own.flags(self.march, self.extras, self.features)
 
     def cross_compilers(self) -> tuple[str, ...]:
         """Compilers that make code for it on other machines; none where any compiler of this one does."""
@@ -118,8 +123,13 @@ def parse(text: str) -> Target:
 
 
 def native() -> Target:
-    """This machine: the highest level that its CPU has, and the extra features known here."""
+    """This machine: the highest level that its CPU has, and the extra features known here.
+
+    What INARCH_NATIVE names where its CPU has all of that.
+    """
     machine = this_processor()
+    if (most := _most()) and most.architecture == machine.architecture and not most.missing_here():
+        return most
     for one in architectures().values():
         levels = [n for n, features in one.levels.items() if features <= machine.features]
         if one.machines and one.family == machine.architecture and levels:
@@ -143,23 +153,28 @@ class Processor:
 
 def this_processor() -> Processor:
     """This machine, with no more than `INARCH_NATIVE` allows. Raises UsageError where that is no target."""
-    return _limited(cpu(), os.environ.get(NATIVE, "").strip())
+    own, most = cpu(), _most()
+    return Processor(own.architecture, own.features & most.features) if most else own
+
+
+def _most() -> Target | None:
+    """What INARCH_NATIVE names. Raises UsageError where that is no target of this CPU's architecture."""
+    limit = os.environ.get(NATIVE, "").strip()
+    return _parse_limit(limit, cpu().architecture) if limit else None
 
 
 @cache
-def _limited(own: Processor, limit: str) -> Processor:
-    if not limit:
-        return own
+def _parse_limit(limit: str, architecture: str) -> Target:
     try:
         most = parse(limit) if limit != "native" else None
     except UsageError as error:
         raise UsageError(f"{NATIVE}: {error.message}") from None
-    if most is None or most.architecture not in ("generic", own.architecture):
+    if most is None or most.architecture not in ("generic", architecture):
         raise UsageError(
-            f"{NATIVE}: expected a target of {own.architecture}, found '{limit}'; "
+            f"{NATIVE}: expected a target of {architecture}, found '{limit}'; "
             "unset it, or name what this computer is to be at most"
         )
-    return Processor(own.architecture, own.features & most.features)
+    return most
 
 
 @cache

@@ -10,25 +10,45 @@ from inarch.backends.c.write.value.fused import fused_name, fused_text
 from inarch.core.dtypes import DTYPES
 from inarch.microkernel import Instance, prototype
 
-_REGISTERS = """\
-#if defined(__AVX512F__)
-#define INARCH_KEEP(x) __asm__("" : "+v"(x))
-#define INARCH_USE(x) __asm__("" : : "v"(x))
-#elif defined(__x86_64__)
-#define INARCH_KEEP(x) __asm__("" : "+x"(x))
-#define INARCH_USE(x) __asm__("" : : "x"(x))
-#elif defined(__aarch64__)
-#define INARCH_KEEP(x) __asm__("" : "+w"(x))
-#define INARCH_USE(x) __asm__("" : : "w"(x))
-#else
-#define INARCH_KEEP(x) (void)(x)
-#define INARCH_USE(x) (void)(x)
-#endif
-"""
-"""No instructions. KEEP: x is in a register and no copy of memory from here on. Gcc 12 else gives a vector
-that it has loaded for several products to each of them as a memory operand, and loads bind (1 x 7 pixels of
-3x3: 73 % of the FMA peak instead of 100 %). USE: x is still needed here. Gcc 12 else lets the last product of
-x overwrite it (`vfmadd213ps`) and moves accumulators through memory to make up for it."""
+_HELD = {
+    # lanes: what must be defined for such a vector to have a register, and what that is for the compiler
+    16: (("__AVX512F__", "v"),),
+    8: (("__AVX512F__", "v"), ("__AVX__", "x")),
+    4: (("__AVX512F__", "v"), ("__SSE__", "x"), ("__aarch64__", "w")),
+}
+
+
+def keep(name: str, lanes: int) -> str:
+    """The statement after the load of a vector: it is in a register, and no copy of memory from here on.
+
+    No instruction. Gcc 12 else gives a vector that it has loaded for several products to each of them as a
+    memory operand, and loads bind (1 x 7 pixels of 3x3: 73 % of the FMA peak instead of 100 %).
+    """
+    return f"INARCH_KEEP_V{lanes}F32({name});"
+
+
+def use(name: str, lanes: int) -> str:
+    """The statement after the last use of a vector: it is still needed here.
+
+    No instruction. Gcc 12 else lets the last product overwrite it (`vfmadd213ps`) and moves accumulators
+    through memory to make up for it.
+    """
+    return f"INARCH_USE_V{lanes}F32({name});"
+
+
+def _registers(lanes: int) -> str:
+    """C that defines `keep` and `use`; nothing is kept where no register is so wide."""
+    text, word = "", "if"
+    for defined, kind in _HELD[lanes]:
+        kept, used = (f'__asm__("" : "+{kind}"(x))', f'__asm__("" : : "{kind}"(x))')
+        text += f"#{word} defined({defined})\n{_definitions(lanes, kept, used)}"
+        word = "elif"
+    return f"{text}#else\n{_definitions(lanes, '(void)(x)', '(void)(x)')}#endif\n"
+
+
+def _definitions(lanes: int, kept: str, used: str) -> str:
+    names = ((keep("x", lanes), kept), (use("x", lanes), used))
+    return "".join(f"#define {name.removesuffix(';')} {meaning}\n" for name, meaning in names)
 
 
 def _types(lanes: int) -> dict[str, str]:
@@ -54,8 +74,8 @@ def function_text(instance: Instance, lanes: int, body: Sequence[str]) -> str:
 
     The body of a kernel with `ahead` knows `later` and `turns`, which is 0 where nothing is to be prefetched.
 
-    They may use `multiply_add`, the types `vec`, `mem` (the same at any float's address) and `ints`, each of
-    `lanes` elements, and of a vector `INARCH_KEEP(x)` after its load, `INARCH_USE(x)` after its last use.
+    They may use `multiply_add`, `keep`, `use`, and the types `vec`, `mem` (the same at any float's address)
+    and `ints`, each of `lanes` elements.
 
     Always inlined: addresses are sums of strides, which become displacements where they are constants.
     What a kernel writes overlaps no other operand (C7 of `kernel.call`), so pointers are `__restrict`:
@@ -78,5 +98,5 @@ def function_text(instance: Instance, lanes: int, body: Sequence[str]) -> str:
         *body,
         "}",
     ]
-    helpers = _REGISTERS + fused_text(lanes, DTYPES["f32"]) + finish_helpers(instance, lanes)
+    helpers = _registers(lanes) + fused_text(lanes, DTYPES["f32"]) + finish_helpers(instance, lanes)
     return helpers + "\n".join(lines) + "\n" + plain

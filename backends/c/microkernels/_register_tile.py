@@ -24,7 +24,7 @@ from inarch.backends.c.microkernels._epilogue import (
     finish_lines,
     stride,
 )
-from inarch.backends.c.microkernels._function import function_text, multiply_add
+from inarch.backends.c.microkernels._function import function_text, keep, multiply_add, use
 from inarch.machine.machine import Machine
 from inarch.meaning import Element, Term
 from inarch.microkernel import Instance
@@ -237,7 +237,7 @@ class _Writer:
 
     def _step(self, step: int, pad: str) -> list[str]:
         last, vectors = self.contraction.b[-3:-1]
-        count = self._vectors
+        count, lanes = self._vectors, self.tile.lanes
         rows = len(self.tile.accumulators) // count
         at = {last: step}
         lines = [f"{pad}{{", f'{pad}    __asm__("" : "+r"(x), "+r"(y));']
@@ -245,23 +245,22 @@ class _Writer:
         for v in range(count):
             place = address(element, {**at, vectors: v})
             # Gcc 12 may read it from memory again for each row (3x3: twice as long): nothing is known of it.
-            keep = f" INARCH_KEEP(b{v});" if rows > 1 else ""
-            lines.append(f"{pad}    vec b{v} = *(const mem *)({_from('y', place)});{keep}")
-            bytes_before = (step * count + v) * self.tile.lanes * 4
+            kept = f" {keep(f'b{v}', lanes)}" if rows > 1 else ""
+            lines.append(f"{pad}    vec b{v} = *(const mem *)({_from('y', place)});{kept}")
+            bytes_before = (step * count + v) * lanes * 4
             if self._prefetches_b and bytes_before % self.machine.line_bytes == 0:
                 lines.append(f"{pad}    __builtin_prefetch({_from('y', place)} + ahead);")
         for row in range(0, len(self.tile.accumulators), count):
             group = self.tile.accumulators[row : row + count]
             place = address(_element("A", self.contraction.a), {**group[0].values, **at})
             updates = " ".join(
-                multiply_add(each.register, "e", f"b{v}", self.tile.lanes)
-                for v, each in enumerate(group)
+                multiply_add(each.register, "e", f"b{v}", lanes) for v, each in enumerate(group)
             )
             # With one vector, AVX-512 takes the broadcast as an operand of the product.
-            use = "" if count == 1 and self.tile.lanes == 16 else " INARCH_USE(e);"
+            used = "" if count == 1 and lanes == 16 else f" {use('e', lanes)}"
             read = f"*({_from('x', place)})"
-            lines.append(f"{pad}    {{ const vec e = {read} - (vec){{0}}; {updates}{use} }}")
-        lines += [f"{pad}    INARCH_USE(b{v});" for v in range(count) if rows > 1]
+            lines.append(f"{pad}    {{ const vec e = {read} - (vec){{0}}; {updates}{used} }}")
+        lines += [f"{pad}    {use(f'b{v}', lanes)}" for v in range(count) if rows > 1]
         return [*lines, f"{pad}}}"]
 
     def _at_c(self, each: Accumulator) -> str:

@@ -25,7 +25,7 @@ from inarch.backends.c.microkernels._epilogue import (
     address,
     finish_lines,
 )
-from inarch.backends.c.microkernels._function import function_text, multiply_add
+from inarch.backends.c.microkernels._function import function_text, keep, multiply_add
 from inarch.meaning import normal
 from inarch.microkernel import Instance, Microkernel
 
@@ -127,7 +127,7 @@ def _resident(window: _Window) -> list[str]:
             if 0 <= y - p * window.step_p < window.rows
             for q, s in window.columns_of(x)
         ]
-        lines += _products(str(y), x, updates)
+        lines += _products(str(y), x, updates, window.lanes)
     return lines
 
 
@@ -153,15 +153,15 @@ def _row(window: _Window, r: str) -> list[str]:
                 multiply_add(f"c_{p}_{q}", "x", f"w_{s}", window.lanes)
                 for q, s in window.columns_of(x)
             ]
-            lines += _products(f"({p * window.step_p} + {r})", x, updates)
+            lines += _products(f"({p * window.step_p} + {r})", x, updates, window.lanes)
     return [f"    {line}" for line in lines]
 
 
-def _products(y: str, x: int, updates: Sequence[str]) -> list[str]:
+def _products(y: str, x: int, updates: Sequence[str], lanes: int) -> list[str]:
     """One element of the input, and all that is done with it."""
     if not updates:  # a stride larger than the window skips some
         return []
-    kept = "INARCH_KEEP(x); " if len(updates) > 1 else ""
+    kept = f"{keep('x', lanes)} " if len(updates) > 1 else ""
     load = f"vec x = *(const mem *)(A + {y} * A_0 + {x} * A_1);"
     return [f"{{ {load} {kept}{' '.join(updates)} }}"]
 

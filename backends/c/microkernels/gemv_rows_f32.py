@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from itertools import product
 
 from inarch.backends.c.microkernels._epilogue import address, stride
-from inarch.backends.c.microkernels._function import function_text, multiply_add
+from inarch.backends.c.microkernels._function import function_text, keep, multiply_add
 from inarch.backends.c.write.value.blocks import (
     BLOCK_OF_PRODUCTS,
     LongSum,
@@ -87,7 +87,7 @@ def _generate(instance: Instance) -> str:
 
 def _step(chain: int, place: str, rows: int, lanes: int, mask: str = "") -> list[str]:
     """One vector of k for every row."""
-    kept = " INARCH_KEEP(x);" if rows > 1 else ""
+    kept = f" {keep('x', lanes)}" if rows > 1 else ""
     terms = [f"*(const mem *)(B + {n} * B_0 + {place})" for n in range(rows)]
     sums = [multiply_add(f"c_{chain}_{n}", "x", term, lanes) for n, term in enumerate(terms)]
     if mask:  # of the product: one that is infinite is not to be multiplied by 0

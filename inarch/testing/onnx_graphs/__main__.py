@@ -57,7 +57,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def _of_file(asked: argparse.Namespace) -> int:
     case = read(asked.file)
-    said = [found.message for found in check_across([case], asked.target or TARGETS, FLAGS)]
+    said = [found.message for found in check_across([case], asked.target, FLAGS)]
     sys.stdout.write("".join(f"{asked.file}: {message}\n" for message in said))
     return int(bool(said))
 
@@ -93,7 +93,7 @@ def _alone(seeds: Iterable[int], asked: argparse.Namespace) -> Iterator[Finding]
 
 
 def _across(seeds: Iterable[int], asked: argparse.Namespace, tally: Tally) -> Iterator[Finding]:
-    targets, flags = asked.target or TARGETS, asked.flag or FLAGS
+    targets, flags = asked.target, asked.flag or FLAGS
     cases = [graph(seed, is_large=True) for seed in seeds]
     for found in check_across(cases, targets, flags, tally):
         yield smaller(found, targets, flags, asked.shrink)

@@ -23,6 +23,7 @@ from inarch.definitions.expected import expected_of
 from inarch.dialects import new_context
 from inarch.frontends.onnx import import_onnx
 from inarch.machine.target import parse
+from targets import here
 
 Array = np.ndarray[Any, Any]
 ONNX = {
@@ -34,7 +35,7 @@ ONNX = {
     "i64": "int64",
 }
 FLOATS, WIDE, EVERY = ("f32", "f64"), ("f32", "f64", "i32", "i64"), tuple(ONNX)
-TARGETS = [t for t in ("x86-64-v3", "generic", "x86-64-v4") if not parse(t).missing_here()]
+TARGETS = here("x86-64-v3", "generic", "x86-64-v4")
 VECTORS = range(1, 6)
 BESIDE = (0, 1, -1)
 

@@ -13,12 +13,12 @@ from inarch.core.lazy import np
 from inarch.dialects import new_context
 from inarch.ir.text import parse_module
 from inarch.ir.verify import verify_module
-from inarch.machine.target import parse
 from inarch.testing import execute, execute_compiled, random_inputs
+from targets import here
 
 pytestmark = pytest.mark.every_case(reason="each is the only one that sees some fault")
 
-TARGETS = [name for name in ("x86-64-v3", "x86-64-v4", "native") if not parse(name).missing_here()]
+TARGETS = here("native", "x86-64-v4")
 BEGIN = "  loop.nest ({sizes}) ins({source} : {kind}) outs({target} : {kind}) {{\n  ^bb0(%e: f32, %o: f32):\n    loop.yield %e : f32\n  }}\n"
 
 
@@ -158,8 +158,8 @@ FORMS = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(effort(12, 23), reason="a program each; the search has all")
-@pytest.mark.parametrize("target", TARGETS[-1:])
+@pytest.mark.sampled(effort(14, 99), reason="a program each; the search has all")
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", FORMS)
 def test_c_computes_what_is_defined_for(name: str, target: str) -> None:
     context = new_context()

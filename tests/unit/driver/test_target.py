@@ -9,8 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from inarch.backends.c import emit
 from inarch.core.errors import UsageError
 from inarch.core.plugins import load_file
+from inarch.dialects import new_context
+from inarch.driver.compiler import import_model, lower
+from inarch.ir.text import parse_module
 from inarch.machine import find, target
 from inarch.machine.architecture import TARGETS, architectures
 from inarch.machine.target import Processor, check_features, native, parse
@@ -26,6 +30,7 @@ from inarch.tools import cli
         ("x86-64-v3", 32, 16, "x86-64"),
         ("x86-64-v4", 64, 32, "x86-64"),
         ("x86-64-v4+avx512vnni", 64, 32, "x86-64"),
+        ("x86-64-v4-on-v3", 64, 32, "x86-64"),
         ("x86-64-v2+avx2", 16, 16, "x86-64"),
         ("x86-64-v2+avx2+fma", 32, 16, "x86-64"),
         ("aarch64", 16, 32, "aarch64"),
@@ -48,8 +53,8 @@ def test_levels_grow() -> None:
         architectures()[name].levels[name]
         for name in ("x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4")
     ]
-    for lower, higher in pairwise(levels):
-        assert lower < higher
+    for less, more in pairwise(levels):
+        assert less < more
 
 
 def test_names_are_canonical() -> None:
@@ -75,7 +80,7 @@ def test_unknown_level() -> None:
         parse("x86-64-v5")
     assert str(caught.value) == (
         "no target 'x86-64-v5'; did you mean 'x86-64-v4'? "
-        "Known: aarch64, generic, native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4; "
+        "Known: aarch64, generic, native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4, x86-64-v4-on-v3; "
         "one of your own is a file: docs/extending.md, Target"
     )
 
@@ -105,6 +110,7 @@ def test_what_this_machine_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
         "avx512f",
         "avx512vl",
     ]
+    assert parse("x86-64-v4-on-v3").missing_here() == []
     assert parse("aarch64").missing_here() == ["aarch64"]
     assert check_features(["avx2", "avx512vnni"]) == ["avx512vnni"]
 
@@ -117,6 +123,8 @@ def test_a_variable_makes_this_computer_one_of_less(monkeypatch: pytest.MonkeyPa
         ("", "x86-64-v3+avxvnni"),
         ("x86-64-v4", "x86-64-v3"),
         ("x86-64-v2", "x86-64-v2"),
+        ("x86-64-v2+fma", "x86-64-v2+fma"),
+        ("x86-64-v4-on-v3", "x86-64-v4-on-v3"),
         ("generic", "x86-64"),
     ):
         monkeypatch.setenv("INARCH_NATIVE", limit)
@@ -126,12 +134,34 @@ def test_a_variable_makes_this_computer_one_of_less(monkeypatch: pytest.MonkeyPa
         ("aarch64", "INARCH_NATIVE: expected a target of x86-64, found 'aarch64'; unset it, or name "
          "what this computer is to be at most"),
         ("v3", "INARCH_NATIVE: no target 'v3'. Known: aarch64, generic, native, x86-64, x86-64-v2, "
-         "x86-64-v3, x86-64-v4; one of your own is a file: docs/extending.md, Target"),
+         "x86-64-v3, x86-64-v4, x86-64-v4-on-v3; one of your own is a file: docs/extending.md, Target"),
     ):  # fmt: skip
         monkeypatch.setenv("INARCH_NATIVE", limit)
         with pytest.raises(UsageError) as caught:
             native()
         assert str(caught.value) == error
+
+
+SUMS_AND_PRODUCTS = """func.func @main(%x: tensor<33x70xf32>, %w: tensor<70x50xf32>) -> tensor<33xf32> {
+  %0 = graph.matmul %x, %w : tensor<33x70xf32>, tensor<70x50xf32> -> tensor<33x50xf32>
+  %1 = graph.softmax %0 axis = 1 : tensor<33x50xf32> -> tensor<33x50xf32>
+  %2 = graph.reduce_max %1 axes = [1] : tensor<33x50xf32> -> tensor<33xf32>
+  func.return %2 : tensor<33xf32>
+}"""
+
+
+def test_code_for_v4_is_the_same_on_v3() -> None:
+    """All units of kernels and nests; what names the target and its features is another."""
+    of: dict[str, dict[str, str]] = {}
+    for name in ("x86-64-v4", "x86-64-v4-on-v3"):
+        context = new_context()
+        module = import_model(parse_module(context, SUMS_AND_PRODUCTS), context, target=name)
+        lower(context, module, "kernel")
+        units = emit(context, module).units
+        of[name] = {unit: units[unit] for unit in units if unit not in ("abi.c", "model.c")}
+    first, second = of.values()
+    assert first == second
+    assert "vector_size(64)" in "".join(first.values())
 
 
 def test_a_cpu_between_two_levels(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -403,6 +403,7 @@ def test_flags_in_the_words_of_zig() -> None:
         "-mcpu=x86_64_v4+avx512vnni",
         "-mprefer-vector-width=512",
     ]
+    assert zig.cflags(parse("x86-64-v4-on-v3")) == ["-mcpu=x86_64_v3"]
 
 
 @pytest.mark.slow

@@ -297,7 +297,8 @@ def test_the_command_refuses_a_target_that_is_none(capsys: pytest.CaptureFixture
     assert (said.out, said.err) == (
         "",
         "error: no target 'x86-64-v9'; did you mean 'x86-64-v4'? "
-        "Known: aarch64, generic, native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4; "
+        "Known: aarch64, generic, native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4, "
+        "x86-64-v4-on-v3; "
         "one of your own is a file: docs/extending.md, Target\n",
     )
 

@@ -30,20 +30,17 @@ from inarch.dialects import new_context
 from inarch.driver.compiler import import_model, lower
 from inarch.ir.text import parse_module
 from inarch.ir.verify import verify_module
-from inarch.machine.target import native, parse
+from inarch.machine.target import parse
 from inarch.machine.toolchain import compile_library
 from inarch.passes import PASSES
+from targets import here
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="mmap's flags are those of Linux")
 
 Array = np.ndarray[Any, Any]
 Case = tuple[list[onnx.NodeProto], dict[str, tuple[int, ...]], dict[str, Array]]
 
-TARGETS = [
-    name
-    for name in ("x86-64", "x86-64-v3", "x86-64-v4", "native")
-    if not parse(name).missing_here() and (name != "native" or native().architecture != "x86-64")
-]
+TARGETS = here("x86-64", "x86-64-v3", "x86-64-v4") or ["native"]
 """Those that this machine can run: each has registers of another length."""
 
 RNG = np.random.default_rng(0)

@@ -37,20 +37,18 @@ from inarch.driver.compiler import import_model
 from inarch.ir.context import store_of
 from inarch.ir.payload.constants import constant_attribute
 from inarch.ir.types import f32, tensor
-from inarch.machine.target import parse
 from inarch.passes.graph.choose_layout import ChooseLayoutPass
 from inarch.passes.graph.layout import cost as _layout_cost
 from inarch.pipeline.default import default_pipeline
 from inarch.testing import check_semantics, execute
+from targets import here
 
 PIPELINE = (
     "choose-layout{always=true},graph-to-loop,drop-unit-iterators,fuse-nests,materialize-padding,"
     "split-padding,schedule-nests,drop-unit-iterators,fold-packs"
 )
 CHANNELS = (1, 3, 8, 12, 15, 16, 24, 30, 32)
-TARGETS = tuple(
-    name for name in ("x86-64-v2", "x86-64-v3", "x86-64-v4") if not parse(name).missing_here()
-)
+TARGETS = here("x86-64-v2", "x86-64-v3", "x86-64-v4")
 
 
 @dataclass
@@ -246,7 +244,7 @@ def test_memory_is_shared_and_rewritten(monkeypatch: pytest.MonkeyPatch) -> None
     Channels are filled up and images have halos, which must be zero again in the second run.
     """
     monkeypatch.setattr(_layout_cost, "RELAYOUT", 0.0)
-    target = TARGETS[-1]
+    target = here("x86-64-v2", "x86-64-v3")[-1]
     x = np.random.default_rng(3).standard_normal((1, 30, 9, 9)).astype(np.float32)
     context, module = _padded_network(target)
     (expected,) = execute(module, [x], context)

@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 
 from effort import effort
 from inarch.testing import check_semantics
+from targets import here
 
 PIPELINE = (
     "graph-to-loop,drop-unit-iterators,fuse-nests,materialize-padding,"
     "tensorize{kernels=columns,rows},schedule-nests"
 )
-TARGETS = ("x86-64", "x86-64-v3", "x86-64-v4", "generic")
+TARGETS = here("x86-64", "x86-64-v3", "x86-64-v4", "generic")
 
 
 def _conv(target: str, shape: tuple[int, ...], stride: int, pad: int) -> str:
@@ -33,15 +34,9 @@ def _conv(target: str, shape: tuple[int, ...], stride: int, pad: int) -> str:
 }}"""
 
 
-def _host_runs(target: str) -> bool:
-    from inarch.machine.target import parse
-
-    return not parse(target).missing_here()
-
-
 @settings(max_examples=effort(3, 12), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
-    target=st.sampled_from(TARGETS).filter(_host_runs),
+    target=st.sampled_from(TARGETS),
     shape=st.tuples(
         st.integers(1, 2),
         st.integers(1, 5),
@@ -59,7 +54,7 @@ def test_convolutions(target: str, shape: tuple[int, ...], stride: int, pad: int
 @pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(
-    target=st.sampled_from(TARGETS).filter(_host_runs),
+    target=st.sampled_from(TARGETS),
     m=st.integers(1, 33),
     n=st.integers(1, 70),
     k=st.integers(1, 20),
@@ -77,7 +72,7 @@ def test_matmuls(target: str, m: int, n: int, k: int, batch: int) -> None:
 
 
 @pytest.mark.sampled(effort(1, 4), reason="each is a program of its own")
-@pytest.mark.parametrize("target", [t for t in TARGETS if _host_runs(t)])
+@pytest.mark.parametrize("target", TARGETS)
 def test_grouped_and_depthwise(target: str) -> None:
     for groups, filters in ((2, 8), (4, 4)):
         x, y = "tensor<1x4x9x9xf32>", f"tensor<1x{filters}x7x7xf32>"

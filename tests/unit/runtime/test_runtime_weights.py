@@ -16,14 +16,10 @@ import inarch
 from inarch.benchmark.layers import LAYER_SETS, Conv
 from inarch.dialects import new_context
 from inarch.ir.text import parse_module
-from inarch.machine.target import native, parse
+from targets import here
 
 Array = np.ndarray[Any, Any]
-TARGETS = [
-    name
-    for name in ("generic", "x86-64-v3", "x86-64-v4")
-    if parse(name).features <= native().features
-]
+TARGETS = here("generic", "x86-64-v3", "x86-64-v4")
 
 RAGGED = (
     Conv("c192", 192, 12, 12, 192, 3),

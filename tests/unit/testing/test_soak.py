@@ -36,12 +36,15 @@ TESTS = Path(__file__).parents[2]
 SAY = "import os; print(*(os.environ.get(f'INARCH_{name}') for name in ('SEED', 'SOAK', 'NATIVE')))"
 
 
-def unit(name: str, read: Callable[[Done], Result] | None = None, missing: str = "") -> Unit:
+def unit(
+    name: str, read: Callable[[Done], Result] | None = None, missing: str = "", native: str = ""
+) -> Unit:
     def count(done: Done) -> Result:
-        assert done.out.split() == [str(done.run.seed), "1", "None"]
+        assert done.out.split() == [str(done.run.seed), "1", native or "None"]
         return Result(cases=3)
 
-    return Unit(name, (sys.executable, "-c", SAY), read or count, missing=missing)
+    own = {"INARCH_NATIVE": native} if native else {}
+    return Unit(name, (sys.executable, "-c", SAY), read or count, own, missing)
 
 
 def part(name: str, *units: Unit, is_seeded: bool = True) -> Part:
@@ -75,7 +78,10 @@ def test_each_run_goes_on_behind_the_last_with_the_next_seeds(
         "cpu_s": 0,
     }
     home.ledger.write_text(json.dumps(other))  # and no end of the line
-    parts = [part("a", unit("1"), unit("2")), part("b", unit("1"), is_seeded=False)]
+    parts = [
+        part("a", unit("1"), unit("2")),
+        part("b", unit("1", native="generic"), is_seeded=False),
+    ]
     for _ in range(4):
         assert search(home, parts) == 0
     assert ran(home)[1:] == [("a", "1", 10), ("b", "1", None), ("a", "2", 11), ("b", "1", None)]

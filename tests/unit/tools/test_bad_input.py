@@ -369,7 +369,8 @@ def test_a_cpu_that_lacks_what_the_artifact_needs() -> None:
     assert run(["compile", "m.onnx", "-q", "--target=aarch64", "--emit=c", "-o", "m.c"]).code == 0
     assert failure("compile m.onnx --target=x87", 2) == (
         "error: no target 'x87'. "
-        "Known: aarch64, generic, native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4; "
+        "Known: aarch64, generic, native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4, "
+        "x86-64-v4-on-v3; "
         "one of your own is a file: docs/extending.md, Target"
     )
 

@@ -61,7 +61,7 @@ def fused_body(lanes: int, dtype: DType, kind: str) -> str:
     if nbytes == 16:
         mode = f"v{lanes}{'sf' if dtype.bits == 32 else 'df'}"
         ways.append(("__aarch64__", f"__builtin_aarch64_fma{mode}(a, b, c)"))
-    if not ways and lanes:
+    if lanes and nbytes not in (16, 32):  # of one number after the other where none is so wide
         each = ", ".join(f"{one}(a[{at}], b[{at}], c[{at}])" for at in range(lanes))
         ways.append((fast, f"({kind}){{{each}}}"))
     if not lanes:
