@@ -4,7 +4,8 @@
 
 The C compiler vectorises the innermost loop: the contiguous iterator of the output goes there, where an
 operand follows along. The chains of a scan run side by side (`nests/chains.py`), and columns of a reduction
-with several outputs; an arg-reduction along what is contiguous runs in lanes.
+with several outputs; an arg-reduction along what is contiguous runs in lanes. Elementwise nests run along
+what they read (`nests/along.py`).
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from inarch.dialects.loop.access import IteratorAttr
 from inarch.dialects.loop.indirect import scatters
 from inarch.dialects.loop.keep import free_nests
 from inarch.dialects.loop.nest import NestOp
-from inarch.ir.target import machine_of
+from inarch.ir.target import machine_of, target_of
+from inarch.passes.loop.nests.along import run_along
 from inarch.passes.loop.nests.arg_reduce import match_arg_reduction, runs_in_lanes
 from inarch.passes.loop.nests.chains import put_chains_inside
 from inarch.passes.loop.nests.transform import read_strides, reorder, strides_along
@@ -44,7 +46,7 @@ class ScheduleNestsPass(ModulePass):
     is_optional: ClassVar = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        machine = machine_of(op)
+        machine, target = machine_of(op), target_of(op)
         for nest in free_nests(op):
             if scatters(nest):
                 continue  # which row is written is anyone's guess: no order is better than the written one
@@ -52,7 +54,10 @@ class ScheduleNestsPass(ModulePass):
                 _mark_lanes(nest)
                 put_chains_inside(nest, machine, MAX_ROW_ACCUMULATORS)
                 continue
-            _put_contiguous_innermost(nest)
+            if nest.has_reduction:
+                _put_contiguous_innermost(nest)
+            else:
+                run_along(nest, target, machine)
 
 
 PASS = ScheduleNestsPass
@@ -86,7 +91,7 @@ def _put_contiguous_innermost(nest: NestOp) -> None:
     modes: its order is its author's.
     """
     position = _contiguous_output(nest)
-    if position is None or not nest.has_reduction:
+    if position is None:
         return
     if any(iterator.mode.data in ("unroll", "vector") for iterator in nest.iterators):
         return

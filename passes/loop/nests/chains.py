@@ -187,7 +187,7 @@ def _piece(nest: NestOp, inside: list[_Chains], begin: int, end: int, machine: M
         if position in counts:
             groups = (end - begin if position == last else size) // counts[position]
             inner[position] = IteratorAttr.get(
-                label if groups == 1 else _fresh(f"{label}_{counts[position]}", names),
+                label if groups == 1 else fresh_label(f"{label}_{counts[position]}", names),
                 counts[position],
                 mode=mode,
             )
@@ -212,7 +212,7 @@ def _piece(nest: NestOp, inside: list[_Chains], begin: int, end: int, machine: M
     return rebuild(nest, iterators, substitution)
 
 
-def _fresh(name: str, names: set[str]) -> str:
+def fresh_label(name: str, names: set[str]) -> str:
     """A name that is not among `names`, to which it is added."""
     while name in names:
         name += "_"

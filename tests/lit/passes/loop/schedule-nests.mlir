@@ -276,3 +276,47 @@ func.func @two_sums_of_a_row(%x: memref<5x900xf32>, %v: memref<5xf32>, %n: memre
   func.return
 }
 // CHECK-NEXT: loop.nest (i = 5, k = 900 reduction) ins
+
+// -----
+
+// What is computed runs along what it reads, in strips whose lines a cache holds: 2048 bytes apart, 16 of them.
+// CHECK-LABEL: @a_function_of_what_lies_across
+module attributes {inarch.target = "x86-64-v3"} {
+func.func @a_function_of_what_lies_across(%x: memref<512x512xf32>, %y: memref<512x512xf32>) {
+  loop.nest (j = 512, i = 512) ins(%x[i, j] : memref<512x512xf32>) outs(%y[j, i] : memref<512x512xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %e = math.exp %a : f32
+    loop.yield %e : f32
+  }
+  func.return
+}
+}
+// CHECK: loop.nest (j = 32, i = 512, j_16 = 16) ins(%x[i, j * 16 + j_16] : memref<512x512xf32>) outs(%y[j * 16 + j_16, i] : memref<512x512xf32>)
+
+// -----
+
+// A sum of two reads as little across either way, a copy has blocks of its own, and what is not aligned to
+// powers of two C compilers read one by one into vectors.
+// CHECK-LABEL: @no_better_along_another
+module attributes {inarch.target = "x86-64-v3"} {
+func.func @no_better_along_another(%x: memref<64x64xf32>, %w: memref<64x64xf32>, %z: memref<64x63xf32>, %y: memref<64x64xf32>, %c: memref<64x64xf32>, %o: memref<63x64xf32>) {
+  loop.nest (j = 64, i = 64) ins(%x[i, j] : memref<64x64xf32>, %w[j, i] : memref<64x64xf32>) outs(%y[j, i] : memref<64x64xf32>) {
+  ^bb0(%a: f32, %b: f32, %acc: f32):
+    %s = arith.addf %a, %b : f32
+    loop.yield %s : f32
+  }
+  loop.nest (j = 64, i = 64) ins(%x[i, j] : memref<64x64xf32>) outs(%c[j, i] : memref<64x64xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    loop.yield %a : f32
+  }
+  loop.nest (j = 63, i = 64) ins(%z[i, j] : memref<64x63xf32>) outs(%o[j, i] : memref<63x64xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %e = math.exp %a : f32
+    loop.yield %e : f32
+  }
+  func.return
+}
+}
+// CHECK: loop.nest (j = 64, i = 64)
+// CHECK: loop.nest (j = 64, i = 64)
+// CHECK: loop.nest (j = 63, i = 64)
