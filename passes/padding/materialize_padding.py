@@ -39,18 +39,29 @@ class MaterializePaddingPass(ModulePass):
     all: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for _, block in entry_blocks(op):
-            nests = [each for each in block.ops if isinstance(each, NestOp) and self._takes(each)]
-            copies = _Copies(_touched(nests))
-            for each in list(block.ops):
-                if isinstance(each, NestOp) and self._takes(each):
-                    _materialize(each, copies)
-                copies.forget(written_roots(each))
+        for _, entry in entry_blocks(op):
+            for block in [entry, *_bodies(entry)]:
+                self._within(block)
+
+    def _within(self, block: Block) -> None:
+        """The nests of one block: in the body of a loop each turn makes its own copies."""
+        nests = [each for each in block.ops if isinstance(each, NestOp) and self._takes(each)]
+        copies = _Copies(_touched(nests))
+        for each in list(block.ops):
+            if isinstance(each, NestOp) and self._takes(each):
+                _materialize(each, copies)
+            copies.forget(written_roots(each))
 
     def _takes(self, nest: NestOp) -> bool:
         if 0 in nest.sizes or is_kept(nest):
             return False
         return nest.has_reduction or (self.all and not _is_copy(nest))
+
+
+def _bodies(block: Block) -> Iterable[Block]:
+    """The bodies of the loops in a block, and of those in them."""
+    loops = [op for op in block.walk() if not isinstance(op, NestOp)]
+    return [body for op in loops for region in op.regions for body in region.blocks]
 
 
 def _is_copy(nest: NestOp) -> bool:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from xdsl.dialects.builtin import ModuleOp
 
 from effort import effort
+from inarch.backends.c import run_function
 from inarch.benchmark.layers import parse_shape
 from inarch.benchmark.subject.arrays import arrays_of
 from inarch.benchmark.subject.blocked import lower_blocked
@@ -21,10 +22,12 @@ from inarch.driver.compiler import import_model
 from inarch.ir.context import store_of
 from inarch.ir.payload.constants import constant_attribute
 from inarch.ir.text import parse_module
+from inarch.ir.verify import verify_module
 from inarch.machine.target import parse
 from inarch.passes import PASSES
 from inarch.passes.graph.choose_layout import ChooseLayoutPass
 from inarch.passes.padding.drop_padding_taps import DropPaddingTapsPass
+from inarch.passes.padding.materialize_padding import MaterializePaddingPass
 from inarch.testing import check_semantics
 
 LOWERED = "graph-to-loop,drop-unit-iterators,fuse-nests,materialize-padding,split-padding"
@@ -158,3 +161,35 @@ def test_parts_are_made_where_they_pay(shape: str, target: str, parts: int) -> N
     module = import_model(program, context, target=target)
     lower_blocked(context, module, lambda m: found.append(len(contractions(m))))
     assert found == [parts]
+
+
+def test_padded_reads_in_a_loop_are_of_copies_of_each_turn() -> None:
+    """Maxima of windows of 3 over each row, whose ends are outside; a row is one turn."""
+    context = new_context()
+    kind = "memref<1x5xf32, strided<[5, 1], offset: ?>>"
+    text = f"""func.func @main(%x: memref<3x5xf32>, %y: memref<3x5xf32> {{inarch.result}}) {{
+  loop.for %n = 0 to 3 {{
+    %row = memref.subview %x[%n, 0] [1, 5] [1, 1] : memref<3x5xf32> to {kind}
+    %out = memref.subview %y[%n, 0] [1, 5] [1, 1] : memref<3x5xf32> to {kind}
+    loop.nest (o = 5, k = 3 reduction)
+      ins(%row[0, o + k - 1] pad -inf : {kind}) outs(%out[0, o] init -inf : {kind}) {{
+    ^bb0(%e: f32, %acc: f32):
+      %s = arith.maximumf %acc, %e : f32
+      loop.yield %s : f32
+    }}
+    loop.yield
+  }}
+  func.return
+}}
+"""
+    module = parse_module(context, text)
+    MaterializePaddingPass().apply(context, module)
+    verify_module(module)
+    assert not any(
+        read.is_padded for nest in nest_ops(module) if nest.has_reduction for read in nest.reads
+    )
+    x = np.random.default_rng(0).standard_normal((3, 5)).astype(np.float32)
+    y = np.zeros_like(x)
+    run_function(context, module, "main", [x, y])
+    wide = np.pad(x, ((0, 0), (1, 1)), constant_values=-np.inf)
+    np.testing.assert_array_equal(y, np.max([wide[:, k : k + 5] for k in range(3)], axis=0))

@@ -160,3 +160,25 @@ func.func @parts_of_one_buffer_share_the_copy(%x: memref<4xf32>, %y: memref<8xf3
 // CHECK:         loop.nest (o = 4, k = 2 reduction) ins(%[[BOTH]][o + k + 1] : memref<6xf32>) outs(%y[o * 2 + 1]
 // CHECK:         %[[OWN:.*]] = loop.alloc : memref<5xf32>
 // CHECK:         loop.nest (o = 4, k = 2 reduction) ins(%[[OWN]][o + k] : memref<5xf32>) outs(%z[o]
+
+// -----
+
+// In a loop each turn makes the copy of what it reads.
+func.func @in_a_loop(%x: memref<3x4xf32>, %y: memref<3x4xf32> {inarch.result}) {
+  loop.for %n = 0 to 3 {
+    %row = memref.subview %x[%n, 0] [1, 4] [1, 1] : memref<3x4xf32> to memref<1x4xf32, strided<[4, 1], offset: ?>>
+    %out = memref.subview %y[%n, 0] [1, 4] [1, 1] : memref<3x4xf32> to memref<1x4xf32, strided<[4, 1], offset: ?>>
+    loop.nest (o = 4, k = 3 reduction) ins(%row[0, o + k - 1] pad -inf : memref<1x4xf32, strided<[4, 1], offset: ?>>) outs(%out[0, o] init -inf : memref<1x4xf32, strided<[4, 1], offset: ?>>) {
+    ^bb0(%e: f32, %acc: f32):
+      %s = arith.maximumf %acc, %e : f32
+      loop.yield %s : f32
+    }
+    loop.yield
+  }
+  func.return
+}
+// CHECK-LABEL: @in_a_loop
+// CHECK:         loop.for
+// CHECK:           %[[ROW:.*]] = loop.alloc : memref<1x6xf32>
+// CHECK-NEXT:      loop.nest (i0 = 1, i1 = 6) ins(%{{.*}}[i0, i1 - 1] pad -inf
+// CHECK:           loop.nest (o = 4, k = 3 reduction) ins(%[[ROW]][0, o + k] : memref<1x6xf32>)
