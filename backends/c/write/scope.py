@@ -12,7 +12,12 @@ from xdsl.traits import IsTerminator
 from inarch.backends.c.plan.linear import Guard, LoopNest, Pick, PointerAccess
 from inarch.backends.c.text import Names, Writer, is_atom, unwrapped
 from inarch.backends.c.types import element, literal
-from inarch.backends.c.write.value.expressions import constant_text, expression
+from inarch.backends.c.write.value.expressions import (
+    constant_text,
+    expression,
+    stays_wide,
+    wide_expression,
+)
 from inarch.core.dtypes import DType
 from inarch.dialects.loop.rounding import fused_product, is_fused
 from inarch.dialects.loop.scalar import PointOp
@@ -117,22 +122,38 @@ def emit_scalar_op(op: Operation, scope: Scope) -> None:
         return  # it is written where it is added
     product = fused_product(op)
     if product is None:
-        text = expression(op, [scope.values[value] for value in op.operands], scope.unit.need)
+        texts = [scope.values[value] for value in op.operands]
+        if isinstance(op, arith.SelectOp):
+            texts[1:] = [_loaded(value, scope) for value in op.operands[1:]]
+        text = wide_expression(op, texts, scope.unit.need)
+        text = text or expression(op, texts, scope.unit.need)
     else:
         name = scope.unit.need(f"inarch_fma_{element(result.type).name}")
         (term,) = [value for value in op.operands if value is not product.result]
         parts = [scope.values[value] for value in (*product.operands, term)]
         text = f"{name}({', '.join(map(unwrapped, parts))})"
-    scope.values[result] = bind(result, text, scope)
+    kind = "int32_t" if stays_wide(op) else element(result.type).c
+    scope.values[result] = bind(result, text, scope, kind)
 
 
-def bind(value: SSAValue, text: str, scope: Scope) -> str:
-    """`text` itself where `value` is used at most once and `text` is short; else a new name for it."""
+def _loaded(value: SSAValue, scope: Scope) -> str:
+    """A side of a choice; named where it loads, which C would do for that side alone: by a jump."""
+    text = scope.values[value]
+    return (
+        scope.declare(element(value.type).c, value.name_hint or "t", text) if "[" in text else text
+    )
+
+
+def bind(value: SSAValue, text: str, scope: Scope, kind: str | None = None) -> str:
+    """`text` itself where `value` is used at most once and `text` is short; else a new name for it.
+
+    `kind`: the C type of the name, where it is not that of the value's type.
+    """
     if is_atom(text) and "(" not in text and "[" not in text:
         return text
     if not value.has_more_than_one_use() and len(text) <= _LONG:
         return text
-    return scope.declare(element(value.type).c, value.name_hint or "t", text)
+    return scope.declare(kind or element(value.type).c, value.name_hint or "t", text)
 
 
 def evaluate(block: Block, arguments: Mapping[SSAValue, str], scope: Scope) -> list[str]:

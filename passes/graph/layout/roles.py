@@ -1,7 +1,8 @@
 """Which ops can work on blocked channels, and which of their operands are then blocked.
 
-A convolution starts a region of such ops; elementwise ops, pooling, reductions over pixels, padding,
-slices and concatenations take part where an operand is blocked anyhow. Where a block does not divide
+A convolution starts a region of such ops; elementwise ops (of any numbers: what is quantized between stays
+so), pooling, reductions over pixels, padding, slices and concatenations take part where an operand is
+blocked anyhow. Where a block does not divide
 the channels they are filled up, and only ops that keep the zeros behind them take part.
 """
 
@@ -55,8 +56,11 @@ def roles(
 
 
 def _role(op: GraphOp, found: Mapping[Operation, Role], lanes: int) -> Role | None:
-    if isinstance(op, ConstantOp) or any(not _is_f32(v) for v in (*op.operands, *op.results)):
+    values = (*op.operands, *op.results)
+    if isinstance(op, ConstantOp) or any(0 in shape_of(v) for v in values):
         return None
+    if not isinstance(op, ElementwiseOp) and any(element_of(v) != f32 for v in values):
+        return None  # windows of other numbers have no kernel that wants blocks
     if isinstance(op, ConvOp | ConvTransposeOp):
         return _convolution(op, found, lanes)
     if not any(_is_blocked(operand, found) for operand in op.operands):
@@ -88,10 +92,6 @@ def _keeps_blocks(op: GraphOp, lanes: int) -> bool:
             return _takes_blocks(op, lanes)
         case _:
             return False
-
-
-def _is_f32(value: SSAValue) -> bool:
-    return element_of(value) == f32 and 0 not in shape_of(value)
 
 
 def _is_blocked(value: SSAValue, found: Mapping[Operation, Role]) -> bool:

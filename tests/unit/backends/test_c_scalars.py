@@ -280,6 +280,29 @@ def test_conversions(*, lanes: bool) -> None:
         np.testing.assert_array_equal(found, wanted, err_msg=name)
 
 
+@pytest.mark.parametrize("lanes", [False, True], ids=["loop", "lanes"])
+def test_a_number_between_floats_is_as_narrow_as_it_says(*, lanes: bool) -> None:
+    """In C it may be wider where all that uses it extends it; what wraps or is extended otherwise is not."""
+    x, _ = _pairs("f32")
+    signed = _saturate(x, "int8")
+    unsigned = _saturate(x, "uint8")
+    cases = {
+        "%n = arith.fptosi %x : f32 to i8\n%r = arith.sitofp %n : i8 to f32": signed,
+        "%n = arith.fptoui %x : f32 to i8\n%r = arith.uitofp %n : i8 to f32": unsigned,
+        "%n = arith.fptosi %x : f32 to i8\n%r = arith.uitofp %n : i8 to f32": signed.view(np.uint8),
+        """%n = arith.fptoui %x : f32 to i8
+            %wide = arith.extui %n : i8 to i32
+            %m = arith.addi %n, %n : i8
+            %more = arith.extsi %m : i8 to i32
+            %sum = arith.addi %wide, %more : i32
+            %r = arith.sitofp %sum : i32 to f32""": unsigned.astype(np.int32)
+        + (unsigned + unsigned).view(np.int8),
+    }
+    for ops, wanted in cases.items():
+        found = run(ops, "f32", "f32", lanes=lanes)
+        np.testing.assert_array_equal(found, wanted.astype(np.float32), err_msg=ops)
+
+
 def test_a_zero_from_an_integer_is_never_negative() -> None:
     """gcc takes (float)(int)x for trunc(x) where a CPU has such an instruction."""
     x = np.linspace(-3, 3, 64).astype(np.float32)

@@ -23,6 +23,7 @@ from effort import effort
 from inarch.dialects import new_context
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.elementwise.arithmetic import AddOp, MaximumOp, MulOp, SubOp
+from inarch.dialects.graph.elementwise.cast import CastOp
 from inarch.dialects.graph.elementwise.clip import ClipOp
 from inarch.dialects.graph.elementwise.unary import ExpOp, ReluOp, SigmoidOp
 from inarch.dialects.graph.layout import layout_of
@@ -36,7 +37,7 @@ from inarch.dialects.loop.nest import NestOp
 from inarch.driver.compiler import import_model
 from inarch.ir.context import store_of
 from inarch.ir.payload.constants import constant_attribute
-from inarch.ir.types import f32, tensor
+from inarch.ir.types import f32, mlir_type, tensor
 from inarch.passes.graph.choose_layout import ChooseLayoutPass
 from inarch.passes.graph.layout import cost as _layout_cost
 from inarch.pipeline.default import default_pipeline
@@ -122,6 +123,12 @@ def _unary(net: Net, x: SSAValue) -> SSAValue:
     return net.add(made)
 
 
+def _quantized(net: Net, x: SSAValue) -> SSAValue:
+    """There and back: what is between has the blocks, too."""
+    whole = net.add(CastOp.make(x, to=mlir_type(net.choose.choice(("i8", "ui8", "i32")))))
+    return net.add(CastOp.make(whole, to=f32))
+
+
 def _per_channel(net: Net, x: SSAValue) -> SSAValue:
     """With a constant of each channel, of one number, or of a row."""
     _, channels, _, width = shape_of(x)
@@ -171,7 +178,18 @@ def _transpose(net: Net, x: SSAValue) -> SSAValue:
 STEPS: tuple[Step, ...] = (
     *(_conv,) * 4,
     *(_unary,) * 2,
-    *(_depthwise, _grouped, _pool, _per_channel, _with_another, _gate, _concat, _pad, _slice),
+    *(
+        _quantized,
+        _depthwise,
+        _grouped,
+        _pool,
+        _per_channel,
+        _with_another,
+        _gate,
+        _concat,
+        _pad,
+        _slice,
+    ),
     _transpose,
 )
 

@@ -51,6 +51,10 @@ _DIVISION: dict[type[Operation], tuple[str, str | None, bool]] = {
     arith.CeilDivSIOp: ("ceildiv", None, False),
     arith.CeilDivUIOp: ("ceildiv", None, True),
 }
+_EXTENDS: dict[type[Operation], tuple[type[Operation], ...]] = {
+    arith.FPToSIOp: (arith.ExtSIOp, arith.SIToFPOp),
+    arith.FPToUIOp: (arith.ExtUIOp, arith.UIToFPOp),
+}
 _SHIFTS: dict[type[Operation], tuple[str, bool]] = {
     arith.ShLIOp: ("<<", True),
     arith.ShRUIOp: (">>", True),
@@ -130,6 +134,30 @@ def constant_text(op: arith.ConstantOp) -> str:
     if not isinstance(value, FloatAttr | IntegerAttr):
         raise _unsupported(op)
     return literal(value.value.data, element(op.result.type))
+
+
+def stays_wide(op: Operation) -> bool:
+    """Whether a narrow integer that a float becomes is extended wherever it is used, in one block.
+
+    C compilers take so many points at once as the narrowest type of a loop has lanes: a byte between two
+    floats asks for 32, which rows of 8 do not have. It then is an `int32_t` in C.
+    """
+    extends = _EXTENDS.get(type(op))
+    if extends is None or not 1 < element(op.results[0].type).bits < 32:
+        return False
+    users = [use.operation for use in op.results[0].uses]
+    return all(isinstance(user, extends) and user.parent is op.parent for user in users)
+
+
+def wide_expression(op: Operation, operands: Sequence[str], need: Need) -> str | None:
+    """An op that `stays_wide`, or that extends the number of one; None for others."""
+    if stays_wide(op):
+        source, target = element(op.operands[0].type), element(op.results[0].type)
+        return _saturated(op, source, target, operands[0], need)
+    owner = op.operands[0].owner if op.operands else None
+    if isinstance(owner, Operation) and stays_wide(owner):
+        return f"({element(op.results[0].type).c}){atom(operands[0])}"
+    return None
 
 
 def expression(op: Operation, operands: Sequence[str], need: Need) -> str:
@@ -309,9 +337,14 @@ def _conversion(op: Operation, values: Sequence[str], need: Need) -> str | None:
 def _float_to_integer(op: Operation, source: DType, target: DType, value: str, need: Need) -> str:
     if target.name == "i1":
         return f"(uint8_t)({need(f'inarch_{source.name}_to_ui8')}({value}) != 0)"
+    call = _saturated(op, source, target, value, need)
+    is_exact = target.bits >= 32 and isinstance(op, arith.FPToSIOp)
+    return call if is_exact else f"({target.c}){call}"  # what becomes a narrow one is an int32_t
+
+
+def _saturated(op: Operation, source: DType, target: DType, value: str, need: Need) -> str:
     kind = unsigned(target) if isinstance(op, arith.FPToUIOp) else target
-    call = _call(need(f"inarch_{source.name}_to_{kind.name}"), [value])
-    return call if kind == target else f"({target.c}){call}"
+    return _call(need(f"inarch_{source.name}_to_{kind.name}"), [value])
 
 
 # ---------------------------------------------------------------------------------- functions

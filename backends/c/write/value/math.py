@@ -90,11 +90,11 @@ def _convert(source: DType, target: DType) -> str:
         top = f"{float((1 << bits) - 1)!r}{suffix}"
         zero = f"__builtin_fabs{suffix}(x) >= 1.0{suffix}" if signed else f"x >= 1.0{suffix}"
         return f"""
-static inline {target.c} inarch_{source.name}_to_{target.name}({source.c} x)
+static inline int32_t inarch_{source.name}_to_{target.name}({source.c} x)
 {{
     const {source.c} some = {zero} ? x : 0; /* NaN is 0 */
     const {source.c} most = some > {top} ? {top} : some;
-    return ({target.c})(int32_t)(most < {low} ? {low} : most); /* saturates */
+    return (int32_t)(most < {low} ? {low} : most); /* saturates */
 }}
 """
     return f"""

@@ -23,6 +23,37 @@ func.func private @sums_rows(%x: memref<3x4x5xf32>, %y: memref<3xf32>) {
   func.return
 }
 
+// Both sides of a choice are loaded: a side that is loaded alone is a jump, and no vector.
+// CHECK-LABEL: void inarch_kernel_slopes(const float *__restrict x, const float *__restrict s, float *__restrict y){{$}}
+// CHECK:          const float [[X:.*]] = x[i * 8 + j];
+// CHECK-NEXT:     const float [[SLOPED:.*]] = [[X]] * s[j];
+// CHECK-NEXT:     y[i * 8 + j] = ([[X]] < 0.0f) ? [[SLOPED]] : [[X]];
+func.func private @slopes(%x: memref<3x8xf32>, %s: memref<8xf32>, %y: memref<3x8xf32>) {
+  loop.nest (i = 3, j = 8) ins(%x[i, j] : memref<3x8xf32>, %s[j] : memref<8xf32>) outs(%y[i, j] : memref<3x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %acc: f32):
+    %zero = arith.constant 0.0 : f32
+    %low = arith.cmpf olt, %a, %zero : f32
+    %sloped = arith.mulf %a, %b : f32
+    %r = arith.select %low, %sloped, %a : f32
+    loop.yield %r : f32
+  }
+  func.return
+}
+
+// What is narrow only between two wide numbers is as wide as they are: else a vector is 32 points.
+// CHECK-LABEL: void inarch_kernel_between(const float *__restrict x, float *__restrict y){{$}}
+// CHECK:          y[i] = (float)((int32_t)inarch_f32_to_ui8(x[i]));
+func.func private @between(%x: memref<8xf32>, %y: memref<8xf32>) {
+  loop.nest (i = 8) ins(%x[i] : memref<8xf32>) outs(%y[i] : memref<8xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %n = arith.fptoui %a : f32 to i8
+    %w = arith.extui %n : i8 to i32
+    %r = arith.sitofp %w : i32 to f32
+    loop.yield %r : f32
+  }
+  func.return
+}
+
 // A padded read is a condition on the dimension that can be left; a unit loop is none.
 // CHECK-LABEL: void inarch_kernel_shifts(const float *__restrict x, float *__restrict y){{$}}
 // CHECK:          for (int64_t i = 0; i < 8; i++) {
