@@ -92,11 +92,26 @@ class Names:
 
 
 class Writer:
-    """Lines of C, indented by the braces that are open."""
+    """Lines of C, indented by the braces that are open: `depth` of them around all."""
 
-    def __init__(self) -> None:
+    def __init__(self, depth: int = 0) -> None:
         self.lines: list[str] = []
-        self.depth = 0
+        self._braces = list(range(depth + 1))
+        self._opened = depth
+
+    @property
+    def depth(self) -> int:
+        """How many braces are open."""
+        return len(self._braces) - 1
+
+    @property
+    def brace(self) -> int:
+        """The number of the innermost brace: one that is closed never comes again."""
+        return self._braces[-1]
+
+    def is_open(self, brace: int) -> bool:
+        """Whether what was declared in a brace of this number can be seen here."""
+        return brace in self._braces
 
     def line(self, text: str) -> None:
         """One line."""
@@ -105,13 +120,14 @@ class Writer:
     def open(self, header: str = "") -> None:
         """`header {`, and indents what follows."""
         self.line(f"{header} {{" if header else "{")
-        self.depth += 1
+        self._opened += 1
+        self._braces.append(self._opened)
 
     def close(self, depth: int | None = None) -> None:
         """Closes the innermost brace, or all of them down to `depth`."""
         target = self.depth - 1 if depth is None else depth
         while self.depth > target:
-            self.depth -= 1
+            self._braces.pop()
             self.line("}")
 
     def text(self) -> str:

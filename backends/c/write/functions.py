@@ -94,8 +94,7 @@ def _emitter(
         default = "out" if argument.index in results else "in"
         hint = None if shared else argument.name_hint
         parameters[argument] = names.fresh(hint or default)
-    scope = Scope(Writer(), names, unit, {}, turns)
-    scope.writer.depth = 1
+    scope = Scope(Writer(depth=1), names, unit, {}, turns)
 
     def call_import(op: CallOp, pointers: Sequence[str], inner: Scope) -> None:
         _call_import(program, op, pointers, inner)

@@ -86,21 +86,27 @@ class Scope:
 
     turns: tuple[str, str] | None = None
     """Of the parallel loop that a function of C does a part of: from which on, and up to which."""
-    shared: dict[str, str] = field(default_factory=dict[str, str])
-    """Declarations that can be used again: text -> name."""
+    _shared: dict[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
+    """Declarations that can be used again: type and text -> name, and the brace in which it is known."""
 
     def child(self) -> Scope:
         """The same place, with names and values of its own from here on."""
         return replace(
-            self, names=self.names.child(), values=dict(self.values), shared=dict(self.shared)
+            self, names=self.names.child(), values=dict(self.values), _shared=dict(self._shared)
         )
 
     def share(self, c_type: str, hint: str, text: str) -> str:
-        """`declare`, unless the same was declared by `share` before; only for what does not change."""
-        key = f"{c_type} {text}"
-        if key not in self.shared:
-            self.shared[key] = self.declare(c_type, hint, text)
-        return self.shared[key]
+        """`declare`, unless `share` has declared the same here or around; only for what does not change."""
+        known = self.shared(c_type, text)
+        if known is None:
+            known = self.declare(c_type, hint, text)
+            self._shared[f"{c_type} {text}"] = known, self.writer.brace
+        return known
+
+    def shared(self, c_type: str, text: str) -> str | None:
+        """What `share` has called it, where that can be seen."""
+        name, brace = self._shared.get(f"{c_type} {text}", ("", -1))
+        return name if self.writer.is_open(brace) else None
 
     def declare(self, c_type: str, hint: str, text: str) -> str:
         """Writes `const c_type name = text;` and returns the new name."""
@@ -188,7 +194,7 @@ def place_text(access: PointerAccess, values: Values, scope: Scope) -> str:
     terms: list[str] = []
     for pick in access.picks:
         call = pick_call(pick, values, scope)
-        row = scope.shared.get(f"int64_t {call}", call)  # what a loop around has named
+        row = scope.shared("int64_t", call) or call  # what a loop around has named
         terms.append(row if pick.stride == 1 else f"{row} * {pick.stride}")
     return " + ".join([*terms, *([place] if place != "0" or not terms else [])])
 

@@ -146,6 +146,28 @@ def test_of_the_least_numbers_alone_one_of_them_is_found(number: int, size: int)
         check("argmax", rows, dtype, 1, "", TARGETS[-1])
 
 
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("axis", [0, 1])
+def test_numbers_that_an_operator_with_a_constant_gives(axis: int, target: str) -> None:
+    """A vector of the constant is named in the loop over whole blocks; the loop behind it names its own."""
+    size = 16 * CHAINS + 16 + 3
+    context = new_context()
+    module = parse_module(
+        context,
+        f'module attributes {{inarch.target = "{target}"}} {{\n'
+        f"func.func @main(%x: tensor<{size}x{size}xf32>) -> tensor<{size}xi64> {{\n"
+        f"  %a = graph.clip %x low = 0.5 : tensor<{size}x{size}xf32> -> tensor<{size}x{size}xf32>\n"
+        f"  %y = graph.argmax %a axis = {axis} : tensor<{size}x{size}xf32> -> tensor<{size}xi64>\n"
+        f"  func.return %y : tensor<{size}xi64>\n}}\n}}",
+    )
+    apply_pipeline(context, module, parse_pipeline(LOOPS))
+    assert sum(1 for _ in nest_ops(module)) == 1
+    x = np.random.default_rng(0).standard_normal((size, size)).astype("f4") / 3
+    y = np.full(size, -1, np.int64)
+    run_function(context, module, "main", [x, y])
+    np.testing.assert_array_equal(y, np.maximum(x, 0.5).argmax(axis))
+
+
 @pytest.mark.parametrize(("shape", "axis"), [((9, 9001), 0), ((2, 6, 70, 130), 1), ((5, 5000), 1)])
 def test_strips_and_rows_of_some_length(shape: tuple[int, ...], axis: int) -> None:
     """More columns than a strip has, of one dimension and of two; places above 4096."""
