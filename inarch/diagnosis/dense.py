@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+from xdsl.dialects.builtin import FloatAttr
+from xdsl.ir import Operation
 
 from inarch.core.lazy import Array, np
 from inarch.diagnosis.program import Program
 from inarch.diagnosis.slices import Slice, entering, own_name
+from inarch.dialects.graph.composites.quantize import QuantizedOp
 from inarch.dialects.graph.constant import ConstantOp
+from inarch.dialects.graph.elementwise import ElementwiseOp
+from inarch.dialects.graph.op import tensor_dtype
+from inarch.ir.context import store_of
+from inarch.ir.payload.constants import constant_array
+
+_FEW = 16
+"""Numbers of a constant that a step may compare with: more are weights."""
+_WIDE = 6
+"""Powers of two by which some numbers are larger, or smaller."""
 
 
 def dense_values(
@@ -16,27 +29,79 @@ def dense_values(
     """What the steps of `part`, which is `apart`, take: of each value in the model one like it.
 
     Floats are drawn, each half to one and a half times as large as the values of the model are on the average
-    (in the mean square), and positive where they all are: a logarithm stays in its domain. Everything
-    else may be an index, a size or a condition, and is what it is in the model.
+    (in the mean square), and positive where they all are: a logarithm stays in its domain. A quarter of them
+    are equal to others, and a quarter of what enters an elementwise step is large, small, or near the numbers
+    that the step has itself. Everything else may be an index, a size or a condition, and is what it is in
+    the model.
     """
     generator = np.random.default_rng(seed)
     found: dict[str, Array] = {}
     for number, step in enumerate(program.steps):
-        for value in entering(step):
-            if not isinstance(value.owner, ConstantOp):
-                name = program.names[value]
-                found[own_name(name, number)] = _like(values[name], generator)
+        taken = [value for value in entering(step) if not isinstance(value.owner, ConstantOp)]
+        names = [program.names[value] for value in taken]
+        sizes = {name: _size(values[name]) for name in names}
+        if not any(tensor_dtype(result).is_float for result in step.results):
+            sizes = dict.fromkeys(sizes, max(sizes.values(), default=1.0))  # equal ones decide
+        limits = _limits(step, program)
+        for name in names:
+            drawn = _like(values[name], sizes[name], limits, generator)
+            found[own_name(name, number)] = drawn
     return {name: found[name] for name in part.takes}
 
 
-def _like(value: Array, generator: np.random.Generator) -> Array:
-    if value.dtype.kind != "f" or not value.size:
-        return value
+def _size(value: Array) -> float:
+    """How large floats are on the average."""
+    if value.dtype.kind != "f":
+        return 0.0
     finite = value[np.isfinite(value)].astype(np.float64)
     size = float(np.sqrt(np.mean(finite**2))) if finite.size else 0.0
-    size = size if 0 < size < float(np.finfo(value.dtype).max) / 4 else 1.0
-    drawn = np.asarray(generator.uniform(0.5 * size, 1.5 * size, value.shape), np.float64)
-    if np.any(finite < 0):
-        signs = np.asarray(generator.integers(0, 2, value.shape), np.float64)
-        drawn = drawn * (2 * signs - 1)
-    return np.asarray(drawn, value.dtype)
+    return size if 0 < size < float(np.finfo(value.dtype).max) / 4 else 1.0
+
+
+def _limits(step: Operation, program: Program) -> Sequence[float] | None:
+    """Numbers near which an elementwise step may do something else: its own, and 1; None of other steps.
+
+    There a large number would hide what becomes of the others.
+    """
+    if not isinstance(step, ElementwiseOp | QuantizedOp):
+        return None
+    found = [each.value.data for each in step.properties.values() if isinstance(each, FloatAttr)]
+    found.append(1.0)  # where domains end; its half is rounded to the even one
+    for value in entering(step):
+        if isinstance(value.owner, ConstantOp):
+            array = constant_array(value.owner.value, store_of(program.context))
+            if array.dtype.kind == "f" and array.size <= _FEW:
+                found += map(float, array.ravel())
+    return [number for number in found if np.isfinite(number)]
+
+
+def _like(
+    value: Array, size: float, limits: Sequence[float] | None, generator: np.random.Generator
+) -> Array:
+    if value.dtype.kind != "f" or not value.size:
+        return value
+    shape, has_signs = value.shape, bool(np.any(value[np.isfinite(value)] < 0))
+    drawn = np.asarray(generator.uniform(0.5, 1.5, shape), np.float64)
+    equal = np.asarray(np.round(2 * drawn) / 2, np.float64)
+    drawn = size * np.where(_some(shape, generator), equal, drawn)
+    if has_signs:
+        drawn = drawn * _one_of([-1.0, 1.0], shape, generator)
+    if limits is not None:
+        numbers = [limit for limit in limits if has_signs or limit > 0]
+        wide = drawn * _one_of([2.0**power for power in range(-_WIDE, _WIDE + 1)], shape, generator)
+        if numbers:
+            near = _one_of(numbers, shape, generator) * _one_of([0.5, 1.0, 1.5], shape, generator)
+            wide = np.asarray(np.where(_some(shape, generator, 0.5), near, wide))
+        drawn = np.asarray(np.where(_some(shape, generator), wide, drawn))
+    most = float(np.finfo(value.dtype).max)
+    return np.asarray(np.clip(drawn, -most, most), value.dtype)
+
+
+def _one_of(
+    numbers: Sequence[float], shape: tuple[int, ...], generator: np.random.Generator
+) -> Array:
+    return np.asarray(generator.choice(np.asarray(numbers, np.float64), shape))
+
+
+def _some(shape: tuple[int, ...], generator: np.random.Generator, share: float = 0.25) -> Array:
+    return np.asarray(generator.random(shape) < share)

@@ -1,4 +1,4 @@
-"""Twenty wrong passes, as files of `--load`: of graphs, loops, memory and schedules.
+"""Wrong passes, as files of `--load`: of graphs, loops, memory and schedules.
 
 `python wrong_passes.py MODEL.onnx [NAME ...]` runs `inarch verify` with each, and prints who was blamed and
 what the reproducer did.
@@ -16,7 +16,7 @@ _PRELUDE = '''"""Wrong on purpose."""
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.dialects import arith
+from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, FloatAttr, IntegerAttr
 from xdsl.ir.affine import AffineConstantExpr, AffineMap
 from xdsl.passes import ModulePass
@@ -24,10 +24,11 @@ from xdsl.passes import ModulePass
 from inarch.dialects.graph.composites.softmax import SoftmaxOp
 from inarch.dialects.graph.constant import ConstantOp
 from inarch.dialects.graph.elementwise.arithmetic import AddOp, DivOp, MulOp, SubOp
+from inarch.dialects.graph.elementwise.clip import ClipOp
 from inarch.dialects.graph.elementwise.unary import ReluOp
 from inarch.dialects.graph.matmul import MatmulOp
 from inarch.dialects.graph.op import as_attribute, ints, shape_of
-from inarch.dialects.graph.reduce import ReduceMeanOp, ReduceSumOp
+from inarch.dialects.graph.reduce import ArgMaxOp, ReduceMeanOp, ReduceSumOp
 from inarch.dialects.graph.shape import TransposeOp
 from inarch.dialects.graph.windows.conv import ConvOp
 from inarch.dialects.loop.access import IteratorAttr, ReadAttr, WriteAttr
@@ -269,13 +270,47 @@ for nest in every(op, NestOp):
 """,
     ),
 }
+"""Twenty that any values show."""
 
-NAMES = tuple(_BODIES)
+_DECISIONS = {
+    "drops-an-upper-bound": (
+        "after prepare",
+        """
+for one in every(op, ClipOp):
+    del one.properties["high"]
+""",
+    ),
+    "takes-the-last-of-equals": (
+        "after prepare",
+        """
+for one in every(op, ArgMaxOp):
+    one.properties["last"] = IntegerAttr(1, 1)
+""",
+    ),
+    "takes-greater-or-equal": (
+        "after loop/graph-to-loop",
+        """
+for one in every(op, arith.CmpfOp):
+    if one.predicate.value.data == 2:
+        instead(one, before(one, arith.CmpfOp(*one.operands, "oge")))
+""",
+    ),
+    "rounds-halves-away": (
+        "after loop/graph-to-loop",
+        """
+for one in every(op, math.RoundEvenOp):
+    instead(one, before(one, math.RoundOp(one.operands[0])))
+""",
+    ),
+}
+"""Where a step does something else for few values only: beyond a limit, of equal ones, of halves."""
+
+NAMES, DECISIONS = tuple(_BODIES), tuple(_DECISIONS)
 
 
 def write_pass(name: str, folder: Path) -> Path:
     """The file of one of them."""
-    runs, body = _BODIES[name]
+    runs, body = (_BODIES | _DECISIONS)[name]
     indented = "".join(f"        {line}\n" if line else "\n" for line in body.strip().splitlines())
     text = _PRELUDE.replace("{name}", name).replace("{runs}", runs)
     path = folder / f"{name.replace('-', '_')}.py"
