@@ -116,7 +116,8 @@ def _sum_of_products(
             spread, size = larger - size, larger
         # Below the normal numbers a product loses at most half of the least denormal.
         bound = gamma(count, dtype) * size + count * denormal(dtype) + spread
-        bound = np.where(np.isfinite(size), bound, np.inf)
+        # Where the sizes overflow it depends on the order whether a sum does, and whether it is NaN.
+        bound = np.where(size + bound <= np.finfo(dtype).max, bound, np.inf)
         return Expected(value.astype(dtype), value, bound)
 
 

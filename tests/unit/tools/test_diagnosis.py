@@ -21,6 +21,8 @@ from inarch.backends.c.write import scope as _scope
 from inarch.backends.c.write.value import vectors as _vectors
 from inarch.core.errors import UsageError
 from inarch.diagnosis import Difference, VerifyOptions, verify_model
+from inarch.diagnosis.allowed import expected_values
+from inarch.diagnosis.compare import difference
 from inarch.diagnosis.fewest import failing_part
 from inarch.diagnosis.slices import cut, steps
 from inarch.dialects import new_context
@@ -354,6 +356,29 @@ def test_integers_that_are_a_mask_make_no_nan(tmp_path: Path) -> None:
     assert facts["place"]["pass"] == "drop"
     values = np.load(tmp_path / "found" / "inputs.npz").values()
     assert all(np.isfinite(each).all() for each in values)
+
+
+def test_of_a_sum_that_overflows_the_order_decides() -> None:
+    """Products of what a dropped softmax leaves of a mask; where nothing overflows nothing is allowed."""
+    context = new_context()
+    module = parse_module(
+        context,
+        """func.func @main(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
+  %w = graph.constant dense<[[1.0, 0.0], [-0.9, 1.0]]> : tensor<2x2xf32>
+  %y = graph.matmul %x, %w : tensor<2x2xf32>, tensor<2x2xf32> -> tensor<2x2xf32>
+  func.return %y : tensor<2x2xf32>
+}""",
+    )
+    part = cut(module, steps(module), every_value=True)
+    x = np.array([[3e38, -3e38], [3e38, 3e38]], np.float32)
+    (wanted,) = expected_values(part, context, dict.fromkeys(part.takes, x)).values()
+    for found in (np.inf, -np.inf, np.nan):
+        array = np.array([[found, -3e38], [found, 3e38]], np.float32)
+        assert difference("y", wanted.center, array, wanted.bound) is None
+        array[0, 1] = found
+        one = difference("y", wanted.center, array, wanted.bound)
+        assert one is not None
+        assert (one.index, one.count) == ((0, 1), 1)
 
 
 def test_parts_of_a_program_compute_the_same() -> None:
