@@ -249,15 +249,16 @@ def _handed_on(group: Figures, before: int, after: int, core: Core) -> float:
 def _later(group: Figures) -> Iterator[tuple[Nest, int]]:
     """Nests that read what one before them in the group has read, and the buffer; no scratch.
 
-    Products read what they share in their own order, many times: only others are counted.
+    None beside products: what these read, and how many rows they need, counts for more.
     """
+    if any(nest.is_product for nest in group.nests):
+        return
     seen: set[int] = set()
     for nest in group.nests:
         own = {touch.buffer for touch in nest.touches} - {nest.out}
         own = {at for at in own if not group.buffers[at].is_scratch}
-        if not nest.is_product:
-            yield from ((nest, at) for at in sorted(own & seen))
-            seen |= own
+        yield from ((nest, at) for at in sorted(own & seen))
+        seen |= own
 
 
 def _common(group: Figures, blocks: tuple[int, ...]) -> int:
@@ -267,14 +268,13 @@ def _common(group: Figures, blocks: tuple[int, ...]) -> int:
 
 def _brought_once(group: Figures, blocks: tuple[int, ...], after: int, core: Core) -> float:
     """Cycles saved of reading what several nests read: a turn's part is near after the first."""
-    machine = core.machine
     part = after + _common(group, blocks)
-    near = machine.l1 if 2 * part <= machine.l1.bytes else _level(part, machine)
     saved = 0.0
     for nest, at in _later(group):
         buffer = group.buffers[at]
         moved = min(buffer.nbytes, nest.points * buffer.element)
-        saved += moved / _level(buffer.nbytes, machine).bandwidth - moved / near.bandwidth
+        saved += _shown(group, nest, moved, buffer.nbytes, core)
+        saved -= _shown(group, nest, moved, part, core)
     return saved
 
 
