@@ -56,7 +56,7 @@ def test_the_sum_of_embeddings_is_one_kernel(tmp_path: Path) -> None:
 
 @pytest.mark.sampled(3, reason="each index, and both axes")
 @pytest.mark.parametrize("axis", [0, 1])
-@pytest.mark.parametrize("index", [-1, 2, 9])
+@pytest.mark.parametrize("index", [-5, -1, 2])
 def test_a_row_that_is_known_is_a_plain_read(tmp_path: Path, axis: int, index: int) -> None:
     """As the first token's of BERT's pooler: no index is read at run time."""
     ins = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [5, 5, 7])]
