@@ -20,13 +20,16 @@ from xdsl.passes import ModulePass
 from inarch.backends.c.write import scope as _scope
 from inarch.backends.c.write.value import vectors as _vectors
 from inarch.core.errors import UsageError
+from inarch.definitions.expected import Expected
 from inarch.diagnosis import Difference, VerifyOptions, verify_model
 from inarch.diagnosis.allowed import expected_values
 from inarch.diagnosis.compare import difference
 from inarch.diagnosis.fewest import failing_part
+from inarch.diagnosis.locate import FaultPlace, place_of
 from inarch.diagnosis.slices import cut, steps
 from inarch.dialects import new_context
 from inarch.dialects.graph.elementwise.unary import ReluOp
+from inarch.driver.options import Options
 from inarch.frontends.onnx.ops import converters
 from inarch.ir.text import parse_module
 from inarch.ir.verify import verify_module
@@ -379,6 +382,23 @@ def test_of_a_sum_that_overflows_the_order_decides() -> None:
         one = difference("y", wanted.center, array, wanted.bound)
         assert one is not None
         assert (one.index, one.count) == ((0, 1), 1)
+
+
+def test_where_the_expectation_is_wrong_no_pass_is_named() -> None:
+    """A bound that is too tight is nobody's fault but its own."""
+    context = new_context()
+    module = parse_module(context, MODEL)
+    part = cut(module, steps(module)[:1], every_value=True)
+    x = np.ones((2, 6), np.float32)
+    wanted = [Expected(x, x, np.zeros((2, 6)))]  # it is e
+
+    def nobody(what: str, done: int, total: int) -> None:
+        del what, done, total
+
+    place = place_of(
+        part, context, {"x": x}, wanted, ("a",), nobody, 60.0, Options(target="generic")
+    )
+    assert place == FaultPlace("together", ("a",))
 
 
 def test_parts_of_a_program_compute_the_same() -> None:
