@@ -22,15 +22,18 @@ from inarch.machine.compilers import find_compiler
 _OF_KIND = {"gcc": ("gcc", "g++"), "clang": ("clang", "clang++")}
 
 
-@cache
 def found(family: str) -> str | None:
-    """The command of the family: its own name, or that with the highest version; None: it is not tried."""
+    """The command of the family; None: it is not tried."""
     try:
         of_gate = _OF_KIND.get(find_compiler().kind, ())
     except EnvironmentFault:
         return None
-    if not SOAK and family not in of_gate:
-        return None
+    return installed(family) if SOAK or family in of_gate else None
+
+
+@cache
+def installed(family: str) -> str | None:
+    """The command of the family, tried or not: its own name, or that with the highest version."""
     if shutil.which(family) is not None:
         return family
     versions = [

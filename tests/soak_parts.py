@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, cast
 
-from compilers import found
+from compilers import installed
 from inarch.backends import BACKENDS
 from inarch.fuzz import PARSERS
 from inarch.machine.target import NATIVE, parse
@@ -274,8 +274,8 @@ def _generate() -> Iterator[Unit]:
 
 def _compilers() -> Iterator[Unit]:
     for family in ("gcc", "clang"):
-        compiler = found(family) or family
-        missing = "" if found(family) else f"no {family}"
+        command = installed(family)
+        compiler, missing = command or family, "" if command else f"no {family}"
         variables = {"CC": compiler}
         for level in LEVELS:
             yield programs_unit(f"{compiler} {level}", level, variables=variables, missing=missing)

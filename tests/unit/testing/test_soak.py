@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from compilers import installed
 from inarch.backends import BACKENDS
 from soak import Home, lines_of, main, next_seed, report
 from soak_finds import finds, replay, write_new
@@ -409,3 +410,19 @@ def test_a_backend_that_computes_something_else_is_found_kept_and_replayed(tmp_p
     backend.write_text(WRONG_RELU.replace("x[i] < 1.f", "x[i] < 0.f"))
     with BACKENDS.scope():
         assert replay(find) == (0, "")
+
+
+def test_each_compiler_that_is_installed_has_its_units(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also those that the gate does not try, in which this process is."""
+    command = tmp_path / "clang"
+    command.write_text("#!/bin/sh\n")
+    command.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    installed.cache_clear()
+    (part,) = (part for part in PARTS if part.name == "compilers")
+    units = [unit for unit in part.units() if unit.name.startswith("clang ")]
+    installed.cache_clear()
+    assert units
+    assert not any(unit.missing for unit in units)
