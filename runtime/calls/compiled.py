@@ -39,6 +39,8 @@ _FLAGS = ("-std=c11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden")
 _SEVERAL = 2
 """Calls after which a compiler is worth starting: a process that calls once ends before."""
 _SECONDS = 120.0
+_END_SECONDS = 5.0
+"""After which a process ends although its compiler does not."""
 
 Way = Literal["compiled", "cffi"]
 
@@ -52,7 +54,13 @@ class Compiled:
         self.forget()
         # A child has no threads: what its parent was building, it builds itself.
         os.register_at_fork(after_in_child=self._forked)
-        atexit.register(self._stop.set)
+        atexit.register(self._end)
+
+    def _end(self) -> None:
+        """Ends a compiler that is at work: a process that was interrupted leaves none behind."""
+        self._stop.set()
+        if self._builder is not None:
+            self._builder.join(_END_SECONDS)
 
     def forget(self) -> None:
         """As at the start of the process, but for what is loaded: that stays."""

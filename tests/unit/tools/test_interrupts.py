@@ -52,15 +52,6 @@ def is_running(number: int) -> bool:
         return False
 
 
-def ends(number: int) -> bool:
-    """Whether it is no longer there soon: what is killed is gone a while after the signal."""
-    for _ in range(200):
-        if not is_running(number):
-            return True
-        time.sleep(0.01)
-    return False
-
-
 def test_interrupted_while_c_is_compiled(tmp_path: Path) -> None:
     """By a signal and, at once, another: it is said once, and the clean-up goes on."""
     for name in ("work", "temporary"):
@@ -83,7 +74,7 @@ def test_interrupted_while_c_is_compiled(tmp_path: Path) -> None:
         process.send_signal(signal.SIGTERM)
         _, said = process.communicate()
     assert (process.returncode, said) == (143, "interrupted by SIGTERM\n")
-    assert ends(int(started.read_text()))
+    assert not is_running(int(started.read_text()))
     assert [path.name for path in (tmp_path / "work").iterdir()] == ["m.mlir"]
     assert list((tmp_path / "temporary").iterdir()) == []
     kept = [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
@@ -158,4 +149,4 @@ def test_a_unit_that_is_refused_stops_the_others(
             cache=Cache(tmp_path / "cache"),
         )
     assert time.monotonic() - begin < 300
-    assert ends(int(started.read_text()))
+    assert not is_running(int(started.read_text()))
