@@ -154,7 +154,7 @@ def _way(group: Figures, core: Core, blocks: tuple[int, ...], keys: int) -> Weig
     if keys or blocks != group.sizes:  # a loop of one turn brings nothing nearer
         gain -= _left_without(group, core)
         gain += _handed_on(group, before, after, core)
-        gain += _brought_once(group, blocks, after, core)
+        gain += _loaded_once(group, blocks, after, core)
     if keys and group.softmax is not None:
         seen = _seen(group, group.softmax, blocks[-1], keys)
         gain -= seen * _joining(group, keys) / machine.l2.bandwidth
@@ -247,9 +247,9 @@ def _handed_on(group: Figures, before: int, after: int, core: Core) -> float:
 
 
 def _later(group: Figures) -> Iterator[tuple[Nest, int]]:
-    """Nests that read what one before them in the group has read, and the buffer; no scratch.
+    """Each nest that reads a buffer which an earlier nest of the group reads, and the buffer; no scratch.
 
-    None beside products: what these read, and how many rows they need, counts for more.
+    None in a group with products: these need more rows than the first-level cache holds.
     """
     if any(nest.is_product for nest in group.nests):
         return
@@ -262,12 +262,12 @@ def _later(group: Figures) -> Iterator[tuple[Nest, int]]:
 
 
 def _common(group: Figures, blocks: tuple[int, ...]) -> int:
-    """Bytes of a turn's parts of what several nests read."""
+    """Bytes that several nests of a block read."""
     return sum(_part_bytes(group, at, blocks, 0) for at in {at for _, at in _later(group)})
 
 
-def _brought_once(group: Figures, blocks: tuple[int, ...], after: int, core: Core) -> float:
-    """Cycles saved of reading what several nests read: a turn's part is near after the first."""
+def _loaded_once(group: Figures, blocks: tuple[int, ...], after: int, core: Core) -> float:
+    """Cycles saved on buffers that several nests read: after the first, a block of them is in a cache."""
     part = after + _common(group, blocks)
     saved = 0.0
     for nest, at in _later(group):

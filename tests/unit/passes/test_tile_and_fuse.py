@@ -273,7 +273,7 @@ def attention() -> tuple[Context, ModuleOp]:
 
 
 def rows() -> tuple[Context, ModuleOp]:
-    """Three nests read them: what these hand on is two numbers of each row."""
+    """Rows that three nests read, each of which writes one number a row or the result."""
     kind = "tensor<700x1000xf32>"
     context = new_context()
     text = f"""func.func @main(%x: {kind}) -> {kind} {{
