@@ -25,6 +25,7 @@ from inarch.diagnosis.slices import cut
 from inarch.frontends import ValueNames
 from inarch.ir.report.facts import facts_of
 from inarch.testing import execute
+from inarch.testing.reference import evaluator
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, NodeProto
@@ -207,10 +208,9 @@ def _defined(model: bytes, inputs: Mapping[str, Array]) -> Array | None:
     onnxruntime is not always right: its products of uint8 by int8 saturate on x86 without VNNI.
     """
     import onnx
-    from onnx.reference import ReferenceEvaluator
 
     try:
-        found: Any = ReferenceEvaluator(onnx.load_model_from_string(model)).run(None, dict(inputs))
+        found: Any = evaluator(onnx.load_model_from_string(model)).run(None, dict(inputs))
     except Exception:  # noqa: BLE001 - it has no common base of what it cannot do
         return None
     return np.asarray(found[0])

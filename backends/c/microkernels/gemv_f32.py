@@ -20,7 +20,6 @@ from inarch.backends.c.write.value.blocks import (
     BLOCK_OF_PRODUCTS,
     LongSum,
     flushed,
-    vector_with_lost,
 )
 from inarch.core.dtypes import DTYPES
 from inarch.meaning import normal
@@ -77,10 +76,7 @@ def _generate(instance: Instance) -> str:
         *(f"    {line}" for line in together),
         f"    if (whole > {block}) {{",
         *(f"        {line}" for line in flushed(sums)),
-        *(
-            f"        {each.part} = {vector_with_lost(each.total, each.lost, 'ints')};"
-            for each in sums
-        ),
+        *(f"        {each.part} = {each.total} + {each.lost};" for each in sums),
         "    }",
     ]
     return function_text(instance, lanes, [*lines, *finish_lines(instance, tile)])

@@ -16,7 +16,6 @@ from inarch.backends.c.write.value.blocks import (
     BLOCK_OF_PRODUCTS,
     LongSum,
     flushed,
-    with_lost,
 )
 from inarch.core.dtypes import DTYPES
 from inarch.meaning import normal
@@ -42,7 +41,7 @@ def _generate(instance: Instance) -> str:
         f"const int64_t rounds = K - K % {_CHAINS * lanes}, whole = K - K % {lanes};",
         "int64_t k = 0;",
         *(line for each in sums for line in each.declare()),
-        *(f"float lost_{n} = 0;" for n in range(rows)),
+        *(f"float lost_{n} = -0.0f;" for n in range(rows)),
         "while (k < rounds) {",
         f"const int64_t stop = rounds - k > {block} ? k + {block} : rounds;",
         "#pragma GCC unroll 4",
@@ -118,10 +117,7 @@ def _end(instance: Instance, rows: range, lanes: int) -> list[str]:
         f"{sums}[{at}] += A[k] * B[{row} * B_0 + k];" for at, row in enumerate(rows)
     )
     lines.append(f"for (int64_t t = k; t < K; t++) {{ {products.replace('k]', 't]')} }}")
-    found = (f"{sums}[{at}]" for at in range(count))
-    lines += [
-        f"{each} = {with_lost(each, f'lost_{row}')};" for each, row in zip(found, rows, strict=True)
-    ]
+    lines += [f"{sums}[{at}] += lost_{row};" for at, row in enumerate(rows)]
     written = normal(instance.meaning).target
     sign = "+=" if instance.init == "accumulate" else "="
     places = [address(written, {"n": row}) for row in rows]

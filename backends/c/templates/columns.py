@@ -25,7 +25,7 @@ from inarch.backends.c.templates._points import (
     sizes_of,
     step_cycles,
 )
-from inarch.backends.c.write.value.blocks import LongSum, flushed, vector_with_lost, with_lost
+from inarch.backends.c.write.value.blocks import LongSum, flushed
 from inarch.core.dtypes import DTYPES, DType
 from inarch.machine.target import Target
 from inarch.meaning import Normal, normal
@@ -203,11 +203,7 @@ class _Tile:
         self.writer.open("if (is_long) {")
         self._lines(flushed(sums))
         for each in sums:
-            found = with_lost(each.total, each.lost)
-            if self.lanes > 1:
-                ints = self.writer.vector(DTYPES[f"i{self._dtype.bits}"])
-                found = vector_with_lost(each.total, each.lost, ints)
-            self.writer.line(f"{each.part} = {found};")
+            self.writer.line(f"{each.part} = {each.total} + {each.lost};")
         self.writer.close()
 
     @property

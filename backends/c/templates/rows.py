@@ -24,7 +24,8 @@ from inarch.backends.c.templates._points import (
     sizes_of,
     step_cycles,
 )
-from inarch.backends.c.write.value.blocks import LongSum, with_lost
+from inarch.backends.c.types import literal
+from inarch.backends.c.write.value.blocks import LongSum
 from inarch.backends.c.write.value.elementary import OURS, TOGETHER
 from inarch.core.dtypes import DTYPES, DType
 from inarch.machine.target import Target
@@ -280,7 +281,7 @@ class _Rows:
         vectors = [f"c_{m}_{chain}" for chain in range(CHAINS)]
         is_blocked = block_of(str(shape.operator), shape.update, dtype) is not None
         if is_blocked:
-            writer.line(f"{dtype.c} lost_{m} = 0;")
+            writer.line(f"{dtype.c} lost_{m} = {literal(-0.0, dtype)};")
             writer.open("if (is_long) {")
             if m == 0:
                 self._flush_all(with_rest=True)
@@ -297,8 +298,7 @@ class _Rows:
         operator, place = str(shape.operator), address(shape.target, {"m": m})
         total = writer.combined(operator, Text(f"{vector}[0]"), Text(f"s_{m}"), dtype)
         if is_blocked:
-            found = writer.named(dtype.c, total.text)
-            total = Text(writer.named(dtype.c, with_lost(found, f"lost_{m}")))
+            total = Text(writer.named(dtype.c, f"({total.text}) + lost_{m}"))
         start = Text(f"*({place})")
         if shape.init is not None:
             start = writer.value(shape.init, dtype, scalars({}, shape.target, ""))

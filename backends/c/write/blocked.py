@@ -10,7 +10,7 @@ from xdsl.ir import Operation
 
 from inarch.backends.c.plan.linear import LoopNest
 from inarch.backends.c.write.scope import Scope
-from inarch.backends.c.write.value.blocks import BLOCK, BLOCK_OF_PRODUCTS, LongSum, with_lost
+from inarch.backends.c.write.value.blocks import BLOCK, BLOCK_OF_PRODUCTS, LongSum
 from inarch.dialects.loop.nest import NestOp
 from inarch.dialects.loop.rounding import added, fused_product
 
@@ -86,7 +86,7 @@ class Blocks:
         for each in self.sums:
             one = self._element(each)
             self._open()
-            self.scope.writer.line(f"{one.part} = {with_lost(one.total, one.lost)};")
+            self.scope.writer.line(f"{one.part} = {one.total} + {one.lost};")
             self._close()
         return list(accumulators)
 

@@ -12,6 +12,8 @@ from typing import Any, cast
 
 import numpy as np
 
+from inarch.testing.reference import evaluator
+
 _WINDOWS = frozenset({"Conv", "ConvTranspose", "MaxPool", "AveragePool"})
 _NOT_IN_THE_EVALUATOR = frozenset({"MaxPool", "AveragePool", "ConvTranspose"})
 """Of onnx 1.23: other sizes of MaxPool than the schema's, wrong channels of ConvTranspose in groups, and
@@ -223,17 +225,15 @@ def has_one_answer(op: str, arrays: Sequence[Array]) -> bool:
 
 def evaluate(model: Any, inputs: dict[str, Array]) -> list[Array]:
     """What the reference evaluator computes; Refused where it raises."""
-    from onnx.reference import ReferenceEvaluator
-
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
-            found = ReferenceEvaluator(model).run(None, inputs)
+            found = evaluator(model).run(None, inputs)
         except Exception as error:
             raise Refused(str(error)) from error
-    if not all(isinstance(value, np.ndarray | np.generic) for value in cast("Any", found)):
+    if not all(isinstance(value, np.ndarray | np.generic) for value in found):
         raise Refused("no tensor")
-    return [np.asarray(value) for value in cast("Any", found)]
+    return [np.asarray(value) for value in found]
 
 
 def _onnxruntime(model: Any, inputs: dict[str, Array]) -> list[Array]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 from effort import seeds
@@ -19,6 +21,7 @@ from inarch.testing.onnx_graphs.compare import check, difference
 from inarch.testing.onnx_graphs.drawing import Case, Graph, model_of
 from inarch.testing.onnx_graphs.kept import read, write
 from inarch.testing.onnx_graphs.nodes import graph
+from inarch.testing.reference import evaluator
 from soak_finds import of_model, replay
 from soak_finds import read as read_find
 
@@ -106,3 +109,13 @@ def test_difference() -> None:
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--count", "2", "--json", "--out", str(tmp_path)]) == 0
     assert json.loads(capsys.readouterr().out) == {"graphs": 2, "findings": []}
+
+
+def test_the_reference_keeps_float64() -> None:
+    """onnx 1.23 computes Erf in float32 whatever its input is."""
+    x = np.linspace(-3, 3, 25)
+    info = onnx.helper.make_tensor_value_info
+    ports = info("x", onnx.TensorProto.DOUBLE, [25]), info("y", onnx.TensorProto.DOUBLE, [25])
+    node = onnx.helper.make_node("Erf", ["x"], ["y"])
+    model = onnx.helper.make_model(onnx.helper.make_graph([node], "g", [ports[0]], [ports[1]]))
+    np.testing.assert_array_equal(evaluator(model).run(None, {"x": x})[0], list(map(math.erf, x)))

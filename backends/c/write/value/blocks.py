@@ -2,8 +2,9 @@
 
 A chain of n additions loses up to n / 2 ulps of its sum. Terms are added up in blocks of some dozens; the
 sum of a block is added to a total by Knuth's TwoSum (The Art of Computer Programming, volume 2, 4.2.2), which
-has what the addition rounds off, and that is added up beside it. So the error is that of a block, however
-many there are. What is lost is no number where the total is infinite or NaN, and then it is left out.
+has what the addition rounds off, and the next block begins with that, as in Kahan's sum. (Added up beside
+the total it would be a chain itself: half a million blocks lost 1,847 ulps.) So the error is that of a block,
+however many there are. What is lost is no number where the total is infinite or NaN, and then it is left out.
 """
 
 from __future__ import annotations
@@ -45,26 +46,26 @@ class LongSum:
 
     def flush(self) -> list[str]:
         """The block's sum goes into the total, and the next block begins."""
-        part, total, lost, kind = self.part, self.total, self.lost, self.kind
+        part, total, lost, kind, none = self.part, self.total, self.lost, self.kind, self.none
+        if kind == self.dtype.c:
+            kept = f"rest < 0 || rest > 0 ? rest : {none}"
+        else:
+            bits = "(__typeof__(some))"
+            kept = f"({kind})(({bits}rest & some) | ({bits}({none}) & ~some))"
         return [
             "{",
-            f"    const {kind} sum = {total} + {part}, back = sum - {total};",
-            f"    {lost} += ({total} - (sum - back)) + ({part} - back);",
+            f"    const {kind} all = {part} + {lost}, sum = {total} + all, back = sum - {total};",
+            f"    const {kind} rest = ({total} - (sum - back)) + (all - back);",
+            *(
+                []
+                if kind == self.dtype.c
+                else ["    const __typeof__(rest < 0) some = (rest < 0) | (rest > 0);"]
+            ),
+            f"    {lost} = {kept};",
             f"    {total} = sum;",
-            f"    {part} = {self.none};",
+            f"    {part} = {none};",
             "}",
         ]
-
-
-def with_lost(total: str, lost: str) -> str:
-    """C for a total, as a number, and what it has lost, where that is one."""
-    return f"{lost} < 0 || {lost} > 0 ? {total} + {lost} : {total}"
-
-
-def vector_with_lost(total: str, lost: str, ints: str) -> str:
-    """The same of vectors; `ints` are integers of the lanes' size."""
-    kept = f"(({lost} < 0) | ({lost} > 0))"
-    return f"{total} + (__typeof__({total}))(({ints}){kept} & ({ints}){lost})"
 
 
 def flushed(sums: Sequence[LongSum]) -> list[str]:
