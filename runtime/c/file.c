@@ -18,25 +18,25 @@ int32_t inarch_rt_open_file(const char *path, int *descriptor, inarch_rt_identit
     }
     struct stat state;
     if (*descriptor < 0 || fstat(*descriptor, &state) != 0) {
-        inarch_rt_fail(INARCH_UNREADABLE, "%s: error: cannot be read: %s", path, strerror(errno));
-    } else if (!S_ISREG(state.st_mode)) {
-        inarch_rt_fail(INARCH_FILE, "%s: error: expected an Inarch artifact, found %s", path,
-                       S_ISDIR(state.st_mode) ? "a folder" : "no regular file");
-    } else if (state.st_size == 0) {
-        inarch_rt_fail(INARCH_FILE, "%s: error: expected an Inarch artifact, found an empty file", path);
-    } else {
-        identity->device = state.st_dev;
-        identity->inode = state.st_ino;
-        identity->size = state.st_size;
-        identity->modified = state.st_mtim;
-        identity->changed = state.st_ctim;
-        return INARCH_OK;
+        const int32_t status = inarch_rt_fail(INARCH_UNREADABLE, "%s: error: cannot be read: %s", path, strerror(errno));
+        if (*descriptor >= 0) {
+            close(*descriptor);
+        }
+        return status;
     }
-    if (*descriptor < 0) {
-        return INARCH_UNREADABLE;
+    if (!S_ISREG(state.st_mode) || state.st_size == 0) {
+        close(*descriptor);
+        return inarch_rt_fail(INARCH_FILE, "%s: error: expected an Inarch artifact, found %s", path,
+                              S_ISDIR(state.st_mode)   ? "a folder"
+                              : S_ISREG(state.st_mode) ? "an empty file"
+                                                       : "no regular file");
     }
-    close(*descriptor);
-    return INARCH_FILE;
+    identity->device = state.st_dev;
+    identity->inode = state.st_ino;
+    identity->size = state.st_size;
+    identity->modified = state.st_mtim;
+    identity->changed = state.st_ctim;
+    return INARCH_OK;
 }
 
 static int is_same_time(const struct timespec *one, const struct timespec *other)

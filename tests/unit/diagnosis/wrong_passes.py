@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, FloatAttr, IntegerAttr
+from xdsl.dialects.func import FuncOp
 from xdsl.ir.affine import AffineConstantExpr, AffineMap
 from xdsl.passes import ModulePass
 
@@ -248,9 +249,10 @@ for nest in every(op, NestOp):
     "overlaps-buffers": (
         "after memory/plan-memory",
         """
-allocs = every(op, AllocOp)
-for one in allocs:
-    one.properties["offset"] = allocs[0].offset
+for function in every(op, FuncOp):
+    allocs = every(function, AllocOp)
+    for one in allocs:
+        one.properties["offset"] = min((each.offset for each in allocs), key=lambda offset: offset.value.data)
 """,
     ),
     "schedules-another-order": (
