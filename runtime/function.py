@@ -190,7 +190,7 @@ class Function(Called):
             self._plan = False
         elif extension is None:
             if COMPILED.is_settled and self._quick is None and self._threads is None:
-                self._quick = quick_call(self.signature, self.c_entry)
+                self._quick = quick_call(self.name, self.signature, self.c_entry)
         else:
             self._quick = None
             others = self.fits.plans(self.name) if self.fits is not None else None

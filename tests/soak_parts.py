@@ -38,6 +38,8 @@ MUTANTS_S = 120
 TARGETS = ("generic", "x86-64-v2", "x86-64-v3", STAND_IN, V4)
 WIDE = ("backends", "dialects", "frontends", "passes")
 """Rooms whose tests compare what compiled code computes."""
+CALLS = ("runtime", "computation")
+"""Rooms whose tests call what is compiled, and look at how."""
 WHEELS = ("test_wheel.py", "test_runtime_wheel.py")
 QUICK = "not slow and not fuzz"
 AS_THE_GATE = {"INARCH_SOAK": "", "INARCH_SEED": "0"}
@@ -194,6 +196,14 @@ def _wide() -> Iterator[Unit]:
     files = [path for path in _files("def test_") if path.parent.name in WIDE]
     for unit in _packs(files):
         yield replace(unit, variables={NATIVE: target}, missing=missing and f"no {missing}")
+
+
+def _calls() -> Iterator[Unit]:
+    """What has no C compiler, or a Python without a GIL, calls by cffi."""
+    folders = [UNIT / name for name in CALLS]
+    files = [path for path in _files("def test_") if {*path.parents} & {*folders}]
+    for unit in _packs(files):
+        yield replace(unit, variables={"INARCH_CALLS": "cffi"})
 
 
 def _aarch64() -> Iterator[Unit]:
@@ -464,6 +474,7 @@ PARTS = (
     Part("gate", "what the gate runs, at length, with other seeds, for this machine's own CPU",
          lambda: _packs(_files("def test_"))),
     Part("wide", "what the gate runs, as code for x86-64-v4", _wide),
+    Part("calls", "the runtime and computations, with calls by cffi", _calls),
     Part("parsers", "mutated files and texts", _parsers),
     Part("onnx-graphs", "random ONNX models: the evaluator's numbers, on three targets", _onnx_graphs),
     Part("slow", "tests that are marked slow: models, numerics at length", lambda: _marked("slow")),

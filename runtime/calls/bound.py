@@ -176,11 +176,14 @@ def runner(
     return run
 
 
-def quick_call(signature: Signature, entry: CEntry) -> Callable[[Sequence[object]], bool] | None:
+def quick_call(
+    name: str, signature: Signature, entry: CEntry
+) -> Callable[[Sequence[object]], bool] | None:
     """What runs arrays of NumPy that fit, inputs and then the output, by cffi; False: nothing was run.
 
     None for functions of other kinds: with bools, whose bytes are looked at, with loops that threads share,
     or without just one output. Calls that have no C compiler take it; the checks are those of `tensor.py`.
+    It raises what the function itself fails with.
     """
     ports = (*signature.inputs, *signature.outputs)
     if len(signature.outputs) != 1 or entry.set_threads or any(p.dtype.name == "i1" for p in ports):
@@ -188,23 +191,25 @@ def quick_call(signature: Signature, entry: CEntry) -> Callable[[Sequence[object
     made = ffi()
     layout = Layout(ports)
     free: list[Any] = []
-    """Tensors, all and one by one; a call that finds none makes its own."""
+    """Tensors, and their memory to write addresses and to read them; a call that finds none makes its own."""
 
     def new() -> Any:
         tensors = layout.tensors(())
-        return (tensors, *tensors)
+        return tensors, made.cast("void **", tensors), memoryview(made.buffer(tensors)).cast("L")
 
     # One array after the other and no loop: a third of the time of a call.
-    numbers = range(len(ports))
-    names = ", ".join(f"a{n}" for n in numbers)
+    *inputs, output = range(len(ports))
+    numbers = (*inputs, output)
+    words = made.sizeof("DLTensor") // struct.calcsize("L")
     known: dict[str, Any] = {
         "array": np.ndarray,
         "any": made.typeof("char[]"),
         "address": made.from_buffer,
         "call": made.cast("int32_t(*)(DLTensor *, int32_t)", entry.address),
-        "free": free,
+        "take": free.pop,
+        "give": free.append,
         "new": new,
-        "entry": entry,  # keeps the code in memory
+        "failed": lambda: failure(name, entry),  # keeps the code in memory
     }
     for n, port in enumerate(ports):
         known |= {f"d{n}": np.dtype(port.dtype.numpy), f"s{n}": port.shape}
@@ -212,17 +217,28 @@ def quick_call(signature: Signature, entry: CEntry) -> Callable[[Sequence[object
         f"type(a{n}) is array and a{n}.dtype is d{n} and a{n}.shape == s{n}" for n in numbers
     )
     # The address of a row-major array only; the last, the output, has to be one that can be written.
-    gets = [f"address(a{n})" for n in numbers[:-1]] + [f"address(any, a{numbers[-1]}, True)"]
-    fill = "; ".join(f"t{n}.data = {get}" for n, get in enumerate(gets))
+    gets = [f"address(a{n})" for n in inputs] + [f"address(any, a{output}, True)"]
+    of_bits: dict[int, list[str]] = {}
+    for n, port in enumerate(ports):
+        of_bits.setdefault(port.dtype.bits, []).append(f"p{n}")
+    unaligned = [f"({' | '.join(each)}) & {bits // 8 - 1}" for bits, each in of_bits.items()]
+    size = ports[output].nbytes
+    shared = [
+        f"{-ports[n].nbytes} < p{n} - p{output} < {size}"
+        for n in inputs
+        if size and ports[n].nbytes
+    ]
     text = _QUICK.format(
-        names=names,
-        each=", ".join(f"t{n}" for n in numbers),
+        names=", ".join(f"a{n}" for n in numbers),
         fits=fits,
-        fill=fill,
+        fill="; ".join(f"put[{n * words}] = {get}" for n, get in enumerate(gets)),
+        read="; ".join(f"p{n} = at[{n * words}]" for n in numbers),
+        unfit=" or ".join((*unaligned, *shared)),
         count=len(ports),
     )
     exec(text, known)  # names and numbers alone, as a dataclass makes its methods
-    return known["quick"]
+    # Out of its own globals: in a cycle it would keep the library until garbage is collected.
+    return known.pop("quick")
 
 
 _QUICK = """
@@ -233,16 +249,20 @@ def quick(args):
     if not ({fits}):
         return False
     try:
-        made = free.pop()
+        made = take()
     except IndexError:
         made = new()
     try:
-        tensors, {each} = made
+        tensors, put, at = made
         {fill}
-        # Alignment and overlaps are for C to see (`inarch.h`): what it refuses is checked again.
-        return call(tensors, {count}) == 0
+        {read}
+        if {unfit}:
+            return False
+        if call(tensors, {count}) == 0:
+            return True
     except (ValueError, BufferError):
         return False
     finally:
-        free.append(made)
+        give(made)
+    raise failed()
 """

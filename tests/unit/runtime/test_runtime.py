@@ -38,7 +38,9 @@ BIAS = np.array([1, 2, 3], np.float32)
 
 
 @pytest.fixture
-def module(make_program: MakeProgram, tmp_path: Path) -> Module:
+def module(make_program: MakeProgram, tmp_path: Path, calls: str) -> Module:
+    """A library of C that checks nothing of its arguments' memory, called both ways."""
+    assert calls
     return load(make_program(tmp_path / "tiny.inarch", members={"source.c": b"int x;\n"}))
 
 
@@ -122,6 +124,7 @@ def test_what_a_module_says(module: Module) -> None:
 # Refusals: one clear line each, and no silent copy
 
 
+@pytest.mark.every_case(reason="a message each, of both ways of calls")
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
@@ -246,9 +249,38 @@ def test_an_output_that_does_not_fit(module: Module) -> None:
     )
 
 
-def test_the_message_of_the_library(module: Module) -> None:
+def test_memory_that_an_output_shares_in_part(module: Module) -> None:
+    """Any of it with an input is refused, the next byte is not; nor is an address that is not aligned."""
+    memory = np.zeros(18, np.float32)
+    odd = np.zeros(25, np.uint8)[1:].view(np.float32).reshape(2, 3)
+    out = memory[6:12].reshape(2, 3)
+    for shift in (-6, -5, -1, 0, 1, 5, 6):
+        given = memory[6 + shift :][:6].reshape(2, 3)
+        for name, both in (("x", (given, X)), ("y/0", (X, given))):
+            if abs(shift) == 6:
+                assert module(*both, out=out) is out
+                continue
+            assert message(lambda both=both: module(*both, out=out)) == (
+                f"main: output 'sum': expected memory of its own, found that of input '{name}'"
+            )
+    assert message(lambda: module(X, odd, out=out)) == (
+        "main: argument 'y/0': expected f32[2, 3], found an address that is not aligned; use x.copy()"
+    )
+    assert message(lambda: module(X, X, out=odd)) == (
+        "main: output 'sum': expected f32[2, 3], found an address that is not aligned; "
+        "pass a row-major float32 array of shape (2, 3)"
+    )
+
+
+def test_the_message_of_the_library(module: Module, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call that fails is not tried once more in Python."""
     found = message(module["broken"], InarchError)
     assert found == "broken: expected better, found worse"
+    through, x = module["through"], np.zeros(4, np.float32)
+    expected = "through: import 0 is not filled"
+    assert message(lambda: through(x, x.copy()), InarchError) == expected
+    monkeypatch.delattr(Function, "_general")
+    assert message(lambda: through(x, x.copy()), InarchError) == expected
 
 
 # Threads, processes, files

@@ -153,6 +153,7 @@ def test_faults_of_the_kit_are_put_into_loaders_in_c(
         kit.damaged(never, never)
 
 
+@pytest.mark.usefixtures("calls")
 def test_faults_of_loaders(
     runtime: Any, program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
