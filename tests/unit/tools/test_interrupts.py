@@ -24,22 +24,29 @@ func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
 
 
 def slow_compiler(folder: Path, started: Path) -> str:
-    """A program that calls itself gcc, and writes its number to `started` before it takes ten.
+    """A program that calls itself gcc, and adds a line to `started` before it takes ten minutes.
 
-    It refuses what is called bad, but not before that.
+    The line has its number and its arguments. It refuses what is called bad, but not before there is one.
     """
     path = folder / "cc"
     path.write_text(
         '#!/bin/sh\n[ "$1" = --version ] && echo "gcc that takes its time" && exit\n'
         f'case "$*" in *bad*) while [ ! -e {started} ]; do :; done; exit 1;; esac\n'
-        f"touch $TMPDIR/ccXXXX.s\necho $$ > {started}.new && mv {started}.new {started}\nexec sleep 600\n"
+        f'touch $TMPDIR/ccXXXX.s\necho "$$ $*" >> {started}\nexec sleep 600\n'
     )
     path.chmod(0o700)
     return str(path)
 
 
-def wait_for(path: Path, process: subprocess.Popen[str]) -> None:
-    while not path.exists():
+def compilers(started: Path) -> dict[int, str]:
+    """The numbers of those that have started, and their arguments."""
+    lines = started.read_text().splitlines() if started.exists() else []
+    return {int(number): words for number, _, words in (line.partition(" ") for line in lines)}
+
+
+def wait_for_both(started: Path, process: subprocess.Popen[str]) -> None:
+    """Until compilers of the model and of its calls are at work."""
+    while {"calls.c" in words for words in compilers(started).values()} != {True, False}:
         assert process.poll() is None
         time.sleep(0.01)
 
@@ -63,18 +70,19 @@ def test_interrupted_while_c_is_compiled(tmp_path: Path) -> None:
         "CC": slow_compiler(tmp_path, started),
         "TMPDIR": str(tmp_path / "temporary"),
         "INARCH_CACHE_DIR": str(tmp_path / "cache"),
+        "INARCH_CALLS": "",
     }
     command = [sys.executable, "-m", "inarch.tools.cli", "compile", "m.mlir", "-q"]
     with subprocess.Popen(
         command, cwd=tmp_path / "work", env=environment, stderr=subprocess.PIPE, text=True
     ) as process:
-        wait_for(started, process)
+        wait_for_both(started, process)
         process.send_signal(signal.SIGTERM)
         time.sleep(0.01)
         process.send_signal(signal.SIGTERM)
         _, said = process.communicate()
     assert (process.returncode, said) == (143, "interrupted by SIGTERM\n")
-    assert not is_running(int(started.read_text()))
+    assert [words for number, words in compilers(started).items() if is_running(number)] == []
     assert [path.name for path in (tmp_path / "work").iterdir()] == ["m.mlir"]
     assert list((tmp_path / "temporary").iterdir()) == []
     kept = [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
@@ -149,4 +157,4 @@ def test_a_unit_that_is_refused_stops_the_others(
             cache=Cache(tmp_path / "cache"),
         )
     assert time.monotonic() - begin < 300
-    assert not is_running(int(started.read_text()))
+    assert not any(map(is_running, compilers(started)))
