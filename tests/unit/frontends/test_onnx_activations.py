@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from onnx.reference import ReferenceEvaluator
 
 import inarch
 
@@ -46,7 +47,7 @@ def points(kind: type[np.float32 | np.float64]) -> Array:
 
 
 def ulps(found: Array, exact: Array, x: Array) -> Array:
-    """The error in units of the spacing at the exact result; 0 where both are the same.
+    """The error in units of the spacing at the exact result; 0 where both are the same, of 0 with its sign.
 
     Mish multiplies x by what may be a denormal number, whose spacing counts then.
     """
@@ -55,7 +56,9 @@ def ulps(found: Array, exact: Array, x: Array) -> Array:
     spacing = np.spacing(np.abs(np.clip(rounded, -largest, largest))).astype(np.float64)
     spacing = np.maximum(spacing, np.abs(x) * float(np.finfo(found.dtype).smallest_subnormal))
     error = np.abs(found.astype(np.float64) - exact) / spacing
-    same = (found == rounded) | (np.isnan(found) & np.isnan(rounded))
+    same = (found == rounded) & ((x != 0) | (np.signbit(found) == np.signbit(rounded)))
+    same |= np.isnan(found) & np.isnan(rounded)
+    error = np.where((x == 0) & ~same, np.inf, error)  # a zero of the other sign
     return np.where(same, 0.0, np.nan_to_num(error, nan=np.inf))
 
 
@@ -75,3 +78,29 @@ def test_activations_keep_their_digits_at_every_magnitude(
             error = ulps(np.asarray(found), function(x.astype(np.float64)), x)
             worst = int(np.argmax(error))
             assert error[worst] <= 6, f"{op}({x[worst]!r}) = {found[worst]!r}: {error[worst]} ulp"
+
+
+ALL = (
+    *FUNCTIONS, "Relu", "LeakyRelu", "Softsign", "Sigmoid", "Tanh", "HardSigmoid", "HardSwish", "Swish",
+    "Gelu", 'Gelu<approximate="tanh">', "ThresholdedRelu", "Shrink",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_the_ends_of_activations(kind: type[np.float32 | np.float64]) -> None:
+    """As ONNX's reference: zeros with their signs, infinities, and NaN where -inf meets a factor of 0."""
+    limits = np.finfo(kind)
+    x = np.array([0, limits.tiny, 1, limits.max, np.inf], kind)
+    x = np.concatenate([x, -x, np.array([np.nan], kind)])
+    name = f"{'float' if kind is np.float32 else 'double'}[{x.size}]"
+    outputs = ", ".join(f"{name} y{at}" for at in range(len(ALL)))
+    nodes = "".join(f"y{at} = {op}(x) " for at, op in enumerate(ALL))
+    head = '<ir_version: 11, opset_import: ["" : 24]>'
+    model = onnx.parser.parse_model(f"{head} g ({name} x) => ({outputs}) {{ {nodes} }}")
+    with np.errstate(all="ignore"):
+        expected: Any = ReferenceEvaluator(model).run(None, {"x": x})
+        for given, wanted, op in zip(inarch.compile(model)(x), expected, ALL, strict=True):
+            found: Array = np.asarray(given)
+            np.testing.assert_allclose(found, wanted, rtol=1e-6, err_msg=op)
+            zeros = found == 0
+            assert np.array_equal(np.signbit(found)[zeros], np.signbit(wanted)[zeros]), op

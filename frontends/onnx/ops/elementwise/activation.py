@@ -158,14 +158,14 @@ def _softmax_like(kind: type[SoftmaxOp | LogSoftmaxOp]) -> Converter:
 
 
 def _celu(node: Node) -> SSAValue:
-    """`max(0, x) + min(0, alpha * (exp(x / alpha) - 1))` (Barron 2017).
+    """`max(0, x) + min(0, alpha * (exp(x / alpha) - 1))` (Barron 2017), and -0 of -0.
 
     Not by ONNX's definition, whose constant of shape [1] makes a vector of a scalar.
     """
     x = node.x()
     alpha = node.like(node.float("alpha", 1.0), x)
     below = node.emit(MulOp, alpha, node.emit(Expm1Op, node.emit(DivOp, x, alpha)))
-    return node.emit(AddOp, node.emit(ReluOp, x), node.emit(MinimumOp, below, node.like(0, x)))
+    return _negative(node, below)
 
 
 def _thresholded_relu(node: Node) -> SSAValue:
