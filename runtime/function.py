@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Any, TypeAlias, cast
 
 from inarch.artifact.manifest import Port, Signature
-from inarch.core.arguments import checked_threads
+from inarch.core.arguments import checked_dims, checked_threads
 from inarch.core.errors import ArgumentError, InarchError, UnsupportedError
 from inarch.core.lazy import np
 from inarch.runtime.calls.bound import (
@@ -240,6 +240,29 @@ class Function(Called):
         made = Function(self.name, self.signature, self._invoke, threads=most, c_entry=self.c_entry)
         made.origin = self.origin
         return made
+
+    def at(self, /, *args: object, **by_name: object) -> Function:
+        """The function for arguments of these shapes, or for sizes by name: `at(batch=1, seq=16)`.
+
+        Raises ArgumentError where there is no code for them, or no size was open.
+        """
+        if self.fits is None:
+            raise ArgumentError(
+                f"{self.name}: expected a function of open sizes, found {self}, whose sizes are fixed; "
+                "call it as it is"
+            )
+        names = [port.name for port in self.signature.inputs]
+        sizes = {name: size for name, size in by_name.items() if name not in names}
+        if not sizes:
+            values = self._in_order(args, by_name)
+            found = self.fits.find(self.name, values) or self
+            found._checked_inputs(values, {})  # noqa: SLF001 - another of this class
+            return found.alone()
+        given = {**dict(zip(names, args, strict=False)), **by_name}
+        shapes = {
+            name: tuple(np.shape(cast("Any", given[name]))) for name in names if name in given
+        }
+        return self.fits.named(self.name, checked_dims(sizes), shapes).alone()
 
     def alone(self) -> Function:
         """The same function, for these sizes only."""

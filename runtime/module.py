@@ -140,6 +140,15 @@ class Module(Called):
         """The sizes of the model's open dimensions that there is code for; empty where none were open."""
         return self.get_function("main").sizes
 
+    def at(self, *args: object, **by_name: object) -> Module:
+        """The module for arguments of these shapes, or for sizes by name: `at(batch=1, seq=16)`.
+
+        Its `main` is the code of one of `sizes`; what is saved or pickled of it has them all. Raises
+        ArgumentError where there is no code for them, or no size was open.
+        """
+        main = self.get_function("main").at(*args, **by_name)
+        return self._with({**self.functions, "main": main}, self._threads)
+
     def get_function(self, name: str) -> Function:
         """The function `name`. Raises UsageError for an unknown one, with those there are."""
         if name not in self.functions:
@@ -156,6 +165,10 @@ class Module(Called):
     def with_threads(self, threads: int) -> Module:
         """The same program, run by at most so many threads where a call does not say how many."""
         functions = {name: each.with_threads(threads) for name, each in self.functions.items()}
+        return self._with(functions, checked_threads(threads))
+
+    def _with(self, functions: Mapping[str, Function], threads: int | None) -> Module:
+        """The same program with these functions."""
         module = Module(
             self.type_key,
             self.name,
@@ -166,7 +179,7 @@ class Module(Called):
             target=self.target,
             defaults=self.defaults,
         )
-        module.origin, module._threads = self._origin, checked_threads(threads)
+        module.origin, module._threads = self._origin, threads
         return module
 
     def get_source(self, fmt: str = "") -> str:

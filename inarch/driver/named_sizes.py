@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 
 from inarch.core.dims import ANONYMOUS, expression
-from inarch.core.errors import ArgumentError
+from inarch.core.errors import ArgumentError, InarchError
 from inarch.core.lazy import Array, np
+from inarch.core.limits import check_shape
 from inarch.frontends.open import Dim, OpenPort
 
 
@@ -33,11 +34,17 @@ def check_names(names: Iterable[str], ports: Sequence[OpenPort]) -> None:
 def stand_in(port: OpenPort, sizes: Mapping[str, int]) -> Array:
     """An array of the shape that the input has with these sizes, which takes no memory.
 
-    Raises ArgumentError where they do not say it.
+    Raises ArgumentError where they do not say it, or no array has it.
     """
     if port.shape is None or port.dtype is None:
         raise ArgumentError(f"main: argument '{port.name}': expected an array, as it has no shape")
     shape = tuple(_size(dim, port, sizes) for dim in port.shape)
+    try:
+        check_shape(shape, port.dtype.bits // 8)
+    except InarchError as error:
+        raise ArgumentError(
+            f"main: argument '{port.name}' ({port}): {error.message}; take smaller sizes"
+        ) from error
     return np.broadcast_to(np.zeros((), port.dtype.numpy), shape)
 
 
@@ -53,6 +60,7 @@ def _size(dim: Dim, port: OpenPort, sizes: Mapping[str, int]) -> int:
         raise ArgumentError(
             f"main: argument '{port.name}' ({port}): expected a size '{dim}', or an array, found {found}"
         )
+    check_size(dim, size)
     return size
 
 

@@ -76,13 +76,45 @@ class Fits:
         self, sizes: Mapping[str, int], shapes: Mapping[str, tuple[int, ...]]
     ) -> Function | None:
         """The first function of these sizes, and of inputs of these shapes; None where there is none."""
+        return next((function for function, _ in self._matching(sizes, shapes)), None)
+
+    def named(
+        self, name: str, sizes: Mapping[str, int], shapes: Mapping[str, tuple[int, ...]]
+    ) -> Function:
+        """The one function of these sizes, and of inputs of these shapes.
+
+        Raises ArgumentError, with the sizes that there are, for an unknown name, and where there is no such
+        function or several.
+        """
+        known = "; ".join(said(each) for each in self.sizes)
+        for size in sizes:
+            if not any(size in each for each in self.sizes):
+                raise ArgumentError(f"{name}: no size '{size}'; the code is for {known}")
+        found = self._matching(sizes, shapes)
+        if len(found) == 1:
+            return found[0][0]
+        if not found:
+            raise ArgumentError(
+                f"{name}: expected sizes that there is code for ({known}), found {said(sizes)}; compile the "
+                "model for these, too (--specialize, or --dim)"
+            )
+        several = "; ".join(said(own) for _, own in found)
+        raise ArgumentError(
+            f"{name}: expected the sizes of one function, found {said(sizes)}, which are those of several "
+            f"({several}); give the others, too"
+        )
+
+    def _matching(
+        self, sizes: Mapping[str, int], shapes: Mapping[str, tuple[int, ...]]
+    ) -> list[tuple[Function, dict[str, int]]]:
+        found: list[tuple[Function, dict[str, int]]] = []
         for function, own in self._every:
             ports = {port.name: port.shape for port in function.signature.inputs}
             if all(own.get(name) == size for name, size in sizes.items()) and all(
                 ports.get(name) == shape for name, shape in shapes.items()
             ):
-                return function
-        return None
+                found.append((function, own))
+        return found
 
     def plans(self, name: str) -> Any:
         """What compiled calls try where `name` does not fit: the others, one behind the other."""

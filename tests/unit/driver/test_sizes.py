@@ -237,6 +237,10 @@ def test_sizes_by_name() -> None:
          "found batch = 1"),
         ({"batch": 1, "seq": 2.5}, "dims['seq']: expected a whole number, found 2.5 (a float)"),
         ({"batch": -1, "seq": 2}, "main: size 'batch': expected 0 or more, found -1"),
+        ({"batch": 2**62, "seq": 1}, "main: argument 'x' (x: f32[batch, seq, 24]): expected tensors of less "
+         "than 1 TiB, found one of shape (4611686018427387904, 1, 24); take smaller sizes"),
+        ({"batch": 2**32, "seq": 2**32}, "main: argument 'x' (x: f32[batch, seq, 24]): expected tensors of "
+         "less than 1 TiB, found one of shape (4294967296, 4294967296, 24); take smaller sizes"),
     ):  # fmt: skip
         with pytest.raises(InarchError) as caught:
             module.at(**given)
@@ -270,6 +274,34 @@ def test_saved_sizes(tmp_path: Path) -> None:
     saved = inarch.load(tmp_path / "m.inarch")
     assert saved.sizes == module.sizes
     check(saved, 2, 5)
+    x, b = np.ones((2, 5, 24), np.float32), np.ones((2, 1, 32), np.float32)
+    for one in (saved.at(batch=2, seq=5), saved.at(seq=5), saved.with_threads(2).at(x, b)):
+        assert [port.shape for port in one.inputs] == [x.shape, b.shape]
+        check(one, 2, 5)
+    one = saved.at(b=b, batch=2)
+    assert one.sizes == ()
+    known = "batch=1, seq=4; batch=2, seq=5"
+    for module, args, given, message in (
+        (saved, (), {"batch": 1, "seq": 5}, f"main: expected sizes that there is code for ({known}), found "
+         "batch=1, seq=5; compile the model for these, too (--specialize, or --dim)"),
+        (saved, (), {"sek": 1}, f"main: no size 'sek'; the code is for {known}"),
+        (saved, (), {"seq": "5"}, "dims['seq']: expected a whole number, found '5' (a str)"),
+        (saved, (x,), {}, "main: input 'b' is missing; inputs: x, b"),
+        (saved, (x.astype(float), b), {}, "main__2: argument 'x': expected f32[2, 5, 24], found "
+         "f64[2, 5, 24]; convert it with x.astype(np.float32)"),
+        (one, (x, b), {}, f"main__2: expected a function of open sizes, found {one['main']}, whose sizes "
+         "are fixed; call it as it is"),
+    ):  # fmt: skip
+        with pytest.raises(InarchError) as caught:
+            module.at(*args, **given)
+        assert str(caught.value) == message
+    module = inarch.compile(LINEAR, specialize=[{"batch": 1, "seq": 4}, {"batch": 1, "seq": 5}])
+    with pytest.raises(InarchError) as caught:
+        module.at(batch=1)
+    assert str(caught.value) == (
+        "main: expected the sizes of one function, found batch=1, which are those of several "
+        "(batch=1, seq=4; batch=1, seq=5); give the others, too"
+    )
 
 
 def test_an_encoder_of_many_sizes() -> None:
