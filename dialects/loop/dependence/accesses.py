@@ -206,7 +206,7 @@ class Accesses:
         around: _Around,
         touch: Touch,
     ) -> None:
-        if isinstance(frame.buffer.owner, AllocOp) and not self._is_fixed(frame.buffer):
+        if isinstance(frame.buffer.owner, AllocOp) and not self._is_outside(frame.buffer):
             return  # each iteration has one of its own
         text = f"{text} in @{around.callee}" if around.callee else text
         access = Access(
@@ -262,6 +262,27 @@ class Accesses:
         return self.inner.get(variable) or self.outer.get(variable) or range(1)
 
     def _is_fixed(self, value: SSAValue) -> bool:
+        """Whether it is the same in every iteration: computed of values from outside of the loop alone.
+
+        So is a load, as of the numbers that `hand_on` stores: a write to that element in one iteration would
+        be a dependence of the load in another one, which is found by itself.
+        """
+        pending, seen = [value], set[SSAValue]()
+        while pending:
+            one = pending.pop()
+            if one in seen or self._is_outside(one):
+                continue
+            seen.add(one)
+            match one.owner:
+                case memref.LoadOp() as load if self._is_outside(load.memref):
+                    pending.extend(load.indices)
+                case Operation() as op if op.name.startswith("arith."):
+                    pending.extend(op.operands)
+                case _:
+                    return False
+        return True
+
+    def _is_outside(self, value: SSAValue) -> bool:
         """Whether it is defined outside of the loop, in the loop's function."""
         op = value.owner.parent_op()
         while op is not None and op is not self._function:

@@ -13,12 +13,13 @@ from xdsl.utils.exceptions import VerifyException
 from inarch.dialects.loop.dependence.accesses import Access, Accesses, is_memory_of_its_own
 from inarch.dialects.loop.dependence.equations import Equation, Found, Range, solve
 from inarch.dialects.loop.dependence.views import Affine, Frame, Variable
+from inarch.ir.index.span import FAR, span_of
 
 if TYPE_CHECKING:  # it imports us
     from inarch.dialects.loop.control import ForOp
 
 _ANY = (-(1 << 63), (1 << 63) - 1)
-"""The values of an index that is not known."""
+"""The values of an index of which nothing is known."""
 
 _UNKNOWN = Found(None)
 _FIRST, _APART, _REST = 0, 1, 2
@@ -160,6 +161,8 @@ class _Equations:
         self.ranges: list[Range] = [(0, last), (1, last), (0, last)]
         self.equations = [Equation(((_FIRST, 1), (_APART, 1), (_REST, 1)), -last)]
         self._positions: dict[object, int] = {}
+        self._fixed: set[int] = set()
+        """The unknowns that have one value, of which no more than a range is known."""
         self.is_open = induction in accesses.computed
         """Whether a value that is not known is in them, or one of a loop whose numbers are computed."""
 
@@ -173,7 +176,7 @@ class _Equations:
                 constant += self._term(terms, variable, sign * factor, side)
         known = tuple((position, factor) for position, factor in terms.items() if factor)
         self.equations.append(Equation(known, constant))
-        self.is_open |= any(self.ranges[position] == _ANY for position, _ in known)
+        self.is_open |= any(position in self._fixed for position, _ in known)
 
     def _term(self, terms: dict[int, int], variable: Variable, factor: int, side: int) -> int:
         """Adds a term; returns what it adds to the constant."""
@@ -198,5 +201,13 @@ class _Equations:
             key, numbers = variable, self._accesses.outer.get(variable)
         if key not in self._positions:
             self._positions[key] = len(self.ranges)
-            self.ranges.append(_ANY if numbers is None else (0, len(numbers) - 1))
+            self.ranges.append((0, len(numbers) - 1) if numbers is not None else _between(variable))
+            if numbers is None:
+                self._fixed.add(self._positions[key])
         return self._positions[key], numbers
+
+
+def _between(value: Variable) -> Range:
+    """The least and the largest number that a fixed value may be."""
+    span = span_of(value)
+    return _ANY if span == (-FAR, FAR) else span

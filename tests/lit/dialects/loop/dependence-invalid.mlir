@@ -371,3 +371,35 @@ func.func @picked_rows(%ids: memref<1xi64>, %t: memref<9x4xf32>) {
   }
   func.return
 }
+
+// -----
+
+// a number that is loaded in each iteration is another one where the loop stores to it
+func.func @stored(%x: memref<64xf32>, %n: memref<1xindex>) {
+  %c = arith.constant 1.0 : f32
+  %zero = arith.constant 0 : index
+  // expected-error @below {{'loop.for' C4: expected independent iterations of a parallel loop, found a read of %n[0] where %i = 0 and a write of %n[0] where %i = 1, of one element; make the loop serial}}
+  loop.for %i = 0 to 8 parallel {
+    %k = memref.load %n[%zero] : memref<1xindex>
+    %at = arith.addi %k, %i : index
+    memref.store %c, %x[%at] : memref<64xf32>
+    memref.store %at, %n[%zero] : memref<1xindex>
+    loop.yield
+  }
+  func.return
+}
+
+// -----
+
+// a number of which only a range is known meets another one perhaps
+func.func @perhaps(%x: memref<4x8xf32>, %first: index) {
+  %zero = arith.constant 0 : index
+  %i = arith.maxsi %first, %zero : index
+  // expected-error @below {{'loop.for' C4: expected independent iterations of a parallel loop, found a write of %x[0, %j] and a read of %x[%i, 0], which cannot be shown to be of different elements in different iterations; make the loop serial}}
+  loop.for %j = 0 to 8 parallel {
+    %v = memref.load %x[%i, %zero] : memref<4x8xf32>
+    memref.store %v, %x[%zero, %j] : memref<4x8xf32>
+    loop.yield
+  }
+  func.return
+}

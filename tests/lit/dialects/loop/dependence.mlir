@@ -219,3 +219,36 @@ func.func @picked_columns(%ids: memref<8xi64>, %t: memref<9x4xf32>) {
   }
   func.return
 }
+
+// A number that is stored before the loop, and loaded in each iteration, is the same in all of them: rows that are known
+// by their addresses alone are apart.
+// CHECK-LABEL: func.func @loaded
+// CHECK: parallel
+func.func @loaded(%x: memref<28x34xf32>, %y: memref<28x34xf32>, %first: i64) {
+  %zero = arith.constant 0 : index
+  %n = loop.alloc : memref<1xi64>
+  memref.store %first, %n[%zero] : memref<1xi64>
+  loop.for %j = 0 to 34 step 17 parallel {
+    %word = memref.load %n[%zero] : memref<1xi64>
+    %i = arith.index_cast %word : i64 to index
+    %s = memref.subview %x[%i, %j] [14, 17] [1, 1] : memref<28x34xf32> to memref<14x17xf32, strided<[34, 1], offset: ?>>
+    kernel.call @scale for (m in 14) (%y[0] strides [1], %s[m * 34] strides [1]) sizes [17] : memref<28x34xf32>, memref<14x17xf32, strided<[34, 1], offset: ?>>
+    loop.yield
+  }
+  func.return
+}
+
+// Of a number that has been between two others, that is known: row 0 is none that is read.
+// CHECK-LABEL: func.func @between
+// CHECK: parallel
+func.func @between(%x: memref<4x8xf32>, %first: index) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %i = arith.maxsi %first, %one : index
+  loop.for %j = 0 to 8 parallel {
+    %v = memref.load %x[%i, %zero] : memref<4x8xf32>
+    memref.store %v, %x[%zero, %j] : memref<4x8xf32>
+    loop.yield
+  }
+  func.return
+}
