@@ -420,6 +420,11 @@ def test_bools_become_other_numbers_with_and_without_a_sign() -> None:
     x, _ = _pairs("f32")
     whole = run("%r = arith.fptosi %x : f32 to i1", "f32", "i1", lanes=False)
     np.testing.assert_array_equal(whole, x >= 1)
+    # What is extended at once stays an int32_t in C where it is a narrow integer; a bool is none.
+    for sign, one in (("s", -1), ("u", 1)):
+        at_once = f"%c = arith.fpto{sign}i %x : f32 to i1\n%r = arith.{sign}itofp %c : i1 to f32"
+        found = run(at_once, "f32", "f32", lanes=False)
+        np.testing.assert_array_equal(found, one * (x >= 1).astype(np.float32))
     i, _ = _pairs("i32")
     back = "%c = arith.index_cast %x : i32 to index\n%r = arith.index_cast %c : index to i1"
     np.testing.assert_array_equal(

@@ -143,7 +143,7 @@ def stays_wide(op: Operation) -> bool:
     floats asks for 32, which rows of 8 do not have. It then is an `int32_t` in C.
     """
     extends = _EXTENDS.get(type(op))
-    if extends is None or not 1 < element(op.results[0].type).bits < 32:
+    if extends is None or is_bool(op.results[0].type) or element(op.results[0].type).bits >= 32:
         return False
     users = [use.operation for use in op.results[0].uses]
     return all(isinstance(user, extends) and user.parent is op.parent for user in users)
