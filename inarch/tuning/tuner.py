@@ -85,6 +85,10 @@ class Outcome:
     """Ops of which there was no time to try anything."""
     build: float = 0.0
     """Seconds until the untuned model was measured."""
+    passed: float = 0.0
+    """Seconds of the whole run."""
+    is_stopped: bool = False
+    """Whether Ctrl-C has ended the search."""
 
     @property
     def gain(self) -> float:
@@ -149,6 +153,7 @@ class Tuner:
     _trials: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
     _untried: dict[str, None] = field(default_factory=dict[str, None])
     _build: float = 0.0
+    _is_stopped: bool = False
     _saved: float = 0.0
     """The part of the time that is saved by what is settled."""
     _base: Mapping[str, float] = field(default_factory=dict[str, float])
@@ -179,11 +184,10 @@ class Tuner:
         self._claim = {}, 1, (whole := sum(self._base.values())), whole
         settled: set[str] = set()
         while batch := self._next(settled):
-            is_ended = False
             try:
                 self._search(batch)
             except KeyboardInterrupt:
-                is_ended = True
+                self._is_stopped = True
                 self.note(
                     "interrupted: what was faster is measured together, which takes some builds of the "
                     "model, and kept; Ctrl-C again ends without"
@@ -193,7 +197,7 @@ class Tuner:
                 settled.add(space)
                 if self._settle(units) and space != NESTS:
                     break  # the others see another program
-            if is_ended:
+            if self._is_stopped:
                 break
         return self._outcome()
 
@@ -370,7 +374,8 @@ class Tuner:
 
     def _came_of(self, records: tuple[Record, ...], whole: float, best: float) -> Outcome:
         trials, untried = tuple(self._trials), tuple(self._untried)
-        return Outcome(records, whole, best, trials, self.faults, self.jobs, untried, self._build)
+        ended = self._build, self.passed, self._is_stopped
+        return Outcome(records, whole, best, trials, self.faults, self.jobs, untried, *ended)
 
     def _record(
         self,

@@ -205,11 +205,14 @@ def _tell(arguments: argparse.Namespace, outcome: Outcome, count: int) -> None:
 
 
 def _why_none(budget: float, outcome: Outcome) -> str:
-    if outcome.untried:
+    build = f"a build took {outcome.build:.0f} s"
+    if outcome.is_stopped:
         return (
-            f"nothing could be measured in {budget:g} s: a build took {outcome.build:.0f} s; give it a "
-            "longer --budget"
+            f"stopped after {outcome.passed:.0f} of {budget:g} s, before anything that could be kept was "
+            f"measured: {build}"
         )
+    if outcome.untried:
+        return f"nothing could be measured in {budget:g} s: {build}; give it a longer --budget"
     if outcome.faults:
         return "nothing that was measured could be kept"
     return "nothing was left to be tuned"

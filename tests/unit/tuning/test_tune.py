@@ -142,6 +142,26 @@ def test_a_budget_that_is_too_short_is_told_of(folder: Path) -> None:
     )
 
 
+def test_ctrl_c_before_anything_is_measured_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not as a budget that is used up."""
+    every: list[Job] = []
+
+    def interrupted(job: Job) -> Result:
+        every.append(job)
+        if len(every) > 1:
+            raise KeyboardInterrupt
+        return measure(job)
+
+    monkeypatch.setattr("inarch.tuning.tuner.measure", interrupted)
+    code, out, err = run(["tune", "model.mlir", "-o", "r.json", "--budget", "5m"])
+    assert (code, err.partition(":")[0], len(every)) == (0, "note", 2)
+    assert re.fullmatch(
+        r"r.json: 0 records; stopped after \d+ of 300 s, before anything that could be kept was "
+        r"measured: a build took \d+ s\n",
+        out,
+    )
+
+
 def test_records_of_what_is_chosen_anyway_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a kernel that has changed, or is not there, they are not trusted; each in one line."""
     _steady(monkeypatch, 1.0)

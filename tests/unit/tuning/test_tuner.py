@@ -197,6 +197,8 @@ def test_an_interrupt_ends_the_search_and_keeps_what_was_found() -> None:
         "c": "c-1",
     }
     assert len(pool.jobs) == 4
+    assert outcome.is_stopped
+    assert not tune(done)[0].is_stopped
 
 
 # ------------------------------------------------------------------------------- choices of passes
