@@ -149,7 +149,8 @@ class Importer:
             if output in scope.values or (scope.calls == 0 and output in self.initializers):
                 raise InarchError(f"output '{output}' is computed twice", where=where)
             if values is not None and index >= len(values):
-                scope.lacking[output] = (f"{proto.op_type}: output {index}", name)
+                title = self._output_title(proto, index, scope)
+                scope.lacking[output] = (f"{proto.op_type}: output {title} '{output}'", name)
                 continue
             value = scope.values[output] = values[index] if values is not None else None
             if value is not None and value.name_hint is None:
@@ -216,6 +217,16 @@ class Importer:
                 self.report.add(title, name, advice=instead(proto.op_type, domain, opset))
             return None
         return self._call_known(title, proto, body, inputs, name, scope)
+
+    def _output_title(self, proto: NodeProto, index: int, scope: Scope) -> str:
+        """What ONNX calls an output of a node; its number where ONNX has no such operator."""
+        domain = "" if proto.domain in DEFAULT_DOMAINS else proto.domain
+        schema = schema_of(proto, self._opset(domain, scope))
+        return (
+            str(index)
+            if schema is None
+            else schema.outputs[min(index, len(schema.outputs) - 1)].name
+        )
 
     def _is_standard(self, proto: NodeProto, key: Key, scope: Scope) -> bool:
         """Whether ONNX has an operator of the name, which then is meant, as in onnxruntime."""

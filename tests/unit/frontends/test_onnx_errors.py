@@ -442,8 +442,15 @@ def test_training_mode() -> None:
 
 
 def test_an_output_that_is_not_made() -> None:
-    model = parse("p, y = MaxPool<kernel_shape=[2]>(x)", "float[1,2,8] x", "int64[1,2,7] y")
-    assert message(model) == "<model>: error: unsupported: MaxPool: output 1 ('p')"
+    """By ONNX's name of it, the model's, and that of the node."""
+    node = onnx.helper.make_node("MaxPool", ["x"], ["p", "y"], name="pool", kernel_shape=[2])
+    model = parse("p = Neg(x)", "float[1,2,8] x", "int64[1,2,7] y")
+    model.graph.node[0].CopyFrom(node)
+    assert message(model) == "<model>: error: unsupported: MaxPool: output Indices 'y' ('pool')"
+    norm = "y, m, v = BatchNormalization(x, s, s, s, s)"
+    assert message(
+        parse(norm, "float[1,2,8] x, float[2] s", "float[1,2,8] y, float[2] v", opset=13)
+    ) == ("<model>: error: unsupported: BatchNormalization: output var 'v' ('y')")
 
 
 def test_sequence_input() -> None:
