@@ -6,6 +6,7 @@ are `tests/unit/frontends/test_<kind>_*.py`. Nothing else is edited. Imports onl
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
@@ -81,6 +82,11 @@ class ValueNames:
     of: Mapping[SSAValue, str]
 
 
+_LONGEST = 255
+"""Bytes of a file's name, on all systems."""
+_SHOWN = 40
+"""Characters of a text that is no path."""
+
 FRONTENDS: Extensions[Frontend] = Extensions("inarch.frontends", "FRONTEND")
 
 
@@ -124,7 +130,7 @@ _EXPORTERS = {
 
 def _exporter(path: Path) -> str:
     """What to do with the model of another framework; empty for anything else."""
-    if (path / "saved_model.pb").is_file():
+    if _is_file(path / "saved_model.pb"):
         found = _TENSORFLOW.format("saved-model", path)
     elif path.name == "saved_model.pb":
         found = _TENSORFLOW.format("saved-model", path.parent)
@@ -143,7 +149,8 @@ def _frontend_of(source: Any) -> tuple[str, Frontend]:
             "expected a model: a path, bytes, or an onnx.ModelProto; "
             f"found {type(source).__name__}{broken}"
         )
-    suffix = Path(source).suffix.lower()  # pyright: ignore[reportUnknownArgumentType] - PathLike of str
+    _require_a_path(os.fspath(source))  # pyright: ignore[reportUnknownArgumentType] - PathLike of str
+    suffix = Path(source).suffix.lower()  # pyright: ignore[reportUnknownArgumentType]
     by_suffix = {
         suffix: (name, frontend)
         for name, frontend in working.items()
@@ -156,6 +163,28 @@ def _frontend_of(source: Any) -> tuple[str, Frontend]:
             f"expected a model that ends in one of {known}; found '{source}'{export}{broken}"
         )
     return by_suffix[suffix]
+
+
+def _is_file(path: Path) -> bool:
+    """False, too, of what cannot be looked at, as in a folder of others, or by a name that is too long."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+def _require_a_path(text: str) -> None:
+    """Raises UsageError for what no file is called, such as a model's text."""
+    is_plain = text.isprintable() and all(
+        len(os.fsencode(part)) <= _LONGEST for part in Path(text).parts
+    )
+    if is_plain or _is_file(Path(text)):
+        return
+    shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+    raise UsageError(
+        f"expected the path of a model, found text of {len(text)} characters, {shown!r}; write MLIR text to "
+        "a file that ends in .mlir"
+    )
 
 
 def _frontends() -> tuple[dict[str, Frontend], str]:

@@ -38,6 +38,8 @@ def read_schedule(path: str | Path) -> tuple[str, str]:
         raise EnvironmentFault(message, where=file) from error
     except UnicodeDecodeError as error:
         raise UsageError("expected a schedule in UTF-8", where=file) from error
+    except ValueError as error:  # a null character in its name
+        raise UsageError(f"expected the path of a schedule, found {file!r}: {error}") from error
     parse_schedule(text, file)
     return file, text
 

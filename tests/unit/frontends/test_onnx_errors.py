@@ -127,6 +127,49 @@ def test_read_model_names_the_suffixes() -> None:
         read_model(3, new_context())
 
 
+TEXT = "func.func @main(%x: tensor<2xf32>) {\n  func.return\n}\n"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        TEXT,
+        TEXT * 9,
+        "x" * 300,
+        f"{'x' * 300}.onnx",
+        "a\0b",
+        "a\0b.mlir",
+        "a\nb.mlir",
+        "\ud800.onnx",
+    ],
+)
+def test_text_that_is_no_path(source: str) -> None:
+    """One line: neither OSError of a name that is too long, nor ValueError of one with a null character."""
+    shown = f"{source[:40]}..." if len(source) > 40 else source
+    with pytest.raises(UsageError) as caught:
+        read_model(source, new_context())
+    assert caught.value.message == (
+        f"expected the path of a model, found text of {len(source)} characters, {shown!r}; "
+        "write MLIR text to a file that ends in .mlir"
+    )
+    assert caught.value.line().isprintable()
+
+
+def test_a_path_that_is_a_line_and_a_folder_that_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file may be called so; of one in a folder of others only its suffix is seen."""
+    (tmp_path / "a\nb.mlir").write_text("func.func @main() {\n  func.return\n}\n")
+    assert read_model(str(tmp_path / "a\nb.mlir"), new_context()).body.ops
+
+    def stat(path: Path, **_: bool) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "stat", stat)
+    with pytest.raises(UsageError, match=r"^expected a model that ends in one of .* 'closed/m'$"):
+        read_model("closed/m", new_context())
+
+
 # ------------------------------------------------------------------------------------ structure
 
 

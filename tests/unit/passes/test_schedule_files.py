@@ -9,10 +9,11 @@ import pytest
 from onnx import ModelProto, TensorProto, helper
 
 import inarch
-from inarch.core.errors import InarchError
+from inarch.core.errors import InarchError, UsageError
 from inarch.dialects import new_context
 from inarch.driver.compiler import import_model, lower
 from inarch.ir.text import parse_module, print_module
+from inarch.passes.schedule.apply_schedule import read_schedule
 from inarch.passes.schedule.language.script import parse_schedule, run_schedule
 from inarch.testing import check_semantics
 from inarch.tools.cli import run as inarch_cli
@@ -422,3 +423,8 @@ def test_a_clip_that_an_iterator_leaves_stands_in_no_block() -> None:
         's:1:11: error: fuse at "cut": expected turns of i that touch what they write themselves, '
         "found %y[i], whose pad or clip counts from a border that blocks of i move; cache it first"
     )
+
+
+def test_a_null_character_in_a_name() -> None:
+    with pytest.raises(UsageError, match=r"^expected the path of a schedule, found 'a\\x00b': "):
+        read_schedule("a\0b")
