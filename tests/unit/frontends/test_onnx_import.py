@@ -263,6 +263,43 @@ def test_functions_of_the_model_are_inlined() -> None:
     ]
 
 
+IF = """outer (a) => (b) {
+  zero = Constant<value_int: int = 0>()
+  first = Gather(a, zero)
+  is_more = Greater(first, zero_f)
+  b = If(is_more) <then_branch = t () => (float[2] p) { THEN },
+                   else_branch = e () => (float[2] q) { q = Neg(a) }>
+}"""
+
+
+def test_a_subgraph_sees_the_attributes_and_the_calls_of_its_function() -> None:
+    """And the names of the function, not those of the model: each branch has nodes of the same names."""
+    head = IF.replace("Greater(first, zero_f)", "Greater(first, half) ").replace(
+        "zero = ", "half = Constant<value_float: float = 0.5>() zero = "
+    )
+    scaled = head.replace("THEN", "f = Constant<value_float: float = @by>() p = Mul(a, f)")
+    model = with_function(
+        "outer (a) => (b) { b = local.scale<by=3.0>(a) }"
+        f'<domain: "local", opset_import: ["" : 17]> {scaled.replace("outer (a)", "scale<by>(a)")}'
+    )
+    for x, expected in (([1, 2], [3, 6]), ([0, 2], [0, -2])):
+        (found,) = evaluate(model, np.array(x, "float32"))
+        np.testing.assert_array_equal(found, expected)
+    with pytest.raises(
+        InarchError, match="expected functions that do not call themselves, found outer"
+    ):
+        import_onnx(with_function(head.replace("THEN", "p = local.outer(a)")), new_context())
+
+
+def test_what_decides_is_looked_for_once_of_each_value() -> None:
+    """A sum of a value with itself, 60 times over: 2**60 ways to the input."""
+    sums = " ".join(f"s{at + 1} = Add(s{at}, s{at})" for at in range(60))
+    model = parse(f"{sums} y = Reshape(x, s60)", "float[2,3] x, int64[2] s0", "float[n,m] y")
+    with pytest.raises(InarchError) as caught:
+        import_onnx(model, new_context())
+    assert "--value s0=..." in caught.value.message
+
+
 def test_functions_that_call_themselves() -> None:
     """Each on its own, or over others."""
     head = '<domain: "local", opset_import: ["" : 17, "local" : 1]>'

@@ -85,6 +85,18 @@ def test_functions_are_told_apart_by_their_overloads(order: int) -> None:
         np.testing.assert_array_equal(evaluate(model, x)[0], expected)
 
 
+def test_an_overload_of_an_operator_of_onnx_is_the_models() -> None:
+    """Without one the operator is meant, as in onnxruntime."""
+    x = f32([-1, 0.5, 2])
+    for overload, expected in (("neg", -x), ("", np.maximum(x, 0))):
+        relu = function(overload, "Neg", "Relu")
+        relu.domain = ""
+        model = parse("y = Relu(x)", "float[3] x", "float[3] y")
+        model.graph.node[0].overload = overload
+        model.functions.append(relu)
+        np.testing.assert_array_equal(evaluate(model, x)[0], expected)
+
+
 def test_an_overload_within_a_function() -> None:
     outer = function("", "Act", "Outer")
     outer.node[0].overload = "neg"
