@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from inarch.artifact import is_artifact
 from inarch.core.errors import EnvironmentFault, InarchError, UsageError
 from inarch.tools.options import compile_options, values_of
 
 if TYPE_CHECKING:
     import numpy as np
+    from xdsl.context import Context
+    from xdsl.dialects.builtin import ModuleOp
 
     from inarch.passes.tolerance import Tolerance
 
@@ -32,13 +36,14 @@ def check(arguments: argparse.Namespace, inputs: Arrays, results: Arrays) -> dic
     """The difference of each output from the reference, relative to the reference's maximum.
 
     Raises InarchError for one beyond `--tolerance`, or else farther away than the rounding of a network
-    explains (`WHOLE`), an output that is missing, or one of another shape.
+    explains (`inarch.diagnosis.network`), an output that is missing, or one of another shape.
     """
     import numpy as np
 
-    from inarch.core.rounding import WHOLE, distance, relative
+    from inarch.core.rounding import distance, largest, relative
+    from inarch.diagnosis.network import network_verdict
 
-    allowed = tolerance(arguments)
+    asked = tolerance(arguments)
     expected = _reference(arguments, inputs)
     differences: dict[str, float] = {}
     for name, array in results.items():
@@ -50,20 +55,34 @@ def check(arguments: argparse.Namespace, inputs: Arrays, results: Arrays) -> dic
                 f"--check: output '{name}': expected shape {wanted.shape}, found {array.shape}"
             )
         differences[name] = relative(wanted, array)
-        said = f" differs by {differences[name]:.2e} of its maximum (allowed: {WHOLE:.0e})"
-        is_right = differences[name] <= WHOLE
-        if allowed is not None and array.size:
-            measured = allowed.measure(wanted, array)
-            said = f": {allowed.shown(measured)} (allowed: {allowed})"
-            is_right = allowed.allows(measured)
-        if not is_right:
-            away = distance(wanted, array)
-            place = tuple(int(i) for i in np.unravel_index(int(away.argmax()), away.shape))
-            raise InarchError(
-                f"--check: output '{name}'{said}: element {list(place)} is {array[place]}, "
-                f"expected {wanted[place]}"
-            )
+        if asked is not None and array.size:
+            measured = asked.measure(wanted, array)
+            if not asked.allows(measured):
+                raise _differs(name, wanted, array, f": {asked.shown(measured)} (allowed: {asked})")
+    if asked is None:
+        wanted = {name: expected[name] for name in results}
+        seen = network_verdict(wanted, results, partial(_explained, arguments, inputs))
+        for name, one in seen.expected.items():
+            if (distance(one.center, results[name]) > one.bound).any():
+                share = float(np.max(one.bound)) / (largest(one.value) or 1.0)
+                said = f" differs by {differences[name]:.2e} of its maximum (allowed: {share:.0e})"
+                raise _differs(name, one.value, results[name], said)
     return differences
+
+
+def _differs(
+    name: str, wanted: np.ndarray[Any, Any], found: np.ndarray[Any, Any], said: str
+) -> InarchError:
+    import numpy as np
+
+    from inarch.core.rounding import distance
+
+    away = distance(wanted, found)
+    place = tuple(int(i) for i in np.unravel_index(int(away.argmax()), away.shape))
+    return InarchError(
+        f"--check: output '{name}'{said}: element {list(place)} is {found[place]}, "
+        f"expected {wanted[place]}"
+    )
 
 
 def tolerance(arguments: argparse.Namespace) -> Tolerance | None:
@@ -89,18 +108,49 @@ def _reference(arguments: argparse.Namespace, inputs: Arrays) -> Arrays:
 
 
 def _by_numpy(model: Path, arguments: argparse.Namespace, inputs: Arrays) -> Arrays:
-    from inarch.dialects import new_context
-    from inarch.driver.compiler import import_model
     from inarch.testing import execute
     from inarch.testing.results import results_by_name
+
+    module, context = _imported(model, arguments, inputs)
+    return results_by_name(module, execute(module, list(inputs.values()), ctx=context))
+
+
+def _imported(
+    model: Path, arguments: argparse.Namespace, inputs: Arrays
+) -> tuple[ModuleOp, Context]:
+    """The model for inputs of these shapes."""
+    from inarch.dialects import new_context
+    from inarch.driver.compiler import import_model
 
     options = compile_options(arguments, load=False)
     if model.suffix != ".mlir":  # whose shapes are static
         given = {name: array.shape for name, array in inputs.items()}
         options = replace(options, shapes={**given, **(options.shapes or {})})
     context = new_context()
-    module = import_model(model, context, options)
-    return results_by_name(module, execute(module, list(inputs.values()), ctx=context))
+    return import_model(model, context, options), context
+
+
+def _explained(arguments: argparse.Namespace, inputs: Arrays) -> Arrays:
+    """How far rounding may take each output; of what is no network, or no model, nothing is known."""
+    from inarch.diagnosis.network import explained
+    from inarch.diagnosis.slices import cut, is_network, main_block, steps, value_names
+    from inarch.testing.results import result_names
+
+    model = Path(arguments.check)
+    if model.suffix not in (".onnx", ".mlir"):
+        model = arguments.model
+        if is_artifact(model):
+            return {}
+    module, context = _imported(model, arguments, inputs)
+    if not is_network(module):
+        return {}
+    names, block = value_names(module), main_block(module)
+    given = {names[each]: array for each, array in zip(block.args, inputs.values(), strict=True)}
+    bounds = explained(cut(module, steps(module)), context, given)
+    returned = block.last_op
+    assert returned is not None, "a function ends with a return"
+    outputs = zip(result_names(module, len(returned.operands)), returned.operands, strict=True)
+    return {name: bounds[names[value]] for name, value in outputs if names[value] in bounds}
 
 
 def _values(arguments: argparse.Namespace) -> Arrays:

@@ -2,7 +2,7 @@
 
     gamma(n, dtype) * sum |a| |b|    a sum of products in any order, with or without FMA
     ULPS of a function               exp, log, tanh, ...
-    WHOLE * max |value|              two evaluations of a whole network
+    WHOLE * max |value|              two evaluations of a whole network, or what it is measured to amplify
     DRAWN * max(1, |value|)          of a random graph of a few operators
 
 Bounds of single values are made of the first two: of programs by `inarch.definitions.bounded`, of kernels by
@@ -11,6 +11,7 @@ Bounds of single values are made of the first two: of programs by `inarch.defini
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from inarch.core.lazy import Array, np
@@ -18,8 +19,8 @@ from inarch.core.lazy import Array, np
 WHOLE = 1e-4
 """Of a value's largest magnitude: how far two evaluations of a whole network may be apart.
 
-Rounding is amplified from layer to layer by what the network is, not by how it is compiled; step by step,
-where a bound can be had, it is used.
+Rounding is amplified from layer to layer by what the network is, not by how it is compiled: what is farther
+apart is right where that explains it (`inarch.diagnosis.network`).
 """
 
 WAYS = 1e-3
@@ -54,6 +55,16 @@ def gamma(count: float, dtype: np.dtype[Any]) -> float:
     N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1.
     """
     return count * unit(dtype) / (1 - count * unit(dtype))
+
+
+def probable(value: Array, count: float) -> float:
+    """What `count` roundings of random sign change, as a rule: `sqrt(count)` units of the root mean square.
+
+    N. J. Higham and T. Mary, A New Approach to Probabilistic Rounding Error Analysis, 2019.
+    """
+    finite = np.asarray(value, np.float64)[np.isfinite(value)]
+    size = math.sqrt(float(np.mean(finite * finite))) if finite.size else 0.0
+    return math.sqrt(count) * unit(value.dtype) * size
 
 
 def distance(expected: Array, found: Array) -> Array:

@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 
 from xdsl.context import Context
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from inarch.core.lazy import Array, np
-from inarch.core.rounding import denormal, gamma, whole
+from inarch.core.rounding import denormal, gamma, probable, whole
 from inarch.definitions.expected import Expected
 from inarch.definitions.expected import expected_of as by_bounds
 from inarch.diagnosis.slices import Slice, cut, main_block, steps, value_names
@@ -57,6 +57,31 @@ def expected_values(
 def network_value(value: Array) -> Expected:
     """A value as what comes out of a whole network."""
     return Expected(value, value, np.broadcast_to(whole(value), value.shape))
+
+
+def own_rounding(
+    step: Operation,
+    alone: Slice,
+    entering: Sequence[Array],
+    values: Sequence[Array],
+    context: Context,
+) -> list[Array]:
+    """How far rounding takes each result of one step, `alone`, whose operands are exact, as a rule.
+
+    Of a sum of n products `probable(n)` of the root of its values' mean square, of others their bound.
+    """
+    if isinstance(step, _PRODUCTS) and values[0].dtype.kind == "f":
+        return [np.asarray(probable(values[0], _terms(step) + 2))]
+    found: list[Array] = []
+    bounds = _by_bounds(alone, [_exact(each) for each in entering], context)
+    for value, each in zip(values, bounds, strict=True):
+        if value.dtype.kind != "f":
+            found.append(np.zeros(()))
+            continue
+        # Of what no bound is known, or anything is right, one rounding.
+        is_known = np.isfinite(each.bound) & (each.bound < whole(value))
+        found.append(np.where(is_known, each.bound, probable(value, 1)))
+    return found
 
 
 def _exact(value: Array) -> Expected:

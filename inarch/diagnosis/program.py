@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from xdsl.context import Context
@@ -11,13 +12,14 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from inarch.core.errors import InarchError, InternalError
-from inarch.core.lazy import Array, np
+from inarch.core.lazy import Array
 from inarch.definitions.expected import Expected
-from inarch.diagnosis.allowed import expected_values, network_value
-from inarch.diagnosis.compare import Crash, Difference, difference
+from inarch.diagnosis.allowed import expected_values
+from inarch.diagnosis.compare import Crash, Difference
 from inarch.diagnosis.contained import CrashError
 from inarch.diagnosis.fewest import failing_part, fewest, widened
 from inarch.diagnosis.locate import FaultPlace, compiled_part, place_of, run_part
+from inarch.diagnosis.network import differing, explained, network_verdict
 from inarch.diagnosis.slices import Slice, cut, steps, value_names
 from inarch.driver.options import DEFAULT_HOST, Options
 from inarch.ir.location import location_text
@@ -25,7 +27,7 @@ from inarch.passes.tolerance import Tolerance
 from inarch.testing import execute
 
 MOST_BOUNDED = 8
-"""Steps of a part whose rounding is bounded from one to the next; of more it is that of a network."""
+"""Steps of a part whose every value is bounded from one to the next; of more it is that of a network."""
 
 OFFLOADED = ("backends", "backend_options", "measure_regions", "fallback", "checked")
 """Keywords of a compilation that say who takes parts over."""
@@ -104,53 +106,63 @@ class Program:
         """What is wrong with these steps as a program of their own; None of what cannot be compiled alone.
 
         All their values, each within what rounding explains of it; `of_network`: what others use of them,
-        right also where they are as near as the outputs of a network.
+        as the outputs of a network.
         """
+        return self._judged(chosen, values, keywords, of_network=of_network)[0]
+
+    def _judged(
+        self,
+        chosen: Sequence[Operation],
+        values: Mapping[str, Array],
+        keywords: Mapping[str, Any],
+        *,
+        of_network: bool,
+    ) -> tuple[Fault | None, bool]:
+        """What `fault` says; and whether nothing is far away, so that nothing can hide behind rounding."""
         self.progress(f"compile {len(chosen)} of {len(self.steps)} steps", 0, 1)
         part = cut(self.module, chosen, every_value=not of_network)
         inputs = {name: values[name] for name in part.takes}
         try:
             found = self.run(part, inputs, keywords)
         except CrashError as error:
-            return Fault(Crash(str(error)), part, inputs, {}, keywords)
+            return Fault(Crash(str(error)), part, inputs, {}, keywords), False
         except InternalError:
             raise
         except InarchError:
-            return None
-        one, expected = None, dict[str, Expected]()
-        is_bounded = len(chosen) <= MOST_BOUNDED
-        tolerances = self.tolerances if of_network else ()
-        if of_network or not is_bounded:
+            return None, True
+        if of_network or len(chosen) > MOST_BOUNDED:
+            tolerances = self.tolerances if of_network else ()
             given = [inputs[name] for name in part.takes]
-            made = zip(part.gives, execute(part.module, given, self.context), strict=True)
-            expected = {name: network_value(value) for name, value in made}
-            one = self.difference(expected, found, tolerances)
-        if is_bounded and (one is not None or not of_network):
-            expected = _wider(expected, expected_values(part, self.context, inputs))
-            one = self.difference(expected, found, tolerances)
-        return None if one is None else Fault(one, part, inputs, expected, keywords, found)
+            own = dict(zip(part.gives, execute(part.module, given, self.context), strict=True))
+            explain = partial(explained, part, self.context, inputs)
+            seen = network_verdict(own, found, explain, tolerances)
+            one, expected, is_near = seen.difference, seen.expected, seen.is_near
+        else:
+            expected = expected_values(part, self.context, inputs)
+            one = differing(expected, found)
+            is_near = one is None
+        if one is None:
+            return None, is_near
+        return Fault(one, part, inputs, expected, keywords, found), is_near
 
-    def _is_rounding(self, fault: Fault) -> bool:
-        """Whether the bound of all its steps, one after the other, explains a fault of many."""
-        if isinstance(fault.difference, Crash):
-            return False
-        known = expected_values(fault.part, self.context, fault.inputs)
-        wider = _wider(fault.expected, known)
-        return self.difference(wider, fault.found, self.tolerances) is None
-
-    def difference(
-        self,
-        expected: Mapping[str, Expected],
-        found: Mapping[str, Array],
-        tolerances: Sequence[Tolerance],
-    ) -> Difference | None:
-        """The first value that is neither as near as is expected, nor as one of `tolerances` allows."""
-        for name, each in expected.items():
-            one = difference(name, each.center, found[name], each.bound)
-            if one is not None and not any(
-                t.allows(t.measure(each.value, found[name])) for t in tolerances
-            ):
-                return one
+    def fault_of_outputs(
+        self, values: Mapping[str, Array], keywords: Mapping[str, Any]
+    ) -> Fault | None:
+        """What is wrong with the outputs of the model as it is compiled, in the fewest steps that are."""
+        first, is_near = self._judged(self.steps, values, keywords, of_network=True)
+        if first is not None:
+            return self.smallest(values, first, of_network=True)
+        # Rounding, which a network may amplify, hides no other fault.
+        starts = () if is_near else range(0, len(self.steps), MOST_BOUNDED // 2)
+        for begin in starts:
+            chosen = self.steps[begin : begin + MOST_BOUNDED]
+            found = self.fault(chosen, values, keywords, of_network=True)
+            if found is not None:
+                return self._reduced(
+                    chosen,
+                    found,
+                    lambda some: self.fault(some, values, keywords, of_network=True),
+                )
         return None
 
     def cut_out(
@@ -166,10 +178,8 @@ class Program:
                 return self._reduced(chosen, found, tried)
         return None
 
-    def smallest(
-        self, values: Mapping[str, Array], first: Fault, *, of_network: bool
-    ) -> Fault | None:
-        """The fault of all steps together, in the fewest of them that have one; None: it is but rounding."""
+    def smallest(self, values: Mapping[str, Array], first: Fault, *, of_network: bool) -> Fault:
+        """The fault of all steps together, in the fewest of them that have one."""
 
         def tried(chosen: Sequence[Operation]) -> Fault | None:
             return self.fault(chosen, values, first.keywords, of_network=of_network)
@@ -180,15 +190,7 @@ class Program:
         begin, end = failing_part(len(self.steps), is_wrong)
         found = tried(self.steps[begin:end])
         # It may depend on more than the inputs: then what was seen stands.
-        found = first if found is None else self._reduced(self.steps[begin:end], found, tried)
-        if not of_network or not self._is_rounding(found):
-            return found
-        # Rounding, which a network may amplify, hides no other fault.
-        for begin in range(0, len(self.steps), MOST_BOUNDED // 2):
-            chosen = self.steps[begin : begin + MOST_BOUNDED]
-            if (found := tried(chosen)) is not None:
-                return self._reduced(chosen, found, tried)
-        return None
+        return first if found is None else self._reduced(self.steps[begin:end], found, tried)
 
     def _reduced(
         self,
@@ -239,7 +241,7 @@ class Program:
             found = self.run(fault.part, fault.inputs, self.of_host())
         except CrashError:
             return False
-        return self.difference(fault.expected, found, ()) is None
+        return differing(fault.expected, found) is None
 
     def place_of(self, step: Operation) -> str:
         """`graph.relu at m.mlir:3:3`."""
@@ -249,13 +251,3 @@ class Program:
     def host(self) -> str:
         """Who compiles what no backend takes."""
         return self.keywords.get("host", DEFAULT_HOST)
-
-
-def _wider(network: Mapping[str, Expected], known: Mapping[str, Expected]) -> dict[str, Expected]:
-    """What rounding allows, and what it does of a network where something is known of that."""
-    if not network:
-        return dict(known)
-    return {
-        name: replace(one, bound=np.maximum(one.bound, network[name].bound))
-        for name, one in known.items()
-    }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
@@ -40,6 +40,15 @@ def main_block(module: ModuleOp) -> Block:
     if len(found) != 1:
         raise InarchError(f"expected a program of one public function, found {len(found)}")
     return found[0].body.block
+
+
+def is_network(module: ModuleOp) -> bool:
+    """Whether @main is a function of tensors: a program of ops of `graph`, which have definitions each."""
+    functions = [op for op in module.body.ops if isinstance(op, FuncOp)]
+    main = next((op for op in functions if op.sym_name.data == "main"), None)
+    is_only = all(op is main or op.sym_visibility is not None for op in functions)
+    kinds = () if main is None else (*main.function_type.inputs, *main.function_type.outputs)
+    return is_only and bool(kinds) and all(isinstance(kind, TensorType) for kind in kinds)
 
 
 def value_names(module: ModuleOp) -> dict[SSAValue, str]:

@@ -16,6 +16,7 @@ from inarch.diagnosis.compare import Crash, Difference
 from inarch.diagnosis.contained import CrashError
 from inarch.diagnosis.dense import dense_values
 from inarch.diagnosis.locate import FaultPlace, compiled_part, own_context, run_part
+from inarch.diagnosis.network import differing
 from inarch.diagnosis.program import Fault, Program, Progress
 from inarch.diagnosis.regions import (
     RegionVerdict,
@@ -330,7 +331,7 @@ class _Check:
     ) -> Fault | None:
         """Of one step, of which `found` was found."""
         expected = expected_values(part, self.program.context, inputs)
-        one = self.program.difference(expected, found, ())
+        one = differing(expected, found)
         if one is None:
             return None
         given = {name: inputs[name] for name in part.takes}
@@ -339,10 +340,7 @@ class _Check:
     def _as_compiled(self, values: Mapping[str, Array]) -> Fault | None:
         """The outputs of the model as it is compiled; where they differ, of the fewest steps that do."""
         self.progress("compile", 0, 1)
-        program = self.program
-        keywords = program.of_parts()
-        first = program.fault(program.steps, values, keywords, of_network=True)
-        return None if first is None else program.smallest(values, first, of_network=True)
+        return self.program.fault_of_outputs(values, self.program.of_parts())
 
     def _verdict(
         self,

@@ -63,7 +63,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--tolerance",
         metavar="METRIC=NUMBER",
         help="what --check allows each output, as a backend declares it: snr=20, relative=0.01, absolute, "
-        "cosine, top1 (default: relative=1e-4)",
+        "cosine, top1 (default: relative=1e-4, or what the network amplifies rounding to)",
     )
     parser.add_argument(
         "--verify",
