@@ -104,7 +104,7 @@ def compiled(module: inarch.Module, _: Path) -> Door:
 def no_compiler(module: inarch.Module, _: Path) -> Door:
     function = module["main"]
     assert function.c_entry is not None
-    quick = quick_call(module.signature, function.c_entry)
+    quick = quick_call("main", module.signature, function.c_entry)
     assert quick is not None
 
     def call(*args: object) -> None:
