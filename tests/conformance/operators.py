@@ -33,7 +33,8 @@ families and their files, [extending.md](extending.md) how one is added.
 - cases: of ONNX's backend suite those that have the operator, `done of all`. Some lack for another operator
   in them, or for a dtype.
 - versions and dtypes: those of the first input with which a model of the suite that is this operator alone
-  compiles, made over for the version and the dtype (`tests/conformance/tried.py`). `floats` are f32 and f64,
+  compiles, made over for the version and the dtype (`tests/conformance/tried.py`). An operator's version is
+  the opset that defined it so; models are taken from opset 6 on. `floats` are f32 and f64,
   `integers` i8 to i64 and ui8 to ui64, `numbers` both, `all` these and i1. `-`: the suite has no such model,
   or its first input is a size; the unit tests have one.
 

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -21,7 +22,7 @@ from inarch.runtime.loaders.native import module_of_bytes
 
 _RAISED = 3
 SECONDS = 60.0
-"""For all parts of one loader."""
+"""For all parts of one loader; as much again until it reads the first, on a busy machine."""
 
 
 def read_apart(
@@ -35,12 +36,8 @@ def read_apart(
         words = [sys.executable, "-P", __file__, str(library.absolute()), type_key]
         words += [str(folder), str(len(parts))]
         with (folder / "said").open("w+") as said, (folder / "error").open("w+") as error:
-            try:
-                done = subprocess.run(
-                    words, stdout=said, stderr=error, timeout=seconds, check=False
-                ).returncode
-            except subprocess.TimeoutExpired:
-                done = None
+            with subprocess.Popen(words, stdout=said, stderr=error) as process:
+                done = _ended(process, folder / "said", seconds)
             if done == 0:
                 return
             said.seek(0)
@@ -58,6 +55,19 @@ def read_apart(
         f"loader '{type_key}' ({library}) {how}, of {len(parts[int(reached[-1])])} bytes that are damaged "
         f"(number {reached[-1]}); expected a status"
     )
+
+
+def _ended(process: subprocess.Popen[bytes], said: Path, seconds: float) -> int | None:
+    """The status of the process; None: it took more than `seconds` after its first number; it was killed."""
+    begun = time.monotonic()
+    while time.monotonic() - begun < SECONDS and not said.stat().st_size:
+        with suppress(subprocess.TimeoutExpired):
+            return process.wait(0.05)
+    try:
+        return process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return None
 
 
 def main(arguments: Sequence[str]) -> int:
