@@ -29,7 +29,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PRECIOUS: .venv-bridges/%/.stamp
-.PHONY: help setup demo test verdict lit unit docs house lint types mutants slow soak soak-report conformance wheel bridges bench performance upgrade clean
+.PHONY: help setup demo test verdict lit unit docs house lint types mutants slow soak soak-report branches conformance wheel bridges bench performance upgrade clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -67,6 +67,9 @@ types: setup ## basedpyright, strict
 mutants: setup ## small faults in what the branch changed: do tests see them? (MINUTES=5, ONLY=FILE::FUNCTION or all, BASE, SEED)
 	$(BIN)/python tests/mutants/run.py --seconds $$((60 * $(or $(MINUTES),5))) --seed $(or $(SEED),0) \
 	  $(if $(filter all,$(ONLY)),--all,$(if $(ONLY),--only '$(ONLY)',$(if $(BASE),--base $(BASE))))
+
+branches: setup ## branches of libinarch that its tests do not take, by gcov (tests/branches.py)
+	$(BIN)/python tests/branches.py
 
 upgrade: setup ## the newest versions that pyproject.toml allows, into .venv and constraints.txt
 	$(BIN)/python -m pip -qq install -U --upgrade-strategy eager -e '.[dev,zig]'

@@ -1,0 +1,115 @@
+"""Branches of libinarch (runtime/c) that its tests take, by gcov.
+
+    make branches                                   # all tests of tests/unit/runtime/c, some three minutes
+    python tests/branches.py --least 95             # exit code 1 where fewer percent are taken
+    python tests/branches.py tests/unit/runtime/c/test_refused.py
+
+Tests compile libinarch by a `gcc` that is first in PATH and adds `--coverage -O0` where a source of it is
+compiled without a sanitizer. Programs that a signal ends write nothing. Prints a line for each file, and each
+line of C with a branch that is never taken.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = ROOT / "runtime" / "c"
+TESTS = ("tests/unit/runtime/c",)
+WRAPPER = """#!/bin/sh
+case " $* " in *-fsanitize*) exec {compiler} "$@";; esac
+for word in "$@"; do case "$word" in {sources}/*/*) ;; {sources}/*.c)
+  exec {compiler} "$@" -O0 --coverage -fprofile-update=atomic -fprofile-abs-path;; esac; done
+exec {compiler} "$@" -lgcov
+"""
+
+Branch = tuple[str, int, int]
+"""File, line, and which of the line's."""
+
+
+def wrappers(folder: Path) -> None:
+    """gcc and g++ that make libinarch count."""
+    for name in ("gcc", "g++"):
+        compiler = shutil.which(name)
+        if compiler is None:
+            sys.exit(f"error: expected {name}, whose gcov counts branches; install gcc")
+        path = folder / name
+        path.write_text(WRAPPER.format(compiler=compiler, sources=SOURCES))
+        path.chmod(0o755)
+
+
+def counted(folder: Path) -> Iterator[tuple[Branch, int]]:
+    """How often each branch was taken, once for each object that has it."""
+    for path in folder.rglob("*.gcda"):
+        words = [
+            "gcov",
+            "--branch-counts",
+            "--branch-probabilities",
+            "--json-format",
+            "--stdout",
+            str(path),
+        ]
+        done = subprocess.run(words, cwd=path.parent, capture_output=True, text=True, check=False)
+        for line in done.stdout.splitlines():
+            said: dict[str, Any] = json.loads(line)
+            for file in said["files"]:
+                if Path(file["file"]).parent == SOURCES:
+                    name = Path(file["file"]).name
+                    for each in file["lines"]:
+                        for at, one in enumerate(each["branches"]):
+                            yield (name, each["line_number"], at), one["count"]
+
+
+def report(taken: dict[Branch, bool]) -> float:
+    """Prints what is taken; returns the percentage of all."""
+    missed: dict[tuple[str, int], int] = {}
+    for (name, line, _), is_taken in sorted(taken.items()):
+        missed[name, line] = missed.get((name, line), 0) + (not is_taken)
+    for (name, line), count in missed.items():
+        if count:
+            text = (SOURCES / name).read_text().splitlines()[line - 1].strip()
+            print(f"{name}:{line}: {count} not taken: {text[:90]}")
+    for name in sorted({name for name, _, _ in taken}):
+        own = [is_taken for (file, _, _), is_taken in taken.items() if file == name]
+        print(f"{name:14} {sum(own):4} of {len(own):4}, {100 * sum(own) / len(own):5.1f} %")
+    share = 100 * sum(taken.values()) / max(1, len(taken))
+    print(f"{'all':14} {sum(taken.values()):4} of {len(taken):4}, {share:5.1f} %")
+    return share
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """1: a test failed, or too few branches are taken."""
+    about, _, rest = (__doc__ or "").partition("\n")
+    parser = argparse.ArgumentParser(
+        description=about, epilog=rest, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("tests", nargs="*", default=TESTS, metavar="TEST", help="all of libinarch")
+    parser.add_argument("--least", type=float, default=0.0, metavar="PERCENT", help="of branches")
+    chosen = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory(prefix="inarch-branches-") as name:
+        folder = Path(name)
+        wrappers(folder)
+        environment = os.environ | {
+            "CC": str(folder / "gcc"),
+            "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}",
+        }
+        words = [sys.executable, "-m", "pytest", "-q", "-m", "not fuzz", "--cases", "all"]
+        words += ["--basetemp", str(folder / "tests"), "-p", "no:cacheprovider", *chosen.tests]
+        passed = subprocess.run(words, cwd=ROOT, env=environment, check=False).returncode == 0
+        taken: dict[Branch, bool] = {}
+        for branch, count in counted(folder):
+            taken[branch] = taken.get(branch, False) or count > 0
+    return 0 if report(taken) >= chosen.least and passed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
