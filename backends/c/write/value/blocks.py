@@ -59,7 +59,7 @@ class LongSum:
             *(
                 []
                 if kind == self.dtype.c
-                else ["    const __typeof__(rest < 0) some = (rest < 0) | (rest > 0);"]
+                else ["    __typeof__(rest < 0) some = (rest < 0) | (rest > 0);"]
             ),
             f"    {lost} = {kept};",
             f"    {total} = sum;",
