@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
+from posixpath import normpath
 from typing import TYPE_CHECKING, Any
 
 from inarch.core.dtypes import DTYPES, DType
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
 from inarch.core.limits import check_shape
+from inarch.core.regular import real_inside
 from inarch.core.states import State, state_of
 from inarch.frontends.report import NotSupportedError
 from inarch.ir.payload.mapped import MappedFiles
@@ -40,7 +42,7 @@ _FIELDS = {"f32": "float_data", "f64": "double_data", "i64": "int64_data"} | dic
 )
 """Where a tensor's numbers are when they are not raw; `int32_data` for all others."""
 
-_EXTERNAL = 1
+EXTERNAL = 1
 """TensorProto.DataLocation.EXTERNAL."""
 
 
@@ -52,9 +54,9 @@ class Folders:
     target: Path | None = None
     files: MappedFiles = field(default_factory=MappedFiles)
     read: dict[Path, State | None] = field(default_factory=dict[Path, State | None])
-    """The files of external data that were read, and their states before."""
+    """The files of external data that were read, by their places in the model's folder: states before."""
     data: dict[Path, memoryview] = field(default_factory=dict[Path, memoryview])
-    """Their bytes."""
+    """Their bytes, by their places behind links."""
 
 
 def element_dtype(element_type: int) -> DType:
@@ -86,8 +88,8 @@ def tensor_array(
     if any(size < 0 for size in shape):
         raise InarchError(f"expected sizes >= 0, found {list(shape)}", where=where)
     check_shape(shape, dtype.nbytes, where)
-    if tensor.data_location == _EXTERNAL:
-        raw = _external(tensor, math.prod(shape) * dtype.nbytes, folders, where)
+    if tensor.data_location == EXTERNAL:
+        raw = external_bytes(tensor, math.prod(shape) * dtype.nbytes, folders, where)
     elif raw is None and tensor.HasField("raw_data"):
         raw = tensor.raw_data
     if raw is None:
@@ -110,46 +112,47 @@ def _typed(tensor: TensorProto, dtype: DType, shape: tuple[int, ...], where: str
     return wide.astype(dtype.numpy).reshape(shape)
 
 
-def _external(tensor: TensorProto, expected: int, folders: Folders, where: str) -> memoryview:
+def external_bytes(
+    tensor: TensorProto, expected: int | None, folders: Folders, where: str
+) -> memoryview:
+    """The one door of external data: of a regular file in the model's folder, or in that it links to.
+
+    `expected`: how many bytes; None: as many as the model says, or there are. Raises InarchError.
+    """
     entries = {entry.key: entry.value for entry in tensor.external_data}
-    path = _external_path(entries.get("location", ""), folders, where)
+    location = entries.get("location", "")
+    if folders.model is None:
+        raise InarchError(
+            f"its data is external, in '{location}': expected the model as a path", where=where
+        )
     offset = _number(entries.get("offset", "0"), "offset", where)
-    length = _number(entries.get("length", str(expected)), "length", where)
+    given = _number(entries["length"], "length", where) if "length" in entries else expected
+    others = [folders.target] if folders.target is not None else []
+    real = real_inside(location, folders.model, others)
+    if real is None:
+        raise InarchError(
+            f"expected external data in the model's folder, found '{location}'", where=where
+        )
+    path = folders.model / normpath(location)
     folders.read.setdefault(path, state_of(path))
     try:
-        if path not in folders.data:
-            folders.data[path] = folders.files.map(path)
+        if real not in folders.data:
+            folders.data[real] = folders.files.map(real)
     except OSError as error:
         reason = "no such file" if isinstance(error, FileNotFoundError) else error.strerror
         raise InarchError(
             f"expected external data in '{path}', found {reason}", where=where
         ) from error
-    data = folders.data[path][offset : offset + length]
-    if length != expected or len(data) != expected:
-        found = length if length != expected else len(data)
+    held = folders.data[real]
+    length = len(held) - offset if given is None else given
+    data = held[offset : offset + length]
+    wanted = length if expected is None else expected
+    if length != wanted or len(data) != wanted:
+        found = length if length != wanted else len(data)
         raise InarchError(
-            f"expected {expected} bytes at {offset} of '{path}', found {found}", where=where
+            f"expected {wanted} bytes at {offset} of '{path}', found {found}", where=where
         )
     return data
-
-
-def _external_path(location: str, folders: Folders, where: str) -> Path:
-    if folders.model is None:
-        raise InarchError(
-            f"its data is external, in '{location}': expected the model as a path", where=where
-        )
-    try:
-        path = (folders.model / location).resolve()
-    except (OSError, ValueError) as error:  # a null character, a loop of links
-        raise InarchError(
-            f"expected the name of a file of external data, found {location!r}", where=where
-        ) from error
-    homes = [folders.model.resolve(), *([folders.target] if folders.target else [])]
-    if not any(path.is_relative_to(home) for home in homes):
-        raise InarchError(
-            f"expected external data in the model's folder, found '{location}'", where=where
-        )
-    return folders.model / location
 
 
 def _number(text: str, what: str, where: str) -> int:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import stat
 import tempfile
 import time
 import warnings
@@ -25,6 +24,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from inarch.core.errors import EnvironmentFault, UsageError
+from inarch.core.regular import open_regular
 
 DEFAULT_BYTES = 2 << 30
 """The bound of the folder's size when `$INARCH_CACHE_BYTES` does not give another."""
@@ -280,10 +280,8 @@ def _read_own(path: Path) -> bytes:
 
 def _open_own(path: Path) -> BinaryIO:
     """A file of this user, to be read. Raises OSError for any other thing, and without waiting."""
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-    file = os.fdopen(os.open(path, flags), "rb")
-    state = os.fstat(file.fileno())
-    if state.st_uid != os.geteuid() or not stat.S_ISREG(state.st_mode):
+    file = open_regular(path, through_links=False)
+    if os.fstat(file.fileno()).st_uid != os.geteuid():
         file.close()
         raise PermissionError(errno.EPERM, "not a file of this user")
     return file

@@ -8,6 +8,7 @@ from hashlib import file_digest
 from pathlib import Path
 
 from inarch.core.cache import Cache, key_of
+from inarch.core.regular import open_regular
 
 _TICK_NS = 50_000_000
 """A file that was changed so shortly before may change again at the same time, as file systems count it..."""
@@ -45,7 +46,7 @@ def digest_of(path: Path | str, cache: Cache) -> str | None:
     if known is not None:
         return known.decode()
     try:
-        with open(path, "rb") as file:  # noqa: PTH123
+        with open_regular(path) as file:
             digest = file_digest(file, "sha256").hexdigest()
     except OSError:
         return None

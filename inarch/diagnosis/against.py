@@ -23,6 +23,7 @@ from inarch.diagnosis.locate import FaultPlace
 from inarch.diagnosis.program import Program
 from inarch.diagnosis.slices import cut
 from inarch.frontends import ValueNames
+from inarch.frontends.onnx.whole import whole_model
 from inarch.ir.report.facts import facts_of
 from inarch.testing import execute
 from inarch.testing.reference import evaluator
@@ -141,10 +142,8 @@ def _computed(model: Path, inputs: Mapping[str, Array]) -> tuple[ModelProto, dic
             "pip install onnxruntime"
         ) from error
     import onnx
-    from onnx.external_data_helper import load_external_data_for_model
 
-    proto = onnx.load(str(model), load_external_data=False)
-    load_external_data_for_model(proto, str(model.parent))
+    proto = whole_model(model)
     every = onnx.ModelProto()
     every.CopyFrom(proto)
     known = {output.name for output in every.graph.output}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from inarch.core.errors import UsageError
+from inarch.core.regular import is_inside, open_regular
 from inarch.dialects import new_context
 from inarch.driver.compiler import import_model
 from inarch.driver.options import Options
@@ -30,7 +31,7 @@ def files_of(
     The model and all that its frontend reads beside it, the loaded files and libraries beside them, and what
     settings name. Raises OSError for a file that cannot be read, and what importing the model raises.
     """
-    files = {model.name: model.read_bytes()}
+    files = {model.name: _bytes(model)}
     for path in _read_with(model, options):
         name = os.path.relpath(path, model.parent)
         if not is_inside(name):
@@ -38,30 +39,36 @@ def files_of(
                 f"expected what belongs to the model in its folder, found '{path}'",
                 where=str(model),
             )
-        files[name] = path.read_bytes()
+        files[name] = _bytes(path)
     names: list[str] = []
     for number, path in enumerate(loads):
-        folder = f"load{number}"
+        folder = _apart(f"load{number}", files)
         names.append(f"{folder}/{path.name}")
-        files[names[-1]] = path.read_bytes()
+        files[names[-1]] = _bytes(path)
         for beside in sorted(path.parent.glob("*")):
             if beside.suffix in _BESIDE and beside.is_file():
-                files[f"{folder}/{beside.name}"] = beside.read_bytes()
+                files[f"{folder}/{beside.name}"] = _bytes(beside)
     own: dict[str, Any] = {
         name: value for name, value in options.given().items() if name not in _HERE_ONLY
     }
     for option in ("schedule", "machine"):
         value = own.get(option)
         if value is not None and (option == "schedule" or str(value).endswith(".toml")):
-            own[option] = f"{option}/{Path(value).name}"
-            files[own[option]] = Path(value).read_bytes()
+            own[option] = f"{_apart(option, files)}/{Path(value).name}"
+            files[own[option]] = _bytes(Path(value))
     return files, tuple(names), own
 
 
-def is_inside(name: str) -> bool:
-    """Whether a file of this name is in the folder that a job is done in."""
-    path = Path(name)
-    return not path.is_absolute() and ".." not in path.parts
+def _apart(folder: str, files: Mapping[str, bytes]) -> str:
+    """A folder that nothing is in: what a model names must not lie beside code that is loaded."""
+    while any(name.split("/")[0] == folder for name in files):
+        folder += "_"
+    return folder
+
+
+def _bytes(path: Path) -> bytes:
+    with open_regular(path) as file:
+        return file.read()
 
 
 def _read_with(model: Path, options: Options) -> Sequence[Path]:

@@ -22,6 +22,7 @@ from inarch.benchmark.subject.steps import Step, split_steps
 from inarch.core.errors import InarchError
 from inarch.core.lazy import Array, np
 from inarch.core.plugins import load_file
+from inarch.core.regular import is_inside
 from inarch.core.rounding import WAYS, relative
 from inarch.dialects import new_context
 from inarch.driver.compiler import import_model, lower
@@ -33,7 +34,6 @@ from inarch.machine.find import cpu_name, find_machine
 from inarch.machine.target import native, parse
 from inarch.passes.tuned import Tuned
 from inarch.tuning.executor import EXECUTORS
-from inarch.tuning.files import is_inside
 from inarch.tuning.job import MEGABYTES, Job, Ways
 from inarch.tuning.version import version
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from inarch.core.errors import EnvironmentFault
 from inarch.core.lazy import address_of
+from inarch.core.regular import open_regular
 from inarch.core.states import State, is_settled, state_of
 
 
@@ -24,8 +25,8 @@ class MappedFiles:
     _mapped: list[tuple[memoryview, State]] = field(default_factory=list[tuple[memoryview, State]])
 
     def map(self, path: Path) -> memoryview:
-        """The bytes of a file, as long as anything refers to them. Raises OSError."""
-        with path.open("rb") as file:
+        """The bytes of a regular file, as long as anything refers to them. Raises OSError."""
+        with open_regular(path) as file:
             state = state_of(file.fileno())
             assert state is not None, "it is open"
             self.states.setdefault(path, state)

@@ -4,6 +4,7 @@
 # pyright: reportUnknownMemberType=false
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -394,7 +395,7 @@ def test_external_data(tmp_path: Path) -> None:
     assert saved(location="w.bin", offset="-1") == (
         f"{where}expected the offset of external data to be a number, found '-1'"
     )
-    for outside in ("../w.bin", "/etc/passwd", "a/../../w.bin"):
+    for outside in ("../w.bin", "/etc/passwd", "a/../../w.bin", "", str(tmp_path / "w.bin")):
         assert saved(location=outside) == (
             f"{where}expected external data in the model's folder, found '{outside}'"
         )
@@ -403,6 +404,18 @@ def test_external_data(tmp_path: Path) -> None:
     assert saved(location="sub/link.bin") == (
         f"{where}expected external data in the model's folder, found 'sub/link.bin'"
     )
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "zero").symlink_to("/dev/zero")
+    for name, found in (
+        ("pipe", "no regular file"),
+        ("loop", "Too many levels of symbolic links"),
+        ("sub", "Is a directory"),
+    ):
+        wanted = f"{where}expected external data in '{tmp_path}/{name}', found {found}"
+        assert saved(location=name) == wanted
+    for name in ("zero", "w\0bin"):
+        assert "expected external data in the model's folder, found " in saved(location=name)
     assert message(_external(location="w.bin")) == (
         "<model>: tensor 'w': error: its data is external, in 'w.bin': expected the model as a path"
     )

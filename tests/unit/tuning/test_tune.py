@@ -201,15 +201,17 @@ def _far(name: str, values: Any, location: str) -> Any:
 def test_what_a_job_is_made_of(folder: Path) -> None:
     """External data and libraries travel with it, and so does what options name; by names, not by paths.
 
-    Data is that of weights, of attributes, and of what bodies have: all that the importer reads.
+    Data is that of weights, of attributes, and of what bodies have: all that the importer reads. None of it
+    lies beside code that is loaded, which would find libraries there.
     """
     onnx: Any = import_module("onnx")
     helper, ones = onnx.helper, np.ones((4, 3), np.float32)
+    (folder / "load0").mkdir()
     kinds = [
         helper.make_tensor_value_info(n, t, s)
         for n, t, s in (("x", 1, ["batch", 4]), ("c", 9, []), ("y", 1, ["batch", 3]))
     ]
-    constant = helper.make_node("Constant", [], ["b"], value=_far("b", ones[0], "attribute.bin"))
+    constant = helper.make_node("Constant", [], ["b"], value=_far("b", ones[0], "load0/x.so"))
     bodies = {
         f"{name}_branch": helper.make_graph(
             [helper.make_node(op, ["p", "d"], [f"{name}_y"])],
@@ -237,14 +239,14 @@ def test_what_a_job_is_made_of(folder: Path) -> None:
     assert set(files) == {
         "m.onnx",
         "far.bin",
-        "attribute.bin",
+        "load0/x.so",
         "then.bin",
         "else.bin",
-        "load0/mine.c",
-        "load0/libmine.so",
+        "load0_/mine.c",
+        "load0_/libmine.so",
         "schedule/s.schedule",
     }
-    assert loads == ("load0/mine.c",)
+    assert loads == ("load0_/mine.c",)
     assert settings == {"schedule": "schedule/s.schedule", "machine": "zen4", "dims": {"batch": 1}}
 
 
