@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp, StringAttr
 from inarch.core.errors import InarchError, UsageError
 from inarch.core.lazy import np
 from inarch.core.npz import array_bytes, comment_of, read_arrays, write_npz
+from inarch.core.outside.regular import read_regular_text
 from inarch.core.states import state_of
 from inarch.frontends import FilesRead, Frontend, Sizes
 from inarch.frontends.names import program_name
@@ -29,7 +30,7 @@ def read_mlir(source: Any, context: Context, sizes: Sizes) -> ModuleOp:
     for name in (*sizes.dims, *sizes.shapes):
         raise UsageError(f"{path} has static shapes: there is no '{name}' to bind")
     try:
-        text = path.read_text("utf-8")
+        text = read_regular_text(path)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise InarchError(f"expected MLIR text; {reason}", where=str(path)) from error

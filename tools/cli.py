@@ -16,6 +16,7 @@ from typing import Any, cast
 
 from inarch import __version__
 from inarch.core.errors import EnvironmentFault, InarchError, UsageError, unknown, without_compiler
+from inarch.core.outside.printable import printing
 from inarch.core.plugins import Extensions
 from inarch.runtime.installed import check_alone
 from inarch.tools.alone import with_defaults
@@ -185,7 +186,11 @@ def _run(arguments: Sequence[str], *, is_process: bool = False) -> int:
     """The exit code; `is_process`: nothing has run before, and nobody else has changed anything here."""
     debug = "--debug" in arguments
     try:
-        with plain_warnings(sys.stderr):
+        with (
+            contextlib.redirect_stdout(printing(sys.stdout)),
+            contextlib.redirect_stderr(printing(sys.stderr)),
+            plain_warnings(sys.stderr),
+        ):
             check_alone()
             rest, files = _load_first(arguments)
             parsed, stray = parser(_command_of(rest)).parse_known_args(with_defaults(rest))
@@ -198,18 +203,18 @@ def _run(arguments: Sequence[str], *, is_process: bool = False) -> int:
         raise
     except InarchError as error:
         if debug:
-            traceback.print_exc()
+            traceback.print_exc(file=printing(sys.stderr))
         tell(sys.stderr, error, *error.more)
         return error.exit_code
     except OSError as error:
         # A full disk under the standard output, a file that vanished: the machine, not a bug.
         if debug:
-            traceback.print_exc()
-        print(f"error: {error}", file=sys.stderr)
+            traceback.print_exc(file=printing(sys.stderr))
+        print(f"error: {error}", file=printing(sys.stderr))
         return EnvironmentFault.exit_code
     except Exception as error:  # noqa: BLE001 - whatever else escapes is our bug, said in one line
         if debug:
-            traceback.print_exc()
+            traceback.print_exc(file=printing(sys.stderr))
         if (fault := without_compiler(error, f"inarch {' '.join(arguments)}")) is not None:
             tell(sys.stderr, fault)
             return fault.exit_code
@@ -220,7 +225,7 @@ def _run(arguments: Sequence[str], *, is_process: bool = False) -> int:
         print(
             f"error: internal error: {type(error).__name__}: {error}; "
             f"please report it with the output of: inarch {command} --debug",
-            file=sys.stderr,
+            file=printing(sys.stderr),
         )
         return 70
 

@@ -8,6 +8,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from inarch.core.outside.printable import behind, printable
+
 if TYPE_CHECKING:
     from inarch.driver.compiler import Progress
 
@@ -30,13 +32,14 @@ def progress(*, quiet: bool = False, verbose: bool = False) -> Generator[Progres
         return
     try:
         from rich.console import Console
+        from rich.markup import escape
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
         from rich.progress import Progress as Bar
     except ImportError:
         yield None
         return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    bar = Bar(*columns, console=Console(stderr=True), transient=True)
+    bar = Bar(*columns, console=Console(file=behind(sys.stderr)), transient=True)
     task = bar.add_task("")
     start = time.monotonic()
     started = False
@@ -46,7 +49,7 @@ def progress(*, quiet: bool = False, verbose: bool = False) -> Generator[Progres
         if not started and time.monotonic() - start > DELAY_SECONDS:
             bar.start()
             started = True
-        bar.update(task, description=what, completed=done, total=total)
+        bar.update(task, description=escape(printable(what)), completed=done, total=total)
 
     try:
         yield report

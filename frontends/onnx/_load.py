@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from inarch.core.errors import InarchError, UsageError
+from inarch.core.outside.regular import real_path
 from inarch.frontends.onnx._names import check_names
 from inarch.frontends.onnx._wire import MalformedError, Split, split_weights
 from inarch.ir.payload.mapped import MappedFiles
@@ -77,7 +78,9 @@ def _load_file(path: Path) -> Loaded:
         raise _not_onnx(where, reason) from error
     split = _split(data, where)
     model = _parse(split.message, where)
-    return Loaded(model, where, path.stem, path.parent, path.resolve().parent, split.weights, files)
+    return Loaded(
+        model, where, path.stem, path.parent, real_path(path).parent, split.weights, files
+    )
 
 
 def _split(data: memoryview, where: str) -> Split:

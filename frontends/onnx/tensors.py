@@ -12,7 +12,7 @@ from inarch.core.dtypes import DTYPES, DType
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
 from inarch.core.limits import check_shape
-from inarch.core.regular import real_inside
+from inarch.core.outside.regular import real_inside
 from inarch.core.states import State, state_of
 from inarch.frontends.report import NotSupportedError
 from inarch.ir.payload.mapped import MappedFiles

@@ -7,6 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from inarch.core.outside.regular import read_regular
 from inarch.frontends.onnx._load import load_model
 from inarch.frontends.onnx.tensors import EXTERNAL, Folders, external_bytes
 
@@ -20,7 +21,7 @@ def whole_model(path: Path) -> ModelProto:
 
     loaded = load_model(path)
     folders = Folders(loaded.folder, loaded.target)
-    found = ModelProto.FromString(path.read_bytes())
+    found = ModelProto.FromString(read_regular(path))
     for tensor in _of_nodes(node for one in found.functions for node in one.node):
         _take(tensor, folders, loaded.where)
     for tensor in _of_graph(found.graph):

@@ -42,6 +42,7 @@ from inarch.artifact.write import (
     write_artifact,
 )
 from inarch.core.errors import EnvironmentFault, InarchError
+from inarch.core.outside.regular import open_regular
 
 __all__ = ["WEIGHTS_ALIGNMENT", "Artifact", "Variant", "is_artifact", "write_artifact"]
 
@@ -298,7 +299,7 @@ def is_artifact(path: Path) -> bool:
     if path.suffix == ".inarch" or not path.suffix:
         return True
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return file.read(4) == b"\x7fELF"
     except OSError:
         return False  # the reader of models says so better

@@ -121,12 +121,17 @@ def _signature(artifact: Artifact) -> tuple[bytes, bytes] | None:
     return found
 
 
+def _begin(path: Path) -> bytes:
+    with path.open("rb") as file:  # a pipe, too
+        return file.read(_MOST)
+
+
 def _key(key: Key, *, is_private: bool) -> Any:
     """The key in a file or text, of Ed25519."""
     what = "a private" if is_private else "a public"
     if not isinstance(key, bytes):
         try:
-            text = Path(key).read_bytes()[:_MOST]
+            text = _begin(Path(key))
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else error
             raise UsageError(f"expected {what} Ed25519 key, found '{key}': {why}") from error

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from inarch.core.errors import EnvironmentFault, UsageError
-from inarch.core.regular import open_regular
+from inarch.core.outside.regular import open_regular, real_path
 
 DEFAULT_BYTES = 2 << 30
 """The bound of the folder's size when `$INARCH_CACHE_BYTES` does not give another."""
@@ -48,7 +48,7 @@ def replacing(path: Path) -> Generator[BinaryIO]:
         with _through(path) as file:
             yield file
         return
-    asked, path = path, path.resolve()
+    asked, path = path, real_path(path)
     # Of a name that may be as long as names can be, as much as leaves place for the rest.
     name = os.fsdecode(os.fsencode(path.name)[:_NAME_BYTES])
     partial = path.with_name(f".{name}.{os.urandom(8).hex()}{_PARTIAL}")
@@ -89,7 +89,7 @@ def check_writable(path: Path) -> None:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if path.exists() and not path.is_file():
             return
-        with tempfile.TemporaryFile(dir=path.resolve().parent):
+        with tempfile.TemporaryFile(dir=real_path(path).parent):
             pass
     except OSError as error:
         raise EnvironmentFault(f"cannot write '{path}': {error.strerror}") from error

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
+from inarch.core.outside.printable import printable
+
 
 class InarchError(Exception):
     """A bad program: what was compiled, loaded or called is wrong.
@@ -27,14 +29,18 @@ class InarchError(Exception):
         """What else is wrong with the same program, where all of it was looked at."""
 
     def __str__(self) -> str:
-        return self.message if self.where is None else f"{self.where}: {self.message}"
+        return printable(self.message if self.where is None else f"{self.where}: {self.message}")
 
     def line(self) -> str:
         """The error as the command line prints it: `where: error: message`, on one line."""
-        text = _cut(" ".join(self.message.split()), 2000)
+        text = _one_line(self.message, 2000)
         if self.where is None:
             return f"error: {text}"
-        return f"{_cut(' '.join(self.where.split()), 500)}: error: {text}"
+        return f"{_one_line(self.where, 500)}: error: {text}"
+
+
+def _one_line(text: str, most: int) -> str:
+    return _cut(printable(" ".join(text.split())), most)
 
 
 def _cut(text: str, most: int) -> str:
@@ -51,7 +57,7 @@ class InarchWarning(UserWarning):
         self.where = where
 
     def __str__(self) -> str:
-        return self.message if self.where is None else f"{self.where}: {self.message}"
+        return printable(self.message if self.where is None else f"{self.where}: {self.message}")
 
 
 class ArgumentError(InarchError, ValueError):

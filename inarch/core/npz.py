@@ -13,6 +13,7 @@ from inarch.core.cache import replacing
 from inarch.core.errors import InarchError
 from inarch.core.lazy import np
 from inarch.core.limits import CONSTANT_BYTES
+from inarch.core.outside.regular import open_regular
 
 if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
@@ -24,7 +25,7 @@ def read_arrays(path: Path) -> Array | dict[str, Array]:
     Raises InarchError with what is wrong with the file.
     """
     try:
-        with path.open("rb") as file:  # numpy leaves its own one open when the file is damaged
+        with open_regular(path) as file:  # numpy leaves its own one open when the file is damaged
             _check_sizes(path, file)
             loaded: Any = np.load(file, allow_pickle=False)
             if isinstance(loaded, np.ndarray):
@@ -108,7 +109,7 @@ def _unreadable(path: Path, reason: str) -> InarchError:
 def comment_of(path: Path) -> bytes:
     """The comment of a `.npz` file; empty where it has none, or is no such file."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_regular(path) as file, zipfile.ZipFile(file) as archive:
             return archive.comment
     except (
         OSError,

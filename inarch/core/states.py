@@ -8,7 +8,7 @@ from hashlib import file_digest
 from pathlib import Path
 
 from inarch.core.cache import Cache, key_of
-from inarch.core.regular import open_regular
+from inarch.core.outside.regular import open_regular
 
 _TICK_NS = 50_000_000
 """A file that was changed so shortly before may change again at the same time, as file systems count it..."""

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, cast, get_args, get_type_hints
 
 from inarch.core.errors import InarchError, UsageError, unknown
+from inarch.core.outside.regular import read_regular_text
 from inarch.core.plugins import Extensions
 from inarch.machine.machine import Cache, Machine, Ports, ranges
 
@@ -87,7 +88,7 @@ def machine_text(machine: Machine) -> str:
 def read_machine_file(path: Path) -> Machine:
     """The machine that a file describes. Raises UsageError at a place in it: `my.toml:7`."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_regular_text(path)
     except OSError as error:
         raise UsageError(f"cannot be read: {error.strerror}", where=str(path)) from error
     except UnicodeDecodeError as error:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from inarch.core.errors import UsageError
-from inarch.core.regular import is_inside, open_regular
+from inarch.core.outside.regular import is_inside, read_regular
 from inarch.dialects import new_context
 from inarch.driver.compiler import import_model
 from inarch.driver.options import Options
@@ -31,7 +31,7 @@ def files_of(
     The model and all that its frontend reads beside it, the loaded files and libraries beside them, and what
     settings name. Raises OSError for a file that cannot be read, and what importing the model raises.
     """
-    files = {model.name: _bytes(model)}
+    files = {model.name: read_regular(model)}
     for path in _read_with(model, options):
         name = os.path.relpath(path, model.parent)
         if not is_inside(name):
@@ -39,15 +39,15 @@ def files_of(
                 f"expected what belongs to the model in its folder, found '{path}'",
                 where=str(model),
             )
-        files[name] = _bytes(path)
+        files[name] = read_regular(path)
     names: list[str] = []
     for number, path in enumerate(loads):
         folder = _apart(f"load{number}", files)
         names.append(f"{folder}/{path.name}")
-        files[names[-1]] = _bytes(path)
+        files[names[-1]] = read_regular(path)
         for beside in sorted(path.parent.glob("*")):
             if beside.suffix in _BESIDE and beside.is_file():
-                files[f"{folder}/{beside.name}"] = _bytes(beside)
+                files[f"{folder}/{beside.name}"] = read_regular(beside)
     own: dict[str, Any] = {
         name: value for name, value in options.given().items() if name not in _HERE_ONLY
     }
@@ -55,7 +55,7 @@ def files_of(
         value = own.get(option)
         if value is not None and (option == "schedule" or str(value).endswith(".toml")):
             own[option] = f"{_apart(option, files)}/{Path(value).name}"
-            files[own[option]] = _bytes(Path(value))
+            files[own[option]] = read_regular(Path(value))
     return files, tuple(names), own
 
 
@@ -64,11 +64,6 @@ def _apart(folder: str, files: Mapping[str, bytes]) -> str:
     while any(name.split("/")[0] == folder for name in files):
         folder += "_"
     return folder
-
-
-def _bytes(path: Path) -> bytes:
-    with open_regular(path) as file:
-        return file.read()
 
 
 def _read_with(model: Path, options: Options) -> Sequence[Path]:

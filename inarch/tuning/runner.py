@@ -21,8 +21,8 @@ from inarch.benchmark.model import random_array
 from inarch.benchmark.subject.steps import Step, split_steps
 from inarch.core.errors import InarchError
 from inarch.core.lazy import Array, np
+from inarch.core.outside.regular import is_inside
 from inarch.core.plugins import load_file
-from inarch.core.regular import is_inside
 from inarch.core.rounding import WAYS, relative
 from inarch.dialects import new_context
 from inarch.driver.compiler import import_model, lower

@@ -155,11 +155,12 @@ def _default_parts(context: Context, where: str) -> list[str]:
 
 def _check_html(arguments: argparse.Namespace) -> None:
     from inarch.core.cache import check_writable
+    from inarch.core.outside.regular import real_path
 
     if arguments.html is None:
         return
     check_writable(arguments.html)
-    if arguments.html.resolve() == arguments.model.resolve():
+    if real_path(arguments.html) == real_path(arguments.model):
         raise UsageError(f"--html: expected another file than the model, found '{arguments.html}'")
 
 

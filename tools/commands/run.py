@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from inarch.artifact import is_artifact
 from inarch.core.errors import UsageError
 from inarch.core.npz import write_npz
+from inarch.core.outside.printable import printable_name
 from inarch.runtime.calls.fits import said
 from inarch.tools.commands import Command
 from inarch.tools.extensions import load_files
@@ -106,7 +107,9 @@ def _execute(arguments: argparse.Namespace) -> int:
     if arguments.check:
         facts["check"] = check(arguments, inputs, results)
     if random and not arguments.quiet:
-        print(f"{', '.join(random)}: random (seed {arguments.seed})", file=sys.stderr)
+        print(
+            f"{printable_name(', '.join(random))}: random (seed {arguments.seed})", file=sys.stderr
+        )
     if arguments.json:
         print(json.dumps(finite(facts), allow_nan=False))
     elif not arguments.quiet:
@@ -312,14 +315,16 @@ def _print(facts: dict[str, Any], results: Arrays) -> None:
             array.ravel()[:SHOWN_VALUES], max_line_width=1000, precision=4, separator=", "
         )
         more = " ..." if array.size > SHOWN_VALUES else ""
-        print(f"{name}: {array.dtype.name}{list(array.shape)} {values}{more}")
+        print(f"{printable_name(name)}: {array.dtype.name}{list(array.shape)} {values}{more}")
     if "microseconds" in facts:
         parts = ", ".join(
             f"{name} {us:.1f}" for name, us in facts["percentiles"].items() if name != "p50"
         )
         print(f"median of calls: {facts['microseconds']:.1f} us ({parts})")
     for name, difference in facts.get("check", {}).items():
-        print(f"check {name}: agrees, largest difference {difference:.1e} of the maximum")
+        print(
+            f"check {printable_name(name)}: agrees, largest difference {difference:.1e} of the maximum"
+        )
 
 
 COMMAND = Command(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inarch.core.errors import UsageError
+from inarch.core.outside.printable import printable_name
 from inarch.tools.commands import Command
 from inarch.tools.explain.dump_regions import add_dump_option, check_dump_folder
 from inarch.tools.options import (
@@ -167,16 +168,20 @@ def _text(verdict: ModelVerdict, against: str | None) -> str:
             )
         else:
             lines.append("right: the region alone")
-        return "\n".join(lines)
+        return _joined(lines)
     if place.stage == "region":
-        return "\n".join([*lines, *_wrong_regions(verdict)])
+        return _joined([*lines, *_wrong_regions(verdict)])
     assert verdict.difference is not None, "what is wrong differs, or crashes"
     lines += [f"wrong: {verdict.difference.text}", f"  by {place.text}"]
     if verdict.reproducer is not None:
         lines.append(f"  reproduce: python {verdict.reproducer}/reproduce.py")
     elif verdict.unseen:
         lines.append(f"  no reproducer: {verdict.unseen}")
-    return "\n".join(lines)
+    return _joined(lines)
+
+
+def _joined(lines: Sequence[str]) -> str:
+    return "\n".join(map(printable_name, lines))
 
 
 def _wrong_regions(verdict: ModelVerdict) -> list[str]:

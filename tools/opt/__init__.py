@@ -15,6 +15,7 @@ from typing import TextIO
 
 from inarch import __version__
 from inarch.core.errors import EnvironmentFault, InarchError, InternalError, PluginError
+from inarch.core.outside.printable import printing
 from inarch.core.plugins import load_file
 from inarch.dialects import new_context
 from inarch.ir.payload.files import decode, read_text, write_atomically
@@ -52,10 +53,10 @@ def run(argv: Sequence[str], stdin: str | None = None) -> Outcome:
 
 def main() -> int:
     """What the console script does: the exit code."""
-    out = StringIO()
-    code = _run(sys.argv[1:], lambda: decode(sys.stdin.buffer.read(), "<stdin>"), out, sys.stderr)
+    out, err = StringIO(), printing(sys.stderr)
+    code = _run(sys.argv[1:], lambda: decode(sys.stdin.buffer.read(), "<stdin>"), out, err)
     try:
-        sys.stdout.write(out.getvalue())
+        printing(sys.stdout).write(out.getvalue())
         sys.stdout.flush()
     except BrokenPipeError:  # `inarch-opt ... | head`
         sys.stderr.close()

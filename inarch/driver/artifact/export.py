@@ -21,6 +21,7 @@ from inarch import __version__
 from inarch.backends.host import HOSTS, Export, ExportRequest, Progress, Writer
 from inarch.core.arguments import checked_path
 from inarch.core.errors import EnvironmentFault, UnsupportedError, UsageError
+from inarch.core.outside.regular import real_path
 from inarch.dialects import new_context
 from inarch.driver.compiler import Source, import_model, lower
 from inarch.driver.host import check_parts, emit, find_host
@@ -104,13 +105,13 @@ def check_folder(folder: Path) -> None:
         if not folder.is_dir():
             if folder.exists():
                 raise UsageError("expected a folder, found a file; give another DIR", where=where)
-            with tempfile.TemporaryDirectory(dir=folder.resolve().parent):
+            with tempfile.TemporaryDirectory(dir=real_path(folder).parent):
                 return
         found = sorted(one.name for one in folder.iterdir())
     except OSError as error:
         raise EnvironmentFault(f"cannot be written: {error.strerror}", where=where) from error
     here = Path.cwd()
-    if folder.resolve() in (here, *here.parents):
+    if real_path(folder) in (here, *here.parents):
         raise UsageError(
             "expected another folder than the one that this runs in; give one to make within it",
             where=where,
@@ -164,7 +165,7 @@ def _digest(path: Path) -> str:
 
 def write_folder(folder: Path, made: Export, about: Mapping[str, object]) -> None:
     """Writes the files beside `folder` and puts them in its place. Raises EnvironmentFault."""
-    target = folder.resolve()
+    target = real_path(folder)
     partial = target.with_name(f".{target.name[:100]}.{os.urandom(8).hex()}.part")
     try:
         partial.mkdir()

@@ -30,6 +30,7 @@ from inarch.core.errors import InarchError, UsageError
 from inarch.core.groups import may_have
 from inarch.core.lazy import Array, np
 from inarch.core.once import cached_property
+from inarch.core.outside.regular import real_path
 from inarch.core.states import State, digest_of, is_settled, state_of
 from inarch.driver.built import Built
 from inarch.driver.keep.sources import sources
@@ -155,7 +156,7 @@ class Entry:
         """
         if output.exists() and not output.is_file():
             return Found(make(output), pipeline)
-        home = output.resolve()
+        home = real_path(output)
         with tempfile.TemporaryDirectory(prefix=".inarch-", dir=home.parent) as folder:
             path = Path(folder) / output.name
             with heard_warnings() as told:

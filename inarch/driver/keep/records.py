@@ -22,6 +22,7 @@ from typing import Any, cast
 
 from inarch.core.cache import replacing
 from inarch.core.errors import EnvironmentFault, InarchError, InarchWarning, UsageError, unknown
+from inarch.core.outside.regular import read_regular_text
 from inarch.machine.compilers import Compiler, find_compiler
 from inarch.machine.find import cpu_name
 from inarch.microkernel.demanded import demanded_of
@@ -99,7 +100,7 @@ def compiler_name(compiler: Compiler | None = None) -> str:
 def read_records(path: Path) -> list[Record]:
     """The records of a file. Raises UsageError, with the line, for a file that is none, or is damaged."""
     try:
-        lines = path.read_text().removesuffix("\n").split("\n")
+        lines = read_regular_text(path).removesuffix("\n").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is no text"
         raise UsageError(f"cannot read records: {reason}", where=str(path)) from error

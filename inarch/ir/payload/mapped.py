@@ -13,7 +13,7 @@ from pathlib import Path
 
 from inarch.core.errors import EnvironmentFault
 from inarch.core.lazy import address_of
-from inarch.core.regular import open_regular
+from inarch.core.outside.regular import open_regular
 from inarch.core.states import State, is_settled, state_of
 
 

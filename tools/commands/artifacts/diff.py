@@ -6,6 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
+from inarch.core.outside.printable import printable_name
 from inarch.tools.commands import Command
 
 
@@ -32,7 +33,7 @@ def _execute(arguments: argparse.Namespace) -> int:
         print(json.dumps({"equal": not found, "differences": as_json(found)}, indent=1))
     elif not arguments.quiet:
         for one in found:
-            print(one)
+            print(printable_name(str(one)))
     return 1 if found else 0
 
 

@@ -8,6 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from inarch.core.errors import EnvironmentFault, UsageError, unknown
+from inarch.core.outside.printable import printable_name
 from inarch.tools.commands import Command
 
 
@@ -58,7 +59,7 @@ def _execute(arguments: argparse.Namespace) -> int:
             digest = sha256(content).hexdigest()
             written.append({"path": str(path), "bytes": len(content), "sha256": digest})
             if not (arguments.json or arguments.quiet):
-                print(f"{path}: {len(content)} bytes")
+                print(f"{printable_name(str(path))}: {len(content)} bytes")
     if arguments.json:
         print(json.dumps(written, indent=1))
     return 0

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inarch.core.errors import UsageError
+from inarch.core.outside.printable import printable_name
 from inarch.tools.commands import Command
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def _show(artifact: Artifact, arguments: argparse.Namespace) -> int:
         print(json.dumps({**artifact.manifest.data, **signed}, indent=1))
         return 0
     for line in lines(artifact.manifest):
-        print(line)
+        print(printable_name(line))
     if by is not None:
         proof = "compared" if arguments.key is not None else "not compared: --check --key PUBLIC"
         print(f"signature  Ed25519, key {by} ({proof})")

@@ -11,7 +11,7 @@ import os
 import posixpath
 import stat
 from collections.abc import Sequence
-from io import BufferedReader
+from io import BufferedReader, TextIOWrapper
 from pathlib import Path
 
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
@@ -40,6 +40,23 @@ def _check_regular(state: os.stat_result, path: Path | str) -> None:
         raise OSError(errno.EINVAL, "no regular file", str(path))
 
 
+def read_regular(path: Path | str) -> bytes:
+    """What is in a regular file. Raises OSError for any other thing, at once."""
+    with open_regular(path) as file:
+        return file.read()
+
+
+def read_regular_text(path: Path | str) -> str:
+    """The same of text in UTF-8. Raises UnicodeDecodeError for other bytes."""
+    with open_regular(path) as file, TextIOWrapper(file, encoding="utf-8") as text:
+        return text.read()
+
+
+def real_path(path: Path) -> Path:
+    """The place behind all links. Of a loop of links, at which `Path.resolve` raises, it is in the loop."""
+    return Path(os.path.realpath(path))
+
+
 def is_inside(name: str) -> bool:
     r"""Whether a file of this name is in the folder that the name is in.
 
@@ -54,6 +71,6 @@ def real_inside(name: str, folder: Path, others: Sequence[Path] = ()) -> Path | 
     """The file that `name` is in `folder`, behind all links; None where it is in none of the folders."""
     if not is_inside(name):
         return None
-    path = Path(os.path.realpath(folder / posixpath.normpath(name)))  # which never fails at loops
-    homes = (Path(os.path.realpath(home)) for home in (folder, *others))
+    path = real_path(folder / posixpath.normpath(name))
+    homes = (real_path(home) for home in (folder, *others))
     return path if any(path.is_relative_to(home) for home in homes) else None

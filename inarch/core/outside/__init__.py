@@ -1,0 +1,1 @@
+"""What comes from outside: files that are no files, and names that are more than names."""
