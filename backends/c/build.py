@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
@@ -19,6 +18,7 @@ from inarch.backends.c.plan.weights import shared_weights, weights_pieces
 from inarch.backends.c.write.abi.tvm_ffi import EXPORTS
 from inarch.backends.host import BuildRequest
 from inarch.core.errors import UnsupportedError
+from inarch.core.scratch import scratch
 from inarch.ir.target import target_of
 from inarch.machine.compilers import Compiler, compiler_for
 from inarch.machine.flags import common_flags
@@ -46,8 +46,8 @@ def build(program: CProgram, request: BuildRequest) -> None:
         if progress is not None:
             progress(f"compile {unit}", done, total)
 
-    with tempfile.TemporaryDirectory(prefix="inarch-build-") as folder:
-        library = Path(folder) / "library.so"  # whose name a prefix would make too long
+    with scratch("inarch-build-") as folder:
+        library = folder / "library.so"  # whose name a prefix would make too long
         foreign = linked_units(request.emitted)
         linked = link_libraries(program.kernels, target)
         libraries = _libraries(request, linked.externals)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -16,6 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 from inarch.backends.host import Native, NativeRequest
 from inarch.core.errors import EnvironmentFault, InternalError
 from inarch.core.lazy import Array, np
+from inarch.core.scratch import scratch
 from inarch.driver.host import find_host, machine_code
 from inarch.driver.options import DEFAULT_HOST
 from inarch.machine.machine import Machine
@@ -80,8 +80,8 @@ class Harness:
 
     def compile(self, units: Mapping[str, str]) -> Any:
         """The library of C `units`, loaded."""
-        with tempfile.TemporaryDirectory(prefix="inarch-bench-") as folder:
-            path = Path(folder) / "measured.so"
+        with scratch("inarch-bench-") as folder:
+            path = folder / "measured.so"
             compile_library(units, path, target=self.target)
             return self.load(path)
 
@@ -90,8 +90,8 @@ class Harness:
 
         Raises UnsupportedError where the host makes no machine code, and for a program that calls imports.
         """
-        with tempfile.TemporaryDirectory(prefix="inarch-bench-") as folder:
-            path = Path(folder) / "measured.so"
+        with scratch("inarch-bench-") as folder:
+            path = folder / "measured.so"
             made = self._compile(NativeRequest(context, module, path, self.target))
             return made, self.load(path, list(made.symbols.values()))
 

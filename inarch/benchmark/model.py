@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -20,6 +19,7 @@ from inarch.benchmark.subject.arrays import sample
 from inarch.core.errors import EnvironmentFault, UsageError
 from inarch.core.lazy import Array, np
 from inarch.core.rounding import WAYS
+from inarch.core.scratch import scratch
 from inarch.driver.compiler import build
 from inarch.driver.host import find_host
 from inarch.driver.options import Options
@@ -211,7 +211,7 @@ def measure_model(
     computer can run none of several targets.
     """
     check_peers(peers)
-    with tempfile.TemporaryDirectory(prefix="inarch-bench-") as folder:
+    with scratch("inarch-bench-") as folder:
         if is_artifact(path):
             with Artifact.open(path) as artifact:
                 target = parse(artifact.manifest.target)
@@ -220,7 +220,7 @@ def measure_model(
         else:
             compiled, skipped = _compiled(path, options, targets, Path(folder), progress)
             dims = {}
-        arrays = _inputs(function_of(compiled[0].artifact, dims), Path(folder) / "inputs.npz")
+        arrays = _inputs(function_of(compiled[0].artifact, dims), folder / "inputs.npz")
         runs: list[ModelResult] = []
         for count in dict.fromkeys(threads):
             for each in compiled:
@@ -228,7 +228,7 @@ def measure_model(
             with ExitStack() as stack:
                 infos, processes = start_peers(peers, stack, count)
                 found = {process.name: PeerResult() for process in processes}
-                saved, output = Path(folder) / "inputs.npz", compiled[0].outputs[0]
+                saved, output = folder / "inputs.npz", compiled[0].outputs[0]
                 indices = {
                     process.name: _prepare(process, path, saved, output, found[process.name])
                     for process in processes

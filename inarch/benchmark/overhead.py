@@ -5,7 +5,6 @@ The floor is the function in C with its checks of arguments, called by C in a lo
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from inarch.benchmark.measure import Progress
 from inarch.benchmark.model import function_of, random_array
 from inarch.core.errors import UnsupportedError
 from inarch.core.lazy import np
+from inarch.core.scratch import scratch
 from inarch.driver.compiler import build
 from inarch.driver.options import Options
 from inarch.machine.target import native
@@ -80,7 +80,7 @@ def measure_overhead(
 
     Raises what `inarch.driver.compiler.build` raises, and UnsupportedError where Python fills imports.
     """
-    with tempfile.TemporaryDirectory(prefix="inarch-bench-") as folder:
+    with scratch("inarch-bench-") as folder:
         artifact = path
         dims = options.dims or {}
         if not is_artifact(path):

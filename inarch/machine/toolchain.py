@@ -23,6 +23,7 @@ from typing import ClassVar, Literal
 
 from inarch.core.cache import Cache, default_cache, failure_folder, key_of, replacing
 from inarch.core.errors import EnvironmentFault, InarchError
+from inarch.core.scratch import scratch
 from inarch.machine.compilers import (
     FULL,
     Compiler,
@@ -136,8 +137,7 @@ def _content(
     progress: Progress | None,
 ) -> bytes:
     """The linked library, from the cache or made."""
-    with tempfile.TemporaryDirectory(prefix="inarch-build-") as scratch:
-        folder = Path(scratch)
+    with scratch("inarch-build-") as folder:
         keys = {name: build.unit_key(name, source, folder) for name, source in units.items()}
         needed = [f"{path} {name}" for path, name in sorted(build.names.items())]
         link = [*_LINK_FLAGS, *_library_flags(libraries), f"exports {exports}", *needed]

@@ -12,19 +12,24 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import signal
 import subprocess
 import sys
-import tempfile
+import time
 from collections.abc import Mapping
+from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from pathlib import Path
+from io import BufferedRandom
+from threading import Event
 from typing import Any
 
 from inarch.core.cache import key_of
+from inarch.core.scratch import scratch
 from inarch.passes.tuned import TunedWay
 
-_PASSED = ("HOME", "TMPDIR", "CC", "PYTHONPATH", "INARCH_CACHE_DIR", "INARCH_NATIVE")
-"""Of the environment: where files go, and what the computer is said to be. Nothing that loads libraries."""
+_PASSED = ("HOME", "CC", "PYTHONPATH", "INARCH_CACHE_DIR", "INARCH_NATIVE")
+"""Of the environment: where things are kept, and what the computer is said to be. No libraries."""
 _PATH = "/usr/local/bin:/usr/bin:/bin"
 MEGABYTES = 1 << 20
 
@@ -77,35 +82,78 @@ class Result:
     """What the process printed last."""
 
 
+ENDED: ContextVar[Event | None] = ContextVar("ENDED", default=None)
+"""What a pool sets for a job that nobody waits for any more."""
+_LOOK_SECONDS = 0.25
+PATIENCE_SECONDS = 2.0
+"""In which a process that is told to end stops its compilers."""
+
+
 def measure(job: Job) -> Result:
     """Runs the job here. Never raises for what a kernel does: that is in the result."""
-    with tempfile.TemporaryDirectory(prefix="inarch-tune-") as scratch:
-        folder = Path(scratch)
+    with scratch("inarch-tune-") as folder:
         given, found = folder / "job", folder / "result.json"
         given.write_bytes(pickle.dumps(job))
         command = [sys.executable, "-m", "inarch.tuning.runner", str(given), str(found)]
         work = folder / "work"
-        work.mkdir()
-        try:
-            done = subprocess.run(
+        for one in (work, temporary := folder / "temporary"):
+            one.mkdir()
+        with (folder / "log").open("w+b") as out:
+            # A session of its own: all that it starts ends with it. It ends when its input does, as with us.
+            process = subprocess.Popen(
                 command,
                 cwd=work,
-                env=_environment(job.threads),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
+                env={**_environment(job.threads), "TMPDIR": str(temporary)},
+                stdin=subprocess.PIPE,
+                stdout=out,
                 stderr=subprocess.STDOUT,
-                timeout=job.seconds,
-                check=False,
+                start_new_session=True,
             )
-        except subprocess.TimeoutExpired:
-            return Result(job.key, f"it has not ended after {job.seconds:g} s")
-        log = done.stdout.decode(errors="replace").strip()[-2000:]
-        if done.returncode < 0:
-            return Result(job.key, f"the process ended with signal {-done.returncode}", log=log)
-        if done.returncode or not found.is_file():
-            last = log.splitlines()[-1] if log else f"status {done.returncode}"
+            try:
+                why = _awaited(process, job.seconds)
+            finally:
+                _end(process)
+            log = _end_of(out)
+        if why:
+            return Result(job.key, why)
+        if process.returncode < 0:
+            return Result(job.key, f"the process ended with signal {-process.returncode}", log=log)
+        if process.returncode or not found.is_file():
+            last = log.splitlines()[-1] if log else f"status {process.returncode}"
             return Result(job.key, f"the process failed: {last}", log=log)
         return result_of(job, json.loads(found.read_text()))
+
+
+def _awaited(process: subprocess.Popen[bytes], seconds: float) -> str:
+    """Why it is waited for no longer; empty where it has ended."""
+    ended, until = ENDED.get(), time.monotonic() + seconds
+    while True:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_LOOK_SECONDS)
+            return ""
+        if ended is not None and ended.is_set():
+            return "nobody waits for it any more"
+        if time.monotonic() > until:
+            return f"it has not ended after {seconds:g} s"
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Ends the process with all that it has started."""
+    assert process.stdin is not None, "it is a pipe"
+    if process.poll() is None:
+        process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(PATIENCE_SECONDS)
+    if process.poll() is None:  # a kernel that never returns
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    process.stdin.close()
+
+
+def _end_of(out: BufferedRandom) -> str:
+    out.seek(0, os.SEEK_END)
+    out.seek(max(0, out.tell() - 8000))
+    return out.read().decode(errors="replace").strip()[-2000:]
 
 
 def result_of(job: Job, said: Mapping[str, Any]) -> Result:

@@ -6,14 +6,18 @@ python -m inarch.tuning.runner JOB RESULT
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import resource
+import shutil
+import signal
 import sys
 import time
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 from inarch.benchmark.harness import Harness, aligned
@@ -34,7 +38,7 @@ from inarch.machine.find import cpu_name, find_machine
 from inarch.machine.target import native, parse
 from inarch.passes.tuned import Tuned
 from inarch.tuning.executor import EXECUTORS
-from inarch.tuning.job import MEGABYTES, Job, Ways
+from inarch.tuning.job import MEGABYTES, PATIENCE_SECONDS, Job, Ways
 from inarch.tuning.version import version
 
 ASLEEP = 0.001
@@ -55,9 +59,27 @@ class _Variant:
 
 def main(given: str, found: str) -> int:
     """Does the job in one file, and writes what came of it into another."""
-    job: Job = pickle.loads(Path(given).read_bytes())
-    Path(found).write_text(json.dumps(_done(job)))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # compilers are stopped by it
+    folder, alone = Path(given).parent, Event()
+    Thread(target=_end_with_parent, args=(folder, alone), daemon=True).start()
+    try:
+        job: Job = pickle.loads(Path(given).read_bytes())
+        Path(found).write_text(json.dumps(_done(job)))
+    finally:
+        if alone.is_set():
+            shutil.rmtree(folder, ignore_errors=True)
     return 0
+
+
+def _end_with_parent(folder: Path, alone: Event) -> None:
+    """Whoever has started this holds the other end of its input: where nobody does, nobody waits for it."""
+    while os.read(0, 1):
+        pass
+    alone.set()
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(PATIENCE_SECONDS)
+    shutil.rmtree(folder, ignore_errors=True)
+    os.killpg(0, signal.SIGKILL)
 
 
 def _done(job: Job) -> dict[str, Any]:

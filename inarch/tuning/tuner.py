@@ -86,7 +86,7 @@ class Outcome:
     build: float = 0.0
     """Seconds until the untuned model was measured."""
     passed: float = 0.0
-    """Seconds of the whole run."""
+    """Seconds in all."""
     is_stopped: bool = False
     """Whether Ctrl-C has ended the search."""
 
@@ -136,6 +136,10 @@ class Tuner:
     workers: int = 1
     note: Callable[[str], None] = lambda _: None
     """Told what Ctrl-C does."""
+    keep: Callable[[Sequence[Record]], None] = lambda _: None
+    """Given each record as it is measured: whatever ends the process, it was."""
+    unsure: Sequence[Record] = ()
+    """Of a search that was ended before it measured them together: they are tried once more."""
     begun: float = field(default_factory=time.monotonic)
     faults: dict[str, str] = field(default_factory=dict[str, str])
     jobs: int = 0
@@ -211,10 +215,21 @@ class Tuner:
             at = next((n for n, one in enumerate(left) if one.by == NESTS), 0)
             batch = {one.by: self._worth(units_of(one)) for one in left[: at or 1]}
             if any(batch.values()):
+                self._recall(one for units in batch.values() for one in units)
                 self.threads = max(self._spaces[by].threads for by in batch)
                 return batch
             settled |= batch.keys()
         return {}
+
+    def _recall(self, units: Iterable[Unit]) -> None:
+        """What was found before of units is the best that is known of them."""
+        before = {one.address: one for one in self.unsure}
+        for one in units:
+            own = [before[address] for address in one.addresses if address in before]
+            ratio = min((each.seconds / each.untuned for each in own), default=1.0)
+            if ratio < 1 - GAIN:
+                ways = {each.address: TunedWay(each.way, each.identity) for each in own}
+                self._best[one], self._tried[one] = (ratio, ways), max(each.trials for each in own)
 
     def _worth(self, units: Sequence[Unit]) -> list[Unit]:
         """Those that take a part of the time that is worth it, and have no record yet."""
@@ -273,6 +288,7 @@ class Tuner:
             return
         if base:
             self._base = base
+        found: list[Record] = []
         for ways, times, error in zip(
             job.variants[1:], result.times[1:], result.errors[1:], strict=True
         ):
@@ -284,6 +300,7 @@ class Tuner:
                 own = {a: own_ways[a] for a in one.addresses if a in own_ways}
                 if not own:
                     continue
+                is_first = one not in self._tried
                 self._tried[one] = self._tried.get(one, 0) + 1
                 before, after = one.seconds(base), one.seconds(times)
                 ratio = (
@@ -291,6 +308,11 @@ class Tuner:
                 )  # of 0 it is part of another step
                 if ratio < min(1 - GAIN, self._best.get(one, (1.0, {}))[0]):
                     self._best[one] = ratio, own
+                    found += self._records_of(one, own, base, times)
+                elif is_first:
+                    found += self._records_of(one, {}, base, base)
+        if found:
+            self.keep([replace(one, is_sure=False) for one in found])
         saved = sum(
             self._shares[one] * (1 - self._best[one][0]) for one in units if one in self._best
         )
@@ -340,13 +362,15 @@ class Tuner:
                 break
             for one in lost:
                 del chosen[one]
-        self._records += [
+        found = [
             record
             for one in units
             if self._tried.get(one)
-            for address in one.addresses
-            if (record := self._record(one, chosen.get(one, {}), base, tuned, address)) is not None
+            for record in self._records_of(one, chosen.get(one, {}), base, tuned)
         ]
+        if found:
+            self._records += found
+            self.keep(found)
         if chosen:
             self.given |= {a: way for ways in chosen.values() for a, way in ways.items()}
             self._base = tuned
@@ -376,6 +400,12 @@ class Tuner:
         trials, untried = tuple(self._trials), tuple(self._untried)
         ended = self._build, self.passed, self._is_stopped
         return Outcome(records, whole, best, trials, self.faults, self.jobs, untried, *ended)
+
+    def _records_of(
+        self, unit: Unit, ways: Ways, base: Mapping[str, float], tuned: Mapping[str, float]
+    ) -> list[Record]:
+        every = (self._record(unit, ways, base, tuned, address) for address in unit.addresses)
+        return [one for one in every if one is not None]
 
     def _record(
         self,

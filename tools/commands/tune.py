@@ -6,6 +6,7 @@ import argparse
 import json
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,8 @@ _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 WAYS = 11
 """Of a nest, beside the one that it has without records."""
 SHOWN = 15
+LATE = 1.1
+"""Times the budget, from which on it is said why."""
 _SECONDS = 600.0
 """That a job may take."""
 
@@ -85,7 +88,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _execute(arguments: argparse.Namespace) -> int:
     from inarch.core.cache import check_writable
-    from inarch.driver.keep.records import add_records, read_records
+    from inarch.driver.keep.records import Record, add_records, append_records, read_records
     from inarch.tuning.executor import EXECUTORS
     from inarch.tuning.space import Space, spaces_of
     from inarch.tuning.tuner import Ways
@@ -109,8 +112,14 @@ def _execute(arguments: argparse.Namespace) -> int:
                 report("looking at the model", 0, 1)
             return spaces_of(arguments.model, options, WAYS, given)
 
-        outcome = _tuned(arguments, options, look, pool, known, _shown(report))
-    every = add_records(output, outcome.records)
+        kept: list[Record] = []
+
+        def keep(records: Sequence[Record]) -> None:
+            append_records(output, records)
+            kept.extend(records)
+
+        outcome = _tuned(arguments, options, look, pool, known, _shown(report), keep)
+    every = add_records(output, outcome.records, instead=kept)
     _tell(arguments, outcome, len(every))
     return 0
 
@@ -122,6 +131,7 @@ def _tuned(
     pool: Any,
     known: Any,
     report: Progress,
+    keep: Any,
 ) -> Outcome:
     from inarch.driver.keep.records import compiler_name, demand_text, ways_of
     from inarch.machine.find import cpu_name
@@ -147,8 +157,11 @@ def _tuned(
     )
     own = cpu_name(), compiler_name()
     wish = demand_text(options.microkernels)
-    here = ways_of(one for one in known if (one.cpu, one.compiler, one.demanded) == (*own, wish))
-    tuner = Tuner(job, look, pool, arguments.budget, report, here, arguments.workers, _note)
+    ours = [one for one in known if (one.cpu, one.compiler, one.demanded) == (*own, wish)]
+    here = ways_of(one for one in ours if one.is_sure)
+    unsure = [one for one in ours if not one.is_sure]
+    workers, budget = arguments.workers, arguments.budget
+    tuner = Tuner(job, look, pool, budget, report, here, workers, _note, keep, unsure)
     return tuner.run()
 
 
@@ -201,6 +214,16 @@ def _tell(arguments: argparse.Namespace, outcome: Outcome, count: int) -> None:
         f"{arguments.output}: {count} records; {len(faster)} ops faster: {outcome.tuned * 1e3:.3f} ms, were "
         f"{outcome.untuned * 1e3:.3f} ms ({outcome.gain:.3f} times as fast), in {outcome.jobs} jobs"
         + (f"; for {len(outcome.untried)} ops there was no time" if outcome.untried else "")
+        + _why_late(arguments.budget, outcome)
+    )
+
+
+def _why_late(budget: float, outcome: Outcome) -> str:
+    if outcome.passed < LATE * budget:
+        return ""
+    return (
+        f"; it took {outcome.passed:.0f} s, not {budget:g} s: what is faster is measured together before it "
+        f"is kept, and a build takes {outcome.build:.0f} s"
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -14,6 +13,7 @@ from inarch.benchmark.peers import Kernel, Peer, Prepared
 from inarch.benchmark.peers._onnx_model import inputs_of, model_of
 from inarch.benchmark.subject.arrays import Arrays
 from inarch.core.lazy import Array
+from inarch.core.scratch import scratch
 
 _CONVERSIONS = ("ReorderInput", "ReorderOutput", "Transpose")
 
@@ -54,10 +54,10 @@ class _Session(Prepared):
         return self._binding.copy_outputs_to_cpu()[0]
 
     def kernel(self, count: int) -> Kernel | None:
-        with tempfile.TemporaryDirectory(prefix="inarch-bench-") as folder:
+        with scratch("inarch-bench-") as folder:
             options = self._options()
             options.enable_profiling = True
-            options.profile_file_prefix = str(Path(folder) / "profile")
+            options.profile_file_prefix = str(folder / "profile")
             session = self._open(options)
             binding = self._bind(session)
             for _ in range(count + 1):

@@ -7,11 +7,9 @@ work in the layout that they want.
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Unpack
 
 from xdsl.dialects.builtin import ModuleOp
@@ -26,6 +24,7 @@ from inarch.benchmark.subject.steps import Step, split_steps
 from inarch.core.errors import InarchError
 from inarch.core.lazy import Array, np
 from inarch.core.rounding import WHOLE, relative
+from inarch.core.scratch import scratch
 from inarch.dialects import new_context
 from inarch.driver.compiler import build, import_model
 from inarch.driver.options import Options, Settings
@@ -153,8 +152,8 @@ def compile_guest(
     wish = _wish(harness, microkernels=[kernel], without=without)
     alone = _kernels(layer, arrays, inputs, harness, wish=wish)
     context = new_context()
-    with tempfile.TemporaryDirectory(prefix="inarch-bench-") as folder:
-        path = Path(folder) / "layer.inarch"
+    with scratch("inarch-bench-") as folder:
+        path = folder / "layer.inarch"
         build(program_of(layer, arrays, context), path, wish, context=context)
         main = load(path, threads=1)["main"]
     output = np.zeros(layer.output_shape, np.float32)
@@ -203,12 +202,12 @@ def _whole(
     from inarch.runtime.module import load
 
     context = new_context()
-    with tempfile.TemporaryDirectory(prefix="inarch-bench-") as folder:
-        path = Path(folder) / "layer.inarch"
+    with scratch("inarch-bench-") as folder:
+        path = folder / "layer.inarch"
         build(program_of(layer, arrays, context), path, wish, context=context)
         main = load(path, threads=1)["main"]
         artifact = Artifact.open(path)
-        library = Path(folder) / "layer.so"
+        library = folder / "layer.so"
         library.write_bytes(artifact.library)
         workspace_bytes = artifact.manifest.functions["main"].workspace_bytes
         name = f"{artifact.manifest.prefix}_main_run"

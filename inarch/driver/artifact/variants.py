@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import fields, replace
@@ -14,6 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 from inarch.artifact import Artifact
 from inarch.artifact.variants import write_variants
 from inarch.core.errors import UsageError
+from inarch.core.scratch import scratch
 from inarch.driver.built import Built
 from inarch.machine.target import Target
 
@@ -45,9 +45,7 @@ def build_variants(
     ordered = sorted(targets, key=lambda one: -len(one[1].features))
     with ExitStack() as stack:
         # In its folder: it has the room, and weights are copied within one file system.
-        folder = Path(
-            stack.enter_context(tempfile.TemporaryDirectory(prefix=".inarch-", dir=output.parent))
-        )
+        folder = stack.enter_context(scratch(".inarch-", output.parent))
         built: list[Built] = []
         artifacts: list[Artifact] = []
         for number, (name, _) in enumerate(ordered):

@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 import warnings
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
@@ -31,6 +30,7 @@ from inarch.core.groups import may_have
 from inarch.core.lazy import Array, np
 from inarch.core.once import cached_property
 from inarch.core.outside.regular import real_path
+from inarch.core.scratch import scratch
 from inarch.core.states import State, digest_of, is_settled, state_of
 from inarch.driver.built import Built
 from inarch.driver.keep.sources import sources
@@ -157,8 +157,8 @@ class Entry:
         if output.exists() and not output.is_file():
             return Found(make(output), pipeline)
         home = real_path(output)
-        with tempfile.TemporaryDirectory(prefix=".inarch-", dir=home.parent) as folder:
-            path = Path(folder) / output.name
+        with scratch(".inarch-", home.parent) as folder:
+            path = folder / output.name
             with heard_warnings() as told:
                 found = Found(make(path), pipeline)
             from inarch.frontends import FilesRead

@@ -3,6 +3,9 @@
     {"inarch records": 2, "count": 1}
     {"address": "...", "cpu": "...", "compiler": "...", "kernel": "gemm-f32", "identity": "...", ...}
 
+`count` is of the lines that were written at once. `inarch tune` appends what it finds as it finds it; what a
+killed process was just writing is left out. A run that ends writes the file anew.
+
 A record is of a nest on a target (`address`), of the CPU, the C compiler and the number of threads that it
 was measured with, and of the code of its kernel (`identity`). Files merge: of two records of one nest the
 faster one stays. What was measured with demanded kernels stays beside what was chosen freely.
@@ -14,8 +17,9 @@ import fcntl
 import json
 import os
 import reprlib
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+import warnings
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -70,6 +74,8 @@ class Record:
     """By which it was measured."""
     demanded: str = ""
     """The kernels that were demanded then: it was compared with other ways of theirs alone."""
+    is_sure: bool = True
+    """Whether it was measured once more, with all that stayed; else the search was ended before."""
 
     @property
     def key(self) -> tuple[str, str, str, int, str]:
@@ -100,10 +106,11 @@ def compiler_name(compiler: Compiler | None = None) -> str:
 def read_records(path: Path) -> list[Record]:
     """The records of a file. Raises UsageError, with the line, for a file that is none, or is damaged."""
     try:
-        lines = read_regular_text(path).removesuffix("\n").split("\n")
+        text = read_regular_text(path)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is no text"
         raise UsageError(f"cannot read records: {reason}", where=str(path)) from error
+    lines = text.removesuffix("\n").split("\n")
     head, where = _object(path, 1, lines[0]), f"{path}:1"
     version, count = head.get(_HEAD), head.get(_COUNT)
     if not is_whole(version):
@@ -121,15 +128,26 @@ def read_records(path: Path) -> list[Record]:
     if count is None:
         raise UsageError(f"expected a field '{_COUNT}', found none", where=where)
     _check_kind("int", _COUNT, count, where)
+    if not text.endswith("\n") and len(lines) - 1 > count and _is_cut(lines[-1]):
+        said = "the last record was cut off while it was appended, and is left out"
+        warnings.warn(InarchWarning(said, where=f"{path}:{len(lines)}"), stacklevel=2)
+        del lines[-1]
     found = [_record(path, number, line) for number, line in enumerate(lines[1:], 2)]
-    if count != len(found):
-        what = "cut off; take a whole one" if count > len(found) else "longer; take the right one"
+    if count > len(found):
         raise UsageError(
             f"expected {reprlib.repr(count)} records, as this line says, found {len(found)}: the file is "
-            f"{what}, or write here how many there are",
+            "cut off; take a whole one, or write here how many there are",
             where=where,
         )
     return found
+
+
+def _is_cut(line: str) -> bool:
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return True
+    return False
 
 
 def _object(path: Path, number: int, line: str) -> dict[str, Any]:
@@ -151,6 +169,7 @@ def _object(path: Path, number: int, line: str) -> dict[str, Any]:
 _KINDS: Mapping[str, tuple[str, Callable[[object], bool]]] = {
     "str": ("text", lambda value: isinstance(value, str)),
     "float": ("a number from 0 on", is_amount),
+    "bool": ("true or false", lambda value: isinstance(value, bool)),
     "int": ("a whole number from 0 on", lambda value: is_whole(value) and is_amount(value)),
     "Mapping[str, Any]": ("fields", lambda value: isinstance(value, dict)),
 }
@@ -196,11 +215,11 @@ _LEAST = 1e-30
 
 
 def merged(*lists: Iterable[Record]) -> list[Record]:
-    """The records of all: of one nest, CPU, compiler, number of threads and demand the fastest."""
+    """The records of all: of one nest, CPU, compiler, number of threads and demand the fastest sure one."""
     found: dict[object, Record] = {}
     for record in (each for one in lists for each in one):
         known = found.get(record.key)
-        if known is None or record.each < known.each:
+        if known is None or (not record.is_sure, record.each) < (not known.is_sure, known.each):
             found[record.key] = record
     return list(found.values())
 
@@ -226,17 +245,44 @@ def ways_of(records: Iterable[Record], demanded: Sequence[object] = ()) -> dict[
 def write_records(path: Path, records: Sequence[Record]) -> None:
     """Writes the file, whole or not at all."""
     with replacing(path) as file:
-        lines = [{_HEAD: VERSION, _COUNT: len(records)}, *map(asdict, records)]
-        file.write("".join(f"{json.dumps(line)}\n" for line in lines).encode())
+        head = json.dumps({_HEAD: VERSION, _COUNT: len(records)})
+        file.write("".join([f"{head}\n", *map(_line, records)]).encode())
 
 
-def add_records(path: Path, records: Sequence[Record]) -> list[Record]:
-    """Adds records to a file, in which others may write meanwhile; gives what is in it then."""
+def add_records(
+    path: Path, records: Sequence[Record], *, instead: Collection[Record] = ()
+) -> list[Record]:
+    """Adds records to a file, in which others may write meanwhile; gives what is in it then.
+
+    `instead` of those that were appended on the way.
+    """
+    gone = {_line(one) for one in instead}
     with _alone(path):
         known = read_records(path) if path.exists() else []
-        every = merged(known, records)
+        every = merged((one for one in known if _line(one) not in gone), records)
         write_records(path, every)
     return every
+
+
+def append_records(path: Path, records: Sequence[Record]) -> None:
+    """Adds records behind the others: they are on the disk when it returns. Raises EnvironmentFault."""
+    with _alone(path):
+        if not path.exists():
+            write_records(path, [])
+        elif not path.read_bytes().endswith(b"\n"):  # a process was killed as it wrote
+            write_records(path, read_records(path))
+        try:
+            with path.open("ab", buffering=0) as file:
+                file.write(
+                    "".join(map(_line, records)).encode()
+                )  # at once: of a cut one the last is cut
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise EnvironmentFault(f"cannot write '{path}': {error.strerror}") from error
+
+
+def _line(record: Record) -> str:
+    return f"{json.dumps(asdict(record))}\n"
 
 
 @contextmanager
@@ -244,14 +290,25 @@ def _alone(path: Path) -> Generator[None]:
     """Nobody else adds to the file at `path`: it is replaced, so that another one is locked."""
     lock = path.with_name(f".{path.name}.lock")
     try:
-        descriptor = os.open(lock, os.O_CREAT | os.O_RDWR, 0o600)
+        descriptor = _locked(lock)
     except OSError as error:
         raise EnvironmentFault(f"cannot write '{path}': {error.strerror}") from error
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
+        lock.unlink(missing_ok=True)
         os.close(descriptor)
+
+
+def _locked(lock: Path) -> int:
+    """A descriptor of the file `lock` that holds its lock. Raises OSError."""
+    while True:
+        descriptor = os.open(lock, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with suppress(FileNotFoundError):
+            if os.path.samestat(lock.stat(), os.fstat(descriptor)):
+                return descriptor
+        os.close(descriptor)  # another process has removed it: there may be a new one
 
 
 def tuned_of(

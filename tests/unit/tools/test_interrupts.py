@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from inarch.core.cache import Cache
+from inarch.core.scratch import sweep
 from inarch.machine.target import parse
 from inarch.machine.toolchain import CompilerError, compile_library
 
@@ -19,6 +20,15 @@ MODEL = """
 func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
   %y = graph.neg %x : tensor<2xf32> -> tensor<2xf32>
   func.return %y : tensor<2xf32>
+}
+"""
+
+
+PRODUCT = """
+func.func @main(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
+  %w = graph.constant dense<1.0> : tensor<64x64xf32>
+  %y = graph.matmul %x, %w : tensor<8x64xf32>, tensor<64x64xf32> -> tensor<8x64xf32>
+  func.return %y : tensor<8x64xf32>
 }
 """
 
@@ -87,6 +97,68 @@ def test_interrupted_while_c_is_compiled(tmp_path: Path) -> None:
     assert list((tmp_path / "temporary").iterdir()) == []
     kept = [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
     assert not any(b"\x7fELF" in path.read_bytes() for path in kept)  # decisions may be, whole
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_a_job_of_tuning_ends_with_its_tuner(number: int, tmp_path: Path) -> None:
+    """And so do the compilers of the job; nothing of it stays."""
+    for name in ("work", "temporary"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "work" / "m.mlir").write_text(PRODUCT)
+    started = tmp_path / "started"
+    environment = {
+        **os.environ,
+        "CC": slow_compiler(tmp_path, started),
+        "TMPDIR": str(tmp_path / "temporary"),
+        "INARCH_CACHE_DIR": str(tmp_path / "cache"),
+    }
+    command = [sys.executable, "-m", "inarch.tools.cli", "tune", "m.mlir", "-o", "r.json"]
+    with subprocess.Popen(
+        command, cwd=tmp_path / "work", env=environment, stderr=subprocess.PIPE, text=True
+    ) as process:
+        wait_for(started, process)
+        process.send_signal(number)
+        process.communicate()
+    assert process.returncode == (-number if number == signal.SIGKILL else 128 + number)
+    until = time.monotonic() + 5
+    while is_running(int(started.read_text())) or [*(tmp_path / "temporary").iterdir()]:
+        assert time.monotonic() < until, [*(tmp_path / "temporary").rglob("*")]
+        time.sleep(0.05)
+    assert [path.name for path in (tmp_path / "work").iterdir()] == ["m.mlir"]
+
+
+_IN_SCRATCH = """
+import sys, time
+from pathlib import Path
+from inarch.core.scratch import scratch
+with scratch("inarch-build-", Path(sys.argv[1])) as folder:
+    (folder / "part").write_text("a")
+    print(folder, flush=True)
+    time.sleep(600)
+"""
+
+
+def test_folders_of_killed_processes_go_at_the_next_start(tmp_path: Path) -> None:
+    """Not those in which somebody works, and nothing of a like name that is not ours."""
+    command = [sys.executable, "-c", _IN_SCRATCH, str(tmp_path)]
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as dead,
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as alive,
+    ):
+        assert dead.stdout is not None
+        assert alive.stdout is not None
+        left, held = (Path(one.stdout.readline().strip()) for one in (dead, alive) if one.stdout)
+        dead.kill()
+        dead.wait()
+        own = tmp_path / "inarch-build-of-mine"
+        own.mkdir()
+        sweep(tmp_path)
+        assert left.is_dir()  # it is too young
+        for one in (left, held, own):
+            os.utime(one, (0, 0))
+        sweep(tmp_path)
+        assert {*tmp_path.iterdir()} == {held, own}
+        alive.kill()
 
 
 _IN_C = """

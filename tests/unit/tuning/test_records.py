@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
-from inarch.core.errors import UsageError
+from effort import SEED, effort
+from inarch.core.errors import InarchWarning, UsageError
 from inarch.driver.keep.records import (
     Record,
     add_records,
+    append_records,
     compiler_name,
     merged,
     read_records,
@@ -102,11 +108,6 @@ def _line(**changes: Any) -> str:
             "write here how many there are",
         ),
         (
-            f"{HEAD}\n{_line()}\n{_line()}\n",
-            "1: expected 1 records, as this line says, found 2: the file is longer; take the right one, or "
-            "write here how many there are",
-        ),
-        (
             f"{HEAD.replace('1', chr(34) + '1' + chr(34))}\n{_line()}",
             "1: count: expected a whole number from 0 on, found '1'",
         ),
@@ -182,6 +183,68 @@ def test_two_who_add_at_once_lose_nothing(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(add, range(40)))
     assert {one.address for one in read_records(path)} == {f"a{n}" for n in range(40)}
+
+
+def test_what_is_appended_is_there_however_the_process_ends(tmp_path: Path) -> None:
+    """Of a line that was being written nothing is taken, with a warning; the next one begins behind it."""
+    path = tmp_path / "r.json"
+    every = [replace(ONE, address=f"a{number}") for number in range(3)]
+    append_records(path, every[:1])
+    append_records(path, every[1:2])
+    assert read_records(path) == every[:2]
+    whole = path.read_bytes()
+    for cut in (b'{"address', b'{"address": "a9", "cpu": "z'):
+        path.write_bytes(whole + cut)
+        with pytest.warns(InarchWarning, match="r.json:4: the last record was cut off while"):
+            assert read_records(path) == every[:2]
+    with pytest.warns(InarchWarning, match="cut off"):
+        append_records(path, every[2:])
+    assert read_records(path) == every
+    sure = replace(ONE, address="a0", seconds=9.0)
+    assert add_records(path, [sure], instead=every[:2]) == [every[2], sure]
+    path.write_bytes(path.read_bytes()[:-5])  # what was written at once is whole, or damaged
+    with pytest.raises(UsageError, match="cut off or damaged"):
+        read_records(path)
+    assert [one.name for one in tmp_path.iterdir()] == ["r.json"]
+
+
+def test_what_is_sure_stays() -> None:
+    sure, fast = replace(ONE, seconds=2.0), replace(ONE, seconds=1.0, is_sure=False)
+    assert merged([sure], [fast]) == merged([fast], [sure]) == [sure]
+    assert merged([fast], [replace(fast, seconds=0.5)])[0].seconds == 0.5
+
+
+_KILLED = """
+import sys
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from inarch.driver.keep.records import Record, append_records
+one = Record("a", "cpu", "gcc", "gemm", "i", {"kernel": "gemm"}, 1.0, 2.0, 1)
+number = 0
+while True:
+    append_records(Path(sys.argv[1]), [replace(one, address=f"a{number + n}") for n in range(9)])
+    number += 9
+    print(number, flush=True)
+"""
+
+
+def test_killed_at_any_moment_no_record_is_lost(tmp_path: Path) -> None:
+    rng = Random(SEED)
+    for run_number in range(effort(4, 20)):
+        path = tmp_path / f"r{run_number}.json"
+        command = [sys.executable, "-c", _KILLED, str(path)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            first = process.stdout.readline()
+            time.sleep(rng.random() / 20)
+            process.kill()
+            said = [first, *process.stdout]
+        told = max(int(line) for line in said if line.endswith("\n"))
+        lines = path.read_text().removesuffix("\n").split("\n")
+        whole = [line for line in lines[1:] if line.endswith("}")]
+        assert {f"a{n}" for n in range(told)} <= {json.loads(line)["address"] for line in whole}
+        assert len(lines) - 1 - len(whole) <= 1
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from inarch.core.errors import EnvironmentFault
+from inarch.driver.keep.records import Record
 from inarch.passes.tuned import Point, TunedWay
 from inarch.tuning.job import Job, Result
 from inarch.tuning.space import NESTS, Space, Tunable, space_of_points
@@ -165,6 +166,28 @@ def test_what_has_a_record_is_not_tried_again() -> None:
     outcome, pool = tune(done, known={nest: _way(nest, 0) for nest in "abcd"})
     assert outcome.records == ()
     assert len(pool.jobs) == 1
+
+
+def test_each_measurement_is_kept_at_once_and_the_next_run_goes_on_from_it() -> None:
+    kept: list[Record] = []
+    outcome, _ = tune(done, keep=kept.extend)
+    unsure = {one.address: one for one in kept if not one.is_sure}
+    assert {one.address: one.kernel for one in unsure.values()} == {
+        "a": "a-2", "b": "b-1", "c": "c-1",
+    }  # fmt: skip
+    assert [one for one in kept if one.is_sure] == list(outcome.records)
+    assert not kept[0].is_sure
+    # Killed then: the search is done again, of no way but the first.
+    none = replace(
+        SPACE, nests={a: replace(one, ways=one.ways[:1]) for a, one in SPACE.nests.items()}
+    )
+    again, _ = tune(done, space=none, unsure=list(unsure.values()))
+    assert {one.address: one.kernel for one in again.records} == {
+        "a": "a-2",
+        "b": "b-1",
+        "c": "c-1",
+    }
+    assert all(one.is_sure for one in again.records)
 
 
 def test_a_model_that_cannot_be_measured() -> None:
