@@ -30,7 +30,10 @@ UNIT = ROOT / "tests" / "unit"
 
 PROGRAMS = 50
 """Of one unit; large ones are a third of that."""
-CASES = {"examplejson": 16_000, "mlir": 2_400, "onnx": 1_200, "npz": 1_200, "arguments": 800}
+CASES = {
+    "examplejson": 16_000, "mlir": 2_400, "onnx": 1_200, "npz": 1_200, "arguments": 800,
+    "compiled": 240, "tune": 800, "verify": 60,
+}  # fmt: skip
 """Of one unit of a parser; of each other 8,000."""
 FILES = 8
 """Test files that share a process."""

@@ -209,14 +209,17 @@ _LARGEST = 1 << 50
 
 def _literal(value: object) -> str:
     if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        return '"' + re.sub(r'[\0-\x1f\x7f"\\]', lambda one: f"\\u{ord(one[0]):04x}", value) + '"'
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _shown(value: object) -> str:
     if isinstance(value, Mapping):
         return "a table"
-    text = f"'{value}'" if isinstance(value, str) else repr(value)
+    try:
+        text = f"'{value}'" if isinstance(value, str) else repr(value)
+    except ValueError:  # Python writes no such number in decimal
+        text = "a number of thousands of digits"
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 

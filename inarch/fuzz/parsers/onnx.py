@@ -95,10 +95,10 @@ def _with_inputs(model: Any, values: Sequence[Any]) -> bytes | None:
 
 def check(data: bytes) -> None:
     """Imports `data`, and verifies what that gives."""
-    verify_module(import_onnx(data, new_context(), Sizes(_dims(data))))
+    verify_module(import_onnx(data, new_context(), Sizes(dims_of(data))))
 
 
-def _dims(data: bytes) -> dict[str, int]:
+def dims_of(data: bytes) -> dict[str, int]:
     """A size for the open dimension of the network, where it is still there."""
     return {"n": 1} if b"\x12\x01n" in data and b"scale" in data else {}
 

@@ -16,8 +16,11 @@ from inarch.core.errors import InarchError
 from inarch.fuzz import PARSERS, Parser
 from inarch.fuzz.__main__ import main
 from inarch.fuzz.case import Finding, make_case, run_case
+from inarch.fuzz.parsers.onnx import network
 
-QUICK = {"examplejson": 500, "mlir": 60, "npz": 60}
+QUICK = {"examplejson": 500, "mlir": 60, "npz": 60, "tune": 40}
+HEAVY = {"compiled": 4, "verify": 1}
+"""Cases of parsers that compile."""
 """Cases of every `make test`, in this process; 100 of the others, but for those that load much. The search
 (`make soak`) runs others, under the limits of a child."""
 
@@ -32,12 +35,12 @@ def parser_of(check: object, **fields: object) -> Parser:
 
 def test_each_parser_is_a_file() -> None:
     assert set(PARSERS) >= {
-        "arguments", "examplejson", "manifest", "meaning", "microkernel", "mlir", "npz", "onnx",
-        "pipeline", "records", "target",
+        "arguments", "compiled", "examplejson", "machine", "manifest", "meaning", "microkernel", "mlir",
+        "npz", "onnx", "pipeline", "records", "target", "tune", "verify",
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", sorted(set(PARSERS) - {"onnx", "arguments"}))
+@pytest.mark.parametrize("name", sorted(set(PARSERS) - {"onnx", "arguments", *HEAVY}))
 def test_its_seeds_are_read_and_some_mutations_are_not(name: str) -> None:
     """T10: seeds that are refused would test the first line of a parser only; so would wild mutations."""
     parser = PARSERS[name]
@@ -52,6 +55,16 @@ def test_its_seeds_are_read_and_some_mutations_are_not(name: str) -> None:
     assert 0 < sum(one is True for one in outcomes) < count
 
 
+@pytest.mark.parametrize("name", HEAVY)
+def test_what_compiles_finds_nothing(name: str) -> None:
+    """With one seed: all of them are for the search."""
+    parser, seeds = PARSERS[name], [network()]
+    assert run_case(parser, seeds[0]) is True
+    for case in range(HEAVY[name]):
+        found = run_case(parser, make_case(name, parser, seeds, SEED, case))
+        assert not isinstance(found, Finding), f"{name}: case {case}: {found}"
+
+
 def test_a_case_is_the_same_everywhere() -> None:
     parser = PARSERS["target"]
     seeds = list(parser.seeds())
@@ -64,7 +77,7 @@ def test_models_are_mutated_as_messages() -> None:
     """Most cases are still models: the wire format holds, what it says does not."""
     import onnx
 
-    from inarch.fuzz.parsers.onnx import check, network
+    from inarch.fuzz.parsers.onnx import check
     from inarch.fuzz.protobuf import mutated_model
 
     seed = network()
