@@ -34,6 +34,9 @@ _CHUNK_BYTES = 1 << 20
 _STALE_SECONDS = 3600.0
 _PARTIAL = ".partial"
 _NAME_BYTES = 200
+_SCANNED = ".scanned"
+_MANY, _SCAN_SECONDS = 5_000, 600.0
+"""A folder of more files is looked at once in so many seconds, whatever the number of processes."""
 
 
 @contextmanager
@@ -141,7 +144,7 @@ class Cache:
         self.folder = folder
         self.max_bytes = max_bytes
         self._has_warned = False
-        self._written_since_scan = max_bytes  # the first write looks at what is there
+        self._written_since_scan: int | None = None
 
     def get(self, key: str) -> bytes | None:
         """The bytes that were put under `key`, or None. Marks them as used."""
@@ -209,6 +212,8 @@ class Cache:
 
     def has_written(self, nbytes: int) -> None:
         """Tells of bytes that the folder has more, which may be too many."""
+        if self._written_since_scan is None:  # the first write looks at what is there
+            self._written_since_scan = 0 if self._was_scanned() else self.max_bytes
         self._written_since_scan += nbytes
         # One scan for each sixteenth of the bound keeps the cost of writing constant.
         if self._written_since_scan > self.max_bytes // 16:
@@ -225,26 +230,35 @@ class Cache:
 
     def evict(self) -> None:
         """Removes what was unused longest until the folder fits, and what killed processes left."""
-        found: list[tuple[float, int, Path]] = []
+        found: list[tuple[float, int, str]] = []
         now, total = time.time(), 0
-        for folder, _, names in os.walk(self.folder):
-            for name in names:
-                path = Path(folder, name)
-                with suppress(OSError):  # another process may be evicting as well
-                    state = path.stat()
-                    if name.endswith(_PARTIAL) and now - state.st_mtime > _STALE_SECONDS:
-                        path.unlink()
-                        continue
-                    total += state.st_size
-                    if not name.endswith(_PARTIAL):  # somebody is writing it
-                        found.append((state.st_mtime, state.st_size, path))
+        for entry in _files(self.folder):
+            with suppress(OSError):  # another process may be evicting as well
+                state = entry.stat(follow_symlinks=False)
+                is_partial = entry.name.endswith(_PARTIAL)
+                if is_partial and now - state.st_mtime > _STALE_SECONDS:
+                    Path(entry.path).unlink()
+                    continue
+                total += state.st_size
+                if not is_partial:  # somebody is writing it
+                    found.append((state.st_mtime, state.st_size, entry.path))
+        if len(found) > _MANY:
+            with suppress(OSError):
+                (self.folder / _SCANNED).touch()
         excess = total - self.max_bytes
         for _, size, path in sorted(found):
             if excess <= 0:
                 return
             with suppress(OSError):
-                path.unlink()
+                Path(path).unlink()
                 excess -= size
+
+    def _was_scanned(self) -> bool:
+        """Whether a process has looked at all files, which are many, a short time ago."""
+        try:
+            return time.time() - (self.folder / _SCANNED).stat().st_mtime < _SCAN_SECONDS
+        except OSError:
+            return False
 
     def path(self, key: str) -> Path:
         """Where what is kept under `key` is, or would be."""
@@ -256,6 +270,16 @@ def _digest(key: str, content: bytes) -> bytes:
     from hashlib import sha256
 
     return sha256(key.encode() + b"\0" + content).digest()
+
+
+def _files(folder: Path | str) -> Generator[os.DirEntry[str]]:
+    """All below a folder: a scan may meet a hundred thousand, for which `Path` takes a second longer."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                yield from _files(entry.path)
+            else:
+                yield entry
 
 
 class _DamagedError(Exception):

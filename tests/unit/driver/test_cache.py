@@ -290,3 +290,21 @@ def test_two_processes_and_a_killed_one(tmp_path: Path) -> None:
     made = Cache(tmp_path)
     for number in range(40):
         assert made.get(key_of(str(number))) in (None, str(number).encode() * 5000)
+
+
+def test_many_files_are_looked_at_by_one_process_in_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A look at a hundred thousand takes a second, which each compilation paid."""
+    monkeypatch.setattr("inarch.core.cache._MANY", 3)
+    looks: list[object] = []
+    evict = Cache.evict
+    monkeypatch.setattr(Cache, "evict", lambda self: (looks.append(self), evict(self)))
+    for number in range(8):
+        Cache(tmp_path, 1 << 20).put(f"{number:064d}", b"x")
+    assert len(looks) == 4  # until there were more than three
+    Cache(tmp_path, 16 * 40).put("a" * 64, bytes(41))
+    assert len(looks) == 5  # what is written counts at once
+    os.utime(tmp_path / ".scanned", (0, 0))
+    Cache(tmp_path, 1 << 20).put("b" * 64, b"x")
+    assert len(looks) == 6
