@@ -11,17 +11,20 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
 
 import inarch
+from inarch.core.errors import InarchWarning
 from inarch.driver.keep.records import read_records, write_records
 from inarch.driver.options import Options
 from inarch.machine.target import native
@@ -345,6 +348,59 @@ def test_what_is_asked_for_wrongly(arguments: list[str], message: str) -> None:
     assert (code, out) == (2, "")
     assert message in err
     assert not Path("new.json").exists()
+
+
+_MEASURED_AT_ONCE = """
+import random, sys, time
+from pathlib import Path
+from inarch.driver.keep import records
+from inarch.driver.options import Options
+from inarch.tools.cli import main
+from inarch.tuning import tuner
+from inarch.tuning.job import Result
+from inarch.tuning.space import spaces_of
+
+places = [each for one in spaces_of(Path("model.mlir"), Options(), 3, {}) for each in one.places]
+append = records.append_records
+
+def told(path, found):
+    append(path, found)
+    print(*(one.seconds for one in found), flush=True)
+
+def measure(job):
+    time.sleep(0.05)
+    times = tuple(dict.fromkeys(places, random.random()) for _ in job.variants)
+    return Result(job.key, "", "cpu", "gcc", times, ("",) * len(times))
+
+records.append_records, tuner.measure = told, measure
+sys.argv = ["inarch", "tune", "model.mlir", "-o", sys.argv[1], "--budget", "10m", "-q"]
+main()
+time.sleep(60)
+"""
+
+
+@pytest.mark.slow
+def test_a_tuner_that_is_killed_has_lost_nothing(folder: Path) -> None:
+    """Twenty times, at any moment: what it said that it has measured is in its file, which is read again."""
+    rng, told = Random(0), 0
+    for number in range(20):
+        path = folder / f"r{number}.json"
+        command = [sys.executable, "-c", _MEASURED_AT_ONCE, str(path)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            said = [process.stdout.readline()]
+            time.sleep(rng.random() / 4)
+            process.kill()
+            said += process.stdout
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", InarchWarning)
+            records = read_records(path)
+        is_ended = all(one.is_sure for one in records)  # and the others were replaced by these
+        measured = {float(each) for line in said if line.endswith("\n") for each in line.split()}
+        assert records
+        assert is_ended or measured <= {one.seconds for one in records}
+        told += not is_ended
+    assert told > 5, "they are killed before they end"
 
 
 # ------------------------------------------------------------------------------------ elsewhere
