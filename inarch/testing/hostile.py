@@ -61,9 +61,9 @@ NESTED = 200
 
 
 def hostile_files(folder: Path) -> list[Path]:
-    """Writes them into `folder`, and gives those that commands are run on, sound ones first."""
+    """Writes them into `folder`, and gives those that commands are run on; the first is sound."""
     folder.mkdir(parents=True, exist_ok=True)
-    sound = [_write(folder / name, named_model()) for name in ("names.onnx", *FILE_NAMES[:1])]
+    sound = _write(folder / FILE_NAMES[0], named_model())
     write_artifact(folder / "names.inarch", b"no library", _MANIFEST, [(0, b"weights")], 7)
     (folder / "names.npz").write_bytes(b"PK\x03\x04" + MARK.encode())
     (folder / "names.json").write_text(_RECORDS)
@@ -72,7 +72,7 @@ def hostile_files(folder: Path) -> list[Path]:
     (folder / "names.py").write_text(f"no python \x1b[2J {MARK}\n")
     texts = [folder / f"names.{end}" for end in ("inarch", "npz", "json", "toml", "mlir", "py")]
     named = [_write(folder / name, b"\x08\x08") for name in FILE_NAMES[1:]]
-    return [*sound, *texts, *named, *_places(folder), *_bombs(folder), *_strange(folder)]
+    return [sound, *texts, *named, *_places(folder), *_bombs(folder), *_strange(folder)]
 
 
 def named_model(names: Sequence[str] = NAMES) -> ModelProto:
