@@ -404,13 +404,19 @@ class OpenModule(Module):
 
 
 def open_model(
-    source: Any, options: Options, deciding: Sequence[str], build: Build
+    source: Any,
+    options: Options,
+    deciding: Sequence[str],
+    build: Build,
+    interface: Interface | None = None,
 ) -> OpenModule | None:
     """The module of a model that leaves sizes open; None where its kind leaves none.
 
-    Raises InarchError for what is wrong or unsupported whatever the sizes are.
+    Its interface may be known already. Raises InarchError for what is wrong or unsupported whatever the sizes
+    are.
     """
-    interface = interface_of(source)
+    if interface is None:
+        interface = interface_of(source)
     if interface is None:
         return None
     return OpenModule(_fixed(source), options, interface, deciding, build)

@@ -1,0 +1,191 @@
+"""OrtValue: an array that sessions take, give and write into. All of them are in host memory."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any, cast
+
+from inarch.compat.onnxruntime.described import NAMES
+from inarch.compat.onnxruntime.errors import unsupported
+from inarch.core.lazy import Array, np
+
+_ELEMENTS = (
+    "",
+    "float32",
+    "uint8",
+    "int8",
+    "uint16",
+    "int16",
+    "int32",
+    "int64",
+    "object",
+    "bool",
+    "float16",
+    "float64",
+    "uint32",
+    "uint64",
+)
+"""NumPy's names by ONNX's number of an element type (`TensorProto.DataType`)."""
+
+_DEVICES = ("cuda", "cann", "dml", "webgpu", "gpu", "npu")
+"""Those that onnxruntime knows besides the CPU."""
+
+
+def check_device(device: str, number: int = 0) -> None:
+    """Raises as onnxruntime for the CPU does where another device is asked for."""
+    name = device.lower()
+    if name in _DEVICES:
+        raise RuntimeError(
+            "Can't allocate memory on the device using this package of OnnxRuntime: expected 'cpu', found "
+            f"'{device}'"
+        )
+    if name != "cpu" or number != 0:
+        raise Exception(f"Unsupported device type: {device}:{number}")
+
+
+def element_dtype(element: object) -> Any:
+    """NumPy's dtype of an element type: a dtype, or ONNX's number of one."""
+    if isinstance(element, int) and not isinstance(element, bool):
+        if not 0 < element < len(_ELEMENTS):
+            raise unsupported(f"element type {element}")
+        return np.dtype(_ELEMENTS[element])
+    return np.dtype(cast("Any", element))
+
+
+def view_of(address: int, shape: Sequence[int], element: object) -> Array:
+    """The memory at `address` as an array, which does not keep it."""
+    dtype = element_dtype(element)
+    count = int(np.prod(shape, dtype=np.int64))
+    if count == 0:
+        return np.empty(tuple(shape), dtype)
+    memory = (ctypes.c_char * (count * dtype.itemsize)).from_address(address)
+    return np.frombuffer(memory, dtype, count).reshape(tuple(shape))
+
+
+class OrtDevice:
+    """A device: the CPU."""
+
+    def __init__(self, device_type: str = "cpu", device_id: int = 0) -> None:
+        check_device(device_type, device_id)
+
+    @staticmethod
+    def make(ort_device_name: str, device_id: int = 0, vendor_id: int = -1) -> OrtDevice:  # noqa: ARG004
+        """The device of that name. Raises for any but the CPU."""
+        return OrtDevice(ort_device_name, device_id)
+
+    def device_id(self) -> int:
+        """0."""
+        return 0
+
+    def device_type(self) -> int:
+        """0: the CPU."""
+        return 0
+
+
+class OrtValue:
+    """An array in host memory, which is that of the array that it is made from."""
+
+    def __init__(self, array: Array) -> None:
+        self._array = array
+
+    @classmethod
+    def ortvalue_from_numpy(
+        cls,
+        numpy_obj: Array,
+        /,
+        device_type: str = "cpu",
+        device_id: int = 0,
+        vendor_id: int = -1,  # noqa: ARG003
+    ) -> OrtValue:
+        """Of an array, without a copy where it is row-major. Raises RuntimeError for text, and no array."""
+        check_device(device_type, device_id)
+        if not isinstance(cast("object", numpy_obj), np.ndarray) or numpy_obj.dtype.kind in "USO":
+            raise RuntimeError(
+                "Creation of OrtValues is currently only supported from non-string numpy arrays"
+            )
+        return cls(np.asarray(numpy_obj, order="C"))
+
+    @classmethod
+    def ortvalue_from_shape_and_type(
+        cls,
+        shape: Sequence[int],
+        element_type: object,
+        device_type: str = "cpu",
+        device_id: int = 0,
+        vendor_id: int = -1,  # noqa: ARG003
+        memory_info: object = None,
+    ) -> OrtValue:
+        """New memory, whose values are any."""
+        check_device(device_type, device_id)
+        if memory_info is not None:
+            raise unsupported("OrtValue.ortvalue_from_shape_and_type(memory_info=...)")
+        return cls(np.empty(tuple(shape), element_dtype(element_type)))
+
+    def numpy(self) -> Array:
+        """The array; writing into it writes into the value."""
+        return self._array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        if copy is not None:
+            return np.array(self._array, dtype=dtype, copy=copy)
+        return np.asarray(self._array, dtype=dtype)
+
+    def __dlpack__(self, **settings: Any) -> Any:
+        return self._array.__dlpack__(**settings)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+    def shape(self) -> list[int]:
+        """The sizes."""
+        return list(self._array.shape)
+
+    def data_type(self) -> str:
+        """As `tensor(float)`."""
+        return NAMES[self._array.dtype.name]
+
+    def element_type(self) -> int:
+        """ONNX's number of the element type."""
+        return _ELEMENTS.index(self._array.dtype.name)
+
+    def device_name(self) -> str:
+        """`cpu`."""
+        return "cpu"
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        return self._array.ctypes.data
+
+    def tensor_size_in_bytes(self) -> int:
+        """Of all elements."""
+        return self._array.nbytes
+
+    def has_value(self) -> bool:
+        """True: there are no empty ones."""
+        return True
+
+    def is_tensor(self) -> bool:
+        """True."""
+        return True
+
+    def is_sparse_tensor(self) -> bool:
+        """False: there are none."""
+        return False
+
+    def is_tensor_sequence(self) -> bool:
+        """False: there are none."""
+        return False
+
+    def update_inplace(self, data: Array) -> None:
+        """Writes the elements of `data`. Raises RuntimeError where shape or dtype are others."""
+        if data.size != self._array.size:
+            raise RuntimeError(
+                "The input size of numpy arrays does not match the size of the OrtValue."
+            )
+        if data.shape != self._array.shape or data.dtype != self._array.dtype:
+            raise RuntimeError(
+                f"update_inplace: expected {self._array.dtype}{list(self._array.shape)}, found "
+                f"{data.dtype}{list(data.shape)}"
+            )
+        np.copyto(self._array, data)
