@@ -14,6 +14,7 @@ from typing import Any
 
 from inarch.compat.onnxruntime.binding import IOBinding
 from inarch.compat.onnxruntime.described import ModelMetadata, NodeArg
+from inarch.compat.onnxruntime.installed import install
 from inarch.compat.onnxruntime.options import (
     ExecutionMode,
     ExecutionOrder,
@@ -49,6 +50,7 @@ __all__ = [
     "get_device",
     "get_version_string",
     "has_collective_ops",
+    "install",
     "preload_dlls",
     "set_default_logger_severity",
     "set_default_logger_verbosity",
@@ -117,8 +119,18 @@ def set_seed(seed: int, /) -> None:
     _ = int(seed)
 
 
+_CAPI = ("onnxruntime_pybind11_state", "onnxruntime_inference_collection")
+"""Modules of `capi`; they import this one."""
+
+
 def __getattr__(name: str) -> Any:
     """PEP 562: what there is not, with the nearest name that there is."""
+    if name == "capi":
+        from importlib import import_module
+
+        for each in _CAPI:
+            import_module(f"{__name__}.capi.{each}")
+        return globals()["capi"]
     if name.startswith("__"):
         raise AttributeError(f"module 'onnxruntime' has no attribute '{name}'")
     from difflib import get_close_matches

@@ -1,0 +1,9 @@
+"""Sessions and bindings, where onnxruntime has them."""
+
+from __future__ import annotations
+
+from inarch.compat.onnxruntime import InferenceSession, IOBinding, OrtDevice, OrtValue
+
+Session = InferenceSession
+
+__all__ = ["IOBinding", "InferenceSession", "OrtDevice", "OrtValue", "Session"]

@@ -1,0 +1,67 @@
+"""Exceptions, options and values, where onnxruntime has them."""
+
+from __future__ import annotations
+
+from inarch.compat.onnxruntime import (
+    ExecutionMode,
+    ExecutionOrder,
+    GraphOptimizationLevel,
+    ModelMetadata,
+    NodeArg,
+    OrtDevice,
+    OrtValue,
+    RunOptions,
+    SessionIOBinding,
+    SessionOptions,
+    get_all_providers,
+    get_available_providers,
+    get_build_info,
+    get_device,
+    get_version_string,
+    set_default_logger_severity,
+    set_default_logger_verbosity,
+)
+from inarch.compat.onnxruntime.errors import (
+    EngineError,
+    EPFail,
+    Fail,
+    InvalidArgument,
+    InvalidGraph,
+    InvalidProtobuf,
+    ModelLoaded,
+    NoModel,
+    NoSuchFile,
+    NotImplemented,  # noqa: A004 - the name is that library's
+    RuntimeException,
+)
+
+__all__ = [
+    "EPFail",
+    "EngineError",
+    "ExecutionMode",
+    "ExecutionOrder",
+    "Fail",
+    "GraphOptimizationLevel",
+    "InvalidArgument",
+    "InvalidGraph",
+    "InvalidProtobuf",
+    "ModelLoaded",
+    "ModelMetadata",
+    "NoModel",
+    "NoSuchFile",
+    "NodeArg",
+    "NotImplemented",
+    "OrtDevice",
+    "OrtValue",
+    "RunOptions",
+    "RuntimeException",
+    "SessionIOBinding",
+    "SessionOptions",
+    "get_all_providers",
+    "get_available_providers",
+    "get_build_info",
+    "get_device",
+    "get_version_string",
+    "set_default_logger_severity",
+    "set_default_logger_verbosity",
+]

@@ -1,0 +1,128 @@
+"""Programs that import onnxruntime, run on Inarch unchanged: `python -m inarch.compat.onnxruntime`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from inarch.compat.onnxruntime.__main__ import main
+from inarch.compat.onnxruntime.installed import FOLDER
+
+PROGRAM = '''
+"""Everything by which a program may find, name and ask for onnxruntime."""
+import importlib.metadata
+import importlib.util
+import multiprocessing
+import subprocess
+import sys
+
+import helper_of_mine
+import onnxruntime as rt
+import onnxruntime.capi.onnxruntime_pybind11_state as state
+from onnxruntime import InferenceSession, SessionOptions
+from onnxruntime.capi._pybind_state import get_available_providers
+from onnxruntime.capi.onnxruntime_pybind11_state import Fail, NoSuchFile
+
+
+def who(_):
+    import onnxruntime
+
+    return onnxruntime.get_build_info().split()[0]
+
+
+if __name__ == "__main__":
+    assert rt.InferenceSession is InferenceSession
+    assert rt.capi.onnxruntime_pybind11_state is state and state.Fail is Fail
+    assert importlib.util.find_spec("onnxruntime") is not None
+    assert importlib.metadata.version("onnxruntime") == rt.__version__
+    assert get_available_providers() == ["CPUExecutionProvider"]
+    try:
+        InferenceSession("no.onnx", SessionOptions())
+    except NoSuchFile as error:
+        assert "no.onnx" in str(error)
+    try:
+        import onnxruntime.quantization
+    except ModuleNotFoundError as error:
+        assert "onnxruntime.quantization" in str(error)
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        (there,) = pool.map(who, [0])
+    line = "import onnxruntime; print(onnxruntime.get_build_info().split()[0])"
+    child = subprocess.run([sys.executable, "-c", line], capture_output=True, text=True, check=True)
+    print(who(0), there, child.stdout.strip(), *sys.argv)
+'''
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    folder = tmp_path / "program"
+    folder.mkdir()
+    (folder / "helper_of_mine.py").write_text("")
+    path = folder / "program.py"
+    path.write_text(PROGRAM)
+    return path
+
+
+def run(*words: object, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *map(str, words)],
+        cwd=cwd,
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+ENTRY = ("-m", "inarch.compat.onnxruntime")
+
+
+def test_a_program_runs_unchanged(program: Path, tmp_path: Path) -> None:
+    """Itself, and its children; with its arguments, and the folder of the script on the path."""
+    done = run(*ENTRY, program, "a", "--b", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"Inarch Inarch Inarch {program} a --b\n"
+
+
+def test_a_module_runs_and_the_variable_does_the_same(program: Path) -> None:
+    done = run(*ENTRY, "-m", "program", "x", cwd=program.parent)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Inarch Inarch Inarch ")
+    assert done.stdout.endswith("program.py x\n")
+    line = (
+        "import onnxruntime, sys; print(onnxruntime.get_build_info().split()[0], onnxruntime.capi)"
+    )
+    done = run("-c", line, cwd=program.parent, PYTHONPATH=str(FOLDER))
+    assert done.stdout.startswith("Inarch ")
+
+
+def test_install_takes_the_place_of_what_was_imported(tmp_path: Path) -> None:
+    lines = (
+        "import onnxruntime as before; import inarch.compat.onnxruntime as ours\n"
+        "ours.install(); ours.install()\n"
+        "import onnxruntime, importlib.metadata, os, sys\n"
+        "assert before is not onnxruntime and onnxruntime.InferenceSession is ours.InferenceSession\n"
+        "assert os.environ['PYTHONPATH'].count('compat') == sys.path.count(sys.path[0]) == 1\n"
+        "assert importlib.metadata.version('onnxruntime') == ours.__version__\n"
+    )
+    done = run("-c", lines, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_what_is_asked_for_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == main(["--path"]) == 0
+    found = capsys.readouterr().out
+    assert "detect.py photo.jpg" in found
+    assert found.endswith(f"\n{FOLDER}\n")
+    for words, line in (
+        (
+            [],
+            "error: expected a script, -m MODULE or -c CODE, found nothing; --help has examples\n",
+        ),
+        (["no.py"], "error: expected a script, found no file 'no.py'\n"),
+    ):
+        assert main(words) == 2
+        assert capsys.readouterr().err == line
